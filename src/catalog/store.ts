@@ -1,0 +1,70 @@
+import type pg from 'pg';
+
+import { listen } from '../db/listen.ts';
+import { transaction } from '../db/pool.ts';
+import type { Logger } from '../logger.ts';
+import { loadSnapshot, loadVersion } from './load.ts';
+import type { Snapshot } from './types.ts';
+
+/** The current snapshot, kept fresh. A request takes `current()` once and works with that object to its end. */
+export type CatalogStore = {
+  current: () => Snapshot;
+  /** Loads again now if the configuration has changed; for whoever just changed it. */
+  refresh: () => Promise<void>;
+  stop: () => Promise<void>;
+};
+
+/** The safety net behind NOTIFY (milliseconds). */
+const pollMs = 500;
+
+type CatalogStoreOptions = { pool: pg.Pool; databaseUrl: string; logger: Logger };
+
+/** Loads the catalogue and follows its changes: NOTIFY wakes, a version poll each 500 ms is the safety net. */
+export async function startCatalogStore({ pool, databaseUrl, logger }: CatalogStoreOptions): Promise<CatalogStore> {
+  let snapshot = await load(pool);
+  let refreshing: Promise<void> | null = null;
+  let again = false;
+  let stopped = false;
+
+  async function refreshOnce(): Promise<void> {
+    if ((await loadVersion(pool)) === snapshot.version) return;
+    snapshot = await load(pool);
+    logger.debug({ version: snapshot.version, offers: snapshot.offers.size }, 'catalogue replaced');
+  }
+
+  function refresh(): Promise<void> {
+    if (refreshing !== null) {
+      again = true;
+      return refreshing;
+    }
+    refreshing = (async () => {
+      do {
+        again = false;
+        await refreshOnce();
+      } while (again && !stopped);
+    })().finally(() => {
+      refreshing = null;
+    });
+    return refreshing;
+  }
+
+  const quietly = (): void => void refresh().catch((err) => logger.warn({ err }, 'catalogue refresh failed; the last one stays in use'));
+  const unlisten = listen(databaseUrl, 'perkwire_catalog', quietly);
+  const timer = setInterval(quietly, pollMs);
+  return {
+    current: () => snapshot,
+    refresh,
+    stop: async () => {
+      stopped = true;
+      clearInterval(timer);
+      await unlisten();
+      await refreshing?.catch(() => {});
+    },
+  };
+}
+
+const load = (pool: pg.Pool): Promise<Snapshot> =>
+  transaction(pool, async (executor) => {
+    await executor.query('set transaction isolation level repeatable read, read only');
+    return loadSnapshot(executor);
+  });

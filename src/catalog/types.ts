@@ -1,0 +1,139 @@
+/**
+ * The catalogue as every request sees it: one immutable object, replaced as a whole.
+ *
+ * publisher  the tenant; everything a key can see belongs to its publisher
+ * theme      how a publisher's unit looks and behaves; `sou` shows one offer at a time, `mou` several
+ * placement  where a unit is shown
+ * campaign   what an advertiser promotes; offer: one copy variant of it; creative: one image of an offer
+ */
+export const permissions = ['ads/offers', 'reports', 'configurations', 'offers/management', 'wallet', 'accounts'] as const;
+export type Permission = (typeof permissions)[number];
+
+export type Unit = 'sou' | 'mou';
+
+export type Theme = {
+  id: number;
+  name: string;
+  unit: Unit;
+  uspEnabled: boolean;
+  uspCheckAll: boolean;
+  /** null: the publisher's number. */
+  offersPerResponse: number | null;
+  /** Stored overrides of the defaults (decisions: settings and styles). */
+  settings: Readonly<Record<string, unknown>>;
+  styles: Readonly<Record<string, unknown>>;
+};
+
+export type Placement = { name: string; themeId: number | null; offersPerResponse: number | null };
+
+export type Publisher = {
+  id: number;
+  name: string;
+  /** 16 hex digits; public, carries `ads/offers` only. */
+  sdkId: string;
+  /** The whole unit on or off. */
+  unitEnabled: boolean;
+  offersPerResponse: number;
+  timeZone: string;
+  currencyName: string;
+  currencyMultiplier: number;
+  uspEnabled: boolean;
+  walletEnabled: boolean;
+  offerwallEnabled: boolean;
+  privacyUrl: string | null;
+  themes: ReadonlyMap<number, Theme>;
+  defaultTheme: Theme | null;
+  placements: ReadonlyMap<string, Placement>;
+  /** Offers that may be shown, best first: priority, weight of the campaign, weight of the offer, id. */
+  candidates: readonly Offer[];
+};
+
+export type ApiKey = {
+  id: number;
+  publisherId: number;
+  permissions: ReadonlySet<Permission>;
+  /** Calls per second; null: no limit. */
+  rateLimitPerS: number | null;
+  /** Epoch milliseconds; null: never. */
+  expiresAtMs: number | null;
+};
+
+export type CreativeType = 'icon_image' | 'offer_image' | 'hero_image';
+
+export type Creative = {
+  id: number;
+  creativeType: CreativeType;
+  isPrimary: boolean;
+  /** File type, such as `png`. */
+  type: string;
+  /** Pixels. */
+  width: number;
+  height: number;
+  /** null: served by this service. */
+  url: string | null;
+  userId: number;
+};
+
+export type Campaign = {
+  id: number;
+  publisherId: number;
+  advertiserId: number;
+  advertiserName: string;
+  name: string;
+  category: string;
+  tags: readonly string[];
+  active: boolean;
+  /** Lower is shown first. */
+  priority: number;
+  /** Higher is shown first among equals. */
+  weight: number;
+  isProduct: boolean;
+  isLoyalty: boolean;
+  offerDescription: string;
+  /** https destination; may hold macros such as `{click_id}`. */
+  landingUrl: string;
+  clickIdParam: string;
+  /** How long a "no thanks" keeps the campaign away from the user (days); null: for good. */
+  optOutDays: number | null;
+  /** Images of all its offers. */
+  creatives: readonly Creative[];
+};
+
+/** The copy of an offer. Limits: specification section 8. */
+export type OfferCopy = {
+  title: string;
+  description: string;
+  miniText: string;
+  shortHeadline: string;
+  shortDescription: string;
+  ctaYes: string;
+  ctaNo: string;
+};
+
+export type Offer = {
+  id: number;
+  publisherId: number;
+  campaign: Campaign;
+  active: boolean;
+  weight: number;
+  copy: OfferCopy;
+  /** Sanitised HTML. */
+  termsAndConditions: string;
+  loyaltyRequirements: string;
+  useractionCta: string | null;
+  useractionUrl: string | null;
+  advPixelUrl: string;
+  walletEnabled: boolean;
+  offerwallEnabled: boolean;
+  creatives: readonly Creative[];
+};
+
+export type Snapshot = {
+  version: number;
+  publishers: ReadonlyMap<number, Publisher>;
+  publishersBySdkId: ReadonlyMap<string, Publisher>;
+  /** By hex sha256 of the key. */
+  keys: ReadonlyMap<string, ApiKey>;
+  /** Every offer that may still be referred to, also paused and recently removed ones. */
+  offers: ReadonlyMap<number, Offer>;
+};

@@ -1,0 +1,53 @@
+import pg from 'pg';
+
+const reconnectMs = 500;
+
+/**
+ * Calls back at each NOTIFY on a channel, over a connection of its own that is opened again when it breaks. After every
+ * (re)connect it calls back once, because something may have been missed.
+ * @returns stops listening
+ */
+export function listen(databaseUrl: string, channel: string, onNotify: () => void): () => Promise<void> {
+  let client: pg.Client | null = null;
+  let timer: NodeJS.Timeout | undefined;
+  let stopped = false;
+
+  function retry(): void {
+    client?.end().catch(() => {});
+    client = null;
+    clearTimeout(timer);
+    if (!stopped) timer = setTimeout(connect, reconnectMs);
+  }
+
+  async function connect(): Promise<void> {
+    const fresh = new pg.Client({
+      connectionString: databaseUrl,
+      application_name: `perkwire-listen`,
+      connectionTimeoutMillis: 2000,
+      keepAlive: true,
+    });
+    client = fresh;
+    const lost = (): void => {
+      if (client === fresh) retry();
+    };
+    fresh.on('error', lost);
+    fresh.on('end', lost);
+    fresh.on('notification', onNotify);
+    try {
+      await fresh.connect();
+      await fresh.query(`listen ${fresh.escapeIdentifier(channel)}`);
+      onNotify();
+    } catch {
+      lost();
+    }
+  }
+
+  void connect();
+  return async () => {
+    stopped = true;
+    clearTimeout(timer);
+    const last = client;
+    client = null;
+    await last?.end().catch(() => {});
+  };
+}

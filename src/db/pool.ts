@@ -1,0 +1,70 @@
+import pg from 'pg';
+
+/** Anything that runs a statement: a pool or one connection inside a transaction. */
+export type Executor = Pick<pg.Pool, 'query'>;
+
+export type PoolOptions = { url: string; size: number; applicationName: string; onError: (err: Error) => void };
+
+/** A statement that hangs longer than this ends its connection (milliseconds). */
+const queryTimeoutMs = 10_000;
+
+/** How long a new connection may take (milliseconds). */
+const connectTimeoutMs = 2_000;
+
+/** A pool of connections. Errors of idle connections go to `onError`; the pool recovers by itself. */
+export function createPool({ url, size, applicationName, onError }: PoolOptions): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: size,
+    application_name: applicationName,
+    connectionTimeoutMillis: connectTimeoutMs,
+    query_timeout: queryTimeoutMs,
+    idleTimeoutMillis: 30_000,
+    keepAlive: true,
+  });
+  pool.on('error', onError);
+  pool.on('connect', (client) => client.on('error', onError));
+  return pool;
+}
+
+/** Runs `work` in one transaction: committed when it resolves, rolled back when it throws. */
+export async function transaction<T>(pool: pg.Pool, work: (executor: Executor) => Promise<T>): Promise<T> {
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  try {
+    await client.query('begin');
+    const result = await work(client);
+    await client.query('commit');
+    return result;
+  } catch (err) {
+    await client.query('rollback').catch((rollbackErr: Error) => {
+      broken = rollbackErr;
+    });
+    throw err;
+  } finally {
+    client.release(broken);
+  }
+}
+
+const connectionCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOENT',
+]);
+
+/**
+ * Whether an error says that the store could not be reached or could not finish (SQLSTATE classes 08, 53, 57 and driver
+ * errors), in contrast to a statement that is wrong. The outcome of a write is then unknown.
+ */
+export function isStoreUnavailable(err: unknown): boolean {
+  if (!(err instanceof Error)) return false;
+  const { code } = err as { code?: unknown };
+  if (typeof code === 'string') return connectionCodes.has(code) || /^(08|53|57|58|25006|XX)/.test(code);
+  return /timeout|terminated|connection|not queryable/i.test(err.message);
+}

@@ -1,0 +1,55 @@
+/** Every error a client can be answered with: code → status and default message (decisions: error form). Knows no HTTP framework. */
+export const errorCatalogue = {
+  malformed_request: { status: 400, message: 'The request could not be read.' },
+  malformed_json: { status: 400, message: 'The body is not valid JSON.' },
+  invalid_request: { status: 400, message: 'The request has invalid fields.' },
+  missing_placement: { status: 400, message: 'The body field "placement" is required.' },
+  pub_user_id_is_pii: { status: 400, message: 'pub_user_id must not be an e-mail address or a phone number.' },
+  pub_user_id_required: { status: 400, message: 'pub_user_id is required for User Selected Perks.' },
+  invalid_token: { status: 400, message: 'The link is not valid or has expired.' },
+  invalid_endpoint: { status: 400, message: 'The webhook endpoint cannot be used.' },
+  missing_key: { status: 401, message: 'An API key is required.' },
+  unknown_key: { status: 401, message: 'The API key is unknown, expired or revoked.' },
+  permission_denied: { status: 403, message: 'The key lacks the permission for this call.' },
+  usp_not_enabled: { status: 403, message: 'User Selected Perks is not enabled here.' },
+  not_found: { status: 404, message: 'There is nothing here.' },
+  session_not_found: { status: 404, message: 'There is no such session.' },
+  campaign_not_in_session: { status: 404, message: 'The campaign was not shown in this session.' },
+  endpoint_not_found: { status: 404, message: 'No endpoint is configured for this event.' },
+  method_not_allowed: { status: 405, message: 'The method is not allowed here.' },
+  session_wrapped: { status: 409, message: 'The session is already wrapped.' },
+  session_expired: { status: 409, message: 'The session has expired.' },
+  body_too_large: { status: 413, message: 'The body is too large.' },
+  uri_too_long: { status: 414, message: 'The address is too long.' },
+  unsupported_media_type: { status: 415, message: 'The content type must be application/json.' },
+  too_many_requests: { status: 429, message: 'Too many requests.' },
+  internal: { status: 500, message: 'Something went wrong on our side.' },
+  unavailable: { status: 503, message: 'The service is temporarily unavailable.' },
+} as const satisfies Record<string, { status: number; message: string }>;
+
+export type ErrorCode = keyof typeof errorCatalogue;
+
+/** One invalid place of a request: `path` is a JSON pointer (`/placement`), `message` says what is wrong with it. */
+export type ErrorDetail = { path: string; message: string };
+
+type AppErrorOptions = { message?: string; details?: readonly ErrorDetail[]; retryAfterS?: number; cause?: unknown };
+
+/** An error with a code of the catalogue. `retryAfterS` (seconds) is sent as `retry-after`. */
+export class AppError extends Error {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly details: readonly ErrorDetail[] | undefined;
+  readonly retryAfterS: number | undefined;
+
+  constructor(code: ErrorCode, options: AppErrorOptions = {}) {
+    super(options.message ?? errorCatalogue[code].message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'AppError';
+    this.code = code;
+    this.status = errorCatalogue[code].status;
+    this.details = options.details;
+    this.retryAfterS = options.retryAfterS;
+  }
+}
+
+/** The store did not answer: the caller may try again after `retryAfterS` seconds. Nothing is known to be written. */
+export const storeUnavailable = (cause?: unknown): AppError => new AppError('unavailable', { retryAfterS: 1, cause });

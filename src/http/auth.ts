@@ -1,0 +1,75 @@
+import { hash } from 'node:crypto';
+import type { FastifyRequest, preValidationAsyncHookHandler } from 'fastify';
+import type { ApiKey, Permission, Publisher, Snapshot } from '../catalog/types.ts';
+import { AppError } from '../errors.ts';
+import { createRateLimit, tooManyRequests } from './failure-limit.ts';
+
+/** Who calls: set on the request by `requireKey`. The snapshot is the one the whole request works with. */
+export type Caller = { publisher: Publisher; snapshot: Snapshot; key: ApiKey | null };
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    caller: Caller | null;
+  }
+}
+
+export type AuthDeps = { catalog: { current: () => Snapshot }; now: () => number };
+
+export type Authenticator = {
+  /** A hook that admits keys with this permission (and, for `ads/offers`, SDK ids) and sets `request.caller`. */
+  requireKey: (permission: Permission) => preValidationAsyncHookHandler;
+};
+
+/** Key checks of decisions section 2: query `api_key`, `Authorization: Bearer`, body `key`, body `api_key`; first found wins. */
+export function createAuthenticator({ catalog, now }: AuthDeps): Authenticator {
+  const takeFromKey = createRateLimit(now);
+
+  function identify(secret: string, permission: Permission, snapshot: Snapshot): Caller {
+    const key = snapshot.keys.get(hashKey(secret));
+    if (key === undefined) return identifySdk(secret, permission, snapshot);
+    const publisher = snapshot.publishers.get(key.publisherId);
+    if (publisher === undefined || (key.expiresAtMs !== null && key.expiresAtMs <= now())) throw new AppError('unknown_key');
+    if (!key.permissions.has(permission)) throw permissionDenied(permission);
+    if (key.rateLimitPerS !== null && !takeFromKey(String(key.id), { perS: key.rateLimitPerS, burst: key.rateLimitPerS })) throw tooManyRequests();
+    return { publisher, snapshot, key };
+  }
+
+  return {
+    requireKey: (permission) => async (request) => {
+      const secret = presentedKey(request);
+      if (secret === null) throw new AppError('missing_key');
+      request.caller = identify(secret, permission, catalog.current());
+    },
+  };
+}
+
+/** The hex digest under which a key is stored. Keys are long and random, so one fast hash is enough. */
+export const hashKey = (key: string): string => hash('sha256', key, 'hex');
+
+/** The caller of a request that passed `requireKey`. */
+export function callerOf(request: FastifyRequest): Caller {
+  if (request.caller === null) throw new Error('the route has no requireKey hook');
+  return request.caller;
+}
+
+function identifySdk(sdkId: string, permission: Permission, snapshot: Snapshot): Caller {
+  const publisher = snapshot.publishersBySdkId.get(sdkId);
+  if (publisher === undefined) throw new AppError('unknown_key');
+  if (permission !== 'ads/offers') throw permissionDenied(permission);
+  return { publisher, snapshot, key: null };
+}
+
+const permissionDenied = (permission: Permission): AppError =>
+  new AppError('permission_denied', { message: `The key lacks the permission ${permission}.` });
+
+function presentedKey(request: FastifyRequest): string | null {
+  const query = request.query as Record<string, unknown>;
+  const body = (typeof request.body === 'object' && request.body !== null ? request.body : {}) as Record<string, unknown>;
+  const bearer = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
+  for (const candidate of [query.api_key, bearer, body.key, body.api_key]) {
+    if (candidate === undefined || candidate === '') continue;
+    if (typeof candidate !== 'string') throw new AppError('unknown_key');
+    return candidate;
+  }
+  return null;
+}

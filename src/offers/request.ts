@@ -1,0 +1,131 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { AppError, type ErrorDetail } from '../errors.ts';
+import { oldRequestNames, withNewRequestNames } from '../legacy-names.ts';
+
+const noNul = '^[^\\u0000]*$';
+const text = (maxLength: number, description: string) => Type.Optional(Type.String({ maxLength, pattern: noNul, description }));
+
+/** Query of fetch-offers (specification 4.1). Every value is text; a repeated parameter is invalid. */
+export const fetchOffersQuery = Type.Object({
+  api_key: Type.Optional(Type.String({ description: 'API key with `ads/offers`, or the SDK id.' })),
+  loyaltyboost: Type.Optional(Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal('2')], { description: '0 no incentive offers, 1 also, 2 only.' })),
+  creative: Type.Optional(Type.Union([Type.Literal('0'), Type.Literal('1')], { description: '1: only offers with an image.' })),
+  campaignId: Type.Optional(Type.String({ pattern: '^[0-9]{1,15}$', description: 'Only the offer of this campaign.' })),
+  country: Type.Optional(Type.String({ pattern: '^[A-Za-z]{2}$', description: 'ISO 3166-1 alpha-2; overrides the country of the IP address.' })),
+  pub_user_id: text(256, 'As in the body.'),
+});
+
+/** Body of fetch-offers (specification 2.1). Further keys are the publisher's own attributes. */
+export const fetchOffersBody = Type.Object(
+  {
+    placement: Type.Optional(Type.String({ maxLength: 128, pattern: noNul, description: 'Required. Where the unit is shown.' })),
+    ua: text(2048, "The end user's user agent; default: the User-Agent header."),
+    ip: text(64, "The end user's address; absent or `auto`: the caller's."),
+    ad_fp: text(256, 'Unique id of the end user, for caps and opt-outs.'),
+    pub_user_id: text(256, "The publisher's non-PII user id; required for User Selected Perks and the wallet."),
+    dev: Type.Optional(
+      Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal(0), Type.Literal(1), Type.Boolean()], { description: '1: a test answer; nothing is recorded.' }),
+    ),
+    country: Type.Optional(Type.String({ pattern: '^([A-Za-z]{2})?$', description: 'ISO 3166-1 alpha-2.' })),
+    creative: Type.Optional(Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal(0), Type.Literal(1), Type.Boolean()])),
+    themeId: Type.Optional(Type.Union([Type.Integer(), Type.String({ pattern: '^[0-9]{0,9}$' })], { description: 'Theme to use; also `theme_id`.' })),
+    theme_id: Type.Optional(Type.Union([Type.Integer(), Type.String({ pattern: '^[0-9]{0,9}$' })])),
+    user_agent: text(2048, 'Old name of `ua`.'),
+    adpx_fp: text(256, 'Old name of `ad_fp`.'),
+    fingerprint: text(256, 'Old name of `ad_fp`.'),
+    key: Type.Optional(Type.String({ description: 'API key, where the query has none.' })),
+    api_key: Type.Optional(Type.String({ description: 'API key, where the query has none.' })),
+  },
+  { additionalProperties: true },
+);
+
+export type FetchOffersQuery = Static<typeof fetchOffersQuery>;
+export type FetchOffersBody = Static<typeof fetchOffersBody>;
+
+/** What a fetch-offers call asks for, read once and checked. */
+export type FetchOffersRequest = {
+  /** Normalised: lower case, hyphens. */
+  placement: string;
+  userAgent: string;
+  ip: string;
+  /** Upper case, or null when not given. */
+  country: string | null;
+  adFp: string | null;
+  pubUserId: string | null;
+  dev: boolean;
+  loyalty: 'none' | 'also' | 'only';
+  onlyWithCreative: boolean;
+  campaignId: number | null;
+  themeId: number | null;
+  /** The publisher's own keys, as text. */
+  custom: ReadonlyMap<string, string>;
+};
+
+const knownKeys = new Set([...Object.keys(fetchOffersBody.properties), ...oldRequestNames]);
+const customKeyPattern = /^[A-Za-z0-9_.-]{1,64}$/;
+const refusedKeys = new Set(['__proto__', 'constructor', 'prototype']);
+const maxCustomKeys = 50;
+const maxCustomLength = 512;
+
+const isSet = (value: unknown): boolean => value === '1' || value === 1 || value === true;
+
+/** Text without what PostgreSQL cannot keep; empty text counts as absent. */
+function textOrNull(value: string | undefined): string | null {
+  const clean = value?.toWellFormed().trim();
+  return clean === undefined || clean === '' ? null : clean;
+}
+
+/**
+ * Reads query and body, both already checked against their schemas.
+ * @throws AppError missing_placement, pub_user_id_is_pii, invalid_request
+ */
+export function readFetchOffers(query: FetchOffersQuery, given: FetchOffersBody, client: { ip: string; userAgent: string }): FetchOffersRequest {
+  const body = withNewRequestNames(given);
+  const placement = normalisePlacement(body.placement ?? '');
+  if (placement === '') throw new AppError('missing_placement', { details: [{ path: '/placement', message: 'is required' }] });
+  const pubUserId = textOrNull(body.pub_user_id) ?? textOrNull(query.pub_user_id);
+  if (pubUserId !== null && isPii(pubUserId)) throw new AppError('pub_user_id_is_pii', { details: [{ path: '/pub_user_id', message: 'must not be an e-mail address or a phone number' }] });
+  const ip = textOrNull(body.ip);
+  const themeId = Number(body.themeId || Number.NaN);
+  return {
+    placement,
+    userAgent: textOrNull(body.ua) ?? client.userAgent,
+    ip: ip === null || ip.toLowerCase() === 'auto' ? client.ip : ip,
+    country: (textOrNull(body.country) ?? textOrNull(query.country))?.toUpperCase() ?? null,
+    adFp: textOrNull(body.ad_fp),
+    pubUserId,
+    dev: isSet(body.dev),
+    loyalty: query.loyaltyboost === '2' ? 'only' : query.loyaltyboost === '1' ? 'also' : 'none',
+    onlyWithCreative: isSet(query.creative ?? body.creative),
+    campaignId: query.campaignId === undefined ? null : Number(query.campaignId),
+    themeId: Number.isNaN(themeId) ? null : themeId,
+    custom: readCustomKeys(given),
+  };
+}
+
+/** Lower case, blanks and underscores to hyphens (decisions section 1). */
+export const normalisePlacement = (name: string): string => name.toWellFormed().trim().toLowerCase().replace(/[\s_]+/g, '-');
+
+/** Whether a user id is an e-mail address, or a phone number written with `+`, blanks, dashes or brackets. Digits alone are fine. */
+export function isPii(id: string): boolean {
+  if (/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(id)) return true;
+  const digits = id.replace(/\D/g, '').length;
+  return /^\+?[\d\s()[\]-]+$/.test(id) && /[+\s()[\]-]/.test(id) && digits >= 7 && digits <= 15;
+}
+
+function readCustomKeys(body: Record<string, unknown>): Map<string, string> {
+  const custom = new Map<string, string>();
+  const details: ErrorDetail[] = [];
+  for (const [key, value] of Object.entries(body)) {
+    if (knownKeys.has(key) || value === null || value === undefined) continue;
+    const asText = (typeof value === 'string' ? value : typeof value === 'object' ? JSON.stringify(value) : String(value)).toWellFormed();
+    if (refusedKeys.has(key)) details.push({ path: `/${key}`, message: 'is a refused name' });
+    else if (!customKeyPattern.test(key)) details.push({ path: `/${key.slice(0, 64)}`, message: 'must have 1 to 64 characters of A–Z a–z 0–9 _ . -' });
+    else if (asText.length > maxCustomLength) details.push({ path: `/${key}`, message: `must have at most ${maxCustomLength} characters` });
+    else if (asText.includes('\0')) details.push({ path: `/${key}`, message: 'must not hold a NUL character' });
+    else custom.set(key, asText);
+  }
+  if (custom.size > maxCustomKeys) details.push({ path: '/', message: `must have at most ${maxCustomKeys} custom keys` });
+  if (details.length > 0) throw new AppError('invalid_request', { details: details.slice(0, 20) });
+  return custom;
+}

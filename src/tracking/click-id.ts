@@ -1,0 +1,35 @@
+import { macLength, type Signer } from '../security/keyring.ts';
+import { readSessionId, writeSessionId } from '../session-id.ts';
+
+/** The click a click id names. */
+export type ClickRef = { sessionId: string; offerId: number };
+
+export type ClickIdCodec = {
+  /** @returns 51 characters of base64url; the same for every repeat of a click */
+  mint: (click: ClickRef) => string;
+  read: (clickId: string) => ClickRef | null;
+};
+
+const dataLength = 22;
+const pattern = /^[A-Za-z0-9_-]{51}$/;
+
+/** Layout, 38 bytes: 0 version · 1 key id · 2–17 session · 18–21 offer · 22–37 HMAC. Nobody can make up a click id. */
+export function createClickIdCodec(signer: Signer): ClickIdCodec {
+  return {
+    mint: ({ sessionId, offerId }) => {
+      const bytes = Buffer.alloc(dataLength + macLength);
+      bytes[0] = 1;
+      bytes[1] = signer.keyId;
+      writeSessionId(sessionId, bytes, 2);
+      bytes.writeUInt32BE(offerId, 18);
+      signer.sign(bytes.subarray(0, dataLength)).copy(bytes, dataLength);
+      return bytes.toString('base64url');
+    },
+    read: (clickId) => {
+      if (!pattern.test(clickId)) return null;
+      const bytes = Buffer.from(clickId, 'base64url');
+      if (bytes[0] !== 1 || !signer.verify(bytes[1] as number, bytes.subarray(0, dataLength), bytes.subarray(dataLength))) return null;
+      return { sessionId: readSessionId(bytes, 2), offerId: bytes.readUInt32BE(18) };
+    },
+  };
+}

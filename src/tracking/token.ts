@@ -1,0 +1,64 @@
+import { macLength, type Signer } from '../security/keyring.ts';
+import { readSessionId, writeSessionId } from '../session-id.ts';
+
+/**
+ * What a tracking token binds (decisions section 3). One token, and one signature, serves all URLs of an offer.
+ * `sessionId` null: the stable token of a QR code, which belongs to no session.
+ */
+export type TokenClaims = {
+  publisherId: number;
+  sessionId: string | null;
+  offerId: number;
+  campaignId: number;
+  /** From 1; 0 for a QR code. */
+  position: number;
+  dev: boolean;
+};
+
+export type TokenCodec = {
+  /** @returns 64 characters of base64url */
+  mint: (claims: TokenClaims) => string;
+  /** The claims of a token we signed, or null for anything else. Says nothing about its age. */
+  read: (token: string) => TokenClaims | null;
+};
+
+const version = 1;
+const claimsLength = 32;
+const tokenPattern = /^[A-Za-z0-9_-]{64}$/;
+const devFlag = 1;
+
+/*
+ * Layout, 48 bytes: 0 version · 1 key id · 2 flags · 3 position · 4–19 session · 20–23 publisher · 24–27 offer ·
+ * 28–31 campaign · 32–47 HMAC-SHA256 of the bytes before, truncated. 48 bytes are 64 characters without padding.
+ */
+export function createTokenCodec(signer: Signer): TokenCodec {
+  return {
+    mint: (claims) => {
+      const bytes = Buffer.alloc(claimsLength + macLength);
+      bytes[0] = version;
+      bytes[1] = signer.keyId;
+      bytes[2] = claims.dev ? devFlag : 0;
+      bytes[3] = claims.position;
+      if (claims.sessionId !== null) writeSessionId(claims.sessionId, bytes, 4);
+      bytes.writeUInt32BE(claims.publisherId, 20);
+      bytes.writeUInt32BE(claims.offerId, 24);
+      bytes.writeUInt32BE(claims.campaignId, 28);
+      signer.sign(bytes.subarray(0, claimsLength)).copy(bytes, claimsLength);
+      return bytes.toString('base64url');
+    },
+    read: (token) => {
+      if (!tokenPattern.test(token)) return null;
+      const bytes = Buffer.from(token, 'base64url');
+      if (bytes[0] !== version) return null;
+      if (!signer.verify(bytes[1] as number, bytes.subarray(0, claimsLength), bytes.subarray(claimsLength))) return null;
+      return {
+        publisherId: bytes.readUInt32BE(20),
+        sessionId: bytes.readBigUInt64BE(4) === 0n ? null : readSessionId(bytes, 4),
+        offerId: bytes.readUInt32BE(24),
+        campaignId: bytes.readUInt32BE(28),
+        position: bytes[3] as number,
+        dev: ((bytes[2] as number) & devFlag) !== 0,
+      };
+    },
+  };
+}
