@@ -1,27 +1,99 @@
-import { TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox';
-import { type TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, type RawReplyDefaultExpression, type RawRequestDefaultExpression, type RawServerDefault } from 'fastify';
-import type pg from 'pg';
-import type { CatalogStore } from './catalog/store.ts';
-import type { Config } from './config.ts';
-import type { Pulse } from './db/pulse.ts';
-import { createAuthenticator, type Authenticator } from './http/auth.ts';
-import type { Logger } from './logger.ts';
-import type { TokenCodec } from './tracking/token.ts';
-void TypeBoxValidatorCompiler;
+import cors from '@fastify/cors';
+import Fastify, { LogController } from 'fastify';
+import { demoReceiverRoutes } from './demo/receiver.ts';
+import type { App, Deps } from './deps.ts';
+import { AppError } from './errors.ts';
+import { healthRoutes } from './health/routes.ts';
+import { maxBodyBytes, registerBodyParsing } from './http/body.ts';
+import { errorBody, registerErrorHandling, sendError, toAppError } from './http/error-handler.ts';
+import { registerOpenApi } from './http/openapi.ts';
+import { errorSchema } from './http/schemas.ts';
+import { imageRoutes } from './images/routes.ts';
+import { loggedUrl } from './logger.ts';
+import { offerRoutes } from './offers/routes.ts';
+import { privacyRoutes } from './privacy/routes.ts';
+import { trackingRoutes } from './tracking/routes.ts';
+import { uspRoutes } from './usp/routes.ts';
+import { endpointRoutes } from './webhooks/endpoint-routes.ts';
+import { payloadRoutes } from './webhooks/payload-routes.ts';
 
-/** What every feature may use. Features take it as their plugin options. */
-export type Deps = {
-  config: Config;
-  pool: pg.Pool;
-  pulse: Pulse;
-  catalog: CatalogStore;
-  logger: Logger;
-  auth: Authenticator;
-  tokens: TokenCodec;
-  /** Clock, epoch milliseconds. */
-  now: () => number;
+/** Browsers of any origin call the public routes (decisions section 2). */
+const corsOptions = {
+  origin: '*',
+  methods: ['GET', 'POST', 'PUT', 'OPTIONS'],
+  allowedHeaders: ['content-type', 'authorization', 'x-sdk-id', 'accept'],
+  credentials: false,
+  maxAge: 86_400,
 };
 
-export type App = FastifyInstance<RawServerDefault, RawRequestDefaultExpression<RawServerDefault>, RawReplyDefaultExpression<RawServerDefault>, FastifyBaseLogger, TypeBoxTypeProvider>;
-void Fastify; void createAuthenticator;
+export type AppOptions = {
+  /** A process without the role `api` answers health checks only. */
+  serveApi: boolean;
+  /** Takes and lists webhooks at /demo/receiver; embedded demo only. */
+  demoReceiver: boolean;
+};
+
+/** The HTTP side: every plugin and feature, registered by hand, in order. */
+export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOptions): Promise<App> {
+  const app: App = createServer(deps);
+  app.addSchema(errorSchema);
+  registerErrorHandling(app, deps.failures);
+  registerRequestLog(app, deps.logger);
+  await registerOpenApi(app, deps.config.publicUrl);
+  await registerBodyParsing(app);
+  app.decorateRequest('caller', null);
+
+  await app.register(healthRoutes, deps);
+  if (!serveApi) return app;
+  await app.register(async (open: App) => {
+    await open.register(cors, corsOptions);
+    await open.register(offerRoutes, deps);
+    await open.register(trackingRoutes, deps);
+    await open.register(uspRoutes, deps);
+    await open.register(imageRoutes, deps);
+    await open.register(privacyRoutes, deps);
+  });
+  await app.register(payloadRoutes, deps);
+  await app.register(endpointRoutes, deps);
+  if (demoReceiver) await app.register(demoReceiverRoutes, deps);
+  return app;
+}
+
+function createServer({ config, logger }: Deps): App {
+  const prefix = Math.random().toString(36).slice(2, 8);
+  let requests = 0;
+  const hops = config.trustProxy;
+  return Fastify({
+    loggerInstance: logger,
+    logController: new LogController({ disableRequestLogging: true }),
+    trustProxy: typeof hops === 'number' ? (_address: string, hop: number) => hop < hops : hops,
+    bodyLimit: maxBodyBytes,
+    requestTimeout: 30_000,
+    keepAliveTimeout: 72_000,
+    return503OnClosing: true,
+    forceCloseConnections: 'idle',
+    genReqId: () => `${prefix}-${(++requests).toString(36)}`,
+    frameworkErrors: (err, request, reply) => void sendError(request, reply, toAppError(err)),
+    clientErrorHandler(err, socket) {
+      if (!socket.writable) return void socket.destroy(err);
+      const error = new AppError((err as NodeJS.ErrnoException).code === 'HPE_HEADER_OVERFLOW' ? 'uri_too_long' : 'malformed_request');
+      const body = JSON.stringify(errorBody(error, `${prefix}-${(++requests).toString(36)}`));
+      socket.end(
+        `HTTP/1.1 ${error.status} Bad Request\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+      );
+    },
+    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: true, allErrors: false } },
+  }) as unknown as App;
+}
+
+/** One line a request at level debug; failures are logged where they are handled. */
+function registerRequestLog(app: App, logger: Deps['logger']): void {
+  if (!logger.isLevelEnabled('debug')) return;
+  app.addHook('onResponse', async (request, reply) => {
+    const { method, url, id } = request;
+    request.log.debug(
+      { method, url: loggedUrl(url), requestId: id, status: reply.statusCode, ms: Math.round(reply.elapsedTime) },
+      'request',
+    );
+  });
+}

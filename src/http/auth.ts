@@ -30,7 +30,8 @@ export function createAuthenticator({ catalog, now }: AuthDeps): Authenticator {
     const publisher = snapshot.publishers.get(key.publisherId);
     if (publisher === undefined || (key.expiresAtMs !== null && key.expiresAtMs <= now())) throw new AppError('unknown_key');
     if (!key.permissions.has(permission)) throw permissionDenied(permission);
-    if (key.rateLimitPerS !== null && !takeFromKey(String(key.id), { perS: key.rateLimitPerS, burst: key.rateLimitPerS })) throw tooManyRequests();
+    if (key.rateLimitPerS !== null && !takeFromKey(String(key.id), { perS: key.rateLimitPerS, burst: key.rateLimitPerS }))
+      throw tooManyRequests();
     return { publisher, snapshot, key };
   }
 

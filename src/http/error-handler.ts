@@ -62,7 +62,11 @@ export function toAppError(err: unknown): AppError {
 
 export function sendError(request: FastifyRequest, reply: FastifyReply, error: AppError): FastifyReply {
   if (error.retryAfterS !== undefined) reply.header('retry-after', String(error.retryAfterS));
-  return reply.code(error.status).header('cache-control', 'no-store').type('application/json; charset=utf-8').send(JSON.stringify(errorBody(error, request.id)));
+  return reply
+    .code(error.status)
+    .header('cache-control', 'no-store')
+    .type('application/json; charset=utf-8')
+    .send(JSON.stringify(errorBody(error, request.id)));
 }
 
 /** Maps every failure to the one error form, limits failing clients and logs what is our own fault. */
@@ -79,12 +83,17 @@ export function registerErrorHandling(app: FastifyInstance, failures: FailureLim
 
   const routes: { method: string; pattern: RegExp }[] = [];
   app.addHook('onRoute', ({ method, url }) => {
-    const source = url.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replace(/:[A-Za-z_]+/g, '[^/]+').replace(/\*/g, '.*');
+    const source = url
+      .replace(/[.+?^${}()|[\]\\]/g, '\\$&')
+      .replace(/:[A-Za-z_]+/g, '[^/]+')
+      .replace(/\*/g, '.*');
     for (const one of [method].flat()) routes.push({ method: one, pattern: new RegExp(`^${source}$`) });
   });
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?', 1)[0] as string;
-    const allowed = routes.filter((route) => route.pattern.toString() !== '/^.*$/' && route.pattern.test(path)).map((route) => route.method);
+    const allowed = routes
+      .filter((route) => route.pattern.toString() !== '/^.*$/' && route.pattern.test(path))
+      .map((route) => route.method);
     if (allowed.length > 0) reply.header('allow', [...new Set(allowed)].join(', '));
     throw new AppError(allowed.length > 0 ? 'method_not_allowed' : 'not_found');
   });

@@ -8,10 +8,14 @@ const text = (maxLength: number, description: string) => Type.Optional(Type.Stri
 /** Query of fetch-offers (specification 4.1). Every value is text; a repeated parameter is invalid. */
 export const fetchOffersQuery = Type.Object({
   api_key: Type.Optional(Type.String({ description: 'API key with `ads/offers`, or the SDK id.' })),
-  loyaltyboost: Type.Optional(Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal('2')], { description: '0 no incentive offers, 1 also, 2 only.' })),
+  loyaltyboost: Type.Optional(
+    Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal('2')], { description: '0 no incentive offers, 1 also, 2 only.' }),
+  ),
   creative: Type.Optional(Type.Union([Type.Literal('0'), Type.Literal('1')], { description: '1: only offers with an image.' })),
   campaignId: Type.Optional(Type.String({ pattern: '^[0-9]{1,15}$', description: 'Only the offer of this campaign.' })),
-  country: Type.Optional(Type.String({ pattern: '^[A-Za-z]{2}$', description: 'ISO 3166-1 alpha-2; overrides the country of the IP address.' })),
+  country: Type.Optional(
+    Type.String({ pattern: '^[A-Za-z]{2}$', description: 'ISO 3166-1 alpha-2; overrides the country of the IP address.' }),
+  ),
   pub_user_id: text(256, 'As in the body.'),
 });
 
@@ -24,11 +28,15 @@ export const fetchOffersBody = Type.Object(
     ad_fp: text(256, 'Unique id of the end user, for caps and opt-outs.'),
     pub_user_id: text(256, "The publisher's non-PII user id; required for User Selected Perks and the wallet."),
     dev: Type.Optional(
-      Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal(0), Type.Literal(1), Type.Boolean()], { description: '1: a test answer; nothing is recorded.' }),
+      Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal(0), Type.Literal(1), Type.Boolean()], {
+        description: '1: a test answer; nothing is recorded.',
+      }),
     ),
     country: Type.Optional(Type.String({ pattern: '^([A-Za-z]{2})?$', description: 'ISO 3166-1 alpha-2.' })),
     creative: Type.Optional(Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal(0), Type.Literal(1), Type.Boolean()])),
-    themeId: Type.Optional(Type.Union([Type.Integer(), Type.String({ pattern: '^[0-9]{0,9}$' })], { description: 'Theme to use; also `theme_id`.' })),
+    themeId: Type.Optional(
+      Type.Union([Type.Integer(), Type.String({ pattern: '^[0-9]{0,9}$' })], { description: 'Theme to use; also `theme_id`.' }),
+    ),
     theme_id: Type.Optional(Type.Union([Type.Integer(), Type.String({ pattern: '^[0-9]{0,9}$' })])),
     user_agent: text(2048, 'Old name of `ua`.'),
     adpx_fp: text(256, 'Old name of `ad_fp`.'),
@@ -79,12 +87,19 @@ function textOrNull(value: string | undefined): string | null {
  * Reads query and body, both already checked against their schemas.
  * @throws AppError missing_placement, pub_user_id_is_pii, invalid_request
  */
-export function readFetchOffers(query: FetchOffersQuery, given: FetchOffersBody, client: { ip: string; userAgent: string }): FetchOffersRequest {
+export function readFetchOffers(
+  query: FetchOffersQuery,
+  given: FetchOffersBody,
+  client: { ip: string; userAgent: string },
+): FetchOffersRequest {
   const body = withNewRequestNames(given);
   const placement = normalisePlacement(body.placement ?? '');
   if (placement === '') throw new AppError('missing_placement', { details: [{ path: '/placement', message: 'is required' }] });
   const pubUserId = textOrNull(body.pub_user_id) ?? textOrNull(query.pub_user_id);
-  if (pubUserId !== null && isPii(pubUserId)) throw new AppError('pub_user_id_is_pii', { details: [{ path: '/pub_user_id', message: 'must not be an e-mail address or a phone number' }] });
+  if (pubUserId !== null && isPii(pubUserId))
+    throw new AppError('pub_user_id_is_pii', {
+      details: [{ path: '/pub_user_id', message: 'must not be an e-mail address or a phone number' }],
+    });
   const ip = textOrNull(body.ip);
   const themeId = Number(body.themeId || Number.NaN);
   return {
@@ -104,7 +119,12 @@ export function readFetchOffers(query: FetchOffersQuery, given: FetchOffersBody,
 }
 
 /** Lower case, blanks and underscores to hyphens (decisions section 1). */
-export const normalisePlacement = (name: string): string => name.toWellFormed().trim().toLowerCase().replace(/[\s_]+/g, '-');
+export const normalisePlacement = (name: string): string =>
+  name
+    .toWellFormed()
+    .trim()
+    .toLowerCase()
+    .replace(/[\s_]+/g, '-');
 
 /** Whether a user id is an e-mail address, or a phone number written with `+`, blanks, dashes or brackets. Digits alone are fine. */
 export function isPii(id: string): boolean {
@@ -120,7 +140,8 @@ function readCustomKeys(body: Record<string, unknown>): Map<string, string> {
     if (knownKeys.has(key) || value === null || value === undefined) continue;
     const asText = (typeof value === 'string' ? value : typeof value === 'object' ? JSON.stringify(value) : String(value)).toWellFormed();
     if (refusedKeys.has(key)) details.push({ path: `/${key}`, message: 'is a refused name' });
-    else if (!customKeyPattern.test(key)) details.push({ path: `/${key.slice(0, 64)}`, message: 'must have 1 to 64 characters of A–Z a–z 0–9 _ . -' });
+    else if (!customKeyPattern.test(key))
+      details.push({ path: `/${key.slice(0, 64)}`, message: 'must have 1 to 64 characters of A–Z a–z 0–9 _ . -' });
     else if (asText.length > maxCustomLength) details.push({ path: `/${key}`, message: `must have at most ${maxCustomLength} characters` });
     else if (asText.includes('\0')) details.push({ path: `/${key}`, message: 'must not hold a NUL character' });
     else custom.set(key, asText);

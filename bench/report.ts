@@ -1,0 +1,38 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { cpus, totalmem } from 'node:os';
+import type { LoadResult } from './load.ts';
+
+export type Row = { what: string; measured: LoadResult; bare: LoadResult; note: string };
+
+const folder = new URL('./results/', import.meta.url);
+
+/** Prints the table with the machine's facts and keeps it in bench/results/. */
+export async function writeReport(name: string, rows: readonly Row[]): Promise<void> {
+  const head = ['What', 'per second', 'p50 ms', 'p99 ms', 'max ms', 'failed', 'bare Fastify /s', 'ratio', 'Counted'];
+  const body = rows.map(({ what, measured, bare, note }) => [
+    what,
+    Math.round(measured.perS).toLocaleString('en'),
+    measured.p50Ms.toFixed(2),
+    measured.p99Ms.toFixed(2),
+    measured.maxMs.toFixed(1),
+    String(measured.failed),
+    Math.round(bare.perS).toLocaleString('en'),
+    (measured.perS / bare.perS).toFixed(2),
+    note,
+  ]);
+  const [cpu] = cpus();
+  const line = (cells: string[]): string => `| ${cells.join(' | ')} |`;
+  const text = [
+    `# ${name}`,
+    '',
+    `${new Date().toISOString().slice(0, 16)}Z · ${cpus().length} × ${cpu?.model ?? 'unknown'} · ${Math.round(totalmem() / 2 ** 30)} GiB · Node ${process.version} · PostgreSQL 18, fsync on · load generator, server and database on the same machine`,
+    '',
+    line(head),
+    line(head.map(() => '---')),
+    ...body.map(line),
+    '',
+  ].join('\n');
+  process.stdout.write(`${text}\n`);
+  await mkdir(folder, { recursive: true });
+  await writeFile(new URL(`${name}.md`, folder), text);
+}

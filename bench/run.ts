@@ -1,0 +1,126 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createSigner } from '../src/security/keyring.ts';
+import { newSessionId } from '../src/session-id.ts';
+import { createTokenCodec } from '../src/tracking/token.ts';
+import { createPublisher } from './catalogue.ts';
+import { getRequest, type LoadResult, postRequest, runLoad } from './load.ts';
+import { type Row, writeReport } from './report.ts';
+import { benchSecrets, openStage, startBare, startPerkwire } from './stage.ts';
+import { benchWrapLatency } from './wrap.ts';
+
+/** Seconds of each measurement; `npm run bench -- 3` for a short look. */
+const seconds = Number(process.argv[2] ?? 8);
+const durationMs = seconds * 1000;
+
+const stage = await openStage();
+const rows: Row[] = [];
+try {
+  await createPublisher(stage.pool, { key: 'bench-100', campaigns: 100 });
+  await createPublisher(stage.pool, { key: 'bench-1000', campaigns: 1000 });
+  const perkwire = await startPerkwire(stage.databaseUrl);
+  const files = await sampleBytes(perkwire.port);
+  const bare = await startBare(files.offers, files.image);
+  try {
+    await benchFetch(perkwire.port, bare.port);
+    await benchBeacons(perkwire.port, bare.port);
+    rows.push(...(await benchWrapLatency(stage, perkwire.port, bare.port)));
+  } finally {
+    await bare.stop();
+    await perkwire.stop();
+  }
+} finally {
+  await stage.close();
+}
+await writeReport('bench', rows);
+
+/** The bytes the bare server answers with: those of Perkwire. */
+async function sampleBytes(port: number): Promise<{ offers: string; image: string }> {
+  const answer = await fetch(`http://127.0.0.1:${port}/native/v4/offers.json?api_key=bench-100`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: fetchBody('sample'),
+  });
+  const text = await answer.text();
+  const { data } = JSON.parse(text) as { data: { offers: { pixel: string }[] } };
+  const pixel = new URL((data.offers[0] as { pixel: string }).pixel);
+  const image = await fetch(`http://127.0.0.1:${port}${pixel.pathname}${pixel.search}`);
+  const files = { offers: join(stage.folder, 'offers.json'), image: join(stage.folder, 'pixel.png') };
+  await writeFile(files.offers, text);
+  await writeFile(files.image, Buffer.from(await image.arrayBuffer()));
+  return files;
+}
+
+function fetchBody(user: string): string {
+  return JSON.stringify({
+    placement: 'checkout',
+    ua: 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X)',
+    ip: '203.0.113.7',
+    ad_fp: user,
+    pub_user_id: user,
+    order_value: '49.90',
+    first_name: 'Ada',
+  });
+}
+
+async function measure(what: string, connections: number, port: number, next: () => string): Promise<LoadResult> {
+  await runLoad({ port, connections, durationMs: 1500, next });
+  const result = await runLoad({ port, connections, durationMs, next });
+  process.stderr.write(
+    `${what}: ${Math.round(result.perS)}/s, p50 ${result.p50Ms.toFixed(2)} ms, p99 ${result.p99Ms.toFixed(2)} ms, failed ${result.failed}\n`,
+  );
+  return result;
+}
+
+async function benchFetch(port: number, barePort: number): Promise<void> {
+  let user = 0;
+  for (const key of ['bench-100', 'bench-1000']) {
+    const countSessions = async (): Promise<number> => Number((await stage.pool.query('select count(*) from sessions')).rows[0].count);
+    const before = await countSessions();
+    let sent = 0;
+    const next = (): string => {
+      sent += 1;
+      return postRequest(`/native/v4/offers.json?api_key=${key}`, fetchBody(`user-${user++}`));
+    };
+    const measured = await measure(`fetch-offers ${key}`, 16, port, next);
+    const kept = (await countSessions()) - before;
+    const bare = await measure('  bare', 16, barePort, () => postRequest('/offers', fetchBody('user')));
+    rows.push({
+      what: `fetch-offers, ${key.slice(6)} eligible, 5 returned, 16 connections`,
+      measured,
+      bare,
+      note: `${kept} sessions for ${sent} answers`,
+    });
+  }
+}
+
+async function benchBeacons(port: number, barePort: number): Promise<void> {
+  const { rows: offers } = await stage.pool.query<{ id: number; campaign_id: number; publisher_id: number }>(
+    'select id, campaign_id, publisher_id from offers order by id limit 1',
+  );
+  const offer = offers[0] as { id: number; campaign_id: number; publisher_id: number };
+  const tokens = createTokenCodec(createSigner([{ id: 1, secret: benchSecrets.TOKEN_KEYS.slice(2) }], 'tracking-token'));
+  for (const connections of [1, 16, 64]) {
+    const countEvents = async (): Promise<number> =>
+      Number((await stage.pool.query("select count(*) from events where kind = 'impression'")).rows[0].count);
+    const before = await countEvents();
+    // Signed ahead, so that the generator's own work stays small.
+    const ready = Array.from({ length: 60_000 * (seconds + 2) }, () =>
+      getRequest(
+        `/sdk/v2/impression/p.png?t=${tokens.mint({ publisherId: offer.publisher_id, sessionId: newSessionId(Date.now()), offerId: offer.id, campaignId: offer.campaign_id, position: 1, dev: false })}&cbuster=1`,
+      ),
+    );
+    let sent = 0;
+    const next = (): string => ready[sent++] as string;
+    const measured = await measure(`beacon, ${connections} connections`, connections, port, next);
+    const kept = (await countEvents()) - before;
+    const bareNext = getRequest('/beacon?t=x');
+    const bare = await measure('  bare', connections, barePort, () => bareNext);
+    rows.push({
+      what: `beacon, ${connections} connection${connections === 1 ? '' : 's'}`,
+      measured,
+      bare,
+      note: `${kept} rows for ${sent} answers`,
+    });
+  }
+}

@@ -1,0 +1,83 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { LoadResult } from './load.ts';
+import type { Row } from './report.ts';
+import type { openStage } from './stage.ts';
+
+const wraps = 300;
+
+/** Time from sending the wrap to the webhook's arrival, one at a time on an idle server; beside a bare route that only forwards. */
+export async function benchWrapLatency(stage: Awaited<ReturnType<typeof openStage>>, port: number, barePort: number): Promise<Row[]> {
+  let arrived: (() => void) | null = null;
+  const receiver = createServer((request, response) => {
+    request.resume().on('end', () => {
+      arrived?.();
+      response.end('ok');
+    });
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => receiver.once('listening', resolve));
+  const to = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`;
+  await call(port, 'PUT', '/manage/v1/webhook-endpoints/usp.selection?api_key=bench-100', { url: to, method: 'POST', enabled: true });
+
+  const timed = async (start: () => Promise<unknown>): Promise<number> => {
+    const startMs = performance.now();
+    const done = new Promise<void>((resolve) => {
+      arrived = resolve;
+    });
+    await start();
+    await done;
+    return performance.now() - startMs;
+  };
+  const latencies: number[] = [];
+  const bareLatencies: number[] = [];
+  for (let index = 0; index < wraps; index++) {
+    const answer = await call(port, 'POST', '/native/v4/offers.json?api_key=bench-100', {
+      placement: 'checkout',
+      pub_user_id: `wrap-${index}`,
+    });
+    const { data } = answer as { data: { session_id: string; offers: { campaign_id: number }[] } };
+    await call(port, 'POST', `/sdk/v4/usp/${data.session_id}/${data.offers[0]?.campaign_id}/select.json?api_key=bench-100`, {
+      pub_user_id: `wrap-${index}`,
+    });
+    latencies.push(
+      await timed(() => call(port, 'POST', `/sdk/v4/usp/session/${data.session_id}.json?api_key=bench-100`, { action: 'wrap' })),
+    );
+    bareLatencies.push(await timed(() => call(barePort, 'POST', `/forward?to=${encodeURIComponent(to)}`, {})));
+  }
+  receiver.close();
+  receiver.closeAllConnections();
+  const { rows } = await stage.pool.query("select count(*) from deliveries where status = 'delivered'");
+  return [
+    {
+      what: 'wrap → webhook received, idle',
+      measured: summary(latencies),
+      bare: summary(bareLatencies),
+      note: `${rows[0].count} deliveries for ${wraps} wraps`,
+    },
+  ];
+}
+
+function summary(latencies: number[]): LoadResult {
+  const sorted = latencies.toSorted((a, b) => a - b);
+  const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+  const totalMs = latencies.reduce((sum, value) => sum + value, 0);
+  return {
+    requests: sorted.length,
+    ok: sorted.length,
+    failed: 0,
+    perS: (sorted.length / totalMs) * 1000,
+    p50Ms: at(0.5),
+    p99Ms: at(0.99),
+    maxMs: at(1),
+  };
+}
+
+async function call(port: number, method: string, path: string, body: object): Promise<unknown> {
+  const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
+    method,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  if (!answer.ok) throw new Error(`${method} ${path.split('?')[0]} answered ${answer.status}: ${await answer.text()}`);
+  return answer.json();
+}

@@ -1,0 +1,54 @@
+import { startCatalogStore } from './catalog/store.ts';
+import type { Config } from './config.ts';
+import { createPool } from './db/pool.ts';
+import { startPulse } from './db/pulse.ts';
+import type { Deps } from './deps.ts';
+import { createAuthenticator } from './http/auth.ts';
+import { createFailureLimit } from './http/failure-limit.ts';
+import type { Logger } from './logger.ts';
+import { ensurePartitions } from './maintenance.ts';
+import { createSigner } from './security/keyring.ts';
+import { createSecretBox } from './security/secret-box.ts';
+import { createTokenCodec } from './tracking/token.ts';
+import { userAgent } from './version.ts';
+import { parseNets } from './webhooks/dispatcher/address-guard.ts';
+import { createSender } from './webhooks/dispatcher/deliver.ts';
+
+type DepsInput = { config: Config; databaseUrl: string; logger: Logger; now: () => number };
+
+/** Opens what every role needs, against a database whose migrations are applied. `close` ends it again. */
+export async function createDeps({ config, databaseUrl, logger, now }: DepsInput): Promise<{ deps: Deps; close: () => Promise<void> }> {
+  const onError = (err: Error): void => logger.debug({ err }, 'a database connection broke');
+  const pool = createPool({ url: databaseUrl, size: config.databasePoolSize, applicationName: 'perkwire', onError });
+  await ensurePartitions(pool, now());
+  const pulse = await startPulse(databaseUrl, (up) =>
+    up ? logger.info({}, 'the database answers') : logger.error({}, 'the database is away'),
+  );
+  const catalog = await startCatalogStore({ pool, databaseUrl, logger });
+  const sender = createSender({
+    allowNets: parseNets(config.webhookAllowNets),
+    allowHttp: config.webhookAllowHttp,
+    userAgent,
+    now: () => performance.now(),
+  });
+  const deps: Deps = {
+    config,
+    pool,
+    pulse,
+    catalog,
+    logger,
+    auth: createAuthenticator({ catalog, now }),
+    failures: createFailureLimit(now),
+    tokens: createTokenCodec(createSigner(config.tokenKeys, 'tracking-token')),
+    secretBox: createSecretBox(config.secretsKey),
+    sender,
+    now,
+  };
+  const close = async (): Promise<void> => {
+    await sender.close();
+    await catalog.stop();
+    await pulse.stop();
+    await pool.end();
+  };
+  return { deps, close };
+}

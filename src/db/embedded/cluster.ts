@@ -1,0 +1,83 @@
+import { randomBytes } from 'node:crypto';
+import { chown, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { type Account, runProgram } from './account.ts';
+import { type Binaries, findBinaryPackage, usableBinaries } from './binaries.ts';
+import { findPlace, type Place, recordPlace } from './place.ts';
+
+/** Both the role and the database. */
+export const databaseName = 'perkwire';
+
+/** Everything needed to start, find and stop the server of one data folder. */
+export interface Cluster {
+  folder: string;
+  logFile: string;
+  account: Account | undefined;
+  binaries: Binaries;
+  password: string;
+  /** Server settings as `name=value`. */
+  flags: string[];
+  log: (line: string) => void;
+}
+
+export interface ClusterOptions {
+  dataDir: string;
+  flags: string[];
+  log: (line: string) => void;
+}
+
+/** Opens the cluster of the data folder and makes it first where there is none. Call under the start lock. */
+export async function openCluster({ dataDir, flags, log }: ClusterOptions): Promise<Cluster> {
+  const place = await findPlace(dataDir);
+  const binaries = await usableBinaries(await findBinaryPackage(), place.account);
+  const password = await clusterPassword(dataDir, place);
+  const logFile = join(dataDir, 'postgres.log');
+  const cluster: Cluster = { folder: place.folder, logFile, account: place.account, binaries, password, flags, log };
+  if (!place.exists) {
+    await removeHalfMade(place.folder);
+    await initialise(cluster);
+    await recordPlace(dataDir, place, log);
+  }
+  return cluster;
+}
+
+async function clusterPassword(dataDir: string, place: Place): Promise<string> {
+  const file = join(dataDir, 'postgres-password');
+  const kept = await readFile(file, 'utf8').catch((err: NodeJS.ErrnoException) => {
+    if (err.code === 'ENOENT') return '';
+    throw err;
+  });
+  if (kept.endsWith('\n')) return kept.trim();
+  if (place.exists) throw new Error(`The password of the database in ${place.folder} is missing: restore ${file}`);
+  const password = randomBytes(24).toString('base64url');
+  await rm(file, { force: true });
+  await writeFile(file, `${password}\n`, { mode: 0o600, flush: true });
+  return password;
+}
+
+/** initdb works beside the cluster's place and the result is renamed into it, so a kill half-way leaves no half-made cluster. */
+async function initialise({ folder, account, binaries, password, flags }: Cluster): Promise<void> {
+  const half = `${folder}.init-${randomBytes(4).toString('hex')}`;
+  const passwordFile = join(half, 'password');
+  await mkdir(half, { mode: 0o700 });
+  try {
+    await writeFile(passwordFile, `${password}\n`, { mode: 0o600 });
+    if (account !== undefined) for (const path of [passwordFile, half]) await chown(path, account.uid, account.gid);
+    const args = ['-D', join(half, 'data'), `--username=${databaseName}`, `--pwfile=${passwordFile}`, '--auth=scram-sha-256'];
+    // C sorts by bytes, the same everywhere; the builtin provider still knows upper and lower case beyond ASCII.
+    args.push('--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--no-instructions');
+    if (flags.includes('fsync=off')) args.push('--no-sync');
+    await runProgram(binaries.initdb, args, account);
+    await rename(join(half, 'data'), folder);
+  } finally {
+    await rm(half, { recursive: true, force: true });
+  }
+}
+
+async function removeHalfMade(folder: string): Promise<void> {
+  const parent = dirname(folder);
+  for (const name of await readdir(parent)) {
+    // An initdb left behind by a killed process may still be writing there; then the folder goes at a later start.
+    if (/^postgres\.init-[0-9a-f]{8}$/.test(name)) await rm(join(parent, name), { recursive: true, force: true }).catch(() => {});
+  }
+}

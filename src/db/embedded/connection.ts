@@ -1,0 +1,67 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { databaseName } from './cluster.ts';
+
+const pollMs = 50;
+
+/** Where a server of ours listens. */
+export interface Address {
+  port: number;
+  password: string;
+}
+
+export function connectionUrl({ port, password }: Address): string {
+  return `postgres://${databaseName}:${password}@127.0.0.1:${port}/${databaseName}`;
+}
+
+/** 'ready', or the code of what stood in the way: a SQLSTATE (57P03 while starting or stopping) or a socket error. */
+export async function probe(address: Address): Promise<string> {
+  try {
+    await withClient(address, async () => {});
+    return 'ready';
+  } catch (err) {
+    return (err as { code?: string }).code ?? 'no answer';
+  }
+}
+
+/**
+ * Asks until the server is ready, refuses our password (28P01), is gone or the time is up, and returns the last answer as
+ * `probe` does, or 'gone'.
+ */
+export async function waitUntilReady(address: Address, lives: () => Promise<boolean>, limitMs: number): Promise<string> {
+  const until = performance.now() + limitMs;
+  for (;;) {
+    const answer = await probe(address);
+    if (answer === 'ready' || answer === '28P01') return answer;
+    if (!(await lives())) return 'gone';
+    if (performance.now() > until) return answer;
+    await sleep(pollMs);
+  }
+}
+
+/** Makes our database where it is missing: a kill between initdb and this leaves a cluster without it. */
+export async function ensureDatabase(address: Address): Promise<void> {
+  await withClient(address, async (client) => {
+    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [databaseName]);
+    if (rowCount === 0) await client.query(`CREATE DATABASE ${client.escapeIdentifier(databaseName)}`);
+  });
+}
+
+async function withClient(address: Address, work: (client: pg.Client) => Promise<void>): Promise<void> {
+  const client = new pg.Client({
+    host: '127.0.0.1',
+    port: address.port,
+    user: databaseName,
+    password: address.password,
+    database: 'postgres',
+    ssl: false,
+    connectionTimeoutMillis: 2_000,
+  });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    await work(client);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}

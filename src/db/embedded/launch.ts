@@ -1,0 +1,96 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { open } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { programEnv } from './account.ts';
+import type { Cluster } from './cluster.ts';
+import { waitUntilReady } from './connection.ts';
+import { logTail, openingSize } from './log.ts';
+import { lastPort, readyLimitMs, type Server } from './server.ts';
+
+const attempts = 10;
+const retryMs = 500;
+/** The port was taken by another program meanwhile, or processes of a killed server have not all ended yet. */
+const passing = /could not bind|could not create any TCP\/IP sockets|is still in use/;
+
+const settings = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  shared_buffers: '128MB',
+  max_connections: '200',
+  max_wal_size: '1GB',
+  fsync: 'on',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+};
+
+/** Starts the server and waits until it answers, through crash recovery if need be; throws with the end of its log. */
+export async function launch(cluster: Cluster): Promise<Server> {
+  // After a crash the old port is taken again where it is free: other processes still attached come back by themselves.
+  let wanted = await lastPort(cluster);
+  for (let attempt = 1; ; attempt += 1) {
+    const logStart = await openingSize(cluster.logFile);
+    const port = await freePort(wanted);
+    const child = await spawnServer(cluster, port);
+    const lives = async () => child.exitCode === null && child.signalCode === null;
+    const answer = await waitUntilReady({ port, password: cluster.password }, lives, readyLimitMs);
+    if (answer === 'ready' && child.pid !== undefined && (await lives())) return { pid: child.pid, port };
+    const tail = await logTail(cluster.logFile, logStart);
+    if (answer !== 'gone' || attempt >= attempts || !passing.test(tail)) throw startError(child, answer, tail);
+    wanted = 0;
+    await sleep(retryMs);
+  }
+}
+
+function startError(child: ChildProcess, answer: string, tail: string): Error {
+  // A server still in recovery is left to finish it: the next start finds it and waits on. Stopping it would begin all over.
+  const recovering = answer === '57P03';
+  if (!recovering) child.kill('SIGQUIT');
+  const reason = {
+    gone: 'ended while starting',
+    '57P03': 'is still recovering after 60 s; start again to wait on',
+    '28P01': 'refuses our password',
+  }[answer];
+  return new Error(`PostgreSQL ${reason ?? `was not ready after ${readyLimitMs / 1000} s (${answer})`}. The end of its log:\n${tail}`);
+}
+
+/** In a process group of its own: Ctrl-C in the terminal must not stop the database before we have written what we hold. */
+async function spawnServer({ binaries, folder, account, logFile, flags }: Cluster, port: number): Promise<ChildProcess> {
+  const fixed = Object.entries({ ...settings, port }).map(([name, value]) => `${name}=${value}`);
+  const args = ['-D', folder, ...[...fixed, ...flags].flatMap((setting) => ['-c', setting])];
+  const log = await open(logFile, 'a', 0o600);
+  try {
+    const child = spawn(binaries.postgres, args, {
+      ...account,
+      cwd: dirname(binaries.postgres),
+      env: programEnv(),
+      detached: true,
+      windowsHide: true,
+      stdio: ['ignore', log.fd, log.fd],
+    });
+    await once(child, 'spawn');
+    child.unref();
+    return child;
+  } finally {
+    await log.close();
+  }
+}
+
+/** The wanted port where it is free, else any. */
+async function freePort(wanted: number): Promise<number> {
+  const server = createServer();
+  try {
+    server.listen(wanted, '127.0.0.1');
+    await once(server, 'listening');
+  } catch (err) {
+    if (wanted !== 0) return freePort(0);
+    throw err;
+  }
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('a TCP server has no port');
+  return address.port;
+}

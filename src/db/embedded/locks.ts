@@ -1,0 +1,88 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ownerLine, ownerLives } from './processes.ts';
+
+const pollMs = 50;
+/** Longer than a start (60 s) and a stop (75 s) of the holder together. */
+const lockWaitMs = 150_000;
+/** A lock file still without its line after this long was left by a process killed while it wrote. */
+const unwrittenStaleMs = 5_000;
+
+/** Runs `work` while no other process of ours starts or stops the server of this data folder. */
+export async function withStartLock<T>(dataDir: string, work: () => Promise<T>): Promise<T> {
+  const file = join(dataDir, 'postgres.lock');
+  const until = performance.now() + lockWaitMs;
+  while (!(await createOnce(file, await ownerLine()))) {
+    if (await isStale(file)) await removeStale(file);
+    else if (performance.now() > until) throw new Error(`Another process has held ${file} for over ${lockWaitMs / 1000} s`);
+    else await sleep(pollMs);
+  }
+  try {
+    return await work();
+  } finally {
+    await rm(file, { force: true });
+  }
+}
+
+/** Notes that this process uses the server; returns the way to take the note back. Call under the start lock. */
+export async function attach(dataDir: string): Promise<() => Promise<void>> {
+  const folder = join(dataDir, 'attached');
+  await mkdir(folder, { recursive: true });
+  const file = join(folder, `${process.pid}.${randomBytes(4).toString('hex')}`);
+  await writeFile(file, await ownerLine());
+  return () => rm(file, { force: true });
+}
+
+/** Whether any living process uses the server; notes of dead ones are removed. Call under the start lock. */
+export async function anyAttached(dataDir: string): Promise<boolean> {
+  const folder = join(dataDir, 'attached');
+  let found = false;
+  for (const name of await readdir(folder)) {
+    const file = join(folder, name);
+    if (await ownerLives(await readFile(file, 'utf8'))) found = true;
+    else await rm(file, { force: true });
+  }
+  return found;
+}
+
+async function createOnce(file: string, text: string): Promise<boolean> {
+  try {
+    await writeFile(file, text, { flag: 'wx' });
+    return true;
+  } catch (err) {
+    if ((err as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw err;
+  }
+}
+
+async function isStale(file: string): Promise<boolean> {
+  const text = await readFile(file, 'utf8').catch(() => undefined);
+  if (text === undefined) return false;
+  if (!text.endsWith('\n')) return (await ageMs(file)) > unwrittenStaleMs;
+  return !(await ownerLives(text));
+}
+
+/**
+ * Two waiters may both see the same dead holder. Without a guard the slower one would remove the lock that the faster one has
+ * just made, so the last look and the removal are done by one waiter at a time.
+ */
+async function removeStale(file: string): Promise<void> {
+  const guard = `${file}.stale`;
+  if (!(await createOnce(guard, ''))) {
+    if ((await ageMs(guard)) > unwrittenStaleMs) await rm(guard, { force: true });
+    await sleep(pollMs);
+    return;
+  }
+  try {
+    if (await isStale(file)) await rm(file, { force: true });
+  } finally {
+    await rm(guard, { force: true });
+  }
+}
+
+async function ageMs(file: string): Promise<number> {
+  const found = await stat(file).catch(() => undefined);
+  return found === undefined ? 0 : Date.now() - found.mtimeMs;
+}

@@ -1,0 +1,59 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/**
+ * What tells a process from a later one that was given the same pid: its start time where the system shows it.
+ * `undefined` when no such process lives; a zombie counts as dead, since nobody may ever reap it in a container.
+ */
+export async function processIdentity(pid: number): Promise<string | undefined> {
+  if (!signalReaches(pid)) return undefined;
+  if (process.platform === 'win32') return 'alive';
+  if (process.platform === 'linux') return linuxIdentity(pid);
+  return askPs(pid, 'lstart=');
+}
+
+/** The command line with its arguments parted by spaces; `undefined` where the system does not show it. */
+export async function commandLine(pid: number): Promise<string | undefined> {
+  if (process.platform === 'win32') return undefined;
+  if (process.platform !== 'linux') return askPs(pid, 'command=');
+  const text = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+  return text.replaceAll('\0', ' ');
+}
+
+/** One line that names this process, to be kept in a lock file. */
+export async function ownerLine(): Promise<string> {
+  return `${process.pid} ${await processIdentity(process.pid)}\n`;
+}
+
+/** Whether the process that wrote the line is still the one living under that pid. A line cut short was left by a dead one. */
+export async function ownerLives(line: string): Promise<boolean> {
+  const match = /^(\d+) (.+)\n$/.exec(line);
+  return match !== null && (await processIdentity(Number(match[1]))) === match[2];
+}
+
+function signalReaches(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (err) {
+    return (err as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+async function linuxIdentity(pid: number): Promise<string | undefined> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
+  if (stat === undefined) return undefined;
+  // The command name stands in parentheses and may hold spaces; the fields that follow it start with the state (field 3 of proc(5)).
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  if (fields[0] === 'Z' || fields[0] === 'X') return undefined;
+  const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '');
+  return `${boot.trim()}:${fields[19]}`;
+}
+
+async function askPs(pid: number, column: string): Promise<string | undefined> {
+  const env = { ...process.env, LC_ALL: 'C', TZ: 'UTC' };
+  const { stdout } = await run('ps', ['-ww', '-o', column, '-p', String(pid)], { env }).catch(() => ({ stdout: '' }));
+  return stdout.trim() || undefined;
+}

@@ -1,0 +1,38 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type { FastifyBaseLogger, FastifyInstance, RawReplyDefaultExpression, RawRequestDefaultExpression, RawServerDefault } from 'fastify';
+import type pg from 'pg';
+import type { CatalogStore } from './catalog/store.ts';
+import type { Config } from './config.ts';
+import type { Pulse } from './db/pulse.ts';
+import type { Authenticator } from './http/auth.ts';
+import type { FailureLimit } from './http/failure-limit.ts';
+import type { Logger } from './logger.ts';
+import type { SecretBox } from './security/secret-box.ts';
+import type { TokenCodec } from './tracking/token.ts';
+import type { Sender } from './webhooks/dispatcher/deliver.ts';
+
+/** What every feature may use. */
+export type Deps = {
+  config: Config;
+  pool: pg.Pool;
+  pulse: Pulse;
+  catalog: CatalogStore;
+  logger: Logger;
+  auth: Authenticator;
+  failures: FailureLimit;
+  tokens: TokenCodec;
+  secretBox: SecretBox;
+  /** Calls publishers' servers. */
+  sender: Sender;
+  /** Clock, epoch milliseconds. */
+  now: () => number;
+};
+
+/** Fastify with TypeBox types. */
+export type App = FastifyInstance<
+  RawServerDefault,
+  RawRequestDefaultExpression<RawServerDefault>,
+  RawReplyDefaultExpression<RawServerDefault>,
+  FastifyBaseLogger,
+  TypeBoxTypeProvider
+>;

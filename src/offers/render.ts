@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto';
+import type { Offer, Publisher, Theme } from '../catalog/types.ts';
+import type { TokenCodec } from '../tracking/token.ts';
+import { fillCopy, hasMacros, type MacroValues } from './macros.ts';
+import type { QrCodes } from './qr.ts';
+import { buildSettings, buildStyles } from './settings.ts';
+import { buildOfferView, clickUrl } from './view.ts';
+
+/** One answered fetch, ready to be written as JSON. */
+export type Answer = {
+  publisher: Publisher;
+  theme: Theme | null;
+  sessionId: string;
+  dev: boolean;
+  hasUser: boolean;
+  usp: boolean;
+  offers: readonly Offer[];
+  macros: MacroValues;
+};
+
+export type Renderer = {
+  /** Makes what rendering these offers needs and does not have yet; undefined when there is nothing to wait for. */
+  prepare: (publisher: Publisher, offers: readonly Offer[]) => Promise<unknown> | undefined;
+  /** The answer's JSON text (specification 2.2). */
+  render: (answer: Answer) => string;
+};
+
+/** The static text of an offer, cut where the token goes: without, and with a URL that saves it. */
+type Compiled = { plain: string[] | null; saveable: string[] | null };
+
+/** Stands for the token while an offer is compiled. */
+const hole = `token-${randomUUID()}`;
+
+type RendererDeps = { publicUrl: string; tokens: TokenCodec; qrCodes: QrCodes };
+
+/**
+ * Writes answers. What does not depend on the request is written once for each offer of a snapshot; for each request only
+ * the token is filled in, and offers with macros are written anew.
+ */
+export function createRenderer({ publicUrl, tokens, qrCodes }: RendererDeps): Renderer {
+  const compiledOffers = new WeakMap<Offer, Compiled>();
+  const qrUrls = new WeakMap<Offer, string>();
+  const frames = new WeakMap<Publisher, Map<string, [string, string]>>();
+
+  /** The campaign's click URL for this publisher; it belongs to no session. */
+  function qrUrlOf(publisher: Publisher, offer: Offer): string {
+    let url = qrUrls.get(offer);
+    if (url === undefined) {
+      const claims = {
+        publisherId: publisher.id,
+        sessionId: null,
+        offerId: offer.id,
+        campaignId: offer.campaign.id,
+        position: 0,
+        dev: false,
+      };
+      url = clickUrl(publicUrl, tokens.mint(claims));
+      qrUrls.set(offer, url);
+    }
+    return url;
+  }
+
+  function view(answer: Answer, offer: Offer, token: string) {
+    const { publisher, hasUser } = answer;
+    const qrCode = qrCodes.get(qrUrlOf(publisher, offer)) ?? '';
+    return buildOfferView({ offer, publisher, copy: fillCopy(offer.copy, answer.macros), token, hasUser, qrCode, publicUrl });
+  }
+
+  function compile(answer: Answer, offer: Offer): string[] {
+    let compiled = compiledOffers.get(offer);
+    if (compiled === undefined) compiledOffers.set(offer, (compiled = { plain: null, saveable: null }));
+    const variant = answer.hasUser ? 'saveable' : 'plain';
+    compiled[variant] ??= JSON.stringify(view(answer, offer, hole)).split(hole);
+    return compiled[variant];
+  }
+
+  function renderOffer(answer: Answer, offer: Offer, index: number): string {
+    const token = tokens.mint({
+      publisherId: answer.publisher.id,
+      sessionId: answer.sessionId,
+      offerId: offer.id,
+      campaignId: offer.campaign.id,
+      position: index + 1,
+      dev: answer.dev,
+    });
+    if (hasMacros(offer.copy)) return JSON.stringify(view(answer, offer, token));
+    return compile(answer, offer).join(token);
+  }
+
+  /** What stands before and after the session id. */
+  function frame({ publisher, theme, usp }: Answer): [string, string] {
+    let known = frames.get(publisher);
+    if (known === undefined) frames.set(publisher, (known = new Map()));
+    const key = `${theme?.id} ${usp}`;
+    let parts = known.get(key);
+    if (parts === undefined) {
+      const privacyUrl = privacyUrlOf(publisher, publicUrl);
+      const settings = buildSettings(publisher, theme, usp, privacyUrl);
+      const styles = { ...buildStyles(publisher, theme, privacyUrl), settings };
+      parts = [
+        `,"privacy_url":${JSON.stringify(privacyUrl)},"session_id":"`,
+        `","settings":${JSON.stringify(settings)},"styles":${JSON.stringify(styles)}}}`,
+      ];
+      known.set(key, parts);
+    }
+    return parts;
+  }
+
+  return {
+    prepare: (publisher, offers) => {
+      const missing = offers.map((offer) => qrUrlOf(publisher, offer)).filter((url) => qrCodes.get(url) === undefined);
+      return missing.length === 0 ? undefined : Promise.all(missing.map((url) => qrCodes.make(url)));
+    },
+    render: (answer) => {
+      let offers = '';
+      answer.offers.forEach((offer, index) => {
+        offers += (index === 0 ? '' : ',') + renderOffer(answer, offer, index);
+      });
+      const [beforeSession, afterSession] = frame(answer);
+      return `{"data":{"offers":[${offers}],"count":${answer.offers.length}${beforeSession}${answer.sessionId}${afterSession}`;
+    },
+  };
+}
+
+/** The publisher's own privacy page, else the one served here. */
+export const privacyUrlOf = (publisher: Publisher, publicUrl: string): string =>
+  publisher.privacyUrl ?? `${publicUrl}/privacy/${publisher.sdkId}`;

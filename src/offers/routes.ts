@@ -1,0 +1,40 @@
+import type { App, Deps } from '../deps.ts';
+import { callerOf } from '../http/auth.ts';
+import { errorAnswers, fetchOffersAnswer } from '../http/schemas.ts';
+import { createOfferService } from './fetch.ts';
+import { fetchOffersBody, fetchOffersQuery, readFetchOffers } from './request.ts';
+
+/** Every version answers the same; v4 clients pass the SDK id as `api_key` (specification 4.1). */
+const paths = ['/native/v2/offers.json', '/native/v4/offers.json', '/native/v1/offers.json'];
+
+export async function offerRoutes(app: App, deps: Deps): Promise<void> {
+  const offers = createOfferService(deps);
+  app.addHook('onClose', offers.drain);
+  for (const url of paths) {
+    app.post(
+      url,
+      {
+        schema: {
+          summary: 'Fetch offers',
+          tags: ['Offers'],
+          querystring: fetchOffersQuery,
+          body: fetchOffersBody,
+          response: { 200: fetchOffersAnswer, ...errorAnswers(400, 401, 403, 413, 415) },
+        },
+        preValidation: [defaultBody, deps.auth.requireKey('ads/offers')],
+      },
+      async (request, reply) => {
+        const client = { ip: request.ip, userAgent: request.headers['user-agent'] ?? '' };
+        const wanted = readFetchOffers(request.query, request.body, client);
+        const answer = await offers.fetch(callerOf(request).publisher, wanted);
+        reply.type('application/json; charset=utf-8').header('cache-control', 'no-store');
+        return reply.send(answer as never);
+      },
+    );
+  }
+}
+
+/** No body at all is judged like an empty one: by its missing placement. */
+async function defaultBody(request: { body: unknown }): Promise<void> {
+  request.body ??= {};
+}

@@ -1,0 +1,4 @@
+import type { App, Deps } from '../deps.ts';
+
+// placeholder until the feature's file lands
+export async function endpointRoutes(_app: App, _deps: Deps): Promise<void> {}

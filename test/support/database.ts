@@ -1,0 +1,33 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { inject } from 'vitest';
+
+/** A fresh copy of the template database, with the demo catalogue. Dropped by `drop`. */
+export async function cloneDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
+  const templateUrl = inject('templateUrl');
+  const template = new URL(templateUrl).pathname.slice(1);
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  await admin(templateUrl, async (client) => {
+    // Clones of one template wait for one another.
+    await client.query("select pg_advisory_lock(hashtext('perkwire_clone'))");
+    await client.query(`create database ${name} template ${template}`);
+  });
+  const url = new URL(templateUrl);
+  url.pathname = `/${name}`;
+  return {
+    url: url.href,
+    drop: () => admin(templateUrl, (client) => client.query(`drop database if exists ${name} with (force)`).then(() => {})),
+  };
+}
+
+async function admin(templateUrl: string, work: (client: pg.Client) => Promise<void>): Promise<void> {
+  const url = new URL(templateUrl);
+  url.pathname = '/postgres';
+  const client = new pg.Client({ connectionString: url.href });
+  await client.connect();
+  try {
+    await work(client);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,37 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { startEmbeddedPostgres } from '../../src/db/embedded/index.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { createPool, transaction } from '../../src/db/pool.ts';
+import { embeddedDemoIds, loadDemoCatalogue } from '../../src/demo/catalogue.ts';
+import { ensurePartitions } from '../../src/maintenance.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The template database: migrated, with the demo catalogue. */
+    templateUrl: string;
+  }
+}
+
+/** One real PostgreSQL for the whole run; each test file clones the template database. TEST_DATABASE_URL uses another server. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'perkwire-test-'));
+  const given = process.env.TEST_DATABASE_URL;
+  const server =
+    given === undefined
+      ? await startEmbeddedPostgres({ dataDir, flags: ['fsync=off', 'synchronous_commit=off', 'max_connections=400'] })
+      : null;
+  const url = server?.url ?? (given as string);
+  await migrate(url);
+  const pool = createPool({ url, size: 1, applicationName: 'perkwire-test', onError: () => {} });
+  await ensurePartitions(pool, Date.now());
+  await transaction(pool, (executor) => loadDemoCatalogue(executor, embeddedDemoIds));
+  await pool.end();
+  project.provide('templateUrl', url);
+  return async () => {
+    await server?.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  };
+}

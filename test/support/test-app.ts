@@ -1,0 +1,67 @@
+import type pg from 'pg';
+import { buildApp } from '../../src/app.ts';
+import { type Config, loadConfig } from '../../src/config.ts';
+import { createDeps } from '../../src/create-deps.ts';
+import { embeddedDemoIds } from '../../src/demo/catalogue.ts';
+import type { App, Deps } from '../../src/deps.ts';
+import { createLogger } from '../../src/logger.ts';
+import { cloneDatabase } from './database.ts';
+
+export type TestApp = {
+  app: App;
+  deps: Deps;
+  pool: pg.Pool;
+  databaseUrl: string;
+  publisher: { id: number; sdkId: string; key: string };
+  close: () => Promise<void>;
+};
+
+export type TestAppOptions = {
+  /** Another test app's database, for two processes on one; default: a fresh clone. */
+  databaseUrl?: string;
+  config?: Partial<Config>;
+  now?: () => number;
+};
+
+export const testConfig = (overrides: Partial<Config> = {}): Config => ({
+  ...loadConfig(
+    {
+      DATABASE_URL: 'postgres://given.elsewhere/x',
+      TOKEN_KEYS: `1:${'test-token-key-'.repeat(3)}`,
+      USER_PEPPER: 'test-pepper-'.repeat(3),
+      SECRETS_KEY: Buffer.alloc(32, 7).toString('base64'),
+      PUBLIC_URL: 'http://perks.test',
+      WEBHOOK_ALLOW_NETS: '127.0.0.0/8',
+      WEBHOOK_ALLOW_HTTP: 'true',
+      DATABASE_POOL_SIZE: '6',
+      LOG_LEVEL: process.env.TEST_LOG_LEVEL ?? 'silent',
+    },
+    () => {
+      throw new Error('not embedded');
+    },
+  ),
+  ...overrides,
+});
+
+/** The real application on a real database with the demo catalogue; only the network listener is left out. */
+export async function createTestApp(options: TestAppOptions = {}): Promise<TestApp> {
+  const clone = options.databaseUrl === undefined ? await cloneDatabase() : null;
+  const databaseUrl = options.databaseUrl ?? (clone as { url: string }).url;
+  const config = testConfig(options.config);
+  const { deps, close } = await createDeps({ config, databaseUrl, logger: createLogger(config.logLevel), now: options.now ?? Date.now });
+  const app = await buildApp(deps, { serveApi: true, demoReceiver: false });
+  await app.ready();
+  const [publisher] = [...deps.catalog.current().publishers.values()];
+  return {
+    app,
+    deps,
+    pool: deps.pool,
+    databaseUrl,
+    publisher: { id: publisher?.id ?? 0, ...embeddedDemoIds },
+    close: async () => {
+      await app.close();
+      await close();
+      await clone?.drop();
+    },
+  };
+}

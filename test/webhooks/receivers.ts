@@ -1,0 +1,56 @@
+import { once } from 'node:events';
+import { createServer as createHttp, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { createServer as createHttps } from 'node:https';
+import { type AddressInfo, createServer as createTcp, type Socket, type Server as TcpServer } from 'node:net';
+import type { Certificate } from './certificate.ts';
+
+/** A server on 127.0.0.1 that counts what reaches it. */
+export type Receiver = {
+  port: number;
+  server: Server | TcpServer;
+  connections: () => number;
+  open: () => number;
+  close: () => Promise<void>;
+};
+
+async function listen(server: Server | TcpServer): Promise<Receiver> {
+  const sockets = new Set<Socket>();
+  let connections = 0;
+  server.on('connection', (socket: Socket) => {
+    connections += 1;
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.once('close', () => sockets.delete(socket));
+  });
+  server.on('tlsClientError', () => {});
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const close = async (): Promise<void> => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+    await once(server, 'close');
+  };
+  return { port: (server.address() as AddressInfo).port, server, connections: () => connections, open: () => sockets.size, close };
+}
+
+export const httpReceiver = (handler: RequestListener): Promise<Receiver> => listen(createHttp(handler));
+
+export const httpsReceiver = (certificate: Certificate, handler: RequestListener): Promise<Receiver> =>
+  listen(createHttps(certificate, handler));
+
+/** A bare TCP server: says what `onData` says once something came in. */
+export const tcpReceiver = (onData: (socket: Socket) => void): Promise<Receiver> =>
+  listen(createTcp((socket) => void socket.once('data', () => onData(socket))));
+
+/** A port nobody listens on. */
+export async function closedPort(): Promise<number> {
+  const receiver = await tcpReceiver(() => {});
+  await receiver.close();
+  return receiver.port;
+}
+
+export async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
