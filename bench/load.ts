@@ -39,7 +39,8 @@ export async function runLoad({ port, connections, durationMs, next }: LoadOptio
         sentMs = performance.now();
         if (sentMs >= endMs) {
           socket.end();
-          return resolve();
+          resolve();
+          return;
         }
         socket.write(next());
       };

@@ -3,10 +3,11 @@ import { join } from 'node:path';
 import { createSigner } from '../src/security/keyring.ts';
 import { newSessionId } from '../src/session-id.ts';
 import { createTokenCodec } from '../src/tracking/token.ts';
+import { processSecrets, startServerProcess } from '../test/support/server-process.ts';
 import { createPublisher } from './catalogue.ts';
 import { getRequest, type LoadResult, postRequest, runLoad } from './load.ts';
 import { type Row, writeReport } from './report.ts';
-import { benchSecrets, openStage, startBare, startPerkwire } from './stage.ts';
+import { openStage, startBare } from './stage.ts';
 import { benchWrapLatency } from './wrap.ts';
 
 /** Seconds of each measurement; `npm run bench -- 3` for a short look. */
@@ -18,7 +19,7 @@ const rows: Row[] = [];
 try {
   await createPublisher(stage.pool, { key: 'bench-100', campaigns: 100 });
   await createPublisher(stage.pool, { key: 'bench-1000', campaigns: 1000 });
-  const perkwire = await startPerkwire(stage.databaseUrl);
+  const perkwire = await startServerProcess({ databaseUrl: stage.databaseUrl });
   const files = await sampleBytes(perkwire.port);
   const bare = await startBare(files.offers, files.image);
   try {
@@ -99,7 +100,7 @@ async function benchBeacons(port: number, barePort: number): Promise<void> {
     'select id, campaign_id, publisher_id from offers order by id limit 1',
   );
   const offer = offers[0] as { id: number; campaign_id: number; publisher_id: number };
-  const tokens = createTokenCodec(createSigner([{ id: 1, secret: benchSecrets.TOKEN_KEYS.slice(2) }], 'tracking-token'));
+  const tokens = createTokenCodec(createSigner([{ id: 1, secret: processSecrets.TOKEN_KEYS.slice(2) }], 'tracking-token'));
   for (const connections of [1, 16, 64]) {
     const countEvents = async (): Promise<number> =>
       Number((await stage.pool.query("select count(*) from events where kind = 'impression'")).rows[0].count);

@@ -5,12 +5,17 @@ type Fields = Record<string, unknown>;
 /** Old request field → the field it means. The new spelling wins where both are given. */
 const requestNames = { adpx_fp: 'ad_fp', fingerprint: 'ad_fp', user_agent: 'ua', theme_id: 'themeId' } as const;
 
+const renames = Object.entries(requestNames);
+
 export const oldRequestNames: ReadonlySet<string> = new Set(Object.keys(requestNames));
 
 /** A request body with old field names answered under their new ones. */
 export function withNewRequestNames<Body extends Fields>(body: Body): Body {
-  const renamed: Fields = { ...body };
-  for (const [old, name] of Object.entries(requestNames)) renamed[name] ??= body[old];
+  let renamed: Fields = body;
+  for (const [old, name] of renames) {
+    if (body[old] === undefined || body[name] !== undefined) continue;
+    renamed = { ...renamed, [name]: renamed[name] ?? body[old] };
+  }
   return renamed as Body;
 }
 

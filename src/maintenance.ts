@@ -1,7 +1,102 @@
 import type pg from 'pg';
+import type { Config } from './config.ts';
+import { transaction } from './db/pool.ts';
+import type { Logger } from './logger.ts';
 import { dayMs, dayOf } from './session-id.ts';
+
+const roundMs = 3_600_000;
+/** After a round that failed (milliseconds). */
+const retryMs = 60_000;
+/** Dev sessions removed by one statement (count). */
+const maxRemoved = 5000;
+
+type Retention = Pick<Config, 'retentionRawDays' | 'retentionDeliveryDays'>;
+type MaintenanceOptions = { pool: pg.Pool; config: Retention; logger: Logger; now: () => number };
 
 /** Creates the partitions from two days back to a week ahead. */
 export async function ensurePartitions(pool: pg.Pool, nowMs: number): Promise<void> {
   await pool.query('select create_day_partitions($1::date, $2::date)', [dayOf(nowMs - 2 * dayMs), dayOf(nowMs + 7 * dayMs)]);
+}
+
+/** One round: partitions ahead, partitions past their retention, dev sessions past their day. Any number of processes may do it. */
+export async function maintain(pool: pg.Pool, config: Retention, nowMs: number): Promise<{ dropped: number; devSessions: number }> {
+  await ensurePartitions(pool, nowMs);
+  const dropped =
+    (await dropRaw(pool, nowMs - config.retentionRawDays * dayMs)) +
+    (await dropDeliveries(pool, nowMs - config.retentionDeliveryDays * dayMs));
+  return { dropped, devSessions: await removeDevSessions(pool, nowMs - dayMs) };
+}
+
+/** Does a round now and every hour. */
+export function startMaintenance({ pool, config, logger, now }: MaintenanceOptions): { stop: () => Promise<void> } {
+  let timer: NodeJS.Timeout | undefined;
+  let stopped = false;
+
+  async function round(): Promise<void> {
+    let nextMs = roundMs;
+    try {
+      const done = await maintain(pool, config, now());
+      logger.debug(done, 'maintenance done');
+    } catch (err) {
+      nextMs = retryMs;
+      logger.error({ err }, 'maintenance failed');
+    }
+    if (!stopped) timer = setTimeout(next, nextMs);
+  }
+
+  let running = round();
+  function next(): void {
+    running = round();
+  }
+  return {
+    stop: async () => {
+      stopped = true;
+      clearTimeout(timer);
+      await running;
+    },
+  };
+}
+
+/** A drop locks its parent. It gives up rather than let everybody wait behind it for a long-running reader. */
+const patience = "set local lock_timeout = '2s'";
+
+const dropRaw = (pool: pg.Pool, keepFromMs: number): Promise<number> =>
+  transaction(pool, async (executor) => {
+    await executor.query(patience);
+    const { rows } = await executor.query<{ dropped: number }>(
+      "select sum(drop_day_partitions(parent, $1::date))::int as dropped from unnest(array['sessions', 'events', 'usp_sessions']) as parent",
+      [dayOf(keepFromMs)],
+    );
+    return rows[0]?.dropped ?? 0;
+  });
+
+const dropDeliveries = (pool: pg.Pool, keepFromMs: number): Promise<number> =>
+  transaction(pool, async (executor) => {
+    await executor.query(patience);
+    await executor.query('delete from delivery_queue where day < $1::date', [dayOf(keepFromMs)]);
+    const { rows } = await executor.query<{ dropped: number }>(
+      "select sum(drop_day_partitions(parent, $1::date))::int as dropped from unnest(array['deliveries', 'delivery_attempts']) as parent",
+      [dayOf(keepFromMs)],
+    );
+    return rows[0]?.dropped ?? 0;
+  });
+
+async function removeDevSessions(pool: pg.Pool, beforeMs: number): Promise<number> {
+  let total = 0;
+  for (;;) {
+    const removed = await transaction(pool, async (executor) => {
+      const { rows } = await executor.query<{ day: string; id: string }>(
+        `with old as materialized (select day, id from sessions where dev and created_at < $1 limit ${maxRemoved})
+        delete from sessions where day = any(array(select distinct day from old)) and id = any(array(select id from old))
+        returning day::text, id`,
+        [new Date(beforeMs)],
+      );
+      const days = [...new Set(rows.map((row) => row.day))];
+      const ids = rows.map((row) => row.id);
+      await executor.query('delete from usp_sessions where day = any($1::date[]) and session_id = any($2::uuid[])', [days, ids]);
+      return rows.length;
+    });
+    total += removed;
+    if (removed < maxRemoved) return total;
+  }
 }

@@ -1,3 +1,4 @@
+import { randomFillSync } from 'node:crypto';
 import { v7 } from 'uuid';
 
 /** Milliseconds of a day. */
@@ -5,8 +6,21 @@ export const dayMs = 86_400_000;
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
+const randomPool = Buffer.alloc(16 * 256);
+let randomUsed = randomPool.length;
+
+/** 16 random bytes; the system is asked for many at once. */
+function randomBytes16(): Uint8Array {
+  if (randomUsed === randomPool.length) {
+    randomFillSync(randomPool);
+    randomUsed = 0;
+  }
+  randomUsed += 16;
+  return randomPool.subarray(randomUsed - 16, randomUsed);
+}
+
 /** A new UUIDv7: the time is inside. */
-export const newSessionId = (nowMs: number): string => v7({ msecs: nowMs });
+export const newSessionId = (nowMs: number): string => v7({ msecs: nowMs, random: randomBytes16() });
 
 /** Whether a text is a UUIDv7 in its canonical, lower-case form. */
 export const isSessionId = (text: string): boolean => uuidPattern.test(text);

@@ -56,6 +56,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   async function flush(batch: Entry<Item, Result>[]): Promise<void> {
     try {
       const results = await write(batch.map((entry) => entry.item));
+      pulse.sawLife();
       batch.forEach((entry, index) => {
         entry.resolve(results[index] as Result);
       });

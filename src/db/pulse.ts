@@ -3,18 +3,22 @@ import pg from 'pg';
 /** Whether the store answers, known at every moment without asking it. */
 export type Pulse = {
   isUp: () => boolean;
+  /** Tells of an answer the store gave to somebody else: as good as one to our own question. */
+  sawLife: () => void;
   /** Calls back when the store goes away. */
   onAway: (listener: () => void) => void;
   stop: () => Promise<void>;
 };
 
-const beatMs = 100;
-/** A beat that takes longer than this means: away. A slow disk delays commits, not this read. */
-const patienceMs = 180;
+const beatMs = 50;
+/** Away: neither our question nor anybody else's is answered for this long. A slow disk delays commits, not our read. */
+const patienceMs = 220;
+/** A timer this late says that this process is short of time itself, and the silence proves nothing. */
+const starvedMs = 25;
 
 /**
- * Asks the store for a sign of life ten times a second on a connection of its own, so that requests are refused at
- * once (503) while it is away, instead of hanging on a dead connection, and are served again as soon as it is back.
+ * Asks the store for a sign of life on a connection of its own, all the time, so that requests are refused at once (503)
+ * while it is away instead of hanging on a dead connection, and are served again as soon as it is back.
  */
 export async function startPulse(url: string, onChange: (up: boolean) => void): Promise<Pulse> {
   const listeners: (() => void)[] = [];
@@ -22,6 +26,7 @@ export async function startPulse(url: string, onChange: (up: boolean) => void): 
   let stopped = false;
   let client: pg.Client | null = null;
   let timer: NodeJS.Timeout | undefined;
+  let lifeMs = 0;
 
   function set(next: boolean): void {
     if (next === up) return;
@@ -51,7 +56,7 @@ export async function startPulse(url: string, onChange: (up: boolean) => void): 
 
   async function beat(): Promise<void> {
     try {
-      await withPatience((async () => (client ?? (await connect())).query('select 1'))());
+      await withPatience((async () => (client ?? (await connect())).query('select 1'))(), () => lifeMs);
       set(true);
     } catch {
       drop();
@@ -63,6 +68,9 @@ export async function startPulse(url: string, onChange: (up: boolean) => void): 
   await beat();
   return {
     isUp: () => up,
+    sawLife: () => {
+      lifeMs = performance.now();
+    },
     onAway: (listener) => listeners.push(listener),
     stop: async () => {
       stopped = true;
@@ -72,10 +80,21 @@ export async function startPulse(url: string, onChange: (up: boolean) => void): 
   };
 }
 
-/** Rejects when `work` takes longer than the patience; what our own event loop was late for does not count. */
-function withPatience(work: Promise<unknown>): Promise<void> {
+/** Rejects when `work` takes longer than the patience, counted from the last sign of life and not while this process is starved. */
+function withPatience(work: Promise<unknown>, lastLifeMs: () => number): Promise<void> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => setImmediate(() => setImmediate(() => reject(new Error('no answer in time')))), patienceMs);
+    let timer: NodeJS.Timeout;
+    const wait = (forMs: number): void => {
+      const dueMs = performance.now() + forMs;
+      timer = setTimeout(() => {
+        const nowMs = performance.now();
+        const leftMs = lastLifeMs() + patienceMs - nowMs;
+        if (nowMs - dueMs > starvedMs) wait(patienceMs);
+        else if (leftMs > 1) wait(leftMs);
+        else reject(new Error('no answer in time'));
+      }, forMs);
+    };
+    wait(patienceMs);
     work.then(() => resolve(), reject).finally(() => clearTimeout(timer));
   });
 }

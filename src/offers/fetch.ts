@@ -13,8 +13,8 @@ import { insertSessions, loadOptOuts, type SessionRecord } from './sessions.ts';
 
 /** Answers fetch-offers: decides, stores the session, renders. */
 export type OfferService = {
-  /** @returns the answer's JSON text, after the session is committed */
-  fetch: (publisher: Publisher, request: FetchOffersRequest) => Promise<string>;
+  /** @returns the answer's JSON, after the session is committed */
+  fetch: (publisher: Publisher, request: FetchOffersRequest) => Promise<Buffer>;
   drain: () => Promise<void>;
 };
 
@@ -31,10 +31,10 @@ export function createOfferService({ pool, pulse, tokens, config, now }: Deps): 
   const renderer = createRenderer({ publicUrl: config.publicUrl, tokens, qrCodes: createQrCodes() });
   const placements = createPlacements(pool);
   const userKeys = createUserKeys(config.userPepper);
-  const batcher = createBatcher<Item, string>({ write, pulse, maxItems: 128 });
+  const batcher = createBatcher<Item, Buffer>({ write, pulse, maxItems: 128 });
 
   /** Decides for a batch of requests, commits their sessions and renders their answers while the commit is under way. */
-  async function write(items: readonly Item[]): Promise<string[]> {
+  async function write(items: readonly Item[]): Promise<Buffer[]> {
     const keys = new Set(items.flatMap((item) => item.userKey ?? []));
     const optOuts = await loadOptOuts(pool, [...keys]);
     const sessions = items.map((item) => decide(item, optOuts.get(item.userKey ?? '') ?? {}));
@@ -72,7 +72,7 @@ export function createOfferService({ pool, pulse, tokens, config, now }: Deps): 
     };
   }
 
-  const render = ({ publisher, theme }: Item, session: SessionRecord): string =>
+  const render = ({ publisher, theme }: Item, session: SessionRecord): Buffer =>
     renderer.render({
       publisher,
       theme,

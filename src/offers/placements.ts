@@ -34,7 +34,10 @@ export function createPlacements(pool: pg.Pool): Placements {
       if (publisher.placements.has(name)) return name;
       if (publisher.placements.size >= maxPlacements) return overflowPlacement;
       let known = remembered.get(publisher);
-      if (known === undefined) remembered.set(publisher, (known = new Map()));
+      if (known === undefined) {
+        known = new Map();
+        remembered.set(publisher, known);
+      }
       let answer = known.get(name);
       if (answer === undefined) {
         answer = create(publisher.id, name);

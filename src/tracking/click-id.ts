@@ -11,7 +11,8 @@ export type ClickIdCodec = {
 };
 
 const dataLength = 22;
-const pattern = /^[A-Za-z0-9_-]{51}$/;
+/** 38 bytes leave two bits of the last character unused; they must be zero, so that a click has one spelling. */
+const pattern = /^[A-Za-z0-9_-]{50}[AEIMQUYcgkosw048]$/;
 
 /** Layout, 38 bytes: 0 version · 1 key id · 2–17 session · 18–21 offer · 22–37 HMAC. Nobody can make up a click id. */
 export function createClickIdCodec(signer: Signer): ClickIdCodec {

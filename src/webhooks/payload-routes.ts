@@ -1,4 +1,35 @@
+import { Type } from '@sinclair/typebox';
+import type { Executor } from '../db/pool.ts';
 import type { App, Deps } from '../deps.ts';
+import { AppError, storeUnavailable } from '../errors.ts';
+import { errorAnswers } from '../http/schemas.ts';
+import { createSigner } from '../security/keyring.ts';
+import { sessionDay as dayOfUuid } from '../session-id.ts';
+import { createPayloadLinks, payloadLinkPurpose, payloadPath } from './payload-link.ts';
 
-// placeholder until the feature's file lands
-export async function payloadRoutes(_app: App, _deps: Deps): Promise<void> {}
+const querystring = Type.Object({ t: Type.Optional(Type.String({ description: 'Token of the signed link.' })) });
+
+/** Where `payload_url` of a GET webhook leads: the very bytes its signature covers. */
+export async function payloadRoutes(app: App, { config, pool, pulse, now }: Deps): Promise<void> {
+  const links = createPayloadLinks(createSigner(config.tokenKeys, payloadLinkPurpose), config.publicUrl);
+  const response = { 200: Type.Unknown({ description: 'The payload, byte for byte.' }), ...errorAnswers(400, 404) };
+  const schema = { summary: 'Fetch a webhook payload by its signed link', tags: ['Webhooks'], querystring, response };
+
+  app.get(payloadPath, { schema }, async (request, reply) => {
+    const link = links.read(request.query.t ?? '', now());
+    if (link === null) throw new AppError('invalid_token');
+    if (!pulse.isUp()) throw storeUnavailable();
+    const payload = await findPayload(pool, link.deliveryId);
+    if (payload === null) throw new AppError('not_found');
+    return reply.header('cache-control', 'no-store').header('content-type', 'application/json').send(payload);
+  });
+}
+
+async function findPayload(executor: Executor, deliveryId: string): Promise<Buffer | null> {
+  const { rows } = await executor.query<{ payload: Buffer }>({
+    name: 'find_delivery_payload',
+    text: 'select payload from deliveries where day = $1::date and id = $2::uuid',
+    values: [dayOfUuid(deliveryId), deliveryId],
+  });
+  return rows[0]?.payload ?? null;
+}

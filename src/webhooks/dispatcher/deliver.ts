@@ -107,6 +107,7 @@ export function createSender(options: SenderOptions): Sender {
     const headers = { 'user-agent': options.userAgent, ...withoutOwn(request.headers) };
     const answer = await Promise.race([cut, exchange(connection, { ...request, url, headers }, maxResponseBytes, clock)]);
     clock.timing.connectMs = connection.connectMs;
+    // A connection with an answer that was not read to its end is dropped, and the rest of it with it.
     lane.give(connection, answer.kind === 'response' && !answer.truncated);
     return answer.kind === 'response' ? { ...answer, remoteAddress: connection.remoteAddress } : answer;
   };
@@ -177,17 +178,15 @@ function exchange(connection: Connection, call: Call, maxBytes: number, clock: C
     const request = { path: url.pathname + url.search, method, headers, body, headersTimeout: 0, bodyTimeout: 0 };
     connection.client.dispatch(request, {
       onRequestStart: () => {},
+      // Also called for interim answers (1xx), which the final one replaces.
       onResponseStart: (_controller, status, received) => {
-        if (status < 200) return;
         clock.timing.firstByteMs = clock.elapsedMs();
         head = { status, headers: boundedHeaders(received) };
       },
-      onResponseData: (controller, chunk) => {
+      onResponseData: (_controller, chunk) => {
         const copied = chunk.copy(kept, length);
         length += copied;
-        if (copied === chunk.length) return;
-        answer(true);
-        controller.abort(new Error('the rest of the body is not wanted'));
+        if (copied < chunk.length) answer(true);
       },
       onResponseEnd: () => answer(false),
       onResponseError: (_controller, error) => resolve(describe(error, connection.phase)),

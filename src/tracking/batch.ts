@@ -1,0 +1,161 @@
+import type { Executor } from '../db/pool.ts';
+import { sessionDay } from '../session-id.ts';
+import type { EventKind } from './check.ts';
+import type { TokenClaims } from './token.ts';
+
+/** Why an event is left out of counts, caps and money. The store itself finds `no_impression` and `too_fast`. */
+export type Suspicion = 'bot' | 'qr';
+
+/** One event to store. `sessionId` is the token's; for a scanned QR code, which has none, one of its own. */
+export type TrackedEvent = {
+  kind: EventKind;
+  claims: TokenClaims;
+  sessionId: string;
+  /** Epoch milliseconds. */
+  atMs: number;
+  suspicious: Suspicion | null;
+};
+
+/** A "no thanks"; `optOutDays` null: the campaign stays away for good. */
+export type NoThanks = TrackedEvent & { optOutDays: number | null };
+
+/** A click; `recorded` false only looks up what `wantsSession` asks for. */
+export type Click = TrackedEvent & { recorded: boolean; wantsSession: boolean };
+
+/** What a landing page may ask of the session. */
+export type ClickSession = { placement: string | null; pubUserId: string | null };
+
+/** A click this soon after the impression was made by no person (milliseconds). */
+export const tooFastMs = 100;
+
+const eventColumns = 'day, session_id, offer_id, kind, publisher_id, campaign_id, position, at, suspicious';
+
+const givenColumns = 'day, session_id, offer_id, kind, publisher_id, campaign_id, position, at_ms, suspicious';
+const givenArrays =
+  '$1::date[], $2::uuid[], $3::integer[], $4::text[], $5::integer[], $6::integer[], $7::smallint[], $8::float8[], $9::text[]';
+
+/*
+ * Everyone inserts in the order of the primary key, so that two batches with the same events wait for one another and
+ * never in a circle. A batch that meets an event under way waits for its commit: its clients are answered after it, too.
+ */
+const keyOrder = 'order by day, session_id, offer_id, kind';
+
+const beaconsSql = `
+insert into events (${eventColumns})
+select day, session_id, offer_id, kind, publisher_id, campaign_id, position, to_timestamp(at_ms / 1000), suspicious
+from unnest(${givenArrays}) as given (${givenColumns})
+${keyOrder}
+on conflict do nothing`;
+
+/** Stores impressions and closes; what is there already stays as it is. */
+export async function insertBeacons(executor: Executor, events: readonly TrackedEvent[]): Promise<void> {
+  await executor.query({ name: 'insert_beacons', text: beaconsSql, values: toColumns(events) });
+}
+
+/*
+ * `offset 0` keeps the lookups of sessions and impressions what they are, one index probe for each row: joined freely,
+ * a plan made while a partition was small would read whole partitions later.
+ */
+const noThanksSql = `
+with inserted as (
+  insert into events (${eventColumns})
+  select day, session_id, offer_id, kind, publisher_id, campaign_id, position, to_timestamp(at_ms / 1000), suspicious
+  from unnest(${givenArrays}) as given (${givenColumns})
+  ${keyOrder}
+  on conflict do nothing
+  returning day, session_id, publisher_id, campaign_id, at, suspicious
+)
+insert into user_history as known (user_key, publisher_id, opt_outs, updated_at)
+select s.user_key, i.publisher_id,
+  jsonb_object_agg(i.campaign_id, floor(extract(epoch from i.at))::bigint + rule.days * 86400), max(i.at)
+from inserted i
+join unnest($10::integer[], $11::bigint[]) as rule (campaign_id, days) using (campaign_id)
+cross join lateral (select user_key from sessions where day = i.day and id = i.session_id offset 0) s
+where i.suspicious is null and s.user_key is not null
+group by s.user_key, i.publisher_id
+order by s.user_key
+on conflict (user_key) do update
+set opt_outs = known.opt_outs || excluded.opt_outs, updated_at = greatest(known.updated_at, excluded.updated_at)`;
+
+/** Stores "no thanks" events and, for each new one, the user's opt-out from the campaign, in one statement. */
+export async function insertNoThanks(executor: Executor, events: readonly NoThanks[]): Promise<void> {
+  const rules = new Map(events.map(({ claims, optOutDays }) => [claims.campaignId, optOutDays]));
+  const values = [...toColumns(events), literal([...rules.keys()]), literal([...rules.values()])];
+  await executor.query({ name: 'insert_no_thanks', text: noThanksSql, values });
+}
+
+const clicksSql = `
+insert into events (${eventColumns})
+select c.day, c.session_id, c.offer_id, c.kind, c.publisher_id, c.campaign_id, c.position, to_timestamp(c.at_ms / 1000),
+  case
+    when c.suspicious is not null then c.suspicious
+    when i.at is null then 'no_impression'
+    when to_timestamp(c.at_ms / 1000) < i.at + interval '${tooFastMs} milliseconds' then 'too_fast'
+  end
+from unnest(${givenArrays}, $10::boolean[]) as c (${givenColumns}, recorded)
+left join lateral (
+  select at from events
+  where day = c.day and session_id = c.session_id and offer_id = c.offer_id and kind = 'impression'
+  offset 0
+) i on true
+where c.recorded
+order by c.day, c.session_id, c.offer_id, c.kind
+on conflict do nothing`;
+
+const clicksWithSessionSql = `
+with inserted as (${clicksSql})
+select c.index::integer, s.placement, s.pub_user_id
+from unnest($1::date[], $2::uuid[], $11::boolean[]) with ordinality as c (day, session_id, wanted, index)
+cross join lateral (select placement, pub_user_id from sessions where day = c.day and id = c.session_id offset 0) s
+where c.wanted`;
+
+/** Stores clicks, and answers for each what its landing page asked of the session (null where it asked nothing). */
+export async function insertClicks(executor: Executor, clicks: readonly Click[]): Promise<(ClickSession | null)[]> {
+  const found = clicks.map<ClickSession | null>(() => null);
+  const values = [...toColumns(clicks), literal(clicks.map((click) => click.recorded))];
+  if (!clicks.some((click) => click.wantsSession)) {
+    await executor.query({ name: 'insert_clicks', text: clicksSql, values });
+    return found;
+  }
+  values.push(literal(clicks.map((click) => click.wantsSession)));
+  const { rows } = await executor.query<{ index: number; placement: string; pub_user_id: string | null }>({
+    name: 'insert_clicks_with_session',
+    text: clicksWithSessionSql,
+    values,
+  });
+  for (const row of rows) found[row.index - 1] = { placement: row.placement, pubUserId: row.pub_user_id };
+  return found;
+}
+
+/** An array literal of values that need no quoting. */
+const literal = (values: readonly (number | boolean | null)[]): string => `{${values.map(String).join(',')}}`;
+
+/**
+ * The columns of a batch as array literals. None of the values needs quoting, and text that grows is several times
+ * cheaper than arrays the driver has to escape.
+ */
+function toColumns(events: readonly TrackedEvent[]): string[] {
+  let days = '';
+  let sessions = '';
+  let offers = '';
+  let kinds = '';
+  let publishers = '';
+  let campaigns = '';
+  let positions = '';
+  let times = '';
+  let suspicions = '';
+  let glue = '{';
+  for (const { kind, claims, sessionId, atMs, suspicious } of events) {
+    days += glue + sessionDay(sessionId);
+    sessions += glue + sessionId;
+    offers += glue + claims.offerId;
+    kinds += glue + kind;
+    publishers += glue + claims.publisherId;
+    campaigns += glue + claims.campaignId;
+    positions += glue + claims.position;
+    times += glue + atMs;
+    suspicions += glue + suspicious;
+    glue = ',';
+  }
+  return [days, sessions, offers, kinds, publishers, campaigns, positions, times, suspicions].map((column) => `${column}}`);
+}

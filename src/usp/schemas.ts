@@ -1,0 +1,47 @@
+import { Type } from '@sinclair/typebox';
+
+const userId = Type.Optional(Type.String({ maxLength: 256, description: 'The pub_user_id of the fetch; in the body or the query.' }));
+
+/** Campaign ids of one change (count); an answer never shows more than 10. */
+const maxIds = 100;
+
+const campaignIds = (description: string) => Type.Optional(Type.Array(Type.Integer(), { maxItems: maxIds, description }));
+
+export const sessionParams = Type.Object({ session_id: Type.String({ description: 'session_id of the fetch-offers answer.' }) });
+
+export const campaignParams = Type.Object({
+  session_id: sessionParams.properties.session_id,
+  campaign_id: Type.String({ description: 'campaign_id of an offer of that answer.' }),
+});
+
+export const uspQuery = Type.Object({
+  api_key: Type.Optional(Type.String({ description: 'API key with `ads/offers`, or the SDK id.' })),
+  pub_user_id: userId,
+});
+
+export const userBody = Type.Object({ pub_user_id: userId }, { description: 'May be absent.' });
+
+export const changesBody = Type.Object(
+  { pub_user_id: userId, selected: campaignIds('Campaigns to select.'), unselected: campaignIds('Campaigns to unselect.') },
+  { description: 'Changes to the selection, applied all or not at all. May be absent.' },
+);
+
+export const actionBody = Type.Object({
+  pub_user_id: userId,
+  action: Type.Literal('wrap', { description: 'The confirmation event: closes the session and sends the webhook.' }),
+});
+
+/** The session view (decisions section 4). */
+export const sessionView = Type.Object({
+  message: Type.String(),
+  data: Type.Object({
+    session_id: Type.String({ format: 'uuid' }),
+    pub_user_id: Type.String(),
+    status: Type.Union([Type.Literal('open'), Type.Literal('wrapped'), Type.Literal('expired')], {
+      description: 'expired: not wrapped within 24 hours of the fetch.',
+    }),
+    selected: Type.Array(Type.Integer(), { description: 'Campaign ids, in the order shown.' }),
+    unselected: Type.Array(Type.Integer(), { description: "The session's other campaign ids, in the order shown." }),
+    wrapped_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+  }),
+});

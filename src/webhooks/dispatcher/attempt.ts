@@ -1,0 +1,64 @@
+import type { SecretBox } from '../../security/secret-box.ts';
+import { openSecrets } from '../endpoint-secrets.ts';
+import type { PayloadLinks } from '../payload-link.ts';
+import type { Claimed } from './claim.ts';
+import { compose, type HttpCall } from './compose.ts';
+import type { Sender, SendResult } from './deliver.ts';
+import { classify, defaultSteps, nextTry } from './schedule.ts';
+import type { Outcome, Settlement } from './settle.ts';
+
+export type AttemptTools = {
+  sender: Sender;
+  secretBox: SecretBox;
+  payloadLinks: Pick<PayloadLinks, 'url'>;
+  /** Epoch milliseconds. */
+  now: () => number;
+  /** A number in [0, 1). */
+  random: () => number;
+};
+
+/** The wait after a failure of our own (milliseconds). It uses up no try, so the steps do not apply. */
+const localDelayMs = 5000;
+
+/** Makes one try of a delivery. Never rejects. `signal` ends it early; the delivery is then due again at once. */
+export async function attempt(claimed: Claimed, tools: AttemptTools, signal: AbortSignal): Promise<Settlement> {
+  const call = prepare(claimed, tools);
+  const result: SendResult = 'kind' in call ? call : await tools.sender.send({ ...call, deadlineMs: claimed.deadlineMs, signal });
+  const verdict = classify(result, tools.now());
+  const counts = verdict.outcome !== 'retry' || verdict.countsAsTry;
+  const tries = claimed.tries + (counts ? 1 : 0);
+  return { claimed, tries, ...outcomeOf(claimed, verdict, tries, tools, signal), ...record(result, verdict) };
+}
+
+type Verdict = ReturnType<typeof classify>;
+
+function prepare(claimed: Claimed, { secretBox, payloadLinks, now }: AttemptTools): HttpCall | Extract<SendResult, { kind: 'error' }> {
+  try {
+    const nowMs = now();
+    const secrets = openSecrets(secretBox, claimed.secrets);
+    return compose({ ...claimed, secrets, nowMs, test: false, payloadUrl: () => payloadLinks.url(claimed.deliveryId, nowMs) });
+  } catch (err) {
+    const message = `the request could not be made: ${(err as Error).message}`;
+    return { kind: 'error', class: 'local', message, timing: { dnsMs: 0, connectMs: null, firstByteMs: null, totalMs: 0 } };
+  }
+}
+
+function outcomeOf(claimed: Claimed, verdict: Verdict, tries: number, { random }: AttemptTools, signal: AbortSignal): Outcome {
+  if (verdict.outcome === 'delivered') return { outcome: 'delivered' };
+  if (verdict.outcome === 'disable_endpoint') return { outcome: 'endpoint_disabled' };
+  if (!verdict.countsAsTry) return { outcome: 'retry', delayMs: signal.aborted ? 0 : localDelayMs };
+  const next = nextTry({ tries, steps: claimed.steps ?? defaultSteps, random, retryAfterMs: verdict.retryAfterMs });
+  return next === null ? { outcome: 'failed' } : { outcome: 'retry', delayMs: next.delayMs };
+}
+
+type Record = Pick<Settlement, 'status' | 'errorClass' | 'errorMessage' | 'timing' | 'remoteAddress' | 'responseHeaders' | 'responseBody'>;
+
+function record(result: SendResult, verdict: Verdict): Record {
+  const errorClass = verdict.outcome === 'retry' ? verdict.failure : null;
+  const none = { status: null, errorClass, timing: null, remoteAddress: null, responseHeaders: null, responseBody: null };
+  if (result.kind === 'blocked') return { ...none, errorMessage: result.reason };
+  if (result.kind === 'error') return { ...none, errorMessage: result.message, timing: result.timing };
+  const { status, timing, remoteAddress, headers, body } = result;
+  const errorMessage = errorClass === 'redirect' ? 'redirects are not followed' : errorClass && `the answer was ${status}`;
+  return { status, errorClass, errorMessage, timing, remoteAddress, responseHeaders: headers, responseBody: body };
+}

@@ -1,0 +1,156 @@
+import { randomInt } from 'node:crypto';
+import pg from 'pg';
+import type { Logger } from '../../logger.ts';
+
+/** First key of the advisory locks of workers; the second is the worker's id. */
+export const workerLockClass = 1_886_544_747;
+
+const reconnectMs = 250;
+const sweepMs = 500;
+/** A connection that takes longer than this to answer counts as broken (milliseconds). */
+const patienceMs = 3000;
+
+export type Liveness = {
+  /** null while the worker cannot prove that it lives: then it must claim nothing. */
+  workerId: () => number | null;
+  /** Gives back the leases that are left, and the lock. */
+  stop: () => Promise<void>;
+};
+
+type LivenessOptions = {
+  databaseUrl: string;
+  logger: Logger;
+  /** There may be something to claim: the worker lives (again), or leases of a dead one were freed. */
+  onWork: () => void;
+};
+
+/**
+ * Proves that this worker lives by an advisory lock on its id, held by a connection of its own, and frees the leases of
+ * workers whose lock is gone. PostgreSQL drops the lock of a killed process at once, so its deliveries are taken over
+ * within two sweeps, long before their leases end. Two, because after a restart of PostgreSQL no worker has its lock
+ * yet: each needs the time to come back, under a new id, and to adopt the leases of its calls in flight.
+ * Resolves after the first try to connect, whatever came of it.
+ */
+export async function startLiveness({ databaseUrl, logger, onWork }: LivenessOptions): Promise<Liveness> {
+  let client: pg.Client | null = null;
+  let workerId: number | null = null;
+  let lastId: number | null = null;
+  let timer: NodeJS.Timeout | undefined;
+  let stopped = false;
+  let suspects = new Set<number>();
+
+  function lost(from: pg.Client): void {
+    if (client !== from) return;
+    client = null;
+    if (workerId !== null) logger.warn({ workerId }, 'the dispatcher lost its database connection');
+    workerId = null;
+    suspects = new Set();
+    from.end().catch(() => {});
+    clearTimeout(timer);
+    if (!stopped) timer = setTimeout(connect, reconnectMs);
+  }
+
+  async function connect(): Promise<void> {
+    const fresh = new pg.Client({
+      connectionString: databaseUrl,
+      application_name: 'perkwire-worker',
+      connectionTimeoutMillis: 2000,
+      query_timeout: patienceMs,
+      keepAlive: true,
+    });
+    client = fresh;
+    fresh.on('error', () => lost(fresh));
+    fresh.on('end', () => lost(fresh));
+    try {
+      await fresh.connect();
+      const id = await lockNewId(fresh);
+      await register(fresh, id, lastId);
+      if (client !== fresh) return;
+      logger.info({ workerId: id, formerId: lastId }, 'the dispatcher is at work');
+      lastId = workerId = id;
+      timer = setTimeout(sweep, sweepMs);
+      onWork();
+    } catch (err) {
+      logger.debug({ err }, 'the dispatcher could not connect');
+      lost(fresh);
+    }
+  }
+
+  async function sweep(): Promise<void> {
+    const current = client;
+    if (current === null) return;
+    try {
+      const missing = await findDeadWorkers(current);
+      const dead = missing.filter((id) => suspects.has(id));
+      suspects = new Set(missing);
+      if (dead.length > 0) {
+        const freed = await freeLeases(current, dead);
+        logger.warn({ dead, freed }, 'leases of dead workers were freed');
+        onWork();
+      }
+      if (client === current && !stopped) timer = setTimeout(sweep, sweepMs);
+    } catch (err) {
+      logger.debug({ err }, 'the dispatcher could not look for dead workers');
+      lost(current);
+    }
+  }
+
+  await connect();
+  return {
+    workerId: () => workerId,
+    stop: async () => {
+      stopped = true;
+      clearTimeout(timer);
+      const last = client;
+      const id = workerId;
+      client = workerId = null;
+      if (last !== null && id !== null) await freeLeases(last, [id]).catch(() => {}); // else the others find it dead
+      await last?.end().catch(() => {});
+    },
+  };
+}
+
+/** Takes the lock of an id nobody has. Ids are drawn from a secure source: two workers must never share one. */
+async function lockNewId(client: pg.Client): Promise<number> {
+  for (;;) {
+    const id = randomInt(1, 2 ** 31 - 1);
+    const { rows } = await client.query<{ ok: boolean }>('select pg_try_advisory_lock($1, $2) as ok', [workerLockClass, id]);
+    if (rows[0]?.ok) return id;
+  }
+}
+
+/** Makes the worker known, after it has its lock. Leases it holds under a former id become its own again. */
+async function register(client: pg.Client, id: number, formerId: number | null): Promise<void> {
+  // A peer that vanished without a word is noticed by its keep-alives within about 11 s; ignored on Unix sockets.
+  await client.query('set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3');
+  await client.query(
+    `with former as (delete from dispatcher_workers where id = $2),
+      adopted as (update delivery_queue set worker_id = $1 where worker_id = $2)
+    insert into dispatcher_workers (id) values ($1)`,
+    [id, formerId],
+  );
+}
+
+/** Workers that are known and do not hold their lock. */
+async function findDeadWorkers(client: pg.Client): Promise<number[]> {
+  const { rows } = await client.query<{ id: number }>({
+    name: 'dispatcher-dead',
+    text: `select w.id from dispatcher_workers w where not exists (
+      select from pg_locks l
+      where l.locktype = 'advisory' and l.database = (select oid from pg_database where datname = current_database())
+        and l.classid = $1::int::oid and l.objid = w.id::oid and l.objsubid = 2 and l.granted
+    )`,
+    values: [workerLockClass],
+  });
+  return rows.map((row) => row.id);
+}
+
+/** Makes what these workers lease due for others, and forgets them. */
+async function freeLeases(client: pg.Client, workerIds: readonly number[]): Promise<number> {
+  const { rowCount } = await client.query(
+    `with forgotten as (delete from dispatcher_workers where id = any($1))
+    update delivery_queue set lease_until = null, worker_id = null where worker_id = any($1)`,
+    [workerIds],
+  );
+  return rowCount ?? 0;
+}

@@ -1,0 +1,106 @@
+import type { Executor } from '../../db/pool.ts';
+import type { Claimed } from './claim.ts';
+import type { Timing } from './deliver.ts';
+import type { TryFailure } from './schedule.ts';
+
+/** What became of a try. */
+export type Outcome =
+  | { outcome: 'delivered' }
+  /** Tried again after `delayMs`. */
+  | { outcome: 'retry'; delayMs: number }
+  /** No try is left. */
+  | { outcome: 'failed' }
+  /** The receiver wants nothing more (410). */
+  | { outcome: 'endpoint_disabled' };
+
+/** What is written down of a try. */
+export type Settlement = Outcome & {
+  claimed: Claimed;
+  /** Tries made, with this one where it counts. */
+  tries: number;
+  status: number | null;
+  errorClass: TryFailure | null;
+  errorMessage: string | null;
+  /** null where no call was made. */
+  timing: Timing | null;
+  remoteAddress: string | null;
+  responseHeaders: Record<string, string> | null;
+  responseBody: Buffer | null;
+};
+
+/*
+ * One statement for all: what still has the generation of its claim leaves the queue or gets its next date, and only
+ * for those the attempt, the delivery and (410) the endpoint are written. The lists of ids beside the joins hold the
+ * planner to the primary keys. An endpoint that was given another URL meanwhile is not disabled by the old one's 410.
+ */
+const statement = `
+  with settled as (
+    select * from unnest($1::uuid[], $2::date[], $3::int[], $4::text[], $5::smallint[], $6::int[], $7::smallint[], $8::text[],
+      $9::text[], $10::jsonb[], $11::text[], $12::jsonb[], $13::bytea[], $14::int[], $15::text[])
+    as s (delivery_id, day, generation, outcome, tries, delay_ms, status_code, error_class,
+      error_message, timing, remote_address, response_headers, response_body, endpoint_id, url)
+  ), rescheduled as (
+    update delivery_queue q
+    set due_at = now() + s.delay_ms * interval '1 ms', lease_until = null, worker_id = null, tries = s.tries
+    from settled s
+    where q.delivery_id = any($1) and q.delivery_id = s.delivery_id and q.generation = s.generation and s.outcome = 'retry'
+    returning q.delivery_id, q.generation, q.due_at
+  ), removed as (
+    delete from delivery_queue q using settled s
+    where q.delivery_id = any($1) and q.delivery_id = s.delivery_id and q.generation = s.generation and s.outcome <> 'retry'
+    returning q.delivery_id, q.generation, null::timestamptz as due_at
+  ), own as (
+    select * from settled join (select * from rescheduled union all select * from removed) r using (delivery_id, generation)
+  ), attempts as (
+    update delivery_attempts a
+    set finished_at = now(), outcome = o.outcome, status_code = o.status_code, error_class = o.error_class, error_message = o.error_message,
+      total_ms = round((o.timing ->> 'totalMs')::numeric), timing = o.timing, remote_address = o.remote_address,
+      response_headers = o.response_headers, response_body = o.response_body, next_try_at = o.due_at
+    from own o
+    where a.day = any($2) and a.delivery_id = any($1) and a.day = o.day and a.delivery_id = o.delivery_id and a.generation = o.generation
+  ), fates as (
+    update deliveries d
+    set tries = o.tries, finished_at = case when o.outcome <> 'retry' then now() end,
+      status = case o.outcome when 'delivered' then 'delivered' when 'retry' then 'pending' else 'failed' end
+    from own o
+    where d.day = any($2) and d.id = any($1) and d.day = o.day and d.id = o.delivery_id
+  ), disabled as (
+    update webhook_endpoints e set enabled = false, disabled_reason = 'gone', updated_at = now()
+    from own o where o.outcome = 'endpoint_disabled' and e.id = o.endpoint_id and e.url = o.url and e.enabled
+  )
+  select delivery_id, generation from own`;
+
+/**
+ * Writes down what became of tries, in one statement.
+ * @returns those that were still under their lease; of the others nothing was changed
+ */
+export async function settle(executor: Executor, settlements: readonly Settlement[]): Promise<Settlement[]> {
+  const column = <Value>(read: (settlement: Settlement) => Value): Value[] => settlements.map(read);
+  const { rows } = await executor.query<{ delivery_id: string; generation: number }>({
+    name: 'dispatcher-settle',
+    text: statement,
+    values: [
+      column(({ claimed }) => claimed.deliveryId),
+      column(({ claimed }) => claimed.day),
+      column(({ claimed }) => claimed.generation),
+      column(({ outcome }) => outcome),
+      column(({ tries }) => tries),
+      column((settlement) => (settlement.outcome === 'retry' ? settlement.delayMs : null)),
+      column(({ status }) => status),
+      column(({ errorClass }) => errorClass),
+      column(({ errorMessage }) => errorMessage?.replaceAll('\0', '') ?? null),
+      column(({ timing }) => jsonOf(timing)),
+      column(({ remoteAddress }) => remoteAddress),
+      column(({ responseHeaders }) => jsonOf(responseHeaders)),
+      column(({ responseBody }) => responseBody),
+      column(({ claimed }) => claimed.endpointId),
+      column(({ claimed }) => claimed.url),
+    ],
+  });
+  const own = new Set(rows.map((row) => `${row.delivery_id} ${row.generation}`));
+  return settlements.filter(({ claimed }) => own.has(`${claimed.deliveryId} ${claimed.generation}`));
+}
+
+/** JSON text without U+0000, which PostgreSQL stores nowhere. */
+const jsonOf = (value: object | null): string | null =>
+  value === null ? null : JSON.stringify(value, (_key, entry) => (typeof entry === 'string' ? entry.replaceAll('\0', '') : entry));

@@ -1,0 +1,117 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { cloneDatabase } from '../support/database.ts';
+import { freePort, type ServerProcess, startServerProcess } from '../support/server-process.ts';
+
+/** A small generator, so that a seed tells the whole story of a run. */
+function random(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x9e3779b9) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+let receiver: Server;
+let receivedIds: string[] = [];
+beforeAll(async () => {
+  receiver = createServer((request, response) => {
+    receivedIds.push(String(request.headers['webhook-id']));
+    request.resume().on('end', () => response.end());
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => receiver.once('listening', resolve));
+});
+afterAll(() => {
+  receiver.close();
+  receiver.closeAllConnections();
+});
+
+type Fetched = { data: { session_id: string; offers: { id: number; campaign_id: number; pixel: string }[] } };
+
+describe('a kill -9 loses nothing that was answered', () => {
+  test.each([11, 23, 47])('beacons and wraps under way, seed %i', async (seed) => {
+    const draw = random(seed);
+    const database = await cloneDatabase();
+    const pool = new pg.Pool({ connectionString: database.url, max: 2 });
+    const port = await freePort();
+    receivedIds = [];
+    let server: ServerProcess = await startServerProcess({ databaseUrl: database.url, port });
+    const call = async (method: string, path: string, body?: object): Promise<{ status: number; json: unknown } | null> => {
+      try {
+        const answer = await fetch(path.startsWith('http') ? path : `http://127.0.0.1:${port}${path}`, {
+          method,
+          ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+        });
+        return { status: answer.status, json: method === 'GET' ? await answer.arrayBuffer() : await answer.json() };
+      } catch {
+        return null; // killed meanwhile: not answered
+      }
+    };
+    const hook = { url: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`, method: 'POST', enabled: true };
+    expect((await call('PUT', '/manage/v1/webhook-endpoints/usp.selection?api_key=demo-key', hook))?.status).toBeLessThan(300);
+
+    const beacons: { session: string; offer: number }[] = [];
+    const wraps: string[] = [];
+    let running = true;
+    const user = async (name: string): Promise<void> => {
+      while (running) {
+        const fetched = await call('POST', '/native/v4/offers.json?api_key=demo-key', { placement: 'checkout', pub_user_id: name });
+        if (fetched?.status !== 200) {
+          await new Promise((resolve) => setTimeout(resolve, 20));
+          continue;
+        }
+        const { session_id, offers } = (fetched.json as Fetched).data;
+        await Promise.all(
+          offers.map(async (offer) => {
+            const { pathname, search } = new URL(offer.pixel);
+            if ((await call('GET', pathname + search))?.status === 200) beacons.push({ session: session_id, offer: offer.id });
+          }),
+        );
+        const wrapped = await call('POST', `/sdk/v4/usp/session/${session_id}.json?api_key=demo-key`, { action: 'wrap' });
+        if (wrapped?.status === 200) wraps.push(session_id);
+      }
+    };
+    const users = Array.from({ length: 12 }, (_, index) => user(`user-${index}`));
+    for (let kill = 0; kill < 2; kill++) {
+      await new Promise((resolve) => setTimeout(resolve, 300 + draw() * 700));
+      await server.kill();
+      server = await startServerProcess({ databaseUrl: database.url, port });
+    }
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    running = false;
+    await Promise.all(users);
+    expect(wraps.length).toBeGreaterThan(10);
+    expect(beacons.length).toBeGreaterThan(30);
+
+    // Every answered beacon is a row.
+    const { rows: events } = await pool.query<{ key: string }>(
+      "select session_id || ' ' || offer_id as key from events where kind = 'impression'",
+    );
+    const kept = new Set(events.map((row) => row.key));
+    expect(beacons.filter(({ session, offer }) => !kept.has(`${session} ${offer}`))).toEqual([]);
+
+    // Every answered wrap has exactly one delivery, and it arrives.
+    const { rows: deliveries } = await pool.query<{ session_id: string; id: string }>('select session_id, id from deliveries');
+    const bySession = new Map(deliveries.map((row) => [row.session_id, row.id]));
+    expect(deliveries).toHaveLength(bySession.size);
+    expect(wraps.filter((session) => !bySession.has(session))).toEqual([]);
+    await expect
+      .poll(async () => (await pool.query("select count(*)::int as n from deliveries where status <> 'delivered'")).rows[0].n, {
+        timeout: 20_000,
+      })
+      .toBe(0);
+    const arrived = new Set(receivedIds);
+    expect(deliveries.filter((row) => !arrived.has(`msg_${row.id.replaceAll('-', '')}`))).toEqual([]);
+    // Nothing arrives that was not wrapped.
+    const { rows: phantoms } = await pool.query(
+      'select 1 from deliveries d where not exists (select 1 from usp_sessions u where u.session_id = d.session_id and u.wrapped_at is not null)',
+    );
+    expect(phantoms).toEqual([]);
+
+    expect(await server.stop()).toBe(0);
+    await pool.end();
+    await database.drop();
+  });
+});

@@ -1,0 +1,62 @@
+import { execFile, spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Webhook } from 'standardwebhooks';
+import { expect, test } from 'vitest';
+import { endChild, freePort, untilReady } from '../support/server-process.ts';
+
+const run = promisify(execFile);
+
+type ReceiverList = { count: number; secret: string; webhooks: { headers: Record<string, string>; body: string }[] };
+
+test('the start line of the README brings a server whose three curl commands end with a signed webhook, also after a kill -9', async () => {
+  const readme = await readFile('README.md', 'utf8');
+  expect(readme).toContain('npm ci && npm start');
+  const folder = await mkdtemp(join(tmpdir(), 'perkwire-start-'));
+  const port = String(await freePort());
+  const start = async () => {
+    const child = spawn('npm', ['start'], {
+      env: { ...process.env, PORT: port, DATA_DIR: join(folder, 'data') },
+      stdio: ['ignore', 'pipe', 'inherit'],
+      detached: true,
+    });
+    let output = '';
+    child.stdout.on('data', (chunk) => {
+      output += chunk;
+    });
+    await untilReady(`http://127.0.0.1:${port}/health/ready`, child, 60_000);
+    while (!output.includes('"wrap"')) await new Promise((resolve) => setTimeout(resolve, 20));
+    return { child, commands: output.split('\n').filter((line) => line.startsWith('curl ')) };
+  };
+  const list = async (): Promise<ReceiverList> => (await fetch(`http://127.0.0.1:${port}/demo/receiver`)).json() as Promise<ReceiverList>;
+
+  let server = await start();
+  try {
+    expect(server.commands).toHaveLength(3);
+    const outputs: string[] = [];
+    for (const command of server.commands) outputs.push((await run('bash', ['-c', command], { cwd: folder })).stdout);
+    expect(outputs[1]).toContain('beacon: 200');
+    expect(JSON.parse(outputs[2] as string)).toMatchObject({ data: { status: 'wrapped' } });
+
+    await expect.poll(async () => (await list()).count, { timeout: 10_000 }).toBe(1);
+    const { secret, webhooks } = await list();
+    const [webhook] = webhooks;
+    const payload = new Webhook(secret).verify(webhook?.body as string, webhook?.headers as Record<string, string>);
+    expect(payload).toMatchObject({ body: { pub_user_id: 'user-1', selected: 0, campaigns: [] } });
+
+    // The whole group of npm's processes at once: nobody gets to clean up.
+    process.kill(-(server.child.pid as number), 'SIGKILL');
+    await new Promise((resolve) =>
+      server.child.exitCode === null && server.child.signalCode === null ? server.child.once('exit', resolve) : resolve(null),
+    );
+    server = await start();
+    const again = await run('bash', ['-c', server.commands[2] as string], { cwd: folder });
+    expect(JSON.parse(again.stdout), 'the session of before the kill is still there').toEqual(JSON.parse(outputs[2] as string));
+  } finally {
+    process.kill(-(server.child.pid as number), 'SIGTERM');
+    await endChild(server.child, 'SIGTERM');
+    await rm(folder, { recursive: true, force: true });
+  }
+});

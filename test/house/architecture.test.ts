@@ -1,0 +1,119 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { posix } from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+const root = new URL('../../', import.meta.url);
+
+/** Text of each source file by its path from the root, with forward slashes. */
+const sources = new Map(
+  readdirSync(new URL('src/', root), { recursive: true, encoding: 'utf8' })
+    .map((name) => `src/${name.replaceAll('\\', '/')}`)
+    .filter((path) => /\.tsx?$/.test(path))
+    .map((path) => [path, readFileSync(new URL(path, root), 'utf8')]),
+);
+
+type Import = { target: string; typeOnly: boolean };
+
+/** What a file imports: packages by their name, own files by their path from the root. */
+function importsOf(path: string): Import[] {
+  const text = sources.get(path) ?? '';
+  const statements = [...text.matchAll(/^\s*(?:import|export)\s+(type\s)?[^'";]*?from\s+'([^']+)'/gm)];
+  const bare = [...text.matchAll(/^\s*import\s+()'([^']+)'/gm), ...text.matchAll(/\bimport\(()\s*'([^']+)'/g)];
+  return [...statements, ...bare].map(([, type, target = '']) => ({
+    target: target.startsWith('.') ? posix.join(posix.dirname(path), target) : target,
+    typeOnly: type !== undefined && type !== '',
+  }));
+}
+
+/** Everything that is loaded at run time when a file of the folder is: "what, by way of which file". */
+function loadedBy(folder: string): { target: string; from: string }[] {
+  const found: { target: string; from: string }[] = [];
+  const waiting = filesIn(folder);
+  const seen = new Set(waiting);
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    for (const { target, typeOnly } of importsOf(path)) {
+      if (typeOnly) continue;
+      found.push({ target, from: path });
+      if (sources.has(target) && !seen.has(target)) {
+        seen.add(target);
+        waiting.push(target);
+      }
+    }
+  }
+  return found;
+}
+
+function filesIn(folder: string): string[] {
+  const found = [...sources.keys()].filter((path) => path.startsWith(folder));
+  expect(found, `files in ${folder}`).not.toEqual([]);
+  return found;
+}
+
+/** "path:line: text" for each line of the files that breaks the rule. */
+function lines(paths: Iterable<string>, breaks: (line: string, path: string) => boolean): string[] {
+  return [...paths].flatMap((path) =>
+    (sources.get(path) ?? '').split('\n').flatMap((line, index) => (breaks(line, path) ? [`${path}:${index + 1}: ${line.trim()}`] : [])),
+  );
+}
+
+describe('the decision is pure', () => {
+  const io =
+    /^(node:(fs|net|http|https|http2|tls|dns|dgram|child_process|cluster|worker_threads|process|readline|timers)\b|(pg|fastify|@fastify|undici|pino)(\/|$)|src\/db\/)/;
+
+  test('it loads nothing that does I/O, not even by way of another file', () => {
+    expect(loadedBy('src/decision/').filter(({ target }) => io.test(target))).toEqual([]);
+  });
+
+  test('it names no database code, not even for a type', () => {
+    const direct = filesIn('src/decision/').flatMap((path) => importsOf(path).map(({ target }) => target));
+    expect(direct.filter((target) => io.test(target))).toEqual([]);
+  });
+
+  test('it has no clock and no randomness of its own', () => {
+    const own = /\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b|\bMath\.random\b|\brandom(Bytes|UUID|Int)\b|\bgetRandomValues\b/;
+    expect(lines(filesIn('src/decision/'), (line) => own.test(line))).toEqual([]);
+  });
+});
+
+test('the dispatcher loads no web framework, not even by way of another file', () => {
+  const framework = /^(fastify|@fastify\/.*)$/;
+  expect(loadedBy('src/webhooks/dispatcher/').filter(({ target }) => framework.test(target))).toEqual([]);
+  const named = filesIn('src/webhooks/dispatcher/').flatMap((path) => importsOf(path).map(({ target }) => target));
+  expect(named.filter((target) => framework.test(target))).toEqual([]);
+});
+
+test('only the entry points touch the process', () => {
+  const isEntry = (path: string) => path === 'src/server.ts' || path === 'src/openapi.ts' || path.startsWith('src/demo/');
+  const measures = ['hrtime', 'memoryUsage', 'cpuUsage'];
+  // The embedded database is a process beside this one: it looks at the platform and hands its environment on.
+  const embedded = [...measures, 'arch', 'env', 'getuid', 'kill', 'pid', 'platform'];
+  const touches = (line: string, path: string) => {
+    const allowed = path.startsWith('src/db/embedded/') ? embedded : measures;
+    return [...line.matchAll(/(?<![\w.])process\??\.(\w+)/g)].some(([, member = '']) => !allowed.includes(member));
+  };
+  expect(
+    lines(
+      [...sources.keys()].filter((path) => !isEntry(path)),
+      touches,
+    ),
+  ).toEqual([]);
+  const byImport = [...sources.keys()].filter((path) => importsOf(path).some(({ target }) => /^(node:)?process$/.test(target)));
+  expect(byImport).toEqual([]);
+});
+
+test('no source file is longer than 300 lines', () => {
+  const lengths = [...sources].map(([path, text]) => ({ path, lines: text.trimEnd().split('\n').length }));
+  expect(lengths.length).toBeGreaterThan(20);
+  expect(lengths.filter((file) => file.lines > 300)).toEqual([]);
+});
+
+test('nothing is exported by default', () => {
+  expect(lines(sources.keys(), (line) => /^\s*export\s+default\b|\bas\s+default\b/.test(line))).toEqual([]);
+});
+
+test('imports of own files resolve and end in .ts', () => {
+  const own = [...sources.keys()].flatMap((path) => importsOf(path).map(({ target }) => ({ from: path, target })));
+  const broken = own.filter(({ target }) => target.startsWith('src/') && !sources.has(target));
+  expect(own.length).toBeGreaterThan(50);
+  expect(broken).toEqual([]);
+});

@@ -1,0 +1,88 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { configSchema } from '../../src/config.ts';
+
+type Variable = { name: string; default: string; description: string };
+
+const variables: Variable[] = Object.entries(configSchema.properties).map(([name, property]) => ({
+  name,
+  default: String(property.default),
+  description: property.description ?? '',
+}));
+const secrets = ['TOKEN_KEYS', 'USER_PEPPER', 'SECRETS_KEY'];
+
+/** Variables that only docker-compose.yml reads. */
+const composeOnly = ['POSTGRES_PASSWORD', 'API_PORTS'];
+
+const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+
+/** `NAME=value` lines with the comment lines right above them. */
+function parseEnvExample(): (Variable & { comment: string })[] {
+  return [...read('.env.example').matchAll(/((?:^#.*\n)*)^(\w+)=(.*)$/gm)].map(([, comment = '', name = '', value = '']) => ({
+    name,
+    default: value,
+    description: comment.split('\n')[0]?.replace(/^# /, '') ?? '',
+    comment,
+  }));
+}
+
+/** Rows of the table under the README's heading "Configuration". */
+function parseReadme(): Variable[] {
+  const section =
+    read('README.md')
+      .split(/^## /m)
+      .find((part) => part.startsWith('Configuration\n')) ?? '';
+  return [...section.matchAll(/^\| *`(\w+)` *\|([^|\n]*)\|([^|\n]*)\|$/gm)].map(([, name = '', value = '', meaning = '']) => ({
+    name,
+    default: value
+      .replaceAll('`', '')
+      .trim()
+      .replace(/^[—–-]$/, ''),
+    description: meaning.trim(),
+  }));
+}
+
+test('every variable has a default and a description of one line', () => {
+  expect(variables.length).toBeGreaterThan(10);
+  for (const { name, default: value, description } of variables) {
+    expect(value, name).not.toBe('undefined');
+    expect(description, name).toMatch(/^\S[^\n]*\.$/);
+  }
+});
+
+describe('.env.example', () => {
+  test('has every variable with its default and description, in order, and after them those of docker compose', () => {
+    const found = parseEnvExample();
+    expect(found.slice(0, variables.length).map(({ comment: _, ...variable }) => variable)).toEqual(variables);
+    expect(found.slice(variables.length).map(({ name }) => name)).toEqual(composeOnly);
+  });
+
+  test('holds no secret, but the command that makes one', () => {
+    const found = parseEnvExample().filter(({ name }) => [...secrets, 'POSTGRES_PASSWORD'].includes(name));
+    expect(found).toHaveLength(4);
+    for (const variable of found) {
+      expect(variable.default, variable.name).toBe('');
+      expect(variable.comment, variable.name).toMatch(/openssl rand -(hex|base64) \d+/);
+    }
+  });
+});
+
+test('the table in README.md has every variable with its default and description, in order', () => {
+  expect(parseReadme()).toEqual(variables);
+});
+
+describe('docker-compose.yml', () => {
+  const compose = read('docker-compose.yml');
+
+  test('hands every variable to the processes, except the folder of the embedded database', () => {
+    const named = new Set([...compose.matchAll(/^ +([A-Z_]+):/gm)].map(([, name]) => name));
+    expect(variables.filter(({ name }) => !named.has(name)).map(({ name }) => name)).toEqual(['DATA_DIR']);
+  });
+
+  test('reads no variable that .env.example leaves out, and refuses to start without the secrets', () => {
+    const used = new Set([...compose.matchAll(/\$\{(\w+)/g)].map(([, name]) => name));
+    expect([...used].sort()).toEqual([...secrets, ...composeOnly].sort());
+    const required = new Set([...compose.matchAll(/\$\{(\w+):\?/g)].map(([, name]) => name));
+    expect([...required].sort()).toEqual([...secrets, 'POSTGRES_PASSWORD'].sort());
+  });
+});

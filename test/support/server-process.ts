@@ -1,0 +1,78 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createServer } from 'node:net';
+
+/** Secrets of servers that run as processes of their own in tests and benches. */
+export const processSecrets = {
+  TOKEN_KEYS: `1:${'process-token-key-'.repeat(3)}`,
+  USER_PEPPER: 'process-pepper-'.repeat(3),
+  SECRETS_KEY: Buffer.alloc(32, 9).toString('base64'),
+};
+
+export type ServerProcess = {
+  port: number;
+  url: string;
+  child: ChildProcess;
+  /** SIGTERM, and waits for the end. @returns the exit code */
+  stop: () => Promise<number | null>;
+  /** SIGKILL, and waits for the end. */
+  kill: () => Promise<void>;
+};
+
+export type ServerProcessOptions = { databaseUrl: string; port?: number; env?: Record<string, string> };
+
+/** The built server in a process of its own, as in production; webhooks may go to loopback. Resolves when it is ready. */
+export async function startServerProcess({ databaseUrl, port, env = {} }: ServerProcessOptions): Promise<ServerProcess> {
+  const usedPort = port ?? (await freePort());
+  const child = spawn(process.execPath, ['dist/server.js'], {
+    env: {
+      ...process.env,
+      NODE_ENV: 'production',
+      ...processSecrets,
+      DATABASE_URL: databaseUrl,
+      PORT: String(usedPort),
+      LOG_LEVEL: 'warn',
+      WEBHOOK_ALLOW_NETS: '127.0.0.0/8',
+      WEBHOOK_ALLOW_HTTP: 'true',
+      ...env,
+    },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  const url = `http://127.0.0.1:${usedPort}`;
+  await untilReady(`${url}/health/ready`, child);
+  return { port: usedPort, url, child, stop: () => endChild(child, 'SIGTERM'), kill: () => endChild(child, 'SIGKILL').then(() => {}) };
+}
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+/** Signals a process and waits for its end. @returns its exit code; null when the signal ended it */
+export function endChild(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve(child.exitCode);
+  return new Promise((resolve) => {
+    child.once('exit', (code) => resolve(code));
+    child.kill(signal);
+  });
+}
+
+/** Resolves when the URL answers 200; throws when the process ends before, or after 30 s. */
+export async function untilReady(url: string, child: ChildProcess, limitMs = 30_000): Promise<void> {
+  const endMs = performance.now() + limitMs;
+  while (performance.now() < endMs) {
+    if (child.exitCode !== null || child.signalCode !== null)
+      throw new Error(`the server ended with ${child.exitCode ?? child.signalCode}`);
+    const ok = await fetch(url).then(
+      (answer) => answer.ok,
+      () => false,
+    );
+    if (ok) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`${url} did not become ready`);
+}

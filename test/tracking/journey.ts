@@ -1,0 +1,103 @@
+import type { AddressInfo } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
+import type { LightMyRequestResponse } from 'fastify';
+import { expect } from 'vitest';
+import type { TokenClaims } from '../../src/tracking/token.ts';
+import type { TestApp } from '../support/test-app.ts';
+
+/** One offer as a client sees it. */
+export type ShownOffer = {
+  id: number;
+  campaign_id: number;
+  pixel: string;
+  click_url: string;
+  beacons: { close: string; no_thanks_click: string };
+};
+
+/** A user agent of a person. */
+export const browser = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Safari/537.36';
+export const googlebot = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)';
+
+export async function fetchOffers(
+  { app, publisher }: TestApp,
+  body: Record<string, unknown> = {},
+): Promise<{ sessionId: string; offers: ShownOffer[] }> {
+  const response = await app.inject({
+    method: 'POST',
+    url: `/native/v2/offers.json?api_key=${publisher.key}`,
+    payload: { placement: 'checkout', ...body },
+  });
+  expect(response.statusCode).toBe(200);
+  const { session_id, offers } = response.json().data;
+  return { sessionId: session_id, offers };
+}
+
+/** The first offer of a new session. */
+export async function showOffer(testApp: TestApp, body: Record<string, unknown> = {}): Promise<ShownOffer & { sessionId: string }> {
+  const { sessionId, offers } = await fetchOffers(testApp, body);
+  return { sessionId, ...(offers[0] as ShownOffer) };
+}
+
+/** Calls a URL of an offer as a client would. */
+export function call(
+  { app }: TestApp,
+  url: string,
+  headers: Record<string, string> = {},
+  method: 'GET' | 'HEAD' = 'GET',
+): Promise<LightMyRequestResponse> {
+  return app.inject({ method, url: url.replace('http://perks.test', ''), headers: { 'user-agent': browser, ...headers } });
+}
+
+export type StoredEvent = { session_id: string; offer_id: number; kind: string; suspicious: string | null };
+
+export async function storedEvents({ pool }: TestApp): Promise<StoredEvent[]> {
+  const { rows } = await pool.query<StoredEvent>('select session_id, offer_id, kind, suspicious from events order by at, kind');
+  return rows;
+}
+
+export const tokenOf = (url: string): string => new URL(url).searchParams.get('t') as string;
+
+/** A token like that of a shown offer, but for some claims. */
+export function mintLike({ deps }: TestApp, shown: ShownOffer, change: Partial<TokenClaims>): string {
+  const claims = deps.tokens.read(tokenOf(shown.click_url)) as TokenClaims;
+  return deps.tokens.mint({ ...claims, ...change });
+}
+
+/** A relay in front of the database that can be cut. */
+export async function startRelay(databaseUrl: string): Promise<{ url: string; cut: () => void; restore: () => void; close: () => void }> {
+  const target = new URL(databaseUrl);
+  const sockets = new Set<Socket>();
+  let open = true;
+  const server = createServer((client) => {
+    if (!open) return void client.destroy();
+    const upstream = connect(Number(target.port), target.hostname);
+    for (const [from, to] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(from);
+      from.on('error', () => to.destroy()).on('close', () => to.destroy());
+      from.pipe(to);
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = new URL(databaseUrl);
+  url.hostname = '127.0.0.1';
+  url.port = String((server.address() as AddressInfo).port);
+  const cut = (): void => {
+    open = false;
+    for (const socket of sockets) socket.destroy();
+    sockets.clear();
+  };
+  return {
+    url: url.href,
+    cut,
+    restore: () => {
+      open = true;
+    },
+    close: () => {
+      cut();
+      server.close();
+    },
+  };
+}
