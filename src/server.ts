@@ -7,6 +7,7 @@ import { startDemo } from './demo/start.ts';
 import { printWelcome } from './demo/welcome.ts';
 import { embeddedSecrets } from './embedded-secrets.ts';
 import { createLogger, type Logger } from './logger.ts';
+import { startMaintenance } from './maintenance.ts';
 import { startWorker } from './worker.ts';
 
 /** A part of the process with what ends it; parts end in the reverse order of their start. */
@@ -68,6 +69,9 @@ async function start(config: Config, logger: Logger, parts: Part[]): Promise<voi
   const { deps, close } = await createDeps({ config, databaseUrl, logger, now: Date.now });
   parts.push({ name: 'database', stop: close });
   const firstStart = embedded && (await startDemo(deps));
+
+  const maintenance = startMaintenance(deps);
+  parts.push({ name: 'maintenance', stop: maintenance.stop });
 
   const serveApi = config.roles.includes('api');
   const app = await buildApp(deps, { serveApi, demoReceiver: embedded });
