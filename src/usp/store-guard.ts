@@ -15,7 +15,10 @@ export function createStoreGuard(pulse: Pulse): StoreGuard {
     return new Promise((resolve, reject) => {
       underWay.add(reject);
       work()
-        .then(resolve, reject)
+        .then((result) => {
+          pulse.sawLife();
+          resolve(result);
+        }, reject)
         .finally(() => underWay.delete(reject));
     });
   };

@@ -4,7 +4,18 @@ import { userAgent } from '../../src/version.ts';
 import type { Dispatcher } from '../../src/webhooks/dispatcher/worker.ts';
 import { createEndpointSecret } from '../../src/webhooks/endpoint-secrets.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
-import { addEndpoint, attemptsOf, deliveryOf, type Hook, linksOf, payloadOf, promise, startHook, startTestDispatcher, until } from './support.ts';
+import {
+  addEndpoint,
+  attemptsOf,
+  deliveryOf,
+  type Hook,
+  linksOf,
+  payloadOf,
+  promise,
+  startHook,
+  startTestDispatcher,
+  until,
+} from './support.ts';
 
 let t: TestApp;
 let hook: Hook;
@@ -87,7 +98,8 @@ describe('POST', () => {
     const endpoints = await Promise.all(Array.from({ length: 5 }, () => addEndpoint(t, hook.url)));
     const ids: string[] = [];
     for (let round = 0; round < 100; round++) ids.push(...(await Promise.all(endpoints.map((endpoint) => promise(t, endpoint)))));
-    const count = async () => (await t.pool.query("select count(*)::int as n from deliveries where id = any($1) and status = 'delivered'", [ids])).rows[0].n;
+    const count = async () =>
+      (await t.pool.query("select count(*)::int as n from deliveries where id = any($1) and status = 'delivered'", [ids])).rows[0].n;
     await until(count, 500, 20_000);
     expect(new Set(hook.taken.map(({ headers }) => headers['webhook-id'])).size).toBe(500);
     expect(hook.taken).toHaveLength(500);

@@ -29,7 +29,8 @@ export async function startHook(answer: Answer = (response) => void response.end
   return { url: `http://127.0.0.1:${receiver.port}/hook`, taken, close: receiver.close };
 }
 
-export const linksOf = ({ deps }: TestApp) => createPayloadLinks(createSigner(deps.config.tokenKeys, payloadLinkPurpose), deps.config.publicUrl);
+export const linksOf = ({ deps }: TestApp) =>
+  createPayloadLinks(createSigner(deps.config.tokenKeys, payloadLinkPurpose), deps.config.publicUrl);
 
 /** The dispatcher with the application's own parts, and no jitter. */
 export const startTestDispatcher = (t: TestApp, options: Partial<DispatcherOptions> = {}): Promise<Dispatcher> =>
@@ -84,7 +85,15 @@ export async function promise(
   endpoint: TestEndpoint,
   { payload = payloadOf(), dev = false }: { payload?: Buffer; dev?: boolean } = {},
 ): Promise<string> {
-  const what = { publisherId: endpoint.publisherId, event: 'usp.selection', sessionId: null, pubUserId: null, dev, payload, nowMs: Date.now() };
+  const what = {
+    publisherId: endpoint.publisherId,
+    event: 'usp.selection',
+    sessionId: null,
+    pubUserId: null,
+    dev,
+    payload,
+    nowMs: Date.now(),
+  };
   const ids = await transaction(pool, (executor) => enqueue(executor, what));
   return ids[0] as string;
 }
