@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type pg from 'pg';
 import { listen } from '../../db/listen.ts';
 import type { Logger } from '../../logger.ts';
@@ -41,6 +42,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   const logger = options.logger.child({ part: 'dispatcher' });
   const slots = createSlots(concurrency);
   const cancel = new AbortController();
+  setMaxListeners(0, cancel.signal); // one for each call in flight
   const settler = createSettler({ write: (settlements) => settle(pool, settlements), onDone, logger, now });
   const calls = new Set<Promise<void>>();
   /** In flight, or not settled yet. */

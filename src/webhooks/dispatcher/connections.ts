@@ -1,0 +1,154 @@
+import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { type buildConnector, Client } from 'undici';
+import type { ResolvedAddress } from './address-guard.ts';
+
+/** The longest head of a response (bytes). */
+export const maxHeadBytes = 16_384;
+/** An idle connection is closed after 4 s, or what the receiver announces, up to this. */
+const maxIdleMs = 30_000;
+
+/** How far a connection has come. */
+export type Phase = 'tcp' | 'tls' | 'open';
+
+type LaneOptions = {
+  url: URL;
+  addresses: readonly ResolvedAddress[];
+  connectTimeoutMs: number;
+  ca: string | undefined;
+  now: () => number;
+  /** Every connection of the sender. */
+  connections: Set<Connection>;
+};
+
+/** The connections to one origin at one list of vetted addresses. Each carries one call at a time; as many as there are calls at once. */
+export type Lane = {
+  take: () => Connection;
+  give: (connection: Connection, reusable: boolean) => void;
+  retire: () => void;
+};
+
+export function createLane(options: LaneOptions): Lane {
+  const idle: Connection[] = [];
+  let retired = false;
+  const drop = (connection: Connection): void => {
+    const at = idle.indexOf(connection);
+    if (at < 0) return;
+    idle.splice(at, 1);
+    void connection.destroy();
+  };
+  return {
+    take: () => {
+      const connection = idle.pop() ?? openConnection(options, drop);
+      connection.connectMs = null;
+      return connection;
+    },
+    give: (connection, reusable) => {
+      if (reusable && !retired && connection.isOpen()) idle.push(connection);
+      else void connection.destroy();
+    },
+    retire: () => {
+      retired = true;
+      for (const connection of idle.splice(0)) void connection.destroy();
+    },
+  };
+}
+
+export type Connection = {
+  client: Client;
+  phase: Phase;
+  /** Time the call that has this connection spent on connecting, milliseconds; null where it was open already. */
+  connectMs: number | null;
+  remoteAddress: string;
+  isOpen: () => boolean;
+  /** Ends it at once, also while it is being made. Resolves when it is closed; may be called again. */
+  destroy: () => Promise<void>;
+};
+
+/** A client of one socket, which it may have to make anew when the receiver has closed it: then again only to the vetted addresses. */
+function openConnection(options: LaneOptions, onDisconnect: (connection: Connection) => void): Connection {
+  let socket: Socket | null = null;
+  const connect: buildConnector.connector = (_options, callback) => {
+    const startMs = options.now();
+    connection.phase = 'tcp';
+    socket = dial(options, {
+      onTcp: () => {
+        connection.phase = 'tls';
+      },
+      onReady: (ready) => {
+        connection.phase = 'open';
+        connection.connectMs = options.now() - startMs;
+        connection.remoteAddress = ready.remoteAddress ?? '';
+        callback(null, ready);
+      },
+      onError: (error) => callback(error, null),
+    });
+  };
+  const client = new Client(options.url.origin, {
+    connect,
+    pipelining: 1,
+    maxHeaderSize: maxHeadBytes,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveMaxTimeout: maxIdleMs,
+  });
+  const connection: Connection = {
+    client,
+    phase: 'tcp',
+    connectMs: null,
+    remoteAddress: '',
+    isOpen: () => socket !== null && !socket.destroyed,
+    destroy: () => {
+      options.connections.delete(connection);
+      socket?.destroy();
+      return client.destroy();
+    },
+  };
+  options.connections.add(connection);
+  client.on('disconnect', () => onDisconnect(connection));
+  return connection;
+}
+
+type DialEvents = { onTcp: () => void; onReady: (socket: Socket) => void; onError: (error: Error) => void };
+
+/** Connects to the vetted addresses, one after the other, and to nothing else: the socket's own lookup answers with them. */
+function dial({ url, addresses, connectTimeoutMs, ca }: LaneOptions, { onTcp, onReady, onError }: DialEvents): Socket {
+  const isSecure = url.protocol === 'https:';
+  const host = url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname;
+  const target = {
+    host,
+    port: Number(url.port || (isSecure ? 443 : 80)),
+    lookup: pinned(addresses),
+    autoSelectFamily: true,
+    noDelay: true,
+  };
+  const servername = isIP(host) === 0 ? host.replace(/\.$/, '') : undefined;
+  const trust = ca === undefined ? {} : { ca };
+  const socket: Socket = isSecure
+    ? connectTls({ ...target, ...trust, ...(servername && { servername }), ALPNProtocols: ['http/1.1'], rejectUnauthorized: true })
+    : connectTcp(target);
+  const timer = setTimeout(() => socket.destroy(new Error(`no connection within ${connectTimeoutMs} ms`)), connectTimeoutMs);
+  let done = false;
+  socket.once('connect', onTcp);
+  socket.once(isSecure ? 'secureConnect' : 'connect', () => {
+    done = true;
+    clearTimeout(timer);
+    onReady(socket);
+  });
+  socket.on('error', (error) => {
+    if (!done) onError(error);
+    done = true;
+  });
+  socket.once('close', () => clearTimeout(timer));
+  return socket;
+}
+
+/** A lookup that knows these addresses only. It is not asked where the host is an address, which was vetted as it stands. */
+const pinned =
+  (addresses: readonly ResolvedAddress[]): LookupFunction =>
+  (_hostname, { all }, callback) => {
+    const [first] = addresses;
+    if (first === undefined) callback(new Error('no address to connect to'), '');
+    else if (all) callback(null, [...addresses]);
+    else callback(null, first.address, first.family);
+  };

@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createLogger } from '../../src/logger.ts';
+import { ensurePartitions, maintain, startMaintenance } from '../../src/maintenance.ts';
+import { dayMs, dayOf, newSessionId } from '../../src/session-id.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+
+const config = { retentionRawDays: 90, retentionDeliveryDays: 30 };
+const startMs = Date.UTC(2031, 4, 10, 12);
+
+let t: TestApp;
+beforeAll(async () => {
+  t = await createTestApp();
+});
+afterAll(() => t.close());
+beforeEach(async () => {
+  await t.pool.query('delete from delivery_queue');
+});
+
+async function daysOf(parent: string): Promise<string[]> {
+  const { rows } = await t.pool.query<{ day: string }>(
+    `select to_char(to_date(right(c.relname, 8), 'YYYYMMDD'), 'YYYY-MM-DD') as day
+    from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = $1::regclass order by 1`,
+    [parent],
+  );
+  return rows.map((row) => row.day);
+}
+
+async function addSession(atMs: number, dev: boolean): Promise<string> {
+  const id = newSessionId(atMs);
+  await t.pool.query(
+    `insert into sessions (day, id, publisher_id, placement, offer_ids, campaign_ids, dev, usp, usp_check_all, created_at)
+    values ($1, $2, 1, 'checkout', '{}', '{}', $3, true, false, $4)`,
+    [dayOf(atMs), id, dev, new Date(atMs)],
+  );
+  await t.pool.query("insert into usp_sessions (day, session_id, publisher_id, selected) values ($1, $2, 1, '{}')", [dayOf(atMs), id]);
+  return id;
+}
+
+test('partitions reach from two days back to a week ahead', async () => {
+  await ensurePartitions(t.pool, startMs);
+  await ensurePartitions(t.pool, startMs);
+  const wanted = Array.from({ length: 10 }, (_, index) => dayOf(startMs + (index - 2) * dayMs));
+  for (const parent of ['sessions', 'events', 'usp_sessions', 'deliveries', 'delivery_attempts']) {
+    expect(await daysOf(parent)).toEqual(expect.arrayContaining(wanted));
+  }
+});
+
+test('sessions and events are kept 90 days, deliveries and attempts 30, and what waits for a dropped delivery goes with it', async () => {
+  await ensurePartitions(t.pool, startMs);
+  const dayAt = (days: number) => dayOf(startMs + days * dayMs);
+  await t.pool.query(
+    `insert into delivery_queue (delivery_id, day, endpoint_id, due_at) values (gen_random_uuid(), $1, 1, now()), (gen_random_uuid(), $2, 1, now())`,
+    [dayAt(-1), dayAt(0)],
+  );
+  await maintain(t.pool, config, startMs + 30 * dayMs);
+  expect((await daysOf('deliveries'))[0]).toBe(dayAt(0));
+  expect((await daysOf('delivery_attempts'))[0]).toBe(dayAt(0));
+  expect((await daysOf('sessions'))[0]).not.toBe(dayAt(0));
+  expect((await t.pool.query("select day::text from delivery_queue")).rows).toEqual([{ day: dayAt(0) }]);
+  await maintain(t.pool, config, startMs + 90 * dayMs);
+  for (const parent of ['sessions', 'events', 'usp_sessions']) expect((await daysOf(parent))[0]).toBe(dayAt(0));
+});
+
+test('dev sessions are kept one day, others longer', async () => {
+  const nowMs = startMs + 400 * dayMs;
+  await ensurePartitions(t.pool, nowMs);
+  const old = await addSession(nowMs - dayMs - 1, true);
+  const recent = await addSession(nowMs - dayMs + 1000, true);
+  const real = await addSession(nowMs - dayMs - 1, false);
+  expect(await maintain(t.pool, config, nowMs)).toMatchObject({ devSessions: 1 });
+  const left = async (table: string, column: string) => (await t.pool.query(`select ${column} as id from ${table} where ${column} = any($1)`, [[old, recent, real]])).rows.map((row) => row.id).sort();
+  expect(await left('sessions', 'id')).toEqual([recent, real].sort());
+  expect(await left('usp_sessions', 'session_id')).toEqual([recent, real].sort());
+});
+
+test('a round is done at the start, and stop waits for it', async () => {
+  const nowMs = startMs + 800 * dayMs;
+  const maintenance = startMaintenance({ pool: t.pool, config, logger: createLogger('silent'), now: () => nowMs });
+  await maintenance.stop();
+  expect(await daysOf('sessions')).toContain(dayOf(nowMs + 7 * dayMs));
+});
