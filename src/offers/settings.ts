@@ -110,6 +110,10 @@ export const defaultStyles = {
 
 export type Settings = typeof defaultSettings;
 export type Styles = typeof defaultStyles;
+type Corner = keyof Styles['popup']['borderRadius'];
+
+/** Clients read a radius as a number: no unit. */
+const plainNumber = /^\d+(\.\d+)?$/;
 
 /** The publisher's settings and styles over the defaults; what is of another type than its default is left out. */
 export function buildSettings(publisher: Publisher, theme: Theme | null, usp: boolean, privacyUrl: string): Settings {
@@ -128,6 +132,9 @@ export function buildSettings(publisher: Publisher, theme: Theme | null, usp: bo
 
 export function buildStyles(publisher: Publisher, theme: Theme | null, privacyUrl: string): Styles {
   const styles = overlay(defaultStyles, theme?.styles ?? {});
+  for (const [corner, radius] of Object.entries(styles.popup.borderRadius) as [Corner, string][]) {
+    if (!plainNumber.test(radius)) styles.popup.borderRadius[corner] = defaultStyles.popup.borderRadius[corner];
+  }
   styles.footer.publisher_name ||= publisher.name;
   styles.footer.publisher_privacy_policy ||= privacyUrl;
   return styles;
@@ -139,9 +146,13 @@ function overlay<Base extends object>(base: Base, over: Readonly<Record<string, 
   for (const [key, value] of Object.entries(base)) {
     const given = Object.hasOwn(over, key) ? over[key] : undefined;
     if (typeof value === 'object') result[key] = overlay(value, isObject(given) ? given : {});
-    else result[key] = typeof given === typeof value && (typeof value !== 'number' || Number.isInteger(given)) ? given : value;
+    else result[key] = isSameType(value, given) ? given : value;
   }
   return result as Base;
 }
+
+/** Numbers are integers that a client reads as such: beyond 2^53 JSON writes some of them as `1e+21`. */
+const isSameType = (value: unknown, given: unknown): boolean =>
+  typeof given === typeof value && (typeof value !== 'number' || Number.isSafeInteger(given));
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
