@@ -7,7 +7,7 @@ import { healthRoutes } from './health/routes.ts';
 import { maxBodyBytes, registerBodyParsing } from './http/body.ts';
 import { errorBody, registerErrorHandling, sendError, toAppError } from './http/error-handler.ts';
 import { registerOpenApi } from './http/openapi.ts';
-import { errorSchema } from './http/schemas.ts';
+import { sharedSchemas } from './http/schemas.ts';
 import { imageRoutes } from './images/routes.ts';
 import { loggedUrl } from './logger.ts';
 import { offerRoutes } from './offers/routes.ts';
@@ -36,7 +36,7 @@ export type AppOptions = {
 /** The HTTP side: every plugin and feature, registered by hand, in order. */
 export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOptions): Promise<App> {
   const app: App = createServer(deps);
-  app.addSchema(errorSchema);
+  for (const schema of sharedSchemas) app.addSchema(schema);
   registerErrorHandling(app, deps.failures);
   registerRequestLog(app, deps.logger);
   await registerOpenApi(app, deps.config.publicUrl);

@@ -52,6 +52,12 @@ export const configSchema = Type.Object({
     maximum: 1000,
     description: 'Webhook calls in flight in one worker (count).',
   }),
+  IMAGE_CACHE_MB: Type.Integer({
+    default: 64,
+    minimum: 1,
+    maximum: 65536,
+    description: 'Memory for pictures, originals and resized ones together (MiB).',
+  }),
   RETENTION_RAW_DAYS: Type.Integer({ default: 90, minimum: 32, maximum: 3650, description: 'Days that sessions and events are kept.' }),
   RETENTION_DELIVERY_DAYS: Type.Integer({
     default: 30,
@@ -91,6 +97,7 @@ export type Config = {
   webhookAllowNets: string;
   webhookAllowHttp: boolean;
   workerConcurrency: number;
+  imageCacheMb: number;
   retentionRawDays: number;
   retentionDeliveryDays: number;
   shutdownTimeoutMs: number;
@@ -138,6 +145,7 @@ export function loadConfig(env: Record<string, string | undefined>, embeddedSecr
     webhookAllowNets: raw.WEBHOOK_ALLOW_NETS,
     webhookAllowHttp: raw.WEBHOOK_ALLOW_HTTP,
     workerConcurrency: raw.WORKER_CONCURRENCY,
+    imageCacheMb: raw.IMAGE_CACHE_MB,
     retentionRawDays: raw.RETENTION_RAW_DAYS,
     retentionDeliveryDays: raw.RETENTION_DELIVERY_DAYS,
     shutdownTimeoutMs: raw.SHUTDOWN_TIMEOUT_S * 1000,

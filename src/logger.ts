@@ -7,19 +7,31 @@ export type Logger = PinoLogger;
  * known to be harmless keep their value.
  */
 const harmlessParameters = new Set(['loyaltyboost', 'creative', 'campaignId', 'country', 'width', 'height', 'aspect_ratio', 'limit']);
+const harmlessValue = /^[A-Za-z0-9:%]{0,16}$/;
+const plainName = /^[A-Za-z_]{1,32}$/;
 
-/** The path of a request as it may be logged. */
+/** The path of a request as it may be logged. What is no plain path or parameter may hold anything, and is left out. */
 export function loggedUrl(url: string): string {
-  const mark = url.indexOf('?');
-  if (mark === -1) return url;
-  const names = url
-    .slice(mark + 1)
+  const path = /^[\w/.~:*-]*/.exec(url.startsWith('/') ? url : '')?.[0] ?? '';
+  const rest = url.slice(path.length);
+  if (rest === '') return path;
+  if (!rest.startsWith('?')) return `${path}…`;
+  const parameters = rest
+    .slice(1)
     .split('&')
     .map((pair) => {
-      const [name = ''] = pair.split('=', 1);
-      return harmlessParameters.has(name) ? pair : `${name}=…`;
+      const mark = pair.indexOf('=');
+      const name = pair.slice(0, Math.max(0, mark));
+      if (!plainName.test(name)) return '…';
+      return harmlessParameters.has(name) && harmlessValue.test(pair.slice(mark + 1)) ? pair : `${name}=…`;
     });
-  return `${url.slice(0, mark)}?${names.join('&')}`;
+  return `${path}?${parameters.join('&')}`;
+}
+
+/** An error without the fields in which PostgreSQL quotes the values of a row. */
+function serializeError(err: Error): object {
+  const { detail, where, ...rest } = pino.stdSerializers.err(err) as object as Record<string, unknown>;
+  return rest;
 }
 
 /** The process logger: JSON lines; keys, secrets, addresses and payloads never reach them. */
@@ -29,7 +41,7 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
       level,
       base: null,
       serializers: {
-        err: pino.stdSerializers.err,
+        err: serializeError,
         req: (request: { method: string; url: string; id?: string }) => ({ method: request.method, url: loggedUrl(request.url) }),
         res: (reply: { statusCode: number }) => ({ status: reply.statusCode }),
       },

@@ -2,46 +2,52 @@ import { Type } from '@sinclair/typebox';
 import type { App, Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { errorAnswers } from '../http/schemas.ts';
+import { contentTypes, isImageType } from './accept.ts';
+import { imageQuery, readImageQuery } from './parameters.ts';
+import { createImages, type Source } from './service.ts';
 
-const contentTypes: Record<string, string> = {
-  png: 'image/png',
-  jpg: 'image/jpeg',
-  webp: 'image/webp',
-  gif: 'image/gif',
-  avif: 'image/avif',
+const headers = {
+  'cache-control': 'public, max-age=31536000, immutable',
+  vary: 'Accept',
+  'cross-origin-resource-policy': 'cross-origin',
+  'x-content-type-options': 'nosniff',
 };
 
-/** `GET /images/{id}.{ext}`: the original of a creative. Its bytes never change under one id. */
-export async function imageRoutes(app: App, { pool }: Deps): Promise<void> {
-  app.get(
-    '/images/:file',
-    {
-      schema: {
-        summary: 'Picture of a creative',
-        tags: ['Images'],
-        params: Type.Object({ file: Type.String() }),
-        response: errorAnswers(404),
-      },
-    },
-    async (request, reply) => {
-      const match = /^(\d{1,9})\.(png|jpg|webp|gif|avif)$/.exec(request.params.file);
-      if (match === null) throw new AppError('not_found');
-      const { rows } = await pool.query<{ bytes: Buffer; sha256: string; type: string }>({
-        name: 'load_image',
-        text: `select i.bytes, encode(i.sha256, 'hex') as sha256, c.type from creative_images i join creatives c on c.id = i.creative_id where c.id = $1 and c.type = $2`,
-        values: [Number(match[1]), match[2]],
-      });
-      const [image] = rows;
-      if (image === undefined) throw new AppError('not_found');
-      const etag = `"${image.sha256.slice(0, 32)}"`;
-      reply.headers({
-        etag,
-        'cache-control': 'public, max-age=31536000, immutable',
-        'cross-origin-resource-policy': 'cross-origin',
-        'x-content-type-options': 'nosniff',
-      });
-      if (request.headers['if-none-match'] === etag) return reply.code(304).send();
-      return reply.type(contentTypes[image.type] as string).send(image.bytes as never);
-    },
-  );
+/** RFC 9211. */
+const cacheStatus: Record<Source, string> = {
+  hit: 'perkwire; hit',
+  made: 'perkwire; fwd=miss; stored',
+  collapsed: 'perkwire; fwd=miss; collapsed',
+};
+
+const answers = {
+  200: {
+    description: 'The picture; its type is negotiated by `Accept`.',
+    content: { 'image/*': { schema: Type.String({ format: 'binary' }) } },
+  },
+  304: { description: 'The client has it.' },
+  ...errorAnswers(400, 404, 422),
+};
+
+/** `GET /images/{id}.{ext}`: the picture of a creative, resized and cropped as asked (decisions section 7). */
+export async function imageRoutes(app: App, deps: Deps): Promise<void> {
+  const images = createImages(deps);
+  const params = Type.Object({ file: Type.String({ description: 'Id of the creative, a dot, its file type.' }) });
+  const schema = { summary: 'Picture of a creative', tags: ['Images'], params, querystring: imageQuery, response: answers };
+  app.get('/images/:file', { schema }, async (request, reply) => {
+    const wish = readImageQuery(request.query);
+    const [, id, type = ''] = /^(\d{1,9})\.([a-z]{3,4})$/.exec(request.params.file) ?? [];
+    const picture = isImageType(type) ? await images.find(Number(id), type, wish, request.headers.accept) : null;
+    if (picture === null) throw new AppError('not_found');
+    reply.headers({ ...headers, etag: picture.etag });
+    if (hasIt(request.headers['if-none-match'], picture.etag)) return reply.code(304).send();
+    const { bytes, source } = await picture.bytes();
+    return reply.header('cache-status', cacheStatus[source]).type(contentTypes[picture.type]).send(bytes as never);
+  });
+}
+
+/** Weak comparison with a list of ETags (RFC 9110, 13.1.2). */
+function hasIt(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false;
+  return ifNoneMatch.split(',').some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === etag);
 }

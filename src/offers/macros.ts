@@ -78,6 +78,6 @@ function cut(text: string, limit: number): string {
   let end = limit;
   if (/[\uD800-\uDBFF]/.test(text[end - 1] as string)) end -= 1;
   const open = text.lastIndexOf('&', end - 1);
-  if (open !== -1 && /^&#?\w{1,8}$/.test(text.slice(open, end)) && text.slice(end).match(/^\w*;/)) end = open;
+  if (open !== -1 && /^&#?\w{0,8}$/.test(text.slice(open, end)) && /^#?\w*;/.test(text.slice(end))) end = open;
   return text.slice(0, end).trimEnd();
 }

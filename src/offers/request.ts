@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { AppError, type ErrorDetail } from '../errors.ts';
 import { oldRequestNames, withNewRequestNames } from '../legacy-names.ts';
 
+const maxPlacementLength = 128;
 const noNul = '^[^\\u0000]*$';
 const text = (maxLength: number, description: string) => Type.Optional(Type.String({ maxLength, pattern: noNul, description }));
 
@@ -22,7 +23,7 @@ export const fetchOffersQuery = Type.Object({
 /** Body of fetch-offers (specification 2.1). Further keys are the publisher's own attributes. */
 export const fetchOffersBody = Type.Object(
   {
-    placement: Type.Optional(Type.String({ maxLength: 128, pattern: noNul, description: 'Required. Where the unit is shown.' })),
+    placement: Type.Optional(Type.String({ maxLength: maxPlacementLength, pattern: noNul, description: 'Required. Where the unit is shown.' })),
     ua: text(2048, "The end user's user agent; default: the User-Agent header."),
     ip: text(64, "The end user's address; absent or `auto`: the caller's."),
     ad_fp: text(256, 'Unique id of the end user, for caps and opt-outs.'),
@@ -95,6 +96,9 @@ export function readFetchOffers(
   const body = withNewRequestNames(given);
   const placement = normalisePlacement(body.placement ?? '');
   if (placement === '') throw new AppError('missing_placement', { details: [{ path: '/placement', message: 'is required' }] });
+  // A few letters become two in lower case.
+  if (placement.length > maxPlacementLength && [...placement].length > maxPlacementLength)
+    throw new AppError('invalid_request', { details: [{ path: '/placement', message: `must have at most ${maxPlacementLength} characters` }] });
   const pubUserId = textOrNull(body.pub_user_id) ?? textOrNull(query.pub_user_id);
   if (pubUserId !== null && isPii(pubUserId))
     throw new AppError('pub_user_id_is_pii', {
@@ -118,19 +122,19 @@ export function readFetchOffers(
   };
 }
 
-/** Lower case, blanks and underscores to hyphens (decisions section 1). */
+/** Lower case, blanks and underscores to hyphens (decisions section 1). U+0085 is a blank to PostgreSQL, and to nobody else. */
 export const normalisePlacement = (name: string): string =>
   name
     .toWellFormed()
     .trim()
     .toLowerCase()
-    .replace(/[\s_]+/g, '-');
+    .replace(/[\s\u0085_]+/g, '-');
 
 /** Whether a user id is an e-mail address, or a phone number written with `+`, blanks, dashes or brackets. Digits alone are fine. */
 export function isPii(id: string): boolean {
   if (/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(id)) return true;
   const digits = id.replace(/\D/g, '').length;
-  return /^\+?[\d\s()[\]-]+$/.test(id) && /[+\s()[\]-]/.test(id) && digits >= 7 && digits <= 15;
+  return /^[+\d\s()[\]-]+$/.test(id) && /\D/.test(id) && digits >= 7 && digits <= 15;
 }
 
 function readCustomKeys(body: Record<string, unknown>): Map<string, string> {

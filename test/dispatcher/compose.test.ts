@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { compose, maxUrlBytes, type Message } from '../../src/webhooks/dispatcher/compose.ts';
+import { compose, type Message, maxUrlBytes } from '../../src/webhooks/dispatcher/compose.ts';
 import { payloadOf } from './support.ts';
 
 const message: Message = {
@@ -38,7 +38,11 @@ describe('GET', () => {
     expect(urlFor(room)).toHaveLength(maxUrlBytes);
     expect(new URL(urlFor(room)).searchParams.has('payload_url')).toBe(false);
     const longer = new URL(urlFor(room + 1)).searchParams;
-    expect([longer.has('payload'), longer.get('payload_url'), longer.get('campaign_ids')]).toEqual([false, 'https://perks.example/p?t=token', '1']);
+    expect([longer.has('payload'), longer.get('payload_url'), longer.get('campaign_ids')]).toEqual([
+      false,
+      'https://perks.example/p?t=token',
+      '1',
+    ]);
   });
 
   test('half a character in a name does not stop the delivery', () => {

@@ -39,6 +39,15 @@ test('an endpoint that hangs with a backlog does not keep a healthy one waiting'
   expect(hanging.taken).toHaveLength(4);
 });
 
+test('a backlog is worked off as slots become free, without waiting for a poll', async () => {
+  const receiver = await hook();
+  const endpoint = await addEndpoint(t, receiver.url);
+  for (let count = 0; count < 60; count++) await promise(t, endpoint);
+  const dispatcher = await startTestDispatcher(t, { concurrency: 3 });
+  parts.push(dispatcher.stop);
+  await until(() => receiver.taken.length, 60, 10_000); // two a second by polls alone
+});
+
 test('three endpoints that hang leave a slot to a fourth', async () => {
   const hanging = await hook(() => {});
   const healthy = await hook();

@@ -72,7 +72,11 @@ describe('leases', () => {
     const [stale] = await claim(t.pool, 1, everything);
     await t.pool.query("update delivery_queue set lease_until = now() - interval '1 ms'");
     await claim(t.pool, 2, everything);
-    const snapshot = async () => [await deliveryOf(t, id), await attemptsOf(t, id), (await t.pool.query('select * from delivery_queue')).rows];
+    const snapshot = async () => [
+      await deliveryOf(t, id),
+      await attemptsOf(t, id),
+      (await t.pool.query('select * from delivery_queue')).rows,
+    ];
     const before = await snapshot();
     if (stale === undefined) throw new Error('nothing was claimed');
     for (const outcome of ['delivered', 'failed', 'endpoint_disabled'] as const) {
@@ -103,14 +107,16 @@ describe('leases', () => {
 });
 
 describe('a worker that died', () => {
-  test('its deliveries are taken over within two seconds', async () => {
+  test('its deliveries are taken over within two seconds, when it had the time to come back', async () => {
     const receiver = await hook();
     const id = await promise(t, await addEndpoint(t, receiver.url));
     await claim(t.pool, await deadWorker(), everything);
     const startMs = performance.now();
     await dispatcher();
     await until(() => receiver.taken.length, 1);
-    expect(performance.now() - startMs).toBeLessThan(2000);
+    const takenMs = (receiver.taken[0]?.atMs ?? 0) - startMs;
+    expect(takenMs).toBeGreaterThan(900);
+    expect(takenMs).toBeLessThan(2000);
     await until(async () => (await deliveryOf(t, id)).status, 'delivered');
     expect((await attemptsOf(t, id)).map(({ generation, outcome }) => [generation, outcome])).toEqual([
       [1, null],
@@ -156,10 +162,10 @@ describe('a worker that lost its lock', () => {
     await until(() => receiver.taken.length, 1);
     const holder = async () => (await t.pool.query<{ worker_id: number }>('select worker_id from delivery_queue')).rows[0]?.worker_id;
     const before = await holder();
-    await t.pool.query("select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and classid = $1::int::oid and objid = $2::int::oid", [
-      workerLockClass,
-      before,
-    ]);
+    await t.pool.query(
+      "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and classid = $1::int::oid and objid = $2::int::oid",
+      [workerLockClass, before],
+    );
     await until(async () => (await holder()) !== before, true);
     expect(await holder()).toBeGreaterThan(0);
     release();

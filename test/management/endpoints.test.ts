@@ -94,15 +94,30 @@ describe('PUT', () => {
 
   test('enabling an endpoint that was disabled clears the reason; what was held stays held', async () => {
     await call('PUT', path, settings());
-    const promised = { publisherId, event: 'usp.selection', sessionId: null, pubUserId: null, dev: false, payload: Buffer.from('{}'), nowMs };
+    const promised = {
+      publisherId,
+      event: 'usp.selection',
+      sessionId: null,
+      pubUserId: null,
+      dev: false,
+      payload: Buffer.from('{}'),
+      nowMs,
+    };
     const [id] = await transaction(t.pool, (executor) => enqueue(executor, promised));
     await call('PUT', path, { ...settings(), enabled: false });
     const fate = async () =>
-      (await t.pool.query('select status, q.day is not null as queued from deliveries d left join delivery_queue q on q.delivery_id = d.id where d.id = $1', [id]))
-        .rows[0];
+      (
+        await t.pool.query(
+          'select status, q.day is not null as queued from deliveries d left join delivery_queue q on q.delivery_id = d.id where d.id = $1',
+          [id],
+        )
+      ).rows[0];
     expect(await fate()).toEqual({ status: 'held', queued: false });
     await t.pool.query("update webhook_endpoints set disabled_reason = 'gone' where publisher_id = $1", [publisherId]);
-    expect((await call('PUT', path, { ...settings(), enabled: false })).json().data).toMatchObject({ enabled: false, disabled_reason: 'gone' });
+    expect((await call('PUT', path, { ...settings(), enabled: false })).json().data).toMatchObject({
+      enabled: false,
+      disabled_reason: 'gone',
+    });
     expect((await call('PUT', path, settings())).json().data).toMatchObject({ enabled: true, disabled_reason: null });
     expect(await fate()).toEqual({ status: 'held', queued: false });
   });
@@ -188,13 +203,22 @@ describe('Test Endpoint', () => {
       delivered: true,
       status: 200,
       error: null,
-      timing: { dns_ms: expect.any(Number), connect_ms: expect.any(Number), first_byte_ms: expect.any(Number), total_ms: expect.any(Number) },
+      timing: {
+        dns_ms: expect.any(Number),
+        connect_ms: expect.any(Number),
+        first_byte_ms: expect.any(Number),
+        total_ms: expect.any(Number),
+      },
       headers: expect.objectContaining({ 'x-answer': 'yes' }),
       body: 'x'.repeat(4096),
     });
     expect(hook.taken).toHaveLength(1);
     const [{ body, headers }] = hook.taken as [(typeof hook.taken)[number]];
-    expect(headers).toMatchObject({ 'perkwire-test': '1', 'perkwire-event': 'usp.selection', 'webhook-id': expect.stringMatching(/^msg_[0-9a-f]{32}$/) });
+    expect(headers).toMatchObject({
+      'perkwire-test': '1',
+      'perkwire-event': 'usp.selection',
+      'webhook-id': expect.stringMatching(/^msg_[0-9a-f]{32}$/),
+    });
     const payload = new Webhook(secret).verify(body, { ...headers, 'webhook-timestamp': headers['webhook-timestamp'] as string }) as {
       body: { selected: number; campaigns: object[] };
     };

@@ -56,7 +56,7 @@ test('sessions and events are kept 90 days, deliveries and attempts 30, and what
   expect((await daysOf('deliveries'))[0]).toBe(dayAt(0));
   expect((await daysOf('delivery_attempts'))[0]).toBe(dayAt(0));
   expect((await daysOf('sessions'))[0]).not.toBe(dayAt(0));
-  expect((await t.pool.query("select day::text from delivery_queue")).rows).toEqual([{ day: dayAt(0) }]);
+  expect((await t.pool.query('select day::text from delivery_queue')).rows).toEqual([{ day: dayAt(0) }]);
   await maintain(t.pool, config, startMs + 90 * dayMs);
   for (const parent of ['sessions', 'events', 'usp_sessions']) expect((await daysOf(parent))[0]).toBe(dayAt(0));
 });
@@ -68,7 +68,10 @@ test('dev sessions are kept one day, others longer', async () => {
   const recent = await addSession(nowMs - dayMs + 1000, true);
   const real = await addSession(nowMs - dayMs - 1, false);
   expect(await maintain(t.pool, config, nowMs)).toMatchObject({ devSessions: 1 });
-  const left = async (table: string, column: string) => (await t.pool.query(`select ${column} as id from ${table} where ${column} = any($1)`, [[old, recent, real]])).rows.map((row) => row.id).sort();
+  const left = async (table: string, column: string) =>
+    (await t.pool.query(`select ${column} as id from ${table} where ${column} = any($1)`, [[old, recent, real]])).rows
+      .map((row) => row.id)
+      .sort();
   expect(await left('sessions', 'id')).toEqual([recent, real].sort());
   expect(await left('usp_sessions', 'session_id')).toEqual([recent, real].sort());
 });

@@ -139,7 +139,13 @@ describe('settings and styles', () => {
   });
 
   test('never let a theme claim what its unit, its publisher or the session does not have', () => {
-    const settings = { multi_offer_unit: true, enable_usp: true, usp_all_offers_checked: true, enable_wallet: false, enable_offerwall: true };
+    const settings = {
+      multi_offer_unit: true,
+      enable_usp: true,
+      usp_all_offers_checked: true,
+      enable_wallet: false,
+      enable_offerwall: true,
+    };
     expect(buildSettings(publisher, themeWith({ unit: 'sou', uspCheckAll: true, settings }), false, privacyUrl)).toMatchObject({
       multi_offer_unit: false,
       enable_usp: false,

@@ -1,0 +1,123 @@
+/** How a unit behaves. Every key is always sent. */
+export type OfferSettings = {
+  ad_position: string;
+  ad_animation: string;
+  button_order: string;
+  progress_bar_type: string;
+  privacy_policy: string;
+  usp_cta_text: string;
+  /** Name of the DOM event that confirms the selected perks. */
+  usp_confirmation_event: string;
+  perkswallet_cta: string;
+  saved_offer_text: string;
+  offerwall_cta: string;
+  /** Milliseconds. */
+  delay: number;
+  /** Pixels. */
+  screen_margin: number;
+  /** Pixels. */
+  mobile_vertical_offset: number;
+  /** Seconds. */
+  close_delay: number;
+  darken_bg: boolean;
+  darken_bg_non_centered: boolean;
+  fixed_progress_bar: boolean;
+  enable_vertical_offset: boolean;
+  show_disclaimer: boolean;
+  show_close: boolean;
+  enable_close_delay: boolean;
+  close_ad_on_click_outside: boolean;
+  show_ads_on_exit: boolean;
+  enable_effect_shimmer_pos_cta: boolean;
+  multi_offer_unit: boolean;
+  enable_usp: boolean;
+  usp_all_offers_checked: boolean;
+  enable_wallet: boolean;
+  /** Old name of `enable_wallet`. */
+  enable_perkswallet: boolean;
+  enable_offerwall: boolean;
+  open_offerwall: boolean;
+  open_overlay_offerwall: boolean;
+  embedded: {
+    enabled: boolean;
+    fill_container: boolean;
+    showBorder: boolean;
+    showHeader: boolean;
+    showFooter: boolean;
+    targetElement: string;
+  };
+  offerText: {
+    font: string;
+    textColor: string;
+    tileTextAlignment: string;
+    buttonRadius: string;
+    fontSizeTitle: string;
+    fontSizeDescription: string;
+  };
+};
+
+export type ButtonStyle = { background: string; hover: string; stroke: string; color: string };
+
+/** How a unit looks. Every key is always sent. */
+export type OfferStyles = {
+  popup: {
+    background: string;
+    shadow: string;
+    lightBox: string;
+    image_position: string;
+    showImage: boolean;
+    /** Plain numbers of pixels, as strings. */
+    borderRadius: { top_left: string; top_right: string; bottom_right: string; bottom_left: string };
+  };
+  header: {
+    text: string;
+    background: string;
+    textColor: string;
+    lead_in_text: string;
+    lead_in_text_color: string;
+    lead_in_alignment: string;
+    heading_font_size: string;
+    fontSize: number;
+    headLineAndLeadInFontSize: number;
+  };
+  offerText: {
+    textColor: string;
+    font: string;
+    cta_text_size: string;
+    cta_text_style: string;
+    fontSize: number;
+    offerwall_mou_button_radius: number;
+    hide_adv_name: boolean;
+    show_image: boolean;
+    buttonYes: ButtonStyle;
+    buttonNo: ButtonStyle;
+  };
+  footer: {
+    disclaimer: string;
+    privacy: string;
+    text: string;
+    textColor: string;
+    font: string;
+    publisher_privacy_policy: string;
+    publisher_name: string;
+    fontSize: number;
+    show_apx_links: boolean;
+  };
+  offerwall: {
+    button: {
+      offerwall_mou_button_background: string;
+      offerwall_mou_button_color: string;
+      offerwall_mou_button_hover: string;
+      offerwall_mou_button_stroke: string;
+    };
+    tile: {
+      offerwall_mou_border_color: string;
+      offerwall_mou_tile_background_hover_color: string;
+      mou_tile_background_color: string;
+      offerwall_mou_border_thickness: number;
+    };
+    tile_radius: number;
+    mou_tile_gap: number;
+    offerwall_logo_url: string;
+  };
+};

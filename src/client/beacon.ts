@@ -1,0 +1,25 @@
+import { ServerError } from './errors.ts';
+import { exchange, type TransportOptions, userAgentHeader } from './http.ts';
+
+export type FireBeaconOptions = TransportOptions & {
+  /** End user's user agent, for a server that fires beacons on behalf of a user. */
+  userAgent?: string;
+  /** From 0 up to 1. Default `Math.random`. */
+  random?: () => number;
+};
+
+/** The URL with its `{cbuster}` tokens, percent-encoded or not, replaced by something that was not there before. */
+export const fillCacheBuster = (url: string, random: () => number = Math.random): string =>
+  url.replace(/%7Bcbuster%7D|\{cbuster\}/gi, () => random().toString(36).slice(2, 14) || '0');
+
+/**
+ * Fires a beacon of an offer (specification 2.4 and 6.2). Resolves when the server has recorded it; "" (such as an absent
+ * `adv_pixel_url`) fires nothing. A repeat is harmless: it counts once.
+ * @throws ServerError, ConnectionError
+ */
+export async function fireBeacon(url: string, { userAgent, random, ...transport }: FireBeaconOptions = {}): Promise<void> {
+  if (url === '') return;
+  const init = { method: 'GET', headers: userAgentHeader(userAgent), redirect: 'follow' } as const;
+  const { status } = await exchange(fillCacheBuster(url, random), init, transport);
+  if (status < 200 || status >= 300) throw new ServerError(status, null, '');
+}

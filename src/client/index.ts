@@ -1,0 +1,19 @@
+/** Client of the offer service, for Node, browsers and React Native: no DOM, no dependencies. */
+export type { ButtonStyle, OfferSettings, OfferStyles } from './appearance.ts';
+export { type FireBeaconOptions, fillCacheBuster, fireBeacon } from './beacon.ts';
+export { type AdCallback, type AdEvent, clickedUrlOf, offerCountOf, parseAdCallback, parseAdMessage } from './callback.ts';
+export { ConnectionError, InvalidParameterError, ServerError } from './errors.ts';
+export { type FetchOffersOptions, fetchOffers } from './fetch-offers.ts';
+export type { FetchInit, FetchLike } from './http.ts';
+export { injectApiResponse } from './inject.ts';
+export { NavigationGuard, type NavigationGuardOptions } from './navigation-guard.ts';
+export type { JsonValue, UserPayload } from './payload.ts';
+export type { Beacons, Creative, FetchOffersResponse, Offer, OfferCampaign, OfferData } from './response.ts';
+export {
+  type CheckoutHtmlOptions,
+  type PrefetchHtmlOptions,
+  type PrefetchMode,
+  renderCheckoutHtml,
+  renderPrefetchHtml,
+} from './template.ts';
+export { normaliseUrl, requireBaseUrl } from './url.ts';

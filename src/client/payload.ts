@@ -1,0 +1,33 @@
+export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
+
+/** What is known about the end user (specification 2.1). The same object serves requests and templates. */
+export type UserPayload = {
+  /** Page or section where the offers appear; required by the server. */
+  placement?: string;
+  /** End user's user agent. */
+  ua?: string;
+  /** End user's IP address. */
+  ip?: string;
+  /** Fingerprint of the end user, alphanumeric. */
+  ad_fp?: string;
+  /** Stable, non-PII id of the end user; required for the wallet and for User Selected Perks. */
+  pub_user_id?: string;
+  /** ISO 3166-1 alpha-2; overrides the country of the IP address. */
+  country?: string;
+  /** "1": test answers, nothing is recorded. */
+  dev?: string;
+  themeId?: string | number;
+  [custom: string]: JsonValue | undefined;
+};
+
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The value of a JSON text, or undefined when it is none. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

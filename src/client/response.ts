@@ -1,0 +1,84 @@
+import type { OfferSettings, OfferStyles } from './appearance.ts';
+
+/** The answer of fetch-offers (specification 2.2). */
+export type FetchOffersResponse = { data: OfferData };
+
+export type OfferData = {
+  offers: Offer[];
+  /** Number of offers; 0 means that the offer section can be skipped. */
+  count: number;
+  privacy_url: string;
+  /** Names the session in the calls of User Selected Perks. */
+  session_id: string;
+  settings: OfferSettings;
+  styles: OfferStyles & { settings: OfferSettings };
+};
+
+/** One offer (specification 2.3). Every field is always present; absent text is "". */
+export type Offer = {
+  id: number;
+  campaign_id: number;
+  title: string;
+  advertiser_name: string;
+  description: string;
+  click_url: string;
+  image: string;
+  mini_text: string;
+  /** Sanitised HTML. */
+  terms_and_conditions: string;
+  /** Impression beacon, for {@link fireBeacon}. */
+  pixel: string;
+  cta_yes: string;
+  cta_no: string;
+  useraction_cta: string | null;
+  useraction_url: string | null;
+  /** Advertiser's own impression URL, to be fired with `pixel`; "" when there is none. */
+  adv_pixel_url: string;
+  beacons: Beacons;
+  creatives: Creative[];
+  offerwall_enabled: boolean;
+  wallet_enabled: boolean;
+  /** POST saves the offer to the user's wallet; null without `pub_user_id` or wallet. */
+  save_for_later_url: string | null;
+  offerwall_url: string;
+  /** PNG data URI, 228×228 pixels. */
+  qr_code_img: string;
+  short_description: string;
+  short_headline: string;
+  is_loyalty: boolean;
+  loyalty_requirements: string;
+  tags: string[];
+  campaign: OfferCampaign;
+  /** Old name of `is_loyalty`. */
+  is_loyaltyboost: boolean;
+  /** Old name of `loyalty_requirements`. */
+  loyaltyboost_requirements: string;
+  /** Old name of `wallet_enabled`. */
+  perkswallet_enabled: boolean;
+};
+
+/** GET them when it happens (specification 2.4). */
+export type Beacons = {
+  /** The container was closed, or all offers were browsed. */
+  close: string;
+  /** The user declined the offer. */
+  no_thanks_click: string;
+};
+
+export type OfferCampaign = { is_product: boolean; offer_description: string; campaign_images: Creative[] };
+
+/** An image (specification 2.5). `width` and `height` in pixels. */
+export type Creative = {
+  id: number;
+  url: string;
+  height: number;
+  width: number;
+  /** File type, such as "png". */
+  type: string;
+  is_primary: boolean;
+  /** Width by height. */
+  aspect_ratio: number;
+  creative_type: 'icon_image' | 'offer_image' | 'hero_image';
+  /** Who uploaded it. */
+  user_id: number;
+};

@@ -1,0 +1,72 @@
+import { InvalidParameterError } from './errors.ts';
+import { quote } from './escape.ts';
+import type { UserPayload } from './payload.ts';
+import { splitUrl } from './url.ts';
+
+/** sdk: the web SDK fetches and caches; api: the app fetches and injects the answer. */
+export type PrefetchMode = 'sdk' | 'api';
+
+export type PrefetchHtmlOptions = {
+  /** The publisher's SDK id. */
+  sdkId: string;
+  /** Where the launcher script is, such as `https://offers.example/sdk/launcher.js`. */
+  sdkCdnUrl: string;
+  user?: UserPayload;
+};
+
+export type CheckoutHtmlOptions = PrefetchHtmlOptions & { mode: PrefetchMode };
+
+/** The `%%CONFIG%%` of each mode (specification section 1, showing offers). */
+export const configFragments: Readonly<Record<PrefetchMode, string>> = {
+  sdk: 'autoLoad: true, prefetch: true',
+  api: 'autoLoad: false, prefetch: false',
+};
+
+/** `prefetch.html` for the hidden web view of the SDK prefetch. @throws InvalidParameterError */
+export const renderPrefetchHtml = (template: string, options: PrefetchHtmlOptions): string => render(template, { ...options, mode: 'sdk' });
+
+/** `checkout.html` for the web view that shows the offers. @throws InvalidParameterError */
+export const renderCheckoutHtml = (template: string, options: CheckoutHtmlOptions): string => render(template, options);
+
+/** One pass over the template, so that nothing in a value is taken for a placeholder. */
+function render(template: string, { sdkId, sdkCdnUrl, mode, user = {} }: CheckoutHtmlOptions): string {
+  if (!Object.hasOwn(configFragments, mode)) throw new InvalidParameterError('mode', 'must be "sdk" or "api"');
+  const userLiteral = objectLiteral(user);
+  const values: Record<string, string> = {
+    '%%SDK_ID%%': requireSdkId(sdkId),
+    '%%SDK_CDN_URL%%': scriptUrl(sdkCdnUrl),
+    '%%CONFIG%%': configFragments[mode],
+    '%%AdUser%%': userLiteral,
+  };
+  let statementSeen = false;
+  return template.replace(/%%(?:SDK_ID|SDK_CDN_URL|CONFIG|AdUser)%%|window\.AdUser = \{\};/g, (found) => {
+    const value = values[found];
+    if (value !== undefined) return value;
+    if (statementSeen) return found;
+    statementSeen = true;
+    return `window.AdUser = ${userLiteral};`;
+  });
+}
+
+/** An object literal of the payload's entries with string values: numbers and flags as text, objects as JSON; null and undefined are left out. */
+function objectLiteral(user: UserPayload): string {
+  const properties = Object.entries(user)
+    .filter(([, value]) => value !== undefined && value !== null)
+    .map(([key, value]) => `${propertyName(key)}: ${quote(typeof value === 'object' ? JSON.stringify(value) : String(value))}`);
+  return properties.length === 0 ? '{}' : `{ ${properties.join(', ')} }`;
+}
+
+/** Written plainly, `__proto__` would set the prototype instead of a property. */
+const propertyName = (key: string): string => (key === '__proto__' ? '["__proto__"]' : quote(key));
+
+function requireSdkId(sdkId: string): string {
+  if (!/^[A-Za-z0-9_-]{1,128}$/.test(sdkId)) throw new InvalidParameterError('sdkId', 'must be letters, digits, "-" and "_"');
+  return sdkId;
+}
+
+/** Safe within an attribute and within a string of a script. */
+function scriptUrl(url: string): string {
+  const scheme = splitUrl(url)?.scheme;
+  if (scheme !== 'https' && scheme !== 'http') throw new InvalidParameterError('sdkCdnUrl', 'must be an http or https URL');
+  return url.trim().replace(/["'<>\\`;\s]/g, (character) => (character === "'" ? '%27' : encodeURIComponent(character)));
+}

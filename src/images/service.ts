@@ -1,0 +1,110 @@
+import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { Deps } from '../deps.ts';
+import { AppError } from '../errors.ts';
+import { createStoreGuard } from '../usp/store-guard.ts';
+import { chooseType, type ImageType } from './accept.ts';
+import { createLimiter } from './limiter.ts';
+import { loadOriginal, type Original } from './original.ts';
+import { type ImageWish, planSize, type Size } from './parameters.ts';
+import { encoderVersion, isAnimated, isProcessable, transform } from './transform.ts';
+
+/** Where the bytes came from: memory, made now, or made now for somebody else who asked for the same. */
+export type Source = 'hit' | 'made' | 'collapsed';
+
+/** A picture to answer with. Its ETag is known before the bytes are, so a client that has them costs no work. */
+export type Picture = { etag: string; type: ImageType; bytes: () => Promise<{ bytes: Buffer; source: Source }> };
+
+export type Images = {
+  /**
+   * The picture of a creative, in the size and type wanted; null where there is none.
+   * Errors: unavailable (store away, or too much waiting), image_not_processable.
+   */
+  find: (id: number, type: ImageType, wish: ImageWish, accept: string | undefined) => Promise<Picture | null>;
+  /** Since the start (counts). */
+  counts: () => { transforms: number; loads: number };
+};
+
+/** libuv has four threads; two stay free for everything else. Waiting: about half a minute of work at worst. */
+const transformLimits = { atOnce: 2, maxWaiting: 32 };
+
+/** A few connections of the pool, so that pictures never keep beacons waiting. */
+const loadLimits = { atOnce: 3, maxWaiting: 256 };
+
+/** How long an original is answered without asking the store whether it is still there (milliseconds). */
+const originalLifeMs = 60_000;
+
+type Plan = { key: string; size: Size; type: ImageType };
+
+/** Pictures, resized on the fly, kept in memory up to `IMAGE_CACHE_MB`; parallel calls for one picture share the work. */
+export function createImages({ pool, pulse, config }: Pick<Deps, 'pool' | 'pulse' | 'config'>): Images {
+  const guarded = createStoreGuard(pulse);
+  const limitLoads = createLimiter(loadLimits);
+  const limitTransforms = createLimiter(transformLimits);
+  const maxSize = (config.imageCacheMb * 1024 * 1024) / 2;
+  const originals = new LRUCache<string, Original>({ maxSize, sizeCalculation: ({ bytes }) => bytes.length + 256, ttl: originalLifeMs });
+  const made = new LRUCache<string, Buffer>({ maxSize, sizeCalculation: (bytes) => bytes.length + 256 });
+  const loadsUnderWay = new Map<string, Promise<Original | null>>();
+  const transformsUnderWay = new Map<string, Promise<Buffer>>();
+  const counts = { transforms: 0, loads: 0 };
+
+  async function load(key: string, id: number, type: ImageType): Promise<Original | null> {
+    const original = await limitLoads(() => guarded(() => loadOriginal(pool, id, type)));
+    counts.loads += 1;
+    if (original !== null) originals.set(key, original);
+    return original;
+  }
+
+  async function make(original: Original, { key, size, type }: Plan): Promise<Buffer> {
+    const bytes = await limitTransforms(() => {
+      counts.transforms += 1;
+      return transform(original, size, type);
+    });
+    made.set(key, bytes);
+    return bytes;
+  }
+
+  async function bytesOf(original: Original, plan: Plan): Promise<{ bytes: Buffer; source: Source }> {
+    const known = made.get(plan.key);
+    if (known !== undefined) return { bytes: known, source: 'hit' };
+    const source = transformsUnderWay.has(plan.key) ? 'collapsed' : 'made';
+    return { bytes: await shared(transformsUnderWay, plan.key, () => make(original, plan)), source };
+  }
+
+  return {
+    counts: () => ({ ...counts }),
+    find: async (id, type, wish, accept) => {
+      const key = `${id}.${type}`;
+      const original = originals.get(key) ?? (await shared(loadsUnderWay, key, () => load(key, id, type)));
+      if (original === null) return null;
+      const plan = planOf(original, wish, accept);
+      if (plan === null) return { etag: etagOf(original.sha256), type, bytes: async () => ({ bytes: original.bytes, source: 'hit' }) };
+      return { etag: etagOf(plan.key), type: plan.type, bytes: () => bytesOf(original, plan) };
+    },
+  };
+}
+
+/** What is to be made; null: the original as it is. */
+function planOf(original: Original, wish: ImageWish, accept: string | undefined): Plan | null {
+  const { size: originalSize, sha256 } = original;
+  if (originalSize === null || !isProcessable(originalSize)) {
+    if (wish.width === null && wish.height === null && wish.aspectRatio === null) return null;
+    throw new AppError('image_not_processable');
+  }
+  const size = planSize(originalSize, wish);
+  const type = chooseType(accept, original.type, isAnimated(original, size));
+  if (type === original.type && size.width === originalSize.width && size.height === originalSize.height) return null;
+  return { key: `${sha256} ${size.width}x${size.height} ${type} ${encoderVersion}`, size, type };
+}
+
+const etagOf = (text: string): string => `"${hash('sha256', text, 'hex').slice(0, 32)}"`;
+
+/** Parallel calls with one key share the work. */
+function shared<T>(underWay: Map<string, Promise<T>>, key: string, work: () => Promise<T>): Promise<T> {
+  let promise = underWay.get(key);
+  if (promise === undefined) {
+    promise = work().finally(() => underWay.delete(key));
+    underWay.set(key, promise);
+  }
+  return promise;
+}

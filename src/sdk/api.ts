@@ -1,0 +1,85 @@
+import { SdkError } from './errors.ts';
+
+/** How long an answer may take (milliseconds). */
+const limitMs = 10_000;
+
+export type SessionView = { status: string; selected: number[] };
+
+export type Api = {
+  fetchOffers: (query: Record<string, unknown>, body: unknown) => Promise<unknown>;
+  tick: (sessionId: string, campaignId: number, selected: boolean, pubUserId: string) => Promise<unknown>;
+  change: (sessionId: string, change: { selected: number[]; unselected: number[] }) => Promise<unknown>;
+  session: (sessionId: string, pubUserId: string) => Promise<SessionView>;
+  wrap: (sessionId: string) => Promise<SessionView>;
+};
+
+/** The service's calls (decisions sections 2 and 4). Errors: SdkError server_error, connection_error, invalid_parameter. */
+export function createApi(base: string, accountId: string): Api {
+  const url = (path: string, query: Record<string, unknown> = {}): string => {
+    const given = Object.entries({ ...query, api_key: accountId }).filter(([, value]) => value !== undefined && value !== '');
+    return `${base}${path}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;
+  };
+  const usp = (path: string): string => `/sdk/v4/usp/${path}.json`;
+  const session = (id: string): string => usp(`session/${encodeURIComponent(id)}`);
+
+  return {
+    fetchOffers: (query, body) => callJson('POST', url('/native/v4/offers.json', query), body),
+    tick: (id, campaignId, selected, pubUserId) =>
+      callJson('POST', url(usp(`${encodeURIComponent(id)}/${campaignId}/${selected ? 'select' : 'unselect'}`), { pub_user_id: pubUserId })),
+    change: (id, change) => callJson('PUT', url(session(id)), change),
+    session: async (id, pubUserId) => viewOf(await callJson('GET', url(session(id), { pub_user_id: pubUserId }))),
+    wrap: async (id) => viewOf(await callJson('POST', url(session(id)), { action: 'wrap' })),
+  };
+}
+
+/**
+ * One call; it outlives the page.
+ * @throws SdkError
+ */
+export async function callJson(method: string, url: string, body?: unknown): Promise<unknown> {
+  const text = body === undefined ? null : toJson(body);
+  const init: RequestInit = { method, credentials: 'omit', cache: 'no-store', keepalive: (text?.length ?? 0) < 30_000, signal: AbortSignal.timeout(limitMs) };
+  if (text !== null) Object.assign(init, { body: text, headers: { 'content-type': 'application/json' } });
+  const { answer, content } = await exchange(url, init);
+  if (!answer.ok) throw new SdkError('server_error', `The service answered ${answer.status}${reasonOf(content)}.`, answer.status);
+  if (content === undefined) throw new SdkError('server_error', `The service answered ${answer.status} without JSON.`, answer.status);
+  return content;
+}
+
+async function exchange(url: string, init: RequestInit): Promise<{ answer: Response; content: unknown }> {
+  try {
+    const answer = await fetch(url, init);
+    const text = await answer.text();
+    return { answer, content: fromJson(text) };
+  } catch (err) {
+    const late = err instanceof DOMException && err.name === 'TimeoutError';
+    throw new SdkError('connection_error', late ? 'The service did not answer in time.' : 'The service cannot be reached.');
+  }
+}
+
+function toJson(body: unknown): string {
+  try {
+    return JSON.stringify(body);
+  } catch {
+    throw new SdkError('invalid_parameter', 'The user payload cannot be written as JSON.');
+  }
+}
+
+function fromJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function reasonOf(content: unknown): string {
+  const message = (content as { error?: { code?: unknown } } | undefined)?.error?.code;
+  return typeof message === 'string' ? ` (${message})` : '';
+}
+
+function viewOf(content: unknown): SessionView {
+  const data = (content as { data?: { status?: unknown; selected?: unknown } }).data ?? {};
+  const selected = Array.isArray(data.selected) ? data.selected.filter((id) => typeof id === 'number') : [];
+  return { status: String(data.status), selected };
+}

@@ -1,0 +1,30 @@
+/** The first three are those of specification section 7. */
+export type ErrorKind =
+  | 'invalid_parameter'
+  | 'server_error'
+  | 'connection_error'
+  | 'not_ready'
+  | 'render_error'
+  | 'callback_error'
+  | 'beacon_error'
+  | 'usp_error'
+  | 'save_error'
+  | 'unexpected_error';
+
+export class SdkError extends Error {
+  readonly kind: ErrorKind;
+  /** HTTP status of a server_error; 0 otherwise. */
+  readonly status: number;
+
+  constructor(kind: ErrorKind, message: string, status = 0) {
+    super(message);
+    this.kind = kind;
+    this.status = status;
+  }
+}
+
+/** Anything that was thrown as the payload of an `error` event. */
+export function describeError(err: unknown, kind: ErrorKind = 'unexpected_error'): { kind: ErrorKind; message: string } {
+  if (err instanceof SdkError) return { kind: err.kind, message: err.message };
+  return { kind, message: err instanceof Error ? err.message : String(err) };
+}

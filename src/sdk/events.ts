@@ -1,0 +1,17 @@
+import type { Bridge } from './bridge.ts';
+import { describeError } from './errors.ts';
+import type { Callback, Emit } from './types.ts';
+
+/** Tells the page and the host app. What they throw becomes an `error` event, once, and goes no further. */
+export function createEmitter(callbackOf: () => Callback | undefined, bridge: Bridge): Emit {
+  const emit: Emit = (event, payload = {}) => {
+    bridge.post(event, payload);
+    try {
+      const callback = callbackOf();
+      if (typeof callback === 'function') callback(event, payload);
+    } catch (err) {
+      if (event !== 'error') emit('error', describeError(err, 'callback_error'));
+    }
+  };
+  return emit;
+}

@@ -1,0 +1,34 @@
+/** Older spellings of the web SDK's names, all in one place; each is the same object under another name. */
+
+export const oldGlobals = [
+  ['Adpx', 'Ad'],
+  ['AdpxConfig', 'AdConfig'],
+  ['AdpxUser', 'AdUser'],
+] as const;
+
+/** Names under which a host app may have registered its handler, the new one first. */
+export const handlerNames = ['adCallback', 'adpxCallback'] as const;
+
+/** The fingerprint of a user payload under any of its names. */
+export const fingerprintOf = (user: Record<string, unknown>): unknown => user.ad_fp ?? user.adpx_fp ?? user.fingerprint;
+
+export const themeIdOf = (user: Record<string, unknown>): unknown => user.themeId ?? user.theme_id;
+
+/** Makes the old globals name what the new ones name, whichever is assigned to. */
+export function installOldNames(page: Record<string, unknown>): void {
+  for (const [old, name] of oldGlobals) {
+    page[name] ??= page[old];
+    try {
+      Object.defineProperty(page, old, {
+        configurable: true,
+        get: () => page[name],
+        set: (value) => {
+          page[name] = value;
+        },
+      });
+    } catch {
+      // Declared with `var` by the page: it cannot become an accessor.
+      page[old] = page[name];
+    }
+  }
+}
