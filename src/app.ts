@@ -72,7 +72,7 @@ function createServer({ config, logger }: Deps): App {
     bodyLimit: maxBodyBytes,
     requestTimeout: 30_000,
     keepAliveTimeout: 72_000,
-    return503OnClosing: true,
+    return503OnClosing: false, // what arrives on an open connection while closing is still served, and told to close
     forceCloseConnections: 'idle',
     genReqId: () => `${prefix}-${(++requests).toString(36)}`,
     frameworkErrors: (err, request, reply) => void sendError(request, reply, toAppError(err)),

@@ -66,5 +66,5 @@ export function isStoreUnavailable(err: unknown): boolean {
   if (!(err instanceof Error)) return false;
   const { code } = err as { code?: unknown };
   if (typeof code === 'string') return connectionCodes.has(code) || /^(08|53|57|58|25006|XX)/.test(code);
-  return /timeout|terminated|connection|not queryable/i.test(err.message);
+  return /timeout|terminated|connection|not queryable|after calling end/i.test(err.message);
 }

@@ -2,6 +2,7 @@ import type { Publisher, Theme } from '../catalog/types.ts';
 import { createBatcher } from '../db/batcher.ts';
 import { chooseOffers } from '../decision/choose.ts';
 import type { Deps } from '../deps.ts';
+import { storeUnavailable } from '../errors.ts';
 import { createUserKeys } from '../security/user-key.ts';
 import { newSessionId } from '../session-id.ts';
 import { hasMacros, type MacroValues, macroNames, macroValuesOf } from './macros.ts';
@@ -86,6 +87,7 @@ export function createOfferService({ pool, pulse, tokens, config, now }: Deps): 
 
   return {
     fetch: async (publisher, request) => {
+      if (!pulse.isUp()) throw storeUnavailable();
       const placement = publisher.placements.get(request.placement);
       const theme = themeOf(publisher, request.themeId ?? placement?.themeId ?? null);
       const identifier = request.adFp ?? request.pubUserId;
