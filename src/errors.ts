@@ -26,6 +26,7 @@ export const errorCatalogue = {
   unsupported_media_type: { status: 415, message: 'The content type must be application/json.' },
   image_not_processable: { status: 422, message: 'The picture cannot be resized.' },
   too_many_requests: { status: 429, message: 'Too many requests.' },
+  headers_too_large: { status: 431, message: 'The address and the headers together are too large.' },
   internal: { status: 500, message: 'Something went wrong on our side.' },
   unavailable: { status: 503, message: 'The service is temporarily unavailable.' },
 } as const satisfies Record<string, { status: number; message: string }>;

@@ -12,7 +12,12 @@ export function sanitiseTerms(html: string): string {
     transformTags: {
       a: (tagName, { href }) => ({
         tagName,
-        attribs: { ...(href === undefined ? {} : { href }), rel: 'noopener noreferrer nofollow', target: '_blank' },
+        // Without a scheme it would lead into the page or app that shows the terms.
+        attribs: {
+          ...(href !== undefined && /^https:\/\//i.test(href) ? { href } : {}),
+          rel: 'noopener noreferrer nofollow',
+          target: '_blank',
+        },
       }),
     },
   });

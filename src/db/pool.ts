@@ -1,3 +1,4 @@
+import { Socket } from 'node:net';
 import pg from 'pg';
 
 /** Anything that runs a statement: a pool or one connection inside a transaction. */
@@ -11,9 +12,17 @@ const queryTimeoutMs = 10_000;
 /** How long a new connection may take (milliseconds). */
 const connectTimeoutMs = 2_000;
 
+const socketsOf = new WeakMap<pg.Pool, Set<Socket>>();
+
 /** A pool of connections. Errors of idle connections go to `onError`; the pool recovers by itself. */
 export function createPool({ url, size, applicationName, onError }: PoolOptions): pg.Pool {
+  const sockets = new Set<Socket>();
   const pool = new pg.Pool({
+    stream: () => {
+      const socket = new Socket();
+      sockets.add(socket);
+      return socket.once('close', () => sockets.delete(socket));
+    },
     connectionString: url,
     max: size,
     application_name: applicationName,
@@ -24,7 +33,16 @@ export function createPool({ url, size, applicationName, onError }: PoolOptions)
   });
   pool.on('error', onError);
   pool.on('connect', (client) => client.on('error', onError));
+  socketsOf.set(pool, sockets);
   return pool;
+}
+
+/**
+ * Breaks every connection of a pool; it opens new ones when they are needed. For a store that went away: a connection to a
+ * machine that is gone would hold whoever uses it for as long as a statement may take.
+ */
+export function breakConnections(pool: pg.Pool): void {
+  for (const socket of socketsOf.get(pool) ?? []) socket.destroy();
 }
 
 /** Runs `work` in one transaction: committed when it resolves, rolled back when it throws. */

@@ -1,5 +1,6 @@
 import type { Publisher, Theme } from '../catalog/types.ts';
 import { createBatcher } from '../db/batcher.ts';
+import { createStoreGuard } from '../db/store-guard.ts';
 import { chooseOffers } from '../decision/choose.ts';
 import type { Deps } from '../deps.ts';
 import { storeUnavailable } from '../errors.ts';
@@ -30,7 +31,7 @@ type Item = {
 
 export function createOfferService({ pool, pulse, tokens, config, now }: Deps): OfferService {
   const renderer = createRenderer({ publicUrl: config.publicUrl, tokens, qrCodes: createQrCodes() });
-  const placements = createPlacements(pool);
+  const placements = createPlacements(pool, createStoreGuard(pulse));
   const userKeys = createUserKeys(config.userPepper);
   const batcher = createBatcher<Item, Buffer>({ write, pulse, maxItems: 128 });
 

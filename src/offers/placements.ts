@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type { Publisher } from '../catalog/types.ts';
 import { transaction } from '../db/pool.ts';
+import type { StoreGuard } from '../db/store-guard.ts';
 
 /** Placements of one publisher, at most; what comes later is counted under `other`. */
 export const maxPlacements = 200;
@@ -11,7 +12,7 @@ export type Placements = {
   resolve: (publisher: Publisher, name: string) => string | Promise<string>;
 };
 
-export function createPlacements(pool: pg.Pool): Placements {
+export function createPlacements(pool: pg.Pool, guarded: StoreGuard): Placements {
   /** Answers for names the snapshot does not hold yet. */
   const remembered = new WeakMap<Publisher, Map<string, Promise<string>>>();
 
@@ -40,7 +41,7 @@ export function createPlacements(pool: pg.Pool): Placements {
       }
       let answer = known.get(name);
       if (answer === undefined) {
-        answer = create(publisher.id, name);
+        answer = guarded(() => create(publisher.id, name));
         answer.catch(() => known.delete(name));
         known.set(name, answer);
       }

@@ -23,7 +23,9 @@ export const fetchOffersQuery = Type.Object({
 /** Body of fetch-offers (specification 2.1). Further keys are the publisher's own attributes. */
 export const fetchOffersBody = Type.Object(
   {
-    placement: Type.Optional(Type.String({ maxLength: maxPlacementLength, pattern: noNul, description: 'Required. Where the unit is shown.' })),
+    placement: Type.Optional(
+      Type.String({ maxLength: maxPlacementLength, pattern: noNul, description: 'Required. Where the unit is shown.' }),
+    ),
     ua: text(2048, "The end user's user agent; default: the User-Agent header."),
     ip: text(64, "The end user's address; absent or `auto`: the caller's."),
     ad_fp: text(256, 'Unique id of the end user, for caps and opt-outs.'),
@@ -98,7 +100,9 @@ export function readFetchOffers(
   if (placement === '') throw new AppError('missing_placement', { details: [{ path: '/placement', message: 'is required' }] });
   // A few letters become two in lower case.
   if (placement.length > maxPlacementLength && [...placement].length > maxPlacementLength)
-    throw new AppError('invalid_request', { details: [{ path: '/placement', message: `must have at most ${maxPlacementLength} characters` }] });
+    throw new AppError('invalid_request', {
+      details: [{ path: '/placement', message: `must have at most ${maxPlacementLength} characters` }],
+    });
   const pubUserId = textOrNull(body.pub_user_id) ?? textOrNull(query.pub_user_id);
   if (pubUserId !== null && isPii(pubUserId))
     throw new AppError('pub_user_id_is_pii', {

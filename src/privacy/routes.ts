@@ -4,11 +4,20 @@ import { AppError } from '../errors.ts';
 import { errorAnswers } from '../http/schemas.ts';
 import { escapeHtml } from '../offers/macros.ts';
 
+const page = { description: 'The page.', content: { 'text/html': { schema: Type.String() } } };
+
 /** `GET /privacy/{sdk_id}`: what `privacy_url` shows where the publisher has no page of its own. */
 export async function privacyRoutes(app: App, { catalog }: Deps): Promise<void> {
   app.get(
     '/privacy/:sdkId',
-    { schema: { summary: 'Privacy page', tags: ['Offers'], params: Type.Object({ sdkId: Type.String() }), response: errorAnswers(404) } },
+    {
+      schema: {
+        summary: 'Privacy page',
+        tags: ['Offers'],
+        params: Type.Object({ sdkId: Type.String() }),
+        response: { 200: page, ...errorAnswers(404) },
+      },
+    },
     async (request, reply) => {
       const publisher = catalog.current().publishersBySdkId.get(request.params.sdkId);
       if (publisher === undefined) throw new AppError('not_found');

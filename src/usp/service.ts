@@ -1,4 +1,5 @@
 import { transaction } from '../db/pool.ts';
+import { createStoreGuard } from '../db/store-guard.ts';
 import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import type { Caller } from '../http/auth.ts';
@@ -6,7 +7,6 @@ import { dayMs, isSessionId, sessionTimeMs } from '../session-id.ts';
 import { enqueue } from '../webhooks/outbox.ts';
 import { buildUspPayload } from './payload.ts';
 import { changeSelection, findUspSession, markWrapped, type SelectionChange, type UspSession } from './sessions.ts';
-import { createStoreGuard } from './store-guard.ts';
 
 /** Which session is meant, and by whom. `pubUserId` null: not given. */
 export type UspCall = { caller: Caller; sessionId: string; pubUserId: string | null; needsUser: boolean };

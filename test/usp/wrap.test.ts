@@ -245,6 +245,20 @@ describe('in parallel, over two processes', () => {
     expect(await deliveriesOf(t, id)).toHaveLength(1);
   });
 
+  test.each(['select', 'unselect'] as const)('%s that meets a wrap under way is answered 409 and changes nothing', async (name) => {
+    const { id, ids } = await usp.fetch();
+    await usp.select(id, ids[0]);
+    const client = await t.pool.connect();
+    await client.query('begin');
+    await client.query('update usp_sessions set wrapped_at = now() where session_id = $1', [id]);
+    const tick = usp[name](id, name === 'select' ? ids[1] : ids[0]);
+    await waitsForLock();
+    await client.query('commit');
+    client.release();
+    expect(await tick).toMatchObject({ status: 409, code: 'session_wrapped' });
+    expect((await usp.get(id)).data).toMatchObject({ status: 'wrapped', selected: [ids[0]] });
+  });
+
   test('a tick that was answered 200 is in the webhook, and one that came too late was answered 409', async () => {
     for (let round = 0; round < 10; round += 1) {
       const id = await manyCampaigns();

@@ -9,20 +9,17 @@ const maxHeld = 5000;
  * @returns how many; up to 5,000 a call
  */
 export async function holdDisabled(executor: Executor): Promise<number> {
-  const { rowCount } = await executor.query({
-    name: 'dispatcher-hold',
-    text: `with waiting as materialized (
-        select q.delivery_id, q.day from delivery_queue q
-        where q.endpoint_id = any(array(select id from webhook_endpoints where not enabled))
-          and (q.lease_until is null or q.lease_until < now())
-        limit ${maxHeld} for update skip locked
-      ), removed as (
-        delete from delivery_queue where delivery_id = any(array(select delivery_id from waiting))
-      )
-      update deliveries d set status = 'held'
-      from waiting w
-      where d.day = any(array(select distinct day from waiting)) and d.id = any(array(select delivery_id from waiting))
-        and d.day = w.day and d.id = w.delivery_id`,
-  });
+  const { rowCount } = await executor.query(
+    `with waiting as materialized (
+      select q.delivery_id, q.day from delivery_queue q
+      where q.endpoint_id = any(array(select id from webhook_endpoints where not enabled))
+        and (q.lease_until is null or q.lease_until < now())
+      limit ${maxHeld} for update skip locked
+    ), removed as (
+      delete from delivery_queue where delivery_id = any(array(select delivery_id from waiting))
+    )
+    update deliveries set status = 'held'
+    where day = any(array(select distinct day from waiting)) and id = any(array(select delivery_id from waiting))`,
+  );
   return rowCount ?? 0;
 }

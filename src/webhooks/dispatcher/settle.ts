@@ -30,8 +30,11 @@ export type Settlement = Outcome & {
 
 /*
  * One statement for all: what still has the generation of its claim leaves the queue or gets its next date, and only
- * for those the attempt, the delivery and (410) the endpoint are written. The lists of ids beside the joins hold the
- * planner to the primary keys. An endpoint that was given another URL meanwhile is not disabled by the old one's 410.
+ * for those the attempt, the delivery and (410) the endpoint are written. An endpoint that was given another URL
+ * meanwhile is not disabled by the old one's 410. Planned anew each time, like the claim.
+ *
+ * `any($1)` beside a join that loops over many rows is a trap: the list is sorted again for each of them. With it on
+ * the two partitioned tables, 150 settlements took 75–220 ms instead of 9.
  */
 const statement = `
   with settled as (
@@ -43,7 +46,7 @@ const statement = `
     update delivery_queue q
     set due_at = now() + s.delay_ms * interval '1 ms', lease_until = null, worker_id = null, tries = s.tries
     from settled s
-    where q.delivery_id = any($1) and q.delivery_id = s.delivery_id and q.generation = s.generation and s.outcome = 'retry'
+    where q.delivery_id = s.delivery_id and q.generation = s.generation and s.outcome = 'retry'
     returning q.delivery_id, q.generation, q.due_at
   ), removed as (
     delete from delivery_queue q using settled s
@@ -57,13 +60,13 @@ const statement = `
       total_ms = round((o.timing ->> 'totalMs')::numeric), timing = o.timing, remote_address = o.remote_address,
       response_headers = o.response_headers, response_body = o.response_body, next_try_at = o.due_at
     from own o
-    where a.day = any($2) and a.delivery_id = any($1) and a.day = o.day and a.delivery_id = o.delivery_id and a.generation = o.generation
+    where a.day = any($16) and a.day = o.day and a.delivery_id = o.delivery_id and a.generation = o.generation
   ), fates as (
     update deliveries d
     set tries = o.tries, finished_at = case when o.outcome <> 'retry' then now() end,
       status = case o.outcome when 'delivered' then 'delivered' when 'retry' then 'pending' else 'failed' end
     from own o
-    where d.day = any($2) and d.id = any($1) and d.day = o.day and d.id = o.delivery_id
+    where d.day = any($16) and d.day = o.day and d.id = o.delivery_id
   ), disabled as (
     update webhook_endpoints e set enabled = false, disabled_reason = 'gone', updated_at = now()
     from own o where o.outcome = 'endpoint_disabled' and e.id = o.endpoint_id and e.url = o.url and e.enabled
@@ -77,7 +80,6 @@ const statement = `
 export async function settle(executor: Executor, settlements: readonly Settlement[]): Promise<Settlement[]> {
   const column = <Value>(read: (settlement: Settlement) => Value): Value[] => settlements.map(read);
   const { rows } = await executor.query<{ delivery_id: string; generation: number }>({
-    name: 'dispatcher-settle',
     text: statement,
     values: [
       column(({ claimed }) => claimed.deliveryId),
@@ -95,6 +97,7 @@ export async function settle(executor: Executor, settlements: readonly Settlemen
       column(({ responseBody }) => responseBody),
       column(({ claimed }) => claimed.endpointId),
       column(({ claimed }) => claimed.url),
+      [...new Set(column(({ claimed }) => claimed.day))],
     ],
   });
   const own = new Set(rows.map((row) => `${row.delivery_id} ${row.generation}`));

@@ -1,5 +1,5 @@
-import type { Pulse } from '../db/pulse.ts';
 import { storeUnavailable } from '../errors.ts';
+import type { Pulse } from './pulse.ts';
 
 /** Runs work on the store; rejects with `unavailable` (503) at once when the store is away or goes away meanwhile. */
 export type StoreGuard = <T>(work: () => Promise<T>) => Promise<T>;

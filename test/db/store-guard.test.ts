@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createStoreGuard } from '../../src/usp/store-guard.ts';
+import { createStoreGuard } from '../../src/db/store-guard.ts';
 
 /** A pulse that is moved by hand. */
 function handPulse() {

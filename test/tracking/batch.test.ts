@@ -1,0 +1,67 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createPool, type Executor } from '../../src/db/pool.ts';
+import { newSessionId } from '../../src/session-id.ts';
+import { type Click, insertBeacons, insertClicks, insertNoThanks, type NoThanks } from '../../src/tracking/batch.ts';
+import { cloneDatabase } from '../support/database.ts';
+
+let database: Awaited<ReturnType<typeof cloneDatabase>>;
+let pool: pg.Pool;
+
+beforeAll(async () => {
+  database = await cloneDatabase();
+  pool = createPool({ url: database.url, size: 4, applicationName: 'batch-test', onError: () => {} });
+});
+afterAll(async () => {
+  await pool?.end();
+  await database?.drop();
+});
+beforeEach(() => pool.query('truncate events'));
+
+type Event = NoThanks & Click;
+
+const writers: [Event['kind'], (executor: Executor, events: readonly Event[]) => Promise<unknown>][] = [
+  ['impression', insertBeacons],
+  ['close', insertBeacons],
+  ['no_thanks', insertNoThanks],
+  ['click', insertClicks],
+];
+
+const eventOf = (kind: Event['kind'], sessionId: string): Event => ({
+  kind,
+  sessionId,
+  claims: { publisherId: 1, sessionId, offerId: 2, campaignId: 3, position: 1, dev: false },
+  atMs: Date.now(),
+  suspicious: null,
+  optOutDays: null,
+  recorded: true,
+  wantsSession: false,
+});
+
+/** Waits until so many statements of this database wait for another transaction. */
+async function untilWaiting(count: number): Promise<void> {
+  const sql = `select count(*)::int as waiting from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  while ((await pool.query<{ waiting: number }>(sql)).rows[0]?.waiting !== count);
+}
+
+describe.each(writers)('a batch of %s events', (kind, insert) => {
+  test('may hold the same event many times', async () => {
+    const event = eventOf(kind, newSessionId(Date.now()));
+    await insert(pool, [event, event, { ...event }, { ...event, atMs: event.atMs + 1 }]);
+    expect((await pool.query('select kind from events')).rows).toEqual([{ kind }]);
+  });
+
+  test('never locks itself into a circle with one that holds the same events in another order', async () => {
+    const startMs = Date.now();
+    const events = [0, 1, 2].map((offsetMs) => eventOf(kind, newSessionId(startMs + offsetMs)));
+    const holder = await pool.connect();
+    await holder.query('begin');
+    await insert(holder, [events[1] as Event]);
+    const both = Promise.allSettled([insert(pool, events), insert(pool, events.toReversed())]);
+    await untilWaiting(2);
+    await holder.query('rollback');
+    holder.release();
+    expect((await both).map((one) => one.status)).toEqual(['fulfilled', 'fulfilled']);
+    expect((await pool.query('select 1 from events')).rows).toHaveLength(3);
+  });
+});
