@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http';
 import cors from '@fastify/cors';
 import Fastify, { LogController } from 'fastify';
 import { demoReceiverRoutes } from './demo/receiver.ts';
@@ -14,6 +15,8 @@ import { offerRoutes } from './offers/routes.ts';
 import { privacyRoutes } from './privacy/routes.ts';
 import { trackingRoutes } from './tracking/routes.ts';
 import { uspRoutes } from './usp/routes.ts';
+import { walletPageRoutes } from './wallet/page-routes.ts';
+import { walletRoutes } from './wallet/routes.ts';
 import { endpointRoutes } from './webhooks/endpoint-routes.ts';
 import { payloadRoutes } from './webhooks/payload-routes.ts';
 
@@ -50,9 +53,11 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
     await open.register(offerRoutes, deps);
     await open.register(trackingRoutes, deps);
     await open.register(uspRoutes, deps);
+    await open.register(walletRoutes, deps);
     await open.register(imageRoutes, deps);
     await open.register(privacyRoutes, deps);
   });
+  await app.register(walletPageRoutes, deps);
   await app.register(payloadRoutes, deps);
   await app.register(endpointRoutes, deps);
   if (demoReceiver) await app.register(demoReceiverRoutes, deps);
@@ -78,10 +83,10 @@ function createServer({ config, logger }: Deps): App {
     frameworkErrors: (err, request, reply) => void sendError(request, reply, toAppError(err)),
     clientErrorHandler(err, socket) {
       if (!socket.writable) return void socket.destroy(err);
-      const error = new AppError((err as NodeJS.ErrnoException).code === 'HPE_HEADER_OVERFLOW' ? 'uri_too_long' : 'malformed_request');
+      const error = new AppError((err as NodeJS.ErrnoException).code === 'HPE_HEADER_OVERFLOW' ? 'headers_too_large' : 'malformed_request');
       const body = JSON.stringify(errorBody(error, `${prefix}-${(++requests).toString(36)}`));
       socket.end(
-        `HTTP/1.1 ${error.status} Bad Request\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+        `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
       );
     },
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: true, allErrors: false } },

@@ -1,6 +1,6 @@
 import { startCatalogStore } from './catalog/store.ts';
 import type { Config } from './config.ts';
-import { createPool } from './db/pool.ts';
+import { breakConnections, createPool } from './db/pool.ts';
 import { startPulse } from './db/pulse.ts';
 import type { Deps } from './deps.ts';
 import { createAuthenticator } from './http/auth.ts';
@@ -24,6 +24,7 @@ export async function createDeps({ config, databaseUrl, logger, now }: DepsInput
   const pulse = await startPulse(databaseUrl, (up) =>
     up ? logger.info({}, 'the database answers') : logger.error({}, 'the database is away'),
   );
+  pulse.onAway(() => breakConnections(pool));
   const catalog = await startCatalogStore({ pool, databaseUrl, logger });
   const sender = createSender({
     allowNets: parseNets(config.webhookAllowNets),

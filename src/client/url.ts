@@ -34,7 +34,7 @@ export function splitUrl(url: unknown): UrlParts | null {
 
 /**
  * One spelling for URLs that mean the same: case of scheme and host, default port, slashes at the end of the path, an
- * empty query and the fragment make no difference. What is not ASCII is percent-encoded, as web views report it.
+ * empty query and the fragment make no difference, nor does it whether a character is percent-encoded that web views encode.
  */
 export function normaliseUrl(url: string): string {
   const parts = splitUrl(url);
@@ -60,8 +60,11 @@ function withoutTrailingSlashes(path: string): string {
   return path.slice(0, end);
 }
 
+/** Also what some browsers encode and others, or other parts of a URL, leave as it is. */
 function percentEncode(text: string): string {
-  return text.replace(/[^\u0021-\u007e]+/g, (run) => encodeURIComponent(run.replace(loneSurrogates, '\ufffd')));
+  return text.replace(/(?:[^\u0021-\u007e]|["'<>\\^`{|}])+/g, (run) =>
+    encodeURIComponent(run.replace(loneSurrogates, '\ufffd')).replaceAll("'", '%27'),
+  );
 }
 
 /** Halves of a pair that stand alone cannot be encoded; web views report U+FFFD in their place. */

@@ -39,10 +39,13 @@ export async function imageRoutes(app: App, deps: Deps): Promise<void> {
     const [, id, type = ''] = /^(\d{1,9})\.([a-z]{3,4})$/.exec(request.params.file) ?? [];
     const picture = isImageType(type) ? await images.find(Number(id), type, wish, request.headers.accept) : null;
     if (picture === null) throw new AppError('not_found');
+    const found = hasIt(request.headers['if-none-match'], picture.etag) ? null : await picture.bytes();
     reply.headers({ ...headers, etag: picture.etag });
-    if (hasIt(request.headers['if-none-match'], picture.etag)) return reply.code(304).send();
-    const { bytes, source } = await picture.bytes();
-    return reply.header('cache-status', cacheStatus[source]).type(contentTypes[picture.type]).send(bytes as never);
+    if (found === null) return reply.code(304).send();
+    return reply
+      .header('cache-status', cacheStatus[found.source])
+      .type(contentTypes[picture.type])
+      .send(found.bytes as never);
   });
 }
 

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { createStoreGuard } from '../db/store-guard.ts';
 import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
-import { createStoreGuard } from '../usp/store-guard.ts';
 import { chooseType, type ImageType } from './accept.ts';
 import { createLimiter } from './limiter.ts';
 import { loadOriginal, type Original } from './original.ts';

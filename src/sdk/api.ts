@@ -38,7 +38,13 @@ export function createApi(base: string, accountId: string): Api {
  */
 export async function callJson(method: string, url: string, body?: unknown): Promise<unknown> {
   const text = body === undefined ? null : toJson(body);
-  const init: RequestInit = { method, credentials: 'omit', cache: 'no-store', keepalive: (text?.length ?? 0) < 30_000, signal: AbortSignal.timeout(limitMs) };
+  const init: RequestInit = {
+    method,
+    credentials: 'omit',
+    cache: 'no-store',
+    keepalive: (text?.length ?? 0) < 30_000,
+    signal: AbortSignal.timeout(limitMs),
+  };
   if (text !== null) Object.assign(init, { body: text, headers: { 'content-type': 'application/json' } });
   const { answer, content } = await exchange(url, init);
   if (!answer.ok) throw new SdkError('server_error', `The service answered ${answer.status}${reasonOf(content)}.`, answer.status);

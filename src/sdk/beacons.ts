@@ -48,5 +48,4 @@ async function sendOnce(url: string, origin: string): Promise<void> {
 const withCacheBuster = (url: string): string => url.replace(/(\{|%7B)cbuster(\}|%7D)/gi, () => Math.random().toString(36).slice(2));
 
 /** Status 0: the network failed. */
-const isPassing = (err: unknown): boolean =>
-  err instanceof SdkError && (err.status === 0 || err.status === 429 || err.status >= 500);
+const isPassing = (err: unknown): boolean => err instanceof SdkError && (err.status === 0 || err.status === 429 || err.status >= 500);

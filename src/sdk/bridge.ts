@@ -27,7 +27,11 @@ export function createBridge(host: HostWindow): Bridge {
   });
 
   return {
-    present: () => host.flutter_inappwebview !== undefined || host.ReactNativeWebView !== undefined || webkitOf(host) !== undefined || androidOf(host) !== undefined,
+    present: () =>
+      host.flutter_inappwebview !== undefined ||
+      host.ReactNativeWebView !== undefined ||
+      webkitOf(host) !== undefined ||
+      androidOf(host) !== undefined,
     post: (event, payload) => {
       quietly(() => {
         if (!callFlutter(host, event, payload) && waiting.length < maxWaiting) waiting.push([event, payload]);

@@ -13,7 +13,12 @@ export const identityOf = (user: UserPayload): string => JSON.stringify([user.pu
 const keyOf = (accountId: string): string => `answer:${accountId}`;
 
 export function keepAnswer(accountId: string, user: UserPayload, raw: unknown): void {
-  localStore.write(keyOf(accountId), { atMs: Date.now(), user: identityOf(user), placement: String(user.placement ?? ''), raw } satisfies Kept);
+  localStore.write(keyOf(accountId), {
+    atMs: Date.now(),
+    user: identityOf(user),
+    placement: String(user.placement ?? ''),
+    raw,
+  } satisfies Kept);
 }
 
 /** The answer that an earlier page prefetched for this user, or null. */

@@ -1,0 +1,134 @@
+import { rememberFocus, trapTab } from './focus.ts';
+import { css } from './sheet.ts';
+import { themeSheet } from './theme.ts';
+import type { Answer, Labels } from './types.ts';
+import { h, newId } from './views/dom.ts';
+import { footer, header } from './views/surround.ts';
+
+/** What stands around the offers: a dialog over the page, or a block within it. Lives in a shadow root of its own. */
+export type Frame = {
+  /** Replaces what is shown; the focus goes there where the user asked for it. */
+  setContent: (content: HTMLElement, moveFocus: boolean) => void;
+  /** Element of the page, shown in place of content, for pages that draw the unit themselves. */
+  slotElement: () => HTMLElement;
+  /** Said by screen readers. */
+  announce: (text: string) => void;
+  isClosable: () => boolean;
+  remove: () => void;
+};
+
+export type FrameOptions = {
+  answer: Answer;
+  labels: Labels;
+  /** Where to embed the unit; null: over the page. */
+  target: Element | null;
+  multi: boolean;
+  onClose: () => void;
+  onLink: (url: string, event: Event) => void;
+};
+
+export function openFrame(options: FrameOptions): Frame {
+  const { answer, labels, target, onClose } = options;
+  const { settings } = answer;
+  const host = h('div', { 'data-perkwire': '' });
+  const root = host.attachShadow({ mode: 'open' });
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(css);
+  root.adoptedStyleSheets = [sheet, themeSheet(answer)];
+
+  const restoreFocus = rememberFocus();
+  const headingId = newId();
+  const close = h('button', { type: 'button', class: 'close', 'aria-label': labels.close, hidden: true, click: onClose });
+  const status = h('p', { class: 'sr', role: 'status' });
+  const scroll = h('div', { class: 'scroll' });
+  const withHeader = (target === null || settings.embedded.showHeader) && answer.styles.header.text !== '';
+  const naming = withHeader ? { 'aria-labelledby': headingId } : { 'aria-label': labels.offers };
+  const frame = h(
+    target === null ? 'dialog' : 'section',
+    { class: classesOf(options), ...naming },
+    close,
+    withHeader ? header(answer, headingId) : null,
+    scroll,
+  );
+  if (target === null || settings.embedded.showFooter) frame.append(footer(answer, options.onLink));
+  frame.append(status);
+  root.append(frame);
+  (target ?? document.body ?? document.documentElement).append(host);
+
+  const closeDelayMs = settings.enable_close_delay ? settings.close_delay * 1000 : 0;
+  let closable = false;
+  const timer = setTimeout(allowClose, closeDelayMs);
+  if (closeDelayMs === 0) allowClose();
+  function allowClose(): void {
+    closable = true;
+    close.hidden = !settings.show_close;
+  }
+  if (frame instanceof HTMLDialogElement) openDialog(frame, root, options, () => closable && onClose());
+
+  return {
+    setContent: (content, moveFocus) => {
+      scroll.replaceChildren(content);
+      scroll.scrollTop = 0;
+      if (moveFocus) (scroll.querySelector<HTMLElement>('.title') ?? frame).focus({ preventScroll: target !== null });
+    },
+    slotElement: () => {
+      const element = document.createElement('div');
+      host.replaceChildren(element);
+      scroll.replaceChildren(document.createElement('slot'));
+      return element;
+    },
+    announce: (text) => {
+      status.textContent = text;
+    },
+    isClosable: () => closable,
+    remove: () => {
+      clearTimeout(timer);
+      const hadFocus = root.activeElement !== null || host.contains(document.activeElement) || target === null;
+      host.remove();
+      if (hadFocus) restoreFocus();
+    },
+  };
+}
+
+function classesOf({ answer: { settings, styles }, target, multi }: FrameOptions): string {
+  const shape = multi ? ' many' : ' one';
+  if (target !== null)
+    return `frame embedded${shape}${settings.embedded.showBorder ? ' border' : ''}${settings.embedded.fill_container ? ' fill' : ''}`;
+  const wide = !multi && ['left', 'right'].includes(styles.popup.image_position) ? ' wide' : '';
+  const dark = isDark(settings) ? ' dark' : '';
+  const position = settings.ad_position.toLowerCase().replace(/[^a-z]+/g, ' ');
+  const animation = /^(fade|zoom|slide)/.exec(settings.ad_animation)?.[0] ?? '';
+  return `frame${shape}${wide}${dark} ${position} ${animation}`;
+}
+
+const isCentred = ({ ad_position }: Answer['settings']): boolean => /^(center|centre|middle)?$/i.test(ad_position);
+
+const isDark = (settings: Answer['settings']): boolean => (isCentred(settings) ? settings.darken_bg : settings.darken_bg_non_centered);
+
+/** Modal, but where a theme puts the unit aside and leaves the page bright: then the page stays usable. */
+function openDialog(dialog: HTMLDialogElement, root: ShadowRoot, { answer: { settings } }: FrameOptions, close: () => void): void {
+  const modal = isCentred(settings) || isDark(settings);
+  dialog.tabIndex = -1;
+  dialog.addEventListener('cancel', (event) => {
+    event.preventDefault();
+    close();
+  });
+  dialog.addEventListener('keydown', (event) => {
+    if (event.key === 'Escape') {
+      event.preventDefault();
+      event.stopPropagation();
+      close();
+    } else if (modal) trapTab(event, root, dialog);
+  });
+  dialog.addEventListener('click', (event) => {
+    if (settings.close_ad_on_click_outside && event.target === dialog && isOutside(event, dialog)) close();
+  });
+  if (modal) dialog.showModal();
+  else dialog.show();
+  dialog.focus();
+}
+
+function isOutside({ clientX, clientY }: MouseEvent, dialog: HTMLElement): boolean {
+  const { left, right, top, bottom } = dialog.getBoundingClientRect();
+  return clientX < left || clientX > right || clientY < top || clientY > bottom;
+}

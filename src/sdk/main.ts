@@ -1,0 +1,20 @@
+import { type Ad, createAd, type Page } from './ad.ts';
+import { createBridge } from './bridge.ts';
+import { createEmitter } from './events.ts';
+import { installOldNames } from './legacy-names.ts';
+import { scriptBaseOf, whenParsed } from './start.ts';
+
+type SdkWindow = Window & Page & { Ad?: Ad };
+
+/** Sets `window.Ad`, and starts by itself where `window.AdConfig` names an account. */
+function install(page: SdkWindow): void {
+  if (typeof page.Ad?.setApiResponse === 'function') return;
+  installOldNames(page as unknown as Record<string, unknown>);
+  const bridge = createBridge(page);
+  const emit = createEmitter(() => page.AdConfig?.callback, bridge);
+  const ad = createAd({ page, scriptBase: scriptBaseOf(document), bridge, emit });
+  page.Ad = ad;
+  if (page.AdConfig?.accountId !== undefined) whenParsed(() => void ad.init());
+}
+
+install(window);

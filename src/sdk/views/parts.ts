@@ -1,0 +1,110 @@
+import { sanitise } from '../sanitise.ts';
+import type { Actions, Answer, Labels, Offer } from '../types.ts';
+import { h, newId } from './dom.ts';
+
+/** What every view needs. */
+export type ViewContext = {
+  answer: Answer;
+  labels: Labels;
+  actions: Actions;
+  /** Base of the service's own images. */
+  base: string;
+  /** A link was clicked: the host app may open it instead. */
+  onLink: (url: string, event: Event) => void;
+};
+
+/** Second click of a double click: it would fall on what the first one brought. */
+const isRepeat = (event: Event): boolean => (event as MouseEvent).detail > 1;
+
+export function link(context: ViewContext, url: string, text: string, className: string): HTMLElement | null {
+  if (url === '' || text === '') return null;
+  const click = (event: Event): void => context.onLink(url, event);
+  return h(
+    'a',
+    { href: url, target: '_blank', rel: 'noopener sponsored', class: className, click },
+    text,
+    h('span', { class: 'sr' }, ` ${context.labels.newTab}`),
+  );
+}
+
+/** The positive call to action: a real link, so that no pop-up blocker stands in its way. */
+export function yesButton(context: ViewContext, offer: Offer, className = 'btn yes'): HTMLElement {
+  const { styles, settings } = context.answer;
+  const shimmer = settings.enable_effect_shimmer_pos_cta ? ' shimmer' : '';
+  const style = ['bold', 'italic', 'uppercase'].includes(styles.offerText.cta_text_style) ? ` ${styles.offerText.cta_text_style}` : '';
+  const click = (event: Event): void => {
+    if (isRepeat(event)) return event.preventDefault();
+    context.onLink(offer.click_url, event);
+    context.actions.take(offer);
+  };
+  const label = h('span', { class: 'sr' }, ` ${context.labels.newTab}`);
+  return h(
+    'a',
+    { href: offer.click_url, target: '_blank', rel: 'noopener sponsored', class: className + shimmer + style, click },
+    offer.cta_yes,
+    label,
+  );
+}
+
+export function noButton(context: ViewContext, offer: Offer, className = 'btn no'): HTMLElement {
+  const click = (event: Event): void => {
+    if (!isRepeat(event)) context.actions.reject(offer);
+  };
+  return h('button', { type: 'button', class: className, click }, offer.cta_no);
+}
+
+export function brand(context: ViewContext, offer: Offer): HTMLElement | null {
+  return context.answer.styles.offerText.hide_adv_name || offer.advertiser_name === ''
+    ? null
+    : h('p', { class: 'brand' }, offer.advertiser_name);
+}
+
+/** The long text, and the short one where the unit is narrow. */
+export const twoLengths = (long: string, short: string): Node[] =>
+  long === short ? [document.createTextNode(long)] : [h('span', { class: 'long' }, long), h('span', { class: 'short' }, short)];
+
+export const loyalty = (offer: Offer): HTMLElement | null =>
+  offer.is_loyalty && offer.loyalty_requirements !== '' ? h('p', { class: 'loyalty' }, offer.loyalty_requirements) : null;
+
+/** Save for later, more offers, the offer's own further action. */
+export function extras(context: ViewContext, offer: Offer): HTMLElement | null {
+  const { settings } = context.answer;
+  const parts = [
+    settings.enable_wallet && offer.wallet_enabled && offer.save_for_later_url !== '' && saveButton(context, offer),
+    link(context, offer.useraction_url, offer.useraction_cta, 'extra'),
+    settings.enable_offerwall && offer.offerwall_enabled && link(context, offer.offerwall_url, settings.offerwall_cta, 'extra'),
+  ].filter((part) => part instanceof Node);
+  return parts.length === 0 ? null : h('div', { class: 'extras' }, ...parts);
+}
+
+function saveButton(context: ViewContext, offer: Offer): HTMLElement {
+  const { perkswallet_cta: label, saved_offer_text: saved } = context.answer.settings;
+  const click = async (): Promise<void> => {
+    if (button.ariaDisabled === 'true') return;
+    button.ariaDisabled = 'true';
+    const done = await context.actions.save(offer);
+    if (done) button.textContent = saved;
+    else button.ariaDisabled = 'false';
+  };
+  const button = h('button', { type: 'button', class: 'extra save', click }, label);
+  return button;
+}
+
+/** Full terms are not in the initial view (specification 2.3). */
+export function terms(context: ViewContext, offer: Offer): HTMLElement | null {
+  if (offer.terms_and_conditions.trim() === '') return null;
+  const click = (event: Event): void => {
+    const target = (event.target as Element).closest('a');
+    if (target !== null) context.onLink(target.href, event);
+  };
+  const text = h('div', { class: 'terms-text', click }, sanitise(offer.terms_and_conditions));
+  return h('details', { class: 'terms' }, h('summary', {}, context.labels.terms), text);
+}
+
+export const miniText = (offer: Offer): HTMLElement | null => (offer.mini_text === '' ? null : h('p', { class: 'mini' }, offer.mini_text));
+
+/** A heading that can take the focus when its offer appears. */
+export const title = (long: string, short: string): { element: HTMLElement; id: string } => {
+  const id = newId();
+  return { element: h('h3', { id, class: 'title', tabindex: -1 }, ...twoLengths(long, short)), id };
+};

@@ -1,0 +1,28 @@
+import type { Creative, Offer } from '../types.ts';
+import { h } from './dom.ts';
+
+/** Which picture suits: the first of these types the offer has, else its primary image. */
+export function pictureUrl(offer: Offer, types: readonly string[]): string {
+  for (const type of types) {
+    const found = offer.creatives.find((creative: Creative) => creative.creative_type === type);
+    if (found !== undefined) return found.url;
+  }
+  return offer.image || (offer.creatives[0]?.url ?? '');
+}
+
+/** An image that is decoration beside the offer's text. Service images come in the width they are shown with. */
+export function picture(url: string, base: string, widthPx: number): HTMLElement | null {
+  if (url === '') return null;
+  const sized = (factor: number): string => withWidth(url, base, widthPx * factor);
+  const image = h('img', { alt: '', decoding: 'async', error: () => image.parentElement?.remove() });
+  if (url.startsWith(`${base}/images/`)) image.srcset = `${sized(1)} 1x, ${sized(2)} 2x`;
+  image.src = sized(1);
+  return image;
+}
+
+function withWidth(url: string, base: string, widthPx: number): string {
+  if (!url.startsWith(`${base}/images/`)) return url;
+  const sized = new URL(url);
+  sized.searchParams.set('width', String(widthPx));
+  return sized.href;
+}
