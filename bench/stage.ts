@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type pg from 'pg';
@@ -11,6 +11,7 @@ import { endChild, freePort } from '../test/support/server-process.ts';
 /** A real database (fsync on) and a folder, for one run; closed by `close`. */
 export async function openStage(): Promise<{ folder: string; databaseUrl: string; pool: pg.Pool; close: () => Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-bench-'));
+  await chmod(folder, 0o755); // as root, the database runs as another user, who must get in
   const database = await startEmbeddedPostgres({ dataDir: folder });
   await migrate(database.url);
   const pool = createPool({ url: database.url, size: 2, applicationName: 'perkwire-bench', onError: () => {} });

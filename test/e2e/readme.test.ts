@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -15,6 +15,7 @@ test('the start line of the README brings a server whose three curl commands end
   const readme = await readFile('README.md', 'utf8');
   expect(readme).toContain('npm ci && npm start');
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-start-'));
+  await chmod(folder, 0o755); // as root, the database runs as another user, who must get in
   const port = String(await freePort());
   const start = async () => {
     const child = spawn('npm', ['start'], {

@@ -45,6 +45,7 @@ describe('defaults', () => {
       webhookAllowNets: '',
       webhookAllowHttp: false,
       workerConcurrency: 64,
+      imageCacheMb: 64,
       retentionRawDays: 90,
       retentionDeliveryDays: 30,
       shutdownTimeoutMs: 25_000,

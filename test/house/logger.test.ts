@@ -48,7 +48,9 @@ beforeAll(async () => {
   app.get('/test/broken', async () => {
     throw new Error('boom');
   });
-  app.get('/test/violation', async () => deps.pool.query("update offers set title = repeat('x', 91), mini_text = 'pub-user-77' where id = 1"));
+  app.get('/test/violation', async () =>
+    deps.pool.query("update offers set title = repeat('x', 91), mini_text = 'pub-user-77' where id = 1"),
+  );
   await app.listen({ host: '127.0.0.1', port: 0 });
 });
 afterAll(async () => {
@@ -96,11 +98,18 @@ describe('at level trace no log line holds a key, a token, a user, an address or
     const { offers } = answer.json().data;
     const token = new URL(offers[0].pixel).searchParams.get('t') as string;
     for (const url of [offers[0].pixel, offers[0].click_url, offers[0].beacons.close, offers[0].beacons.no_thanks_click]) {
-      expect((await app.inject({ url: url.replace('http://perks.test', ''), headers: { 'user-agent': secrets.agent } })).statusCode).toBeLessThan(400);
+      expect(
+        (await app.inject({ url: url.replace('http://perks.test', ''), headers: { 'user-agent': secrets.agent } })).statusCode,
+      ).toBeLessThan(400);
     }
     // The lines are there, with what may be read in them.
     expect(sink.lines()).toContainEqual(
-      expect.objectContaining({ msg: 'request', method: 'POST', url: '/native/v4/offers.json?api_key=…&loyaltyboost=1&pub_user_id=…', status: 200 }),
+      expect.objectContaining({
+        msg: 'request',
+        method: 'POST',
+        url: '/native/v4/offers.json?api_key=…&loyaltyboost=1&pub_user_id=…',
+        status: 200,
+      }),
     );
     expect(sink.text()).toContain('/sdk/v2/impression/p.png?t=…');
     expectNoSecrets(token, token.slice(0, 20));
@@ -127,7 +136,10 @@ describe('at level trace no log line holds a key, a token, a user, an address or
     const { port } = app.server.address() as { port: number };
     await new Promise<void>((resolve, reject) => {
       const socket = connect(port, '127.0.0.1', () => socket.write(`GET ${url} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`));
-      socket.on('error', reject).on('close', () => resolve()).resume();
+      socket
+        .on('error', reject)
+        .on('close', () => resolve())
+        .resume();
     });
     await expect.poll(() => sink.lines().filter((line) => line.msg === 'request')).toHaveLength(1);
     expectNoSecrets();

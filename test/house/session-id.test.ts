@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
 import { validate, version } from 'uuid';
+import { describe, expect, test } from 'vitest';
 import { dayMs, dayOf, isSessionId, newSessionId, readSessionId, sessionDay, sessionTimeMs, writeSessionId } from '../../src/session-id.ts';
 
 const times = fc.integer({ min: Date.UTC(1990, 0), max: Date.UTC(2300, 0) });

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
@@ -18,6 +18,7 @@ declare module 'vitest' {
 /** One real PostgreSQL for the whole run; each test file clones the template database. TEST_DATABASE_URL uses another server. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const dataDir = await mkdtemp(join(tmpdir(), 'perkwire-test-'));
+  await chmod(dataDir, 0o755); // as root, the database runs as another user, who must get in
   const given = process.env.TEST_DATABASE_URL;
   const server =
     given === undefined
