@@ -13,6 +13,7 @@ import { imageRoutes } from './images/routes.ts';
 import { loggedUrl } from './logger.ts';
 import { offerRoutes } from './offers/routes.ts';
 import { privacyRoutes } from './privacy/routes.ts';
+import { sdkRoutes } from './sdk-routes/routes.ts';
 import { trackingRoutes } from './tracking/routes.ts';
 import { uspRoutes } from './usp/routes.ts';
 import { walletPageRoutes } from './wallet/page-routes.ts';
@@ -56,6 +57,7 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
     await open.register(walletRoutes, deps);
     await open.register(imageRoutes, deps);
     await open.register(privacyRoutes, deps);
+    await open.register(sdkRoutes, deps);
   });
   await app.register(walletPageRoutes, deps);
   await app.register(payloadRoutes, deps);

@@ -30,7 +30,7 @@ export const renderCheckoutHtml = (template: string, options: CheckoutHtmlOption
 
 /** One pass over the template, so that nothing in a value is taken for a placeholder. */
 function render(template: string, { sdkId, sdkCdnUrl, mode, user = {} }: CheckoutHtmlOptions): string {
-  if (!Object.hasOwn(configFragments, mode)) throw new InvalidParameterError('mode', 'must be "sdk" or "api"');
+  if (mode !== 'sdk' && mode !== 'api') throw new InvalidParameterError('mode', 'must be "sdk" or "api"');
   const userLiteral = objectLiteral(user);
   const values: Record<string, string> = {
     '%%SDK_ID%%': requireSdkId(sdkId),

@@ -29,7 +29,7 @@ export async function startPulse(url: string, onChange: (up: boolean) => void): 
   let lifeMs = 0;
 
   function set(next: boolean): void {
-    if (next === up) return;
+    if (next === up || stopped) return;
     up = next;
     if (!up) for (const listener of listeners) listener();
     onChange(up);

@@ -27,11 +27,14 @@ from creative_images i join creatives c on c.id = i.creative_id where c.id = $1 
   return row === undefined ? null : { ...row, type, ...(await measure(row.bytes)) };
 }
 
+/** What libvips calls the types a creative can have; its further formats, such as drawings and documents, are not worked on. */
+const rasterFormats: ReadonlySet<string> = new Set(['heif', 'webp', 'png', 'jpeg', 'gif']);
+
 /** Reads the head of a picture, not its pixels. */
 async function measure(bytes: Buffer): Promise<Pick<Original, 'size' | 'frames'>> {
   try {
-    const { autoOrient, pages = 1 } = await sharp(bytes, { limitInputPixels: false }).metadata();
-    return { size: autoOrient, frames: pages };
+    const { autoOrient, format, pages = 1 } = await sharp(bytes, { limitInputPixels: false }).metadata();
+    return { size: rasterFormats.has(format) ? autoOrient : null, frames: pages };
   } catch {
     return { size: null, frames: 1 };
   }

@@ -9,7 +9,7 @@ import { loadOriginal, type Original } from './original.ts';
 import { type ImageWish, planSize, type Size } from './parameters.ts';
 import { encoderVersion, isAnimated, isProcessable, transform } from './transform.ts';
 
-/** Where the bytes came from: memory, made now, or made now for somebody else who asked for the same. */
+/** Where the bytes came from: memory, the store or an encoder, or one that worked for somebody else who asked for the same. */
 export type Source = 'hit' | 'made' | 'collapsed';
 
 /** A picture to answer with. Its ETag is known before the bytes are, so a client that has them costs no work. */
@@ -75,10 +75,14 @@ export function createImages({ pool, pulse, config }: Pick<Deps, 'pool' | 'pulse
     counts: () => ({ ...counts }),
     find: async (id, type, wish, accept) => {
       const key = `${id}.${type}`;
-      const original = originals.get(key) ?? (await shared(loadsUnderWay, key, () => load(key, id, type)));
+      const known = originals.get(key);
+      const original = known ?? (await shared(loadsUnderWay, key, () => load(key, id, type)));
       if (original === null) return null;
       const plan = planOf(original, wish, accept);
-      if (plan === null) return { etag: etagOf(original.sha256), type, bytes: async () => ({ bytes: original.bytes, source: 'hit' }) };
+      if (plan === null) {
+        const source = known === undefined ? 'made' : 'hit';
+        return { etag: etagOf(original.sha256), type, bytes: async () => ({ bytes: original.bytes, source }) };
+      }
       return { etag: etagOf(plan.key), type: plan.type, bytes: () => bytesOf(original, plan) };
     },
   };

@@ -24,7 +24,7 @@ export const isAnimated = ({ frames, size }: Original, wanted: Size): boolean =>
 
 /**
  * A picture scaled to cover exactly `size`, cropped centred, in another type. Turned as its EXIF data says; no metadata is kept.
- * @throws AppError image_not_processable when the original is broken or too large
+ * @throws AppError image_not_processable when the original is broken; unavailable when it takes too long
  */
 export async function transform(original: Original, size: Size, type: ImageType): Promise<Buffer> {
   const animated = isAnimated(original, size);
@@ -35,6 +35,8 @@ export async function transform(original: Original, size: Size, type: ImageType)
   try {
     return await encode(picture, type, size).toBuffer();
   } catch (cause) {
+    // A machine that is short of time says nothing about the picture.
+    if (/timeout/i.test((cause as Error).message)) throw new AppError('unavailable', { retryAfterS: 5, cause });
     throw new AppError('image_not_processable', { cause });
   }
 }

@@ -6,6 +6,7 @@ import type { Deps } from '../deps.ts';
 import { storeUnavailable } from '../errors.ts';
 import { createUserKeys } from '../security/user-key.ts';
 import { newSessionId } from '../session-id.ts';
+import { createAnswerPool } from './answer-pool.ts';
 import { hasMacros, type MacroValues, macroNames, macroValuesOf } from './macros.ts';
 import { createPlacements } from './placements.ts';
 import { createQrCodes } from './qr.ts';
@@ -15,8 +16,9 @@ import { insertSessions, loadOptOuts, type SessionRecord } from './sessions.ts';
 
 /** Answers fetch-offers: decides, stores the session, renders. */
 export type OfferService = {
-  /** @returns the answer's JSON, after the session is committed */
+  /** @returns the answer's JSON, after the session is committed; to be given back by `release` when it is sent */
   fetch: (publisher: Publisher, request: FetchOffersRequest) => Promise<Buffer>;
+  release: (answer: Buffer) => void;
   drain: () => Promise<void>;
 };
 
@@ -30,7 +32,8 @@ type Item = {
 };
 
 export function createOfferService({ pool, pulse, tokens, config, now }: Deps): OfferService {
-  const renderer = createRenderer({ publicUrl: config.publicUrl, tokens, qrCodes: createQrCodes() });
+  const answers = createAnswerPool();
+  const renderer = createRenderer({ publicUrl: config.publicUrl, tokens, qrCodes: createQrCodes(), pool: answers });
   const placements = createPlacements(pool, createStoreGuard(pulse));
   const userKeys = createUserKeys(config.userPepper);
   const batcher = createBatcher<Item, Buffer>({ write, pulse, maxItems: 128 });
@@ -102,6 +105,7 @@ export function createOfferService({ pool, pulse, tokens, config, now }: Deps): 
         userKey: identifier === null ? null : userKeys.of(publisher.id, identifier),
       });
     },
+    release: answers.release,
     drain: batcher.drain,
   };
 }

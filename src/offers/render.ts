@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Offer, Publisher, Theme } from '../catalog/types.ts';
 import type { TokenCodec } from '../tracking/token.ts';
+import type { AnswerPool } from './answer-pool.ts';
 import { fillCopy, hasMacros, type MacroValues } from './macros.ts';
 import type { QrCodes } from './qr.ts';
 import { buildSettings, buildStyles } from './settings.ts';
@@ -21,7 +22,7 @@ export type Answer = {
 export type Renderer = {
   /** Makes what rendering these offers needs and does not have yet; undefined when there is nothing to wait for. */
   prepare: (publisher: Publisher, offers: readonly Offer[]) => Promise<unknown> | undefined;
-  /** The answer's JSON (specification 2.2), as bytes. */
+  /** The answer's JSON (specification 2.2), as bytes in memory of the pool. */
   render: (answer: Answer) => Buffer;
 };
 
@@ -31,13 +32,13 @@ type Compiled = { plain: string[] | null; saveable: string[] | null };
 /** Stands for the token while an offer is compiled. */
 const hole = `token-${randomUUID()}`;
 
-type RendererDeps = { publicUrl: string; tokens: TokenCodec; qrCodes: QrCodes };
+type RendererDeps = { publicUrl: string; tokens: TokenCodec; qrCodes: QrCodes; pool: AnswerPool };
 
 /**
  * Writes answers. What does not depend on the request is written once for each offer of a snapshot; for each request only
  * the token is filled in, and offers with macros are written anew.
  */
-export function createRenderer({ publicUrl, tokens, qrCodes }: RendererDeps): Renderer {
+export function createRenderer({ publicUrl, tokens, qrCodes, pool }: RendererDeps): Renderer {
   const compiledOffers = new WeakMap<Offer, Compiled>();
   const qrUrls = new WeakMap<Offer, string>();
   const frames = new WeakMap<Publisher, Map<string, [string, string]>>();
@@ -124,7 +125,7 @@ export function createRenderer({ publicUrl, tokens, qrCodes }: RendererDeps): Re
       });
       const [beforeSession, afterSession] = frame(answer);
       const json = `{"data":{"offers":[${offers}],"count":${answer.offers.length}${beforeSession}${answer.sessionId}${afterSession}`;
-      return Buffer.from(json, 'latin1');
+      return pool.write(json);
     },
   };
 }

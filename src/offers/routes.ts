@@ -28,6 +28,7 @@ export async function offerRoutes(app: App, deps: Deps): Promise<void> {
         const wanted = readFetchOffers(request.query, request.body, client);
         const answer = await offers.fetch(callerOf(request).publisher, wanted);
         reply.type('application/json; charset=utf-8').header('cache-control', 'no-store');
+        reply.raw.once('finish', () => offers.release(answer));
         return reply.send(answer as never);
       },
     );

@@ -103,7 +103,7 @@ export function createAd({ page, scriptBase, bridge, emit }: AdOptions): Ad {
   const show = (): void =>
     guarded(() => {
       stopAutoShow();
-      if (showing === null) throw new SdkError('not_ready', 'There are no offers yet: call load() or setApiResponse() first.');
+      if (showing === null) throw new SdkError('not_ready', 'Call load() first.');
       if (!isReady() || showing.unit() !== null) return;
       dropAnswer(config().accountId as string);
       showing.open();
@@ -113,7 +113,7 @@ export function createAd({ page, scriptBase, bridge, emit }: AdOptions): Ad {
   async function confirmEarlier(): Promise<boolean> {
     const service = api();
     const carried = await findOpenSession(service, config().accountId as string, user());
-    if (carried === null) throw new SdkError('usp_error', 'There is no session of User Selected Perks.');
+    if (carried === null) throw new SdkError('usp_error', 'There is no session to confirm.');
     const usp = createUsp({ ...carried, api: service, emit, onChange: () => {} });
     return usp.confirm().finally(usp.dispose);
   }

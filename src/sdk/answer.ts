@@ -1,5 +1,6 @@
 import { defaultSettings, defaultStyles } from '../offers/settings.ts';
 import { SdkError } from './errors.ts';
+import { withNewOfferNames } from './legacy-names.ts';
 import type { AdConfig, Answer, Creative, Offer } from './types.ts';
 
 type Fields = Record<string, unknown>;
@@ -32,37 +33,45 @@ function parse(text: string): unknown {
   }
 }
 
+const textNames = [
+  'title',
+  'advertiser_name',
+  'description',
+  'mini_text',
+  'cta_yes',
+  'cta_no',
+  'useraction_cta',
+  'short_description',
+  'short_headline',
+  'loyalty_requirements',
+] as const;
+const urlNames = ['click_url', 'image', 'pixel', 'useraction_url', 'adv_pixel_url', 'save_for_later_url', 'offerwall_url'] as const;
+const flagNames = ['offerwall_enabled', 'wallet_enabled', 'is_loyalty'] as const;
+
+const mapped = <Name extends string, Value>(names: readonly Name[], read: (name: Name) => Value): Record<Name, Value> =>
+  Object.fromEntries(names.map((name) => [name, read(name)])) as Record<Name, Value>;
+
 function readOffer(given: unknown): Offer | null {
-  const from = fieldsOf(given);
+  const from = withNewOfferNames(fieldsOf(given));
   const beacons = fieldsOf(from.beacons);
-  const clickUrl = urlOf(from.click_url);
-  if (clickUrl === '' || typeof from.campaign_id !== 'number') return null;
+  const texts = mapped(textNames, (name) => plain(from[name]));
+  const urls = mapped(urlNames, (name) => urlOf(from[name]));
+  if (urls.click_url === '' || typeof from.campaign_id !== 'number') return null;
   return {
+    ...texts,
+    ...urls,
+    ...mapped(flagNames, (name) => from[name] === true),
     id: typeof from.id === 'number' ? from.id : from.campaign_id,
     campaign_id: from.campaign_id,
-    title: plain(from.title) || plain(from.short_headline),
-    advertiser_name: plain(from.advertiser_name),
-    description: plain(from.description) || plain(from.short_description),
-    click_url: clickUrl,
-    image: urlOf(from.image),
-    mini_text: plain(from.mini_text),
+    title: texts.title || texts.short_headline,
+    description: texts.description || texts.short_description,
+    short_description: texts.short_description || texts.description,
+    short_headline: texts.short_headline || texts.title,
+    cta_yes: texts.cta_yes || 'Yes, please',
+    cta_no: texts.cta_no || 'No, thanks',
     terms_and_conditions: textOf(from.terms_and_conditions),
-    pixel: urlOf(from.pixel),
-    cta_yes: plain(from.cta_yes) || 'Yes, please',
-    cta_no: plain(from.cta_no) || 'No, thanks',
-    useraction_cta: plain(from.useraction_cta),
-    useraction_url: urlOf(from.useraction_url),
-    adv_pixel_url: urlOf(from.adv_pixel_url),
     beacons: { close: urlOf(beacons.close), no_thanks_click: urlOf(beacons.no_thanks_click) },
     creatives: Array.isArray(from.creatives) ? from.creatives.map(readCreative).filter(({ url }) => url !== '') : [],
-    offerwall_enabled: from.offerwall_enabled === true,
-    wallet_enabled: (from.wallet_enabled ?? from.perkswallet_enabled) === true,
-    save_for_later_url: urlOf(from.save_for_later_url),
-    offerwall_url: urlOf(from.offerwall_url),
-    short_description: plain(from.short_description) || plain(from.description),
-    short_headline: plain(from.short_headline) || plain(from.title),
-    is_loyalty: (from.is_loyalty ?? from.is_loyaltyboost) === true,
-    loyalty_requirements: plain(from.loyalty_requirements ?? from.loyaltyboost_requirements),
   };
 }
 
@@ -70,10 +79,7 @@ function readCreative(given: unknown): Creative {
   const from = fieldsOf(given);
   return {
     url: urlOf(from.url),
-    width: Number(from.width) || 0,
-    height: Number(from.height) || 0,
     creative_type: textOf(from.creative_type),
-    is_primary: from.is_primary === true,
   };
 }
 
@@ -96,7 +102,7 @@ export function urlOf(value: unknown): string {
 export function overlay<Base extends object>(base: Base, over: unknown): Base {
   const given = fieldsOf(over);
   const entries = Object.entries(base).map(([key, value]) => {
-    const wanted = Object.hasOwn(given, key) ? given[key] : undefined;
+    const wanted = given[key];
     return [key, typeof value === 'object' ? overlay(value, wanted) : typeof wanted === typeof value ? wanted : value];
   });
   return Object.fromEntries(entries) as Base;

@@ -37,7 +37,7 @@ export function createBridge(host: HostWindow): Bridge {
         if (!callFlutter(host, event, payload) && waiting.length < maxWaiting) waiting.push([event, payload]);
       });
       quietly(() => host.ReactNativeWebView?.postMessage(JSON.stringify({ ...payload, name: event })));
-      quietly(() => webkitOf(host)?.postMessage(JSON.parse(JSON.stringify({ ...payload, name: event }))));
+      quietly(() => webkitOf(host)?.postMessage({ ...payload, name: event }));
       quietly(() => {
         const name = androidOf(host);
         if (name !== undefined) host.Android?.[name]?.(event, JSON.stringify(payload));

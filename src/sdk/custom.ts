@@ -36,11 +36,11 @@ function fromTemplate(template: HTMLTemplateElement, offer: Offer, context: Rend
 
 function fill(element: HTMLElement, offer: Offer): void {
   const name = element.dataset.ad as keyof Offer;
-  const value = Object.hasOwn(offer, name) ? offer[name] : '';
-  if (typeof value === 'object') return;
-  if (element instanceof HTMLImageElement) element.src = String(value);
+  const value = offer[name];
+  if (typeof value !== 'string') return;
+  if (element instanceof HTMLImageElement) element.src = value;
   else if (name === 'terms_and_conditions') element.replaceChildren(sanitise(offer[name]));
-  else element.textContent = String(value);
+  else element.textContent = value;
 }
 
 function bind(element: HTMLElement, offer: Offer, { actions, selected }: RenderContext): void {

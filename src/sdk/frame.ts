@@ -13,7 +13,6 @@ export type Frame = {
   slotElement: () => HTMLElement;
   /** Said by screen readers. */
   announce: (text: string) => void;
-  isClosable: () => boolean;
   remove: () => void;
 };
 
@@ -38,7 +37,7 @@ export function openFrame(options: FrameOptions): Frame {
 
   const restoreFocus = rememberFocus();
   const headingId = newId();
-  const close = h('button', { type: 'button', class: 'close', 'aria-label': labels.close, hidden: true, click: onClose });
+  const close = h('button', { type: 'button', class: 'close', 'aria-label': labels.close, hidden: true, click: onClose }, '×');
   const status = h('p', { class: 'sr', role: 'status' });
   const scroll = h('div', { class: 'scroll' });
   const withHeader = (target === null || settings.embedded.showHeader) && answer.styles.header.text !== '';
@@ -80,7 +79,6 @@ export function openFrame(options: FrameOptions): Frame {
     announce: (text) => {
       status.textContent = text;
     },
-    isClosable: () => closable,
     remove: () => {
       clearTimeout(timer);
       const hadFocus = root.activeElement !== null || host.contains(document.activeElement) || target === null;
@@ -97,7 +95,7 @@ function classesOf({ answer: { settings, styles }, target, multi }: FrameOptions
   const wide = !multi && ['left', 'right'].includes(styles.popup.image_position) ? ' wide' : '';
   const dark = isDark(settings) ? ' dark' : '';
   const position = settings.ad_position.toLowerCase().replace(/[^a-z]+/g, ' ');
-  const animation = /^(fade|zoom|slide)/.exec(settings.ad_animation)?.[0] ?? '';
+  const animation = /^(fade|slide)/.exec(settings.ad_animation)?.[0] ?? '';
   return `frame${shape}${wide}${dark} ${position} ${animation}`;
 }
 

@@ -10,3 +10,6 @@ export const defaultLabels: Labels = {
   saved: 'Offer saved',
   newTab: '(opens in a new tab)',
 };
+
+export const progressText = ({ progress }: Labels, current: number, total: number): string =>
+  progress.replace('{current}', `${current}`).replace('{total}', `${total}`);

@@ -14,6 +14,14 @@ export const fingerprintOf = (user: Record<string, unknown>): unknown => user.ad
 
 export const themeIdOf = (user: Record<string, unknown>): unknown => user.themeId ?? user.theme_id;
 
+/** An offer of an answer with old field names, under the new ones too. */
+export const withNewOfferNames = (offer: Record<string, unknown>): Record<string, unknown> => ({
+  wallet_enabled: offer.perkswallet_enabled,
+  is_loyalty: offer.is_loyaltyboost,
+  loyalty_requirements: offer.loyaltyboost_requirements,
+  ...offer,
+});
+
 /** Makes the old globals name what the new ones name, whichever is assigned to. */
 export function installOldNames(page: Record<string, unknown>): void {
   for (const [old, name] of oldGlobals) {

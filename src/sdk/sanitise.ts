@@ -2,11 +2,7 @@
 const allowed = new Set('p br ul ol li b strong i em u a span div h4 h5 h6 small sup sub table thead tbody tr th td'.split(' '));
 
 /** Elements that go with everything in them. Others that are not allowed leave their content behind. */
-const dropped = new Set(
-  'script style template noscript iframe frame object embed svg math title textarea select option audio video canvas head xmp plaintext noembed noframes'.split(
-    ' ',
-  ),
-);
+const dropped = new Set('script style noscript iframe noembed noframes textarea title select xmp'.split(' '));
 
 /** How deep elements may be nested (count). */
 const maxDepth = 40;

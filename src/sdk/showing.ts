@@ -62,14 +62,13 @@ export function createShowing(options: ShowingOptions): Showing {
     queueMicrotask(() => {
       if (usp === null) return;
       if (!usp.isOpen() && usp.pending().length === 0) return dropSession(accountId);
-      const { confirmationEvent } = { confirmationEvent: settings.usp_confirmation_event };
       const placement = String(user.placement ?? '');
       keepSession(accountId, {
         user: identityOf(user),
         placement,
         sessionId,
         pubUserId,
-        confirmationEvent,
+        confirmationEvent: settings.usp_confirmation_event,
         raw: answer.raw,
         selected: usp.selected(),
         pending: usp.pending(),

@@ -39,8 +39,7 @@ export async function findOpenSession(api: Api, accountId: string, user: UserPay
     const view = await api.session(carried.sessionId, carried.pubUserId);
     if (view.status === 'open') return { ...carried, selected: view.selected };
   } catch (err) {
-    if (err instanceof SdkError && (err.kind === 'connection_error' || err.status >= 500))
-      return { ...carried, pending: [...carried.pending] };
+    if (err instanceof SdkError && (err.kind === 'connection_error' || err.status >= 500)) return carried;
   }
   dropSession(accountId);
   return null;

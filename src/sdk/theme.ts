@@ -24,7 +24,7 @@ export function themeSheet({ styles, settings }: Answer): CSSStyleSheet {
     'button-radius': pixels(settings.offerText.buttonRadius),
     ...buttonValues('yes', offerText.buttonYes),
     ...buttonValues('no', offerText.buttonNo),
-    ...buttonValues('tile-yes', {
+    ...buttonValues('mou', {
       background: offerwall.button.offerwall_mou_button_background,
       hover: offerwall.button.offerwall_mou_button_hover,
       stroke: offerwall.button.offerwall_mou_button_stroke,

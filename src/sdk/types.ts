@@ -6,7 +6,7 @@ import type { Settings, Styles } from '../offers/settings.ts';
  * unit      what the user sees: `single` shows one offer after another, `multi` a grid
  * tick      a perk selected or unselected by the user (User Selected Perks)
  */
-export type Creative = { url: string; width: number; height: number; creative_type: string; is_primary: boolean };
+export type Creative = { url: string; creative_type: string };
 
 export type Offer = {
   id: number;

@@ -3,6 +3,7 @@ import type { Bridge } from './bridge.ts';
 import { customView } from './custom.ts';
 import { describeError, SdkError } from './errors.ts';
 import { type Frame, openFrame } from './frame.ts';
+import { progressText } from './labels.ts';
 import type { Actions, AdConfig, Answer, Emit, Labels, Offer } from './types.ts';
 import type { Usp } from './usp.ts';
 import { multiView } from './views/multi.ts';
@@ -105,9 +106,11 @@ export function openUnit(options: UnitOptions): Unit {
   };
 
   function goOn(): void {
-    if (index === total - 1) return end([currentOffer()]);
-    index++;
-    draw(true);
+    if (index === total - 1) end([currentOffer()]);
+    else {
+      index++;
+      draw(true);
+    }
   }
 
   /** `closing`: the offers then shown. */
@@ -131,7 +134,7 @@ export function openUnit(options: UnitOptions): Unit {
     stopWatching = () => {};
     if (!drawCustom()) drawOwn(moveFocus);
     if (multi) return;
-    if (total > 1) frame.announce(labels.progress.replace('{current}', String(index + 1)).replace('{total}', String(total)));
+    if (total > 1) frame.announce(progressText(labels, index + 1, total));
     markShown(currentOffer());
   }
 
@@ -139,7 +142,8 @@ export function openUnit(options: UnitOptions): Unit {
     if (!multi) {
       const content = singleView(context, currentOffer(), index);
       if (moveFocus) content.firstElementChild?.classList.add('enter');
-      return frame.setContent(content, moveFocus);
+      frame.setContent(content, moveFocus);
+      return;
     }
     const view = multiView(context, [...left], usp);
     refresh = view.refresh;

@@ -1,21 +1,12 @@
-import { Type } from '@sinclair/typebox';
 import type { App, Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
-import { errorAnswers } from '../http/schemas.ts';
 import { removePath, renderMessage, savePath } from './page.ts';
 import { createPages } from './page-service.ts';
 import { walletPagePath } from './service.ts';
 import { pageHeaders } from './style.ts';
 
-const html = (description: string) => ({ description, content: { 'text/html': { schema: Type.String() } } });
-const refusals = { 400: html('The link is bad or has expired.'), 403: html('The wallet is off.'), ...errorAnswers() };
-const shown = { 200: html('The page.'), ...refusals };
-const seeOther = { 303: { description: 'Done; to the page.' }, ...refusals };
-const tags = ['Wallet'];
-const querystring = Type.Object({ t: Type.Optional(Type.String({ description: 'Signed link.' })), save: Type.Optional(Type.String()) });
-
-/** An odd query or form is a bad link, not an error of the validator: the schema is for the document only. */
-const unvalidated = { validatorCompiler: () => () => true };
+/** For people, so no part of the API's description. An odd query or form is a bad link, not an error of a validator. */
+const schema = { hide: true };
 
 /** The page of a user's saved offers and its buttons. Who holds a signed link may see and change that wallet, and nothing else. */
 export async function walletPageRoutes(app: App, deps: Deps): Promise<void> {
@@ -27,30 +18,18 @@ export async function walletPageRoutes(app: App, deps: Deps): Promise<void> {
   );
   sayToPeople(app, deps.failures, headers);
 
-  app.get(
-    walletPagePath,
-    { schema: { summary: 'Page of saved offers', tags, querystring, response: shown }, ...unvalidated },
-    async (request, reply) => {
-      const text = await pages.show(request.query as Fields);
-      return reply.headers(headers).send(text as never);
-    },
-  );
-  app.post(
-    removePath,
-    { schema: { summary: 'Remove button of the page', tags, response: seeOther }, ...unvalidated },
-    async (request, reply) => {
-      const link = await pages.remove(fieldsOf(request.body));
-      return reply.code(303).headers(headers).header('location', pathOf(link)).send();
-    },
-  );
-  app.post(
-    savePath,
-    { schema: { summary: 'Save button of the page', tags, response: seeOther }, ...unvalidated },
-    async (request, reply) => {
-      const link = await pages.save(fieldsOf(request.body));
-      return reply.code(303).headers(headers).header('location', pathOf(link)).send();
-    },
-  );
+  app.get(walletPagePath, { schema }, async (request, reply) => {
+    const text = await pages.show(request.query as Fields);
+    return reply.headers(headers).send(text);
+  });
+  app.post(removePath, { schema }, async (request, reply) => {
+    const link = await pages.remove(fieldsOf(request.body));
+    return reply.code(303).headers(headers).header('location', pathOf(link)).send();
+  });
+  app.post(savePath, { schema }, async (request, reply) => {
+    const link = await pages.save(fieldsOf(request.body));
+    return reply.code(303).headers(headers).header('location', pathOf(link)).send();
+  });
 }
 
 type Fields = Record<string, unknown>;
@@ -60,10 +39,13 @@ const fieldsOf = (body: unknown): Fields => (body ?? {}) as Fields;
 /** Relative, so that it leads back under whatever name the server was reached. */
 const pathOf = (link: string): string => `${walletPagePath}?t=${link}`;
 
-/** Refusals become pages; who guesses links is limited like anybody who fails. Everything else goes on to the general handler. */
+/**
+ * Refusals become pages for who reads pages; who guesses links is limited like anybody who fails. Everything else goes on to the
+ * general handler and its error form.
+ */
 function sayToPeople(app: App, failures: Deps['failures'], headers: Record<string, string>): void {
   app.setErrorHandler((err, request, reply) => {
-    const code = err instanceof AppError ? err.code : null;
+    const code = err instanceof AppError && request.headers.accept?.includes('text/html') ? err.code : null;
     if (code === 'wallet_not_enabled')
       return reply.code(403).headers(headers).send(renderMessage('Not available', 'Saved offers are switched off here.'));
     if (code !== 'invalid_token') throw err;

@@ -20,7 +20,7 @@ p{margin:0}
 .text{display:flex;flex:1;flex-direction:column;gap:.5rem;padding:1rem}
 .actions{display:flex;flex-wrap:wrap;gap:.5rem;margin-top:auto;padding-top:.5rem}
 .actions form{display:contents}
-.button{display:inline-flex;align-items:center;justify-content:center;min-height:2.75rem;padding:.5rem 1rem;border:1px solid var(--line);border-radius:.75rem;background:none;color:inherit;font:inherit;text-decoration:none;cursor:pointer}
+.button{display:inline-flex;align-items:center;justify-content:center;min-height:2.75rem;padding:.5rem 1rem;border:1px solid var(--line);border-radius:.75rem;background:none;color:inherit;font:inherit;text-align:center;text-decoration:none;cursor:pointer}
 .button:hover{border-color:currentColor}
 .main{flex:1;border-color:var(--action);background:var(--action);color:var(--on-action);font-weight:600}
 :focus-visible{outline:3px solid var(--focus);outline-offset:2px}

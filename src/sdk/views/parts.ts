@@ -33,9 +33,11 @@ export function yesButton(context: ViewContext, offer: Offer, className = 'btn y
   const shimmer = settings.enable_effect_shimmer_pos_cta ? ' shimmer' : '';
   const style = ['bold', 'italic', 'uppercase'].includes(styles.offerText.cta_text_style) ? ` ${styles.offerText.cta_text_style}` : '';
   const click = (event: Event): void => {
-    if (isRepeat(event)) return event.preventDefault();
-    context.onLink(offer.click_url, event);
-    context.actions.take(offer);
+    if (isRepeat(event)) event.preventDefault();
+    else {
+      context.onLink(offer.click_url, event);
+      context.actions.take(offer);
+    }
   };
   const label = h('span', { class: 'sr' }, ` ${context.labels.newTab}`);
   return h(

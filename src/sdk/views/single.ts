@@ -1,3 +1,4 @@
+import { progressText } from '../labels.ts';
 import type { Offer } from '../types.ts';
 import { h } from './dom.ts';
 import { brand, extras, loyalty, miniText, noButton, terms, title, twoLengths, type ViewContext, yesButton } from './parts.ts';
@@ -47,7 +48,7 @@ function progress(context: ViewContext, index: number): HTMLElement {
   const { answer, labels, actions } = context;
   const total = answer.offers.length;
   const type = answer.settings.progress_bar_type;
-  const text = labels.progress.replace('{current}', String(index + 1)).replace('{total}', String(total));
+  const text = progressText(labels, index + 1, total);
   const back = h('button', {
     type: 'button',
     class: 'back',

@@ -1,0 +1,42 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { App, Deps } from '../deps.ts';
+import { AppError } from '../errors.ts';
+import { encodingFor, loadScript, type Script } from './script.ts';
+
+/** A release reaches pages within this time (seconds). */
+const plainMaxAgeS = 300;
+const plainCaching = `public, max-age=${plainMaxAgeS}, stale-while-revalidate=86400`;
+const versionCaching = 'public, max-age=31536000, immutable';
+
+/** The web SDK (decisions section 10): `/sdk/launcher.js`, also under its old name `launcher.min.js`, and by content hash. */
+export async function sdkRoutes(app: App, { logger }: Deps): Promise<void> {
+  const script = await loadScript();
+  if (script === null) logger.warn({}, 'the web SDK is not built; run npm run build:sdk');
+  const schema = { hide: true };
+
+  for (const url of ['/sdk/launcher.js', '/sdk/launcher.min.js'])
+    app.get(url, { schema }, async (request, reply) => sendScript(request, reply, script, plainCaching));
+
+  // A page that names a version of another release gets the present one rather than none.
+  app.get<{ Params: { hash: string } }>('/sdk/launcher.:hash(^[0-9a-f]{12}).js', { schema }, async (request, reply) => {
+    if (script === null || request.params.hash === script.hash) return sendScript(request, reply, script, versionCaching);
+    return reply.header('cache-control', 'no-store').redirect('/sdk/launcher.js');
+  });
+}
+
+function sendScript(request: FastifyRequest, reply: FastifyReply, script: Script | null, caching: string): FastifyReply {
+  if (script === null) throw new AppError('not_found');
+  const encoding = encodingFor(request.headers['accept-encoding']);
+  const etag = `"${script.hash}-${encoding}"`;
+  reply.headers({
+    etag,
+    'cache-control': caching,
+    'content-location': `/sdk/launcher.${script.hash}.js`,
+    'cross-origin-resource-policy': 'cross-origin',
+    'x-content-type-options': 'nosniff',
+    vary: 'accept-encoding',
+  });
+  if (request.headers['if-none-match']?.includes(etag)) return reply.code(304).send();
+  if (encoding !== 'identity') reply.header('content-encoding', encoding);
+  return reply.type('text/javascript; charset=utf-8').send(script.bodies[encoding]);
+}

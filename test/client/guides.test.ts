@@ -1,0 +1,51 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { configFragments } from '../../src/client/template.ts';
+
+const folder = new URL('../../docs/guides/', import.meta.url);
+const index = readFileSync(new URL('../../src/client/index.ts', import.meta.url), 'utf8');
+const guides = readdirSync(folder).map((name) => ({ name, text: readFileSync(new URL(name, folder), 'utf8') }));
+const native = guides.filter(({ name }) => /^(android|flutter|ios)\.md$/.test(name));
+
+const slugOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replace(/[^\w\s-]/g, '')
+    .trim()
+    .replace(/\s+/g, '-');
+
+test('there is a guide for each platform', () => {
+  expect(guides.map(({ name }) => name).sort()).toEqual(['android.md', 'flutter.md', 'ios.md', 'react-native.md', 'web.md']);
+});
+
+describe.each(guides)('$name', ({ text }) => {
+  test('imports nothing that the client does not export', () => {
+    const names = [...text.matchAll(/import (?:type )?\{([^}]*)\} from 'perkwire\/client'/g)].flatMap(([, list = '']) => list.split(','));
+    const missing = names.map((name) => name.trim().replace(/^type /, '')).filter((name) => !new RegExp(`\\b${name}\\b`).test(index));
+    expect(missing).toEqual([]);
+  });
+
+  test('links to files and headings that exist', () => {
+    for (const [, path = '', heading] of text.matchAll(/\]\((?!https?:)([^)#]+)(?:#([^)]+))?\)/g)) {
+      const target = new URL(path, folder);
+      expect(existsSync(target), path).toBe(true);
+      if (heading === undefined) continue;
+      const headings = [...readFileSync(target, 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => slugOf(title));
+      expect(headings, `${path}#${heading}`).toContain(heading);
+    }
+  });
+
+  test('tells how perks are confirmed and which errors there are', () => {
+    expect(text).toContain('## Confirming perks');
+    expect(text).toContain('Ad.confirm()');
+    expect(text).toContain('## Errors');
+  });
+});
+
+test.each(native)("$name renders by the client's rules", ({ text }) => {
+  for (const fragment of Object.values(configFragments)) expect(text).toContain(fragment);
+  for (const placeholder of ['%%SDK_ID%%', '%%SDK_CDN_URL%%', '%%CONFIG%%', '%%AdUser%%', 'window.AdUser = {};']) {
+    expect(text).toContain(placeholder);
+  }
+  expect(text).toContain('Never about:blank');
+});

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest';
+import { type FetchOffersResponse, fetchOffers, fireBeacon, type Offer } from '../../src/client/index.ts';
+import type { FetchOffersAnswer } from '../../src/http/schemas.ts';
+import type { Settings, Styles } from '../../src/offers/settings.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+
+let t: TestApp;
+let baseUrl: string;
+beforeAll(async () => {
+  t = await createTestApp();
+  baseUrl = await t.app.listen({ host: '127.0.0.1', port: 0 });
+});
+afterAll(() => t.close());
+
+/** The service's URLs start with its public origin; here it listens elsewhere. */
+const local = (url: string): string => url.replace('http://perks.test', baseUrl);
+
+test('the service answers a client that knows the SDK id, and its beacons are recorded', async () => {
+  const payload = { placement: 'checkout', pub_user_id: 'client-user-1', ua: 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X)' };
+  const { data } = await fetchOffers({ baseUrl, sdkId: t.publisher.sdkId, payload, creative: '1', loyaltyboost: '1' });
+  expect(data.count).toBe(data.offers.length);
+  expect(data.count).toBeGreaterThan(0);
+  expect(data.styles.settings).toEqual(data.settings);
+  const [offer] = data.offers as [Offer];
+  expect(offer.save_for_later_url).toMatch(/^http:\/\/perks\.test\/wallet\//);
+  await fireBeacon(local(offer.pixel));
+  await fireBeacon(local(offer.beacons.close));
+  const { rows } = await t.pool.query('select kind from events where session_id = $1', [data.session_id]);
+  expect(rows).toHaveLength(2);
+});
+
+test('one campaign can be asked for, also in development', async () => {
+  const options = { baseUrl, apiKey: t.publisher.key, payload: { placement: 'checkout' } };
+  const [first] = (await fetchOffers(options)).data.offers as [Offer];
+  const { data } = await fetchOffers({ ...options, campaignId: first.campaign_id, dev: true });
+  expect(data.offers.map((offer) => offer.campaign_id)).toEqual([first.campaign_id]);
+  const { rows } = await t.pool.query('select dev from sessions where id = $1', [data.session_id]);
+  expect(rows).toEqual([{ dev: true }]);
+});
+
+test('what the service refuses comes as a server error with its code', async () => {
+  const payload = { placement: 'checkout' };
+  await expect(fetchOffers({ baseUrl, sdkId: 'feedfacefeedface', payload })).rejects.toMatchObject({
+    statusCode: 401,
+    code: 'unknown_key',
+  });
+  await expect(fetchOffers({ baseUrl, apiKey: t.publisher.key, payload: { placement: '' } })).rejects.toMatchObject({
+    statusCode: 400,
+    code: 'missing_placement',
+  });
+});
+
+test('the types of the client, written by hand, are those of the service', () => {
+  type Data = FetchOffersResponse['data'];
+  // The compiler fails here when they part.
+  expectTypeOf<Offer>().toEqualTypeOf<FetchOffersAnswer['data']['offers'][number]>();
+  expectTypeOf<keyof Data>().toEqualTypeOf<keyof FetchOffersAnswer['data']>();
+  expectTypeOf<Data['settings']>().toEqualTypeOf<Settings>();
+  expectTypeOf<Omit<Data['styles'], 'settings'>>().toEqualTypeOf<Styles>();
+});

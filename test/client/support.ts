@@ -1,0 +1,35 @@
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export type Received = { method: string; url: URL; headers: IncomingHttpHeaders; body: string };
+
+export type LocalServer = { url: string; received: Received[]; close: () => Promise<void> };
+
+/** A real HTTP server on a free port that keeps what it was sent. */
+export async function startServer(answer: (response: ServerResponse, request: Received) => void): Promise<LocalServer> {
+  const received: Received[] = [];
+  const server = createServer(async (request, response) => {
+    let body = '';
+    for await (const chunk of request.setEncoding('utf8')) body += chunk;
+    const one = { method: request.method ?? '', url: new URL(request.url ?? '', 'http://local'), headers: request.headers, body };
+    received.push(one);
+    answer(response, one);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    received,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** A port where nothing listens. */
+export async function closedUrl(): Promise<string> {
+  const { url, close } = await startServer(() => {});
+  await close();
+  return url;
+}
