@@ -65,7 +65,7 @@ function fetchBody(user: string): string {
 }
 
 async function measure(what: string, connections: number, port: number, next: () => string): Promise<LoadResult> {
-  await runLoad({ port, connections, durationMs: 1500, next });
+  await runLoad({ port, connections, durationMs: Math.min(5000, durationMs), next }); // until the code is compiled
   const result = await runLoad({ port, connections, durationMs, next });
   process.stderr.write(
     `${what}: ${Math.round(result.perS)}/s, p50 ${result.p50Ms.toFixed(2)} ms, p99 ${result.p99Ms.toFixed(2)} ms, failed ${result.failed}\n`,
@@ -106,7 +106,7 @@ async function benchBeacons(port: number, barePort: number): Promise<void> {
       Number((await stage.pool.query("select count(*) from events where kind = 'impression'")).rows[0].count);
     const before = await countEvents();
     // Signed ahead, so that the generator's own work stays small.
-    const ready = Array.from({ length: 60_000 * (seconds + 2) }, () =>
+    const ready = Array.from({ length: 45_000 * (seconds + 6) }, () =>
       getRequest(
         `/sdk/v2/impression/p.png?t=${tokens.mint({ publisherId: offer.publisher_id, sessionId: newSessionId(Date.now()), offerId: offer.id, campaignId: offer.campaign_id, position: 1, dev: false })}&cbuster=1`,
       ),

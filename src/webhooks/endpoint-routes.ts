@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { transaction } from '../db/pool.ts';
+import { createStoreGuard } from '../db/store-guard.ts';
 import type { App, Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { callerOf } from '../http/auth.ts';
@@ -71,6 +72,7 @@ const testAnswer = Type.Object({
 export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
   const { config, pool, secretBox, now } = deps;
   const rules: UrlRules = { allowHttp: config.webhookAllowHttp, allowNets: parseNets(config.webhookAllowNets) };
+  const guarded = createStoreGuard(deps.pulse);
   const takeTest = createRateLimit(now);
   const preValidation = [noBodyIsEmpty, deps.auth.requireKey('configurations')];
 
@@ -90,7 +92,7 @@ export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
       const event = eventOf(request.params.event);
       requireUsableUrl(request.body.url, rules);
       const input = { ...request.body, publisherId: callerOf(request).publisher.id, event, nowMs: now() };
-      const { endpoint, secret } = await transaction(pool, (executor) => saveEndpoint(executor, secretBox, input));
+      const { endpoint, secret } = await guarded(() => transaction(pool, (executor) => saveEndpoint(executor, secretBox, input)));
       reply.code(secret === null ? 200 : 201).header('cache-control', 'no-store');
       return {
         message: secret === null ? 'Endpoint saved.' : 'Endpoint created.',
@@ -106,7 +108,8 @@ export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
       preValidation,
     },
     async (request, reply) => {
-      const endpoint = await findEndpoint(pool, callerOf(request).publisher.id, eventOf(request.params.event));
+      const event = eventOf(request.params.event);
+      const endpoint = await guarded(() => findEndpoint(pool, callerOf(request).publisher.id, event));
       if (endpoint === null) throw new AppError('endpoint_not_found');
       reply.header('cache-control', 'no-store');
       return { message: 'Endpoint found.', data: viewOf(endpoint) };
@@ -130,7 +133,8 @@ export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
       const { publisher } = callerOf(request);
       const event = eventOf(request.params.event);
       if (!takeTest(String(publisher.id), testRate)) throw new AppError('too_many_requests', { retryAfterS: Math.ceil(1 / testRate.perS) });
-      const target = targetOf(event, request.body, await findEndpoint(pool, publisher.id, event), deps);
+      const saved = await guarded(() => findEndpoint(pool, publisher.id, event));
+      const target = targetOf(event, request.body, saved, deps);
       requireUsableUrl(target.url, rules);
       const data = await testEndpoint(target, { sender: deps.sender, publisher, publicUrl: config.publicUrl, now });
       reply.header('cache-control', 'no-store');

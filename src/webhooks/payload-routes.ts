@@ -1,7 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import type { Executor } from '../db/pool.ts';
+import { createStoreGuard } from '../db/store-guard.ts';
 import type { App, Deps } from '../deps.ts';
-import { AppError, storeUnavailable } from '../errors.ts';
+import { AppError } from '../errors.ts';
 import { errorAnswers } from '../http/schemas.ts';
 import { createSigner } from '../security/keyring.ts';
 import { sessionDay as dayOfUuid } from '../session-id.ts';
@@ -11,6 +12,7 @@ const querystring = Type.Object({ t: Type.Optional(Type.String({ description: 'T
 
 /** Where `payload_url` of a GET webhook leads: the very bytes its signature covers. */
 export async function payloadRoutes(app: App, { config, pool, pulse, now }: Deps): Promise<void> {
+  const guarded = createStoreGuard(pulse);
   const links = createPayloadLinks(createSigner(config.tokenKeys, payloadLinkPurpose), config.publicUrl);
   const response = { 200: Type.Unknown({ description: 'The payload, byte for byte.' }), ...errorAnswers(400, 404) };
   const schema = { summary: 'Fetch a webhook payload by its signed link', tags: ['Webhooks'], querystring, response };
@@ -18,8 +20,7 @@ export async function payloadRoutes(app: App, { config, pool, pulse, now }: Deps
   app.get(payloadPath, { schema }, async (request, reply) => {
     const link = links.read(request.query.t ?? '', now());
     if (link === null) throw new AppError('invalid_token');
-    if (!pulse.isUp()) throw storeUnavailable();
-    const payload = await findPayload(pool, link.deliveryId);
+    const payload = await guarded(() => findPayload(pool, link.deliveryId));
     if (payload === null) throw new AppError('not_found');
     return reply.header('cache-control', 'no-store').header('content-type', 'application/json').send(payload);
   });
