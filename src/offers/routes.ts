@@ -36,6 +36,7 @@ export async function offerRoutes(app: App, deps: Deps): Promise<void> {
 }
 
 /** No body at all is judged like an empty one: by its missing placement. */
-async function defaultBody(request: { body: unknown }): Promise<void> {
+function defaultBody(request: { body: unknown }, _reply: unknown, done: () => void): void {
   request.body ??= {};
+  done();
 }

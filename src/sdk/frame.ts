@@ -104,13 +104,15 @@ const isCentred = ({ ad_position }: Answer['settings']): boolean => /^(center|ce
 const isDark = (settings: Answer['settings']): boolean => (isCentred(settings) ? settings.darken_bg : settings.darken_bg_non_centered);
 
 /** Modal, but where a theme puts the unit aside and leaves the page bright: then the page stays usable. */
-function openDialog(dialog: HTMLDialogElement, root: ShadowRoot, { answer: { settings } }: FrameOptions, close: () => void): void {
+function openDialog(dialog: HTMLDialogElement, root: ShadowRoot, { answer: { settings }, onClose }: FrameOptions, close: () => void): void {
   const modal = isCentred(settings) || isDark(settings);
   dialog.tabIndex = -1;
   dialog.addEventListener('cancel', (event) => {
     event.preventDefault();
     close();
   });
+  // A browser may close it against our will, such as by a second back gesture.
+  dialog.addEventListener('close', onClose);
   dialog.addEventListener('keydown', (event) => {
     if (event.key === 'Escape') {
       event.preventDefault();

@@ -1,4 +1,4 @@
-/** How much of an element, and how long, must be in view to count as seen (fraction, milliseconds). */
+/** How much of an element (or, where it is too tall for that, of the window) must show how long to count as seen (fraction, milliseconds). */
 const share = 0.5;
 const seenMs = 1000;
 
@@ -7,14 +7,14 @@ export function watchVisibility(elements: Iterable<Element>, onSeen: (element: E
   const timers = new Map<Element, ReturnType<typeof setTimeout>>();
   const observer = new IntersectionObserver(
     (entries) => {
-      for (const { target, intersectionRatio } of entries) {
-        if (intersectionRatio < share) {
+      for (const { target, intersectionRatio, intersectionRect } of entries) {
+        if (intersectionRatio < share && intersectionRect.height < window.innerHeight * share) {
           clearTimeout(timers.get(target));
           timers.delete(target);
         } else if (!timers.has(target)) timers.set(target, setTimeout(check, seenMs, target));
       }
     },
-    { threshold: share },
+    { threshold: [0.1, 0.2, 0.3, 0.4, share] },
   );
 
   function check(target: Element): void {

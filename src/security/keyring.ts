@@ -44,10 +44,14 @@ function createMac(key: Buffer): Mac {
     inner[index] = byte ^ 0x36;
     outer[index] = byte ^ 0x5c;
   }
+  // Messages of one kind have one length: its view of the block is made once.
+  let block = inner.subarray(0, blockLength);
   return (bytes) => {
-    if (bytes.length > inner.length - blockLength) throw new Error('message too long to sign');
-    bytes.copy(inner, blockLength);
-    hash('sha256', inner.subarray(0, blockLength + bytes.length), 'buffer').copy(outer, blockLength);
+    const length = blockLength + bytes.length;
+    if (length > inner.length) throw new Error('message too long to sign');
+    if (block.length !== length) block = inner.subarray(0, length);
+    inner.set(bytes, blockLength);
+    outer.set(hash('sha256', block, 'buffer'), blockLength);
     return hash('sha256', outer, 'buffer').subarray(0, macLength);
   };
 }

@@ -32,18 +32,25 @@ const devFlag = 1;
  * 28–31 campaign · 32–47 HMAC-SHA256 of the bytes before, truncated. 48 bytes are 64 characters without padding.
  */
 export function createTokenCodec(signer: Signer): TokenCodec {
+  const bytes = Buffer.alloc(claimsLength + macLength);
+  const claimBytes = bytes.subarray(0, claimsLength);
+  /** The session in `bytes`; the offers of one answer share it. */
+  let written: string | null = null;
   return {
     mint: (claims) => {
-      const bytes = Buffer.alloc(claimsLength + macLength);
       bytes[0] = version;
       bytes[1] = signer.keyId;
       bytes[2] = claims.dev ? devFlag : 0;
       bytes[3] = claims.position;
-      if (claims.sessionId !== null) writeSessionId(claims.sessionId, bytes, 4);
+      if (claims.sessionId !== written) {
+        if (claims.sessionId === null) bytes.fill(0, 4, 20);
+        else writeSessionId(claims.sessionId, bytes, 4);
+        written = claims.sessionId;
+      }
       bytes.writeUInt32BE(claims.publisherId, 20);
       bytes.writeUInt32BE(claims.offerId, 24);
       bytes.writeUInt32BE(claims.campaignId, 28);
-      signer.sign(bytes.subarray(0, claimsLength)).copy(bytes, claimsLength);
+      bytes.set(signer.sign(claimBytes), claimsLength);
       return bytes.toString('base64url');
     },
     read: (token) => {

@@ -16,6 +16,13 @@ export function h<Name extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+/** A link that opens apart. */
+export const anchor = (href: string, className: string, click: (event: Event) => void, ...children: Child[]): HTMLAnchorElement =>
+  h('a', { href, target: '_blank', rel: 'noopener sponsored', class: className, click }, ...children);
+
+export const button = (className: string, click: (event: Event) => void, text: string): HTMLButtonElement =>
+  h('button', { type: 'button', class: className, click }, text);
+
 let ids = 0;
 
 /** An id that is unique in the shadow root. */

@@ -1,6 +1,6 @@
 import { sanitise } from '../sanitise.ts';
 import type { Actions, Answer, Labels, Offer } from '../types.ts';
-import { h, newId } from './dom.ts';
+import { anchor, button, h, newId } from './dom.ts';
 
 /** What every view needs. */
 export type ViewContext = {
@@ -18,14 +18,10 @@ const isRepeat = (event: Event): boolean => (event as MouseEvent).detail > 1;
 
 export function link(context: ViewContext, url: string, text: string, className: string): HTMLElement | null {
   if (url === '' || text === '') return null;
-  const click = (event: Event): void => context.onLink(url, event);
-  return h(
-    'a',
-    { href: url, target: '_blank', rel: 'noopener sponsored', class: className, click },
-    text,
-    h('span', { class: 'sr' }, ` ${context.labels.newTab}`),
-  );
+  return anchor(url, className, (event) => context.onLink(url, event), text, newTab(context));
 }
+
+const newTab = ({ labels }: ViewContext): HTMLElement => h('span', { class: 'sr' }, ` ${labels.newTab}`);
 
 /** The positive call to action: a real link, so that no pop-up blocker stands in its way. */
 export function yesButton(context: ViewContext, offer: Offer, className = 'btn yes'): HTMLElement {
@@ -39,21 +35,11 @@ export function yesButton(context: ViewContext, offer: Offer, className = 'btn y
       context.actions.take(offer);
     }
   };
-  const label = h('span', { class: 'sr' }, ` ${context.labels.newTab}`);
-  return h(
-    'a',
-    { href: offer.click_url, target: '_blank', rel: 'noopener sponsored', class: className + shimmer + style, click },
-    offer.cta_yes,
-    label,
-  );
+  return anchor(offer.click_url, className + shimmer + style, click, offer.cta_yes, newTab(context));
 }
 
-export function noButton(context: ViewContext, offer: Offer, className = 'btn no'): HTMLElement {
-  const click = (event: Event): void => {
-    if (!isRepeat(event)) context.actions.reject(offer);
-  };
-  return h('button', { type: 'button', class: className, click }, offer.cta_no);
-}
+export const noButton = ({ actions }: ViewContext, offer: Offer, className = 'btn no'): HTMLElement =>
+  button(className, (event) => isRepeat(event) || actions.reject(offer), offer.cta_no);
 
 export function brand(context: ViewContext, offer: Offer): HTMLElement | null {
   return context.answer.styles.offerText.hide_adv_name || offer.advertiser_name === ''
@@ -82,14 +68,14 @@ export function extras(context: ViewContext, offer: Offer): HTMLElement | null {
 function saveButton(context: ViewContext, offer: Offer): HTMLElement {
   const { perkswallet_cta: label, saved_offer_text: saved } = context.answer.settings;
   const click = async (): Promise<void> => {
-    if (button.ariaDisabled === 'true') return;
-    button.ariaDisabled = 'true';
+    if (saver.ariaDisabled === 'true') return;
+    saver.ariaDisabled = 'true';
     const done = await context.actions.save(offer);
-    if (done) button.textContent = saved;
-    else button.ariaDisabled = 'false';
+    if (done) saver.textContent = saved;
+    else saver.ariaDisabled = 'false';
   };
-  const button = h('button', { type: 'button', class: 'extra save', click }, label);
-  return button;
+  const saver = button('extra save', click, label);
+  return saver;
 }
 
 /** Full terms are not in the initial view (specification 2.3). */

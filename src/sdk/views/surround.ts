@@ -1,6 +1,6 @@
 import { urlOf } from '../answer.ts';
 import type { Answer } from '../types.ts';
-import { h } from './dom.ts';
+import { anchor, h } from './dom.ts';
 
 export function header({ styles }: Answer, headingId: string): HTMLElement {
   const { text, lead_in_text: lead } = styles.header;
@@ -17,9 +17,7 @@ export function footer(answer: Answer, onLink: (url: string, event: Event) => vo
   const { styles, settings, privacyUrl } = answer;
   const { disclaimer, text, privacy, publisher_name: name, publisher_privacy_policy: own } = styles.footer;
   const link = (url: string, label: string): HTMLElement | null =>
-    url === '' || label === ''
-      ? null
-      : h('a', { href: url, target: '_blank', rel: 'noopener', click: (event) => onLink(url, event) }, label);
+    url === '' || label === '' ? null : anchor(url, '', (event) => onLink(url, event), label);
   const servicePage = urlOf(settings.privacy_policy) || privacyUrl;
   const ownPage = urlOf(own);
   return h(
