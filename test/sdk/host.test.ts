@@ -1,0 +1,267 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Stage, startStage } from './support.ts';
+
+let stage: Stage;
+let users = 0;
+beforeAll(async () => {
+  stage = await startStage();
+});
+afterAll(() => stage.close());
+
+const newUser = (placement = 'order-status') => ({ placement, pub_user_id: `host-${++users}` });
+const fetches = (calls: string[]): number => calls.filter((call) => call === 'POST /native/v4/offers.json').length;
+
+async function fetchAnswer(user: object): Promise<{ data: { offers: Record<string, unknown>[] } & Record<string, unknown> }> {
+  const answer = await fetch(`${stage.url}/native/v4/offers.json?api_key=demo-key`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(user),
+  });
+  return answer.json() as never;
+}
+
+describe('prefetch', () => {
+  test('by the SDK: a hidden web view fetches without showing, the checkout shows without fetching', async () => {
+    const user = newUser();
+    const context = await stage.newContext();
+    const hidden = await stage.open({ user, context, config: { prefetch: true, autoShow: false } });
+    expect(await hidden.until('ads_found')).toMatchObject({ offerCount: 3, total: 3, response: { data: { count: 3 } } });
+    const checkout = await stage.open({ user, context, config: { autoLoad: true, prefetch: true } });
+    expect(await checkout.until('ad_shown')).toEqual({ current: 1, total: 3 });
+    expect([fetches(hidden.calls()), hidden.calledTimes('/p.png'), fetches(checkout.calls())]).toEqual([1, 0, 0]);
+    const other = await stage.open({ user: newUser(), context, config: { prefetch: true } });
+    await other.until('ad_shown');
+    expect(fetches(other.calls())).toBe(1);
+  });
+
+  test('by the API: the answer the app fetched is shown when it says so', async () => {
+    const user = newUser();
+    const answer = await fetchAnswer(user);
+    for (const json of [answer, JSON.stringify(answer)]) {
+      const { page, until, calls } = await stage.open({ user, config: { autoLoad: false, prefetch: false } });
+      await page.evaluate(async (given) => {
+        const { Ad } = window as unknown as { Ad: { setApiResponse: (json: unknown) => Promise<boolean>; reload: () => void } };
+        await Ad.setApiResponse(given);
+        Ad.reload();
+      }, json as never);
+      await until('ad_shown');
+      await page.locator('.btn.yes').waitFor();
+      expect(fetches(calls())).toBe(0);
+    }
+  });
+
+  test('an empty answer is no_ads_found, and ads_found of 0 to an app that prefetches', async () => {
+    const user = { placement: 'checkout' };
+    const config = { campaignId: '999999' };
+    const plain = await stage.open({ user, config });
+    await plain.until('no_ads_found');
+    expect(await plain.names()).toEqual(['no_ads_found']);
+    const app = await stage.open({ user, config: { ...config, prefetch: true } });
+    expect(await app.until('ads_found')).toMatchObject({ offerCount: 0 });
+  });
+});
+
+describe('host apps', () => {
+  const stubs = `window.got = { flutter: [], react: [], webkit: [], android: [] };
+    window.flutter_inappwebview = { callHandler: (...args) => { got.flutter.push(args); return Promise.resolve(null); } };
+    window.ReactNativeWebView = { postMessage: (text) => got.react.push(JSON.parse(text)) };
+    window.webkit = { messageHandlers: { adCallback: { postMessage: (message) => got.webkit.push(message) } } };
+    window.Android = { adpxCallback: (event, json) => got.android.push([event, JSON.parse(json)]) };`;
+
+  test('hear every event in their own way, under the new and the old handler name, and open the links themselves', async () => {
+    const { page, until } = await stage.open({ user: newUser(), before: stubs });
+    await until('ad_shown');
+    await page.locator('.btn.yes').click();
+    const { url } = (await until('url_clicked')) as { url: string };
+    await until('ad_shown', 2);
+    expect(page.context().pages()).toHaveLength(1);
+    expect(url).toContain('/sdk/offer-click?t=');
+    type Got = { flutter: unknown[][]; react: object[]; webkit: object[]; android: unknown[][] };
+    const got = await page.evaluate(() => (window as unknown as { got: Got }).got);
+    const clicked = { target_url: url, url };
+    expect(got.flutter).toContainEqual(['adCallback', 'url_clicked', clicked]);
+    expect(got.flutter).toContainEqual(['adpxCallback', 'url_clicked', clicked]);
+    expect(got.react).toContainEqual({ name: 'url_clicked', ...clicked });
+    expect(got.webkit).toContainEqual({ name: 'url_clicked', ...clicked });
+    expect(got.android).toContainEqual(['url_clicked', clicked]);
+    expect(got.android.map(([event]) => event)).toEqual(['ads_found', 'ad_shown', 'url_clicked', 'ad_taken', 'ad_shown']);
+  });
+
+  test('that fail do not stop the unit', async () => {
+    const before = `window.flutter_inappwebview = { callHandler: () => Promise.reject(new Error('no')) };
+      window.ReactNativeWebView = { postMessage: () => { throw new Error('no'); } };`;
+    const { until, problems } = await stage.open({ user: newUser(), before });
+    await until('ad_shown');
+    expect(problems).toEqual([]);
+  });
+
+  test('find the old names to be the same objects', async () => {
+    const before = 'window.AdpxConfig = window.AdConfig; delete window.AdConfig; window.AdpxUser = window.AdUser; delete window.AdUser;';
+    const { page, until } = await stage.open({ user: newUser(), before });
+    await until('ad_shown');
+    expect(await page.evaluate('[Adpx === Ad, AdpxConfig === AdConfig, (AdpxUser = { a: 1 }, AdUser.a)]')).toEqual([true, true, 1]);
+  });
+});
+
+describe('the page', () => {
+  test('may have the strictest policy: no inline script, no inline style, no eval', async () => {
+    const csp = `default-src 'none'; script-src ${stage.pageUrl} ${stage.url}; connect-src ${stage.url}; img-src ${stage.url}; style-src 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types perkwire`;
+    for (const placement of ['order-status', 'checkout']) {
+      const { page, until, problems } = await stage.open({ user: newUser(placement), csp });
+      await until('ad_shown');
+      await page.locator('summary').first().click();
+      await page.locator('.terms-text li').first().waitFor();
+      await page.keyboard.press('Escape');
+      await until('closed_ads');
+      expect(problems.filter((problem) => !problem.includes('.example'))).toEqual([]);
+    }
+  });
+
+  test('is not touched: no globals but the named ones, no styles, one element', async () => {
+    const listGlobals = 'JSON.stringify(Object.getOwnPropertyNames(window))';
+    const { page, until } = await stage.open({ user: newUser(), before: `window.globalsBefore = ${listGlobals};` });
+    await until('ad_shown');
+    const added = await page.evaluate(() => {
+      const before = JSON.parse((window as unknown as { globalsBefore: string }).globalsBefore) as string[];
+      return Object.getOwnPropertyNames(window).filter((name) => !before.includes(name));
+    });
+    expect(added.sort()).toEqual(['Ad', 'Adpx', 'AdpxConfig', 'AdpxUser', 'globalsBefore'].sort());
+    expect(
+      await page.evaluate(() => [
+        document.styleSheets.length,
+        document.adoptedStyleSheets.length,
+        document.querySelectorAll('body > div').length,
+      ]),
+    ).toEqual([0, 0, 1]);
+  });
+
+  test('stays clean when offers hold hostile HTML in any field', async () => {
+    const evil = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>"\'><svg onload="window.hacked=1">';
+    const user = newUser();
+    const answer = await fetchAnswer({ ...user, placement: 'checkout' });
+    for (const multi of [false, true]) {
+      const offers = answer.data.offers.map((offer, index) => {
+        const fields = Object.fromEntries(
+          Object.entries(offer).map(([name, value]) => [name, typeof value === 'string' && !/url|pixel/.test(name) ? evil : value]),
+        );
+        const bad = {
+          useraction_cta: evil,
+          useraction_url: 'javascript:window.hacked=1',
+          loyalty_requirements: evil,
+          is_loyalty: true,
+          image: 'javascript:1',
+        };
+        const terms = `${evil}<p onclick="window.hacked=1" style="color:red">Kept <a href="javascript:window.hacked=1">a</a><a href="https://ok.example/" onclick="x()">b</a></p><iframe srcdoc="<script>parent.hacked=1</script>"></iframe><math><mi xlink:href="javascript:1">x</mi></math>`;
+        return {
+          ...offer,
+          ...fields,
+          ...bad,
+          terms_and_conditions: terms,
+          ...(index === 2 ? { click_url: 'javascript:window.hacked=1' } : {}),
+        };
+      });
+      const settings = { ...(answer.data.settings as object), multi_offer_unit: multi, usp_cta_text: evil, perkswallet_cta: evil };
+      const styles = {
+        ...(answer.data.styles as object),
+        header: { text: evil, lead_in_text: evil },
+        footer: { disclaimer: evil, privacy: evil },
+      };
+      const { page, until, problems } = await stage.open({ user, config: { autoLoad: false } });
+      await page.evaluate(
+        (json) => {
+          const { Ad } = window as unknown as { Ad: { setApiResponse: (json: unknown) => Promise<boolean>; reload: () => void } };
+          return Ad.setApiResponse(json).then(() => Ad.reload());
+        },
+        { data: { ...answer.data, offers, settings, styles } } as never,
+      );
+      await until('ad_shown');
+      expect(await until('ads_found')).toMatchObject({ offerCount: 2 });
+      await page.locator('summary').first().click();
+      await page.getByText('Kept').first().waitFor();
+      const found = await page.evaluate(() => {
+        const root = document.querySelector('[data-perkwire]')?.shadowRoot as ShadowRoot;
+        const attributes = [...root.querySelectorAll('*')].flatMap((element) =>
+          element.getAttributeNames().filter((name) => /^on|style|srcdoc/.test(name)),
+        );
+        const links = [...root.querySelectorAll('a')].map((a) => a.href).filter((href) => href !== '' && !/^https?:/.test(href));
+        return {
+          attributes,
+          links,
+          tags: root.querySelectorAll('script,iframe,svg,math,style,.terms-text img').length,
+          hacked: 'hacked' in window,
+        };
+      });
+      expect(found).toEqual({ attributes: [], links: [], tags: 0, hacked: false });
+      expect(problems).toEqual([]);
+    }
+  });
+
+  test('goes on when the user payload holds anything', async () => {
+    const before = `AdUser.note = '</script><script>window.hacked=1</script>'; AdUser.fine = '"\\'\\u2028 ü';`;
+    const { page, until } = await stage.open({ user: newUser(), before });
+    await until('ad_shown');
+    expect(await page.evaluate('"hacked" in window')).toBe(false);
+    const cyclic = await stage.open({ user: newUser(), before: 'AdUser.self = AdUser;' });
+    expect(await cyclic.until('error')).toMatchObject({ kind: 'invalid_parameter' });
+    const wrong = await stage.open({ before: 'AdUser = "text"; AdConfig.accountId = 5;' });
+    expect(await wrong.until('error')).toMatchObject({ kind: 'invalid_parameter' });
+    expect([...cyclic.problems, ...wrong.problems]).toEqual([]);
+  });
+
+  test.each([
+    ['401', { status: 401, json: { error: { code: 'unknown_key' } } }, 'server_error'],
+    ['500', { status: 500, body: 'oops' }, 'server_error'],
+    ['HTML', { status: 200, contentType: 'text/html', body: '<html>' }, 'server_error'],
+    ['null', { status: 200, body: 'null' }, 'server_error'],
+    ['a wrong form', { status: 200, json: { data: { offers: 'none' } } }, 'server_error'],
+    ['wrong entries', { status: 200, json: { data: { offers: [null, 3, 'x', {}], settings: [], styles: 7 } } }, 'none'],
+    ['nothing', null, 'connection_error'],
+  ])('goes on when the API answers %s', async (_name, answer, kind) => {
+    const { page, until, problems } = await stage.open({ user: newUser(), config: { autoLoad: false } });
+    await page.route('**/native/v4/offers.json*', (route) =>
+      answer === null ? route.abort() : route.fulfill({ headers: { 'access-control-allow-origin': '*' }, ...answer }),
+    );
+    expect(await page.evaluate('Ad.load()')).toBe(false);
+    if (kind === 'none') await until('no_ads_found');
+    else expect(await until('error')).toMatchObject({ kind });
+    await page.evaluate('Ad.show(), Ad.close(), Ad.reject(), Ad.rewind(), Ad.reload()');
+    expect(await page.evaluate('Ad.isReady()')).toBe(false);
+    expect(problems).toEqual([]);
+  });
+
+  test('goes on when storage is blocked and callbacks throw', async () => {
+    const before = `for (const name of ['localStorage', 'sessionStorage']) Object.defineProperty(window, name, { get() { throw new DOMException('denied', 'SecurityError'); } });
+      AdConfig.callback = (event, payload) => { seen.push({ event, payload }); throw new Error('mine'); };`;
+    const { page, until, problems } = await stage.open({ user: newUser('checkout'), before, config: { prefetch: true } });
+    await until('ad_shown');
+    await page.getByRole('checkbox').first().check();
+    await until('usp_selected');
+    expect(await until('error')).toEqual({ kind: 'callback_error', message: 'mine' });
+    expect(problems).toEqual([]);
+  });
+
+  test('gets an error when there is no element to embed the unit in', async () => {
+    const { page, until } = await stage.open({ user: newUser(), config: { targetElement: '#gone' } });
+    expect(await until('error')).toMatchObject({ kind: 'render_error' });
+    expect(await page.locator('[data-perkwire]').count()).toBe(0);
+  });
+});
+
+test('a web view of no size never shows, so nothing is counted', async () => {
+  const before = "Object.defineProperty(window, 'innerWidth', { get: () => window.wide ?? 0 });";
+  const { page, until, names, calledTimes } = await stage.open({ user: newUser(), before, config: { prefetch: true } });
+  await until('ads_found');
+  await page.waitForTimeout(600);
+  expect([await names(), calledTimes('/p.png')]).toEqual([['ads_found'], 0]);
+  await page.evaluate('window.wide = 800, window.dispatchEvent(new Event("resize"))');
+  await until('ad_shown');
+});
+
+test('a beacon that the network lost is sent again', async () => {
+  const { page, until, calledTimes } = await stage.open({ user: newUser(), config: { autoShow: false } });
+  await until('ads_found');
+  let lost = 0;
+  await page.route('**/p.png*', (route) => (++lost <= 2 ? route.abort() : route.continue()));
+  await page.evaluate('Ad.show()');
+  await expect.poll(() => calledTimes('/p.png'), { timeout: 10_000 }).toBe(3);
+});

@@ -1,0 +1,236 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Stage, startStage, storedKinds } from './support.ts';
+
+let stage: Stage;
+let users = 0;
+beforeAll(async () => {
+  stage = await startStage();
+});
+afterAll(() => stage.close());
+
+const newUser = (placement: string): Record<string, string> => ({ placement, pub_user_id: `unit-${++users}` });
+const single = () => newUser('order-status');
+
+/** The events kept for a page's session, in order. */
+async function kindsOf(session: string): Promise<string[]> {
+  const { rows } = await stage.t.pool.query<{ kind: string }>('select kind from events where session_id = $1 order by at', [session]);
+  return rows.map(({ kind }) => kind);
+}
+
+/** The session of a user's fetch. */
+async function sessionOf(user: Record<string, string>): Promise<string> {
+  const { rows } = await stage.t.pool.query<{ id: string }>('select id from sessions where pub_user_id = $1', [user.pub_user_id]);
+  return rows[0]?.id as string;
+}
+
+describe('the single unit', () => {
+  test('goes through the offers by "no thanks", sending each beacon once, and closes after the last', async () => {
+    const user = single();
+    const opened = await stage.open({ user });
+    const { page, until, names } = opened;
+    expect(await until('ad_shown')).toEqual({ current: 1, total: 3 });
+    for (const number of [1, 2, 3]) {
+      await page.locator('.btn.no').click();
+      expect(await until('ad_not_taken', number)).toEqual({ current: number, total: 3 });
+    }
+    await until('closed_ads');
+    expect(await page.locator('[data-perkwire]').count()).toBe(0);
+    expect(await names()).toEqual([
+      'ads_found',
+      'ad_shown',
+      'ad_not_taken',
+      'ad_shown',
+      'ad_not_taken',
+      'ad_shown',
+      'ad_not_taken',
+      'closed_ads',
+    ]);
+    const session = await sessionOf(user);
+    await expect.poll(async () => (await kindsOf(session)).length).toBe(7);
+    expect((await kindsOf(session)).sort()).toEqual([
+      'close',
+      'impression',
+      'impression',
+      'impression',
+      'no_thanks',
+      'no_thanks',
+      'no_thanks',
+    ]);
+    expect(opened.calledTimes('/p.png')).toBe(3);
+    const pixels = opened.requests.map((request) => request.url()).filter((url) => url.includes('/p.png'));
+    expect(pixels.every((url) => /cbuster=[a-z0-9]+$/.test(url))).toBe(true);
+  });
+
+  test('opens the advertiser in a new tab when an offer is taken, and shows the next offer', async () => {
+    const user = single();
+    const { page, until, names } = await stage.open({ user });
+    await until('ad_shown');
+    const [tab] = await Promise.all([page.context().waitForEvent('page'), page.locator('.btn.yes').click()]);
+    expect(await until('ad_shown', 2)).toEqual({ current: 2, total: 3 });
+    expect(tab).toBeDefined();
+    const session = await sessionOf(user);
+    await expect.poll(() => kindsOf(session)).toContain('click');
+    expect(await names()).toEqual(['ads_found', 'ad_shown', 'url_clicked', 'ad_taken', 'ad_shown']);
+    await page.locator('.btn.yes').click();
+    await page.locator('.btn.yes').click();
+    await until('last_ad_taken');
+    await until('closed_ads');
+  });
+
+  test('closes with the beacon of the offer then shown', async () => {
+    const opened = await stage.open({ user: single() });
+    await opened.until('ad_shown');
+    await opened.page.locator('.btn.no').click();
+    await opened.until('ad_shown', 2);
+    await opened.page.getByRole('button', { name: 'Close' }).click();
+    await opened.until('closed_ads');
+    await expect.poll(() => opened.calledTimes('/close')).toBe(1);
+    const tokens = opened.requests.map((request) => new URL(request.url())).filter((url) => /p\.png|\/close$/.test(url.pathname));
+    expect(tokens.map((url) => url.searchParams.get('t')).slice(-2)).toEqual(Array(2).fill(tokens.at(-1)?.searchParams.get('t')));
+  });
+
+  test('does by its methods what the buttons do', async () => {
+    const { page, until, names, requests } = await stage.open({ user: single(), config: { autoLoad: false } });
+    await page.evaluate('Ad.load()');
+    expect(await page.evaluate('Ad.isReady()')).toBe(true);
+    await page.evaluate('Ad.show(), Ad.reject(), Ad.rewind(), Ad.reject(), Ad.reload(), Ad.close()');
+    await until('closed_ads');
+    expect((await names()).filter((name) => name !== 'ads_found').join(' ')).toBe(
+      'ad_shown ad_not_taken ad_shown ad_shown ad_not_taken ad_shown ad_shown closed_ads',
+    );
+    await page.evaluate("Ad.setPayload({ placement: 'checkout' })");
+    expect(await page.evaluate('Ad.refresh()')).toBe(true);
+    await page.locator('.tile').first().waitFor();
+    const images = requests.map((request) => new URL(request.url())).filter((url) => url.pathname.startsWith('/images/'));
+    expect(new Set(images.map((url) => url.searchParams.get('width')))).toEqual(new Set(['480', '360']));
+  });
+
+  test('goes back without counting the offer again', async () => {
+    const { page, until, calledTimes } = await stage.open({ user: single() });
+    await until('ad_shown');
+    await page.locator('.btn.no').click();
+    await until('ad_shown', 2);
+    await page.getByRole('button', { name: 'Previous offer' }).click();
+    expect(await until('ad_shown', 3)).toEqual({ current: 1, total: 3 });
+    expect(calledTimes('/p.png')).toBe(2);
+  });
+
+  test('works by keyboard alone: focus stays inside, Esc closes, focus returns', async () => {
+    const { page, until } = await stage.open({ user: single(), config: { autoShow: false }, body: '<button id="before">Pay</button>' });
+    await until('ads_found');
+    await page.locator('#before').focus();
+    await page.evaluate('Ad.show()');
+    await until('ad_shown');
+    const inside = () => page.evaluate(() => document.activeElement?.hasAttribute('data-perkwire'));
+    for (let press = 0; press < 14; press++) {
+      await page.keyboard.press('Tab');
+      expect(await inside()).toBe(true);
+    }
+    await page.keyboard.press('Shift+Tab');
+    expect(await inside()).toBe(true);
+    await page.locator('.btn.no').focus();
+    await page.keyboard.press('Enter');
+    await until('ad_shown', 2);
+    expect(await page.evaluate(() => document.querySelector('[data-perkwire]')?.shadowRoot?.activeElement?.className)).toBe('title');
+    await page.keyboard.press('Escape');
+    await until('closed_ads');
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('before');
+  });
+
+  test('keeps an offer for later, and says so', async () => {
+    const { page, until, calls, events } = await stage.open({ user: single() });
+    await until('ad_shown');
+    await page.getByRole('button', { name: 'Keep for later' }).click();
+    await page.getByRole('button', { name: 'Kept' }).waitFor();
+    expect(calls()).toContain('POST /wallet/v1/save.json');
+    await page.locator('.btn.no').click();
+    await until('ad_shown', 2);
+    await page.route('**/wallet/v1/save.json*', (route) =>
+      route.fulfill({ status: 404, json: {}, headers: { 'access-control-allow-origin': '*' } }),
+    );
+    await page.getByRole('button', { name: 'Keep for later' }).click();
+    expect(await until('error')).toMatchObject({ kind: 'save_error' });
+    expect((await events()).filter(({ event }) => event === 'error')).toHaveLength(1);
+  });
+
+  test('waits with the close button as long as the theme says', async () => {
+    const { page, until, names } = await stage.open({ user: single(), config: { settings: { enable_close_delay: true, close_delay: 1 } } });
+    await until('ad_shown');
+    await page.keyboard.press('Escape');
+    expect(await page.getByRole('button', { name: 'Close' }).count()).toBe(0);
+    expect(await names()).not.toContain('closed_ads');
+    await page.getByRole('button', { name: 'Close' }).click();
+    await until('closed_ads');
+  });
+});
+
+describe('the grid', () => {
+  test('counts an offer when half of it was in view for a second, not before', async () => {
+    const opened = await stage.open({
+      user: newUser('checkout'),
+      config: { targetElement: '#perks' },
+      body: '<div style="height:3000px"></div><div id="perks"></div>',
+    });
+    const { page, until, calledTimes } = opened;
+    await until('ads_found');
+    await page.locator('#perks .tile').first().waitFor({ state: 'attached' });
+    await page.waitForTimeout(1300);
+    expect(calledTimes('/p.png')).toBe(0);
+    await page.locator('#perks').scrollIntoViewIfNeeded();
+    await page.evaluate(() => window.scrollTo(0, document.body.scrollHeight));
+    await until('ad_shown', 3);
+    await expect.poll(() => calledTimes('/p.png')).toBe(3);
+  });
+
+  test('takes away what is declined, and closes after the last', async () => {
+    const { page, until, calledTimes } = await stage.open({ user: { placement: 'checkout' } });
+    await until('ad_shown', 3);
+    for (const left of [3, 2, 1]) {
+      expect(await page.locator('.tile').count()).toBe(left);
+      await page.locator('.tile .quiet').first().click();
+      await until('ad_not_taken', 4 - left);
+    }
+    await until('closed_ads');
+    await expect.poll(() => calledTimes('/no_thanks_click')).toBe(3);
+    await expect.poll(() => calledTimes('/close')).toBe(1);
+  });
+
+  test('sends the close beacon of every offer then shown', async () => {
+    const { until, page, calledTimes } = await stage.open({ user: newUser('checkout') });
+    await until('ad_shown', 3);
+    await page.keyboard.press('Escape');
+    await until('closed_ads');
+    await expect.poll(() => calledTimes('/close')).toBe(3);
+  });
+});
+
+describe('pages that draw the unit themselves', () => {
+  test('by a template', async () => {
+    const body =
+      '<div id="here"></div><template id="mine"><h2 data-ad="title"></h2><button data-ad-action="reject">Next</button></template>';
+    const { page, until } = await stage.open({ user: single(), body, config: { targetElement: '#here', template: '#mine' } });
+    await until('ad_shown');
+    const first = await page.locator('#here h2').first().textContent();
+    await page.getByRole('button', { name: 'Next' }).click();
+    expect(await until('ad_shown', 2)).toEqual({ current: 2, total: 3 });
+    expect(await page.locator('#here h2').first().textContent()).not.toBe(first);
+  });
+
+  test('by a function; one that throws falls back to the unit', async () => {
+    const before = `AdConfig.render = ({ element, offers, actions }) => {
+      if (window.broken) throw new Error('oh');
+      element.textContent = offers[0].title; element.onclick = () => { window.broken = true; actions.reject(); };
+    };`;
+    const { page, until } = await stage.open({ user: single(), body: '<div id="here"></div>', before, config: { targetElement: '#here' } });
+    await until('ad_shown');
+    await page.locator('[data-perkwire] > div').click();
+    expect(await until('error')).toEqual({ kind: 'render_error', message: 'oh' });
+    await page.locator('.btn.no').waitFor();
+  });
+});
+
+test('no beacon of the pages above was refused or thought to be of a bot', async () => {
+  expect((await storedKinds(stage)).length).toBeGreaterThan(15);
+  const { rows } = await stage.t.pool.query("select kind, suspicious from events where suspicious is not null and kind <> 'click'");
+  expect(rows).toEqual([]);
+});
