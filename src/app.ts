@@ -1,7 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import cors from '@fastify/cors';
 import Fastify, { LogController } from 'fastify';
-import { demoReceiverRoutes } from './demo/receiver.ts';
+import { demoReceiverRoutes, type Received } from './demo/receiver.ts';
+import { demoShopRoutes } from './demo/shop/routes.ts';
 import type { App, Deps } from './deps.ts';
 import { AppError } from './errors.ts';
 import { healthRoutes } from './health/routes.ts';
@@ -33,7 +34,7 @@ const corsOptions = {
 export type AppOptions = {
   /** A process without the role `api` answers health checks only. */
   serveApi: boolean;
-  /** Takes and lists webhooks at /demo/receiver; embedded demo only. */
+  /** The shop at /demo, and what takes and lists its webhooks at /demo/receiver; embedded demo only. */
   demoReceiver: boolean;
 };
 
@@ -62,7 +63,11 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
   await app.register(walletPageRoutes, deps);
   await app.register(payloadRoutes, deps);
   await app.register(endpointRoutes, deps);
-  if (demoReceiver) await app.register(demoReceiverRoutes, deps);
+  if (demoReceiver) {
+    const received: Received[] = [];
+    await app.register(demoReceiverRoutes, { ...deps, received });
+    await app.register(demoShopRoutes, { ...deps, received });
+  }
   return app;
 }
 

@@ -6,6 +6,7 @@ export function printWelcome({ publicUrl }: Config, write: (text: string) => voi
   const { key, sdkId } = embeddedDemoIds;
   write(`
 Perkwire is ready at ${publicUrl}
+  Demo shop ${publicUrl}/demo
   API key   ${key}      (SDK id ${sdkId})
   API docs  ${publicUrl}/docs
   Webhooks  ${publicUrl}/demo/receiver

@@ -1,0 +1,16 @@
+/**
+ * The content security policy of the demo's pages: their own files, and the service under its public URL. Pictures and beacons
+ * may lead to advertisers' servers. Only the demo's own pages may frame them.
+ */
+export const policy = (publicUrl: string, { scripts = [], styles = [] }: { scripts?: string[]; styles?: string[] } = {}): string =>
+  [
+    "default-src 'none'",
+    ["script-src 'self'", ...scripts].join(' '),
+    ["style-src 'self'", ...styles].join(' '),
+    `img-src 'self' ${publicUrl} https:`,
+    `connect-src 'self' ${publicUrl} https:`,
+    "frame-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'self'",
+  ].join('; ');
