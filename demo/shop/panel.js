@@ -28,7 +28,7 @@
   const webhookItem = ({ received_at, verified, dev, pub_user_id, selected, titles }) =>
     item(
       timeOf(received_at),
-      element('strong', '', `${selected ?? '?'} selected${dev ? ' · dev' : ''}`),
+      element('strong', '', `${selected === null ? '?' : titles.length} selected${dev ? ' · dev' : ''}`),
       element('span', ...verdicts.get(verified)),
       element('span', 'more', [pub_user_id, ...titles].join(' · ')),
     );

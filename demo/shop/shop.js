@@ -13,7 +13,9 @@ const shopper = () => {
   return made;
 };
 const accountId = document.body.dataset.account;
-const user = { placement: state.unit === 'single' ? 'order-status' : 'checkout', pub_user_id: shopper(), first_name: 'Ada' };
+/** The theme comes with the placement. */
+const placement = state.unit === 'single' ? 'order-status' : state.usp === 'all' ? 'checkout-all-picked' : 'checkout';
+const user = { placement, pub_user_id: shopper(), first_name: 'Ada' };
 const addressOf = (changes) => `/demo?${new URLSearchParams({ ...state, ...changes })}`;
 
 const goods = [
@@ -80,7 +82,7 @@ function showBasket() {
 
 function showOrder() {
   byId('order').hidden = false;
-  const perks = state.usp === 'on' && state.unit === 'multi';
+  const perks = state.usp !== 'off' && state.unit === 'multi';
   byId('confirm-row').hidden = !perks;
   byId('confirm').addEventListener('click', () => document.dispatchEvent(new Event('ad:confirm')));
   window.AdUser = user;

@@ -1,7 +1,3 @@
-import chromium from '@sparticuz/chromium';
-import pg from 'pg';
-import { type Browser, chromium as launcher } from 'playwright-core';
-import { inject } from 'vitest';
 import { buildApp } from '../../src/app.ts';
 import type { App } from '../../src/deps.ts';
 import { saveEndpoint } from '../../src/webhooks/endpoints.ts';
@@ -32,19 +28,4 @@ export async function startDemoServer(): Promise<DemoServer> {
       await t.close();
     },
   };
-}
-
-/** The browser is unpacked by whoever comes first; half of it must not be run by another worker of this test run. */
-export async function launchBrowser(): Promise<Browser> {
-  const database = new URL(inject('templateUrl'));
-  database.pathname = '/postgres';
-  const client = new pg.Client({ connectionString: database.href });
-  await client.connect();
-  try {
-    await client.query("select pg_advisory_lock(hashtext('perkwire_browser'))");
-    const executablePath = await chromium.executablePath();
-    return await launcher.launch({ executablePath, args: ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run'] });
-  } finally {
-    await client.end();
-  }
 }

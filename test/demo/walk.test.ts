@@ -1,21 +1,19 @@
 import { existsSync } from 'node:fs';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type DemoServer, launchBrowser, startDemoServer } from './support.ts';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { launchBrowser, userAgent } from '../support/browser.ts';
+import { type DemoServer, startDemoServer } from './support.ts';
 
 let demo: DemoServer;
 let browser: Browser;
 beforeAll(async () => {
   demo = await startDemoServer();
-  browser = await launchBrowser();
+  browser = await launchBrowser(inject('templateUrl'));
 });
 afterAll(async () => {
   await browser?.close();
   await demo?.close();
 });
-
-/** A person's browser; that of a headless one counts as a bot. */
-const userAgent = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/147.0.0.0 Safari/537.36';
 
 async function open(path: string, options: BrowserContextOptions = {}): Promise<{ page: Page; problems: string[] }> {
   const context = await browser.newContext({ userAgent, viewport: { width: 1360, height: 1100 }, ...options });
@@ -49,6 +47,13 @@ test('a visitor sees the unit in the page, ticks a perk, confirms, and the webho
   await page.mouse.move(0, 0);
   await page.evaluate('document.activeElement.blur()');
   await page.screenshot(existsSync(path) && process.env.UPDATE_IMAGES === undefined ? {} : { path });
+});
+
+test('with all perks picked from the start, every box is ticked, on the server as well', async () => {
+  const { page } = await open('/demo?usp=all&dev=on');
+  await expect.poll(() => page.getByRole('checkbox', { checked: true }).count(), { timeout: 15_000 }).toBe(3);
+  await page.getByRole('button', { name: 'Confirm my perks' }).click();
+  await page.locator('#webhooks li').filter({ hasText: '3 selected' }).waitFor({ timeout: 15_000 });
 });
 
 test.each(['sdk', 'api'])(

@@ -1,24 +1,10 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import chromium from '@sparticuz/chromium';
-import pg from 'pg';
-import { type Browser, type BrowserContext, chromium as launcher, type Page, type Request } from 'playwright-core';
+import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
 import { expect, inject } from 'vitest';
+import { launchBrowser, userAgent } from '../support/browser.ts';
 import { freePort } from '../support/server-process.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
-
-const args = [
-  '--headless',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
-
-/** A person's browser; that of a headless one counts as a bot. */
-const userAgent = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/147.0.0.0 Safari/537.36';
 
 export type SdkEvent = { event: string; payload: Record<string, unknown> };
 
@@ -72,7 +58,7 @@ export async function startStage(): Promise<Stage> {
   const setups = new Map<string, PageSetup>();
   const shop = await listen((path, response) => servePage(setups, url, path, response));
   const pageUrl = `http://127.0.0.1:${(shop.address() as AddressInfo).port}`;
-  const browser = await launcher.launch({ executablePath: await unpackedBrowser(), args });
+  const browser = await launchBrowser(inject('templateUrl'));
   const newContext = () => browser.newContext({ userAgent });
   let pages = 0;
   const urlOf = (setup: PageSetup): string => {
@@ -112,20 +98,6 @@ export async function startStage(): Promise<Stage> {
       await t.close();
     },
   };
-}
-
-/** The browser is unpacked by whoever comes first; half of it must not be run by another worker of this test run. */
-async function unpackedBrowser(): Promise<string> {
-  const database = new URL(inject('templateUrl'));
-  database.pathname = '/postgres';
-  const client = new pg.Client({ connectionString: database.href });
-  await client.connect();
-  try {
-    await client.query("select pg_advisory_lock(hashtext('perkwire_browser'))");
-    return await chromium.executablePath();
-  } finally {
-    await client.end();
-  }
 }
 
 function openPage(page: Page, requests: Request[], problems: string[]): OpenPage {

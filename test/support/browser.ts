@@ -1,0 +1,33 @@
+import chromium from '@sparticuz/chromium';
+import pg from 'pg';
+import { type Browser, chromium as launcher } from 'playwright-core';
+
+const args = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+/** A person's browser; that of a headless one counts as a bot. */
+export const userAgent = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/147.0.0.0 Safari/537.36';
+
+/**
+ * A real browser. It is unpacked by whoever comes first; half of it must not be run by another worker, so all wait for a
+ * lock of the database server they share.
+ */
+export async function launchBrowser(databaseUrl: string): Promise<Browser> {
+  const database = new URL(databaseUrl);
+  database.pathname = '/postgres';
+  const client = new pg.Client({ connectionString: database.href });
+  await client.connect();
+  try {
+    await client.query("select pg_advisory_lock(hashtext('perkwire_browser'))");
+    return await launcher.launch({ executablePath: await chromium.executablePath(), args });
+  } finally {
+    await client.end();
+  }
+}
