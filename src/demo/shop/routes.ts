@@ -42,6 +42,7 @@ export async function demoShopRoutes(app: App, deps: Deps & { received: Received
   app.get('/demo/phone/prefetch.html', { schema }, async (request, reply) => sendView(reply, views.prefetch(viewQuery(request.query))));
   app.get('/demo/phone/checkout.html', { schema }, async (request, reply) => sendView(reply, views.checkout(viewQuery(request.query))));
 
+  app.get('/', { schema }, async (_request, reply) => reply.redirect('/demo'));
   app.get('/demo/activity.json', { schema }, async (_request, reply) => {
     const publisher = catalog.current().publishersBySdkId.get(embeddedDemoIds.sdkId);
     const beacons = publisher === undefined ? [] : await recentBeacons(pool, publisher.id, now());
