@@ -69,15 +69,21 @@ export function sendError(request: FastifyRequest, reply: FastifyReply, error: A
     .send(JSON.stringify(errorBody(error, request.id)));
 }
 
+/** What is refused because the store is known to be away was logged when it went; a line for each request would bury that. */
+function logFailure(request: FastifyRequest, error: AppError): void {
+  const level = error.status !== 503 ? 'error' : error.cause === undefined ? 'debug' : 'warn';
+  request.log[level](
+    { err: error.cause ?? error, method: request.method, url: loggedUrl(request.url), requestId: request.id },
+    'request failed',
+  );
+}
+
 /** Maps every failure to the one error form, limits failing clients and logs what is our own fault. */
 export function registerErrorHandling(app: FastifyInstance, failures: FailureLimit): void {
   app.setErrorHandler((err, request, reply) => {
     let error = toAppError(err);
     if (limitedCodes.has(error.code)) error = failures.charge(request.ip) ?? error;
-    if (error.status >= 500) {
-      const log = error.status === 503 ? request.log.warn.bind(request.log) : request.log.error.bind(request.log);
-      log({ err: error.cause ?? error, method: request.method, url: loggedUrl(request.url), requestId: request.id }, 'request failed');
-    }
+    if (error.status >= 500) logFailure(request, error);
     return sendError(request, reply, error);
   });
 
