@@ -4,6 +4,12 @@ import type { FastifyInstance } from 'fastify';
 /** Bodies may hold this much after decompression (bytes); more is answered 413. */
 export const maxBodyBytes = 64 * 1024;
 
+/** A preValidation hook for calls that may come without a body: none is judged like an empty one. */
+export function emptyBodyForNone(request: { body: unknown }, _reply: unknown, done: () => void): void {
+  request.body ??= {};
+  done();
+}
+
 /** Accepts JSON bodies, plain or compressed; an empty body counts as none, for calls that need no body. */
 export async function registerBodyParsing(app: FastifyInstance): Promise<void> {
   await app.register(compress, { global: false, globalDecompression: true, requestEncodings: ['gzip', 'deflate', 'br'] });

@@ -7,7 +7,7 @@ import { storeUnavailable } from '../errors.ts';
 import { createUserKeys } from '../security/user-key.ts';
 import { newSessionId } from '../session-id.ts';
 import { createAnswerPool } from './answer-pool.ts';
-import { hasMacros, type MacroValues, macroNames, macroValuesOf } from './macros.ts';
+import { type MacroValues, macroNames, macroValuesOf } from './macros.ts';
 import { createPlacements } from './placements.ts';
 import { createQrCodes } from './qr.ts';
 import { createRenderer } from './render.ts';
@@ -117,6 +117,6 @@ function themeOf(publisher: Publisher, themeId: number | null): Theme | null {
 
 /** The values the copy shown is filled with; kept with the session, so that the webhook says the same. */
 function macrosFor(offers: SessionRecord['offers'], request: FetchOffersRequest): MacroValues {
-  const names = new Set(offers.filter((offer) => hasMacros(offer.copy)).flatMap((offer) => [...macroNames(offer.copy)]));
+  const names = new Set(offers.flatMap((offer) => [...macroNames(offer.copy)]));
   return names.size === 0 ? {} : macroValuesOf(request, names);
 }

@@ -16,15 +16,20 @@ const macroPattern = /\{\{\s*([A-Za-z0-9_.-]{1,64})\s*(?:\|([^{}]*))?\}\}/g;
 
 export type MacroValues = Readonly<Record<string, string>>;
 
-/** Whether any text of the copy holds a macro. */
-export const hasMacros = (copy: OfferCopy): boolean => Object.values(copy).some((value) => value.includes('{{'));
+const namesByCopy = new WeakMap<OfferCopy, ReadonlySet<string>>();
 
-/** The names of the macros in the copy. */
-export function macroNames(copy: OfferCopy): Set<string> {
-  const names = new Set<string>();
-  for (const value of Object.values(copy)) for (const match of value.matchAll(macroPattern)) names.add(match[1] as string);
+/** The names of the macros in the copy; looked for once for each copy of a snapshot. */
+export function macroNames(copy: OfferCopy): ReadonlySet<string> {
+  let names = namesByCopy.get(copy);
+  if (names === undefined) {
+    names = new Set(Object.values(copy).flatMap((value) => [...value.matchAll(macroPattern)].map((match) => match[1] as string)));
+    namesByCopy.set(copy, names);
+  }
   return names;
 }
+
+/** Whether any text of the copy holds a macro. */
+export const hasMacros = (copy: OfferCopy): boolean => macroNames(copy).size > 0;
 
 /**
  * What `{{name}}` may stand for: the request's own keys, and the fields that neither identify a person nor authorise

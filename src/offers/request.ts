@@ -81,7 +81,7 @@ const maxCustomLength = 512;
 const isSet = (value: unknown): boolean => value === '1' || value === 1 || value === true;
 
 /** Text without what PostgreSQL cannot keep; empty text counts as absent. */
-function textOrNull(value: string | undefined): string | null {
+export function textOrNull(value: string | undefined): string | null {
   const clean = value?.toWellFormed().trim();
   return clean === undefined || clean === '' ? null : clean;
 }

@@ -1,5 +1,6 @@
 import type { App, Deps } from '../deps.ts';
 import { callerOf } from '../http/auth.ts';
+import { emptyBodyForNone } from '../http/body.ts';
 import { errorAnswers, fetchOffersAnswer } from '../http/schemas.ts';
 import { createOfferService } from './fetch.ts';
 import { fetchOffersBody, fetchOffersQuery, readFetchOffers } from './request.ts';
@@ -21,7 +22,7 @@ export async function offerRoutes(app: App, deps: Deps): Promise<void> {
           body: fetchOffersBody,
           response: { 200: fetchOffersAnswer, ...errorAnswers(400, 401, 403, 413, 415) },
         },
-        preValidation: [defaultBody, deps.auth.requireKey('ads/offers')],
+        preValidation: [emptyBodyForNone, deps.auth.requireKey('ads/offers')],
       },
       async (request, reply) => {
         const client = { ip: request.ip, userAgent: request.headers['user-agent'] ?? '' };
@@ -33,10 +34,4 @@ export async function offerRoutes(app: App, deps: Deps): Promise<void> {
       },
     );
   }
-}
-
-/** No body at all is judged like an empty one: by its missing placement. */
-function defaultBody(request: { body: unknown }, _reply: unknown, done: () => void): void {
-  request.body ??= {};
-  done();
 }

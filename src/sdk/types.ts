@@ -1,3 +1,4 @@
+import type { AdEvent } from '../client/callback.ts';
 import type { Settings, Styles } from '../offers/settings.ts';
 
 /**
@@ -49,19 +50,7 @@ export type Answer = {
 /** Values of the page for the request body (specification 2.1). */
 export type UserPayload = Record<string, unknown>;
 
-export type EventName =
-  | 'ads_found'
-  | 'no_ads_found'
-  | 'ad_shown'
-  | 'ad_taken'
-  | 'ad_not_taken'
-  | 'last_ad_taken'
-  | 'closed_ads'
-  | 'url_clicked'
-  | 'usp_selected'
-  | 'usp_unselected'
-  | 'usp_confirmed'
-  | 'error';
+export type EventName = AdEvent;
 
 export type Emit = (event: EventName, payload?: Record<string, unknown>) => void;
 

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { readSessionId as readUuid } from '../session-id.ts';
 
 /** Turns an end user's identifier into the only form in which it is stored with activity. */
 export type UserKeys = {
@@ -10,8 +11,8 @@ export type UserKeys = {
 export function createUserKeys(pepper: string): UserKeys {
   return {
     of: (publisherId, identifier) => {
-      const hex = createHmac('sha256', pepper).update(`${publisherId}\0${identifier}`).digest('hex');
-      return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
+      const digest = createHmac('sha256', pepper).update(`${publisherId}\0${identifier}`).digest();
+      return readUuid(digest, 0);
     },
   };
 }

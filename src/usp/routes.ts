@@ -2,7 +2,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { App, Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { callerOf } from '../http/auth.ts';
+import { emptyBodyForNone } from '../http/body.ts';
 import { errorAnswers } from '../http/schemas.ts';
+import { textOrNull } from '../offers/request.ts';
 import { actionBody, campaignParams, changesBody, sessionParams, sessionView, userBody, uspQuery } from './schemas.ts';
 import { createUspService, type UspCall } from './service.ts';
 import type { SelectionChange, UspSession } from './sessions.ts';
@@ -22,7 +24,7 @@ export async function uspRoutes(app: App, deps: Deps): Promise<void> {
   const preValidation = deps.auth.requireKey('ads/offers');
   const shared = { tags, querystring: uspQuery, response };
   app.addHook('onRequest', noStore);
-  app.addHook('preValidation', defaultBody);
+  app.addHook('preValidation', emptyBodyForNone);
 
   for (const { action, summary, message } of ticks) {
     const url = `/sdk/v4/usp/:session_id/:campaign_id/${action}.json`;
@@ -60,19 +62,13 @@ async function noStore(_request: FastifyRequest, reply: FastifyReply): Promise<v
   reply.header('cache-control', 'no-store');
 }
 
-/** Calls may come without a body; the query can say the same. */
-async function defaultBody(request: FastifyRequest): Promise<void> {
-  request.body ??= {};
-}
-
 function callOf(request: FastifyRequest, sessionId: string, needsUser: boolean): UspCall {
   const body = request.body as { pub_user_id?: string };
   const query = request.query as { pub_user_id?: string };
-  return { caller: callerOf(request), sessionId, pubUserId: userIdOf(body.pub_user_id) ?? userIdOf(query.pub_user_id), needsUser };
+  // Read as fetch-offers reads it, so that the same text is the same user.
+  const pubUserId = textOrNull(body.pub_user_id) ?? textOrNull(query.pub_user_id);
+  return { caller: callerOf(request), sessionId, pubUserId, needsUser };
 }
-
-/** As fetch-offers keeps it, so that the same text is the same user; empty counts as absent. */
-const userIdOf = (text: string | undefined): string | null => text?.toWellFormed().trim() || null;
 
 /** @throws AppError invalid_request when an id is in both lists */
 function refuseContradiction(selected: readonly number[], unselected: readonly number[]): void {

@@ -4,6 +4,7 @@ import { createStoreGuard } from '../db/store-guard.ts';
 import type { App, Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { callerOf } from '../http/auth.ts';
+import { emptyBodyForNone } from '../http/body.ts';
 import { createRateLimit } from '../http/failure-limit.ts';
 import { errorAnswers } from '../http/schemas.ts';
 import { parseNets } from './dispatcher/address-guard.ts';
@@ -74,7 +75,7 @@ export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
   const rules: UrlRules = { allowHttp: config.webhookAllowHttp, allowNets: parseNets(config.webhookAllowNets) };
   const guarded = createStoreGuard(deps.pulse);
   const takeTest = createRateLimit(now);
-  const preValidation = [noBodyIsEmpty, deps.auth.requireKey('configurations')];
+  const preValidation = [emptyBodyForNone, deps.auth.requireKey('configurations')];
 
   app.put(
     path,
@@ -141,11 +142,6 @@ export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
       return { message: data.delivered ? 'The endpoint took the test.' : 'The endpoint did not take the test.', data };
     },
   );
-}
-
-/** No body at all is judged like an empty one. */
-async function noBodyIsEmpty(request: { body: unknown }): Promise<void> {
-  request.body ??= {};
 }
 
 function eventOf(name: string): WebhookEvent {
