@@ -25,6 +25,8 @@ COPY --from=build /app/dist ./dist
 COPY --from=build /app/assets ./assets
 COPY migrations ./migrations
 COPY demo ./demo
+# Resized pictures are kept here.
+RUN mkdir .data && chown node:node .data
 USER node
 EXPOSE 8080
 STOPSIGNAL SIGTERM

@@ -1,5 +1,7 @@
+import { join } from 'node:path';
 import { type Static, Type } from '@sinclair/typebox';
 import { envSchema } from 'env-schema';
+import { type ImageStoreSetting, parseImageStore } from './images/store-setting.ts';
 
 const roles = ['api', 'worker', 'migrate'] as const;
 export type Role = (typeof roles)[number];
@@ -58,6 +60,19 @@ export const configSchema = Type.Object({
     maximum: 65536,
     description: 'Memory for pictures, originals and resized ones together (MiB).',
   }),
+  IMAGE_CACHE_DISK_MB: Type.Integer({
+    default: 256,
+    minimum: 0,
+    maximum: 1_048_576,
+    description: 'Disk for resized pictures, below DATA_DIR (MiB). 0: none.',
+  }),
+  IMAGE_STORE: Type.String({
+    default: '',
+    description:
+      'Where uploaded pictures are kept: empty: in PostgreSQL; the absolute path of a folder that all processes share; or s3://bucket/prefix?endpoint=https://…&region=….',
+  }),
+  S3_ACCESS_KEY_ID: Type.String({ default: '', description: 'Access key of the bucket that IMAGE_STORE names.' }),
+  S3_SECRET_ACCESS_KEY: Type.String({ default: '', description: 'Secret of S3_ACCESS_KEY_ID.' }),
   RETENTION_RAW_DAYS: Type.Integer({ default: 90, minimum: 32, maximum: 3650, description: 'Days that sessions and events are kept.' }),
   RETENTION_DELIVERY_DAYS: Type.Integer({
     default: 30,
@@ -98,6 +113,9 @@ export type Config = {
   webhookAllowHttp: boolean;
   workerConcurrency: number;
   imageCacheMb: number;
+  imageCacheDir: string;
+  imageCacheDiskMb: number;
+  imageStore: ImageStoreSetting;
   retentionRawDays: number;
   retentionDeliveryDays: number;
   shutdownTimeoutMs: number;
@@ -146,6 +164,12 @@ export function loadConfig(env: Record<string, string | undefined>, embeddedSecr
     webhookAllowHttp: raw.WEBHOOK_ALLOW_HTTP,
     workerConcurrency: raw.WORKER_CONCURRENCY,
     imageCacheMb: raw.IMAGE_CACHE_MB,
+    imageCacheDir: join(raw.DATA_DIR, 'image-cache'),
+    imageCacheDiskMb: raw.IMAGE_CACHE_DISK_MB,
+    imageStore: parseImageStore(
+      { store: raw.IMAGE_STORE, accessKeyId: raw.S3_ACCESS_KEY_ID, secretAccessKey: raw.S3_SECRET_ACCESS_KEY },
+      problems,
+    ),
     retentionRawDays: raw.RETENTION_RAW_DAYS,
     retentionDeliveryDays: raw.RETENTION_DELIVERY_DAYS,
     shutdownTimeoutMs: raw.SHUTDOWN_TIMEOUT_S * 1000,

@@ -1,10 +1,11 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import sharp from 'sharp';
 import { sanitiseTerms } from '../catalog/sanitise.ts';
 import { permissions } from '../catalog/types.ts';
 import type { Executor } from '../db/pool.ts';
 import { hashKey } from '../http/auth.ts';
+import { saveOriginal } from '../images/store.ts';
 import type { DemoCampaign, DemoCatalogue, DemoCreative, DemoOffer } from './types.ts';
 
 const demoFolder = new URL('../../demo/', import.meta.url);
@@ -150,9 +151,5 @@ async function insertCreative(executor: Executor, offerId: number, creative: Dem
     'insert into creatives (offer_id, creative_type, is_primary, type, width, height) values ($1, $2, $3, $4, $5, $6) returning id',
     [offerId, creative.creative_type, creative.is_primary, format === 'jpeg' ? 'jpg' : format, width, height],
   );
-  await executor.query('insert into creative_images (creative_id, bytes, sha256) values ($1, $2, $3)', [
-    id,
-    bytes,
-    createHash('sha256').update(bytes).digest(),
-  ]);
+  await saveOriginal(executor, null, id, bytes);
 }

@@ -31,7 +31,7 @@ const answers = {
 
 /** `GET /images/{id}.{ext}`: the picture of a creative, resized and cropped as asked (decisions section 7). */
 export async function imageRoutes(app: App, deps: Deps): Promise<void> {
-  const images = createImages(deps);
+  const images = await createImages(deps);
   const params = Type.Object({ file: Type.String({ description: 'Id of the creative, a dot, its file type.' }) });
   const schema = { summary: 'Picture of a creative', tags: ['Images'], params, querystring: imageQuery, response: answers };
   app.get('/images/:file', { schema }, async (request, reply) => {

@@ -4,9 +4,11 @@ import { createStoreGuard } from '../db/store-guard.ts';
 import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { chooseType, type ImageType } from './accept.ts';
+import { openDiskCache } from './disk-cache.ts';
 import { createLimiter } from './limiter.ts';
-import { loadOriginal, type Original } from './original.ts';
+import { completeOriginal, findPicture, type Original } from './original.ts';
 import { type ImageWish, planSize, type Size } from './parameters.ts';
+import { createImageStore } from './store.ts';
 import { encoderVersion, isAnimated, isProcessable, transform } from './transform.ts';
 
 /** Where the bytes came from: memory, the store or an encoder, or one that worked for somebody else who asked for the same. */
@@ -36,8 +38,13 @@ const originalLifeMs = 60_000;
 
 type Plan = { key: string; size: Size; type: ImageType };
 
-/** Pictures, resized on the fly, kept in memory up to `IMAGE_CACHE_MB`; parallel calls for one picture share the work. */
-export function createImages({ pool, pulse, config }: Pick<Deps, 'pool' | 'pulse' | 'config'>): Images {
+/**
+ * Pictures, resized on the fly, kept in memory up to `IMAGE_CACHE_MB` and on disk up to `IMAGE_CACHE_DISK_MB`; parallel calls
+ * for one picture share the work.
+ */
+export async function createImages({ pool, pulse, config, logger }: Pick<Deps, 'pool' | 'pulse' | 'config' | 'logger'>): Promise<Images> {
+  const store = createImageStore(config.imageStore);
+  const disk = await openDiskCache({ folder: config.imageCacheDir, maxBytes: config.imageCacheDiskMb * 1024 * 1024, logger });
   const guarded = createStoreGuard(pulse);
   const limitLoads = createLimiter(loadLimits);
   const limitTransforms = createLimiter(transformLimits);
@@ -49,18 +56,28 @@ export function createImages({ pool, pulse, config }: Pick<Deps, 'pool' | 'pulse
   const counts = { transforms: 0, loads: 0 };
 
   async function load(key: string, id: number, type: ImageType): Promise<Original | null> {
-    const original = await limitLoads(() => guarded(() => loadOriginal(pool, id, type)));
-    counts.loads += 1;
-    if (original !== null) originals.set(key, original);
-    return original;
+    return limitLoads(async () => {
+      const picture = await guarded(() => findPicture(pool, id, type));
+      counts.loads += 1;
+      if (picture === null) return null;
+      const original = await completeOriginal(picture, type, store);
+      originals.set(key, original);
+      return original;
+    });
   }
 
   async function make(original: Original, { key, size, type }: Plan): Promise<Buffer> {
+    const kept = await disk?.get(key);
+    if (kept) {
+      made.set(key, kept);
+      return kept;
+    }
     const bytes = await limitTransforms(() => {
       counts.transforms += 1;
       return transform(original, size, type);
     });
     made.set(key, bytes);
+    void disk?.set(key, bytes);
     return bytes;
   }
 

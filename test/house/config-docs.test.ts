@@ -75,7 +75,7 @@ describe('docker-compose.yml', () => {
   const compose = read('docker-compose.yml');
 
   test('hands every variable to the processes, except the folder of the embedded database', () => {
-    const named = new Set([...compose.matchAll(/^ +([A-Z_]+):/gm)].map(([, name]) => name));
+    const named = new Set([...compose.matchAll(/^ +([A-Z0-9_]+):/gm)].map(([, name]) => name));
     expect(variables.filter(({ name }) => !named.has(name)).map(({ name }) => name)).toEqual(['DATA_DIR']);
   });
 

@@ -181,7 +181,7 @@ describe('caching', () => {
   });
 
   test('many parallel sizes of one picture load it once', async () => {
-    const images = createImages(testApp.deps);
+    const images = await createImages(testApp.deps);
     const id = Number(/\d+/.exec(path)?.[0]);
     const find = async (width: number) => (await images.find(id, 'png', { width, height: null, aspectRatio: null }, undefined))?.bytes();
     await Promise.all([1, 2, 3, 1, 2, 3].map(find));
@@ -189,7 +189,7 @@ describe('caching', () => {
   });
 
   test('memory is bounded in bytes: what does not fit is made again', async () => {
-    const images = createImages({ ...testApp.deps, config: { ...testApp.deps.config, imageCacheMb: 1 } });
+    const images = await createImages({ ...testApp.deps, config: { ...testApp.deps.config, imageCacheMb: 1 } });
     const noise = randomBytes(900 * 900 * 3);
     const url = await storePicture(
       testApp,

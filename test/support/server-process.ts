@@ -33,6 +33,7 @@ export async function startServerProcess({ databaseUrl, port, env = {} }: Server
       LOG_LEVEL: 'warn',
       WEBHOOK_ALLOW_NETS: '127.0.0.0/8',
       WEBHOOK_ALLOW_HTTP: 'true',
+      IMAGE_CACHE_DISK_MB: '0',
       ...env,
     },
     stdio: ['ignore', 'inherit', 'inherit'],

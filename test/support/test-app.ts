@@ -35,6 +35,7 @@ export const testConfig = (overrides: Partial<Config> = {}): Config => ({
       WEBHOOK_ALLOW_HTTP: 'true',
       DATABASE_POOL_SIZE: '6',
       LOG_LEVEL: process.env.TEST_LOG_LEVEL ?? 'silent',
+      IMAGE_CACHE_DISK_MB: '0',
     },
     () => {
       throw new Error('not embedded');

@@ -1,0 +1,33 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+/** Where a name lives: spread over 256 folders, so that none grows large. */
+export const pathOf = (folder: string, name: string): string => join(folder, name.slice(0, 2), name);
+
+/** null: there is no such file. */
+export async function readIfThere(path: string): Promise<Buffer | null> {
+  return readFile(path).catch((err: NodeJS.ErrnoException) => {
+    if (err.code === 'ENOENT') return null;
+    throw err;
+  });
+}
+
+/** Writes a file that is there as a whole or not at all. `durable`: it also outlives a power cut. */
+export async function writeWhole(path: string, bytes: Buffer, { durable }: { durable: boolean }): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  const unfinished = `${path}.${randomUUID()}.tmp`;
+  try {
+    const file = await open(unfinished, 'wx');
+    try {
+      await file.writeFile(bytes);
+      if (durable) await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(unfinished, path);
+  } catch (err) {
+    await rm(unfinished, { force: true });
+    throw err;
+  }
+}

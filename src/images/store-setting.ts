@@ -1,0 +1,47 @@
+/** Where originals are kept. */
+export type ImageStoreSetting =
+  | { kind: 'database' }
+  | { kind: 'folder'; path: string }
+  | {
+      kind: 's3';
+      /** Origin of the service, without a trailing slash. */
+      endpoint: string;
+      region: string;
+      bucket: string;
+      /** Before every name; empty, or ends with a slash. */
+      prefix: string;
+      accessKeyId: string;
+      secretAccessKey: string;
+    };
+
+type Given = { store: string; accessKeyId: string; secretAccessKey: string };
+
+/**
+ * Reads IMAGE_STORE: empty, the absolute path of a folder, or `s3://bucket/prefix?endpoint=https://…&region=…`.
+ * @param problems gets what is wrong
+ */
+export function parseImageStore({ store, accessKeyId, secretAccessKey }: Given, problems: string[]): ImageStoreSetting {
+  if (store === '') return { kind: 'database' };
+  if (store.startsWith('/')) return { kind: 'folder', path: store };
+  const url = URL.canParse(store) ? new URL(store) : null;
+  if (url?.protocol !== 's3:' || !/^[a-z0-9][a-z0-9.-]{1,62}$/.test(url.hostname)) {
+    problems.push('IMAGE_STORE must be empty, the absolute path of a folder, or look like s3://bucket/prefix?endpoint=https://…&region=…');
+    return { kind: 'database' };
+  }
+  if (accessKeyId === '' || secretAccessKey === '')
+    problems.push('IMAGE_STORE names a bucket, so S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY must be set');
+  const region = url.searchParams.get('region') ?? 'us-east-1';
+  const endpoint = url.searchParams.get('endpoint') ?? `https://s3.${region}.amazonaws.com`;
+  if (!URL.canParse(endpoint) || !/^https?:\/\/[^/]+\/?$/.test(endpoint))
+    problems.push('IMAGE_STORE has an endpoint that is no http(s) origin');
+  const prefix = url.pathname.replace(/^\/+|\/+$/g, '');
+  return {
+    kind: 's3',
+    endpoint: endpoint.replace(/\/$/, ''),
+    region,
+    bucket: url.hostname,
+    prefix: prefix === '' ? '' : `${prefix}/`,
+    accessKeyId,
+    secretAccessKey,
+  };
+}
