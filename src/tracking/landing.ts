@@ -1,5 +1,7 @@
-/** A landing page as it is stored: its origin, and the rest, in which macros such as `{click_id}` may stand. */
-export type Landing = { origin: string; path: string; tail: string; needsSession: boolean };
+import { fillUrl, parseUrlTemplate, type UrlTemplate, urlMacros } from '../url-macros.ts';
+
+/** A landing page as it is stored, in which macros such as `{click_id}` may stand. */
+export type Landing = UrlTemplate & { needsSession: boolean };
 
 /** Values of the macros. Absent or null ones, and macros nobody knows, become empty. */
 export type LandingValues = {
@@ -12,31 +14,23 @@ export type LandingValues = {
   publisher_id: number;
 };
 
-const stored = /^https:\/\/[^/?#\\]+([^?#]*)(.*)$/is;
-const macro = /\{([A-Za-z0-9_]+)\}/g;
-
 /** Takes a stored landing URL apart; null for anything but an https address. Macros count after the host only. */
 export function parseLanding(landingUrl: string): Landing | null {
-  const match = stored.exec(landingUrl);
-  if (match === null || !URL.canParse(landingUrl)) return null;
-  const [, path = '', tail = ''] = match;
-  return { origin: new URL(landingUrl).origin, path, tail, needsSession: /\{(placement|pub_user_id)\}/.test(path + tail) };
+  const template = /^https:/i.test(landingUrl) ? parseUrlTemplate(landingUrl) : null;
+  if (template === null) return null;
+  const names = urlMacros(template);
+  return { ...template, needsSession: names.includes('placement') || names.includes('pub_user_id') };
 }
 
 /**
  * The address to send a click to (decisions section 3): macros filled, percent-encoded, and the click id added under
  * `clickIdParam` unless its macro or a parameter of that name is there already. No value can change the origin.
  */
-export function fillLanding({ origin, path, tail }: Landing, clickIdParam: string, values: LandingValues): string {
+export function fillLanding(landing: Landing, clickIdParam: string, values: LandingValues): string {
   const byName: ReadonlyMap<string, string | number | null> = new Map(Object.entries(values));
-  const textOf = (name: string): string => String(byName.get(name) ?? '').toWellFormed();
-  // A segment of dots alone would climb out of the stored path.
-  const filledPath = path.replace(macro, (_, name: string) => (/^\.+$/.test(textOf(name)) ? '' : encodeURIComponent(textOf(name))));
-  const filledTail = tail.replace(macro, (_, name: string) => encodeURIComponent(textOf(name)));
-  const url = new URL(origin + filledPath + filledTail);
-  if (!`${path}${tail}`.includes('{click_id}') && !url.searchParams.has(clickIdParam)) {
+  const url = fillUrl(landing, (name) => String(byName.get(name) ?? ''));
+  if (!urlMacros(landing).includes('click_id') && !url.searchParams.has(clickIdParam)) {
     url.search += `${url.search === '' ? '?' : '&'}${clickIdParam}=${values.click_id}`;
   }
-  if (url.origin !== origin) throw new Error('a landing page left its origin');
   return url.href;
 }

@@ -71,9 +71,10 @@ export function createUspService({ pool, pulse, tokens, config, now }: Deps): Us
     transaction(pool, async (executor) => {
       const selected = await markWrapped(executor, session, nowMs);
       if (selected === null) return;
-      const payload = buildUspPayload(session, selected, { publisher, offers: snapshot.offers, tokens, publicUrl: config.publicUrl });
+      const context = { publisher, offers: snapshot.offers, tokens, publicUrl: config.publicUrl };
+      const payload = (): Buffer => buildUspPayload(session, selected, context);
       const { id: sessionId, publisherId, pubUserId, dev } = session;
-      await enqueue(executor, { publisherId, event: 'usp.selection', sessionId, pubUserId, dev, payload, nowMs });
+      await enqueue(executor, [{ publisherId, event: 'usp.selection', sessionId, pubUserId, dev, payload, nowMs }]);
     });
 
   return {

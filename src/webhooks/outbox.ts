@@ -1,5 +1,5 @@
 import type { Executor } from '../db/pool.ts';
-import { dayOf, newSessionId as newUuidV7 } from '../session-id.ts';
+import { newSessionId as newUuidV7, sessionDay as uuidDay } from '../session-id.ts';
 
 /** What a publisher is to be told. */
 export type Promised = {
@@ -9,64 +9,83 @@ export type Promised = {
   sessionId: string | null;
   pubUserId: string | null;
   dev: boolean;
-  /** Bytes signed = bytes stored = bytes sent. */
-  payload: Buffer;
+  /**
+   * Builds the JSON text in UTF-8: bytes signed = bytes stored = bytes sent. Called once for an event that has an endpoint. GET
+   * calls and macros in the endpoint's URL read its fields, and custom keys in an object named `payload`.
+   */
+  payload: () => Buffer;
   /** Epoch milliseconds. */
   nowMs: number;
+  /** Id of the delivery (UUIDv7), where a repeat must meet the one there is; default: a new one. */
+  id?: string;
 };
 
-type Target = { id: number; enabled: boolean };
+type Target = { id: number; publisher_id: number; event: string; enabled: boolean };
+
+type Delivery = { target: Target; promised: Promised; id: string; payload: Buffer };
 
 /**
- * Promises one delivery to each endpoint the publisher has configured for the event; where an endpoint is disabled, the
- * delivery is held. Must run in the transaction of the fact that causes it: both are written, or neither.
+ * Promises one delivery of each event to each endpoint that the publisher has configured for it; where an endpoint is disabled,
+ * the delivery is held. Must run in the transaction of the facts that cause it: both are written, or neither. Takes many events
+ * at once, in two statements.
  * @returns the ids of the deliveries, UUIDv7
  */
-export async function enqueue(executor: Executor, promised: Promised): Promise<string[]> {
-  const targets = await lockTargets(executor, promised.publisherId, promised.event);
-  const ids = targets.map(() => newUuidV7(promised.nowMs));
-  if (targets.length > 0) await insertDeliveries(executor, promised, targets, ids);
-  return ids;
+export async function enqueue(executor: Executor, events: readonly Promised[]): Promise<string[]> {
+  if (events.length === 0) return [];
+  const targets = await lockTargets(executor, events);
+  const deliveries = events.flatMap((promised) => {
+    const own = targets.filter((target) => target.publisher_id === promised.publisherId && target.event === promised.event);
+    if (own.length === 0) return [];
+    const payload = promised.payload();
+    return own.map((target) => ({ target, promised, id: promised.id ?? newUuidV7(promised.nowMs), payload }));
+  });
+  if (deliveries.length > 0) await insertDeliveries(executor, deliveries);
+  return deliveries.map(({ id }) => id);
 }
 
 /** The share lock makes whoever enables or disables an endpoint wait, so that no delivery slips past the change. */
-async function lockTargets(executor: Executor, publisherId: number, event: string): Promise<Target[]> {
+async function lockTargets(executor: Executor, events: readonly Promised[]): Promise<Target[]> {
   const { rows } = await executor.query<Target>({
     name: 'lock_webhook_targets',
-    text: 'select id, enabled from webhook_endpoints where publisher_id = $1 and event = $2 order by id for share',
-    values: [publisherId, event],
+    text: `select id, publisher_id, event, enabled from webhook_endpoints
+where (publisher_id, event) in (select * from unnest($1::integer[], $2::text[])) order by id for share`,
+    values: [events.map(({ publisherId }) => publisherId), events.map(({ event }) => event)],
   });
   return rows;
 }
 
 /** Due at the earlier of both clocks, so that no difference between them delays the first try. */
-async function insertDeliveries(executor: Executor, promised: Promised, targets: readonly Target[], ids: readonly string[]): Promise<void> {
-  const { publisherId, event, sessionId, pubUserId, dev, payload, nowMs } = promised;
+async function insertDeliveries(executor: Executor, deliveries: readonly Delivery[]): Promise<void> {
+  const column = <Value>(read: (delivery: Delivery) => Value): Value[] => deliveries.map(read);
   await executor.query({
     name: 'insert_deliveries',
     text: `with promised as (
   insert into deliveries (day, id, publisher_id, endpoint_id, event, session_id, pub_user_id, dev, payload, status, created_at)
-  select $1::date, id, $2, endpoint_id, $3, $4::uuid, $5, $6, $7::bytea, case when enabled then 'pending' else 'held' end, $8::timestamptz
-  from unnest($9::uuid[], $10::integer[], $11::boolean[]) as target (id, endpoint_id, enabled)
-  returning id, day, endpoint_id, status
+  select day, id, publisher_id, endpoint_id, event, session_id, pub_user_id, dev, payload,
+    case when enabled then 'pending' else 'held' end, created_at
+  from unnest($1::date[], $2::uuid[], $3::integer[], $4::integer[], $5::text[], $6::uuid[], $7::text[], $8::boolean[], $9::bytea[],
+    $10::boolean[], $11::timestamptz[])
+    as d (day, id, publisher_id, endpoint_id, event, session_id, pub_user_id, dev, payload, enabled, created_at)
+  on conflict (day, id) do nothing
+  returning id, day, endpoint_id, status, created_at
 ), queued as (
   insert into delivery_queue (delivery_id, day, endpoint_id, due_at)
-  select id, day, endpoint_id, least(now(), $8::timestamptz) from promised where status = 'pending'
+  select id, day, endpoint_id, least(now(), created_at) from promised where status = 'pending'
   returning delivery_id
 )
 select pg_notify('perkwire_outbox', '') from queued limit 1`,
     values: [
-      dayOf(nowMs),
-      publisherId,
-      event,
-      sessionId,
-      pubUserId,
-      dev,
-      payload,
-      new Date(nowMs),
-      ids,
-      targets.map((target) => target.id),
-      targets.map((target) => target.enabled),
+      column(({ id }) => uuidDay(id)),
+      column(({ id }) => id),
+      column(({ promised }) => promised.publisherId),
+      column(({ target }) => target.id),
+      column(({ promised }) => promised.event),
+      column(({ promised }) => promised.sessionId),
+      column(({ promised }) => promised.pubUserId),
+      column(({ promised }) => promised.dev),
+      column(({ payload }) => payload),
+      column(({ target }) => target.enabled),
+      column(({ promised }) => new Date(promised.nowMs)),
     ],
   });
 }

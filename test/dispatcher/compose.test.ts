@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { compose, type Message, maxUrlBytes } from '../../src/webhooks/dispatcher/compose.ts';
+import { compose, type Message } from '../../src/webhooks/dispatcher/compose.ts';
+import { maxUrlBytes } from '../../src/webhooks/dispatcher/target-url.ts';
 import { payloadOf } from './support.ts';
 
 const message: Message = {

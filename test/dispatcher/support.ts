@@ -91,10 +91,10 @@ export async function promise(
     sessionId: null,
     pubUserId: null,
     dev,
-    payload,
+    payload: () => payload,
     nowMs: Date.now(),
   };
-  const ids = await transaction(pool, (executor) => enqueue(executor, what));
+  const ids = await transaction(pool, (executor) => enqueue(executor, [what]));
   return ids[0] as string;
 }
 

@@ -100,10 +100,10 @@ describe('PUT', () => {
       sessionId: null,
       pubUserId: null,
       dev: false,
-      payload: Buffer.from('{}'),
+      payload: () => Buffer.from('{}'),
       nowMs,
     };
-    const [id] = await transaction(t.pool, (executor) => enqueue(executor, promised));
+    const [id] = await transaction(t.pool, (executor) => enqueue(executor, [promised]));
     await call('PUT', path, { ...settings(), enabled: false });
     const fate = async () =>
       (

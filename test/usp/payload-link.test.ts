@@ -69,7 +69,7 @@ describe('GET /webhooks/v1/payload', () => {
 
   async function promise(): Promise<string> {
     const fact = { publisherId: t.publisher.id, event: 'usp.selection', sessionId: null, pubUserId: null, dev: false };
-    const [id] = await transaction(t.pool, (executor) => enqueue(executor, { ...fact, payload, nowMs: Date.now() }));
+    const [id] = await transaction(t.pool, (executor) => enqueue(executor, [{ ...fact, payload: () => payload, nowMs: Date.now() }]));
     return id as string;
   }
 
