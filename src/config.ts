@@ -73,6 +73,10 @@ export const configSchema = Type.Object({
   }),
   S3_ACCESS_KEY_ID: Type.String({ default: '', description: 'Access key of the bucket that IMAGE_STORE names.' }),
   S3_SECRET_ACCESS_KEY: Type.String({ default: '', description: 'Secret of S3_ACCESS_KEY_ID.' }),
+  GEOIP_DB: Type.String({
+    default: '',
+    description: 'MaxMind database (.mmdb) of countries or cities. Empty: the bundled one of countries.',
+  }),
   RETENTION_RAW_DAYS: Type.Integer({ default: 90, minimum: 32, maximum: 3650, description: 'Days that sessions and events are kept.' }),
   RETENTION_DELIVERY_DAYS: Type.Integer({
     default: 30,
@@ -116,6 +120,8 @@ export type Config = {
   imageCacheDir: string;
   imageCacheDiskMb: number;
   imageStore: ImageStoreSetting;
+  /** null: the bundled database. */
+  geoipDb: string | null;
   retentionRawDays: number;
   retentionDeliveryDays: number;
   shutdownTimeoutMs: number;
@@ -170,6 +176,7 @@ export function loadConfig(env: Record<string, string | undefined>, embeddedSecr
       { store: raw.IMAGE_STORE, accessKeyId: raw.S3_ACCESS_KEY_ID, secretAccessKey: raw.S3_SECRET_ACCESS_KEY },
       problems,
     ),
+    geoipDb: raw.GEOIP_DB === '' ? null : raw.GEOIP_DB,
     retentionRawDays: raw.RETENTION_RAW_DAYS,
     retentionDeliveryDays: raw.RETENTION_DELIVERY_DAYS,
     shutdownTimeoutMs: raw.SHUTDOWN_TIMEOUT_S * 1000,

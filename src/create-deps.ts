@@ -1,5 +1,6 @@
 import { startCatalogStore } from './catalog/store.ts';
 import type { Config } from './config.ts';
+import { loadGeo } from './context/geo.ts';
 import { breakConnections, createPool } from './db/pool.ts';
 import { startPulse } from './db/pulse.ts';
 import type { Deps } from './deps.ts';
@@ -18,6 +19,7 @@ type DepsInput = { config: Config; databaseUrl: string; logger: Logger; now: () 
 
 /** Opens what every role needs, against a database whose migrations are applied. `close` ends it again. */
 export async function createDeps({ config, databaseUrl, logger, now }: DepsInput): Promise<{ deps: Deps; close: () => Promise<void> }> {
+  const geo = await loadGeo(config.geoipDb, logger);
   const onError = (err: Error): void => logger.debug({ err }, 'a database connection broke');
   const pool = createPool({ url: databaseUrl, size: config.databasePoolSize, applicationName: 'perkwire', onError });
   await ensurePartitions(pool, now());
@@ -40,6 +42,7 @@ export async function createDeps({ config, databaseUrl, logger, now }: DepsInput
     logger,
     auth: createAuthenticator({ catalog, now }),
     failures: createFailureLimit(now),
+    geo,
     tokens: createTokenCodec(createSigner(config.tokenKeys, 'tracking-token')),
     secretBox: createSecretBox(config.secretsKey),
     sender,

@@ -3,6 +3,7 @@ import type { FastifyBaseLogger, FastifyInstance, RawReplyDefaultExpression, Raw
 import type pg from 'pg';
 import type { CatalogStore } from './catalog/store.ts';
 import type { Config } from './config.ts';
+import type { Geo } from './context/geo.ts';
 import type { Pulse } from './db/pulse.ts';
 import type { Authenticator } from './http/auth.ts';
 import type { FailureLimit } from './http/failure-limit.ts';
@@ -20,6 +21,7 @@ export type Deps = {
   logger: Logger;
   auth: Authenticator;
   failures: FailureLimit;
+  geo: Geo;
   tokens: TokenCodec;
   secretBox: SecretBox;
   /** Calls publishers' servers. */

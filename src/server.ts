@@ -1,6 +1,7 @@
 import closeWithGrace from 'close-with-grace';
 import { buildApp } from './app.ts';
 import { type Config, ConfigError, loadConfig } from './config.ts';
+import { GeoError } from './context/geo.ts';
 import { createDeps } from './create-deps.ts';
 import { migrate } from './db/migrate.ts';
 import { startDemo } from './demo/start.ts';
@@ -96,6 +97,6 @@ async function startEmbedded(config: Config, logger: Logger, parts: Part[]): Pro
 }
 
 main().catch((err: Error) => {
-  process.stderr.write(`${err instanceof ConfigError ? err.message : (err.stack ?? err.message)}\n`);
+  process.stderr.write(`${err instanceof ConfigError || err instanceof GeoError ? err.message : (err.stack ?? err.message)}\n`);
   process.exit(1);
 });

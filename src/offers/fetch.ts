@@ -1,4 +1,5 @@
 import type { Publisher, Theme } from '../catalog/types.ts';
+import { createSurroundings } from '../context/surroundings.ts';
 import { createBatcher } from '../db/batcher.ts';
 import { createStoreGuard } from '../db/store-guard.ts';
 import { chooseOffers } from '../decision/choose.ts';
@@ -7,12 +8,13 @@ import { storeUnavailable } from '../errors.ts';
 import { createUserKeys } from '../security/user-key.ts';
 import { newSessionId } from '../session-id.ts';
 import { createAnswerPool } from './answer-pool.ts';
+import { within } from './deadline.ts';
 import { type MacroValues, macroNames, macroValuesOf } from './macros.ts';
 import { createPlacements } from './placements.ts';
 import { createQrCodes } from './qr.ts';
 import { createRenderer } from './render.ts';
 import type { FetchOffersRequest } from './request.ts';
-import { insertSessions, loadOptOuts, type SessionRecord } from './sessions.ts';
+import { emptySessions, insertSessions, loadOptOuts, type SessionRecord } from './sessions.ts';
 
 /** Answers fetch-offers: decides, stores the session, renders. */
 export type OfferService = {
@@ -29,13 +31,18 @@ type Item = {
   limit: number;
   placement: string;
   userKey: string | null;
+  /** The session's id, from the decision or the deadline on, whichever comes first. */
+  sessionId: string | null;
+  /** The deadline has passed and an empty answer is out. */
+  expired: boolean;
 };
 
-export function createOfferService({ pool, pulse, tokens, config, now }: Deps): OfferService {
+export function createOfferService({ pool, pulse, tokens, geo, config, logger, now }: Deps): OfferService {
   const answers = createAnswerPool();
   const renderer = createRenderer({ publicUrl: config.publicUrl, tokens, qrCodes: createQrCodes(), pool: answers });
   const placements = createPlacements(pool, createStoreGuard(pulse));
   const userKeys = createUserKeys(config.userPepper);
+  const surroundingsOf = createSurroundings(geo);
   const batcher = createBatcher<Item, Buffer>({ write, pulse, maxItems: 128 });
 
   /** Decides for a batch of requests, commits their sessions and renders their answers while the commit is under way. */
@@ -51,33 +58,48 @@ export function createOfferService({ pool, pulse, tokens, config, now }: Deps): 
     committed.catch(() => {}); // handled below; rendering must not leave it unobserved
     const answers = sessions.map((session, index) => render(items[index] as Item, session));
     await committed;
+    await emptyExpired(items, sessions);
     return answers;
+  }
+
+  /** Sessions whose commit came after their deadline showed nothing; what is kept says so. */
+  async function emptyExpired(items: readonly Item[], sessions: readonly SessionRecord[]): Promise<void> {
+    const late = sessions.filter((session, index) => items[index]?.expired && session.offers.length > 0);
+    if (late.length === 0) return;
+    await emptySessions(
+      pool,
+      late.map((session) => session.id),
+    ).catch((err) => logger.warn({ err }, 'sessions answered empty on their deadline still hold offers'));
   }
 
   function decide(item: Item, optOuts: Readonly<Record<string, number | null>>): SessionRecord {
     const { publisher, request, theme } = item;
-    const wish = { ...request, limit: publisher.unitEnabled ? item.limit : 0 };
+    const wish = { ...request, limit: publisher.unitEnabled && !item.expired ? item.limit : 0 };
     const nowMs = now();
+    if (!item.expired || item.sessionId === null) item.sessionId = newSessionId(nowMs);
     const offers = chooseOffers(publisher.candidates, wish, optOuts, nowMs);
     return {
-      id: newSessionId(nowMs),
+      id: item.sessionId,
       publisherId: publisher.id,
       placement: item.placement,
       themeId: theme?.id ?? null,
       userKey: item.userKey,
       pubUserId: request.pubUserId,
-      country: request.country,
+      surroundings: surroundingsOf(request),
       offers,
+      emptyReason: offers.length > 0 ? null : emptyReasonOf(item),
       custom: request.custom,
       macros: macrosFor(offers, request),
       dev: request.dev,
-      usp: publisher.uspEnabled && theme?.unit === 'mou' && theme.uspEnabled && request.pubUserId !== null,
+      usp: isUspOn(item),
       uspCheckAll: theme?.uspCheckAll ?? false,
       createdAtMs: nowMs,
     };
   }
 
-  const render = ({ publisher, theme }: Item, session: SessionRecord): Buffer =>
+  type Shown = Pick<SessionRecord, 'id' | 'dev' | 'pubUserId' | 'usp' | 'offers' | 'macros'>;
+
+  const render = ({ publisher, theme }: Item, session: Shown): Buffer =>
     renderer.render({
       publisher,
       theme,
@@ -89,26 +111,49 @@ export function createOfferService({ pool, pulse, tokens, config, now }: Deps): 
       macros: session.macros,
     });
 
+  async function answer(item: Item, placement: string | Promise<string>): Promise<Buffer> {
+    item.placement = typeof placement === 'string' ? placement : await placement;
+    return batcher.add(item);
+  }
+
+  /** The empty answer that goes out on the deadline. Its session is kept, empty, if the store takes it after all. */
+  function expire(item: Item): Buffer {
+    const { dev, pubUserId } = item.request;
+    item.expired = true;
+    item.sessionId ??= newSessionId(now());
+    return render(item, { id: item.sessionId, dev, pubUserId, usp: isUspOn(item), offers: [], macros: {} });
+  }
+
   return {
-    fetch: async (publisher, request) => {
-      if (!pulse.isUp()) throw storeUnavailable();
+    fetch: (publisher, request) => {
+      if (!pulse.isUp()) return Promise.reject(storeUnavailable());
       const placement = publisher.placements.get(request.placement);
       const theme = themeOf(publisher, request.themeId ?? placement?.themeId ?? null);
       const identifier = request.adFp ?? request.pubUserId;
-      const resolved = request.dev ? request.placement : placements.resolve(publisher, request.placement);
-      return batcher.add({
+      const item: Item = {
         publisher,
         request,
         theme,
         limit: placement?.offersPerResponse ?? theme?.offersPerResponse ?? publisher.offersPerResponse,
-        placement: typeof resolved === 'string' ? resolved : await resolved,
+        placement: request.placement,
         userKey: identifier === null ? null : userKeys.of(publisher.id, identifier),
-      });
+        sessionId: null,
+        expired: false,
+      };
+      const answered = answer(item, request.dev ? request.placement : placements.resolve(publisher, request.placement));
+      if (request.timeoutMs === null) return answered;
+      return within(request.timeoutMs, answered, { late: () => expire(item), release: answers.release });
     },
     release: answers.release,
     drain: batcher.drain,
   };
 }
+
+const isUspOn = ({ publisher, theme, request }: Item): boolean =>
+  publisher.uspEnabled && theme?.unit === 'mou' && theme.uspEnabled && request.pubUserId !== null;
+
+/** Why a session shows nothing. */
+const emptyReasonOf = ({ expired, publisher }: Item): string => (expired ? 'deadline' : publisher.unitEnabled ? 'no_offer' : 'unit_off');
 
 /** The theme asked for, where the publisher has it; else its default. */
 function themeOf(publisher: Publisher, themeId: number | null): Theme | null {

@@ -6,6 +6,12 @@ const maxPlacementLength = 128;
 const noNul = '^[^\\u0000]*$';
 const text = (maxLength: number, description: string) => Type.Optional(Type.String({ maxLength, pattern: noNul, description }));
 
+/** 10 to 5000, as text. */
+const timeoutText = Type.String({
+  pattern: '^([1-9][0-9]{1,2}|[1-4][0-9]{3}|5000)$',
+  description: 'Answer within this time (10–5000 ms), with fewer or no offers if need be.',
+});
+
 /** Query of fetch-offers (specification 4.1). Every value is text; a repeated parameter is invalid. */
 export const fetchOffersQuery = Type.Object({
   api_key: Type.Optional(Type.String({ description: 'API key with `ads/offers`, or the SDK id.' })),
@@ -18,6 +24,7 @@ export const fetchOffersQuery = Type.Object({
     Type.String({ pattern: '^[A-Za-z]{2}$', description: 'ISO 3166-1 alpha-2; overrides the country of the IP address.' }),
   ),
   pub_user_id: text(256, 'As in the body.'),
+  timeout_ms: Type.Optional(timeoutText),
 });
 
 /** Body of fetch-offers (specification 2.1). Further keys are the publisher's own attributes. */
@@ -41,6 +48,10 @@ export const fetchOffersBody = Type.Object(
       Type.Union([Type.Integer(), Type.String({ pattern: '^[0-9]{0,9}$' })], { description: 'Theme to use; also `theme_id`.' }),
     ),
     theme_id: Type.Optional(Type.Union([Type.Integer(), Type.String({ pattern: '^[0-9]{0,9}$' })])),
+    timeout_ms: Type.Optional(Type.Union([Type.Integer({ minimum: 10, maximum: 5000 }), timeoutText], { description: 'As in the query.' })),
+    consent: Type.Optional(
+      Type.Unknown({ description: '`0` or false: neither identity nor history of the end user is used or kept, as with `Sec-GPC: 1`.' }),
+    ),
     user_agent: text(2048, 'Old name of `ua`.'),
     adpx_fp: text(256, 'Old name of `ad_fp`.'),
     fingerprint: text(256, 'Old name of `ad_fp`.'),
@@ -61,6 +72,8 @@ export type FetchOffersRequest = {
   ip: string;
   /** Upper case, or null when not given. */
   country: string | null;
+  /** Whether the end user's identity may be used; without it `adFp` and `pubUserId` are null. */
+  consent: boolean;
   adFp: string | null;
   pubUserId: string | null;
   dev: boolean;
@@ -68,6 +81,8 @@ export type FetchOffersRequest = {
   onlyWithCreative: boolean;
   campaignId: number | null;
   themeId: number | null;
+  /** The answer is due this long after the request came; null: whenever it is ready. */
+  timeoutMs: number | null;
   /** The publisher's own keys, as text. */
   custom: ReadonlyMap<string, string>;
 };
@@ -80,6 +95,11 @@ const maxCustomLength = 512;
 
 const isSet = (value: unknown): boolean => value === '1' || value === 1 || value === true;
 
+/** What the connection says about the end user. */
+export type Client = { ip: string; userAgent: string; gpc: boolean };
+
+const isRefused = (consent: unknown): boolean => consent === '0' || consent === 0 || consent === false;
+
 /** Text without what PostgreSQL cannot keep; empty text counts as absent. */
 export function textOrNull(value: string | undefined): string | null {
   const clean = value?.toWellFormed().trim();
@@ -90,11 +110,7 @@ export function textOrNull(value: string | undefined): string | null {
  * Reads query and body, both already checked against their schemas.
  * @throws AppError missing_placement, pub_user_id_is_pii, invalid_request
  */
-export function readFetchOffers(
-  query: FetchOffersQuery,
-  given: FetchOffersBody,
-  client: { ip: string; userAgent: string },
-): FetchOffersRequest {
+export function readFetchOffers(query: FetchOffersQuery, given: FetchOffersBody, client: Client): FetchOffersRequest {
   const body = withNewRequestNames(given);
   const placement = normalisePlacement(body.placement ?? '');
   if (placement === '') throw new AppError('missing_placement', { details: [{ path: '/placement', message: 'is required' }] });
@@ -110,18 +126,22 @@ export function readFetchOffers(
     });
   const ip = textOrNull(body.ip);
   const themeId = Number(body.themeId || Number.NaN);
+  const consent = !client.gpc && !isRefused(body.consent);
+  const timeoutMs = query.timeout_ms ?? body.timeout_ms;
   return {
     placement,
     userAgent: textOrNull(body.ua) ?? client.userAgent,
     ip: ip === null || ip.toLowerCase() === 'auto' ? client.ip : ip,
     country: (textOrNull(body.country) ?? textOrNull(query.country))?.toUpperCase() ?? null,
-    adFp: textOrNull(body.ad_fp),
-    pubUserId,
+    consent,
+    adFp: consent ? textOrNull(body.ad_fp) : null,
+    pubUserId: consent ? pubUserId : null,
     dev: isSet(body.dev),
     loyalty: query.loyaltyboost === '2' ? 'only' : query.loyaltyboost === '1' ? 'also' : 'none',
     onlyWithCreative: isSet(query.creative ?? body.creative),
     campaignId: query.campaignId === undefined ? null : Number(query.campaignId),
     themeId: Number.isNaN(themeId) ? null : themeId,
+    timeoutMs: timeoutMs === undefined ? null : Number(timeoutMs),
     custom: readCustomKeys(given),
   };
 }

@@ -25,7 +25,8 @@ export async function offerRoutes(app: App, deps: Deps): Promise<void> {
         preValidation: [emptyBodyForNone, deps.auth.requireKey('ads/offers')],
       },
       async (request, reply) => {
-        const client = { ip: request.ip, userAgent: request.headers['user-agent'] ?? '' };
+        const { headers } = request;
+        const client = { ip: request.ip, userAgent: headers['user-agent'] ?? '', gpc: headers['sec-gpc'] === '1' };
         const wanted = readFetchOffers(request.query, request.body, client);
         const answer = await offers.fetch(callerOf(request).publisher, wanted);
         reply.type('application/json; charset=utf-8').header('cache-control', 'no-store');

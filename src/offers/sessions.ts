@@ -1,5 +1,6 @@
-import type pg from 'pg';
 import type { Offer } from '../catalog/types.ts';
+import type { Surroundings } from '../context/surroundings.ts';
+import { plainArray, quoted } from '../db/array-literal.ts';
 import type { Executor } from '../db/pool.ts';
 import type { OptOuts } from '../decision/choose.ts';
 import { sessionDay } from '../session-id.ts';
@@ -13,8 +14,10 @@ export type SessionRecord = {
   themeId: number | null;
   userKey: string | null;
   pubUserId: string | null;
-  country: string | null;
+  surroundings: Surroundings;
   offers: readonly Offer[];
+  /** Why nothing is shown; null when something is. */
+  emptyReason: string | null;
   custom: ReadonlyMap<string, string>;
   macros: MacroValues;
   dev: boolean;
@@ -34,42 +37,55 @@ export async function loadOptOuts(executor: Executor, userKeys: readonly string[
   return new Map(rows.map((row) => [row.user_key, row.opt_outs]));
 }
 
+/** What writes one value into the array literal of its column. */
+type Column = { name: string; type: string; cast?: string; write: (session: SessionRecord) => string | number | boolean | null };
+
+const jsonOrNull = (value: object, size: number): string => (size === 0 ? 'null' : quoted(JSON.stringify(value)));
+
+const columns: readonly Column[] = [
+  { name: 'day', type: 'date', write: (s) => sessionDay(s.id) },
+  { name: 'id', type: 'uuid', write: (s) => s.id },
+  { name: 'publisher_id', type: 'integer', write: (s) => s.publisherId },
+  { name: 'placement', type: 'text', write: (s) => quoted(s.placement) },
+  { name: 'theme_id', type: 'integer', write: (s) => s.themeId },
+  { name: 'user_key', type: 'uuid', write: (s) => s.userKey },
+  { name: 'pub_user_id', type: 'text', write: (s) => quoted(s.pubUserId) },
+  { name: 'country', type: 'text', write: (s) => s.surroundings.country },
+  { name: 'region', type: 'text', write: (s) => quoted(s.surroundings.region) },
+  { name: 'city', type: 'text', write: (s) => quoted(s.surroundings.city) },
+  { name: 'device', type: 'text', write: (s) => s.surroundings.device },
+  { name: 'os', type: 'text', write: (s) => s.surroundings.os },
+  { name: 'browser', type: 'text', write: (s) => s.surroundings.browser },
+  { name: 'offer_ids', type: 'text', cast: 'integer[]', write: (s) => `"{${s.offers.map((offer) => offer.id).join(',')}}"` },
+  { name: 'campaign_ids', type: 'text', cast: 'integer[]', write: (s) => `"{${s.offers.map((offer) => offer.campaign.id).join(',')}}"` },
+  { name: 'empty_reason', type: 'text', write: (s) => s.emptyReason },
+  { name: 'custom', type: 'text', cast: 'jsonb', write: (s) => jsonOrNull(Object.fromEntries(s.custom), s.custom.size) },
+  { name: 'macros', type: 'text', cast: 'jsonb', write: (s) => jsonOrNull(s.macros, Object.keys(s.macros).length) },
+  { name: 'dev', type: 'boolean', write: (s) => s.dev },
+  { name: 'usp', type: 'boolean', write: (s) => s.usp },
+  { name: 'usp_check_all', type: 'boolean', write: (s) => s.uspCheckAll },
+  { name: 'created_at', type: 'float8', cast: 'to_timestamp', write: (s) => s.createdAtMs / 1000 },
+];
+
+const names = columns.map((column) => column.name).join(', ');
+
 const insertSql = `
-insert into sessions (day, id, publisher_id, placement, theme_id, user_key, pub_user_id, country, offer_ids, campaign_ids,
-  custom, macros, dev, usp, usp_check_all, created_at)
-select day, id, publisher_id, placement, theme_id, user_key, pub_user_id, country, offer_ids::integer[], campaign_ids::integer[],
-  custom::jsonb, macros::jsonb, dev, usp, usp_check_all, to_timestamp(created_at_ms / 1000.0)
-from unnest($1::date[], $2::uuid[], $3::integer[], $4::text[], $5::integer[], $6::uuid[], $7::text[], $8::text[], $9::text[], $10::text[],
-  $11::text[], $12::text[], $13::boolean[], $14::boolean[], $15::boolean[], $16::bigint[])
-  as s (day, id, publisher_id, placement, theme_id, user_key, pub_user_id, country, offer_ids, campaign_ids,
-    custom, macros, dev, usp, usp_check_all, created_at_ms)`;
+insert into sessions (${names})
+select ${columns.map(({ name, cast }) => (cast === 'to_timestamp' ? `to_timestamp(${name})` : cast === undefined ? name : `${name}::${cast}`)).join(', ')}
+from unnest(${columns.map(({ type }, index) => `$${index + 1}::${type}[]`).join(', ')}) as given (${names})`;
 
 /** Writes many sessions in one statement. */
-export async function insertSessions(executor: Executor, sessions: readonly SessionRecord[]): Promise<pg.QueryResult> {
-  const column = <T>(pick: (session: SessionRecord) => T): T[] => sessions.map(pick);
-  /** Texts that need no quoting become an array literal without going through the driver's escaping. */
-  const literal = (pick: (session: SessionRecord) => string | number | boolean | null): string =>
-    `{${sessions.map((session) => pick(session) ?? 'null').join(',')}}`;
-  return executor.query({
-    name: 'insert_sessions',
-    text: insertSql,
-    values: [
-      literal((s) => sessionDay(s.id)),
-      literal((s) => s.id),
-      literal((s) => s.publisherId),
-      column((s) => s.placement),
-      literal((s) => s.themeId),
-      literal((s) => s.userKey),
-      column((s) => s.pubUserId),
-      literal((s) => s.country),
-      column((s) => `{${s.offers.map((offer) => offer.id).join(',')}}`),
-      column((s) => `{${s.offers.map((offer) => offer.campaign.id).join(',')}}`),
-      column((s) => (s.custom.size === 0 ? null : JSON.stringify(Object.fromEntries(s.custom)))),
-      column((s) => (Object.keys(s.macros).length === 0 ? null : JSON.stringify(s.macros))),
-      literal((s) => s.dev),
-      literal((s) => s.usp),
-      literal((s) => s.uspCheckAll),
-      literal((s) => s.createdAtMs),
-    ],
+export async function insertSessions(executor: Executor, sessions: readonly SessionRecord[]): Promise<void> {
+  const values = columns.map(({ write }) => `{${sessions.map((session) => String(write(session))).join(',')}}`);
+  await executor.query({ name: 'insert_sessions', text: insertSql, values });
+}
+
+/** Sessions that showed nothing after all, because their deadline had passed. */
+export async function emptySessions(executor: Executor, ids: readonly string[]): Promise<void> {
+  await executor.query({
+    name: 'empty_sessions',
+    text: `update sessions set offer_ids = '{}', campaign_ids = '{}', empty_reason = 'deadline', scores = null, propensities = null
+      from unnest($1::date[], $2::uuid[]) as late (on_day, session_id) where day = on_day and id = session_id`,
+    values: [plainArray(ids.map(sessionDay)), plainArray(ids)],
   });
 }

@@ -49,6 +49,7 @@ describe('defaults', () => {
       webhookAllowHttp: false,
       workerConcurrency: 64,
       imageCacheMb: 64,
+      geoipDb: null,
       retentionRawDays: 90,
       retentionDeliveryDays: 30,
       shutdownTimeoutMs: 25_000,

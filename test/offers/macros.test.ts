@@ -132,7 +132,7 @@ describe('what a macro may stand for', () => {
     first_name: 'Ada',
     basket: 12.5,
   };
-  const request = readFetchOffers({ api_key: 'secret-key' }, body, { ip: '203.0.113.7', userAgent: 'Header/1' });
+  const request = readFetchOffers({ api_key: 'secret-key' }, body, { ip: '203.0.113.7', userAgent: 'Header/1', gpc: false });
 
   test('is the own keys of the request and its harmless fields', () => {
     const names = ['first_name', 'basket', 'placement', 'country', 'pub_user_id', 'ua', 'unknown'];

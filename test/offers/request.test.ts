@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { AppError } from '../../src/errors.ts';
 import { type FetchOffersBody, type FetchOffersQuery, isPii, normalisePlacement, readFetchOffers } from '../../src/offers/request.ts';
 
-const client = { ip: '198.51.100.1', userAgent: 'Header/1.0' };
+const client = { ip: '198.51.100.1', userAgent: 'Header/1.0', gpc: false };
 
 const read = (body: Record<string, unknown>, query: FetchOffersQuery = {}) =>
   readFetchOffers(query, { placement: 'checkout', ...body } as FetchOffersBody, client);
