@@ -1,25 +1,41 @@
-import type { CampaignRow, CatalogRows, CreativeRow, KeyRow, OfferRow, PlacementRow, PublisherRow, ThemeRow } from './rows.ts';
-import type { ApiKey, Campaign, Creative, Offer, Placement, Publisher, Snapshot, Theme } from './types.ts';
+import { isServedTo, priorityOf } from './provision.ts';
+import type {
+  CampaignRow,
+  CatalogRows,
+  CreativeRow,
+  KeyRow,
+  OfferRow,
+  PlacementRow,
+  ProvisionRow,
+  PublisherRow,
+  SequenceRuleRow,
+  ThemeRow,
+} from './rows.ts';
+import type { ApiKey, Campaign, Creative, Offer, Placement, Provision, Publisher, SequenceRule, Snapshot, Theme } from './types.ts';
 
 /** Turns rows into the immutable snapshot. Pure. */
 export function buildSnapshot(rows: CatalogRows): Snapshot {
   const creativesByOffer = groupBy(rows.creatives, (row) => row.offer_id);
   const offerRowsByCampaign = groupBy(rows.offers, (row) => row.campaign_id);
   const offers = new Map<number, Offer>();
+  const provisionsByCampaign = groupBy(rows.provisions, (row) => row.campaign_id);
   const candidates = new Map<number, Offer[]>();
   for (const row of rows.campaigns) {
     const offerRows = offerRowsByCampaign.get(row.id) ?? [];
     const campaign = toCampaign(
       row,
       offerRows.flatMap((offer) => creativesByOffer.get(offer.id) ?? []),
+      provisionsByCampaign.get(row.id) ?? [],
     );
     for (const offerRow of offerRows) {
       const offer = toOffer(offerRow, campaign, creativesByOffer.get(offerRow.id) ?? []);
       offers.set(offer.id, offer);
-      if (offer.active && campaign.active) listUnder(candidates, offer.publisherId, offer);
+      for (const publisherId of campaign.provisions.keys()) {
+        if (isServedTo(offer, publisherId)) listUnder(candidates, publisherId, offer);
+      }
     }
   }
-  for (const list of candidates.values()) list.sort(byRank);
+  for (const [publisherId, list] of candidates) list.sort(byRank(publisherId));
 
   const publishers = toPublishers(rows, candidates);
   return {
@@ -32,28 +48,34 @@ export function buildSnapshot(rows: CatalogRows): Snapshot {
 }
 
 /** Order of offers: priority (lower first), weight of the campaign, weight of the offer (higher first), id. */
-function byRank(a: Offer, b: Offer): number {
-  return (
-    a.campaign.priority - b.campaign.priority ||
+const byRank =
+  (publisherId: number) =>
+  (a: Offer, b: Offer): number =>
+    priorityOf(a.campaign, publisherId) - priorityOf(b.campaign, publisherId) ||
     b.campaign.weight - a.campaign.weight ||
     a.campaign.id - b.campaign.id ||
     b.weight - a.weight ||
-    a.id - b.id
-  );
-}
+    a.id - b.id;
 
 function toPublishers(rows: CatalogRows, candidates: ReadonlyMap<number, Offer[]>): Map<number, Publisher> {
   const themes = groupBy(rows.themes, (row) => row.publisher_id);
   const placements = groupBy(rows.placements, (row) => row.publisher_id);
+  const sequenceRules = groupBy(rows.sequenceRules, (row) => row.publisher_id);
   return new Map(
     rows.publishers.map((row) => [
       row.id,
-      toPublisher(row, themes.get(row.id) ?? [], placements.get(row.id) ?? [], candidates.get(row.id) ?? []),
+      {
+        ...toPublisher(row, themes.get(row.id) ?? [], placements.get(row.id) ?? []),
+        candidates: candidates.get(row.id) ?? [],
+        sequenceRules: (sequenceRules.get(row.id) ?? []).map(toSequenceRule),
+      },
     ]),
   );
 }
 
-function toPublisher(row: PublisherRow, themeRows: ThemeRow[], placementRows: PlacementRow[], candidates: readonly Offer[]): Publisher {
+type OwnOfPublisher = Omit<Publisher, 'candidates' | 'sequenceRules'>;
+
+function toPublisher(row: PublisherRow, themeRows: ThemeRow[], placementRows: PlacementRow[]): OwnOfPublisher {
   const themes = new Map(themeRows.map((theme) => [theme.id, toTheme(theme)]));
   const defaultRow = themeRows.find((theme) => theme.is_default) ?? themeRows[0];
   return {
@@ -62,6 +84,8 @@ function toPublisher(row: PublisherRow, themeRows: ThemeRow[], placementRows: Pl
     sdkId: row.sdk_id,
     unitEnabled: row.unit_enabled,
     offersPerResponse: row.offers_per_response,
+    deliveryPercentage: row.delivery_percentage,
+    testMode: row.test_mode,
     timeZone: row.time_zone,
     currencyName: row.currency_name,
     currencyMultiplier: Number(row.currency_multiplier),
@@ -72,7 +96,6 @@ function toPublisher(row: PublisherRow, themeRows: ThemeRow[], placementRows: Pl
     themes,
     defaultTheme: (defaultRow && themes.get(defaultRow.id)) ?? null,
     placements: new Map(placementRows.map((placement) => [placement.name, toPlacement(placement)])),
-    candidates,
   };
 }
 
@@ -84,14 +107,31 @@ function toTheme(row: ThemeRow): Theme {
     uspEnabled: row.usp_enabled,
     uspCheckAll: row.usp_check_all,
     offersPerResponse: row.offers_per_response,
+    deliveryPercentage: row.delivery_percentage,
+    unitEnabled: row.unit_enabled,
     settings: row.settings,
     styles: row.styles,
   };
 }
 
 function toPlacement(row: PlacementRow): Placement {
-  return { name: row.name, themeId: row.theme_id, offersPerResponse: row.offers_per_response };
+  return {
+    name: row.name,
+    themeId: row.theme_id,
+    offersPerResponse: row.offers_per_response,
+    deliveryPercentage: row.delivery_percentage,
+    unitEnabled: row.unit_enabled,
+  };
 }
+
+const toSequenceRule = ({ id, placement, positions, effect, match, weight }: SequenceRuleRow): SequenceRule => ({
+  id,
+  placement,
+  positions,
+  effect,
+  match,
+  weight,
+});
 
 function toKey(row: KeyRow): ApiKey {
   return {
@@ -103,7 +143,7 @@ function toKey(row: KeyRow): ApiKey {
   };
 }
 
-function toCampaign(row: CampaignRow, creativeRows: CreativeRow[]): Campaign {
+function toCampaign(row: CampaignRow, creativeRows: CreativeRow[], provisionRows: ProvisionRow[]): Campaign {
   return {
     id: row.id,
     publisherId: row.publisher_id,
@@ -121,9 +161,26 @@ function toCampaign(row: CampaignRow, creativeRows: CreativeRow[]): Campaign {
     landingUrl: row.landing_url,
     clickIdParam: row.click_id_param,
     optOutDays: row.opt_out_days,
+    payout: { kind: row.payout_kind, amountMicros: microsOf(row.payout_amount), currency: row.payout_currency },
+    rules: row.rules,
+    provisions: new Map(provisionRows.map((provision) => [provision.publisher_id, toProvision(provision)])),
     creatives: creativeRows.map(toCreative),
   };
 }
+
+function toProvision(row: ProvisionRow): Provision {
+  return {
+    publisherId: row.publisher_id,
+    active: row.active,
+    payoutMicros: row.payout_amount === null ? null : microsOf(row.payout_amount),
+    priority: row.priority,
+    frequencyCaps: row.frequency_caps,
+    totalCaps: row.total_caps,
+  };
+}
+
+/** Millionths of a `numeric` with at most six places; money is counted in whole ones. */
+const microsOf = (amount: string): number => Math.round(Number(amount) * 1_000_000);
 
 function toOffer(row: OfferRow, campaign: Campaign, creativeRows: CreativeRow[]): Offer {
   return {

@@ -26,6 +26,10 @@ export async function loadSnapshot(executor: Executor): Promise<Snapshot> {
     campaigns: await all(
       `select c.*, a.name as advertiser_name from campaigns c join advertisers a on a.id = c.advertiser_id where ${removedSince}`,
     ),
+    provisions: await all(
+      `select p.* from campaign_publishers p join campaigns c on c.id = p.campaign_id where ${removedSince} order by p.campaign_id, p.publisher_id`,
+    ),
+    sequenceRules: await all('select * from sequence_rules where active order by id'),
     offers: await all(`select * from offers where ${removedSince}`),
     creatives: await all('select * from creatives order by offer_id, is_primary desc, id'),
   };

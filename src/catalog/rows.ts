@@ -1,3 +1,4 @@
+import type { CampaignRules, FrequencyCap, PayoutKind, SequenceMatch, TotalCap } from '../decision/rules.ts';
 import type { CreativeType, Permission, Unit } from './types.ts';
 
 /** Rows of the configuration tables as `pg` returns them (`numeric` and `bigint` are strings). */
@@ -14,6 +15,8 @@ export type PublisherRow = {
   wallet_enabled: boolean;
   offerwall_enabled: boolean;
   privacy_url: string | null;
+  delivery_percentage: number;
+  test_mode: boolean;
 };
 
 export type KeyRow = {
@@ -34,11 +37,20 @@ export type ThemeRow = {
   usp_enabled: boolean;
   usp_check_all: boolean;
   offers_per_response: number | null;
+  delivery_percentage: number | null;
+  unit_enabled: boolean | null;
   settings: Record<string, unknown>;
   styles: Record<string, unknown>;
 };
 
-export type PlacementRow = { publisher_id: number; name: string; theme_id: number | null; offers_per_response: number | null };
+export type PlacementRow = {
+  publisher_id: number;
+  name: string;
+  theme_id: number | null;
+  offers_per_response: number | null;
+  delivery_percentage: number | null;
+  unit_enabled: boolean | null;
+};
 
 export type CampaignRow = {
   id: number;
@@ -57,7 +69,32 @@ export type CampaignRow = {
   landing_url: string;
   click_id_param: string;
   opt_out_days: number | null;
+  /** As stored; whoever wrote it by hand may have written anything. */
+  rules: CampaignRules;
+  payout_kind: PayoutKind;
+  payout_amount: string;
+  payout_currency: string;
   deleted_at: Date | null;
+};
+
+export type ProvisionRow = {
+  campaign_id: number;
+  publisher_id: number;
+  active: boolean;
+  payout_amount: string | null;
+  priority: number | null;
+  frequency_caps: FrequencyCap[] | null;
+  total_caps: TotalCap[] | null;
+};
+
+export type SequenceRuleRow = {
+  id: number;
+  publisher_id: number;
+  placement: string | null;
+  positions: number[] | null;
+  effect: 'allow' | 'deny';
+  match: SequenceMatch;
+  weight: number;
 };
 
 export type OfferRow = {
@@ -102,6 +139,8 @@ export type CatalogRows = {
   themes: ThemeRow[];
   placements: PlacementRow[];
   campaigns: CampaignRow[];
+  provisions: ProvisionRow[];
+  sequenceRules: SequenceRuleRow[];
   offers: OfferRow[];
   creatives: CreativeRow[];
 };

@@ -1,3 +1,5 @@
+import type { CampaignRules, FrequencyCap, PayoutKind, SequenceMatch, TotalCap } from '../decision/rules.ts';
+
 /**
  * The catalogue as every request sees it: one immutable object, replaced as a whole.
  *
@@ -17,14 +19,35 @@ export type Theme = {
   unit: Unit;
   uspEnabled: boolean;
   uspCheckAll: boolean;
-  /** null: the publisher's number. */
+  /** null: the publisher's, as in the next two. */
   offersPerResponse: number | null;
+  deliveryPercentage: number | null;
+  unitEnabled: boolean | null;
   /** Stored overrides of the defaults (decisions: settings and styles). */
   settings: Readonly<Record<string, unknown>>;
   styles: Readonly<Record<string, unknown>>;
 };
 
-export type Placement = { name: string; themeId: number | null; offersPerResponse: number | null };
+/** null: as the theme, else as the publisher. */
+export type Placement = {
+  name: string;
+  themeId: number | null;
+  offersPerResponse: number | null;
+  deliveryPercentage: number | null;
+  unitEnabled: boolean | null;
+};
+
+/** Which offers may or may not stand at positions of a placement. */
+export type SequenceRule = {
+  id: number;
+  /** null: all placements. */
+  placement: string | null;
+  /** 1 to 10; null: all positions. */
+  positions: readonly number[] | null;
+  effect: 'allow' | 'deny';
+  match: SequenceMatch;
+  weight: number;
+};
 
 export type Publisher = {
   id: number;
@@ -34,6 +57,10 @@ export type Publisher = {
   /** The whole unit on or off. */
   unitEnabled: boolean;
   offersPerResponse: number;
+  /** Share of users who get offers, 0 to 100. */
+  deliveryPercentage: number;
+  /** Every answer is one of dev mode. */
+  testMode: boolean;
   timeZone: string;
   currencyName: string;
   currencyMultiplier: number;
@@ -46,6 +73,7 @@ export type Publisher = {
   placements: ReadonlyMap<string, Placement>;
   /** Offers that may be shown, best first: priority, weight of the campaign, weight of the offer, id. */
   candidates: readonly Offer[];
+  sequenceRules: readonly SequenceRule[];
 };
 
 export type ApiKey = {
@@ -74,6 +102,26 @@ export type Creative = {
   userId: number;
 };
 
+/** What a campaign pays. */
+export type Payout = {
+  kind: PayoutKind;
+  /** Millionths of the currency for a click, a conversion or 1,000 impressions; of kind `cps`, millionths of a percent of the sale. */
+  amountMicros: number;
+  /** ISO 4217. */
+  currency: string;
+};
+
+/** That a publisher may show a campaign, and what is different there; null: as the campaign says. */
+export type Provision = {
+  publisherId: number;
+  active: boolean;
+  payoutMicros: number | null;
+  priority: number | null;
+  frequencyCaps: readonly FrequencyCap[] | null;
+  /** Hold beside the campaign's own; counted over this publisher alone. */
+  totalCaps: readonly TotalCap[] | null;
+};
+
 export type Campaign = {
   id: number;
   publisherId: number;
@@ -95,6 +143,10 @@ export type Campaign = {
   clickIdParam: string;
   /** How long a "no thanks" keeps the campaign away from the user (days); null: for good. */
   optOutDays: number | null;
+  payout: Payout;
+  rules: CampaignRules;
+  /** By publisher; also those that are switched off. The campaign is served to no other publisher. */
+  provisions: ReadonlyMap<number, Provision>;
   /** Images of all its offers. */
   creatives: readonly Creative[];
 };

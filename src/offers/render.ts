@@ -26,8 +26,8 @@ export type Renderer = {
   render: (answer: Answer) => Buffer;
 };
 
-/** The static text of an offer, cut where the token goes: without, and with a URL that saves it. */
-type Compiled = { plain: string[] | null; saveable: string[] | null };
+/** An offer at a publisher: what its QR code says, and its static text, cut where the token goes: without, and with a URL that saves it. */
+type Compiled = { qrUrl: string; plain: string[] | null; saveable: string[] | null };
 
 /** Stands for the token while an offer is compiled. */
 const hole = `token-${randomUUID()}`;
@@ -39,40 +39,38 @@ type RendererDeps = { publicUrl: string; tokens: TokenCodec; qrCodes: QrCodes; p
  * the token is filled in, and offers with macros are written anew.
  */
 export function createRenderer({ publicUrl, tokens, qrCodes, pool }: RendererDeps): Renderer {
-  const compiledOffers = new WeakMap<Offer, Compiled>();
-  const qrUrls = new WeakMap<Offer, string>();
+  const compiledOffers = new WeakMap<Publisher, Map<Offer, Compiled>>();
   const frames = new WeakMap<Publisher, Map<string, [string, string]>>();
+
+  function compiledOf(publisher: Publisher, offer: Offer): Compiled {
+    let ofPublisher = compiledOffers.get(publisher);
+    if (ofPublisher === undefined) {
+      ofPublisher = new Map();
+      compiledOffers.set(publisher, ofPublisher);
+    }
+    let compiled = ofPublisher.get(offer);
+    if (compiled === undefined) {
+      compiled = { qrUrl: qrUrlOf(publisher, offer), plain: null, saveable: null };
+      ofPublisher.set(offer, compiled);
+    }
+    return compiled;
+  }
 
   /** The campaign's click URL for this publisher; it belongs to no session. */
   function qrUrlOf(publisher: Publisher, offer: Offer): string {
-    let url = qrUrls.get(offer);
-    if (url === undefined) {
-      const claims = {
-        publisherId: publisher.id,
-        sessionId: null,
-        offerId: offer.id,
-        campaignId: offer.campaign.id,
-        position: 0,
-        dev: false,
-      };
-      url = clickUrl(publicUrl, tokens.mint(claims));
-      qrUrls.set(offer, url);
-    }
-    return url;
+    const { id: offerId, campaign } = offer;
+    const claims = { publisherId: publisher.id, sessionId: null, offerId, campaignId: campaign.id, position: 0, dev: false };
+    return clickUrl(publicUrl, tokens.mint(claims));
   }
 
   function view(answer: Answer, offer: Offer, token: string) {
     const { publisher, hasUser } = answer;
-    const qrCode = qrCodes.get(qrUrlOf(publisher, offer)) ?? '';
+    const qrCode = qrCodes.get(compiledOf(publisher, offer).qrUrl) ?? '';
     return buildOfferView({ offer, publisher, copy: fillCopy(offer.copy, answer.macros), token, hasUser, qrCode, publicUrl });
   }
 
   function compile(answer: Answer, offer: Offer): string[] {
-    let compiled = compiledOffers.get(offer);
-    if (compiled === undefined) {
-      compiled = { plain: null, saveable: null };
-      compiledOffers.set(offer, compiled);
-    }
+    const compiled = compiledOf(answer.publisher, offer);
     const variant = answer.hasUser ? 'saveable' : 'plain';
     compiled[variant] ??= asciiJson(view(answer, offer, hole)).split(hole);
     return compiled[variant];
@@ -115,7 +113,7 @@ export function createRenderer({ publicUrl, tokens, qrCodes, pool }: RendererDep
 
   return {
     prepare: (publisher, offers) => {
-      const missing = offers.map((offer) => qrUrlOf(publisher, offer)).filter((url) => qrCodes.get(url) === undefined);
+      const missing = offers.map((offer) => compiledOf(publisher, offer).qrUrl).filter((url) => qrCodes.get(url) === undefined);
       return missing.length === 0 ? undefined : Promise.all(missing.map((url) => qrCodes.make(url)));
     },
     render: (answer) => {

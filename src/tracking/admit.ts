@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { isKnownTo } from '../catalog/provision.ts';
 import type { Offer } from '../catalog/types.ts';
 import type { Deps } from '../deps.ts';
 import { newSessionId } from '../session-id.ts';
@@ -28,7 +29,7 @@ export function createAdmission({ catalog, tokens, now }: Pick<Deps, 'catalog' |
     if (claims === null) return null;
     const atMs = now();
     const offer = catalog.current().offers.get(claims.offerId);
-    if (offer === undefined || offer.publisherId !== claims.publisherId || !checkToken(claims, atMs, kind)) return null;
+    if (offer === undefined || !isKnownTo(offer, claims.publisherId) || !checkToken(claims, atMs, kind)) return null;
     const { headers, method } = request.raw;
     const suspicious = isBot(headers['user-agent']) ? 'bot' : claims.sessionId === null ? 'qr' : null;
     const event = { kind, claims, sessionId: claims.sessionId ?? newSessionId(atMs), atMs, suspicious } as const;

@@ -1,3 +1,4 @@
+import { isKnownTo } from '../catalog/provision.ts';
 import type { Offer } from '../catalog/types.ts';
 import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
@@ -26,7 +27,7 @@ export function createSaveAdmission({ catalog, tokens, pool, now }: Deps, userKe
     const { publisherId, offerId, campaignId, sessionId, position, dev } = claims;
     const { offers, publishers } = catalog.current();
     const offer = offers.get(offerId);
-    if (offer === undefined || offer.publisherId !== publisherId) throw new AppError('invalid_token');
+    if (offer === undefined || !isKnownTo(offer, publisherId)) throw new AppError('invalid_token');
     const isOn = publishers.get(publisherId)?.walletEnabled === true && (use === 'look' || offer.walletEnabled);
     if (!isOn) throw new AppError('wallet_not_enabled');
     if (sessionId === null) throw nobody();

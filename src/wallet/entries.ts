@@ -1,4 +1,4 @@
-import type { Offer } from '../catalog/types.ts';
+import { isKnownTo, isServedTo } from '../catalog/provision.ts';
 import type { Deps } from '../deps.ts';
 import { fillCopy } from '../offers/macros.ts';
 import { buildOfferView, clickUrl, type OfferView } from '../offers/view.ts';
@@ -29,16 +29,21 @@ export function createEntries({ catalog, tokens, config, now }: EntriesDeps): (i
       const { publisherId, campaignId, offerId, sessionId, position } = item;
       const offer = offers.get(offerId);
       const publisher = publishers.get(publisherId);
-      if (offer === undefined || publisher === undefined || offer.publisherId !== publisherId) return [];
+      if (offer === undefined || publisher === undefined || !isKnownTo(offer, publisherId)) return [];
       const stable: TokenClaims = { publisherId, sessionId: null, offerId, campaignId, position: 0, dev: false };
       const ofSession = { ...stable, sessionId, position };
       // Clicks belong to the session of the save while its token is good for one; later to none, like those of a QR code.
       const token = tokens.mint(checkToken(ofSession, now(), 'click') ? ofSession : stable);
       const copy = fillCopy(offer.copy, item.macros);
       const view = buildOfferView({ offer, publisher, copy, token, hasUser: true, qrCode: '', publicUrl });
-      return [{ view, qrUrl: clickUrl(publicUrl, tokens.mint(stable)), savedAt: item.savedAt, state: stateOf(offer) }];
+      return [
+        {
+          view,
+          qrUrl: clickUrl(publicUrl, tokens.mint(stable)),
+          savedAt: item.savedAt,
+          state: isServedTo(offer, publisherId) ? 'active' : 'expired',
+        },
+      ];
     });
   };
 }
-
-const stateOf = (offer: Offer): WalletState => (offer.active && offer.campaign.active ? 'active' : 'expired');

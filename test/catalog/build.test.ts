@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { buildSnapshot } from '../../src/catalog/build.ts';
-import type { CampaignRow, CatalogRows, CreativeRow, OfferRow, PublisherRow, ThemeRow } from '../../src/catalog/rows.ts';
+import { isKnownTo, payoutOf } from '../../src/catalog/provision.ts';
+import type { CampaignRow, CatalogRows, CreativeRow, OfferRow, ProvisionRow, PublisherRow, ThemeRow } from '../../src/catalog/rows.ts';
+import type { Offer } from '../../src/catalog/types.ts';
 
 const publisherRow = (id: number): PublisherRow => ({
   id,
@@ -16,6 +18,8 @@ const publisherRow = (id: number): PublisherRow => ({
   wallet_enabled: false,
   offerwall_enabled: false,
   privacy_url: null,
+  delivery_percentage: 100,
+  test_mode: false,
 });
 
 const campaignRow = (over: Partial<CampaignRow> & { id: number }): CampaignRow => ({
@@ -34,6 +38,10 @@ const campaignRow = (over: Partial<CampaignRow> & { id: number }): CampaignRow =
   landing_url: 'https://shop.example/',
   click_id_param: 'click_id',
   opt_out_days: null,
+  rules: {},
+  payout_kind: 'cpc',
+  payout_amount: '0.000000',
+  payout_currency: 'USD',
   deleted_at: null,
   ...over,
 });
@@ -80,11 +88,23 @@ const themeRow = (over: Partial<ThemeRow> & { id: number }): ThemeRow => ({
   usp_enabled: false,
   usp_check_all: false,
   offers_per_response: null,
+  delivery_percentage: null,
+  unit_enabled: null,
   settings: {},
   styles: {},
   ...over,
 });
 
+const provisionRow = (over: Partial<ProvisionRow> & { campaign_id: number; publisher_id: number }): ProvisionRow => ({
+  active: true,
+  payout_amount: null,
+  priority: null,
+  frequency_caps: null,
+  total_caps: null,
+  ...over,
+});
+
+/** Campaigns are provisioned to their owners, as the database does it. */
 const rowsWith = (over: Partial<CatalogRows>): CatalogRows => ({
   version: 1,
   publishers: [publisherRow(1), publisherRow(2)],
@@ -92,6 +112,8 @@ const rowsWith = (over: Partial<CatalogRows>): CatalogRows => ({
   themes: [],
   placements: [],
   campaigns: [],
+  provisions: (over.campaigns ?? []).map((campaign) => provisionRow({ campaign_id: campaign.id, publisher_id: campaign.publisher_id })),
+  sequenceRules: [],
   offers: [],
   creatives: [],
   ...over,
@@ -158,6 +180,24 @@ describe('the offers of a publisher', () => {
     );
   });
 
+  test('are those of campaigns provisioned to it, at the priority it set, and of no others', () => {
+    const rows = rowsWith({
+      campaigns: [campaignRow({ id: 1 }), campaignRow({ id: 2, publisher_id: 2 }), campaignRow({ id: 3, publisher_id: 2 })],
+      offers: [1, 2, 3].map((id) => offerRow({ id, campaign_id: id, publisher_id: id === 1 ? 1 : 2 })),
+      provisions: [
+        provisionRow({ campaign_id: 1, publisher_id: 1 }),
+        provisionRow({ campaign_id: 2, publisher_id: 1, priority: 1, payout_amount: '0.250000' }),
+        provisionRow({ campaign_id: 2, publisher_id: 2, active: false }),
+      ],
+    });
+    expect(candidateIds(rows, 1)).toEqual([2, 1]);
+    expect(candidateIds(rows, 2)).toEqual([]);
+    const { offers: built } = buildSnapshot(rows);
+    const foreign = built.get(2) as Offer;
+    expect([1, 2, 3].map((publisherId) => isKnownTo(foreign, publisherId))).toEqual([true, true, false]);
+    expect([1, 2].map((publisherId) => payoutOf(foreign.campaign, publisherId).amountMicros)).toEqual([250_000, 0]);
+  });
+
   test('that are paused or removed can still be referred to', () => {
     const rows = rowsWith({
       campaigns: [campaignRow({ id: 1 }), campaignRow({ id: 2, active: false })],
@@ -199,14 +239,16 @@ describe('a publisher', () => {
       rowsWith({
         themes: [themeRow({ id: 1 }), themeRow({ id: 2, publisher_id: 2 })],
         placements: [
-          { publisher_id: 1, name: 'checkout', theme_id: 1, offers_per_response: 2 },
-          { publisher_id: 2, name: 'account', theme_id: null, offers_per_response: null },
+          { publisher_id: 1, name: 'checkout', theme_id: 1, offers_per_response: 2, delivery_percentage: 50, unit_enabled: false },
+          { publisher_id: 2, name: 'account', theme_id: null, offers_per_response: null, delivery_percentage: null, unit_enabled: null },
         ],
       }),
     );
     const publisher = snapshot.publishers.get(1);
     expect([...(publisher?.themes.keys() ?? [])]).toEqual([1]);
-    expect([...(publisher?.placements.values() ?? [])]).toEqual([{ name: 'checkout', themeId: 1, offersPerResponse: 2 }]);
+    expect([...(publisher?.placements.values() ?? [])]).toEqual([
+      { name: 'checkout', themeId: 1, offersPerResponse: 2, deliveryPercentage: 50, unitEnabled: false },
+    ]);
     expect(publisher?.currencyMultiplier).toBe(1.5);
     expect(snapshot.publishersBySdkId.get('0000000000000001')).toBe(publisher);
   });

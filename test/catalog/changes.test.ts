@@ -70,11 +70,28 @@ describe('a change made by plain SQL is served by every process, without a resta
   });
 
   test('of every table of the configuration', async () => {
-    for (const table of ['publishers', 'api_keys', 'themes', 'placements', 'advertisers', 'campaigns', 'offers', 'creatives']) {
+    const columns: Record<string, string> = {
+      api_keys: 'revoked_at',
+      creatives: 'user_id',
+      offers: 'title',
+      campaign_publishers: 'active',
+      sequence_rules: 'active',
+    };
+    for (const table of [
+      'publishers',
+      'api_keys',
+      'themes',
+      'placements',
+      'advertisers',
+      'campaigns',
+      'offers',
+      'creatives',
+      'campaign_publishers',
+      'sequence_rules',
+    ]) {
       const before = await loadVersion(one.pool);
-      const column = table === 'api_keys' ? 'revoked_at' : table === 'creatives' ? 'user_id' : 'name';
-      const value = table === 'offers' ? 'title = title' : `${column} = ${column}`;
-      await one.pool.query(`update ${table} set ${value}`);
+      const column = columns[table] ?? 'name';
+      await one.pool.query(`update ${table} set ${column} = ${column}`);
       expect(await loadVersion(one.pool), table).toBeGreaterThan(before);
     }
   });

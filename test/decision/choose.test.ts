@@ -25,6 +25,9 @@ const campaign = (id: number, isLoyalty = false): Campaign => ({
   landingUrl: 'https://shop.example/',
   clickIdParam: 'click_id',
   optOutDays: null,
+  payout: { kind: 'cpc', amountMicros: 0, currency: 'USD' },
+  rules: {},
+  provisions: new Map(),
   creatives: [],
 });
 

@@ -34,6 +34,9 @@ const campaignOf = (id: number): Campaign => ({
   landingUrl: 'https://shop.test/',
   clickIdParam: 'click_id',
   optOutDays: null,
+  payout: { kind: 'cpc', amountMicros: 0, currency: 'USD' },
+  rules: {},
+  provisions: new Map(),
   creatives: [icon, hero],
 });
 
@@ -69,6 +72,8 @@ const publisher: Publisher = {
   sdkId: '0123456789abcdef',
   unitEnabled: true,
   offersPerResponse: 3,
+  deliveryPercentage: 100,
+  testMode: false,
   timeZone: 'UTC',
   currencyName: 'points',
   currencyMultiplier: 1,
@@ -80,6 +85,7 @@ const publisher: Publisher = {
   defaultTheme: null,
   placements: new Map(),
   candidates: [],
+  sequenceRules: [],
 };
 
 const claimsText = ({ publisherId, sessionId, offerId, campaignId, position, dev }: TokenClaims): string =>
