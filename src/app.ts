@@ -1,6 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import cors from '@fastify/cors';
 import Fastify, { LogController } from 'fastify';
+import { conversionRoutes } from './conversions/routes.ts';
+import { conversionSecretRoutes } from './conversions/secret-routes.ts';
 import { demoReceiverRoutes, type Received } from './demo/receiver.ts';
 import { demoShopRoutes } from './demo/shop/routes.ts';
 import type { App, Deps } from './deps.ts';
@@ -54,6 +56,7 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
     await open.register(cors, corsOptions);
     await open.register(offerRoutes, deps);
     await open.register(trackingRoutes, deps);
+    await open.register(conversionRoutes, deps);
     await open.register(uspRoutes, deps);
     await open.register(walletRoutes, deps);
     await open.register(imageRoutes, deps);
@@ -63,6 +66,7 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
   await app.register(walletPageRoutes, deps);
   await app.register(payloadRoutes, deps);
   await app.register(endpointRoutes, deps);
+  await app.register(conversionSecretRoutes, deps);
   if (demoReceiver) {
     const received: Received[] = [];
     await app.register(demoReceiverRoutes, { ...deps, received });

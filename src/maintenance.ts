@@ -64,7 +64,7 @@ const dropRaw = (pool: pg.Pool, keepFromMs: number): Promise<number> =>
   transaction(pool, async (executor) => {
     await executor.query(patience);
     const { rows } = await executor.query<{ dropped: number }>(
-      "select sum(drop_day_partitions(parent, $1::date))::int as dropped from unnest(array['sessions', 'events', 'usp_sessions']) as parent",
+      "select sum(drop_day_partitions(parent, $1::date))::int as dropped from unnest(array['sessions', 'events', 'usp_sessions', 'conversions']) as parent",
       [dayOf(keepFromMs)],
     );
     return rows[0]?.dropped ?? 0;

@@ -11,8 +11,16 @@ export type ErrorBody = {
   request_id: string;
 };
 
-/** Failures that are limited per client address: bad key, bad token, unknown route. */
-const limitedCodes = new Set<ErrorCode>(['missing_key', 'unknown_key', 'invalid_token', 'not_found', 'method_not_allowed']);
+/** Failures that are limited per client address: bad key, bad token, bad signature, unknown click, unknown route. */
+export const limitedCodes = new Set<ErrorCode>([
+  'missing_key',
+  'unknown_key',
+  'invalid_token',
+  'not_found',
+  'method_not_allowed',
+  'click_not_found',
+  'invalid_signature',
+]);
 
 const frameworkCodes: Record<string, ErrorCode> = {
   FST_ERR_CTP_INVALID_JSON_BODY: 'malformed_json',

@@ -10,6 +10,9 @@ export type ClickIdCodec = {
   read: (clickId: string) => ClickRef | null;
 };
 
+/** Purpose of the signer click ids need. */
+export const clickIdPurpose = 'click-id';
+
 const dataLength = 22;
 /** 38 bytes leave two bits of the last character unused; they must be zero, so that a click has one spelling. */
 const pattern = /^[A-Za-z0-9_-]{50}[AEIMQUYcgkosw048]$/;

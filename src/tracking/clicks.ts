@@ -1,7 +1,7 @@
 import type { Deps } from '../deps.ts';
 import { createSigner } from '../security/keyring.ts';
 import type { Visit } from './admit.ts';
-import { createClickIdCodec } from './click-id.ts';
+import { clickIdPurpose, createClickIdCodec } from './click-id.ts';
 import { fillLanding, parseLanding } from './landing.ts';
 import type { Recorder } from './record.ts';
 
@@ -9,7 +9,7 @@ import type { Recorder } from './record.ts';
 export type FollowClick = (visit: Visit) => Promise<string>;
 
 export function createClicks({ config }: Pick<Deps, 'config'>, recorder: Recorder): FollowClick {
-  const clickIds = createClickIdCodec(createSigner(config.tokenKeys, 'click-id'));
+  const clickIds = createClickIdCodec(createSigner(config.tokenKeys, clickIdPurpose));
   return async ({ event, offer: { campaign }, recorded }) => {
     const { claims } = event;
     const landing = parseLanding(campaign.landingUrl);

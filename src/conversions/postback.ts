@@ -1,0 +1,36 @@
+import { microsToNumber } from './amounts.ts';
+import type { NewBooking } from './bookings.ts';
+
+/** The webhook event that tells a publisher of conversions. */
+export const postbackEvent = 'conversion';
+
+/**
+ * The postback's bytes (decisions section 8). A void has the id of the conversion it takes back, negative amounts and its
+ * own time. `payload` holds every custom key of the fetch. Pure.
+ */
+export function buildPostback({ click, booking, txnId }: NewBooking): Buffer {
+  const { conversion } = click;
+  const iso = (timeMs: number): string => new Date(timeMs).toISOString();
+  return Buffer.from(
+    JSON.stringify({
+      conversion_id: booking.isVoid && conversion !== null ? conversion.id : booking.id,
+      status: booking.isVoid ? 'void' : 'recorded',
+      event: booking.event,
+      txn_id: txnId,
+      offer_id: click.offerId,
+      campaign_id: click.campaignId,
+      advertiser_name: click.advertiserName,
+      payout: microsToNumber(booking.payoutMicros),
+      currency: booking.currency,
+      is_loyalty: booking.isLoyalty,
+      loyalty_amount: microsToNumber(booking.loyaltyMicros),
+      click_time: iso(booking.clickAtMs),
+      conversion_time: iso(booking.isVoid && conversion !== null ? conversion.bookedAtMs : booking.bookedAtMs),
+      void_time: booking.isVoid ? iso(booking.bookedAtMs) : '',
+      session_id: click.sessionId,
+      pub_user_id: click.pubUserId ?? '',
+      suspicious: booking.suspicious ?? '',
+      payload: click.custom,
+    }),
+  );
+}
