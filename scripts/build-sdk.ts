@@ -3,11 +3,11 @@ import { build } from 'esbuild';
 /** Browsers of the last three years. */
 const target = ['chrome119', 'edge119', 'firefox119', 'safari17'];
 
-/** Bundles the web SDK into dist/sdk/launcher.js. */
+/** Bundles the web SDK into dist/sdk/launcher.js, and the script of the hosted offerwall beside it. */
 await build({
   absWorkingDir: new URL('..', import.meta.url).pathname,
-  entryPoints: ['src/sdk/main.ts'],
-  outfile: 'dist/sdk/launcher.js',
+  entryPoints: { launcher: 'src/sdk/main.ts', offerwall: 'src/sdk/wall/main.ts' },
+  outdir: 'dist/sdk',
   tsconfig: 'src/sdk/tsconfig.json',
   bundle: true,
   format: 'iife',

@@ -14,7 +14,10 @@ import { registerOpenApi } from './http/openapi.ts';
 import { sharedSchemas } from './http/schemas.ts';
 import { imageRoutes } from './images/routes.ts';
 import { loggedUrl } from './logger.ts';
+import { createOfferService } from './offers/fetch.ts';
 import { offerRoutes } from './offers/routes.ts';
+import { offerwallPageRoutes } from './offerwall/page-routes.ts';
+import { offerwallRoutes } from './offerwall/routes.ts';
 import { privacyRoutes } from './privacy/routes.ts';
 import { sdkRoutes } from './sdk-routes/routes.ts';
 import { trackingRoutes } from './tracking/routes.ts';
@@ -52,9 +55,11 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
 
   await app.register(healthRoutes, deps);
   if (!serveApi) return app;
+  const offers = createOfferService(deps);
   await app.register(async (open: App) => {
     await open.register(cors, corsOptions);
-    await open.register(offerRoutes, deps);
+    await open.register(offerRoutes, { ...deps, offers });
+    await open.register(offerwallRoutes, { ...deps, offers });
     await open.register(trackingRoutes, deps);
     await open.register(conversionRoutes, deps);
     await open.register(uspRoutes, deps);
@@ -63,6 +68,7 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
     await open.register(privacyRoutes, deps);
     await open.register(sdkRoutes, deps);
   });
+  await app.register(offerwallPageRoutes, deps);
   await app.register(walletPageRoutes, deps);
   await app.register(payloadRoutes, deps);
   await app.register(endpointRoutes, deps);

@@ -93,11 +93,16 @@ function toPublisher(row: PublisherRow, themeRows: ThemeRow[], placementRows: Pl
     walletEnabled: row.wallet_enabled,
     offerwallEnabled: row.offerwall_enabled,
     privacyUrl: row.privacy_url,
+    frameHosts: row.frame_hosts.filter(isFrameHost),
     themes,
     defaultTheme: (defaultRow && themes.get(defaultRow.id)) ?? null,
     placements: new Map(placementRows.map((placement) => [placement.name, toPlacement(placement)])),
   };
 }
+
+/** Whether a text is a host source that may stand in a header, such as `https://shop.example` or `https://*.shop.example:8443`. */
+export const isFrameHost = (text: string): boolean =>
+  /^https?:\/\/(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*(:\d{1,5})?$/.test(text) && text.length <= 300;
 
 function toTheme(row: ThemeRow): Theme {
   return {

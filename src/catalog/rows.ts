@@ -17,6 +17,7 @@ export type PublisherRow = {
   privacy_url: string | null;
   delivery_percentage: number;
   test_mode: boolean;
+  frame_hosts: string[];
 };
 
 export type KeyRow = {

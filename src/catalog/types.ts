@@ -68,6 +68,8 @@ export type Publisher = {
   walletEnabled: boolean;
   offerwallEnabled: boolean;
   privacyUrl: string | null;
+  /** CSP host sources of pages that may show the offerwall in a frame. */
+  frameHosts: readonly string[];
   themes: ReadonlyMap<number, Theme>;
   defaultTheme: Theme | null;
   placements: ReadonlyMap<string, Placement>;

@@ -1,4 +1,4 @@
-import type { Publisher, Theme } from '../catalog/types.ts';
+import type { Offer, Publisher, Theme } from '../catalog/types.ts';
 import { createSurroundings } from '../context/surroundings.ts';
 import { createBatcher } from '../db/batcher.ts';
 import { createStoreGuard } from '../db/store-guard.ts';
@@ -12,7 +12,7 @@ import { within } from './deadline.ts';
 import { type MacroValues, macroNames, macroValuesOf } from './macros.ts';
 import { createPlacements } from './placements.ts';
 import { createQrCodes } from './qr.ts';
-import { createRenderer } from './render.ts';
+import { createRenderer, type Renderer } from './render.ts';
 import type { FetchOffersRequest } from './request.ts';
 import { emptySessions, insertSessions, loadOptOuts, type SessionRecord } from './sessions.ts';
 
@@ -20,9 +20,27 @@ import { emptySessions, insertSessions, loadOptOuts, type SessionRecord } from '
 export type OfferService = {
   /** @returns the answer's JSON, after the session is committed; to be given back by `release` when it is sent */
   fetch: (publisher: Publisher, request: FetchOffersRequest) => Promise<Buffer>;
+  /** Decides for an offerwall: all its offers, in a session that is committed when this resolves. Rendered page by page. */
+  decideWall: (
+    publisher: Publisher,
+    request: FetchOffersRequest,
+    known: KnownVisitor,
+  ) => Promise<{ session: SessionRecord; theme: Theme | null }>;
+  renderWall: Renderer['renderWall'];
   release: (answer: Buffer) => void;
   drain: () => Promise<void>;
 };
+
+/** What an earlier session says of whoever opens an offerwall. */
+export type KnownVisitor = {
+  /** Instead of the hash of an identifier in the request. */
+  userKey?: string | null;
+  /** The offer that led there comes first. */
+  first?: number;
+};
+
+/** Most offers of one offerwall (count). */
+const maxWallOffers = 500;
 
 type Item = {
   publisher: Publisher;
@@ -35,6 +53,10 @@ type Item = {
   sessionId: string | null;
   /** The deadline has passed and an empty answer is out. */
   expired: boolean;
+  /** For an offerwall; null: for a unit. */
+  wall: KnownVisitor | null;
+  /** What was decided for an offerwall, which is rendered later. */
+  decided: SessionRecord | null;
 };
 
 export function createOfferService({ pool, pulse, tokens, geo, config, logger, now }: Deps): OfferService {
@@ -51,12 +73,12 @@ export function createOfferService({ pool, pulse, tokens, geo, config, logger, n
     const optOuts = await loadOptOuts(pool, [...keys]);
     const sessions = items.map((item) => decide(item, optOuts.get(item.userKey ?? '') ?? {}));
     for (const [index, item] of items.entries()) {
-      const preparing = renderer.prepare(item.publisher, sessions[index]?.offers ?? []);
+      const preparing = item.wall !== null ? undefined : renderer.prepare(item.publisher, sessions[index]?.offers ?? []);
       if (preparing !== undefined) await preparing;
     }
     const committed = insertSessions(pool, sessions);
     committed.catch(() => {}); // handled below; rendering must not leave it unobserved
-    const answers = sessions.map((session, index) => render(items[index] as Item, session));
+    const answers = sessions.map((session, index) => (items[index]?.wall ? nothing : render(items[index] as Item, session)));
     await committed;
     await emptyExpired(items, sessions);
     return answers;
@@ -77,8 +99,10 @@ export function createOfferService({ pool, pulse, tokens, geo, config, logger, n
     const wish = { ...request, limit: publisher.unitEnabled && !item.expired ? item.limit : 0 };
     const nowMs = now();
     if (!item.expired || item.sessionId === null) item.sessionId = newSessionId(nowMs);
-    const offers = chooseOffers(publisher.candidates, wish, optOuts, nowMs);
-    return {
+    const candidates = item.wall === null ? publisher.candidates : publisher.candidates.filter((offer) => offer.offerwallEnabled);
+    const chosen = chooseOffers(candidates, wish, optOuts, nowMs);
+    const offers = item.wall === null ? chosen : withFirst(chosen, item.wall.first);
+    const session = {
       id: item.sessionId,
       publisherId: publisher.id,
       placement: item.placement,
@@ -95,6 +119,8 @@ export function createOfferService({ pool, pulse, tokens, geo, config, logger, n
       uspCheckAll: theme?.uspCheckAll ?? false,
       createdAtMs: nowMs,
     };
+    if (item.wall !== null) item.decided = session;
+    return session;
   }
 
   type Shown = Pick<SessionRecord, 'id' | 'dev' | 'pubUserId' | 'usp' | 'offers' | 'macros'>;
@@ -124,33 +150,60 @@ export function createOfferService({ pool, pulse, tokens, geo, config, logger, n
     return render(item, { id: item.sessionId, dev, pubUserId, usp: isUspOn(item), offers: [], macros: {} });
   }
 
+  function itemOf(publisher: Publisher, request: FetchOffersRequest, wall: KnownVisitor | null): Item {
+    const placement = publisher.placements.get(request.placement);
+    const theme = themeOf(publisher, request.themeId ?? placement?.themeId ?? null);
+    const identifier = request.adFp ?? request.pubUserId;
+    const hashed = identifier === null ? null : userKeys.of(publisher.id, identifier);
+    const ofUnit = placement?.offersPerResponse ?? theme?.offersPerResponse ?? publisher.offersPerResponse;
+    return {
+      publisher,
+      request,
+      theme,
+      limit: wall === null ? ofUnit : maxWallOffers,
+      placement: request.placement,
+      userKey: wall?.userKey === undefined ? hashed : wall.userKey,
+      sessionId: null,
+      expired: false,
+      wall,
+      decided: null,
+    };
+  }
+
+  const placementOf = ({ publisher, request }: Item): string | Promise<string> =>
+    request.dev ? request.placement : placements.resolve(publisher, request.placement);
+
   return {
     fetch: (publisher, request) => {
       if (!pulse.isUp()) return Promise.reject(storeUnavailable());
-      const placement = publisher.placements.get(request.placement);
-      const theme = themeOf(publisher, request.themeId ?? placement?.themeId ?? null);
-      const identifier = request.adFp ?? request.pubUserId;
-      const item: Item = {
-        publisher,
-        request,
-        theme,
-        limit: placement?.offersPerResponse ?? theme?.offersPerResponse ?? publisher.offersPerResponse,
-        placement: request.placement,
-        userKey: identifier === null ? null : userKeys.of(publisher.id, identifier),
-        sessionId: null,
-        expired: false,
-      };
-      const answered = answer(item, request.dev ? request.placement : placements.resolve(publisher, request.placement));
+      const item = itemOf(publisher, request, null);
+      const answered = answer(item, placementOf(item));
       if (request.timeoutMs === null) return answered;
       return within(request.timeoutMs, answered, { late: () => expire(item), release: answers.release });
     },
+    decideWall: async (publisher, request, known) => {
+      if (!pulse.isUp()) throw storeUnavailable();
+      const item = itemOf(publisher, request, known);
+      await answer(item, placementOf(item));
+      return { session: item.decided as SessionRecord, theme: item.theme };
+    },
+    renderWall: renderer.renderWall,
     release: answers.release,
     drain: batcher.drain,
   };
 }
 
-const isUspOn = ({ publisher, theme, request }: Item): boolean =>
-  publisher.uspEnabled && theme?.unit === 'mou' && theme.uspEnabled && request.pubUserId !== null;
+/** What stands for the answer of an offerwall, which is rendered page by page. */
+const nothing = Buffer.alloc(0);
+
+/** The offer that led to the wall, where it may be shown, before the others. */
+function withFirst(offers: readonly Offer[], first: number | undefined): readonly Offer[] {
+  const found = offers.find((offer) => offer.id === first);
+  return found === undefined ? offers : [found, ...offers.filter((offer) => offer !== found)];
+}
+
+const isUspOn = ({ publisher, theme, request, wall }: Item): boolean =>
+  wall === null && publisher.uspEnabled && theme?.unit === 'mou' && theme.uspEnabled && request.pubUserId !== null;
 
 /** Why a session shows nothing. */
 const emptyReasonOf = ({ expired, publisher }: Item): string => (expired ? 'deadline' : publisher.unitEnabled ? 'no_offer' : 'unit_off');

@@ -19,15 +19,27 @@ export type Answer = {
   macros: MacroValues;
 };
 
+/** One page of an offerwall. `position`: in its session, from 1. `token`: that of another session, where the offer was shown before. */
+export type WallAnswer = Omit<Answer, 'offers' | 'usp'> & {
+  page: readonly { offer: Offer; position: number; token?: string }[];
+  /** Further members of `data`. */
+  extra: Readonly<Record<string, unknown>>;
+};
+
 export type Renderer = {
   /** Makes what rendering these offers needs and does not have yet; undefined when there is nothing to wait for. */
   prepare: (publisher: Publisher, offers: readonly Offer[]) => Promise<unknown> | undefined;
   /** The answer's JSON (specification 2.2), as bytes in memory of the pool. */
   render: (answer: Answer) => Buffer;
+  /** The same for a page of an offerwall, with its further members. */
+  renderWall: (answer: WallAnswer) => Promise<Buffer>;
 };
 
 /** An offer at a publisher: what its QR code says, and its static text, cut where the token goes: without, and with a URL that saves it. */
 type Compiled = { qrUrl: string; plain: string[] | null; saveable: string[] | null };
+
+/** A token has one byte for it; offers further down an offerwall count as the last. */
+const maxPosition = 255;
 
 /** Stands for the token while an offer is compiled. */
 const hole = `token-${randomUUID()}`;
@@ -63,34 +75,38 @@ export function createRenderer({ publicUrl, tokens, qrCodes, pool }: RendererDep
     return clickUrl(publicUrl, tokens.mint(claims));
   }
 
-  function view(answer: Answer, offer: Offer, token: string) {
+  type Shared = Omit<Answer, 'offers'>;
+
+  function view(answer: Shared, offer: Offer, token: string) {
     const { publisher, hasUser } = answer;
     const qrCode = qrCodes.get(compiledOf(publisher, offer).qrUrl) ?? '';
     return buildOfferView({ offer, publisher, copy: fillCopy(offer.copy, answer.macros), token, hasUser, qrCode, publicUrl });
   }
 
-  function compile(answer: Answer, offer: Offer): string[] {
+  function compile(answer: Shared, offer: Offer): string[] {
     const compiled = compiledOf(answer.publisher, offer);
     const variant = answer.hasUser ? 'saveable' : 'plain';
     compiled[variant] ??= asciiJson(view(answer, offer, hole)).split(hole);
     return compiled[variant];
   }
 
-  function renderOffer(answer: Answer, offer: Offer, index: number): string {
-    const token = tokens.mint({
+  const tokenOf = (answer: Shared, offer: Offer, position: number): string =>
+    tokens.mint({
       publisherId: answer.publisher.id,
       sessionId: answer.sessionId,
       offerId: offer.id,
       campaignId: offer.campaign.id,
-      position: index + 1,
+      position: Math.min(position, maxPosition),
       dev: answer.dev,
     });
+
+  function renderOffer(answer: Shared, offer: Offer, token: string): string {
     if (hasMacros(offer.copy)) return asciiJson(view(answer, offer, token));
     return compile(answer, offer).join(token);
   }
 
   /** What stands before and after the session id. */
-  function frame({ publisher, theme, usp }: Answer): [string, string] {
+  function frame({ publisher, theme, usp }: Shared): [string, string] {
     let known = frames.get(publisher);
     if (known === undefined) {
       known = new Map();
@@ -111,18 +127,32 @@ export function createRenderer({ publicUrl, tokens, qrCodes, pool }: RendererDep
     return parts;
   }
 
+  function prepare(publisher: Publisher, offers: readonly Offer[]): Promise<unknown> | undefined {
+    const missing = offers.map((offer) => compiledOf(publisher, offer).qrUrl).filter((url) => qrCodes.get(url) === undefined);
+    return missing.length === 0 ? undefined : Promise.all(missing.map((url) => qrCodes.make(url)));
+  }
+
   return {
-    prepare: (publisher, offers) => {
-      const missing = offers.map((offer) => compiledOf(publisher, offer).qrUrl).filter((url) => qrCodes.get(url) === undefined);
-      return missing.length === 0 ? undefined : Promise.all(missing.map((url) => qrCodes.make(url)));
-    },
+    prepare,
     render: (answer) => {
       let offers = '';
       answer.offers.forEach((offer, index) => {
-        offers += (index === 0 ? '' : ',') + renderOffer(answer, offer, index);
+        offers += (index === 0 ? '' : ',') + renderOffer(answer, offer, tokenOf(answer, offer, index + 1));
       });
       const [beforeSession, afterSession] = frame(answer);
       const json = `{"data":{"offers":[${offers}],"count":${answer.offers.length}${beforeSession}${answer.sessionId}${afterSession}`;
+      return pool.write(json);
+    },
+    renderWall: async ({ page, extra, ...given }) => {
+      const answer = { ...given, usp: false };
+      await prepare(
+        answer.publisher,
+        page.map(({ offer }) => offer),
+      );
+      const offers = page.map(({ offer, position, token }) => renderOffer(answer, offer, token ?? tokenOf(answer, offer, position)));
+      const [beforeSession, afterSession] = frame(answer);
+      const members = Object.entries(extra).map(([name, value]) => `,"${name}":${asciiJson(value)}`);
+      const json = `{"data":{"offers":[${offers}],"count":${page.length}${members.join('')}${beforeSession}${answer.sessionId}${afterSession}`;
       return pool.write(json);
     },
   };

@@ -1,4 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
+import type { FastifyRequest } from 'fastify';
 import { AppError, type ErrorDetail } from '../errors.ts';
 import { oldRequestNames, withNewRequestNames } from '../legacy-names.ts';
 
@@ -97,6 +98,12 @@ const isSet = (value: unknown): boolean => value === '1' || value === 1 || value
 
 /** What the connection says about the end user. */
 export type Client = { ip: string; userAgent: string; gpc: boolean };
+
+export const clientOf = ({ ip, headers }: Pick<FastifyRequest, 'ip' | 'headers'>): Client => ({
+  ip,
+  userAgent: headers['user-agent'] ?? '',
+  gpc: headers['sec-gpc'] === '1',
+});
 
 const isRefused = (consent: unknown): boolean => consent === '0' || consent === 0 || consent === false;
 

@@ -2,14 +2,13 @@ import type { App, Deps } from '../deps.ts';
 import { callerOf } from '../http/auth.ts';
 import { emptyBodyForNone } from '../http/body.ts';
 import { errorAnswers, fetchOffersAnswer } from '../http/schemas.ts';
-import { createOfferService } from './fetch.ts';
-import { fetchOffersBody, fetchOffersQuery, readFetchOffers } from './request.ts';
+import type { OfferService } from './fetch.ts';
+import { clientOf, fetchOffersBody, fetchOffersQuery, readFetchOffers } from './request.ts';
 
 /** Every version answers the same; v4 clients pass the SDK id as `api_key` (specification 4.1). */
 const paths = ['/native/v2/offers.json', '/native/v4/offers.json', '/native/v1/offers.json'];
 
-export async function offerRoutes(app: App, deps: Deps): Promise<void> {
-  const offers = createOfferService(deps);
+export async function offerRoutes(app: App, { offers, ...deps }: Deps & { offers: OfferService }): Promise<void> {
   app.addHook('onClose', offers.drain);
   for (const url of paths) {
     app.post(
@@ -25,9 +24,7 @@ export async function offerRoutes(app: App, deps: Deps): Promise<void> {
         preValidation: [emptyBodyForNone, deps.auth.requireKey('ads/offers')],
       },
       async (request, reply) => {
-        const { headers } = request;
-        const client = { ip: request.ip, userAgent: headers['user-agent'] ?? '', gpc: headers['sec-gpc'] === '1' };
-        const wanted = readFetchOffers(request.query, request.body, client);
+        const wanted = readFetchOffers(request.query, request.body, clientOf(request));
         const answer = await offers.fetch(callerOf(request).publisher, wanted);
         reply.type('application/json; charset=utf-8').header('cache-control', 'no-store');
         reply.raw.once('finish', () => offers.release(answer));

@@ -10,7 +10,8 @@ const versionCaching = 'public, max-age=31536000, immutable';
 
 /** The web SDK (decisions section 10): `/sdk/launcher.js`, also under its old name `launcher.min.js`, and by content hash. */
 export async function sdkRoutes(app: App, { logger }: Deps): Promise<void> {
-  const script = await loadScript();
+  const script = await loadScript('launcher');
+  const wallScript = await loadScript('offerwall');
   if (script === null) logger.warn({}, 'the web SDK is not built; run npm run build:sdk');
   const schema = { hide: true };
 
@@ -22,6 +23,11 @@ export async function sdkRoutes(app: App, { logger }: Deps): Promise<void> {
     if (script === null || request.params.hash === script.hash) return sendScript(request, reply, script, versionCaching);
     return reply.header('cache-control', 'no-store').redirect('/sdk/launcher.js');
   });
+
+  // The page that names it was served by this release or the one before; what is here works for both.
+  app.get<{ Params: { hash: string } }>('/sdk/offerwall.:hash(^[0-9a-f]{12}).js', { schema }, async (request, reply) =>
+    sendScript(request, reply, wallScript, request.params.hash === wallScript?.hash ? versionCaching : 'no-store'),
+  );
 }
 
 function sendScript(request: FastifyRequest, reply: FastifyReply, script: Script | null, caching: string): FastifyReply {
@@ -31,7 +37,7 @@ function sendScript(request: FastifyRequest, reply: FastifyReply, script: Script
   reply.headers({
     etag,
     'cache-control': caching,
-    'content-location': `/sdk/launcher.${script.hash}.js`,
+    'content-location': script.path,
     'cross-origin-resource-policy': 'cross-origin',
     'x-content-type-options': 'nosniff',
     vary: 'accept-encoding',

@@ -20,6 +20,7 @@ const publisherRow = (id: number): PublisherRow => ({
   privacy_url: null,
   delivery_percentage: 100,
   test_mode: false,
+  frame_hosts: [],
 });
 
 const campaignRow = (over: Partial<CampaignRow> & { id: number }): CampaignRow => ({

@@ -81,6 +81,7 @@ const publisher: Publisher = {
   walletEnabled: true,
   offerwallEnabled: true,
   privacyUrl: null,
+  frameHosts: [],
   themes: new Map(),
   defaultTheme: null,
   placements: new Map(),

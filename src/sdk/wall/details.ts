@@ -1,0 +1,68 @@
+import { callJson } from '../api.ts';
+import { sanitise } from '../sanitise.ts';
+import type { Offer } from '../types.ts';
+import { anchor, button, h } from '../views/dom.ts';
+import { picture, pictureUrl } from '../views/picture.ts';
+import { type TileContext, takeLink } from './tile.ts';
+
+/** Everything of one offer, in a dialog; closed by its button, by Escape or by a click beside it. */
+export function openDetails(offer: Offer, context: TileContext): void {
+  const { onLink, answer } = context;
+  const dialog = h(
+    'dialog',
+    { class: 'details', 'aria-label': offer.title },
+    h('div', { class: 'picture' }, picture(pictureUrl(offer, ['hero_image', 'offer_image']), context.base, 640)),
+    h(
+      'div',
+      { class: 'text' },
+      offer.advertiser_name !== '' && h('p', { class: 'brand' }, offer.advertiser_name),
+      h('h2', {}, offer.title),
+      offer.description !== '' && h('p', {}, offer.description),
+      offer.is_loyalty && offer.loyalty_requirements !== '' && h('p', { class: 'loyalty' }, offer.loyalty_requirements),
+      offer.mini_text !== '' && h('p', { class: 'quiet' }, offer.mini_text),
+      terms(offer, onLink),
+      h(
+        'div',
+        { class: 'actions' },
+        takeLink(offer, context),
+        answer.settings.enable_wallet && offer.save_for_later_url !== '' && saveButton(offer, answer.settings),
+        offer.useraction_url !== '' &&
+          offer.useraction_cta !== '' &&
+          anchor(offer.useraction_url, 'button', (event) => onLink(offer.useraction_url, event), offer.useraction_cta),
+        button('button', () => dialog.close(), 'Close'),
+      ),
+    ),
+  );
+  dialog.addEventListener('click', (event) => event.target === dialog && dialog.close());
+  dialog.addEventListener('close', () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+function terms(offer: Offer, onLink: TileContext['onLink']): HTMLElement | null {
+  if (offer.terms_and_conditions.trim() === '') return null;
+  const click = (event: Event): void => {
+    const target = (event.target as Element).closest('a');
+    if (target !== null) onLink(target.href, event);
+  };
+  return h(
+    'details',
+    {},
+    h('summary', {}, 'Terms and conditions'),
+    h('div', { class: 'terms', click }, sanitise(offer.terms_and_conditions)),
+  );
+}
+
+function saveButton(offer: Offer, { perkswallet_cta, saved_offer_text }: TileContext['answer']['settings']): HTMLElement {
+  const click = async (): Promise<void> => {
+    saver.disabled = true;
+    try {
+      await callJson('POST', offer.save_for_later_url);
+      saver.textContent = saved_offer_text;
+    } catch {
+      saver.disabled = false;
+    }
+  };
+  const saver = button('button', () => void click(), perkswallet_cta);
+  return saver;
+}

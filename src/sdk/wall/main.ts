@@ -1,0 +1,13 @@
+import { createBeacons } from '../beacons.ts';
+import { createBridge } from '../bridge.ts';
+import { startWall } from './wall.ts';
+
+/** The hosted offerwall: a page of its own, in a browser, a frame or a web view. */
+const { origin } = window.location;
+startWall({
+  root: document.getElementById('wall') as HTMLElement,
+  query: new URLSearchParams(window.location.search),
+  base: origin,
+  bridge: createBridge(window),
+  beacons: createBeacons(origin, () => {}), // given up after its retries; the page has nobody to tell
+});
