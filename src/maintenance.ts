@@ -15,7 +15,9 @@ type MaintenanceOptions = { pool: pg.Pool; config: Retention; logger: Logger; no
 
 /** Creates the partitions from two days back to a week ahead. */
 export async function ensurePartitions(pool: pg.Pool, nowMs: number): Promise<void> {
-  await pool.query('select create_day_partitions($1::date, $2::date)', [dayOf(nowMs - 2 * dayMs), dayOf(nowMs + 7 * dayMs)]);
+  const days = [dayOf(nowMs - 2 * dayMs), dayOf(nowMs + 7 * dayMs)];
+  await pool.query('select create_day_partitions($1::date, $2::date)', days);
+  await pool.query('select create_report_partitions($1::date, $2::date)', days);
 }
 
 /** One round: partitions ahead, partitions past their retention, dev sessions past their day. Any number of processes may do it. */

@@ -1,0 +1,60 @@
+import { countsSql, quarterOf } from './facts.ts';
+import { eachMetric } from './metrics.ts';
+
+/** Values of one key that get rows of their own in a UTC day (count); all later ones are `other`. */
+export const maxValues = 1000;
+/** Keys of one publisher that are reported in a UTC day (count); whoever knows an SDK id can make up keys. */
+export const maxKeys = 50;
+/** A longer value is counted under `other` (characters). */
+const maxValueLength = 128;
+
+export const otherValue = 'other';
+
+const group = 'publisher_id, day, key';
+
+/** Common table expressions that read `facts` and keep the sums by the publisher's own keys, bounded. */
+export const customSql = `
+pairs as (
+  select publisher_id, ${quarterOf('at')} as quarter, (${quarterOf('at')} at time zone 'UTC')::date as day, pair.key,
+    case when char_length(pair.value) <= ${maxValueLength} then pair.value end as value, ${countsSql}
+  from facts cross join lateral jsonb_each_text(custom) as pair
+  where custom is not null and kind <> 'shown'
+  group by 1, 2, 3, 4, 5
+),
+unknown as (
+  select ${group}, value, row_number() over (partition by ${group} order by sum(sessions) desc, value) as place
+  from pairs where value is not null and not exists (
+    select from custom_values known where (known.day, known.publisher_id, known.key, known.value) = (pairs.day, pairs.publisher_id, pairs.key, pairs.value)
+  )
+  group by ${group}, value
+),
+unknown_keys as (
+  select ${group}, values_kept, keys_kept, row_number() over (partition by publisher_id, day, values_kept = 0 order by key) as place
+  from (select distinct ${group} from unknown) as new_values
+  cross join lateral (
+    select count(*) filter (where known.key = new_values.key) as values_kept, count(distinct known.key) as keys_kept
+    from custom_values known where known.day = new_values.day and known.publisher_id = new_values.publisher_id
+  ) as kept
+),
+admitted as (
+  insert into custom_values (day, publisher_id, key, value)
+  select day, publisher_id, key, value from unknown join unknown_keys using (${group})
+  where unknown.place + values_kept <= ${maxValues} and (values_kept > 0 or unknown_keys.place + keys_kept <= ${maxKeys})
+  returning day, publisher_id, key, value
+),
+custom_written as (
+  insert into custom_rollups as kept (publisher_id, key, bucket, value, ${eachMetric((name) => name)})
+  select publisher_id, key, quarter, coalesce(found.value, '${otherValue}'), ${eachMetric((name) => `sum(pairs.${name})`)}
+  from pairs
+  left join lateral (
+    select value from admitted where (admitted.day, admitted.publisher_id, admitted.key, admitted.value) = (pairs.day, pairs.publisher_id, pairs.key, pairs.value)
+    union all
+    select value from custom_values known
+    where (known.day, known.publisher_id, known.key, known.value) = (pairs.day, pairs.publisher_id, pairs.key, pairs.value)
+  ) found on true
+  where found.value is not null
+    or exists (select from admitted where (admitted.day, admitted.publisher_id, admitted.key) = (pairs.day, pairs.publisher_id, pairs.key))
+    or exists (select from custom_values known where (known.day, known.publisher_id, known.key) = (pairs.day, pairs.publisher_id, pairs.key))
+  group by 1, 2, 3, 4
+  on conflict (publisher_id, key, bucket, value) do update set ${eachMetric((name) => `${name} = kept.${name} + excluded.${name}`)}
+)`;

@@ -1,0 +1,55 @@
+import { eachMetric, type MetricName } from './metrics.ts';
+
+/** How long after its session something may be counted: clicks 30 days, conversions 30 days after them; and some room (days). */
+export const longestDays = 64;
+
+/**
+ * What reports are made of, as SQL: one row for each thing that counts, with the dimensions of its session. `kind` is
+ * `filled` or `empty` for a session, `shown` for each offer it showed, the event's kind, or `booking`.
+ * @param isMeant a condition on the raw rows of sessions, events and bookings; `t` is the row
+ * @param fromDay an expression: no raw row is of an earlier day
+ */
+export const factsSql = (isMeant: string, fromDay: string): string => `
+select t.publisher_id, t.created_at as at, t.placement, coalesce(t.country, '') as country, coalesce(t.device, '') as device,
+  coalesce(t.os, '') as os, t.custom, part.offer_id, part.campaign_id, part.kind, 0 as conversions, 0::bigint as revenue_micros
+from sessions t
+cross join lateral (
+  select 0 as offer_id, 0 as campaign_id, case when cardinality(t.offer_ids) > 0 then 'filled' else 'empty' end as kind
+  union all select offer_id, campaign_id, 'shown' from unnest(t.offer_ids, t.campaign_ids) as shown (offer_id, campaign_id)
+) part
+where not t.dev and t.day >= ${fromDay} and ${isMeant}
+union all
+select t.publisher_id, t.at, ${ofSession}, t.offer_id, t.campaign_id, t.kind, 0, coalesce(t.revenue_micros, 0)
+from events t left join lateral ${sessionOf(fromDay)} s on true
+where t.suspicious is null and s.dev is not true and t.day >= ${fromDay} and ${isMeant}
+union all
+select t.publisher_id, t.at, ${ofSession}, t.offer_id, t.campaign_id, 'booking', t.conversions, t.revenue_micros
+from bookings t left join lateral ${sessionOf(fromDay)} s on true
+where s.dev is not true and t.day >= ${fromDay} and ${isMeant}`;
+
+const ofSession = "coalesce(s.placement, ''), coalesce(s.country, ''), coalesce(s.device, ''), coalesce(s.os, ''), s.custom";
+
+/** One index probe for each row: `offset 0` keeps it from becoming a join that reads whole partitions. */
+const sessionOf = (fromDay: string): string => `(
+  select placement, country, device, os, custom, dev from sessions
+  where day >= ${fromDay} and day = t.day and id = t.session_id offset 0
+)`;
+
+const counts: Record<MetricName, string> = {
+  sessions: "count(*) filter (where kind in ('filled', 'empty'))",
+  filled_sessions: "count(*) filter (where kind = 'filled')",
+  impressions: "count(*) filter (where kind = 'impression')",
+  clicks: "count(*) filter (where kind = 'click')",
+  no_thanks: "count(*) filter (where kind = 'no_thanks')",
+  closes: "count(*) filter (where kind = 'close')",
+  saves: "count(*) filter (where kind = 'save')",
+  selections: "count(*) filter (where kind = 'selection')",
+  conversions: 'sum(conversions)',
+  revenue_micros: 'sum(revenue_micros)',
+};
+
+/** The metrics of a group of facts. */
+export const countsSql = eachMetric((name) => `${counts[name]} as ${name}`);
+
+/** The quarter of an hour a time is in. */
+export const quarterOf = (at: string): string => `date_bin('15 minutes', ${at}, 'epoch'::timestamptz)`;

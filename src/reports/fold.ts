@@ -1,0 +1,93 @@
+import type pg from 'pg';
+import { type Executor, transaction } from '../db/pool.ts';
+import { customSql } from './custom.ts';
+import { countsSql, factsSql, longestDays } from './facts.ts';
+import { eachMetric } from './metrics.ts';
+import { rollupKey, sumsSql } from './sums.ts';
+
+/** What a fold did. `facts` null: another process was folding. */
+export type Fold = {
+  facts: number | null;
+  /** Whether it reached the end of what was committed when it began. */
+  complete: boolean;
+};
+
+/** Key of the advisory lock of whoever folds. */
+const foldLock = "hashtext('perkwire_rollups')";
+
+/** Minutes are kept for those who watch; older ones are not worth writing (minutes). */
+export const minutesKept = 120;
+
+/**
+ * New rows: of transactions at or after the end of the last fold, or that were under way then. A snapshot knows which
+ * transactions it sees, so the rows of two folds neither overlap nor leave a gap, however long a transaction takes.
+ */
+const isNew = '(t.written_by >= $1::xid8 and t.written_by < $2::xid8 or t.written_by = any($3::xid8[]))';
+
+const foldSql = `
+with facts as materialized (${factsSql(isNew, '$4::date')}),
+${sumsSql},
+${customSql},
+rollups_written as (
+  insert into rollups as kept (${rollupKey}, campaign_id, ${eachMetric((name) => name)})
+  select ${rollupKey}, campaign_id, ${eachMetric((name) => name)} from by_grain
+  on conflict (${rollupKey}) do update set ${eachMetric((name) => `${name} = kept.${name} + excluded.${name}`)}
+),
+minutes_written as (
+  insert into minute_rollups as kept (publisher_id, minute, ${eachMetric((name) => name)})
+  select publisher_id, date_trunc('minute', at), ${countsSql} from facts
+  where at >= $5::timestamptz and kind <> 'shown' group by 1, 2
+  on conflict (publisher_id, minute) do update set ${eachMetric((name) => `${name} = kept.${name} + excluded.${name}`)}
+)
+select count(*)::int as facts, min(at) as earliest, max(at) as latest from facts`;
+
+type Progress = { upto: string; unfinished: string[]; to: string; end: string; from_day: string; is_old: boolean };
+
+/**
+ * Where the last fold ended and where this one does: at most `span` transactions later. $1: now.
+ * Read in the transaction of the fold, whose snapshot decides what it sees.
+ */
+const progressSql = `
+select upto::text, unfinished::text[], (least(snapshot.last, upto::text::numeric + $2))::text as to, snapshot.last::text as end,
+  (least(folded_at, $1::timestamptz) - interval '${longestDays} days')::date::text as from_day, folded_at < $1::timestamptz - interval '1 hour' as is_old
+from rollup_progress, (select pg_snapshot_xmax(pg_current_snapshot())::text::numeric as last) as snapshot`;
+
+const advanceSql = `
+update rollup_progress set upto = $1::xid8, folded_at = $2,
+  unfinished = array(select xid from pg_snapshot_xip(pg_current_snapshot()) as xid where xid < $1::xid8)`;
+
+/** Transactions after which even a fold of nothing is written down, so that the next need not look at them again (count). */
+const worthNoting = 1000;
+
+/**
+ * Adds what was committed since the last fold to the rollups, exactly once: sums and progress are one transaction, and one
+ * process folds at a time. Any number of processes may try.
+ * @param span transactions to take at most (count)
+ */
+export const fold = (pool: pg.Pool, nowMs: number, span: number): Promise<Fold> =>
+  transaction(pool, async (executor) => {
+    await executor.query('set transaction isolation level repeatable read');
+    const { rows: locks } = await executor.query<{ ok: boolean }>(`select pg_try_advisory_xact_lock(${foldLock}) as ok`);
+    if (!locks[0]?.ok) return { facts: null, complete: true };
+    const progress = await readProgress(executor, nowMs, span);
+    const facts = await foldFacts(executor, progress, nowMs);
+    const gone = BigInt(progress.to) - BigInt(progress.upto);
+    if (facts > 0 || gone > worthNoting || progress.is_old) {
+      await executor.query({ name: 'advance_rollups', text: advanceSql, values: [progress.to, new Date(nowMs)] });
+    }
+    return { facts, complete: progress.to === progress.end };
+  });
+
+async function readProgress(executor: Executor, nowMs: number, span: number): Promise<Progress> {
+  const { rows } = await executor.query<Progress>({ name: 'rollup_progress', text: progressSql, values: [new Date(nowMs), span] });
+  if (rows[0] === undefined) throw new Error('rollup_progress has no row');
+  return rows[0];
+}
+
+async function foldFacts(executor: Executor, { upto, to, unfinished, from_day }: Progress, nowMs: number): Promise<number> {
+  // Found by the index, also while statistics still say that a growing table is small; sorted in memory.
+  await executor.query("set local enable_seqscan = off; set local work_mem = '64MB'");
+  const values = [upto, to, unfinished, from_day, new Date(nowMs - minutesKept * 60_000)];
+  const { rows } = await executor.query<{ facts: number }>({ name: 'fold_facts', text: foldSql, values });
+  return rows[0]?.facts ?? 0;
+}

@@ -1,0 +1,73 @@
+import { otherValue } from './custom.ts';
+import { countsSql, factsSql, longestDays, quarterOf } from './facts.ts';
+import { dayBit, dimensionBits, keptGrains } from './grains.ts';
+import { type DimensionName, dimensionNames, eachMetric } from './metrics.ts';
+import type { ActivityQuery } from './query.ts';
+
+/** What a dimension without a value is called, in answers and filters. */
+export const unknownValue = 'unknown';
+
+/** Where the answer of a query is read from. */
+export type Source = { kind: 'rollups'; grain: number } | { kind: 'custom'; key: string } | { kind: 'raw' };
+
+/** The columns of the dimensions, as every source has them; an own key is `value`. */
+export const dimensionColumns: Record<DimensionName, string> = {
+  placement: 'placement',
+  campaign: 'campaign_id',
+  offer: 'offer_id',
+  country: 'country',
+  device: 'device',
+  os: 'os',
+};
+
+/**
+ * The cheapest source that can answer. Raw rows are read only for what no rollup keeps: an own key beside other dimensions,
+ * and more than two dimensions by the hour.
+ */
+export function sourceOf({ groupBy, filters, customKey, customValues, aggregatedBy }: ActivityQuery): Source {
+  const used = dimensionNames.filter((name) => groupBy.includes(name) || filters[name] !== undefined);
+  const usesKey = customKey !== null && (groupBy.includes('custom') || customValues !== null);
+  if (usesKey) return used.length === 0 ? { kind: 'custom', key: customKey } : { kind: 'raw' };
+  // What has no dimension at all is the sum over the fewest rows.
+  const mask = used.length === 0 ? dimensionBits.device : used.reduce((bits, name) => bits | dimensionBits[name], 0);
+  const wanted = aggregatedBy === 'day' ? [mask | dayBit, mask] : [mask];
+  const grain = wanted.find((candidate) => keptGrains.includes(candidate));
+  return grain === undefined ? { kind: 'raw' } : { kind: 'rollups', grain };
+}
+
+/** A query's source as SQL: rows with `bucket`, the dimensions and the metrics, from $2 until before $3. Adds to `values`. */
+export function sourceSql(source: Source, query: ActivityQuery, values: unknown[]): string {
+  const given = (value: unknown): string => `$${values.push(value)}`;
+  if (source.kind === 'rollups')
+    return `select * from rollups where publisher_id = $1 and grain = ${given(source.grain)} and bucket >= $2 and bucket < $3${filterSql(query, given)}`;
+  if (source.kind === 'custom') {
+    const key = given(source.key);
+    return `select * from custom_rollups where publisher_id = $1 and key = ${key} and bucket >= $2 and bucket < $3${filterSql(query, given)}`;
+  }
+  const offers = (['offer', 'campaign'] as const).some((name) => query.groupBy.includes(name) || query.filters[name] !== undefined);
+  return `
+select bucket, placement, offer_id, campaign_id, country, device, os, value,
+  ${eachMetric((name) => (offers && /sessions$/.test(name) ? `shown as ${name}` : name))}
+from (
+  select ${quarterOf('at')} as bucket, placement, offer_id, campaign_id, country, device, os, custom ->> ${given(query.customKey ?? '')} as value,
+    count(*) filter (where kind = 'shown') as shown, ${countsSql}
+  from (${factsSql('t.publisher_id = $1', `($2::timestamptz - interval '${longestDays} days')::date`)}) as facts
+  where at >= $2 and at < $3 group by 1, 2, 3, 4, 5, 6, 7, 8
+) as summed
+where ${offers ? 'offer_id <> 0' : 'true'}${query.customKey === null ? '' : ' and value is not null'}${filterSql(query, given)}`;
+}
+
+function filterSql({ filters, customValues }: ActivityQuery, given: (value: unknown) => string): string {
+  const conditions = dimensionNames.flatMap((name) => {
+    const wanted = filters[name];
+    return wanted === undefined
+      ? []
+      : ` and ${dimensionColumns[name]} = any(${given(wanted.map((value) => (value === unknownValue ? '' : value)))})`;
+  });
+  if (customValues !== null) conditions.push(` and value = any(${given(customValues)})`);
+  return conditions.join('');
+}
+
+/** SQL of the value an own key is reported under: the most frequent ones of the range, the rest as `other`. */
+export const topValuesSql = (limit: number): string => `
+top as (select value from source group by value order by (value = '${otherValue}') desc, sum(sessions) desc, value limit ${limit + 1})`;

@@ -1,0 +1,42 @@
+import { expect } from 'vitest';
+import { fold } from '../../src/reports/fold.ts';
+import type { Metrics } from '../../src/reports/metrics.ts';
+import { type ActivityQuery, type ActivityRow, queryActivity } from '../../src/reports/query.ts';
+import { dayOf } from '../../src/session-id.ts';
+import type { TestApp } from '../support/test-app.ts';
+
+/** Folds until everything committed is in the reports. @returns how much was taken */
+export async function foldAll({ pool }: Pick<TestApp, 'pool'>, nowMs = Date.now()): Promise<number> {
+  for (let taken = 0; ; ) {
+    const { facts, complete } = await fold(pool, nowMs, 1e9);
+    taken += facts ?? 0;
+    if (complete && facts !== null) return taken;
+  }
+}
+
+/** Today's activity of the test publisher, by UTC. */
+export function activity({ pool, publisher, deps }: TestApp, asked: Partial<ActivityQuery> = {}): Promise<ActivityRow[]> {
+  const today = dayOf(deps.now());
+  return queryActivity(pool, {
+    publisherId: publisher.id,
+    from: today,
+    to: today,
+    aggregatedBy: 'day',
+    groupBy: [],
+    filters: {},
+    customKey: null,
+    customValues: null,
+    timeZone: 'UTC',
+    ...asked,
+  });
+}
+
+/** The metrics that are not zero. */
+export const nonZero = (metrics: Metrics | undefined): Partial<Metrics> =>
+  Object.fromEntries(Object.entries(metrics ?? {}).filter(([, value]) => value !== 0));
+
+/** `{ value: its non-zero metrics }` of rows grouped by one dimension. */
+export const byGroup = (rows: readonly ActivityRow[]): Record<string, Partial<Metrics>> => {
+  expect(new Set(rows.map((row) => row.time)).size).toBeLessThanOrEqual(1);
+  return Object.fromEntries(rows.map((row) => [row.group.join(' '), nonZero(row.metrics)]));
+};
