@@ -3,6 +3,7 @@ import cors from '@fastify/cors';
 import Fastify, { LogController } from 'fastify';
 import { conversionRoutes } from './conversions/routes.ts';
 import { conversionSecretRoutes } from './conversions/secret-routes.ts';
+import { dashboardRoutes } from './dashboard/routes.ts';
 import { demoReceiverRoutes, type Received } from './demo/receiver.ts';
 import { demoShopRoutes } from './demo/shop/routes.ts';
 import type { App, Deps } from './deps.ts';
@@ -73,6 +74,7 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
   await app.register(payloadRoutes, deps);
   await app.register(endpointRoutes, deps);
   await app.register(conversionSecretRoutes, deps);
+  await app.register(dashboardRoutes, deps);
   if (demoReceiver) {
     const received: Received[] = [];
     await app.register(demoReceiverRoutes, { ...deps, received });

@@ -3,6 +3,7 @@ import { buildApp } from './app.ts';
 import { type Config, ConfigError, loadConfig } from './config.ts';
 import { GeoError } from './context/geo.ts';
 import { createDeps } from './create-deps.ts';
+import { firstOperatorLink } from './dashboard/first-operator.ts';
 import { migrate } from './db/migrate.ts';
 import { startDemo } from './demo/start.ts';
 import { printWelcome } from './demo/welcome.ts';
@@ -83,7 +84,10 @@ async function start(config: Config, logger: Logger, parts: Part[]): Promise<voi
   }
   await app.listen({ host: config.host, port: config.port });
   logger.info({ roles: config.roles, port: config.port, embedded, firstStart }, 'ready');
-  if (embedded && serveApi) printWelcome(config, (text) => process.stdout.write(text));
+  if (embedded && serveApi) {
+    const dashboardLink = await firstOperatorLink(deps.pool, config.publicUrl, deps.now());
+    printWelcome(config, dashboardLink, (text) => process.stdout.write(text));
+  }
 }
 
 async function startEmbedded(config: Config, logger: Logger, parts: Part[]): Promise<string> {

@@ -1,12 +1,13 @@
 import type { Config } from '../config.ts';
 import { embeddedDemoIds } from './catalogue.ts';
 
-/** What a newcomer reads after the first start: where it is, the key, and three commands that work when pasted. */
-export function printWelcome({ publicUrl }: Config, write: (text: string) => void): void {
+/** What a newcomer reads after the first start: where it is, the key, a one-time link to the dashboard while nobody can sign in, and three commands that work when pasted. */
+export function printWelcome({ publicUrl }: Config, dashboardLink: string | null, write: (text: string) => void): void {
   const { key, sdkId } = embeddedDemoIds;
   write(`
 Perkwire is ready at ${publicUrl}
   Demo shop ${publicUrl}/demo
+  Dashboard ${dashboardLink ?? `${publicUrl}/dashboard`}${dashboardLink === null ? '' : '\n            (this link works once: it makes you the operator)'}
   API key   ${key}      (SDK id ${sdkId})
   API docs  ${publicUrl}/docs
   Webhooks  ${publicUrl}/demo/receiver

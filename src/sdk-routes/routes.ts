@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { App, Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
-import { encodingFor, loadScript, type Script } from './script.ts';
+import { immutable, sendPacked } from '../http/packed.ts';
+import { loadScript, type Script } from './script.ts';
 
 /** A release reaches pages within this time (seconds). */
 const plainMaxAgeS = 300;
 const plainCaching = `public, max-age=${plainMaxAgeS}, stale-while-revalidate=86400`;
-const versionCaching = 'public, max-age=31536000, immutable';
 
 /** The web SDK (decisions section 10): `/sdk/launcher.js`, also under its old name `launcher.min.js`, and by content hash. */
 export async function sdkRoutes(app: App, { logger }: Deps): Promise<void> {
@@ -20,29 +20,18 @@ export async function sdkRoutes(app: App, { logger }: Deps): Promise<void> {
 
   // A page that names a version of another release gets the present one rather than none.
   app.get<{ Params: { hash: string } }>('/sdk/launcher.:hash(^[0-9a-f]{12}).js', { schema }, async (request, reply) => {
-    if (script === null || request.params.hash === script.hash) return sendScript(request, reply, script, versionCaching);
+    if (script === null || request.params.hash === script.hash) return sendScript(request, reply, script, immutable);
     return reply.header('cache-control', 'no-store').redirect('/sdk/launcher.js');
   });
 
   // The page that names it was served by this release or the one before; what is here works for both.
   app.get<{ Params: { hash: string } }>('/sdk/offerwall.:hash(^[0-9a-f]{12}).js', { schema }, async (request, reply) =>
-    sendScript(request, reply, wallScript, request.params.hash === wallScript?.hash ? versionCaching : 'no-store'),
+    sendScript(request, reply, wallScript, request.params.hash === wallScript?.hash ? immutable : 'no-store'),
   );
 }
 
 function sendScript(request: FastifyRequest, reply: FastifyReply, script: Script | null, caching: string): FastifyReply {
   if (script === null) throw new AppError('not_found');
-  const encoding = encodingFor(request.headers['accept-encoding']);
-  const etag = `"${script.hash}-${encoding}"`;
-  reply.headers({
-    etag,
-    'cache-control': caching,
-    'content-location': script.path,
-    'cross-origin-resource-policy': 'cross-origin',
-    'x-content-type-options': 'nosniff',
-    vary: 'accept-encoding',
-  });
-  if (request.headers['if-none-match']?.includes(etag)) return reply.code(304).send();
-  if (encoding !== 'identity') reply.header('content-encoding', encoding);
-  return reply.type('text/javascript; charset=utf-8').send(script.bodies[encoding]);
+  reply.headers({ 'content-location': script.path, 'cross-origin-resource-policy': 'cross-origin' });
+  return sendPacked(request, reply, script, { type: 'text/javascript', caching });
 }

@@ -1,7 +1,7 @@
 import { sanitiseTerms } from '../catalog/sanitise.ts';
+import { type Html, html, nothing, plainText, trusted } from '../http/html.ts';
 import type { OfferView } from '../offers/view.ts';
 import type { WalletEntry } from './entries.ts';
-import { type Html, html, nothing, plainText, trusted } from './html.ts';
 import { style } from './style.ts';
 
 /** A saved offer with the signed token that removes it. */

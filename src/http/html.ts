@@ -3,7 +3,8 @@ import { escapeHtml } from '../offers/macros.ts';
 /** Markup that may stand in a page as it is. */
 export type Html = { readonly markup: string };
 
-type Value = Html | readonly Html[] | string | number;
+/** What may stand in a template; nothing is written for null, undefined and false. */
+export type Value = Html | readonly Html[] | string | number | null | undefined | false;
 
 /** Markup from a template. Whatever is put in is escaped, unless it is markup itself. */
 export function html(parts: TemplateStringsArray, ...values: readonly Value[]): Html {
@@ -11,6 +12,7 @@ export function html(parts: TemplateStringsArray, ...values: readonly Value[]): 
 }
 
 function markupOf(value: Value): string {
+  if (value === null || value === undefined || value === false) return '';
   if (typeof value === 'string' || typeof value === 'number') return escapeHtml(String(value));
   return 'markup' in value ? value.markup : value.map((one) => one.markup).join('');
 }

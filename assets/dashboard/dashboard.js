@@ -1,0 +1,125 @@
+// What every page of the dashboard does in the browser: counters, confirmations, copying, the menu, messages.
+
+/** Characters as the server counts them: code points, not UTF-16 units. */
+const lengthOf = (text) => [...text].length;
+
+function count(control) {
+  const shown = document.getElementById(`${control.id}-count`);
+  if (shown === null) return;
+  const length = lengthOf(control.value);
+  shown.querySelector('[data-count]').textContent = String(length);
+  shown.classList.toggle('over', length > Number(control.dataset.max));
+  shown.classList.toggle('long', control.dataset.ideal !== undefined && length > Number(control.dataset.ideal));
+}
+
+document.addEventListener('input', (event) => {
+  if (event.target.dataset?.max !== undefined) count(event.target);
+});
+
+/** Asks before a form with `data-confirm` is sent. */
+document.addEventListener(
+  'submit',
+  (event) => {
+    const form = event.target;
+    const question = form.dataset.confirm;
+    if (question === undefined || form.dataset.confirmed !== undefined) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    const dialog = document.createElement('dialog');
+    const title = document.createElement('h2');
+    title.id = 'confirm-title';
+    title.textContent = `${form.dataset.confirmButton ?? 'Continue'}?`;
+    const text = document.createElement('p');
+    text.textContent = question;
+    const actions = document.createElement('div');
+    actions.className = 'actions';
+    actions.append(
+      button('Cancel', 'button quiet', () => dialog.close()),
+      button(form.dataset.confirmButton ?? 'Continue', 'button main', confirmed),
+    );
+    dialog.setAttribute('aria-labelledby', title.id);
+    dialog.append(title, text, actions);
+    dialog.addEventListener('close', () => dialog.remove());
+    document.body.append(dialog);
+    dialog.showModal();
+
+    function confirmed() {
+      dialog.close();
+      form.dataset.confirmed = '';
+      form.requestSubmit();
+      delete form.dataset.confirmed;
+    }
+  },
+  true,
+);
+
+function button(text, className, act) {
+  const made = document.createElement('button');
+  made.type = 'button';
+  made.className = className;
+  made.textContent = text;
+  made.addEventListener('click', act);
+  return made;
+}
+
+/** A form is sent once, however often its button is pressed. */
+document.addEventListener('submit', (event) => {
+  if (event.defaultPrevented) return;
+  for (const one of event.target.querySelectorAll('button:not([type="button"])'))
+    setTimeout(() => {
+      one.disabled = true;
+    });
+  setTimeout(() => {
+    for (const one of event.target.querySelectorAll('button[disabled]')) one.disabled = false;
+  }, 8000);
+});
+
+document.addEventListener('click', async (event) => {
+  const copy = event.target.closest?.('[data-copy]');
+  if (copy) {
+    const text = copy.parentElement.querySelector('code').textContent;
+    await navigator.clipboard.writeText(text).then(
+      () => {
+        copy.textContent = 'Copied';
+      },
+      () => {
+        getSelection().selectAllChildren(copy.parentElement.querySelector('code'));
+      },
+    );
+    setTimeout(() => {
+      copy.textContent = 'Copy';
+    }, 2000);
+  }
+  event.target.closest?.('[data-dismiss]')?.closest('[data-toast]')?.remove();
+  const menu = event.target.closest?.('[data-menu]');
+  if (menu) {
+    const open = document.getElementById('sidebar').classList.toggle('open');
+    menu.setAttribute('aria-expanded', String(open));
+  }
+});
+
+/** Selects with `data-submit` send their form at once. */
+document.addEventListener('change', (event) => {
+  if (event.target.dataset?.submit !== undefined) event.target.form.requestSubmit();
+});
+
+/** Says something without leaving the page. */
+function toast(text, kind) {
+  const made = document.createElement('div');
+  made.className = `toast ${kind}`;
+  made.dataset.toast = '';
+  const words = document.createElement('p');
+  words.textContent = text;
+  made.append(words);
+  document.querySelector('.toasts')?.append(made);
+  leave(made);
+}
+
+const leave = (shown) => setTimeout(() => shown.remove(), 6000);
+
+document.addEventListener('htmx:responseError', () => toast('This did not work. Load the page anew and try again.', 'failed'));
+document.addEventListener('htmx:sendError', () => toast('The server cannot be reached.', 'failed'));
+
+for (const control of document.querySelectorAll('[data-max]')) count(control);
+for (const shown of document.querySelectorAll('.toast.done')) leave(shown);
+document.querySelector('[data-focus]')?.focus();
