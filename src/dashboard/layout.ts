@@ -53,7 +53,7 @@ const publisherNav = [
       { key: 'themes', text: 'Themes', path: '/settings/themes', icon: 'themes', role: 'analyst' },
       { key: 'placements', text: 'Placements', path: '/settings/placements', icon: 'placements', role: 'analyst' },
       { key: 'keys', text: 'API keys', path: '/settings/keys', icon: 'keys', role: 'admin' },
-      { key: 'webhooks', text: 'Postbacks and Webhooks', path: '/settings/webhooks', icon: 'webhooks', role: 'analyst' },
+      { key: 'webhooks', text: 'Webhooks', path: '/settings/webhooks', icon: 'webhooks', role: 'analyst' },
       { key: 'users', text: 'Users', path: '/settings/users', icon: 'users', role: 'admin' },
     ],
   },

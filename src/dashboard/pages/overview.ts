@@ -8,6 +8,11 @@ export function overviewPages(app: App, tools: Tools): void {
   pages.get('/overview', 'analyst', ({ path }) => ({
     title: 'Overview',
     nav: 'overview',
-    body: emptyState('overview', 'Nothing to show yet', 'Sessions, impressions and clicks appear here.', linkButton(path('/integration'), 'Integrate', 'main')),
+    body: emptyState(
+      'overview',
+      'Nothing to show yet',
+      'Sessions, impressions and clicks appear here.',
+      linkButton(path('/integration'), 'Integrate', 'main'),
+    ),
   }));
 }
