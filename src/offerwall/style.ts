@@ -22,7 +22,7 @@ ul{list-style:none;margin:0;padding:0;display:grid;gap:var(--gap)}
 .featured[hidden]{display:none}
 .featured .tile{scroll-snap-align:start}
 .grid{grid-template-columns:repeat(auto-fill,minmax(min(100%,15rem),1fr))}
-.tile{display:flex;flex-direction:column;min-width:0;overflow:hidden;background:var(--tile);color:var(--tile-text);border:var(--tile-edge-width) solid var(--tile-edge);border-radius:var(--tile-radius);transition:background .15s,box-shadow .15s}
+.tile{position:relative;display:flex;flex-direction:column;min-width:0;overflow:hidden;background:var(--tile);color:var(--tile-text);border:var(--tile-edge-width) solid var(--tile-edge);border-radius:var(--tile-radius);transition:background .15s,box-shadow .15s}
 .tile:hover{background:var(--tile-hover);box-shadow:0 6px 20px rgb(0 0 0/.08)}
 .picture{aspect-ratio:16/10;background:linear-gradient(135deg,#e9ecf3,#dfe4ee);overflow:hidden}
 .picture:empty{aspect-ratio:auto;height:.5rem}

@@ -1,0 +1,177 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { type Stage, startStage } from './support.ts';
+
+const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+const sdkId = '0123456789abcdef';
+
+let stage: Stage;
+beforeAll(async () => {
+  stage = await startStage();
+});
+afterAll(() => stage?.close());
+afterEach(async () => {
+  await stage.t.pool.query('delete from events');
+});
+
+type Wall = { page: Page; problems: string[] };
+
+async function openWall(query: string, { width = 1200, height = 900, before = '' } = {}): Promise<Wall> {
+  const context = await stage.newContext();
+  await context.route(/\.example\//, (route) => route.fulfill({ status: 200, contentType: 'text/html', body: 'advertiser' }));
+  if (before !== '') await context.addInitScript(before);
+  const page = await context.newPage();
+  await page.setViewportSize({ width, height });
+  const problems: string[] = [];
+  page.on('pageerror', (err) => problems.push(String(err)));
+  page.on('console', (message) => {
+    if (/Content Security Policy|Refused/.test(message.text())) problems.push(message.text());
+  });
+  await page.goto(`${stage.url}/offerwall?${query}`);
+  return { page, problems };
+}
+
+const tiles = (page: Page) => page.locator('.tile');
+
+async function linkOfUnit(body: object = {}): Promise<{ query: string; title: string; sessionId: string }> {
+  const response = await stage.t.app.inject({
+    method: 'POST',
+    url: `/native/v4/offers.json?api_key=${sdkId}`,
+    payload: { placement: 'checkout', pub_user_id: 'wall-1', ...body },
+  });
+  const { offers, session_id } = response.json().data;
+  return { query: new URL(offers[1].offerwall_url).search.slice(1), title: offers[1].title, sessionId: session_id };
+}
+
+const impressions = async (): Promise<number[]> => {
+  const { rows } = await stage.t.pool.query<{ offer_id: number }>("select offer_id from events where kind = 'impression'");
+  return rows.map(({ offer_id }) => offer_id);
+};
+
+describe('the hosted offerwall', () => {
+  test('opened from an offer shows that offer first, and no script, style or frame breaks its policy', async () => {
+    const { query, title } = await linkOfUnit();
+    const { page, problems } = await openWall(query);
+    await tiles(page).first().waitFor();
+    expect(await tiles(page).first().locator('h2').textContent()).toBe(title);
+    await page.waitForFunction(() => [...document.images].slice(0, 4).every((image) => image.complete && image.naturalWidth > 0));
+    expect(problems).toEqual([]);
+  });
+
+  test('counts an impression only for offers that were seen, and more as they are scrolled to', async () => {
+    const { page } = await openWall(`sdk_id=${sdkId}&placement=wall`, { width: 400, height: 600 });
+    await tiles(page).first().waitFor();
+    await expect.poll(impressions, { timeout: 10_000 }).not.toEqual([]);
+    const total = await tiles(page).count();
+    const before = await impressions();
+    expect(before.length).toBeLessThan(total);
+    const last = tiles(page).last();
+    const lastId = Number(await last.getAttribute('data-offer-id'));
+    expect(before).not.toContain(lastId);
+    await last.scrollIntoViewIfNeeded();
+    await expect.poll(impressions, { timeout: 10_000 }).toContain(lastId);
+  });
+
+  test('loads more as it is scrolled, each offer once', async () => {
+    await stage.t.pool.query(`
+      insert into campaigns (publisher_id, advertiser_id, name, landing_url, category)
+      select c.publisher_id, a.id, 'More ' || n, 'https://more.example/', 'more'
+      from (select * from campaigns order by id limit 1) c, generate_series(1, 40) n, (select min(id) as id from advertisers) a`);
+    await stage.t.pool.query(`
+      insert into offers (publisher_id, campaign_id, title, short_headline, cta_yes)
+      select publisher_id, id, name, name, 'Take it' from campaigns where name like 'More %'`);
+    await stage.t.deps.catalog.refresh();
+    const { page } = await openWall(`sdk_id=${sdkId}&placement=wall`);
+    await expect.poll(() => tiles(page).count()).toBeGreaterThan(20);
+    for (let turn = 0; turn < 10; turn += 1) await page.mouse.wheel(0, 5000);
+    await page.getByText('That is all.').waitFor();
+    const ids = await tiles(page).evaluateAll((elements) => elements.map((element) => (element as HTMLElement).dataset.offerId));
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids.length).toBeGreaterThan(24);
+  });
+
+  test('searches and filters within the same session', async () => {
+    const { page } = await openWall(`sdk_id=${sdkId}&placement=searched`);
+    await tiles(page).first().waitFor();
+    const title = (await tiles(page).nth(1).locator('h2').textContent()) ?? '';
+    await page.getByRole('searchbox').fill(title);
+    await expect.poll(() => tiles(page).count()).toBe(1);
+    await page.getByRole('searchbox').fill('nothing is called this');
+    await page.getByText('No offers match.').waitFor();
+    await page.getByRole('searchbox').fill('');
+    const chips = page.getByRole('navigation', { name: 'Categories' }).getByRole('button');
+    await chips.nth(1).click();
+    await expect.poll(() => chips.nth(1).getAttribute('aria-pressed')).toBe('true');
+    const { rows } = await stage.t.pool.query("select count(*)::int from sessions where placement = 'searched'");
+    expect(rows).toEqual([{ count: 1 }]);
+  });
+
+  test('opens an offer at once by &open=1, with its terms, and closes it by Escape', async () => {
+    const { query, title } = await linkOfUnit();
+    const { page } = await openWall(`${query}&open=1`);
+    const dialog = page.getByRole('dialog');
+    await dialog.waitFor();
+    expect(await dialog.locator('h2').textContent()).toBe(title);
+    await page.keyboard.press('Escape');
+    await expect.poll(() => dialog.count()).toBe(0);
+  });
+
+  test('keeps an offer in the wallet from its details', async () => {
+    const { query } = await linkOfUnit({ pub_user_id: 'saver-9' });
+    const { page } = await openWall(`${query}&open=1`);
+    await page.getByRole('dialog').getByRole('button', { name: 'Save For Later' }).click();
+    await page.getByRole('button', { name: 'Saved' }).waitFor();
+    const { rows } = await stage.t.pool.query("select count(*)::int from wallet_items where pub_user_id = 'saver-9'");
+    expect(rows).toEqual([{ count: 1 }]);
+  });
+
+  test('in a web view reports a click by url_clicked and opens nothing', async () => {
+    const before = 'window.posted = []; window.ReactNativeWebView = { postMessage: (text) => window.posted.push(JSON.parse(text)) };';
+    const { page } = await openWall(`sdk_id=${sdkId}&placement=wall`, { before });
+    const link = tiles(page).first().locator('a.main');
+    await link.click();
+    const posted = await page.evaluate(() => (window as unknown as { posted: { name: string; target_url: string }[] }).posted);
+    const href = await link.getAttribute('href');
+    expect(posted).toEqual([{ name: 'url_clicked', target_url: href, url: href }]);
+    expect(page.context().pages()).toHaveLength(1);
+  });
+
+  test('in a frame of an allowed host tells the page around it; another host may not frame it', async () => {
+    const { origin } = new URL(stage.pageUrl);
+    await stage.t.pool.query('update publishers set frame_hosts = $1 where sdk_id = $2', [[origin], sdkId]);
+    await stage.t.deps.catalog.refresh();
+    const frame = `<iframe id="wall" width="900" height="700" src="${stage.url}/offerwall?sdk_id=${sdkId}&placement=framed"></iframe>`;
+    const before = "window.told = []; addEventListener('message', ({ data }) => window.told.push(data));";
+    const opened = await stage.open({ body: frame, before, config: { autoLoad: false } });
+    await opened.page.frameLocator('#wall').locator('.tile a.main').first().click();
+    await expect
+      .poll(() => opened.page.evaluate(() => (window as unknown as { told: { name: string }[] }).told.map(({ name }) => name)))
+      .toEqual(['url_clicked']);
+    await stage.t.pool.query("update publishers set frame_hosts = '{https://elsewhere.example}' where sdk_id = $1", [sdkId]);
+    await stage.t.deps.catalog.refresh();
+    const refused = await stage.open({ body: frame, config: { autoLoad: false } });
+    await expect.poll(() => refused.problems.join()).toMatch(/frame-ancestors/);
+  });
+
+  test.each([
+    [1200, 900],
+    [360, 640],
+  ])('at %i pixels has no violation that axe-core finds, nor anything that runs over', async (width, height) => {
+    const { query } = await linkOfUnit();
+    const { page } = await openWall(`${query}&open=1`, { width, height });
+    await page.getByRole('dialog').waitFor();
+    const violations = async (): Promise<string[]> => {
+      const result = await page.evaluate(() =>
+        (window as unknown as { axe: { run: () => Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }).axe.run(),
+      );
+      return result.violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html}`));
+    };
+    await page.evaluate(readFileSync(axePath, 'utf8')); // the page's policy refuses a script tag
+    expect(await violations()).toEqual([]);
+    await page.keyboard.press('Escape');
+    expect(await violations()).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)).toBe(true);
+  });
+});
