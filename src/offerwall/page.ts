@@ -1,4 +1,4 @@
-import { type Html, html, nothing, trusted } from '../wallet/html.ts';
+import { type Html, html, nothing, trusted } from '../http/html.ts';
 import { style } from './style.ts';
 
 /** The page around the offerwall; its script fills it. */
