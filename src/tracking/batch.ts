@@ -1,3 +1,4 @@
+import { plainArray } from '../db/array-literal.ts';
 import type { Executor } from '../db/pool.ts';
 import { sessionDay } from '../session-id.ts';
 import type { EventKind } from './check.ts';
@@ -57,15 +58,18 @@ export async function insertBeacons(executor: Executor, events: readonly Tracked
  * a plan made while a partition was small would read whole partitions later. The list of the batch's days lets the
  * planner leave out all other partitions: with 98 of them a click takes 0.4 ms instead of 2.3 ms.
  */
-const noThanksSql = `
+const noThanksSql = (then: (optOut: string) => string): string => `
 with inserted as (
   insert into events (${eventColumns})
   select day, session_id, offer_id, kind, publisher_id, campaign_id, position, to_timestamp(at_ms / 1000), suspicious
   from unnest(${givenArrays}) as given (${givenColumns})
   ${keyOrder}
   on conflict do nothing
-  returning day, session_id, publisher_id, campaign_id, at, suspicious
+  returning day, session_id, offer_id, publisher_id, campaign_id, at, suspicious
 )
+${then(optOutSql)}`;
+
+const optOutSql = `
 insert into user_history as known (user_key, publisher_id, opt_outs, updated_at)
 select s.user_key, i.publisher_id,
   jsonb_object_agg(i.campaign_id, floor(extract(epoch from i.at))::bigint + rule.days * 86400), max(i.at)
@@ -80,11 +84,19 @@ order by s.user_key
 on conflict (user_key) do update
 set opt_outs = known.opt_outs || excluded.opt_outs, updated_at = greatest(known.updated_at, excluded.updated_at)`;
 
+const noThanksText = noThanksSql((optOut) => optOut);
+const newNoThanksText = noThanksSql(
+  (optOut) => `, opted_out as (${optOut}) select session_id, offer_id from inserted where suspicious is null`,
+);
+
 /** Stores "no thanks" events and, for each new one, the user's opt-out from the campaign, in one statement. */
 export async function insertNoThanks(executor: Executor, events: readonly NoThanks[]): Promise<void> {
+  await executor.query({ name: 'insert_no_thanks', text: noThanksText, values: noThanksValues(events) });
+}
+
+function noThanksValues(events: readonly NoThanks[]): string[] {
   const rules = new Map(events.map(({ claims, optOutDays }) => [claims.campaignId, optOutDays]));
-  const values = [...toColumns(events), literal([...rules.keys()]), literal([...rules.values()]), daysOf(events)];
-  await executor.query({ name: 'insert_no_thanks', text: noThanksSql, values });
+  return [...toColumns(events), plainArray([...rules.keys()]), plainArray([...rules.values()]), daysOf(events)];
 }
 
 const clicksSql = `
@@ -117,12 +129,12 @@ where c.wanted`;
 /** Stores clicks, and answers for each what its landing page asked of the session (null where it asked nothing). */
 export async function insertClicks(executor: Executor, clicks: readonly Click[]): Promise<(ClickSession | null)[]> {
   const found = clicks.map<ClickSession | null>(() => null);
-  const values = [...toColumns(clicks), literal(clicks.map((click) => click.recorded)), daysOf(clicks)];
+  const values = clickValues(clicks);
   if (!clicks.some((click) => click.wantsSession)) {
     await executor.query({ name: 'insert_clicks', text: clicksSql, values });
     return found;
   }
-  values.push(literal(clicks.map((click) => click.wantsSession)));
+  values.push(plainArray(clicks.map((click) => click.wantsSession)));
   const { rows } = await executor.query<{ index: number; placement: string; pub_user_id: string | null }>({
     name: 'insert_clicks_with_session',
     text: clicksWithSessionSql,
@@ -132,11 +144,36 @@ export async function insertClicks(executor: Executor, clicks: readonly Click[])
   return found;
 }
 
-/** An array literal of values that need no quoting. */
-const literal = (values: readonly (string | number | boolean | null)[]): string => `{${values.map(String).join(',')}}`;
+/** An event that counts and is stored for the first time. */
+export type NewEvent = { session_id: string; offer_id: number };
+
+/** As `insertBeacons`. @returns what is new and not suspicious */
+export const insertNewBeacons = (executor: Executor, events: readonly TrackedEvent[]): Promise<NewEvent[]> =>
+  newEvents(executor, 'insert_new_beacons', beaconsSql + newOnes, toColumns(events));
+
+/** As `insertNoThanks`. @returns what is new and not suspicious */
+export const insertNewNoThanks = (executor: Executor, events: readonly NoThanks[]): Promise<NewEvent[]> =>
+  newEvents(executor, 'insert_new_no_thanks', newNoThanksText, noThanksValues(events));
+
+/** Stores clicks. @returns what is new and not suspicious */
+export const insertNewClicks = (executor: Executor, clicks: readonly Click[]): Promise<NewEvent[]> =>
+  newEvents(executor, 'insert_new_clicks', clicksSql + newOnes, clickValues(clicks));
+
+const newOnes = ' returning session_id, offer_id, suspicious';
+
+async function newEvents(executor: Executor, name: string, text: string, values: string[]): Promise<NewEvent[]> {
+  const { rows } = await executor.query<NewEvent & { suspicious?: string | null }>({ name, text, values });
+  return rows.filter((row) => (row.suspicious ?? null) === null);
+}
+
+const clickValues = (clicks: readonly Click[]): string[] => [
+  ...toColumns(clicks),
+  plainArray(clicks.map((click) => click.recorded)),
+  daysOf(clicks),
+];
 
 /** The days of a batch, each once. */
-const daysOf = (events: readonly TrackedEvent[]): string => literal([...new Set(events.map((event) => sessionDay(event.sessionId)))]);
+const daysOf = (events: readonly TrackedEvent[]): string => plainArray([...new Set(events.map((event) => sessionDay(event.sessionId)))]);
 
 /**
  * The columns of a batch as array literals. None of the values needs quoting, and text that grows is several times

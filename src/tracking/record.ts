@@ -1,17 +1,37 @@
 import type pg from 'pg';
-import { createBatcher } from '../db/batcher.ts';
+import { countEvents, isCounted } from '../caps/count.ts';
+import { needsOf } from '../caps/needs.ts';
+import type { CatalogStore } from '../catalog/store.ts';
+import type { Campaign } from '../catalog/types.ts';
+import { type Batcher, createBatcher } from '../db/batcher.ts';
+import { type Executor, transaction } from '../db/pool.ts';
 import type { Pulse } from '../db/pulse.ts';
-import { type Click, type ClickSession, insertBeacons, insertClicks, insertNoThanks, type NoThanks, type TrackedEvent } from './batch.ts';
+import {
+  type Click,
+  type ClickSession,
+  insertBeacons,
+  insertClicks,
+  insertNewBeacons,
+  insertNewClicks,
+  insertNewNoThanks,
+  insertNoThanks,
+  type NewEvent,
+  type NoThanks,
+  type TrackedEvent,
+} from './batch.ts';
 
 /** Stores events. Each call resolves after the commit and rejects with `unavailable` (503) when the store is away. */
 export type Recorder = {
   /** An impression or a close. */
-  beacon: (event: TrackedEvent) => Promise<void>;
-  noThanks: (event: NoThanks) => Promise<void>;
-  click: (event: Click) => Promise<ClickSession | null>;
+  beacon: (event: TrackedEvent, campaign: Campaign) => Promise<void>;
+  noThanks: (event: NoThanks, campaign: Campaign) => Promise<void>;
+  click: (event: Click, campaign: Campaign) => Promise<ClickSession | null>;
   /** Resolves when nothing is waiting or under way. */
   drain: () => Promise<void>;
 };
+
+/** An event of a campaign with caps: it is counted in the transaction that stores it. */
+type Counted<Event> = { event: Event; campaign: Campaign };
 
 /** Events in one transaction (count). */
 const maxItems = 512;
@@ -19,18 +39,49 @@ const maxItems = 512;
 /** Transactions of one kind under way at once (count). */
 const lanes = 2;
 
-export function createRecorder({ pool, pulse }: { pool: pg.Pool; pulse: Pulse }): Recorder {
-  /** A batcher over a writer that answers nothing: one shared list of nothings is the result of every batch. */
-  const quietly =
-    <Item>(write: (items: readonly Item[]) => Promise<void>) =>
-    async (items: readonly Item[]): Promise<readonly undefined[]> => {
-      await write(items);
-      return nothings;
-    };
+type RecorderDeps = { pool: pg.Pool; pulse: Pulse; catalog: Pick<CatalogStore, 'current'> };
+
+export function createRecorder({ pool, pulse, catalog }: RecorderDeps): Recorder {
   const limits = { pulse, maxItems, lanes };
-  const beacons = createBatcher<TrackedEvent, undefined>({ write: quietly((events) => insertBeacons(pool, events)), ...limits });
-  const noThanks = createBatcher<NoThanks, undefined>({ write: quietly((events) => insertNoThanks(pool, events)), ...limits });
-  const clicks = createBatcher<Click, ClickSession | null>({ write: (events) => insertClicks(pool, events), ...limits });
+
+  /** One batcher for events nobody counts, which cost one statement, and one for those of campaigns with caps. */
+  function recorder<Event extends TrackedEvent, Result>(
+    write: (executor: Executor, events: readonly Event[]) => Promise<readonly Result[]>,
+    writeNew: (executor: Executor, events: readonly Event[]) => Promise<NewEvent[]>,
+    look: (executor: Executor, events: readonly Event[]) => Promise<readonly Result[]>,
+  ): { add: (event: Event, campaign: Campaign) => Promise<Result>; drain: () => Promise<unknown> } {
+    const plain = createBatcher<Event, Result>({ write: (events) => write(pool, events), ...limits });
+    const counted: Batcher<Counted<Event>, Result> = createBatcher({
+      write: (items) =>
+        transaction(pool, async (executor) => {
+          const events = items.map(({ event }) => event);
+          await countNew(executor, items, await writeNew(executor, events));
+          return look(executor, events);
+        }),
+      ...limits,
+    });
+    return {
+      add: (event, campaign) => {
+        const isCapped = event.kind !== 'close' && isCounted(needsOf(catalog.current()), campaign, event.claims.publisherId, event.kind);
+        return isCapped ? counted.add({ event, campaign }) : plain.add(event);
+      },
+      drain: () => Promise.all([plain.drain(), counted.drain()]),
+    };
+  }
+
+  async function countNew(executor: Executor, items: readonly Counted<TrackedEvent>[], stored: readonly NewEvent[]): Promise<void> {
+    const isNew = new Set(stored.map((event) => `${event.session_id} ${event.offer_id}`));
+    const events = items.flatMap(({ event: { kind, sessionId, claims, atMs }, campaign }) => {
+      // A repeat within the batch counts once.
+      if (kind === 'close' || !isNew.delete(`${sessionId} ${claims.offerId}`)) return [];
+      return [{ kind, sessionId, publisherId: claims.publisherId, offerId: claims.offerId, campaign, atMs }];
+    });
+    await countEvents(executor, needsOf(catalog.current()), events);
+  }
+
+  const beacons = recorder<TrackedEvent, undefined>(quietly(insertBeacons), insertNewBeacons, nothing);
+  const noThanks = recorder<NoThanks, undefined>(quietly(insertNoThanks), insertNewNoThanks, nothing);
+  const clicks = recorder<Click, ClickSession | null>(insertClicks, insertNewClicks, lookUpClicks);
   return {
     beacon: beacons.add,
     noThanks: noThanks.add,
@@ -41,4 +92,22 @@ export function createRecorder({ pool, pulse }: { pool: pg.Pool; pulse: Pulse })
   };
 }
 
+/** A writer that answers nothing: one shared list of nothings is the result of every batch. */
+const quietly =
+  <Event>(write: (executor: Executor, events: readonly Event[]) => Promise<void>) =>
+  async (executor: Executor, events: readonly Event[]): Promise<readonly undefined[]> => {
+    await write(executor, events);
+    return nothings;
+  };
+
+/** What landing pages ask of the sessions of clicks that are stored already. */
+const lookUpClicks = async (executor: Executor, clicks: readonly Click[]): Promise<readonly (ClickSession | null)[]> =>
+  clicks.some((click) => click.wantsSession)
+    ? insertClicks(
+        executor,
+        clicks.map((click) => ({ ...click, recorded: false })),
+      )
+    : clicks.map(() => null);
+
 const nothings: readonly undefined[] = [];
+const nothing = async (): Promise<readonly undefined[]> => nothings;

@@ -13,14 +13,19 @@ const beacons: readonly Beacon[] = [
     url: '/sdk/v2/impression/p.png',
     summary: 'Record an impression',
     kind: 'impression',
-    store: (recorder, { event }) => recorder.beacon(event),
+    store: (recorder, { event, offer }) => recorder.beacon(event, offer.campaign),
   },
-  { url: '/event/record/close', summary: 'Record a close', kind: 'close', store: (recorder, { event }) => recorder.beacon(event) },
+  {
+    url: '/event/record/close',
+    summary: 'Record a close',
+    kind: 'close',
+    store: (recorder, { event, offer }) => recorder.beacon(event, offer.campaign),
+  },
   {
     url: '/event/record/no_thanks_click',
     summary: 'Record a "no thanks", and opt the user out of the campaign',
     kind: 'no_thanks',
-    store: (recorder, { event, offer }) => recorder.noThanks({ ...event, optOutDays: offer.campaign.optOutDays }),
+    store: (recorder, { event, offer }) => recorder.noThanks({ ...event, optOutDays: offer.campaign.optOutDays }, offer.campaign),
   },
 ];
 
