@@ -1,6 +1,6 @@
 import { transaction } from '../db/pool.ts';
 import type { Deps } from '../deps.ts';
-import { saveEndpoint } from '../webhooks/endpoints.ts';
+import { saveEndpoint } from '../webhooks/endpoint-changes.ts';
 import { embeddedDemoIds, loadDemoCatalogue } from './catalogue.ts';
 
 /**

@@ -5,7 +5,7 @@ import { createSigner } from '../security/keyring.ts';
 import { createUserKeys } from '../security/user-key.ts';
 import { dayMs, sessionTimeMs } from '../session-id.ts';
 import { type AdmitSave, createSaveAdmission } from './admit.ts';
-import { announceChange } from './changes.ts';
+import { createAnnouncer } from './changes.ts';
 import { createEntries, type WalletEntry } from './entries.ts';
 import { deleteItem, insertItem, listItems } from './items.ts';
 import { createWalletLinks, openPurpose } from './links.ts';
@@ -42,6 +42,7 @@ export function createWalletService(deps: Deps): WalletService {
   const links = createWalletLinks(createSigner(config.tokenKeys, openPurpose));
   const admit = createSaveAdmission(deps, userKeys.of);
   const entriesOf = createEntries(deps);
+  const announce = createAnnouncer(entriesOf);
 
   function pageUrl({ publisherId, userKey }: WalletOwner, sessionId: string): string {
     const expiresS = Math.floor((sessionTimeMs(sessionId) + linkLifeMs) / 1000);
@@ -50,12 +51,10 @@ export function createWalletService(deps: Deps): WalletService {
 
   async function save(token: unknown): Promise<string> {
     const { item, recorded } = await admit(token, 'save');
-    if (recorded) {
-      await transaction(pool, async (executor) => {
-        const isNew = await insertItem(executor, item);
-        if (isNew) await announceChange(executor, { event: 'offer_saved', item, atMs: item.savedAt.getTime() });
-      });
-    }
+    await transaction(pool, async (executor) => {
+      const isNew = !recorded || (await insertItem(executor, item));
+      if (isNew) await announce(executor, { event: 'offer_saved', item, atMs: item.savedAt.getTime(), dev: !recorded });
+    });
     return pageUrl(item, item.sessionId);
   }
 
@@ -67,7 +66,7 @@ export function createWalletService(deps: Deps): WalletService {
   const remove = ({ publisherId, userKey }: WalletOwner, offerId: number): Promise<boolean> =>
     transaction(pool, async (executor) => {
       const item = await deleteItem(executor, publisherId, userKey, offerId);
-      if (item !== null) await announceChange(executor, { event: 'offer_removed', item, atMs: now() });
+      if (item !== null) await announce(executor, { event: 'offer_removed', item, atMs: now(), dev: false });
       return item !== null;
     });
 

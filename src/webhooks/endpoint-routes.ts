@@ -1,81 +1,87 @@
-import { Type } from '@sinclair/typebox';
-import { transaction } from '../db/pool.ts';
+import type { Static, TSchema } from '@sinclair/typebox';
+import type { FastifyRequest } from 'fastify';
+import { type Executor, transaction } from '../db/pool.ts';
 import { createStoreGuard } from '../db/store-guard.ts';
 import type { App, Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { callerOf } from '../http/auth.ts';
 import { emptyBodyForNone } from '../http/body.ts';
-import { createRateLimit } from '../http/failure-limit.ts';
 import { errorAnswers } from '../http/schemas.ts';
+import { readHeaders } from './custom-headers.ts';
 import { parseNets } from './dispatcher/address-guard.ts';
-import type { Method } from './dispatcher/compose.ts';
-import { createEndpointSecret, openSecrets } from './endpoint-secrets.ts';
 import {
-  type Endpoint,
-  findEndpoint,
-  isWebhookEvent,
-  requireUsableUrl,
+  type EndpointInput,
+  type EndpointKey,
+  enableEndpoint,
+  pauseEndpoint,
+  removeEndpoint,
+  resumeEndpoint,
+  rotateSecret,
   saveEndpoint,
-  type UrlRules,
-  type WebhookEvent,
-} from './endpoints.ts';
-import { type TestTarget, testEndpoint } from './test-endpoint.ts';
+} from './endpoint-changes.ts';
+import {
+  endpointAnswer,
+  endpointList,
+  eventParams,
+  maxRetryS,
+  removedAnswer,
+  resumeBody,
+  rotateBody,
+  saveBody,
+} from './endpoint-schemas.ts';
+import { endpointTestRoutes } from './endpoint-test-routes.ts';
+import { viewOfEndpoint, viewOfState } from './endpoint-view.ts';
+import { type Endpoint, findEndpoint, isWebhookEvent, listEndpoints, type WebhookEvent } from './endpoints.ts';
+import { requireUsableUrl, type UrlRules } from './url-rules.ts';
 
-const path = '/manage/v1/webhook-endpoints/:event';
+export const endpointsPath = '/manage/v1/webhook-endpoints';
+const path = `${endpointsPath}/:event`;
 const tags = ['Webhook endpoints'];
-/** Ten tests at once, and ten a minute after that. */
-const testRate = { perS: 10 / 60, burst: 10 };
-const defaultDeadlineMs = 15_000;
 
-const orNull = <Schema extends ReturnType<typeof Type.String | typeof Type.Number>>(schema: Schema) => Type.Union([schema, Type.Null()]);
-
-const params = Type.Object({ event: Type.String({ examples: ['usp.selection'] }) });
-const url = Type.String({ description: 'https, at most 2,000 characters, no user name or password; its query is kept.' });
-const method = Type.Union([Type.Literal('POST'), Type.Literal('GET')]);
-const saveBody = Type.Object({ url, method, enabled: Type.Boolean({ default: true }) });
-const testBody = Type.Object({ url: Type.Optional(url), method: Type.Optional(method) });
-
-const endpointView = Type.Object({
-  event: Type.String(),
-  url: Type.String(),
-  method,
-  enabled: Type.Boolean(),
-  disabled_reason: orNull(Type.String({ description: '`gone`: the receiver answered 410.' })),
-  created_at: Type.String({ format: 'date-time' }),
-  updated_at: Type.String({ format: 'date-time' }),
-  secret: Type.Optional(
-    Type.String({ description: '`whsec_…`, which verifies the signature. Only in the answer that creates the endpoint.' }),
-  ),
-});
-const endpointAnswer = Type.Object({ message: Type.String(), data: endpointView });
-
-const testAnswer = Type.Object({
-  message: Type.String(),
-  data: Type.Object({
-    delivered: Type.Boolean(),
-    status: orNull(Type.Number()),
-    error: Type.Union([Type.Object({ class: Type.String(), message: Type.String() }), Type.Null()]),
-    timing: Type.Union([
-      Type.Object({
-        dns_ms: Type.Number(),
-        connect_ms: orNull(Type.Number()),
-        first_byte_ms: orNull(Type.Number()),
-        total_ms: Type.Number(),
-      }),
-      Type.Null(),
-    ]),
-    headers: Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()]),
-    body: orNull(Type.String({ description: 'The first 4 KiB.' })),
-  }),
-});
-
-/** Where a publisher's webhooks go: set, show, test (specification 4.4). */
+/** Where a publisher's webhooks go: set, show, pause, rotate, test (specification 4.4). */
 export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
   const { config, pool, secretBox, now } = deps;
   const rules: UrlRules = { allowHttp: config.webhookAllowHttp, allowNets: parseNets(config.webhookAllowNets) };
   const guarded = createStoreGuard(deps.pulse);
-  const takeTest = createRateLimit(now);
-  const preValidation = [emptyBodyForNone, deps.auth.requireKey('configurations')];
+  app.addHook('preValidation', emptyBodyForNone);
+  app.addHook('preValidation', deps.auth.requireKey('configurations'));
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.header('cache-control', 'no-store');
+  });
+  const keyOf = (request: FastifyRequest, event: string): EndpointKey => ({
+    publisherId: callerOf(request).publisher.id,
+    event: eventOf(event),
+    nowMs: now(),
+  });
+  const write = <T>(work: (executor: Executor) => Promise<T>): Promise<T> => guarded(() => transaction(pool, work));
+  const answerOf = (message: string, endpoint: Endpoint, secret: string | null = null) => ({
+    message,
+    data: { ...viewOfEndpoint(endpoint, secretBox), ...(secret !== null && { secret }) },
+  });
+
+  app.get(
+    endpointsPath,
+    {
+      schema: { summary: 'List the webhook endpoints and how they fare', tags, response: { 200: endpointList, ...errorAnswers(401, 403) } },
+    },
+    async (request) => {
+      const found = await guarded(() => listEndpoints(pool, callerOf(request).publisher.id, null));
+      const data = found.map(({ endpoint, health }) => ({ ...viewOfEndpoint(endpoint, secretBox), state: viewOfState(endpoint, health) }));
+      return { message: 'Endpoints found.', data };
+    },
+  );
+
+  app.get(
+    path,
+    { schema: { summary: 'Show a webhook endpoint and how it fares', tags, params: eventParams, response: answers(200, 401, 403, 404) } },
+    async (request) => {
+      const { publisherId, event } = keyOf(request, request.params.event);
+      const [found] = await guarded(() => listEndpoints(pool, publisherId, event));
+      if (found === undefined) throw new AppError('endpoint_not_found');
+      const { message, data } = answerOf('Endpoint found.', found.endpoint);
+      return { message, data: { ...data, state: viewOfState(found.endpoint, found.health) } };
+    },
+  );
 
   app.put(
     path,
@@ -83,92 +89,118 @@ export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
       schema: {
         summary: 'Set a webhook endpoint',
         tags,
-        params,
+        params: eventParams,
         body: saveBody,
-        response: { 200: endpointAnswer, 201: endpointAnswer, ...errorAnswers(400, 401, 403, 404) },
+        response: { ...answers(200, 400, 401, 403, 404), 201: endpointAnswer },
       },
-      preValidation,
     },
     async (request, reply) => {
-      const event = eventOf(request.params.event);
+      const key = keyOf(request, request.params.event);
       requireUsableUrl(request.body.url, rules);
-      const input = { ...request.body, publisherId: callerOf(request).publisher.id, event, nowMs: now() };
-      const { endpoint, secret } = await guarded(() => transaction(pool, (executor) => saveEndpoint(executor, secretBox, input)));
-      reply.code(secret === null ? 200 : 201).header('cache-control', 'no-store');
-      return {
-        message: secret === null ? 'Endpoint saved.' : 'Endpoint created.',
-        data: { ...viewOf(endpoint), ...(secret !== null && { secret }) },
-      };
+      const { endpoint, secret } = await write(async (executor) => {
+        const stored = await findEndpoint(executor, key.publisherId, key.event, true);
+        return saveEndpoint(executor, secretBox, inputOf(key, request.body, stored?.headers ?? {}));
+      });
+      reply.code(secret === null ? 200 : 201);
+      return answerOf(secret === null ? 'Endpoint saved.' : 'Endpoint created.', endpoint, secret);
     },
   );
 
-  app.get(
+  app.delete(
     path,
     {
-      schema: { summary: 'Show a webhook endpoint', tags, params, response: { 200: endpointAnswer, ...errorAnswers(401, 403, 404) } },
-      preValidation,
+      schema: {
+        summary: 'Remove a webhook endpoint',
+        description: 'Nothing is promised to it any more; what waits for it is held, and can be replayed when it is set again.',
+        tags,
+        params: eventParams,
+        response: { 200: removedAnswer, ...errorAnswers(401, 403, 404) },
+      },
     },
-    async (request, reply) => {
-      const event = eventOf(request.params.event);
-      const endpoint = await guarded(() => findEndpoint(pool, callerOf(request).publisher.id, event));
-      if (endpoint === null) throw new AppError('endpoint_not_found');
-      reply.header('cache-control', 'no-store');
-      return { message: 'Endpoint found.', data: viewOf(endpoint) };
+    async (request) => {
+      const key = keyOf(request, request.params.event);
+      await write((executor) => removeEndpoint(executor, key));
+      return { message: 'Endpoint removed.', data: { event: key.event, removed: true } };
     },
   );
 
-  app.post(
-    `${path}/test`,
-    {
-      schema: {
-        summary: 'Test Endpoint: send a dummy payload',
-        description: 'Uses the saved settings, or those of the body before they are saved. Nothing is stored or tried again.',
-        tags,
-        params,
-        body: testBody,
-        response: { 200: testAnswer, ...errorAnswers(400, 401, 403, 404) },
-      },
-      preValidation,
-    },
-    async (request, reply) => {
-      const { publisher } = callerOf(request);
-      const event = eventOf(request.params.event);
-      if (!takeTest(String(publisher.id), testRate)) throw new AppError('too_many_requests', { retryAfterS: Math.ceil(1 / testRate.perS) });
-      const saved = await guarded(() => findEndpoint(pool, publisher.id, event));
-      const target = targetOf(event, request.body, saved, deps);
-      requireUsableUrl(target.url, rules);
-      const data = await testEndpoint(target, { sender: deps.sender, publisher, publicUrl: config.publicUrl, now });
-      reply.header('cache-control', 'no-store');
-      return { message: data.delivered ? 'The endpoint took the test.' : 'The endpoint did not take the test.', data };
-    },
-  );
+  const action = <Body extends TSchema>(
+    name: string,
+    { summary, body, run }: { summary: string; body?: Body; run: Action<Static<Body>> },
+  ): void => {
+    const schema = { summary, tags, params: eventParams, ...(body && { body }), response: answers(200, 400, 401, 403, 404) };
+    app.post(`${path}/${name}`, { schema }, async (request) => {
+      const key = keyOf(request, (request.params as Static<typeof eventParams>).event);
+      const { message, endpoint, secret = null } = await write((executor) => run(executor, key, request.body as Static<Body>));
+      return answerOf(message, endpoint, secret);
+    });
+  };
+
+  action('pause', {
+    summary: 'Pause: deliveries stay queued',
+    run: async (executor, key) => ({ message: 'Endpoint paused.', endpoint: await pauseEndpoint(executor, key) }),
+  });
+  action('resume', {
+    summary: 'Resume after a pause',
+    body: resumeBody,
+    run: async (executor, key, { rate_per_s = null }) => ({
+      message: 'Endpoint resumed.',
+      endpoint: await resumeEndpoint(executor, key, rate_per_s),
+    }),
+  });
+  action('enable', {
+    summary: 'Enable; what was held stays held until it is replayed',
+    run: async (executor, key) => ({ message: 'Endpoint enabled.', endpoint: await enableEndpoint(executor, key, true) }),
+  });
+  action('disable', {
+    summary: 'Disable: deliveries are held',
+    run: async (executor, key) => ({ message: 'Endpoint disabled.', endpoint: await enableEndpoint(executor, key, false) }),
+  });
+  action('rotate-secret', {
+    summary: 'Give it a new secret, shown this once; the old one signs beside it for a while',
+    body: rotateBody,
+    run: async (executor, key, { overlap_s }) => ({
+      message: 'Secret rotated.',
+      ...(await rotateSecret(executor, secretBox, key, overlap_s)),
+    }),
+  });
+
+  await app.register(endpointTestRoutes, { ...deps, rules });
 }
 
-function eventOf(name: string): WebhookEvent {
+type Action<Body> = (executor: Executor, key: EndpointKey, body: Body) => Promise<{ message: string; endpoint: Endpoint; secret?: string }>;
+
+const answers = (ok: 200, ...errors: number[]) => ({ [ok]: endpointAnswer, ...errorAnswers(...errors) });
+
+export function eventOf(name: string): WebhookEvent {
   if (!isWebhookEvent(name)) throw new AppError('endpoint_not_found', { message: 'There is no such event.' });
   return name;
 }
 
-const viewOf = ({ event, url, method, enabled, disabledReason, createdAt, updatedAt }: Endpoint) => ({
-  event,
-  url,
-  method,
-  enabled,
-  disabled_reason: disabledReason,
-  created_at: createdAt.toISOString(),
-  updated_at: updatedAt.toISOString(),
-});
+type SaveBody = Static<typeof saveBody>;
 
-/** What to test: the body's settings before the saved ones, with the saved secret, else one made for this call only. */
-function targetOf(event: WebhookEvent, asked: { url?: string; method?: Method }, saved: Endpoint | null, { secretBox }: Deps): TestTarget {
-  const url = asked.url ?? saved?.url;
-  if (url === undefined) throw new AppError('endpoint_not_found');
-  const sealed = saved?.secrets ?? { current: createEndpointSecret(secretBox).sealed, previous: null };
+/** @throws AppError `invalid_endpoint` for headers or waits that cannot be used */
+function inputOf(key: EndpointKey, body: SaveBody, storedHeaders: Readonly<Record<string, string>>): EndpointInput {
+  const { url, method, enabled, headers, retry_steps_s: steps } = body;
+  if (steps) requireUsableSteps(steps);
   return {
-    event,
+    ...key,
     url,
-    method: asked.method ?? saved?.method ?? 'POST',
-    secrets: openSecrets(secretBox, sealed),
-    deadlineMs: saved?.deadlineMs ?? defaultDeadlineMs,
+    method,
+    enabled,
+    ...(headers !== undefined && { headers: readHeaders(headers, storedHeaders) }),
+    ...(body.deadline_ms !== undefined && { deadlineMs: body.deadline_ms }),
+    ...(steps !== undefined && { retryStepsS: steps }),
+    ...(body.max_in_flight !== undefined && { maxInFlight: body.max_in_flight }),
+    ...(body.rate_limit_per_s !== undefined && { rateLimitPerS: body.rate_limit_per_s }),
+    ...(body.strict_order !== undefined && { strictOrder: body.strict_order }),
+    ...(body.signature_v1a !== undefined && { signatureV1a: body.signature_v1a }),
   };
+}
+
+function requireUsableSteps(steps: readonly number[]): void {
+  const totalS = steps.reduce((sum, step) => sum + step, 0);
+  const message =
+    steps[0] !== 0 ? 'must begin with 0: the first try is made at once' : totalS > maxRetryS ? 'must be at most 7 days together' : null;
+  if (message !== null) throw new AppError('invalid_endpoint', { details: [{ path: '/retry_steps_s', message }] });
 }

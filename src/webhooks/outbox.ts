@@ -48,7 +48,7 @@ async function lockTargets(executor: Executor, events: readonly Promised[]): Pro
   const { rows } = await executor.query<Target>({
     name: 'lock_webhook_targets',
     text: `select id, publisher_id, event, enabled from webhook_endpoints
-where (publisher_id, event) in (select * from unnest($1::integer[], $2::text[])) order by id for share`,
+where (publisher_id, event) in (select * from unnest($1::integer[], $2::text[])) and deleted_at is null order by id for share`,
     values: [events.map(({ publisherId }) => publisherId), events.map(({ event }) => event)],
   });
   return rows;

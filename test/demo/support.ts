@@ -1,6 +1,6 @@
 import { buildApp } from '../../src/app.ts';
 import type { App } from '../../src/deps.ts';
-import { saveEndpoint } from '../../src/webhooks/endpoints.ts';
+import { saveEndpoint } from '../../src/webhooks/endpoint-changes.ts';
 import { startWorker } from '../../src/worker.ts';
 import { freePort } from '../support/server-process.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';

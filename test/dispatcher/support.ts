@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { transaction } from '../../src/db/pool.ts';
 import { createSigner } from '../../src/security/keyring.ts';
 import { type Dispatcher, type DispatcherOptions, startDispatcher } from '../../src/webhooks/dispatcher/worker.ts';
-import { saveEndpoint } from '../../src/webhooks/endpoints.ts';
+import { saveEndpoint } from '../../src/webhooks/endpoint-changes.ts';
 import { enqueue } from '../../src/webhooks/outbox.ts';
 import { createPayloadLinks, payloadLinkPurpose } from '../../src/webhooks/payload-link.ts';
 import type { TestApp } from '../support/test-app.ts';

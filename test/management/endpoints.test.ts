@@ -57,11 +57,23 @@ describe('PUT', () => {
     const { message, data } = answer.json();
     expect(message).toEqual(expect.any(String));
     expect(data).toEqual({
+      id: expect.any(Number),
       event: 'usp.selection',
       url: hook.url,
       method: 'GET',
       enabled: true,
       disabled_reason: null,
+      paused_at: null,
+      resume_rate_per_s: null,
+      headers: {},
+      deadline_ms: 15_000,
+      retry_steps_s: [0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400],
+      max_in_flight: 4,
+      rate_limit_per_s: null,
+      strict_order: false,
+      signature_v1a: false,
+      v1a_public_key: null,
+      previous_secret_until: null,
       created_at: new Date(nowMs).toISOString(),
       updated_at: new Date(nowMs).toISOString(),
       secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
@@ -71,7 +83,19 @@ describe('PUT', () => {
     const shown = await call('GET', path);
     expect(shown.statusCode).toBe(200);
     const { secret: _shownOnce, ...rest } = data;
-    expect(shown.json().data).toEqual(rest);
+    const { state, ...settled } = shown.json().data;
+    expect(settled).toEqual(rest);
+    expect(state).toEqual({
+      status: 'active',
+      breaker: 'closed',
+      breaker_open_until: null,
+      warning: null,
+      failing_since: null,
+      failures: 0,
+      last_success_at: null,
+      pending: 0,
+      held: 0,
+    });
   });
 
   test('200: a later call changes it and keeps its secret', async () => {
@@ -206,6 +230,7 @@ describe('Test Endpoint', () => {
       timing: {
         dns_ms: expect.any(Number),
         connect_ms: expect.any(Number),
+        tls_ms: null,
         first_byte_ms: expect.any(Number),
         total_ms: expect.any(Number),
       },

@@ -215,7 +215,7 @@ describe('one deadline over everything', () => {
   test('a receiver that never starts TLS; its connection is closed', async () => {
     const target = await keep(tcpReceiver(() => {}));
     const result = await sender().send(post(at(target, '127.0.0.1', 'https'), { deadlineMs: 100 }));
-    expect(result).toMatchObject({ ...timedOut, timing: { connectMs: null, firstByteMs: null } });
+    expect(result).toMatchObject({ ...timedOut, timing: { connectMs: expect.any(Number), tlsMs: null, firstByteMs: null } });
     await vi.waitFor(() => expect(target.open()).toBe(0));
   });
 
@@ -331,6 +331,7 @@ describe('https', () => {
     const result = await sender({ ca: certificate.cert, lookup, allowHttp: false }).send(post(at({ port }, 'hooks.test', 'https')));
     expect(result).toMatchObject({ kind: 'response', status: 200, body: Buffer.from(`hooks.test:${port}`), remoteAddress: '127.0.0.1' });
     expect(result.kind === 'response' && result.timing.connectMs).toBeGreaterThan(0);
+    expect(result.kind === 'response' && result.timing.tlsMs).toBeGreaterThan(0);
   });
 
   test.each([

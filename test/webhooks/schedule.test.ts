@@ -6,7 +6,7 @@ import { classify, defaultSteps, nextTry } from '../../src/webhooks/dispatcher/s
 
 const nowMs = Date.UTC(2026, 10, 21, 12);
 const dayMs = 86_400_000;
-const timing = { dnsMs: 0, connectMs: null, firstByteMs: 1, totalMs: 1 };
+const timing = { dnsMs: 0, connectMs: null, tlsMs: null, firstByteMs: 1, totalMs: 1 };
 
 const answered = (status: number, headers: Record<string, string> = {}): SendResult => ({
   kind: 'response',

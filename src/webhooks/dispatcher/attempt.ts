@@ -39,7 +39,7 @@ function prepare(claimed: Claimed, { secretBox, payloadLinks, now }: AttemptTool
     return compose({ ...claimed, secrets, nowMs, test: false, payloadUrl: () => payloadLinks.url(claimed.deliveryId, nowMs) });
   } catch (err) {
     const message = `the request could not be made: ${(err as Error).message}`;
-    return { kind: 'error', class: 'local', message, timing: { dnsMs: 0, connectMs: null, firstByteMs: null, totalMs: 0 } };
+    return { kind: 'error', class: 'local', message, timing: { dnsMs: 0, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 } };
   }
 }
 

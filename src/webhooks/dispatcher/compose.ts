@@ -13,6 +13,8 @@ export type Message = {
   method: Method;
   /** JSON text in UTF-8: bytes signed = bytes stored = bytes sent. */
   payload: Buffer;
+  /** The endpoint's own headers, by lower-case name; those of the message come before them. */
+  headers?: Readonly<Record<string, string>>;
   secrets: readonly Buffer[];
   nowMs: number;
   dev: boolean;
@@ -27,7 +29,7 @@ export type HttpCall = { url: string; method: Method; headers: Record<string, st
 export function compose(message: Message): HttpCall {
   const { method, payload } = message;
   const url = targetUrl(message);
-  const headers = headersOf(message);
+  const headers = { ...message.headers, ...headersOf(message) };
   if (method === 'GET') return { url, method, headers, body: null };
   return { url, method, headers: { 'content-type': 'application/json', ...headers }, body: payload };
 }

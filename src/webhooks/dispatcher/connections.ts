@@ -41,6 +41,7 @@ export function createLane(options: LaneOptions): Lane {
     take: () => {
       const connection = idle.pop() ?? openConnection(options, drop);
       connection.connectMs = null;
+      connection.tlsMs = null;
       return connection;
     },
     give: (connection, reusable) => {
@@ -57,8 +58,9 @@ export function createLane(options: LaneOptions): Lane {
 export type Connection = {
   client: Client;
   phase: Phase;
-  /** Time the call that has this connection spent on connecting, milliseconds; null where it was open already. */
+  /** Time the call that has this connection spent on TCP and then on TLS, milliseconds; null where it was open already, or came not that far. */
   connectMs: number | null;
+  tlsMs: number | null;
   remoteAddress: string;
   isOpen: () => boolean;
   /** Ends it at once, also while it is being made. Resolves when it is closed; may be called again. */
@@ -69,15 +71,18 @@ export type Connection = {
 function openConnection(options: LaneOptions, onDisconnect: (connection: Connection) => void): Connection {
   let socket: Socket | null = null;
   const connect: buildConnector.connector = (_options, callback) => {
-    const startMs = options.now();
+    let startMs = options.now();
+    const lap = (): number => options.now() - startMs;
     connection.phase = 'tcp';
     socket = dial(options, {
       onTcp: () => {
         connection.phase = 'tls';
+        connection.connectMs = lap();
+        startMs = options.now();
       },
       onReady: (ready) => {
         connection.phase = 'open';
-        connection.connectMs = options.now() - startMs;
+        if (options.url.protocol === 'https:') connection.tlsMs = lap();
         connection.remoteAddress = ready.remoteAddress ?? '';
         callback(null, ready);
       },
@@ -96,6 +101,7 @@ function openConnection(options: LaneOptions, onDisconnect: (connection: Connect
     client,
     phase: 'tcp',
     connectMs: null,
+    tlsMs: null,
     remoteAddress: '',
     isOpen: () => socket !== null && !socket.destroyed,
     destroy: () => {

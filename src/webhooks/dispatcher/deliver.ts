@@ -10,10 +10,10 @@ import { type Connection, createLane, type Lane, maxHeadBytes, type Phase } from
 export type ErrorClass = 'timeout' | 'dns' | 'connect' | 'tls' | 'reset' | 'protocol' | 'other' | 'local';
 
 /**
- * Milliseconds. `dnsMs` is next to nothing where the host is an address; `connectMs` (TCP and TLS) is null on a connection used before, or none;
+ * Milliseconds. `dnsMs` is next to nothing where the host is an address; `connectMs` (TCP) and `tlsMs` are null on a connection used before, or none;
  * `firstByteMs` runs from the start of the call to the response's head, and is null where none came.
  */
-export type Timing = { dnsMs: number; connectMs: number | null; firstByteMs: number | null; totalMs: number };
+export type Timing = { dnsMs: number; connectMs: number | null; tlsMs: number | null; firstByteMs: number | null; totalMs: number };
 
 /** `headers` have lower-case names, repeats joined by a comma, 16 KiB in all; `body` is as received, never unpacked. */
 type Answer = { kind: 'response'; status: number; headers: Record<string, string>; body: Buffer; truncated: boolean };
@@ -102,6 +102,7 @@ export function createSender(options: SenderOptions): Sender {
     const headers = { 'user-agent': options.userAgent, ...withoutOwn(request.headers) };
     const answer = await Promise.race([cut, exchange(connection, { ...request, url, headers }, maxResponseBytes, clock)]);
     clock.timing.connectMs = connection.connectMs;
+    clock.timing.tlsMs = connection.tlsMs;
     // A connection with an answer that was not read to its end is dropped, and the rest of it with it.
     lane.give(connection, answer.kind === 'response' && !answer.truncated);
     return answer.kind === 'response' ? { ...answer, remoteAddress: connection.remoteAddress } : answer;
@@ -132,7 +133,7 @@ type Clock = { timing: Timing; elapsedMs: () => number };
 
 function startClock(now: () => number): Clock {
   const startMs = now();
-  return { timing: { dnsMs: 0, connectMs: null, firstByteMs: null, totalMs: 0 }, elapsedMs: () => now() - startMs };
+  return { timing: { dnsMs: 0, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 }, elapsedMs: () => now() - startMs };
 }
 
 /** What can end a call early: its deadline, its signal, or the sender's close, which calls what is in `inFlight`. */

@@ -1,0 +1,72 @@
+import type { Static } from '@sinclair/typebox';
+import { createStoreGuard } from '../db/store-guard.ts';
+import type { App, Deps } from '../deps.ts';
+import { AppError } from '../errors.ts';
+import { callerOf } from '../http/auth.ts';
+import { createRateLimit } from '../http/failure-limit.ts';
+import { errorAnswers } from '../http/schemas.ts';
+import { readHeaders } from './custom-headers.ts';
+import { defaultSettings } from './endpoint-changes.ts';
+import { endpointsPath, eventOf } from './endpoint-routes.ts';
+import { eventParams, testAnswer, testBody } from './endpoint-schemas.ts';
+import { createEndpointSecret, openSecrets } from './endpoint-secrets.ts';
+import { type Endpoint, findEndpoint, type WebhookEvent } from './endpoints.ts';
+import { type TestTarget, testEndpoint } from './test-endpoint.ts';
+import { requireUsableUrl, type UrlRules } from './url-rules.ts';
+
+/** Ten tests at once, and ten a minute after that. */
+const testRate = { perS: 10 / 60, burst: 10 };
+
+/** Test Endpoint: sends a dummy payload now and shows what came back (decisions section 4). */
+export async function endpointTestRoutes(app: App, { rules, ...deps }: Deps & { rules: UrlRules }): Promise<void> {
+  const { config, pool, now } = deps;
+  const guarded = createStoreGuard(deps.pulse);
+  const takeTest = createRateLimit(now);
+
+  app.post(
+    `${endpointsPath}/:event/test`,
+    {
+      schema: {
+        summary: 'Test Endpoint: send a dummy payload',
+        description: 'Uses the saved settings, or those of the body before they are saved. Nothing is stored or tried again.',
+        tags: ['Webhook endpoints'],
+        params: eventParams,
+        body: testBody,
+        response: { 200: testAnswer, ...errorAnswers(400, 401, 403, 404) },
+      },
+    },
+    async (request) => {
+      const { publisher } = callerOf(request);
+      const event = eventOf(request.params.event);
+      if (!takeTest(String(publisher.id), testRate)) throw new AppError('too_many_requests', { retryAfterS: Math.ceil(1 / testRate.perS) });
+      const saved = await guarded(() => findEndpoint(pool, publisher.id, event));
+      const url = request.body.url ?? saved?.url;
+      if (url === undefined) throw new AppError('endpoint_not_found');
+      requireUsableUrl(url, rules);
+      const target = targetOf(event, url, request.body, saved, deps);
+      const data = await testEndpoint(target, { sender: deps.sender, publisher, publicUrl: config.publicUrl, now });
+      return { message: data.delivered ? 'The endpoint took the test.' : 'The endpoint did not take the test.', data };
+    },
+  );
+}
+
+/** What to test: the body's settings before the saved ones, with the saved secret, else one made for this call only. */
+function targetOf(
+  event: WebhookEvent,
+  url: string,
+  asked: Static<typeof testBody>,
+  saved: Endpoint | null,
+  { secretBox }: Pick<Deps, 'secretBox'>,
+): TestTarget {
+  const sealed = saved?.secrets ?? { current: createEndpointSecret(secretBox).sealed, previous: null };
+  // What an endpoint sends may authorise; it is not sent to another server than the saved one.
+  const stored = saved !== null && new URL(url).origin === new URL(saved.url).origin ? saved.headers : {};
+  return {
+    event,
+    url,
+    method: asked.method ?? saved?.method ?? 'POST',
+    headers: asked.headers === undefined ? stored : readHeaders(asked.headers, stored),
+    secrets: openSecrets(secretBox, sealed),
+    deadlineMs: asked.deadline_ms ?? saved?.deadlineMs ?? defaultSettings.deadlineMs,
+  };
+}
