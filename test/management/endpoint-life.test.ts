@@ -177,8 +177,8 @@ describe('rotate-secret', () => {
     expect([during(first), during(rotated.secret)]).toEqual([true, true]);
     const second = (await act('rotate-secret', { overlap_s: 0 })).json().data;
     expect(second.previous_secret_until).toBeNull();
-    const after = await signedWith();
-    expect([after(first), after(rotated.secret), after(second.secret)]).toEqual([false, false, true]);
+    const later = await signedWith();
+    expect([later(first), later(rotated.secret), later(second.secret)]).toEqual([false, false, true]);
   });
 
   test('400: an overlap below nothing or over 7 days', async () => {
