@@ -1,7 +1,8 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { expect } from 'vitest';
 import { postbackEvent } from '../../src/conversions/postback.ts';
-import { saveEndpoint, type WebhookEvent } from '../../src/webhooks/endpoints.ts';
+import { saveEndpoint } from '../../src/webhooks/endpoint-changes.ts';
+import type { WebhookEvent } from '../../src/webhooks/endpoints.ts';
 import { createTestApp, type TestApp, type TestAppOptions } from '../support/test-app.ts';
 import { call, type ShownOffer, showOffer } from '../tracking/journey.ts';
 
