@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus, totalmem } from 'node:os';
 import type { LoadResult } from './load.ts';
 
-export type Row = { what: string; measured: LoadResult; bare: LoadResult; note: string };
+export type Row = { what: string; measured: LoadResult; bare: LoadResult | null; note: string };
 
 const folder = new URL('./results/', import.meta.url);
 
@@ -16,8 +16,8 @@ export async function writeReport(name: string, rows: readonly Row[]): Promise<v
     measured.p99Ms.toFixed(2),
     measured.maxMs.toFixed(1),
     String(measured.failed),
-    Math.round(bare.perS).toLocaleString('en'),
-    (measured.perS / bare.perS).toFixed(2),
+    bare === null ? '' : Math.round(bare.perS).toLocaleString('en'),
+    bare === null ? '' : (measured.perS / bare.perS).toFixed(2),
     note,
   ]);
   const [cpu] = cpus();

@@ -5,6 +5,7 @@ import { newSessionId } from '../src/session-id.ts';
 import { createTokenCodec } from '../src/tracking/token.ts';
 import { processSecrets, startServerProcess } from '../test/support/server-process.ts';
 import { createPublisher } from './catalogue.ts';
+import { benchImages } from './images.ts';
 import { getRequest, type LoadResult, postRequest, runLoad } from './load.ts';
 import { type Row, writeReport } from './report.ts';
 import { openStage, startBare } from './stage.ts';
@@ -26,6 +27,7 @@ try {
     await benchFetch(perkwire.port, bare.port);
     await benchBeacons(perkwire.port, bare.port);
     rows.push(...(await benchWrapLatency(stage, perkwire.port, bare.port)));
+    rows.push(...(await benchImages(stage.pool, measure, perkwire.port)));
   } finally {
     await bare.stop();
     await perkwire.stop();
