@@ -123,3 +123,19 @@ document.addEventListener('htmx:sendError', () => toast('The server cannot be re
 for (const control of document.querySelectorAll('[data-max]')) count(control);
 for (const shown of document.querySelectorAll('.toast.done')) leave(shown);
 document.querySelector('[data-focus]')?.focus();
+
+// Streams: list items of the server, put in or renewed as they come.
+for (const list of document.querySelectorAll('[data-stream]')) {
+  const source = new EventSource(list.dataset.stream);
+  source.addEventListener('item', ({ data }) => {
+    const holder = document.createElement('template');
+    holder.innerHTML = data;
+    const item = holder.content.firstElementChild;
+    const known = document.getElementById(item.id);
+    if (known !== null) known.replaceWith(item);
+    else list.prepend(item);
+    while (list.children.length > 50) list.lastElementChild.remove();
+    list.parentElement.querySelector('[data-waiting]')?.remove();
+  });
+  window.addEventListener('pagehide', () => source.close());
+}

@@ -12,6 +12,8 @@ const files = {
   'dashboard.js': own('dashboard.js'),
   'charts.js': own('charts.js'),
   'preview.js': own('preview.js'),
+  'preview-frame.js': own('preview-frame.js'),
+  'preview.css': own('preview.css'),
   'htmx.js': resolve('htmx.org/dist/htmx.min.js'),
   'uplot.js': resolve('uplot/dist/uPlot.iife.min.js'),
   'uplot.css': resolve('uplot/dist/uPlot.min.css'),

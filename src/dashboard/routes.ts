@@ -10,6 +10,7 @@ import { registerAdmission, registerViewer } from './guard.ts';
 import { pageHeaders } from './headers.ts';
 import { renderCard, renderPage } from './layout.ts';
 import { accountPages } from './pages/account.ts';
+import { integrationPages } from './pages/integration.ts';
 import { overviewPages } from './pages/overview.ts';
 import { signInPages } from './pages/sign-in.ts';
 import { startPages } from './pages/start.ts';
@@ -18,7 +19,7 @@ import type { Tools } from './pages.ts';
 import { registerFormParsing } from './uploads.ts';
 
 /** Pages behind the sign-in, each file by itself; the order does not matter. */
-const pages = [accountPages, overviewPages, userPages];
+const pages = [accountPages, integrationPages, overviewPages, userPages];
 
 /** The dashboard: server-rendered pages at /dashboard for operators and publishers' people (specification 1.3, 4.4 and 5). */
 export async function dashboardRoutes(app: App, deps: Deps): Promise<void> {

@@ -1,0 +1,43 @@
+// Inside the preview's frame: the real SDK shows what the page around it says. Nothing leaves this frame: calls are answered
+// here, links and windows do not open.
+
+window.AdConfig = { accountId: 'preview', autoLoad: false, targetElement: '#unit', apiUrl: location.origin };
+window.AdUser = { placement: 'preview', pub_user_id: 'preview' };
+
+const sessionId = '00000000-0000-7000-8000-000000000000';
+window.fetch = async () =>
+  new Response(
+    JSON.stringify({
+      message: '',
+      data: { session_id: sessionId, pub_user_id: 'preview', status: 'open', selected: [], unselected: [], wrapped_at: null },
+    }),
+    {
+      status: 200,
+      headers: { 'content-type': 'application/json' },
+    },
+  );
+window.open = () => null;
+window.addEventListener(
+  'click',
+  (event) => {
+    if (event.composedPath().some((element) => element instanceof HTMLAnchorElement)) event.preventDefault();
+  },
+  true,
+);
+
+let shown = '';
+
+async function show(answer) {
+  const text = JSON.stringify(answer);
+  if (text === shown || window.Ad === undefined) return;
+  shown = text;
+  sessionStorage.clear();
+  await window.Ad.setApiResponse({ data: { session_id: sessionId, count: answer.offers.length, privacy_url: location.origin, ...answer } });
+  window.Ad.reload();
+}
+
+window.addEventListener('message', ({ origin, source, data }) => {
+  if (origin === location.origin && source === window.parent) show(data);
+});
+
+window.addEventListener('DOMContentLoaded', () => window.parent.postMessage('preview-ready', location.origin));
