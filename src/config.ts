@@ -49,10 +49,10 @@ export const configSchema = Type.Object({
   }),
   WEBHOOK_ALLOW_HTTP: Type.Boolean({ default: false, description: 'Allow webhook URLs with http:. The embedded demo allows it.' }),
   WORKER_CONCURRENCY: Type.Integer({
-    default: 64,
+    default: 512,
     minimum: 1,
-    maximum: 1000,
-    description: 'Webhook calls in flight in one worker (count).',
+    maximum: 5000,
+    description: 'Webhook calls in flight in one worker (count). 60 % are kept for endpoints in good standing.',
   }),
   IMAGE_CACHE_MB: Type.Integer({
     default: 64,

@@ -4,7 +4,14 @@ import pg from 'pg';
 /** Anything that runs a statement: a pool or one connection inside a transaction. */
 export type Executor = Pick<pg.Pool, 'query'>;
 
-export type PoolOptions = { url: string; size: number; applicationName: string; onError: (err: Error) => void };
+export type PoolOptions = {
+  url: string;
+  size: number;
+  applicationName: string;
+  onError: (err: Error) => void;
+  /** Settings of PostgreSQL for each connection, such as `{ jit: 'off' }`. */
+  settings?: Record<string, string>;
+};
 
 /** A statement that hangs longer than this ends its connection (milliseconds). */
 const queryTimeoutMs = 10_000;
@@ -15,7 +22,7 @@ const connectTimeoutMs = 2_000;
 const socketsOf = new WeakMap<pg.Pool, Set<Socket>>();
 
 /** A pool of connections. Errors of idle connections go to `onError`; the pool recovers by itself. */
-export function createPool({ url, size, applicationName, onError }: PoolOptions): pg.Pool {
+export function createPool({ url, size, applicationName, onError, settings = {} }: PoolOptions): pg.Pool {
   const sockets = new Set<Socket>();
   const pool = new pg.Pool({
     stream: () => {
@@ -26,6 +33,9 @@ export function createPool({ url, size, applicationName, onError }: PoolOptions)
     connectionString: url,
     max: size,
     application_name: applicationName,
+    options: Object.entries(settings)
+      .map(([name, value]) => `-c ${name}=${value}`)
+      .join(' '),
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs,
     idleTimeoutMillis: 30_000,

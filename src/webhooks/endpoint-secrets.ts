@@ -1,6 +1,7 @@
-import { generateKeyPairSync } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import type { SecretBox } from '../security/secret-box.ts';
 import { newSecret, secretBytes } from './signature.ts';
+import { newV1aKey, publicV1aKey, v1aKeyOf } from './signature-v1a.ts';
 
 const context = 'webhook-secret';
 const v1aContext = 'webhook-v1a-key';
@@ -21,17 +22,18 @@ export function createEndpointSecret(box: SecretBox): { secret: string; sealed: 
 export const openSecrets = (box: SecretBox, { current, previous }: SealedSecrets): Buffer[] =>
   [current, previous].filter((sealed) => sealed !== null).map((sealed) => secretBytes(box.open(sealed, context)));
 
-/** An ed25519 key pair: the public half as it is shown (`whpk_…`), the whole as it is stored (`whsk_…`, seed and public half). */
+/** A new ed25519 key: its public half as it is shown (`whpk_…`), and the key as it is stored. */
 export function createV1aKey(box: SecretBox): { publicKey: string; sealed: Buffer } {
-  const { privateKey } = generateKeyPairSync('ed25519');
-  const { d = '', x = '' } = privateKey.export({ format: 'jwk' });
-  const publicHalf = Buffer.from(x, 'base64url');
-  const text = `whsk_${Buffer.concat([Buffer.from(d, 'base64url'), publicHalf]).toString('base64')}`;
-  return { publicKey: publicKeyOf(publicHalf), sealed: box.seal(text, v1aContext) };
+  const key = newV1aKey();
+  return { publicKey: publicV1aKey(v1aKeyOf(key)), sealed: box.seal(key, v1aContext) };
 }
 
-/** The public half of a stored key, for receivers. */
-export const v1aPublicKey = (box: SecretBox, sealed: Buffer): string =>
-  publicKeyOf(Buffer.from(box.open(sealed, v1aContext).slice('whsk_'.length), 'base64').subarray(32));
+/**
+ * The ed25519 keys to sign with.
+ * @throws when a key was sealed with another SECRETS_KEY
+ */
+export const openV1aKeys = (box: SecretBox, sealed: readonly Buffer[]): KeyObject[] =>
+  sealed.map((one) => v1aKeyOf(box.open(one, v1aContext)));
 
-const publicKeyOf = (bytes: Buffer): string => `whpk_${bytes.toString('base64')}`;
+/** The public half of a stored key, for receivers. */
+export const v1aPublicKey = (box: SecretBox, sealed: Buffer): string => publicV1aKey(v1aKeyOf(box.open(sealed, v1aContext)));

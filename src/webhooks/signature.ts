@@ -1,7 +1,15 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHmac, type KeyObject, randomBytes } from 'node:crypto';
+import { signV1a } from './signature-v1a.ts';
 
 /** What a signature covers. `timestampS` is epoch seconds, as sent in `webhook-timestamp`; `id` as sent in `webhook-id`. */
-export type SignedMessage = { id: string; timestampS: number; body: Buffer; secrets: readonly Buffer[] };
+export type SignedMessage = {
+  id: string;
+  timestampS: number;
+  body: Buffer;
+  secrets: readonly Buffer[];
+  /** Ed25519 keys; each adds a `v1a` signature. */
+  v1aKeys?: readonly KeyObject[];
+};
 
 const prefix = 'whsec_';
 const minSecretBytes = 24;
@@ -9,15 +17,16 @@ const maxSecretBytes = 64;
 
 /**
  * The `webhook-signature` header: one `v1,<base64 HMAC-SHA256>` per secret, in the given order, separated by spaces, so that a
- * receiver that knows any one of them can verify during a rotation. Signed are the bytes `id.timestamp.` and the body as sent.
+ * receiver that knows any one of them can verify during a rotation; then one `v1a,<base64 ed25519>` per key. Signed are the bytes `id.timestamp.` and the body as sent.
  * @throws when there is no secret, or the timestamp is not in whole seconds
  * @see Standard Webhooks 1.0, "Signature scheme"
  */
-export function sign({ id, timestampS, body, secrets }: SignedMessage): string {
+export function sign({ id, timestampS, body, secrets, v1aKeys = [] }: SignedMessage): string {
   if (secrets.length === 0) throw new Error('a webhook needs at least one secret to be signed with');
   if (!Number.isSafeInteger(timestampS) || timestampS < 0) throw new Error('timestampS must be whole seconds since the epoch');
   const head = `${id}.${timestampS}.`;
-  return secrets.map((secret) => `v1,${createHmac('sha256', secret).update(head).update(body).digest('base64')}`).join(' ');
+  const hmacs = secrets.map((secret) => `v1,${createHmac('sha256', secret).update(head).update(body).digest('base64')}`);
+  return [...hmacs, ...signV1a(head, body, v1aKeys)].join(' ');
 }
 
 /** A new endpoint secret: `whsec_` and 32 random bytes in base64. */

@@ -138,7 +138,7 @@ describe('what is no delivery', () => {
     await t.pool.query('update webhook_endpoints set secret_sealed = $1 where id = $2', [foreign, endpoint.id]);
     const id = await promise(t, endpoint);
     await untilTried(t, id, 1);
-    expect((await attemptsOf(t, id))[0]).toMatchObject({ outcome: 'retry', error_class: 'local', wait_s: 5 });
+    expect((await attemptsOf(t, id))[0]).toMatchObject({ outcome: 'retry', error_class: 'local', wait_s: 1 });
     expect(await deliveryOf(t, id)).toMatchObject({ status: 'pending', tries: 0 });
     expect(hook.taken).toEqual([]);
   });

@@ -46,13 +46,25 @@ export const startTestDispatcher = (t: TestApp, options: Partial<DispatcherOptio
 
 let publishers = 0;
 
+type EndpointColumns = {
+  deadline_ms: number;
+  retry_steps_s: number[];
+  max_in_flight: number;
+  rate_limit_per_s: number;
+  strict_order: boolean;
+  paused_at: Date;
+  headers: Record<string, string>;
+  signature_v1a: boolean;
+  v1a_key_sealed: Buffer;
+};
+
 export type TestEndpoint = { id: number; publisherId: number; secret: string };
 
 /** A new publisher with an endpoint. `columns` are set as SQL values, such as `{ deadline_ms: 1000 }`. */
 export async function addEndpoint(
   { pool, deps }: TestApp,
   url: string,
-  { method = 'POST', ...columns }: { method?: 'POST' | 'GET'; deadline_ms?: number; retry_steps_s?: number[] } = {},
+  { method = 'POST', ...columns }: { method?: 'POST' | 'GET' } & Partial<EndpointColumns> = {},
 ): Promise<TestEndpoint> {
   const sdkId = (++publishers).toString(16).padStart(16, 'e');
   const { rows } = await pool.query<{ id: number }>('insert into publishers (name, sdk_id) values ($1, $1) returning id', [sdkId]);

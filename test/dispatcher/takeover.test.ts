@@ -7,10 +7,25 @@ import type { Dispatcher } from '../../src/webhooks/dispatcher/worker.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { addEndpoint, attemptsOf, deliveryOf, type Hook, promise, startHook, startTestDispatcher, until } from './support.ts';
 
-const everything = { limit: 100, room: 100, busyIds: [], rooms: [] };
+const claimAll = (workerId: number) =>
+  claim(t.pool, {
+    workerId,
+    lane: 'live',
+    afterId: 0,
+    takeOver: true,
+    trusted: 100,
+    untrusted: 100,
+    perStranger: 100,
+    busyIds: [],
+    busyCounts: [],
+    slowIds: [],
+    pacedIds: [],
+    pacedCounts: [],
+  });
 const delivered = {
   outcome: 'delivered',
   tries: 1,
+  disables: null,
   status: 200,
   errorClass: null,
   errorMessage: null,
@@ -52,15 +67,15 @@ async function deadWorker(): Promise<number> {
 describe('leases', () => {
   test('a claimed delivery is nobody else’s until its lease ends', async () => {
     const id = await promise(t, await addEndpoint(t, (await hook()).url));
-    expect((await claim(t.pool, 1, everything)).map(({ deliveryId, generation }) => [deliveryId, generation])).toEqual([[id, 1]]);
-    expect(await claim(t.pool, 2, everything)).toEqual([]);
+    expect((await claimAll(1)).map(({ deliveryId, generation }) => [deliveryId, generation])).toEqual([[id, 1]]);
+    expect(await claimAll(2)).toEqual([]);
     await t.pool.query("update delivery_queue set lease_until = now() - interval '1 ms'");
-    expect((await claim(t.pool, 2, everything)).map(({ deliveryId, generation }) => [deliveryId, generation])).toEqual([[id, 2]]);
+    expect((await claimAll(2)).map(({ deliveryId, generation }) => [deliveryId, generation])).toEqual([[id, 2]]);
   });
 
   test('a lease outlasts the deadline of its call', async () => {
     await promise(t, await addEndpoint(t, (await hook()).url, { deadline_ms: 7000 }));
-    await claim(t.pool, 1, everything);
+    await claimAll(1);
     const { rows } = await t.pool.query(
       'select extract(epoch from lease_until - started_at)::float as s from delivery_queue q join delivery_attempts a using (delivery_id)',
     );
@@ -69,9 +84,9 @@ describe('leases', () => {
 
   test('a worker whose lease was taken changes no row', async () => {
     const id = await promise(t, await addEndpoint(t, (await hook()).url));
-    const [stale] = await claim(t.pool, 1, everything);
+    const [stale] = await claimAll(1);
     await t.pool.query("update delivery_queue set lease_until = now() - interval '1 ms'");
-    await claim(t.pool, 2, everything);
+    await claimAll(2);
     const snapshot = async () => [
       await deliveryOf(t, id),
       await attemptsOf(t, id),
@@ -90,7 +105,7 @@ describe('leases', () => {
   test('of a mixed batch only what is still under lease is written', async () => {
     const endpoint = await addEndpoint(t, (await hook()).url);
     const ids = [await promise(t, endpoint), await promise(t, endpoint)];
-    const claimed = await claim(t.pool, 1, everything);
+    const claimed = await claimAll(1);
     await t.pool.query('update delivery_queue set generation = 9 where delivery_id = $1', [ids[0]]);
     const settlements: Settlement[] = claimed.map((one) => ({ ...delivered, claimed: one }));
     expect((await settle(t.pool, settlements)).map((one) => one.claimed.deliveryId)).toEqual([ids[1]]);
@@ -101,7 +116,7 @@ describe('leases', () => {
     const endpoint = await addEndpoint(t, (await hook()).url);
     await promise(t, endpoint);
     await t.pool.query('update webhook_endpoints set enabled = false where id = $1', [endpoint.id]);
-    expect(await claim(t.pool, 1, everything)).toEqual([]);
+    expect(await claimAll(1)).toEqual([]);
     await t.pool.query('delete from webhook_endpoints where id = $1', [endpoint.id]);
   });
 });
@@ -110,7 +125,7 @@ describe('a worker that died', () => {
   test('its deliveries are taken over within two seconds, when it had the time to come back', async () => {
     const receiver = await hook();
     const id = await promise(t, await addEndpoint(t, receiver.url));
-    await claim(t.pool, await deadWorker(), everything);
+    await claimAll(await deadWorker());
     const startMs = performance.now();
     await dispatcher();
     await until(() => receiver.taken.length, 1);
@@ -131,7 +146,7 @@ describe('a worker that died', () => {
     const worker = new pg.Client({ connectionString: t.databaseUrl });
     await worker.connect();
     await worker.query('select pg_advisory_lock($1, $2)', [workerLockClass, await deadWorker()]);
-    await claim(t.pool, 4711, everything);
+    await claimAll(4711);
     await dispatcher();
     await dispatcher();
     await new Promise((resolve) => setTimeout(resolve, 1800)); // three sweeps
@@ -143,7 +158,7 @@ describe('a worker that died', () => {
   test('a delivery whose lease ended is taken over, although nobody knows its worker', async () => {
     const receiver = await hook();
     const id = await promise(t, await addEndpoint(t, receiver.url));
-    await claim(t.pool, 99, everything);
+    await claimAll(99);
     await t.pool.query("update delivery_queue set lease_until = now() + interval '300 ms'");
     await dispatcher();
     await until(async () => (await deliveryOf(t, id)).status, 'delivered');

@@ -47,7 +47,7 @@ describe('defaults', () => {
       imageStore: { kind: 'database' },
       webhookAllowNets: '',
       webhookAllowHttp: false,
-      workerConcurrency: 64,
+      workerConcurrency: 512,
       imageCacheMb: 64,
       geoipDb: null,
       retentionRawDays: 90,

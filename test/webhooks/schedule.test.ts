@@ -65,11 +65,20 @@ describe('the retry schedule', () => {
 
 describe('what an answer means', () => {
   test('every 2xx is delivered', () => {
-    for (let status = 200; status < 300; status++) expect(classify(answered(status), nowMs)).toEqual({ outcome: 'delivered', status });
+    for (let status = 200; status < 300; status++)
+      expect(classify(answered(status), nowMs)).toEqual({ outcome: 'delivered', status, disables: null });
   });
 
   test('410 disables the endpoint', () => {
-    expect(classify(answered(410), nowMs)).toEqual({ outcome: 'disable_endpoint', status: 410 });
+    expect(classify(answered(410), nowMs)).toEqual({ outcome: 'disable_endpoint', status: 410, disables: 'gone' });
+  });
+
+  test('the header webhook-delivery: disable disables the endpoint with any status; a 2xx is delivered all the same', () => {
+    const headers = { 'webhook-delivery': ' Disable' };
+    expect(classify(answered(204, headers), nowMs)).toEqual({ outcome: 'delivered', status: 204, disables: 'asked' });
+    for (const status of [302, 400, 429, 503])
+      expect(classify(answered(status, headers), nowMs)).toEqual({ outcome: 'disable_endpoint', status, disables: 'asked' });
+    expect(classify(answered(200, { 'webhook-delivery': 'enable' }), nowMs)).toMatchObject({ disables: null });
   });
 
   test('every other status is retried and uses up a try; a redirect is named as one', () => {

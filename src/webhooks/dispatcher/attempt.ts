@@ -1,5 +1,5 @@
 import type { SecretBox } from '../../security/secret-box.ts';
-import { openSecrets } from '../endpoint-secrets.ts';
+import { openSecrets, openV1aKeys } from '../endpoint-secrets.ts';
 import type { PayloadLinks } from '../payload-link.ts';
 import type { Claimed } from './claim.ts';
 import { compose, type HttpCall } from './compose.ts';
@@ -17,8 +17,9 @@ export type AttemptTools = {
   random: () => number;
 };
 
-/** The wait after a failure of our own (milliseconds). It uses up no try, so the steps do not apply. */
-const localDelayMs = 5000;
+/** The wait after a failure of our own, doubled each time up to the limit (milliseconds). It uses up no try, so the steps do not apply. */
+const localDelayMs = 1000;
+const maxLocalDelayMs = 60_000;
 
 /** Makes one try of a delivery. Never rejects. `signal` ends it early; the delivery is then due again at once. */
 export async function attempt(claimed: Claimed, tools: AttemptTools, signal: AbortSignal): Promise<Settlement> {
@@ -27,7 +28,8 @@ export async function attempt(claimed: Claimed, tools: AttemptTools, signal: Abo
   const verdict = classify(result, tools.now());
   const counts = verdict.outcome !== 'retry' || verdict.countsAsTry;
   const tries = claimed.tries + (counts ? 1 : 0);
-  return { claimed, tries, ...outcomeOf(claimed, verdict, tries, tools, signal), ...record(result, verdict) };
+  const disables = verdict.outcome === 'retry' ? null : verdict.disables;
+  return { claimed, tries, disables, ...outcomeOf(claimed, verdict, tries, tools, signal), ...record(result, verdict) };
 }
 
 type Verdict = ReturnType<typeof classify>;
@@ -36,7 +38,8 @@ function prepare(claimed: Claimed, { secretBox, payloadLinks, now }: AttemptTool
   try {
     const nowMs = now();
     const secrets = openSecrets(secretBox, claimed.secrets);
-    return compose({ ...claimed, secrets, nowMs, test: false, payloadUrl: () => payloadLinks.url(claimed.deliveryId, nowMs) });
+    const v1aKeys = openV1aKeys(secretBox, claimed.v1aKeys);
+    return compose({ ...claimed, secrets, v1aKeys, nowMs, test: false, payloadUrl: () => payloadLinks.url(claimed.deliveryId, nowMs) });
   } catch (err) {
     const message = `the request could not be made: ${(err as Error).message}`;
     return { kind: 'error', class: 'local', message, timing: { dnsMs: 0, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 } };
@@ -46,10 +49,14 @@ function prepare(claimed: Claimed, { secretBox, payloadLinks, now }: AttemptTool
 function outcomeOf(claimed: Claimed, verdict: Verdict, tries: number, { random }: AttemptTools, signal: AbortSignal): Outcome {
   if (verdict.outcome === 'delivered') return { outcome: 'delivered' };
   if (verdict.outcome === 'disable_endpoint') return { outcome: 'endpoint_disabled' };
-  if (!verdict.countsAsTry) return { outcome: 'retry', delayMs: signal.aborted ? 0 : localDelayMs };
+  if (!verdict.countsAsTry) return { outcome: 'retry', delayMs: signal.aborted ? 0 : localWaitMs(claimed) };
   const next = nextTry({ tries, steps: claimed.steps ?? defaultSteps, random, retryAfterMs: verdict.retryAfterMs });
   return next === null ? { outcome: 'failed' } : { outcome: 'retry', delayMs: next.delayMs };
 }
+
+/** A claim that used up no try was a failure of our own, or a worker that died. */
+const localWaitMs = ({ generation, tries }: Claimed): number =>
+  Math.min(localDelayMs * 2 ** Math.min(Math.max(generation - tries - 1, 0), 10), maxLocalDelayMs);
 
 type Record = Pick<Settlement, 'status' | 'errorClass' | 'errorMessage' | 'timing' | 'remoteAddress' | 'responseHeaders' | 'responseBody'>;
 

@@ -1,10 +1,13 @@
 import type { Executor } from '../../db/pool.ts';
 import type { SealedSecrets } from '../endpoint-secrets.ts';
+import { claimStatement } from './claim-statement.ts';
 import type { Method } from './compose.ts';
+import { leaseGraceMs } from './lease.ts';
+import type { PaceAllowance } from './pace.ts';
 import type { Allowance } from './slots.ts';
 
-/** How much longer than its call a lease lasts (milliseconds): time to write down what came of it. */
-export const leaseGraceMs = 10_000;
+/** Live deliveries go first; replays take what they leave, within a small share. */
+export type Lane = 'live' | 'replay';
 
 /** A delivery under lease: nobody else sends it until the lease ends or its worker is found dead. */
 export type Claimed = {
@@ -20,102 +23,102 @@ export type Claimed = {
   payload: Buffer;
   /** Tries made before this one. */
   tries: number;
+  /** How long it has been due, milliseconds. */
+  lagMs: number;
   url: string;
   method: Method;
+  /** Headers the publisher wants with each call. */
+  headers: Record<string, string>;
   secrets: SealedSecrets;
+  /** Sealed keys of ed25519 signatures; empty where the endpoint has none. */
+  v1aKeys: readonly Buffer[];
   deadlineMs: number;
+  strictOrder: boolean;
+  /** Calls in flight at most (count). */
+  maxInFlight: number;
+  /** Calls a second at most; null: no limit. */
+  perS: number | null;
+  /** The endpoint is in good standing. */
+  trusted: boolean;
+  /** Nothing of the endpoint's health would change with another success. */
+  sound: boolean;
   /** Waits before each try, seconds; null: the default schedule. */
   steps: number[] | null;
 };
-
-/*
- * `waiting` hops through the index from endpoint to endpoint, and each enabled one gives its oldest due deliveries, so
- * the cost follows the endpoints that have deliveries, not their backlog: beside 200,000 deliveries of an endpoint that
- * hangs, those of another still arrive after 3 ms (p50; 9 ms p99). The random order is fair to those that the limit
- * cuts off. The attempt is written with the claim: before the first byte goes out.
- *
- * The statement has no name: it is planned anew each time, for the sizes the tables have now. A plan kept from when the
- * queue was empty reads all of it.
- */
-const statement = `
-  with recursive waiting (endpoint_id) as (
-    (select endpoint_id from delivery_queue order by endpoint_id limit 1)
-    union all
-    select (select q.endpoint_id from delivery_queue q where q.endpoint_id > w.endpoint_id order by q.endpoint_id limit 1)
-    from waiting w where w.endpoint_id is not null
-  ), open as materialized (
-    select e.id, coalesce(b.room, $2) as room
-    from waiting w join webhook_endpoints e on e.id = w.endpoint_id
-    left join unnest($4::int[], $5::int[]) as b (endpoint_id, room) on b.endpoint_id = e.id
-    where e.enabled and coalesce(b.room, $2) > 0
-    order by random()
-  ), picked as materialized (
-    select due.delivery_id
-    from open cross join lateral (
-      select q.delivery_id from delivery_queue q
-      where q.endpoint_id = open.id and q.due_at <= now() and (q.lease_until is null or q.lease_until < now())
-      order by q.due_at limit open.room
-      for update skip locked
-    ) due
-    limit $3
-  ), claimed as (
-    update delivery_queue q
-    set generation = q.generation + 1, worker_id = $1, lease_until = now() + (e.deadline_ms + ${leaseGraceMs}) * interval '1 ms'
-    from webhook_endpoints e
-    where e.id = q.endpoint_id and q.delivery_id = any(array(select delivery_id from picked))
-    returning q.delivery_id, q.day, q.generation, q.tries, e.id as endpoint_id, e.publisher_id, e.url, e.method,
-      e.secret_sealed, case when e.previous_secret_until > now() then e.previous_secret_sealed end as previous_secret_sealed,
-      e.deadline_ms, e.retry_steps_s
-  ), started as (
-    insert into delivery_attempts (day, delivery_id, generation, publisher_id, endpoint_id)
-    select day, delivery_id, generation, publisher_id, endpoint_id from claimed
-  )
-  select c.*, c.day::text as day, d.event, d.dev, d.payload
-  from claimed c cross join lateral (
-    select event, dev, payload from deliveries d where d.day = c.day and d.id = c.delivery_id limit 1
-  ) d`;
 
 type Row = {
   delivery_id: string;
   day: string;
   generation: number;
   tries: number;
+  lag_ms: number;
+  trusted: boolean;
   endpoint_id: number;
   publisher_id: number;
   url: string;
   method: Method;
-  secret_sealed: Buffer;
-  previous_secret_sealed: Buffer | null;
+  headers: Record<string, string>;
   deadline_ms: number;
   retry_steps_s: number[] | null;
+  strict_order: boolean;
+  max_in_flight: number;
+  per_s: number | null;
+  sound: boolean;
+  secret_sealed: Buffer;
+  previous_secret_sealed: Buffer | null;
+  v1a_key_sealed: Buffer | null;
+  previous_v1a_key_sealed: Buffer | null;
   event: string;
   dev: boolean;
   payload: Buffer;
 };
 
-/** Leases deliveries that are due to a worker, at most `allowance.limit` of them. */
-export async function claim(executor: Executor, workerId: number, { limit, room, busyIds, rooms }: Allowance): Promise<Claimed[]> {
+export type ClaimRequest = Allowance &
+  PaceAllowance & {
+    workerId: number;
+    lane: Lane;
+    /** The endpoint the last round ended with. */
+    afterId: number;
+    /** Leases that have ended may be taken over. */
+    takeOver: boolean;
+  };
+
+/** Leases deliveries that are due to a worker. */
+export async function claim(executor: Executor, request: ClaimRequest): Promise<Claimed[]> {
+  const { workerId, lane, afterId, trusted, untrusted, perStranger, busyIds, busyCounts, slowIds, pacedIds, pacedCounts, takeOver } =
+    request;
   const { rows } = await executor.query<Row>({
-    text: statement,
-    values: [workerId, room, limit, busyIds, rooms],
+    name: 'claim_deliveries',
+    text: claimStatement,
+    values: [workerId, lane, afterId, trusted, untrusted, perStranger, busyIds, busyCounts, slowIds, pacedIds, pacedCounts, takeOver],
   });
-  return rows.map((row) => ({
-    deliveryId: row.delivery_id,
-    day: row.day,
-    generation: row.generation,
-    publisherId: row.publisher_id,
-    endpointId: row.endpoint_id,
-    event: row.event,
-    dev: row.dev,
-    payload: row.payload,
-    tries: row.tries,
-    url: row.url,
-    method: row.method,
-    secrets: { current: row.secret_sealed, previous: row.previous_secret_sealed },
-    deadlineMs: row.deadline_ms,
-    steps: row.retry_steps_s,
-  }));
+  return rows.map(claimedOf);
 }
+
+const claimedOf = (row: Row): Claimed => ({
+  deliveryId: row.delivery_id,
+  day: row.day,
+  generation: row.generation,
+  publisherId: row.publisher_id,
+  endpointId: row.endpoint_id,
+  event: row.event,
+  dev: row.dev,
+  payload: row.payload,
+  tries: row.tries,
+  lagMs: row.lag_ms,
+  url: row.url,
+  method: row.method,
+  headers: row.headers,
+  secrets: { current: row.secret_sealed, previous: row.previous_secret_sealed },
+  v1aKeys: [row.v1a_key_sealed, row.previous_v1a_key_sealed].filter((key) => key !== null),
+  deadlineMs: row.deadline_ms,
+  steps: row.retry_steps_s,
+  strictOrder: row.strict_order,
+  maxInFlight: row.max_in_flight,
+  perS: row.per_s,
+  trusted: row.trusted,
+  sound: row.sound,
+});
 
 /**
  * Frees leases this worker does not know of: those of a claim whose answer was lost with a connection. Without it they
@@ -129,6 +132,16 @@ export async function freeUnknown(executor: Executor, workerId: number, held: re
       select from unnest($2::uuid[], $3::int[]) as h (delivery_id, generation)
       where h.delivery_id = q.delivery_id and h.generation = q.generation
     )`,
+    [workerId, held.map(({ deliveryId }) => deliveryId), held.map(({ generation }) => generation)],
+  );
+}
+
+/** Puts off the end of leases whose outcome could not be written in time. Changes nothing of what others have taken over. */
+export async function renew(executor: Executor, workerId: number, held: readonly Claimed[]): Promise<void> {
+  await executor.query(
+    `update delivery_queue q set lease_until = now() + ${leaseGraceMs} * interval '1 ms'
+    from unnest($2::uuid[], $3::int[]) as h (delivery_id, generation)
+    where q.delivery_id = h.delivery_id and q.generation = h.generation and q.worker_id = $1`,
     [workerId, held.map(({ deliveryId }) => deliveryId), held.map(({ generation }) => generation)],
   );
 }

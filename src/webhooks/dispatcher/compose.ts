@@ -1,4 +1,6 @@
+import type { KeyObject } from 'node:crypto';
 import { sign } from '../signature.ts';
+import { usableHeaders } from './custom-headers.ts';
 import { targetUrl } from './target-url.ts';
 
 export type Method = 'POST' | 'GET';
@@ -16,6 +18,10 @@ export type Message = {
   /** The endpoint's own headers, by lower-case name; those of the message come before them. */
   headers?: Readonly<Record<string, string>>;
   secrets: readonly Buffer[];
+  /** Ed25519 keys that sign beside the secrets. */
+  v1aKeys?: readonly KeyObject[];
+  /** The publisher's own headers. */
+  headers?: Record<string, string>;
   nowMs: number;
   dev: boolean;
   test: boolean;
@@ -31,16 +37,17 @@ export function compose(message: Message): HttpCall {
   const url = targetUrl(message);
   const headers = { ...message.headers, ...headersOf(message) };
   if (method === 'GET') return { url, method, headers, body: null };
-  return { url, method, headers: { 'content-type': 'application/json', ...headers }, body: payload };
+  return { url, method, headers: { ...headers, 'content-type': 'application/json' }, body: payload };
 }
 
-function headersOf({ deliveryId, event, payload, secrets, nowMs, dev, test }: Message): Record<string, string> {
+function headersOf({ deliveryId, event, payload, secrets, v1aKeys = [], headers = {}, nowMs, dev, test }: Message): Record<string, string> {
   const id = `msg_${deliveryId.replaceAll('-', '')}`;
   const timestampS = Math.floor(nowMs / 1000);
   return {
+    ...usableHeaders(headers),
     'webhook-id': id,
     'webhook-timestamp': String(timestampS),
-    'webhook-signature': sign({ id, timestampS, body: payload, secrets }),
+    'webhook-signature': sign({ id, timestampS, body: payload, secrets, v1aKeys }),
     'perkwire-event': event,
     ...(test && { 'perkwire-test': '1' }),
     ...(dev && { 'perkwire-dev': '1' }),

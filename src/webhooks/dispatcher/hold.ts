@@ -12,7 +12,7 @@ export async function holdDisabled(executor: Executor): Promise<number> {
   const { rowCount } = await executor.query(
     `with waiting as materialized (
       select q.delivery_id, q.day from delivery_queue q
-      where q.endpoint_id = any(array(select id from webhook_endpoints where not enabled))
+      where q.lane = any(array['live', 'replay']) and q.endpoint_id = any(array(select id from webhook_endpoints where not enabled))
         and (q.lease_until is null or q.lease_until < now())
       limit ${maxHeld} for update skip locked
     ), removed as (

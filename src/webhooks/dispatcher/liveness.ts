@@ -1,18 +1,28 @@
 import { randomInt } from 'node:crypto';
 import pg from 'pg';
 import type { Logger } from '../../logger.ts';
+import { leaseGraceMs } from './lease.ts';
 
 /** First key of the advisory locks of workers; the second is the worker's id. */
 export const workerLockClass = 1_886_544_747;
 
 const reconnectMs = 250;
 const sweepMs = 500;
+/** Longer than a worker takes to reconnect (milliseconds). */
+const takeOverAfterMs = 1500;
 /** A connection that takes longer than this to answer counts as broken (milliseconds). */
 const patienceMs = 3000;
 
 export type Liveness = {
   /** null while the worker cannot prove that it lives: then it must claim nothing. */
   workerId: () => number | null;
+  /**
+   * Whether leases that have ended may be taken over. Not right after a connect: it may be PostgreSQL that comes back, and the
+   * others need a moment to renew theirs.
+   */
+  mayTakeOver: () => boolean;
+  /** Lets the other workers have this one's share of the endpoints. It keeps its leases. */
+  retire: () => Promise<void>;
   /** Gives back the leases that are left, and the lock. */
   stop: () => Promise<void>;
 };
@@ -37,6 +47,7 @@ export async function startLiveness({ databaseUrl, logger, onWork }: LivenessOpt
   let lastId: number | null = null;
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
+  let connectedMs = 0;
   let suspects = new Set<number>();
 
   function lost(from: pg.Client): void {
@@ -68,6 +79,7 @@ export async function startLiveness({ databaseUrl, logger, onWork }: LivenessOpt
       if (client !== fresh) return;
       logger.info({ workerId: id, formerId: lastId }, 'the dispatcher is at work');
       lastId = workerId = id;
+      connectedMs = performance.now();
       timer = setTimeout(sweep, sweepMs);
       onWork();
     } catch (err) {
@@ -98,6 +110,10 @@ export async function startLiveness({ databaseUrl, logger, onWork }: LivenessOpt
   await connect();
   return {
     workerId: () => workerId,
+    mayTakeOver: () => performance.now() - connectedMs >= takeOverAfterMs,
+    retire: async () => {
+      await client?.query('update dispatcher_workers set stopping = true where id = $1', [workerId]).catch(() => {});
+    },
     stop: async () => {
       stopped = true;
       clearTimeout(timer);
@@ -119,13 +135,15 @@ async function lockNewId(client: pg.Client): Promise<number> {
   }
 }
 
-/** Makes the worker known, after it has its lock. Leases it holds under a former id become its own again. */
+/** Makes the worker known, after it has its lock. Leases it holds under a former id become its own again, and last a while longer. */
 async function register(client: pg.Client, id: number, formerId: number | null): Promise<void> {
   // A peer that vanished without a word is noticed by its keep-alives within about 11 s; ignored on Unix sockets.
   await client.query('set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3');
   await client.query(
     `with former as (delete from dispatcher_workers where id = $2),
-      adopted as (update delivery_queue set worker_id = $1 where worker_id = $2)
+      adopted as (
+        update delivery_queue set worker_id = $1, lease_until = greatest(lease_until, now() + ${leaseGraceMs} * interval '1 ms') where worker_id = $2
+      )
     insert into dispatcher_workers (id) values ($1)`,
     [id, formerId],
   );

@@ -35,10 +35,13 @@ export function nextTry({ tries, steps, random, retryAfterMs }: NextTryInput): {
 /** Why a try failed: no answer (the sender's classes), a forbidden target, a redirect, or another status than 2xx. */
 export type TryFailure = ErrorClass | 'blocked' | 'redirect' | 'status';
 
+/** Why an endpoint is disabled by an answer: 410, or the header `webhook-delivery: disable` with any status. */
+export type DisableReason = 'gone' | 'asked';
+
 export type Verdict =
-  | { outcome: 'delivered'; status: number }
-  /** The receiver said 410: it wants nothing more. */
-  | { outcome: 'disable_endpoint'; status: number }
+  | { outcome: 'delivered'; status: number; disables: DisableReason | null }
+  /** The receiver wants nothing more, and did not take this one. */
+  | { outcome: 'disable_endpoint'; status: number; disables: DisableReason }
   | {
       outcome: 'retry';
       /** False where the failure is our own (shutdown, no sockets left): the receiver was not at fault, so no try is used up. */
@@ -51,6 +54,7 @@ export type Verdict =
 
 /**
  * What the answer to a try means (decisions, section 4): 2xx delivered, 410 disables the endpoint, everything else is retried.
+ * With `webhook-delivery: disable` any answer disables it.
  * Whether a try is left is {@link nextTry}'s to say.
  * @param nowMs epoch milliseconds, for a `retry-after` that is a date
  */
@@ -60,9 +64,15 @@ export function classify(result: SendResult, nowMs: number): Verdict {
     return { outcome: 'retry', countsAsTry: result.class !== 'local', status: null, failure: result.class, retryAfterMs: null };
   }
   const { status, headers } = result;
-  if (status >= 200 && status < 300) return { outcome: 'delivered', status };
-  if (status === 410) return { outcome: 'disable_endpoint', status };
+  const disables = disableReason(status, headers);
+  if (status >= 200 && status < 300) return { outcome: 'delivered', status, disables };
+  if (disables !== null) return { outcome: 'disable_endpoint', status, disables };
   const failure = status >= 300 && status < 400 ? 'redirect' : 'status';
   const retryAfterMs = retryAfterStatuses.has(status) ? parseRetryAfter(headers['retry-after'], nowMs) : null;
   return { outcome: 'retry', countsAsTry: true, status, failure, retryAfterMs };
+}
+
+function disableReason(status: number, headers: Record<string, string>): DisableReason | null {
+  if (status === 410) return 'gone';
+  return headers['webhook-delivery']?.trim().toLowerCase() === 'disable' ? 'asked' : null;
 }

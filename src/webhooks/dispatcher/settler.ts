@@ -1,6 +1,6 @@
 import { isStoreUnavailable } from '../../db/pool.ts';
 import type { Logger } from '../../logger.ts';
-import { leaseGraceMs } from './claim.ts';
+import { leaseGraceMs } from './lease.ts';
 import type { Settlement } from './settle.ts';
 
 /** Settlements written by one statement (count). */
@@ -30,8 +30,9 @@ type SettlerOptions = {
 
 /**
  * Group commit for settlements: a batch is written at once when none is under way; what arrives meanwhile is the next.
- * A batch that fails is tried again until the leases in it have surely ended, when others have taken the deliveries over.
- * One that fails while the store answers is tried one by one, so that no settlement is held up by another.
+ * A batch that fails because the store is away is tried again until it succeeds: while nobody else has taken the delivery over,
+ * its outcome still counts. One that fails while the store answers is tried one by one, so that no settlement is held up by
+ * another, and given up when its lease has surely ended and others have taken it over.
  */
 export function createSettler({ write, onDone, logger, now }: SettlerOptions): Settler {
   const waiting: Entry[] = [];
@@ -46,7 +47,8 @@ export function createSettler({ write, onDone, logger, now }: SettlerOptions): S
       return [];
     } catch (err) {
       logger.debug({ err, count: batch.length }, 'settlements could not be written yet');
-      if (isStoreUnavailable(err) || batch.length === 1) return batch;
+      if (isStoreUnavailable(err)) return batch.map(({ settlement }) => ({ settlement, giveUpAtMs: now() + leaseGraceMs }));
+      if (batch.length === 1) return batch;
       const left: Entry[] = [];
       for (const entry of batch) left.push(...(await writeBatch([entry])));
       return left;

@@ -1,39 +1,82 @@
-/** How much may be claimed now. `rooms[i]` is what is left for the endpoint `busyIds[i]`; `room` for every other. */
-export type Allowance = { limit: number; room: number; busyIds: number[]; rooms: number[] };
+/** How much may be claimed now. */
+export type Allowance = {
+  /** Calls for endpoints in good standing, and for all others (count). */
+  trusted: number;
+  untrusted: number;
+  /** What an endpoint may hold of which nothing good is known yet. */
+  perStranger: number;
+  /** Endpoints with calls in flight, and how many. */
+  busyIds: number[];
+  busyCounts: number[];
+  /** Those of them with a call that has been out for long: not in good standing, whatever the record says. */
+  slowIds: number[];
+};
 
 /** The calls in flight in one worker. */
 export type Slots = {
-  free: () => number;
   allowance: () => Allowance;
-  take: (endpointId: number) => void;
-  give: (endpointId: number) => void;
+  /** `trusted`: the endpoint was in good standing when the call was claimed. @returns gives the slot back */
+  take: (endpointId: number, trusted: boolean) => () => void;
+  count: () => number;
 };
 
+/** A call that is out for longer puts its endpoint in doubt (milliseconds). */
+const slowMs = 1000;
+/** The share of the slots that endpoints not in good standing may hold together. */
+const untrustedShare = 0.4;
+/** While less than this part of that share is in use, a new endpoint gets all its calls at once, else one. */
+const quietShare = 1 / 8;
+/** Claimed by one statement at most (count). */
+const maxClaimed = 200;
+
+type Busy = { trusted: boolean; startsMs: Set<{ atMs: number }> };
+
 /**
- * Shares slots among endpoints: one may hold at most as many as are still free, and one claim takes at most half of the
- * free ones. A single endpoint gets half, n hanging ones get 1/(n+1) each and leave as much to the next, so that no
- * endpoint that hangs can take all.
+ * Shares slots among endpoints: 60 % are kept for those in good standing. Calls beyond the 40 % of the others, as when many
+ * good ones hang at once, do not count against the good either; all together there are never more than twice the slots.
  */
-export function createSlots(total: number): Slots {
-  const held = new Map<number, number>();
-  let free = total;
-  const half = (count: number): number => Math.max(0, Math.ceil(count / 2));
+export function createSlots(total: number, now: () => number): Slots {
+  const busy = new Map<number, Busy>();
+  const reserve = Math.max(1, Math.floor(total * untrustedShare));
+  const isSlow = ({ startsMs }: Busy): boolean => {
+    const [oldest] = startsMs;
+    return oldest !== undefined && now() - oldest.atMs >= slowMs;
+  };
+  let all = 0;
   return {
-    free: () => free,
+    count: () => all,
     allowance: () => {
-      const busyIds = [...held.keys()];
-      return { limit: half(free), room: half(free), busyIds, rooms: [...held.values()].map((count) => half(free - count)) };
+      const slowIds: number[] = [];
+      let untrusted = 0;
+      for (const [endpointId, one] of busy) {
+        const slow = isSlow(one);
+        if (slow) slowIds.push(endpointId);
+        if (slow || !one.trusted) untrusted += one.startsMs.size;
+      }
+      const free = Math.min(total - (all - untrusted) - Math.min(untrusted, reserve), 2 * total - all);
+      return {
+        trusted: clamp(free),
+        untrusted: clamp(Math.min(reserve - untrusted, free)),
+        perStranger: untrusted < reserve * quietShare ? maxClaimed : 1,
+        busyIds: [...busy.keys()],
+        busyCounts: [...busy.values()].map(({ startsMs }) => startsMs.size),
+        slowIds,
+      };
     },
-    take: (endpointId) => {
-      free -= 1;
-      held.set(endpointId, (held.get(endpointId) ?? 0) + 1);
-    },
-    give: (endpointId) => {
-      const count = held.get(endpointId);
-      if (count === undefined) throw new Error('a slot was given back that nobody held');
-      free += 1;
-      if (count === 1) held.delete(endpointId);
-      else held.set(endpointId, count - 1);
+    take: (endpointId, trusted) => {
+      const one = busy.get(endpointId) ?? { trusted, startsMs: new Set() };
+      const start = { atMs: now() };
+      one.trusted = trusted;
+      one.startsMs.add(start);
+      busy.set(endpointId, one);
+      all += 1;
+      return () => {
+        if (!one.startsMs.delete(start)) throw new Error('a slot was given back twice');
+        all -= 1;
+        if (one.startsMs.size === 0) busy.delete(endpointId);
+      };
     },
   };
 }
+
+const clamp = (count: number): number => Math.min(Math.max(count, 0), maxClaimed);

@@ -3,18 +3,25 @@ import type pg from 'pg';
 import { listen } from '../../db/listen.ts';
 import type { Logger } from '../../logger.ts';
 import { type AttemptTools, attempt } from './attempt.ts';
-import { type Claimed, claim, freeUnknown } from './claim.ts';
+import { type Claimed, freeUnknown, renew } from './claim.ts';
+import { createHealthWatch } from './health.ts';
+import { recordHealth } from './health-store.ts';
 import { holdDisabled } from './hold.ts';
+import { leaseGraceMs } from './lease.ts';
 import { type Liveness, startLiveness } from './liveness.ts';
+import { type Meter, noMeter } from './meter.ts';
+import { createRounds } from './rounds.ts';
 import { type Settlement, settle } from './settle.ts';
 import { createSettler, type Fate } from './settler.ts';
-import { createSlots } from './slots.ts';
+import { tendEndpoints } from './tend.ts';
 
 /** NOTIFY on this channel, sent with the commit that queues deliveries, wakes the workers. */
 export const outboxChannel = 'perkwire_outbox';
 
 /** Safety net for lost wakes, and what finds retries that became due (milliseconds). */
 const pollMs = 1000;
+/** Polls between two looks after endpoints that have failed for long (count). */
+const tendEvery = 30;
 /** How long `stop` waits for settlements once all calls have ended (milliseconds). */
 const settleLimitMs = 3000;
 
@@ -26,9 +33,12 @@ export type DispatcherOptions = AttemptTools & {
   concurrency: number;
   /** How long `stop` lets calls in flight go on (milliseconds). */
   drainLimitMs: number;
+  meter?: Meter;
 };
 
 export type Dispatcher = {
+  /** Calls in flight (count). */
+  inFlight: () => number;
   /** Claims nothing more, lets calls in flight end, then cancels them; what did not finish is due at once for others. */
   stop: () => Promise<void>;
 };
@@ -38,25 +48,30 @@ export type Dispatcher = {
  * lost its database between the call and the commit of its outcome.
  */
 export async function startDispatcher(options: DispatcherOptions): Promise<Dispatcher> {
-  const { pool, databaseUrl, concurrency, drainLimitMs, now } = options;
+  const { pool, databaseUrl, concurrency, drainLimitMs, now, meter = noMeter } = options;
   const logger = options.logger.child({ part: 'dispatcher' });
-  const slots = createSlots(concurrency);
+  const monotonic = (): number => performance.now();
+  const rounds = createRounds(pool, concurrency, monotonic);
+  const watch = createHealthWatch(monotonic);
   const cancel = new AbortController();
   setMaxListeners(0, cancel.signal); // one for each call in flight
-  const settler = createSettler({ write: (settlements) => settle(pool, settlements), onDone, logger, now });
+  const settler = createSettler({ write, onDone, logger, now });
   const calls = new Set<Promise<void>>();
-  /** In flight, or not settled yet. */
-  const held = new Set<Claimed>();
+  /** In flight, or not settled yet; with the end of the lease (milliseconds of the monotonic clock). */
+  const held = new Map<Claimed, number>();
   let liveness: Liveness | null = null;
   let claiming: Promise<void> | null = null;
+  let pacing: NodeJS.Timeout | undefined;
+  let polls = 0;
   let wanted = false;
   let mayHaveMore = false;
+  let replays = true;
   /** A claim failed: it may have been committed all the same. */
   let uncertain = false;
   let stopped = false;
 
   /** Who may claim now. */
-  const claimant = (): number | null => (stopped || slots.free() === 0 ? null : (liveness?.workerId() ?? null));
+  const claimant = (): number | null => (stopped ? null : (liveness?.workerId() ?? null));
 
   function wake(): void {
     wanted = true;
@@ -75,49 +90,97 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   }
 
   async function claimSome(workerId: number): Promise<void> {
-    if (uncertain) await freeUnknown(pool, workerId, [...held]);
+    if (uncertain) await freeUnknown(pool, workerId, [...held.keys()]);
     uncertain = false;
-    const allowance = slots.allowance();
-    const claimed = await claim(pool, workerId, allowance);
-    mayHaveMore = claimed.length > 0 || allowance.rooms.includes(0);
-    wanted ||= claimed.length === allowance.limit;
-    for (const delivery of claimed) start(delivery);
+    const round = await rounds.next(workerId, { takeOver: liveness?.mayTakeOver() ?? false, replays });
+    replays = round.replays;
+    wanted ||= round.more;
+    for (const delivery of round.claimed) start(delivery);
+    mayHaveMore = held.size > 0;
+    clearTimeout(pacing);
+    const nextMs = rounds.nextMs();
+    if (nextMs !== null) pacing = setTimeout(wake, nextMs);
   }
 
   function start(claimed: Claimed): void {
-    slots.take(claimed.endpointId);
-    held.add(claimed);
+    meter.started(claimed.lagMs);
+    held.set(claimed, monotonic() + claimed.deadlineMs + leaseGraceMs);
     const call = attempt(claimed, options, cancel.signal).then((settlement) => {
       calls.delete(call);
-      slots.give(claimed.endpointId);
+      // A failure may cost the endpoint calls in flight, and order wants the next behind it: the slot is free when it is written.
+      if (settlement.outcome === 'delivered' && settlement.disables === null && !claimed.strictOrder) rounds.end(claimed);
       settler.add(settlement);
       if (mayHaveMore) wake();
     });
     calls.add(call);
   }
 
+  async function write(settlements: readonly Settlement[]): Promise<Settlement[]> {
+    const written = await settle(pool, settlements);
+    const opened = await recordHealth(pool, watch.observe(written)).catch((err) => {
+      logger.warn({ err }, 'the health of endpoints could not be written');
+      return [];
+    });
+    for (const { endpointId, openUntil } of opened) {
+      meter.breakerOpened();
+      logger.warn({ endpointId, openUntil }, 'an endpoint fails: its deliveries wait');
+    }
+    return written;
+  }
+
   function onDone(settlement: Settlement, fate: Fate): void {
-    held.delete(settlement.claimed);
+    const { claimed, outcome, errorClass, disables } = settlement;
+    held.delete(claimed);
+    rounds.end(claimed);
+    if (mayHaveMore) wake();
+    meter.tried(outcome === 'delivered' || outcome === 'endpoint_disabled' ? outcome : (errorClass ?? 'other'));
+    if (fate === 'lost') meter.leaseLost();
     logSettlement(logger, settlement, fate);
-    if (fate === 'written' && settlement.outcome === 'endpoint_disabled') hold();
+    if (fate === 'written' && disables !== null) hold();
   }
 
   function hold(): void {
     holdDisabled(pool).catch((err) => logger.debug({ err }, 'deliveries of disabled endpoints could not be held yet'));
   }
 
+  function poll(): void {
+    const workerId = claimant();
+    if (workerId === null) return;
+    hold();
+    if (polls++ % tendEvery === 0) tend();
+    const ending = [...held].filter(([, endMs]) => endMs - monotonic() < leaseGraceMs / 2).map(([claimed]) => claimed);
+    if (ending.length > 0) renewLeases(workerId, ending);
+    replays = true;
+    wake();
+  }
+
+  function renewLeases(workerId: number, ending: readonly Claimed[]): void {
+    for (const claimed of ending) held.set(claimed, monotonic() + leaseGraceMs);
+    renew(pool, workerId, ending).catch((err) => logger.debug({ err }, 'leases could not be renewed'));
+  }
+
+  function tend(): void {
+    tendEndpoints(pool).then(
+      ({ disabled, warned }) => {
+        if (disabled.length > 0) logger.warn({ endpointIds: disabled }, 'endpoints were disabled: nothing but failures for days');
+        if (warned.length > 0) logger.warn({ endpointIds: warned }, 'endpoints have failed for a day');
+      },
+      (err) => logger.debug({ err }, 'endpoints could not be looked after'),
+    );
+  }
+
   liveness = await startLiveness({ databaseUrl, logger, onWork: wake });
   wake();
   const unlisten = listen(databaseUrl, outboxChannel, wake);
-  const poll = setInterval(() => {
-    if (claimant() !== null) hold();
-    wake();
-  }, pollMs);
+  const polling = setInterval(poll, pollMs);
 
   return {
+    inFlight: rounds.inFlight,
     stop: async () => {
       stopped = true;
-      clearInterval(poll);
+      clearInterval(polling);
+      clearTimeout(pacing);
+      await liveness?.retire();
       await unlisten();
       await claiming;
       const limit = setTimeout(() => cancel.abort(), drainLimitMs);

@@ -1,0 +1,53 @@
+export type PaceAllowance = { pacedIds: number[]; pacedCounts: number[] };
+
+/** Keeps endpoints with a rate limit to it. One worker calls such an endpoint, so its memory is enough. */
+export type Pace = {
+  /** Known endpoints, and how many calls each may start now. */
+  allowance: () => PaceAllowance;
+  /** A call starts. `perS` is the endpoint's rate; null where it has none. */
+  spend: (endpointId: number, perS: number | null) => void;
+  /** Milliseconds until an endpoint that must wait may go on; null when none waits. */
+  nextMs: () => number | null;
+};
+
+/** Calls saved up while none were due, as a part of a second's: enough to make up for late timers. */
+const burstS = 0.1;
+
+type Bucket = { perS: number; tokens: number; atMs: number };
+
+export function createPace(now: () => number): Pace {
+  const buckets = new Map<number, Bucket>();
+  const sizeOf = (perS: number): number => Math.max(1, perS * burstS);
+
+  function refill(bucket: Bucket): void {
+    const nowMs = now();
+    bucket.tokens = Math.min(sizeOf(bucket.perS), bucket.tokens + ((nowMs - bucket.atMs) / 1000) * bucket.perS);
+    bucket.atMs = nowMs;
+  }
+
+  return {
+    allowance: () => {
+      for (const [endpointId, bucket] of buckets) {
+        refill(bucket);
+        if (bucket.tokens === sizeOf(bucket.perS)) buckets.delete(endpointId); // an unknown one may start one call
+      }
+      return { pacedIds: [...buckets.keys()], pacedCounts: [...buckets.values()].map(({ tokens }) => Math.max(0, Math.floor(tokens))) };
+    },
+    spend: (endpointId, perS) => {
+      if (perS === null) return void buckets.delete(endpointId);
+      const bucket = buckets.get(endpointId) ?? { perS, tokens: 1, atMs: now() };
+      bucket.perS = perS;
+      refill(bucket);
+      bucket.tokens -= 1;
+      buckets.set(endpointId, bucket);
+    },
+    nextMs: () => {
+      let nearestMs: number | null = null;
+      for (const { perS, tokens, atMs } of buckets.values()) {
+        const waitMs = ((1 - tokens) / perS) * 1000 - (now() - atMs);
+        if (tokens < 1) nearestMs = Math.min(nearestMs ?? waitMs, waitMs);
+      }
+      return nearestMs === null ? null : Math.max(1, Math.ceil(nearestMs));
+    },
+  };
+}
