@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
+import { isAllowedHeader } from '../custom-headers.ts';
 import { sign } from '../signature.ts';
-import { usableHeaders } from './custom-headers.ts';
 import { targetUrl } from './target-url.ts';
 
 export type Method = 'POST' | 'GET';
@@ -15,13 +15,11 @@ export type Message = {
   method: Method;
   /** JSON text in UTF-8: bytes signed = bytes stored = bytes sent. */
   payload: Buffer;
-  /** The endpoint's own headers, by lower-case name; those of the message come before them. */
+  /** The endpoint's own headers; those it may not set are left out. */
   headers?: Readonly<Record<string, string>>;
   secrets: readonly Buffer[];
   /** Ed25519 keys that sign beside the secrets. */
   v1aKeys?: readonly KeyObject[];
-  /** The publisher's own headers. */
-  headers?: Record<string, string>;
   nowMs: number;
   dev: boolean;
   test: boolean;
@@ -35,16 +33,15 @@ export type HttpCall = { url: string; method: Method; headers: Record<string, st
 export function compose(message: Message): HttpCall {
   const { method, payload } = message;
   const url = targetUrl(message);
-  const headers = { ...message.headers, ...headersOf(message) };
+  const headers = { ...usable(message.headers ?? {}), ...headersOf(message) };
   if (method === 'GET') return { url, method, headers, body: null };
   return { url, method, headers: { ...headers, 'content-type': 'application/json' }, body: payload };
 }
 
-function headersOf({ deliveryId, event, payload, secrets, v1aKeys = [], headers = {}, nowMs, dev, test }: Message): Record<string, string> {
+function headersOf({ deliveryId, event, payload, secrets, v1aKeys = [], nowMs, dev, test }: Message): Record<string, string> {
   const id = `msg_${deliveryId.replaceAll('-', '')}`;
   const timestampS = Math.floor(nowMs / 1000);
   return {
-    ...usableHeaders(headers),
     'webhook-id': id,
     'webhook-timestamp': String(timestampS),
     'webhook-signature': sign({ id, timestampS, body: payload, secrets, v1aKeys }),
@@ -52,4 +49,9 @@ function headersOf({ deliveryId, event, payload, secrets, v1aKeys = [], headers 
     ...(test && { 'perkwire-test': '1' }),
     ...(dev && { 'perkwire-dev': '1' }),
   };
+}
+
+function usable(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const allowed = Object.entries(headers).filter(([name]) => isAllowedHeader(name));
+  return Object.fromEntries(allowed.map(([name, value]) => [name.toLowerCase(), value]));
 }
