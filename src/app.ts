@@ -15,6 +15,7 @@ import { registerOpenApi } from './http/openapi.ts';
 import { sharedSchemas } from './http/schemas.ts';
 import { imageRoutes } from './images/routes.ts';
 import { loggedUrl } from './logger.ts';
+import { managementRoutes } from './management/routes.ts';
 import { createOfferService } from './offers/fetch.ts';
 import { offerRoutes } from './offers/routes.ts';
 import { offerwallPageRoutes } from './offerwall/page-routes.ts';
@@ -75,6 +76,7 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
   await app.register(endpointRoutes, deps);
   await app.register(conversionSecretRoutes, deps);
   await app.register(dashboardRoutes, deps);
+  await app.register(managementRoutes, deps);
   if (demoReceiver) {
     const received: Received[] = [];
     await app.register(demoReceiverRoutes, { ...deps, received });

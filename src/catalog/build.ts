@@ -141,6 +141,7 @@ const toSequenceRule = ({ id, placement, positions, effect, match, weight }: Seq
 function toKey(row: KeyRow): ApiKey {
   return {
     id: row.id,
+    name: row.name,
     publisherId: row.publisher_id,
     permissions: new Set(row.permissions),
     rateLimitPerS: row.rate_limit_per_s,

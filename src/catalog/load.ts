@@ -10,7 +10,7 @@ export async function loadVersion(executor: Executor): Promise<number> {
 }
 
 /** Rows removed longer ago than this cannot be named by any valid token (a click lives 30 days). */
-const removedSince = "(deleted_at is null or deleted_at > now() - interval '31 days')";
+const lately = (table: string): string => `(${table}.deleted_at is null or ${table}.deleted_at > now() - interval '31 days')`;
 
 /** Reads the whole configuration. Must run in one repeatable-read transaction. */
 export async function loadSnapshot(executor: Executor): Promise<Snapshot> {
@@ -19,19 +19,19 @@ export async function loadSnapshot(executor: Executor): Promise<Snapshot> {
     version: await loadVersion(executor),
     publishers: await all('select * from publishers order by id'),
     keys: await all(
-      "select id, publisher_id, encode(key_hash, 'hex') as key_hash, permissions, rate_limit_per_s, expires_at from api_keys where revoked_at is null",
+      "select id, name, publisher_id, encode(key_hash, 'hex') as key_hash, permissions, rate_limit_per_s, expires_at from api_keys where revoked_at is null",
     ),
-    themes: await all('select * from themes order by id'),
+    themes: await all('select * from themes where deleted_at is null order by id'),
     placements: await all('select * from placements'),
     campaigns: await all(
-      `select c.*, a.name as advertiser_name from campaigns c join advertisers a on a.id = c.advertiser_id where ${removedSince}`,
+      `select c.*, a.name as advertiser_name from campaigns c join advertisers a on a.id = c.advertiser_id where ${lately('c')}`,
     ),
     provisions: await all(
-      `select p.* from campaign_publishers p join campaigns c on c.id = p.campaign_id where ${removedSince} order by p.campaign_id, p.publisher_id`,
+      `select p.* from campaign_publishers p join campaigns c on c.id = p.campaign_id where ${lately('c')} order by p.campaign_id, p.publisher_id`,
     ),
-    sequenceRules: await all('select * from sequence_rules where active order by id'),
-    offers: await all(`select * from offers where ${removedSince}`),
-    creatives: await all('select * from creatives order by offer_id, is_primary desc, id'),
+    sequenceRules: await all('select * from sequence_rules where active and deleted_at is null order by id'),
+    offers: await all(`select * from offers where ${lately('offers')}`),
+    creatives: await all('select * from creatives where deleted_at is null order by offer_id, is_primary desc, id'),
   };
   return buildSnapshot(rows);
 }

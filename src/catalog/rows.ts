@@ -22,6 +22,7 @@ export type PublisherRow = {
 
 export type KeyRow = {
   id: number;
+  name: string;
   publisher_id: number;
   key_hash: string;
   permissions: Permission[];

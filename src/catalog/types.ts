@@ -80,6 +80,7 @@ export type Publisher = {
 
 export type ApiKey = {
   id: number;
+  name: string;
   publisherId: number;
   permissions: ReadonlySet<Permission>;
   /** Calls per second; null: no limit. */

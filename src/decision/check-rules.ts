@@ -76,8 +76,8 @@ function checked<T>(schema: TSchema, value: unknown, check: (value: T) => ErrorD
   return check(value as T).slice(0, maxDetails);
 }
 
-/** Text that the store cannot keep. */
-function findUnreadable(value: unknown, path: string, depth = 0): ErrorDetail[] {
+/** Text that the store cannot keep: NUL, half a character. */
+export function findUnreadable(value: unknown, path: string, depth = 0): ErrorDetail[] {
   if (typeof value === 'string')
     return value.includes('\0') || !value.isWellFormed() ? [{ path, message: 'holds characters that cannot be stored' }] : [];
   if (typeof value !== 'object' || value === null) return [];

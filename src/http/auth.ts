@@ -16,20 +16,20 @@ declare module 'fastify' {
 export type AuthDeps = { catalog: { current: () => Snapshot }; now: () => number };
 
 export type Authenticator = {
-  /** A hook that admits keys with this permission (and, for `ads/offers`, SDK ids) and sets `request.caller`. */
-  requireKey: (permission: Permission) => preValidationHookHandler;
+  /** A hook that admits keys with this permission, or one of the others (and, for `ads/offers`, SDK ids), and sets `request.caller`. */
+  requireKey: (permission: Permission, ...others: Permission[]) => preValidationHookHandler;
 };
 
 /** Key checks of decisions section 2: query `api_key`, `Authorization: Bearer`, body `key`, body `api_key`; first found wins. */
 export function createAuthenticator({ catalog, now }: AuthDeps): Authenticator {
   const takeFromKey = createRateLimit(now);
 
-  function identify(secret: string, permission: Permission, snapshot: Snapshot): Caller {
+  function identify(secret: string, permission: Permission, others: readonly Permission[], snapshot: Snapshot): Caller {
     const key = snapshot.keys.get(hashKey(secret));
     if (key === undefined) return identifySdk(secret, permission, snapshot);
     const publisher = snapshot.publishers.get(key.publisherId);
     if (publisher === undefined || (key.expiresAtMs !== null && key.expiresAtMs <= now())) throw new AppError('unknown_key');
-    if (!key.permissions.has(permission)) throw permissionDenied(permission);
+    if (!key.permissions.has(permission) && !others.some((other) => key.permissions.has(other))) throw permissionDenied(permission);
     if (key.rateLimitPerS !== null && !takeFromKey(String(key.id), { perS: key.rateLimitPerS, burst: key.rateLimitPerS }))
       throw tooManyRequests();
     return { publisher, snapshot, key };
@@ -37,16 +37,18 @@ export function createAuthenticator({ catalog, now }: AuthDeps): Authenticator {
 
   return {
     // With a callback: the promise of an async hook costs more than the check.
-    requireKey: (permission) => (request, _reply, done) => {
-      try {
-        const secret = presentedKey(request);
-        if (secret === null) throw new AppError('missing_key');
-        request.caller = identify(secret, permission, catalog.current());
-        done();
-      } catch (err) {
-        done(err as Error);
-      }
-    },
+    requireKey:
+      (permission, ...others) =>
+      (request, _reply, done) => {
+        try {
+          const secret = presentedKey(request);
+          if (secret === null) throw new AppError('missing_key');
+          request.caller = identify(secret, permission, others, catalog.current());
+          done();
+        } catch (err) {
+          done(err as Error);
+        }
+      },
   };
 }
 

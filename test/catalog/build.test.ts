@@ -256,10 +256,19 @@ describe('a publisher', () => {
 
   test('has the keys given to it, by the hash of the key', () => {
     const expires = new Date(1_800_000_000_000);
-    const key = { id: 1, publisher_id: 2, key_hash: 'ab', permissions: ['reports' as const], rate_limit_per_s: 5, expires_at: expires };
+    const key = {
+      id: 1,
+      name: 'Shop',
+      publisher_id: 2,
+      key_hash: 'ab',
+      permissions: ['reports' as const],
+      rate_limit_per_s: 5,
+      expires_at: expires,
+    };
     const { keys } = buildSnapshot(rowsWith({ keys: [key] }));
     expect(keys.get('ab')).toEqual({
       id: 1,
+      name: 'Shop',
       publisherId: 2,
       permissions: new Set(['reports']),
       rateLimitPerS: 5,

@@ -1,0 +1,31 @@
+import { transaction } from '../db/pool.ts';
+import { createStoreGuard } from '../db/store-guard.ts';
+import type { Deps } from '../deps.ts';
+import type { Actor, Work } from './work.ts';
+
+/** Runs management work on the store, for routes, pages and commands alike. */
+export type Management = {
+  /** Reads; the work sees what is committed. */
+  read: <T>(actor: Actor, publisherId: number, work: (work: Work) => Promise<T>) => Promise<T>;
+  /** Writes in one transaction. When it resolves, this process serves the new configuration; others do within a second. */
+  write: <T>(actor: Actor, publisherId: number, work: (work: Work) => Promise<T>) => Promise<T>;
+};
+
+export function createManagement({
+  pool,
+  pulse,
+  catalog,
+  logger,
+  now,
+}: Pick<Deps, 'pool' | 'pulse' | 'catalog' | 'logger' | 'now'>): Management {
+  const guarded = createStoreGuard(pulse);
+  return {
+    read: (actor, publisherId, work) => guarded(() => work({ executor: pool, actor, publisherId, nowMs: now() })),
+    write: async (actor, publisherId, work) => {
+      const result = await guarded(() => transaction(pool, (executor) => work({ executor, actor, publisherId, nowMs: now() })));
+      // It is committed; that this process could not read it back now is no failure of the call.
+      await catalog.refresh().catch((err: unknown) => logger.warn({ err }, 'catalogue refresh failed after a change'));
+      return result;
+    },
+  };
+}

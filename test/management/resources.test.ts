@@ -1,0 +1,275 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from './support.ts';
+
+let t: ManagementApp;
+let me: Caller;
+let ids: Record<string, number>;
+beforeAll(async () => {
+  t = await createManagementApp();
+});
+afterAll(() => t?.close());
+beforeEach(async () => {
+  me = await t.caller(await t.addPublisher());
+  ids = await addCatalogue(me);
+});
+
+const details = (reply: { body: object }) => (reply.body as { error: { details: { path: string; message: string }[] } }).error.details;
+
+describe('an offer', () => {
+  test('is served by fetch-offers as soon as the call that made it has answered, and as it was changed', async () => {
+    const fetchOffers = async () => {
+      const answer = await t.app.inject({
+        method: 'POST',
+        url: `/native/v4/offers.json?api_key=${me.key}`,
+        payload: { placement: 'checkout', ip: '203.0.113.9' },
+      });
+      return answer.json().data.offers.map(({ title }: { title: string }) => title);
+    };
+    expect(await fetchOffers()).toEqual(['Half off']);
+    await me.call('PATCH', `/offers/${ids.offer}`, { title: 'Two thirds off' });
+    expect(await fetchOffers()).toEqual(['Two thirds off']);
+    await me.call('PATCH', `/campaigns/${ids.campaign}`, { active: false });
+    expect(await fetchOffers()).toEqual([]);
+  });
+
+  test('over a limit is refused with each field named, over the ideal it is saved with a warning', async () => {
+    const reply = await me.call('POST', '/offers', {
+      campaign_id: ids.campaign,
+      title: 'x'.repeat(91),
+      cta_yes: 'y'.repeat(26),
+      weight: 1.5,
+    });
+    expect(reply.status).toBe(400);
+    expect(details(reply)).toEqual([
+      { path: '/weight', message: 'must be a whole number' },
+      { path: '/title', message: 'must be at most 90 characters long; it has 91' },
+      { path: '/cta_yes', message: 'must be at most 25 characters long; it has 26' },
+    ]);
+    const saved = await me.call('POST', '/offers', { campaign_id: ids.campaign, title: '🎁'.repeat(90) });
+    expect(saved.status).toBe(201);
+    expect(saved.body.data.title).toBe('🎁'.repeat(90));
+    expect(saved.body.warnings).toEqual([{ path: '/title', message: 'is longer than is ideal: 90 characters, ideal are up to 40' }]);
+  });
+
+  test('has its terms made harmless when they are saved', async () => {
+    const terms = '<p onclick="x()">Fine <script>alert(1)</script><a href="javascript:alert(1)">print</a></p>';
+    const { body } = await me.call('PATCH', `/offers/${ids.offer}`, { terms_and_conditions: terms });
+    expect(body.data.terms_and_conditions).toBe('<p>Fine <a rel="noopener noreferrer nofollow" target="_blank">print</a></p>');
+  });
+
+  test.each([
+    ['NUL', 'a\0b'],
+    ['half a character', 'a\ud800b'],
+  ])('with %s in a text is refused, not failed on', async (_name, title) => {
+    const reply = await me.call('POST', '/offers', { campaign_id: ids.campaign, title });
+    expect(reply.status).toBe(400);
+    expect(details(reply)).toEqual([{ path: '/title', message: 'holds characters that cannot be stored' }]);
+  });
+
+  test('can be sent back as it was got, and stays in its campaign', async () => {
+    const { body } = await me.call('GET', `/offers/${ids.offer}`);
+    expect((await me.call('PUT', `/offers/${ids.offer}`, body.data)).status).toBe(200);
+    const other = await me.call('POST', '/campaigns', {
+      advertiser_id: ids.advertiser,
+      name: 'Other',
+      landing_url: 'https://farm.example/',
+    });
+    const moved = await me.call('PATCH', `/offers/${ids.offer}`, { campaign_id: other.body.data.id });
+    expect(details(moved)).toEqual([{ path: '/campaign_id', message: 'cannot be changed' }]);
+    expect(details(await me.call('PATCH', `/offers/${ids.offer}`, { id: 1, colour: 'red' }))).toEqual([
+      { path: '/id', message: 'cannot be changed' },
+    ]);
+    expect(details(await me.call('PATCH', `/offers/${ids.offer}`, { colour: 'red' }))).toEqual([
+      { path: '/colour', message: 'is not known here' },
+    ]);
+  });
+});
+
+describe('PUT replaces: what it leaves out gets its default', () => {
+  test('and PATCH keeps it', async () => {
+    const path = `/campaigns/${ids.campaign}`;
+    await me.call('PATCH', path, { priority: 7, tags: ['food'], payout_amount: 1.25, rules: { force_priority: true } });
+    expect((await me.call('PATCH', path, { weight: 3 })).body.data).toMatchObject({
+      priority: 7,
+      tags: ['food'],
+      payout_amount: 1.25,
+      rules: { force_priority: true },
+      weight: 3,
+    });
+    const { body } = await me.call('PUT', path, { advertiser_id: ids.advertiser, name: 'New', landing_url: 'https://farm.example/' });
+    expect(body.data).toMatchObject({ name: 'New', priority: 100, tags: [], payout_amount: 0, rules: {}, weight: 100 });
+  });
+});
+
+describe('two people change the same offer', () => {
+  test('412: the second, who names the state that was seen, is told what has become of it', async () => {
+    const path = `/offers/${ids.offer}`;
+    const etag = String((await me.call('GET', path)).headers.etag);
+    const first = await me.call('PATCH', path, { title: 'First' }, { 'if-match': etag });
+    expect(first.status).toBe(200);
+    expect(first.headers.etag).not.toBe(etag);
+    const second = await me.call('PATCH', path, { title: 'Second' }, { 'if-match': etag });
+    expect(second.status).toBe(412);
+    expect(second.body).toMatchObject({ error: { code: 'precondition_failed' } });
+    expect(details(second)).toEqual([{ path: '/title', message: 'is now "First"' }]);
+    expect((await me.call('DELETE', path, undefined, { 'if-match': etag })).status).toBe(412);
+    expect((await me.call('PATCH', path, { title: 'Second' }, { 'if-match': String(first.headers.etag) })).status).toBe(200);
+    expect((await me.call('GET', path)).body.data.title).toBe('Second');
+  });
+
+  test('of 8 at once with the same ETag exactly one wins', async () => {
+    const path = `/offers/${ids.offer}`;
+    const etag = String((await me.call('GET', path)).headers.etag);
+    const replies = await Promise.all(
+      Array.from({ length: 8 }, (_, n) => me.call('PATCH', path, { title: `Writer ${n}` }, { 'if-match': etag })),
+    );
+    expect(replies.map(({ status }) => status).sort()).toEqual([200, 412, 412, 412, 412, 412, 412, 412]);
+  });
+
+  test('304: who has the newest state gets no body', async () => {
+    const { headers } = await me.call('GET', `/offers/${ids.offer}`);
+    expect((await me.call('GET', `/offers/${ids.offer}`, undefined, { 'if-none-match': String(headers.etag) })).status).toBe(304);
+  });
+});
+
+describe('a theme', () => {
+  test('is refused User Selected Perks in a single offer unit', async () => {
+    const reply = await me.call('POST', '/themes', { name: 'One', unit: 'sou', usp_enabled: true });
+    expect(reply.status).toBe(400);
+    expect(details(reply)).toEqual([{ path: '/usp_enabled', message: expect.stringContaining('multi offer unit') }]);
+    const theme = await me.call('POST', '/themes', { name: 'Many', unit: 'mou', usp_enabled: true });
+    expect(theme.body.data.usp_check_all).toBe(false);
+    expect((await me.call('PATCH', `/themes/${theme.body.data.id}`, { unit: 'sou' })).status).toBe(400);
+  });
+
+  test('takes the settings and styles that exist, of their types', async () => {
+    const reply = await me.call('POST', '/themes', {
+      name: 'Odd',
+      unit: 'mou',
+      settings: { delay: 'soon', nonsense: 1, privacy_policy: 'javascript:alert(1)' },
+      styles: { popup: { borderRadius: { top_left: '4px' } }, header: [] },
+    });
+    expect(details(reply)).toEqual([
+      { path: '/settings/nonsense', message: 'is not known here' },
+      { path: '/settings/delay', message: 'must be a whole number' },
+      { path: '/styles/header', message: 'must be an object' },
+    ]);
+    const shape = await me.call('POST', '/themes', {
+      name: 'Odd',
+      unit: 'mou',
+      settings: { privacy_policy: 'javascript:alert(1)' },
+      styles: { popup: { borderRadius: { top_left: '4px' } } },
+    });
+    expect(details(shape).map(({ path }) => path)).toEqual(['/settings/privacy_policy', '/styles/popup/borderRadius/top_left']);
+    const good = await me.call('POST', '/themes', { name: 'Good', unit: 'mou', settings: { delay: 300, enable_usp: true } });
+    expect(good.status).toBe(201);
+    expect(good.body.warnings).toEqual([{ path: '/settings/enable_usp', message: expect.stringContaining('no effect') }]);
+  });
+
+  test('that becomes the default takes that from the one that was', async () => {
+    const { body } = await me.call('POST', '/themes', { name: 'New', unit: 'sou', is_default: true });
+    expect((await me.call('GET', `/themes/${ids.theme}`)).body.data.is_default).toBe(false);
+    const list = await me.call('GET', '/themes?is_default=true');
+    expect((list.body.data as unknown as { id: number }[]).map(({ id }) => id)).toEqual([body.data.id]);
+  });
+
+  test('409: is not removed while placements use it', async () => {
+    const reply = await me.call('DELETE', `/themes/${ids.theme}`);
+    expect(reply.status).toBe(409);
+    expect(details(reply)).toEqual([{ path: '/', message: 'is used by 1 placement' }]);
+    await me.call('PATCH', '/placements/checkout', { theme_id: null });
+    expect((await me.call('DELETE', `/themes/${ids.theme}`)).status).toBe(204);
+    expect((await me.call('GET', `/themes/${ids.theme}`)).status).toBe(404);
+    expect(t.deps.catalog.current().publishers.get(me.publisherId)?.themes.size).toBe(0);
+  });
+});
+
+describe('removal', () => {
+  test('of a campaign pauses its offers; of an advertiser waits for its campaigns', async () => {
+    expect((await me.call('DELETE', `/advertisers/${ids.advertiser}`)).status).toBe(409);
+    expect((await me.call('DELETE', `/campaigns/${ids.campaign}`)).status).toBe(204);
+    expect((await me.call('GET', `/offers/${ids.offer}`)).body.data.active).toBe(false);
+    expect((await me.call('DELETE', `/advertisers/${ids.advertiser}`)).status).toBe(204);
+    expect((await me.call('GET', '/campaigns')).body.data).toEqual([]);
+    expect((await me.call('GET', '/campaigns?removed=true')).body.data).toEqual([
+      expect.objectContaining({ id: ids.campaign, deleted_at: expect.any(String) }),
+    ]);
+    const offer = await me.call('POST', '/offers', { campaign_id: ids.campaign });
+    expect(details(offer)).toEqual([{ path: '/campaign_id', message: 'There is no such campaign' }]);
+  });
+});
+
+describe('a campaign', () => {
+  test.each([
+    [{ rules: { targeting: { countries: { include: ['UK'] } } } }, '/rules/targeting/countries/include/0'],
+    [{ landing_url: 'http://farm.example/' }, '/landing_url'],
+    [{ landing_url: 'https://user:pass@farm.example/' }, '/landing_url'],
+    [{ payout_amount: 0.1234567 }, '/payout_amount'],
+    [{ payout_kind: 'cps', payout_amount: 101 }, '/payout_amount'],
+    [{ payout_currency: 'usd' }, '/payout_currency'],
+    [{ tags: ['a', 'a'] }, '/tags'],
+    [{ advertiser_id: 2 ** 31 }, '/advertiser_id'],
+    [{ priority: null }, '/priority'],
+    [{ name: '   ' }, '/name'],
+    [{ opt_out_days: 0 }, '/opt_out_days'],
+  ])('%j is refused at %s', async (change, path) => {
+    const reply = await me.call('PATCH', `/campaigns/${ids.campaign}`, change);
+    expect(reply.status).toBe(400);
+    expect(details(reply).map((detail) => detail.path)).toEqual([path]);
+  });
+});
+
+describe('a placement', () => {
+  test('is kept under the name that calls are counted under', async () => {
+    const { status, body } = await me.call('POST', '/placements', { name: ' Order  Done_Page ' });
+    expect(status).toBe(201);
+    expect(body.data).toMatchObject({ name: 'order-done-page', auto_created: false });
+    expect((await me.call('POST', '/placements', { name: 'order done page' })).status).toBe(409);
+    expect((await me.call('GET', '/placements/order-done-page')).status).toBe(200);
+    expect((await me.call('DELETE', '/placements/order-done-page')).status).toBe(204);
+  });
+});
+
+describe('publishers', () => {
+  test('201: an operator makes one, with an SDK id of its own; 403 for others', async () => {
+    const { status, body } = await t.operator.call('POST', '/publishers', { name: 'Shop', usp_enabled: true, time_zone: 'Europe/Berlin' });
+    expect(status).toBe(201);
+    expect(body.data).toMatchObject({ name: 'Shop', usp_enabled: true, sdk_id: expect.stringMatching(/^[0-9a-f]{16}$/) });
+    expect((await me.call('POST', '/publishers', { name: 'Mine' })).status).toBe(403);
+  });
+
+  test('only an operator enables perks, wallet and offerwall; the rest a publisher sets', async () => {
+    const path = `/publishers/${me.publisherId}`;
+    for (const field of ['usp_enabled', 'wallet_enabled', 'offerwall_enabled']) {
+      const denied = await me.call('PATCH', path, { [field]: true });
+      expect(denied.status).toBe(403);
+      expect(details(denied)).toEqual([{ path: `/${field}`, message: 'can be changed by an operator only' }]);
+      expect((await t.operator.call('PATCH', path, { [field]: true })).status).toBe(200);
+    }
+    const { body } = await me.call('GET', path);
+    expect((await me.call('PUT', path, { ...body.data, offers_per_response: 7, currency_multiplier: 2.5 })).status).toBe(200);
+    expect((await me.call('GET', path)).body.data).toMatchObject({ offers_per_response: 7, currency_multiplier: 2.5, usp_enabled: true });
+    expect((await me.call('PATCH', path, { time_zone: 'Mars/Olympus' })).status).toBe(400);
+  });
+
+  test('a publisher sees itself, an operator sees all and acts for any', async () => {
+    const listed = (await me.call('GET', '/publishers')).body.data as unknown as { id: number }[];
+    expect(listed.map(({ id }) => id)).toEqual([me.publisherId]);
+    expect(((await t.operator.call('GET', '/publishers')).body.data as unknown as unknown[]).length).toBeGreaterThan(1);
+    expect((await t.operator.call('GET', `/offers/${ids.offer}`)).status).toBe(404);
+    expect((await t.operator.call('GET', `/offers/${ids.offer}?publisher_id=${me.publisherId}`)).status).toBe(200);
+    const other = await t.addPublisher();
+    const foreign = await me.call('GET', `/offers?publisher_id=${other}`);
+    const unknown = await me.call('GET', '/offers?publisher_id=999999999');
+    expect(foreign.status).toBe(404);
+    expect({ ...foreign.body, request_id: '' }).toEqual({ ...unknown.body, request_id: '' });
+  });
+});
+
+test('403: a key without the permission of a kind', async () => {
+  const reader = await t.caller(me.publisherId, ['reports', 'ads/offers']);
+  for (const path of ['/themes', '/offers', '/publishers', '/keys', '/audit']) expect((await reader.call('GET', path)).status).toBe(403);
+  const manager = await t.caller(me.publisherId, ['offers/management']);
+  expect((await manager.call('GET', '/offers')).status).toBe(200);
+  expect((await manager.call('GET', '/themes')).status).toBe(403);
+});
