@@ -21,6 +21,7 @@ import { offerRoutes } from './offers/routes.ts';
 import { offerwallPageRoutes } from './offerwall/page-routes.ts';
 import { offerwallRoutes } from './offerwall/routes.ts';
 import { privacyRoutes } from './privacy/routes.ts';
+import { privacyUserRoutes } from './privacy/user-routes.ts';
 import { sdkRoutes } from './sdk-routes/routes.ts';
 import { trackingRoutes } from './tracking/routes.ts';
 import { uspRoutes } from './usp/routes.ts';
@@ -77,6 +78,7 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
   await app.register(conversionSecretRoutes, deps);
   await app.register(dashboardRoutes, deps);
   await app.register(managementRoutes, deps);
+  await app.register(privacyUserRoutes, deps);
   if (demoReceiver) {
     const received: Received[] = [];
     await app.register(demoReceiverRoutes, { ...deps, received });

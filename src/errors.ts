@@ -23,6 +23,7 @@ export const errorCatalogue = {
   resource_not_found: { status: 404, message: 'There is no such thing.' },
   endpoint_not_found: { status: 404, message: 'No endpoint is configured for this event.' },
   advertiser_not_found: { status: 404, message: 'There is no such advertiser.' },
+  erasure_not_found: { status: 404, message: 'There is no such erasure.' },
   click_not_found: { status: 404, message: 'There is no such click.' },
   click_expired: { status: 404, message: 'The click is too old; conversions are accepted for 30 days after it.' },
   conversion_not_found: { status: 404, message: 'There is no such conversion to take back.' },

@@ -1,0 +1,202 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { eraseNext } from '../../src/privacy/eraser.ts';
+import { createUserKeys } from '../../src/security/user-key.ts';
+import { enqueue } from '../../src/webhooks/outbox.ts';
+import { addPostbackEndpoint, bookings, clickOffer, createTimedApp, postbacks, track } from '../conversions/support.ts';
+import { call, fetchOffers, showOffer } from '../tracking/journey.ts';
+import { addPublisher, list, save, saveUrlOf } from '../wallet/support.ts';
+import { askErasure, erase, erasureStatus, tablesWith } from './support.ts';
+
+let t: Awaited<ReturnType<typeof createTimedApp>>;
+beforeAll(async () => {
+  t = await createTimedApp();
+  await addPostbackEndpoint(t, 'https://publisher.example/hook');
+});
+afterAll(() => t.close());
+
+const sessionOf = async (id: string) => (await t.pool.query('select * from sessions where id = $1', [id])).rows[0];
+
+describe('an erasure by pub_user_id', () => {
+  test('removes everything that names the user, keeps counts and money, and says when it is done', async () => {
+    const user = { pub_user_id: 'erase-me-17', ad_fp: 'device-17', first_name: 'Rumpelstilzchen', cart: 'c-17' };
+    const click = await clickOffer(t, user);
+    await track(t, { click_id: click.clickId, payout: '5', txn_id: 'txn-of-17' });
+    await save(t, click);
+    await call(t, click.beacons.no_thanks_click);
+    expect(await tablesWith(t, 'erase-me-17')).toEqual(['deliveries', 'sessions', 'wallet_items']);
+    const asked = await askErasure(t, { pub_user_id: ' erase-me-17 ' });
+    expect([asked.statusCode, asked.json().data]).toMatchObject([202, { status: 'pending', finished_at: null, named_by: 'pub_user_id' }]);
+    const { id } = asked.json().data;
+    expect(await eraseNext(t.deps)).toBe(true);
+    expect((await erasureStatus(t, id)).json().data.status).toBe('sweeping');
+    for (const trace of ['erase-me-17', 'Rumpelstilzchen', 'txn-of-17', 'c-17'])
+      expect([trace, await tablesWith(t, trace)]).toEqual([trace, []]);
+    expect(await eraseNext(t.deps)).toBe(false);
+    t.clock.ms += 30_000;
+    expect(await eraseNext(t.deps)).toBe(true);
+    expect((await erasureStatus(t, id)).json().data).toMatchObject({
+      status: 'done',
+      erased: { sessions: 1, deliveries: 1, wallet_items: 1, histories: 1 },
+    });
+    expect(await bookings(t, click.sessionId)).toMatchObject([{ payout_micros: '5000000', txn_id: null }]);
+    expect(await sessionOf(click.sessionId)).toMatchObject({ user_key: null, pub_user_id: null, custom: null, placement: 'checkout' });
+    expect((await t.pool.query('select count(*)::int from events where session_id = $1', [click.sessionId])).rows[0].count).toBe(3);
+    expect((await t.pool.query('select subject_sealed from erasures where id = $1', [id])).rows).toEqual([{ subject_sealed: null }]);
+  });
+
+  test('takes what the same devices did without a name, and leaves who else is named on them', async () => {
+    const nameless = await fetchOffers(t, { ad_fp: 'shared', colour: 'teal' });
+    const own = await fetchOffers(t, { ad_fp: 'shared', pub_user_id: 'first' });
+    const elsewhere = await fetchOffers(t, { ad_fp: 'another', pub_user_id: 'first' });
+    const others = await fetchOffers(t, { ad_fp: 'shared', pub_user_id: 'second' });
+    expect((await erase(t, { pub_user_id: 'first' })).data.erased.sessions).toBe(3);
+    for (const { sessionId } of [nameless, own, elsewhere])
+      expect(await sessionOf(sessionId)).toMatchObject({ user_key: null, custom: null });
+    expect(await sessionOf(others.sessionId)).toMatchObject({ pub_user_id: 'second', erased_at: null });
+  });
+
+  test('finds a user of more sessions than one piece holds', async () => {
+    await Promise.all(Array.from({ length: 450 }, () => fetchOffers(t, { pub_user_id: 'frequent' })));
+    expect((await erase(t, { pub_user_id: 'frequent' })).data.erased.sessions).toBe(450);
+    expect(await tablesWith(t, 'frequent')).toEqual([]);
+  });
+});
+
+test('an erasure by ad_fp takes the device’s sessions and what was saved from them', async () => {
+  const onDevice = await showOffer(t, { ad_fp: 'phone-1', pub_user_id: 'owner-1' });
+  const elsewhere = await showOffer(t, { ad_fp: 'laptop-1', pub_user_id: 'owner-1' });
+  await save(t, onDevice);
+  expect((await erase(t, { ad_fp: 'phone-1' })).data.erased).toMatchObject({ sessions: 1, wallet_items: 1 });
+  expect(await sessionOf(onDevice.sessionId)).toMatchObject({ pub_user_id: null });
+  expect(await sessionOf(elsewhere.sessionId)).toMatchObject({ pub_user_id: 'owner-1' });
+});
+
+test('webhooks that wait for the user are never sent: they have failed, so that the sums stay true', async () => {
+  const shown = await showOffer(t, { pub_user_id: 'awaited-77' });
+  const promised = { publisherId: t.publisher.id, event: 'conversion', sessionId: shown.sessionId, pubUserId: 'awaited-77', dev: false };
+  const [pending = '', delivered = '', held = ''] = (
+    await Promise.all(
+      [1, 2, 3].map(() => enqueue(t.pool, [{ ...promised, payload: () => Buffer.from('{"u":"awaited-77"}'), nowMs: t.clock.ms }])),
+    )
+  ).flat();
+  await t.pool.query("update deliveries set status = 'delivered', finished_at = created_at where id = $1", [delivered]);
+  await t.pool.query("update deliveries set status = 'held' where id = $1", [held]);
+  await t.pool.query('delete from delivery_queue where delivery_id = any($1)', [[delivered, held]]);
+  await t.pool.query(
+    `insert into delivery_attempts (day, delivery_id, generation, publisher_id, endpoint_id, response_body, response_headers, error_message, request)
+    select day, id, 1, publisher_id, endpoint_id, 'hello awaited-77', '{"x-user":"awaited-77"}', 'awaited-77', '{"url":"https://x/?u=awaited-77"}' from deliveries where id = $1`,
+    [delivered],
+  );
+  await erase(t, { pub_user_id: 'awaited-77' });
+  const { rows } = await t.pool.query('select id, status, finished_at is not null as finished from deliveries where id = any($1)', [
+    [pending, delivered, held],
+  ]);
+  expect(new Map(rows.map((row) => [row.id, [row.status, row.finished]]))).toEqual(
+    new Map([
+      [pending, ['failed', true]],
+      [delivered, ['delivered', true]],
+      [held, ['failed', true]],
+    ]),
+  );
+  expect((await t.pool.query('select 1 from delivery_queue where delivery_id = $1', [pending])).rowCount).toBe(0);
+  expect(await tablesWith(t, 'awaited-77')).toEqual([]);
+});
+
+describe('after an erasure', () => {
+  test('late beacons, saves and conversions of old sessions do not bring the user back', async () => {
+    const shown = await showOffer(t, { pub_user_id: 'late-user', ad_fp: 'late-device' });
+    const click = await clickOffer(t, { pub_user_id: 'late-user', ad_fp: 'late-device', note: 'late-note' });
+    await erase(t, { pub_user_id: 'late-user' });
+    expect((await call(t, shown.pixel)).statusCode).toBe(200);
+    expect((await call(t, shown.beacons.no_thanks_click)).statusCode).toBe(200);
+    expect((await save(t, shown)).statusCode).toBe(403);
+    expect((await t.app.inject({ method: 'GET', url: saveUrlOf(shown) })).statusCode).toBe(403);
+    expect((await track(t, { click_id: click.clickId, payout: '2' })).json()).toEqual({ message: 'recorded' });
+    expect(await postbacks(t, click.sessionId)).toMatchObject([{ payout: 2, pub_user_id: '', payload: {} }]);
+    for (const trace of ['late-user', 'late-note']) expect(await tablesWith(t, trace)).toEqual([]);
+    expect(
+      (await t.pool.query('select count(*)::int as count from user_history where user_key = $1', [keyOf('late-device')])).rows[0].count,
+    ).toBe(0);
+    const wrap = await t.app.inject({
+      method: 'POST',
+      url: `/sdk/v4/usp/session/${shown.sessionId}.json?api_key=${t.publisher.key}`,
+      payload: { action: 'wrap', pub_user_id: 'late-user' },
+    });
+    expect(wrap.statusCode).toBeGreaterThanOrEqual(400);
+  });
+
+  test('the user may start anew: what comes later stays', async () => {
+    const old = await showOffer(t, { pub_user_id: 'returns' });
+    await save(t, old);
+    const { id } = (await askErasure(t, { pub_user_id: 'returns' })).json().data;
+    t.clock.ms += 10;
+    const anew = await showOffer(t, { pub_user_id: 'returns' });
+    while (await eraseNext(t.deps));
+    await save(t, anew);
+    await call(t, anew.beacons.no_thanks_click);
+    t.clock.ms += 30_000;
+    while (await eraseNext(t.deps));
+    expect((await erasureStatus(t, id)).json().data).toMatchObject({ status: 'done', erased: { sessions: 1, wallet_items: 1 } });
+    expect(await sessionOf(old.sessionId)).toMatchObject({ pub_user_id: null });
+    expect(await sessionOf(anew.sessionId)).toMatchObject({ pub_user_id: 'returns' });
+    expect((await list(t, 'returns')).json().count).toBe(1);
+    expect((await fetchOffers(t, { pub_user_id: 'returns' })).offers.map((offer) => offer.campaign_id)).not.toContain(anew.campaign_id);
+  });
+
+  test('what requests under way wrote after the first sweep goes with the second', async () => {
+    const shown = await showOffer(t, { pub_user_id: 'racing' });
+    await askErasure(t, { pub_user_id: 'racing' });
+    const lateId = shown.sessionId;
+    while (await eraseNext(t.deps));
+    await t.pool.query(
+      `insert into wallet_items (user_key, offer_id, publisher_id, campaign_id, session_id, position, pub_user_id, saved_at)
+      values ($1, $2, $3, $4, $5, 1, 'racing', now())`,
+      [keyOf('racing'), shown.id, t.publisher.id, shown.campaign_id, lateId],
+    );
+    await t.pool.query("update sessions set pub_user_id = 'racing', user_key = $2 where id = $1", [lateId, keyOf('racing')]);
+    t.clock.ms += 30_000;
+    while (await eraseNext(t.deps));
+    expect(await tablesWith(t, 'racing')).toEqual([]);
+  });
+});
+
+test('an erasure that a worker left half done is taken up by another', async () => {
+  await fetchOffers(t, { pub_user_id: 'halfway' });
+  const { id } = (await askErasure(t, { pub_user_id: 'halfway' })).json().data;
+  const dying = { ...t.deps, pool: { connect: () => Promise.reject(new Error('killed')), query: t.pool.query.bind(t.pool) } as never };
+  await expect(eraseNext(dying)).rejects.toThrow('killed');
+  expect(await eraseNext(t.deps)).toBe(false);
+  t.clock.ms += 15_001;
+  expect(await eraseNext(t.deps)).toBe(true);
+  expect(await tablesWith(t, 'halfway')).toEqual([]);
+  expect((await erasureStatus(t, id)).json().data.erased.sessions).toBe(1);
+});
+
+describe('asking', () => {
+  test('needs the permission, and one name of the user', async () => {
+    expect((await askErasure(t, { pub_user_id: 'x' }, t.publisher.sdkId)).statusCode).toBe(403);
+    expect((await askErasure(t, { pub_user_id: 'x' }, 'nobody')).statusCode).toBe(401);
+    for (const body of [
+      {},
+      { pub_user_id: '  ' },
+      { pub_user_id: 'a', ad_fp: 'b' },
+      { pub_user_id: 'a\0' },
+      { pub_user_id: 'x'.repeat(257) },
+      { pub_user_id: 7 },
+    ])
+      expect([body, (await askErasure(t, body)).statusCode]).toEqual([body, 400]);
+  });
+
+  test('concerns the publisher’s own users only, and shows its own jobs only', async () => {
+    const other = await addPublisher(t);
+    await fetchOffers(other, { pub_user_id: 'same-name' });
+    const { id } = (await askErasure(t, { pub_user_id: 'same-name' })).json().data;
+    while (await eraseNext(t.deps));
+    expect(await tablesWith(t, 'same-name')).toEqual(['sessions']);
+    expect((await erasureStatus(t, id, other.publisher.key)).statusCode).toBe(404);
+    expect((await erasureStatus(t, 'x')).statusCode).toBe(404);
+    expect((await erasureStatus(t, '0197a000-0000-7000-8000-000000000001')).json().error.code).toBe('erasure_not_found');
+  });
+});
+
+const keyOf = (identifier: string): string => createUserKeys(t.deps.config.userPepper).of(t.publisher.id, identifier);

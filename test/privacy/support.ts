@@ -1,0 +1,42 @@
+import type { LightMyRequestResponse } from 'fastify';
+import { eraseNext } from '../../src/privacy/eraser.ts';
+import { secondSweepMs } from '../../src/privacy/erasures.ts';
+import type { TestApp } from '../support/test-app.ts';
+
+export const askErasure = ({ app, publisher }: TestApp, body: object, key = publisher.key): Promise<LightMyRequestResponse> =>
+  app.inject({ method: 'POST', url: `/manage/v1/privacy/erasure?api_key=${key}`, payload: body });
+
+export const erasureStatus = ({ app, publisher }: TestApp, id: string, key = publisher.key): Promise<LightMyRequestResponse> =>
+  app.inject({ method: 'GET', url: `/manage/v1/privacy/erasure/${id}?api_key=${key}` });
+
+export const askExport = ({ app, publisher }: TestApp, body: object, key = publisher.key): Promise<LightMyRequestResponse> =>
+  app.inject({ method: 'POST', url: `/manage/v1/privacy/export?api_key=${key}`, payload: body });
+
+/** Erases a user as a worker does, both sweeps. @returns the job's last answer */
+export async function erase(t: TestApp & { clock: { ms: number } }, body: object) {
+  const { id } = (await askErasure(t, body)).json().data;
+  while (await eraseNext(t.deps));
+  t.clock.ms += secondSweepMs;
+  while (await eraseNext(t.deps));
+  return (await erasureStatus(t, id)).json();
+}
+
+/**
+ * Where a text stands anywhere in the database: in any column of any row, also inside bytes.
+ * @returns the tables
+ */
+export async function tablesWith({ pool }: TestApp, text: string): Promise<string[]> {
+  const { rows: tables } = await pool.query<{ name: string }>(
+    "select relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace order by 1",
+  );
+  const hex = Buffer.from(text).toString('hex');
+  const found: string[] = [];
+  for (const { name } of tables) {
+    const { rows } = await pool.query(
+      `select 1 from "${name}" t where position($1 in t::text) > 0 or position($2 in t::text) > 0 limit 1`,
+      [text, hex],
+    );
+    if (rows.length > 0) found.push(name.replace(/_p\d{8}$/, ''));
+  }
+  return [...new Set(found)];
+}
