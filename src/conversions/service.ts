@@ -3,6 +3,7 @@ import { createBatcher } from '../db/batcher.ts';
 import { transaction } from '../db/pool.ts';
 import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
+import { book, type ReportBooking } from '../reports/bookings.ts';
 import { createSigner } from '../security/keyring.ts';
 import type { SecretBox } from '../security/secret-box.ts';
 import { createUserKeys } from '../security/user-key.ts';
@@ -87,7 +88,9 @@ export function createConversionService({ pool, pulse, config, secretBox, now }:
 const bookAll = (pool: pg.Pool, bookings: readonly NewBooking[]): Promise<Set<string>> =>
   transaction(pool, async (executor) => {
     const added = await insertBookings(executor, bookings);
-    await enqueue(executor, bookings.filter(({ booking }) => added.has(booking.id)).map(promiseOf));
+    const fresh = bookings.filter(({ booking }) => added.has(booking.id));
+    await book(executor, fresh.filter(({ booking }) => booking.suspicious === null).map(toReport));
+    await enqueue(executor, fresh.map(promiseOf));
     return added;
   });
 
@@ -99,6 +102,17 @@ const promiseOf = (one: NewBooking): Promised => ({
   dev: false,
   payload: () => buildPostback(one),
   nowMs: one.booking.bookedAtMs,
+});
+
+const toReport = ({ click, booking }: NewBooking): ReportBooking => ({
+  id: booking.id,
+  sessionId: click.sessionId,
+  publisherId: click.publisherId,
+  offerId: click.offerId,
+  campaignId: click.campaignId,
+  atMs: booking.bookedAtMs,
+  conversions: booking.isVoid ? -1 : 1,
+  revenueMicros: booking.payoutMicros,
 });
 
 const isAuthentic = (box: SecretBox, { signedText, signature }: ConversionCall, { secretSealed }: ClickFacts): boolean =>

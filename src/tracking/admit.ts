@@ -7,6 +7,7 @@ import type { TrackedEvent } from './batch.ts';
 import { createBotCheck } from './bots.ts';
 import { checkToken, type EventKind } from './check.ts';
 import { isPrefetch } from './prefetch.ts';
+import { revenueOf } from './revenue.ts';
 
 /** A request whose token we signed and that is in time. */
 export type Visit = {
@@ -32,7 +33,8 @@ export function createAdmission({ catalog, tokens, now }: Pick<Deps, 'catalog' |
     if (offer === undefined || !isKnownTo(offer, claims.publisherId) || !checkToken(claims, atMs, kind)) return null;
     const { headers, method } = request.raw;
     const suspicious = isBot(headers['user-agent']) ? 'bot' : claims.sessionId === null ? 'qr' : null;
-    const event = { kind, claims, sessionId: claims.sessionId ?? newSessionId(atMs), atMs, suspicious } as const;
+    const revenueMicros = revenueOf(kind, offer.campaign, claims.publisherId);
+    const event = { kind, claims, sessionId: claims.sessionId ?? newSessionId(atMs), atMs, suspicious, revenueMicros } as const;
     return { token, event, offer, recorded: !claims.dev && method === 'GET' && !isPrefetch(headers) };
   };
 }

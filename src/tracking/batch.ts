@@ -15,7 +15,12 @@ export type TrackedEvent = {
   /** Epoch milliseconds. */
   atMs: number;
   suspicious: Suspicion | null;
+  /** What it earns where it is not suspicious, in millionths of the campaign's currency. */
+  revenueMicros: number;
 };
+
+/** A step that no beacon tells of: an offer kept in the wallet, a perk chosen when its session was wrapped. */
+export type Step = Omit<TrackedEvent, 'kind'> & { kind: 'save' | 'selection' };
 
 /** A "no thanks"; `optOutDays` null: the campaign stays away for good. */
 export type NoThanks = TrackedEvent & { optOutDays: number | null };
@@ -29,11 +34,11 @@ export type ClickSession = { placement: string | null; pubUserId: string | null 
 /** A click this soon after the impression was made by no person (milliseconds). */
 export const tooFastMs = 100;
 
-const eventColumns = 'day, session_id, offer_id, kind, publisher_id, campaign_id, position, at, suspicious';
+const eventColumns = 'day, session_id, offer_id, kind, publisher_id, campaign_id, position, at, suspicious, revenue_micros';
 
-const givenColumns = 'day, session_id, offer_id, kind, publisher_id, campaign_id, position, at_ms, suspicious';
+const givenColumns = 'day, session_id, offer_id, kind, publisher_id, campaign_id, position, at_ms, suspicious, revenue_micros';
 const givenArrays =
-  '$1::date[], $2::uuid[], $3::integer[], $4::text[], $5::integer[], $6::integer[], $7::smallint[], $8::float8[], $9::text[]';
+  '$1::date[], $2::uuid[], $3::integer[], $4::text[], $5::integer[], $6::integer[], $7::smallint[], $8::float8[], $9::text[], $10::bigint[]';
 
 /*
  * Everyone inserts in the order of the primary key, so that two batches with the same events wait for one another and
@@ -43,13 +48,13 @@ const keyOrder = 'order by day, session_id, offer_id, kind';
 
 const beaconsSql = `
 insert into events (${eventColumns})
-select day, session_id, offer_id, kind, publisher_id, campaign_id, position, to_timestamp(at_ms / 1000), suspicious
+select day, session_id, offer_id, kind, publisher_id, campaign_id, position, to_timestamp(at_ms / 1000), suspicious, revenue_micros
 from unnest(${givenArrays}) as given (${givenColumns})
 ${keyOrder}
 on conflict do nothing`;
 
-/** Stores impressions and closes; what is there already stays as it is. */
-export async function insertBeacons(executor: Executor, events: readonly TrackedEvent[]): Promise<void> {
+/** Stores impressions, closes and steps; what is there already stays as it is. */
+export async function insertBeacons(executor: Executor, events: readonly (TrackedEvent | Step)[]): Promise<void> {
   await executor.query({ name: 'insert_beacons', text: beaconsSql, values: toColumns(events) });
 }
 
@@ -61,7 +66,7 @@ export async function insertBeacons(executor: Executor, events: readonly Tracked
 const noThanksSql = (then: (optOut: string) => string): string => `
 with inserted as (
   insert into events (${eventColumns})
-  select day, session_id, offer_id, kind, publisher_id, campaign_id, position, to_timestamp(at_ms / 1000), suspicious
+  select day, session_id, offer_id, kind, publisher_id, campaign_id, position, to_timestamp(at_ms / 1000), suspicious, revenue_micros
   from unnest(${givenArrays}) as given (${givenColumns})
   ${keyOrder}
   on conflict do nothing
@@ -74,9 +79,9 @@ insert into user_history as known (user_key, publisher_id, opt_outs, updated_at)
 select s.user_key, i.publisher_id,
   jsonb_object_agg(i.campaign_id, floor(extract(epoch from i.at))::bigint + rule.days * 86400), max(i.at)
 from inserted i
-join unnest($10::integer[], $11::bigint[]) as rule (campaign_id, days) using (campaign_id)
+join unnest($11::integer[], $12::bigint[]) as rule (campaign_id, days) using (campaign_id)
 cross join lateral (
-  select user_key from sessions where day = any($12::date[]) and day = i.day and id = i.session_id offset 0
+  select user_key from sessions where day = any($13::date[]) and day = i.day and id = i.session_id offset 0
 ) s
 where i.suspicious is null and s.user_key is not null
 group by s.user_key, i.publisher_id
@@ -99,6 +104,16 @@ function noThanksValues(events: readonly NoThanks[]): string[] {
   return [...toColumns(events), plainArray([...rules.keys()]), plainArray([...rules.values()]), daysOf(events)];
 }
 
+/** The event of a step of a session that is not a developer's. */
+export const toStep = (kind: Step['kind'], claims: TokenClaims & { sessionId: string }, atMs: number): Step => ({
+  kind,
+  claims,
+  sessionId: claims.sessionId,
+  atMs,
+  suspicious: null,
+  revenueMicros: 0,
+});
+
 const clicksSql = `
 insert into events (${eventColumns})
 select c.day, c.session_id, c.offer_id, c.kind, c.publisher_id, c.campaign_id, c.position, to_timestamp(c.at_ms / 1000),
@@ -106,11 +121,11 @@ select c.day, c.session_id, c.offer_id, c.kind, c.publisher_id, c.campaign_id, c
     when c.suspicious is not null then c.suspicious
     when i.at is null then 'no_impression'
     when to_timestamp(c.at_ms / 1000) < i.at + interval '${tooFastMs} milliseconds' then 'too_fast'
-  end
-from unnest(${givenArrays}, $10::boolean[]) as c (${givenColumns}, recorded)
+  end, c.revenue_micros
+from unnest(${givenArrays}, $11::boolean[]) as c (${givenColumns}, recorded)
 left join lateral (
   select at from events
-  where day = any($11::date[]) and day = c.day and session_id = c.session_id and offer_id = c.offer_id and kind = 'impression'
+  where day = any($12::date[]) and day = c.day and session_id = c.session_id and offer_id = c.offer_id and kind = 'impression'
   offset 0
 ) i on true
 where c.recorded
@@ -120,9 +135,9 @@ on conflict do nothing`;
 const clicksWithSessionSql = `
 with inserted as (${clicksSql})
 select c.index::integer, s.placement, s.pub_user_id
-from unnest($1::date[], $2::uuid[], $12::boolean[]) with ordinality as c (day, session_id, wanted, index)
+from unnest($1::date[], $2::uuid[], $13::boolean[]) with ordinality as c (day, session_id, wanted, index)
 cross join lateral (
-  select placement, pub_user_id from sessions where day = any($11::date[]) and day = c.day and id = c.session_id offset 0
+  select placement, pub_user_id from sessions where day = any($12::date[]) and day = c.day and id = c.session_id offset 0
 ) s
 where c.wanted`;
 
@@ -179,7 +194,7 @@ const daysOf = (events: readonly TrackedEvent[]): string => plainArray([...new S
  * The columns of a batch as array literals. None of the values needs quoting, and text that grows is several times
  * cheaper than arrays the driver has to escape.
  */
-function toColumns(events: readonly TrackedEvent[]): string[] {
+function toColumns(events: readonly (TrackedEvent | Step)[]): string[] {
   let days = '';
   let sessions = '';
   let offers = '';
@@ -189,8 +204,9 @@ function toColumns(events: readonly TrackedEvent[]): string[] {
   let positions = '';
   let times = '';
   let suspicions = '';
+  let revenues = '';
   let glue = '{';
-  for (const { kind, claims, sessionId, atMs, suspicious } of events) {
+  for (const { kind, claims, sessionId, atMs, suspicious, revenueMicros } of events) {
     days += glue + sessionDay(sessionId);
     sessions += glue + sessionId;
     offers += glue + claims.offerId;
@@ -200,7 +216,8 @@ function toColumns(events: readonly TrackedEvent[]): string[] {
     positions += glue + claims.position;
     times += glue + atMs;
     suspicions += glue + suspicious;
+    revenues += glue + (revenueMicros === 0 ? null : revenueMicros);
     glue = ',';
   }
-  return [days, sessions, offers, kinds, publishers, campaigns, positions, times, suspicions].map((column) => `${column}}`);
+  return [days, sessions, offers, kinds, publishers, campaigns, positions, times, suspicions, revenues].map((column) => `${column}}`);
 }

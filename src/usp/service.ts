@@ -4,6 +4,7 @@ import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import type { Caller } from '../http/auth.ts';
 import { dayMs, isSessionId, sessionTimeMs } from '../session-id.ts';
+import { insertBeacons, type Step, toStep } from '../tracking/batch.ts';
 import { enqueue } from '../webhooks/outbox.ts';
 import { buildUspPayload } from './payload.ts';
 import { changeSelection, findUspSession, markWrapped, type SelectionChange, type UspSession } from './sessions.ts';
@@ -74,6 +75,8 @@ export function createUspService({ pool, pulse, tokens, config, now }: Deps): Us
       const context = { publisher, offers: snapshot.offers, tokens, publicUrl: config.publicUrl };
       const payload = (): Buffer => buildUspPayload(session, selected, context);
       const { id: sessionId, publisherId, pubUserId, dev } = session;
+      const steps = dev ? [] : stepsOf(session, selected, nowMs);
+      if (steps.length > 0) await insertBeacons(executor, steps);
       await enqueue(executor, [{ publisherId, event: 'usp.selection', sessionId, pubUserId, dev, payload, nowMs }]);
     });
 
@@ -83,6 +86,13 @@ export function createUspService({ pool, pulse, tokens, config, now }: Deps): Us
     wrap: (call) => guarded(() => wrap(call)),
   };
 }
+
+/** The perks chosen, for the reports. */
+const stepsOf = ({ id, publisherId, offerIds, campaignIds }: UspSession, selected: readonly number[], nowMs: number): Step[] =>
+  campaignIds.flatMap((campaignId, index) => {
+    const claims = { publisherId, sessionId: id, offerId: offerIds[index] as number, campaignId, position: index + 1, dev: false };
+    return selected.includes(campaignId) ? [toStep('selection', claims, nowMs)] : [];
+  });
 
 const isOver = (session: UspSession, nowMs: number): boolean => nowMs - sessionTimeMs(session.id) > openForMs;
 

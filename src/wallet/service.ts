@@ -4,6 +4,7 @@ import type { Deps } from '../deps.ts';
 import { createSigner } from '../security/keyring.ts';
 import { createUserKeys } from '../security/user-key.ts';
 import { dayMs, sessionTimeMs } from '../session-id.ts';
+import { insertBeacons, toStep } from '../tracking/batch.ts';
 import { type AdmitSave, createSaveAdmission } from './admit.ts';
 import { createAnnouncer } from './changes.ts';
 import { createEntries, type WalletEntry } from './entries.ts';
@@ -53,7 +54,10 @@ export function createWalletService(deps: Deps): WalletService {
     const { item, recorded } = await admit(token, 'save');
     await transaction(pool, async (executor) => {
       const isNew = !recorded || (await insertItem(executor, item));
-      if (isNew) await announce(executor, { event: 'offer_saved', item, atMs: item.savedAt.getTime(), dev: !recorded });
+      if (!isNew) return;
+      const atMs = item.savedAt.getTime();
+      await announce(executor, { event: 'offer_saved', item, atMs, dev: !recorded });
+      if (recorded) await insertBeacons(executor, [toStep('save', { ...item, dev: false }, atMs)]);
     });
     return pageUrl(item, item.sessionId);
   }

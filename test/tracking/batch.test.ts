@@ -33,6 +33,7 @@ const eventOf = (kind: Event['kind'], sessionId: string): Event => ({
   claims: { publisherId: 1, sessionId, offerId: 2, campaignId: 3, position: 1, dev: false },
   atMs: Date.now(),
   suspicious: null,
+  revenueMicros: 0,
   optOutDays: null,
   recorded: true,
   wantsSession: false,

@@ -50,8 +50,11 @@ export function call(
 
 export type StoredEvent = { session_id: string; offer_id: number; kind: string; suspicious: string | null };
 
+/** What beacons and clicks left behind. */
 export async function storedEvents({ pool }: TestApp): Promise<StoredEvent[]> {
-  const { rows } = await pool.query<StoredEvent>('select session_id, offer_id, kind, suspicious from events order by at, kind');
+  const { rows } = await pool.query<StoredEvent>(
+    "select session_id, offer_id, kind, suspicious from events where kind not in ('save', 'selection') order by at, kind",
+  );
   return rows;
 }
 
