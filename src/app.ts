@@ -28,7 +28,9 @@ import { uspRoutes } from './usp/routes.ts';
 import { walletPageRoutes } from './wallet/page-routes.ts';
 import { walletRoutes } from './wallet/routes.ts';
 import { endpointRoutes } from './webhooks/endpoint-routes.ts';
+import { deliveryLogRoutes } from './webhooks/log/routes.ts';
 import { payloadRoutes } from './webhooks/payload-routes.ts';
+import { replayRoutes } from './webhooks/replay/routes.ts';
 
 /** Browsers of any origin call the public routes (decisions section 2). */
 const corsOptions = {
@@ -75,6 +77,8 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
   await app.register(walletPageRoutes, deps);
   await app.register(payloadRoutes, deps);
   await app.register(endpointRoutes, deps);
+  await app.register(deliveryLogRoutes, deps);
+  await app.register(replayRoutes, deps);
   await app.register(conversionSecretRoutes, deps);
   await app.register(dashboardRoutes, deps);
   await app.register(managementRoutes, deps);

@@ -1,16 +1,18 @@
 import type { Deps } from './deps.ts';
 import { startEraser } from './privacy/eraser.ts';
 import { startFolder } from './reports/folder.ts';
+import { startReplays } from './webhooks/replay/runner.ts';
 import { startSending } from './webhooks/sending.ts';
 
-/** The role `worker`: sends what is in the outbox, keeps the reports up to date, and erases users on request. */
+/** The role `worker`: sends what is in the outbox, works off replays, keeps the reports up to date, and erases users on request. */
 export async function startWorker(deps: Deps, databaseUrl: string): Promise<{ stop: () => Promise<void> }> {
   const sending = await startSending(deps, databaseUrl);
+  const replays = startReplays(deps);
   const folder = startFolder(deps);
   const eraser = startEraser(deps);
   return {
     stop: async () => {
-      await Promise.all([sending.stop(), folder.stop(), eraser.stop()]);
+      await Promise.all([sending.stop(), replays.stop(), folder.stop(), eraser.stop()]);
     },
   };
 }

@@ -33,6 +33,8 @@ const delivered = {
   remoteAddress: null,
   responseHeaders: null,
   responseBody: null,
+  responseTruncated: null,
+  request: null,
 } as const;
 
 let t: TestApp;

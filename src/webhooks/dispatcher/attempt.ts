@@ -5,7 +5,7 @@ import type { Claimed } from './claim.ts';
 import { compose, type HttpCall } from './compose.ts';
 import type { Sender, SendResult } from './deliver.ts';
 import { classify, defaultSteps, nextTry } from './schedule.ts';
-import type { Outcome, Settlement } from './settle.ts';
+import type { Outcome, RequestHead, Settlement } from './settle.ts';
 
 export type AttemptTools = {
   sender: Sender;
@@ -25,11 +25,12 @@ const maxLocalDelayMs = 60_000;
 export async function attempt(claimed: Claimed, tools: AttemptTools, signal: AbortSignal): Promise<Settlement> {
   const call = prepare(claimed, tools);
   const result: SendResult = 'kind' in call ? call : await tools.sender.send({ ...call, deadlineMs: claimed.deadlineMs, signal });
+  const request = 'kind' in call || result.kind === 'blocked' ? null : headOf(call, claimed);
   const verdict = classify(result, tools.now());
   const counts = verdict.outcome !== 'retry' || verdict.countsAsTry;
   const tries = claimed.tries + (counts ? 1 : 0);
   const disables = verdict.outcome === 'retry' ? null : verdict.disables;
-  return { claimed, tries, disables, ...outcomeOf(claimed, verdict, tries, tools, signal), ...record(result, verdict) };
+  return { claimed, tries, disables, ...outcomeOf(claimed, verdict, tries, tools, signal), ...record(result, verdict), request };
 }
 
 type Verdict = ReturnType<typeof classify>;
@@ -58,14 +59,38 @@ function outcomeOf(claimed: Claimed, verdict: Verdict, tries: number, { random }
 const localWaitMs = ({ generation, tries }: Claimed): number =>
   Math.min(localDelayMs * 2 ** Math.min(Math.max(generation - tries - 1, 0), 10), maxLocalDelayMs);
 
-type Record = Pick<Settlement, 'status' | 'errorClass' | 'errorMessage' | 'timing' | 'remoteAddress' | 'responseHeaders' | 'responseBody'>;
+/** What was sent, as the log shows it. The endpoint's own headers may authorise: their values stay out of it. */
+function headOf({ method, url, headers }: HttpCall, { headers: own }: Claimed): RequestHead {
+  const shown = Object.entries(headers).map(([name, value]) => [name, Object.hasOwn(own, name) ? '[hidden]' : value]);
+  return { method, url, headers: Object.fromEntries(shown) };
+}
 
-function record(result: SendResult, verdict: Verdict): Record {
+type Noted =
+  | 'status'
+  | 'errorClass'
+  | 'errorMessage'
+  | 'timing'
+  | 'remoteAddress'
+  | 'responseHeaders'
+  | 'responseBody'
+  | 'responseTruncated';
+
+function record(result: SendResult, verdict: Verdict): Pick<Settlement, Noted> {
   const errorClass = verdict.outcome === 'retry' ? verdict.failure : null;
-  const none = { status: null, errorClass, timing: null, remoteAddress: null, responseHeaders: null, responseBody: null };
+  const answer = { remoteAddress: null, responseHeaders: null, responseBody: null, responseTruncated: null };
+  const none = { status: null, errorClass, timing: null, ...answer };
   if (result.kind === 'blocked') return { ...none, errorMessage: result.reason };
   if (result.kind === 'error') return { ...none, errorMessage: result.message, timing: result.timing };
-  const { status, timing, remoteAddress, headers, body } = result;
+  const { status, timing, remoteAddress, headers, body, truncated } = result;
   const errorMessage = errorClass === 'redirect' ? 'redirects are not followed' : errorClass && `the answer was ${status}`;
-  return { status, errorClass, errorMessage, timing, remoteAddress, responseHeaders: headers, responseBody: body };
+  return {
+    status,
+    errorClass,
+    errorMessage,
+    timing,
+    remoteAddress,
+    responseHeaders: headers,
+    responseBody: body,
+    responseTruncated: truncated,
+  };
 }

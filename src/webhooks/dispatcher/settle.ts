@@ -1,5 +1,6 @@
 import type { Executor } from '../../db/pool.ts';
 import type { Claimed } from './claim.ts';
+import type { Method } from './compose.ts';
 import type { Timing } from './deliver.ts';
 import type { DisableReason, TryFailure } from './schedule.ts';
 
@@ -28,7 +29,14 @@ export type Settlement = Outcome & {
   remoteAddress: string | null;
   responseHeaders: Record<string, string> | null;
   responseBody: Buffer | null;
+  /** Whether the answer was longer than what is kept; null where none came. */
+  responseTruncated: boolean | null;
+  /** What was sent, but for the values of the endpoint's own headers; null where nothing was. */
+  request: RequestHead | null;
 };
+
+/** The head of a call, as the log shows it. */
+export type RequestHead = { method: Method; url: string; headers: Record<string, string> };
 
 /*
  * One statement for all: what still has the generation of its claim leaves the queue or gets its next date, and only
@@ -41,9 +49,10 @@ export type Settlement = Outcome & {
 const statement = `
   with settled as (
     select * from unnest($1::uuid[], $2::date[], $3::int[], $4::text[], $5::smallint[], $6::int[], $7::smallint[], $8::text[],
-      $9::text[], $10::jsonb[], $11::text[], $12::jsonb[], $13::bytea[], $14::int[], $15::text[], $16::text[], $17::bool[])
+      $9::text[], $10::jsonb[], $11::text[], $12::jsonb[], $13::bytea[], $14::int[], $15::text[], $16::text[], $17::bool[], $18::bool[], $19::jsonb[])
     as s (delivery_id, day, generation, outcome, tries, delay_ms, status_code, error_class,
-      error_message, timing, remote_address, response_headers, response_body, endpoint_id, url, disables, strict)
+      error_message, timing, remote_address, response_headers, response_body, endpoint_id, url, disables, strict,
+      response_truncated, request)
   ), rescheduled as (
     update delivery_queue q
     set due_at = case when s.strict then q.due_at else now() + s.delay_ms * interval '1 ms' end, lease_until = null, worker_id = null, tries = s.tries
@@ -60,7 +69,8 @@ const statement = `
     update delivery_attempts a
     set finished_at = now(), outcome = o.outcome, status_code = o.status_code, error_class = o.error_class, error_message = o.error_message,
       total_ms = round((o.timing ->> 'totalMs')::numeric), timing = o.timing, remote_address = o.remote_address,
-      response_headers = o.response_headers, response_body = o.response_body, next_try_at = o.next_at
+      response_headers = o.response_headers, response_body = o.response_body, next_try_at = o.next_at,
+      response_truncated = o.response_truncated, request = o.request
     from own o
     where a.day = o.day and a.delivery_id = o.delivery_id and a.generation = o.generation
   ), fates as (
@@ -105,6 +115,8 @@ export async function settle(executor: Executor, settlements: readonly Settlemen
       column(({ claimed }) => claimed.url),
       column(({ disables }) => disables),
       column(({ claimed }) => claimed.strictOrder),
+      column(({ responseTruncated }) => responseTruncated),
+      column(({ request }) => jsonOf(request)),
     ],
   });
   const own = new Set(rows.map((row) => `${row.delivery_id} ${row.generation}`));

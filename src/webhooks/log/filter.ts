@@ -1,0 +1,159 @@
+import type { Executor } from '../../db/pool.ts';
+import { dayMs, isSessionId as isUuidV7, sessionDay as uuidDay, sessionTimeMs as uuidTimeMs } from '../../session-id.ts';
+import type { WebhookEvent } from '../endpoints.ts';
+
+export const deliveryStatuses = ['pending', 'delivered', 'failed', 'held'] as const;
+export type DeliveryStatus = (typeof deliveryStatuses)[number];
+
+/** Which deliveries of a publisher are meant; null: any. Times are epoch milliseconds, `toMs` exclusive. */
+export type DeliveryFilter = {
+  publisherId: number;
+  event: WebhookEvent | null;
+  endpointId: number | null;
+  statuses: readonly DeliveryStatus[] | null;
+  fromMs: number | null;
+  toMs: number | null;
+  sessionId: string | null;
+  pubUserId: string | null;
+};
+
+/** Deliveries in the order of their ids, which is that of their times. Bounds are exclusive. */
+export type Walk = { order: 'newest' | 'oldest'; above: string | null; below: string | null; limit: number };
+
+/** `next`: where to go on, exclusive; null: there is no more. */
+export type Found = { keys: { id: string; day: string }[]; next: string | null };
+
+/** Deliveries one walk looks at where no index knows the rest of its filter (count). */
+const maxLookedAt = 2000;
+
+/** Whether a text is the id of a delivery that can exist: a made-up one can carry a time that no calendar holds. */
+export const isDeliveryId = (text: string, nowMs: number): boolean => isUuidV7(text) && uuidTimeMs(text) <= nowMs + dayMs;
+
+/**
+ * Walks through the deliveries that match. Bounded: where an index leads to deliveries of which few match, it looks at 2,000 and
+ * says where to go on, so fewer than `limit` may come although there are more.
+ */
+export async function walkDeliveries(executor: Executor, filter: DeliveryFilter, walk: Walk): Promise<Found> {
+  const { text, values, lookAt } = walkStatement(filter, walk);
+  const { rows } = await executor.query<{ looked_at: number; last: string | null; id: string | null; day_text: string }>({ text, values });
+  const keys = rows.flatMap(({ id, day_text }) => (id === null ? [] : [{ id, day: day_text }]));
+  const [{ looked_at: lookedAt, last } = { looked_at: 0, last: null }] = rows;
+  if (keys.length > walk.limit) {
+    const page = keys.slice(0, walk.limit);
+    return { keys: page, next: page.at(-1)?.id ?? null };
+  }
+  return { keys, next: lookedAt === lookAt ? last : null };
+}
+
+/** How many match, counted up to `limit`; only those that can be replayed. */
+export async function countReplayable(executor: Executor, filter: DeliveryFilter, below: string, limit: number): Promise<number> {
+  const sql = createSql();
+  const own = ownConditions(filter, sql);
+  const endpoints = `d.endpoint_id = any(array(select e.id from webhook_endpoints e where ${endpointConditions(filter, sql)} and e.enabled))`;
+  const rest = [...statusConditions(filter, sql), ...troubleConditions(filter), 'd.erased_at is null'];
+  const conditions = [...own, endpoints, ...rangeConditions(filter, { above: null, below }, sql), ...rest];
+  const { rows } = await executor.query<{ count: number }>({
+    text: `select count(*)::int as count from (select from deliveries d where ${conditions.join(' and ')} limit ${limit}) matching`,
+    values: sql.values,
+  });
+  return rows[0]?.count ?? 0;
+}
+
+type Sql = { values: unknown[]; value: (value: unknown) => string };
+
+function createSql(): Sql {
+  const values: unknown[] = [];
+  return { values, value: (value) => `$${values.push(value)}` };
+}
+
+const isOneUser = ({ sessionId, pubUserId }: DeliveryFilter): boolean => sessionId !== null || pubUserId !== null;
+const isPending = ({ statuses }: DeliveryFilter): boolean => statuses?.length === 1 && statuses[0] === 'pending';
+const isTrouble = ({ statuses }: DeliveryFilter): boolean => statuses?.every((status) => status === 'failed' || status === 'held') ?? false;
+
+/**
+ * Three ways to the deliveries: by session, by user, or endpoint by endpoint; each is an index in the order of days and ids, so
+ * that partitions are opened one after the other until the page is full. Pending ones come from the queue.
+ */
+function walkStatement(filter: DeliveryFilter, { order, above, below, limit }: Walk): { text: string; values: unknown[]; lookAt: number } {
+  const sql = createSql();
+  const direction = order === 'newest' ? 'desc' : 'asc';
+  const sorted = `order by d.day ${direction}, d.id ${direction}`;
+  const rest = restConditions(filter, sql);
+  const lookAt = rest.length === 0 ? limit + 1 : maxLookedAt;
+  const range = rangeConditions(filter, { above, below }, sql);
+  const text = `with looked_at as materialized (${sourceOf(filter, range, `${sorted} limit ${lookAt}`, sql)}), matching as (
+    select d.day, d.id from looked_at d where ${['true', ...rest].join(' and ')} ${sorted} limit ${limit + 1}
+  )
+  select s.looked_at, s.last, d.id, d.day::text as day_text
+  from (select count(*)::int as looked_at, ${order === 'newest' ? 'min' : 'max'}(id::text) as last from looked_at) s
+  left join matching d on true ${sorted}`;
+  return { text, values: sql.values, lookAt };
+}
+
+function sourceOf(filter: DeliveryFilter, range: readonly string[], sorted: string, sql: Sql): string {
+  const columns = 'd.day, d.id, d.event, d.endpoint_id, d.status';
+  if (isOneUser(filter))
+    return `select ${columns} from deliveries d where ${[...ownConditions(filter, sql), ...range].join(' and ')} ${sorted}`;
+  const endpoints = endpointConditions(filter, sql);
+  if (isPending(filter)) {
+    return `select ${columns} from (
+      select d.day, d.id from (select day, delivery_id as id, endpoint_id from delivery_queue) d
+      where ${['d.endpoint_id = any(array(select e.id from webhook_endpoints e where', endpoints, '))', ...range.map((one) => `and ${one}`)].join(' ')} ${sorted}
+    ) q cross join lateral (select * from deliveries d where d.day = q.day and d.id = q.id limit 1) d`;
+  }
+  return `select ${columns} from webhook_endpoints e cross join lateral (
+    select ${columns} from deliveries d where ${['d.endpoint_id = e.id', ...troubleConditions(filter), ...range].join(' and ')} ${sorted}
+  ) d where ${endpoints} ${sorted}`;
+}
+
+function endpointConditions({ publisherId, event, endpointId }: DeliveryFilter, sql: Sql): string {
+  return [
+    `e.publisher_id = ${sql.value(publisherId)}`,
+    ...(event === null ? [] : [`e.event = ${sql.value(event)}`]),
+    ...(endpointId === null ? [] : [`e.id = ${sql.value(endpointId)}`]),
+  ].join(' and ');
+}
+
+/** What is asked of the owner, the session and the user. */
+function ownConditions({ publisherId, sessionId, pubUserId }: DeliveryFilter, sql: Sql): string[] {
+  return [
+    `d.publisher_id = ${sql.value(publisherId)}`,
+    ...(sessionId === null ? [] : [`d.session_id = ${sql.value(sessionId)}::uuid`]),
+    ...(pubUserId === null ? [] : [`d.pub_user_id = ${sql.value(pubUserId)}`]),
+  ];
+}
+
+/** The time is inside the ids, so every bound is one of days and of ids. */
+function rangeConditions({ fromMs, toMs }: DeliveryFilter, { above, below }: Pick<Walk, 'above' | 'below'>, sql: Sql): string[] {
+  const froms = [above, fromMs === null ? null : outermostId(fromMs - 1, 'f')].filter((id) => id !== null);
+  const tos = [below, toMs === null ? null : outermostId(toMs, '0')].filter((id) => id !== null);
+  const from = froms.sort().at(-1);
+  const to = tos.sort()[0];
+  return [
+    ...(from === undefined ? [] : [`d.day >= ${sql.value(uuidDay(from))}::date`, `d.id > ${sql.value(from)}::uuid`]),
+    ...(to === undefined ? [] : [`d.day <= ${sql.value(uuidDay(to))}::date`, `d.id < ${sql.value(to)}::uuid`]),
+  ];
+}
+
+/** A UUID of this millisecond with all its other digits alike: `0` is below, `f` above every delivery of that time. */
+function outermostId(timeMs: number, digit: '0' | 'f'): string {
+  const hex = Math.max(0, timeMs).toString(16).padStart(12, '0') + digit.repeat(20);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+const troubleConditions = (filter: DeliveryFilter): string[] => (isTrouble(filter) ? ['d.in_trouble'] : []);
+
+const statusConditions = ({ statuses }: DeliveryFilter, sql: Sql): string[] =>
+  statuses === null ? [] : [`d.status = any(${sql.value(statuses)}::text[])`];
+
+/** What the way to the deliveries leaves open. */
+function restConditions(filter: DeliveryFilter, sql: Sql): string[] {
+  if (!isOneUser(filter))
+    return isPending(filter) || (isTrouble(filter) && filter.statuses?.length === 2) ? [] : statusConditions(filter, sql);
+  const { event, endpointId } = filter;
+  return [
+    ...(event === null ? [] : [`d.event = ${sql.value(event)}`]),
+    ...(endpointId === null ? [] : [`d.endpoint_id = ${sql.value(endpointId)}`]),
+    ...statusConditions(filter, sql),
+  ];
+}
