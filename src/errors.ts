@@ -8,6 +8,7 @@ export const errorCatalogue = {
   pub_user_id_required: { status: 400, message: 'pub_user_id is required for User Selected Perks.' },
   invalid_token: { status: 400, message: 'The link is not valid or has expired.' },
   invalid_cursor: { status: 400, message: 'The cursor is not valid or has expired; begin anew without one.' },
+  invalid_picture: { status: 400, message: 'The picture cannot be used.' },
   invalid_endpoint: { status: 400, message: 'The webhook endpoint cannot be used.' },
   missing_key: { status: 401, message: 'An API key is required.' },
   unknown_key: { status: 401, message: 'The API key is unknown, expired or revoked.' },

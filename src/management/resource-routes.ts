@@ -16,11 +16,13 @@ const warningSchema = Type.Array(Type.Object({ path: Type.String(), message: Typ
   description: 'What was saved but may be better otherwise, such as a text longer than is ideal.',
 });
 
-const answerOf = (view: TObject) => Type.Object({ message: Type.String(), data: view, warnings: warningSchema });
+/** One row of a kind, as the calls answer it. */
+export const answerOf = (resource: Resource): TObject =>
+  Type.Object({ message: Type.String(), data: viewSchema(resource), warnings: warningSchema });
 
 const queryOnly = Type.Object({ publisher_id: publisherIdParameter });
 
-const ifMatch = Type.Object({
+export const ifMatch = Type.Object({
   'if-match': Type.Optional(Type.String({ description: 'The ETag of what the change is made to; without it the last change wins.' })),
 });
 
@@ -71,7 +73,7 @@ export function resourceRoutes(app: App, door: RowsDoor, resource: Resource, ope
       querystring: queryOnly,
       headers: idempotencyKey,
       body: createBody(resource),
-      response: { 201: answerOf(view), ...errorAnswers(400, 401, 403, 404, 409, 422) },
+      response: { 201: answerOf(resource), ...errorAnswers(400, 401, 403, 404, 409, 422) },
     };
     app.post(path, { schema, ...hooks }, (request, reply) =>
       post(door, request, reply, async (work) => {
@@ -87,7 +89,7 @@ export function resourceRoutes(app: App, door: RowsDoor, resource: Resource, ope
       tags,
       params,
       querystring: queryOnly,
-      response: { 200: answerOf(view), 304: { description: 'The client has it.' }, ...errorAnswers(401, 403, 404) },
+      response: { 200: answerOf(resource), 304: { description: 'The client has it.' }, ...errorAnswers(401, 403, 404) },
     };
     app.get(one, { schema, ...hooks }, async (request, reply) => {
       const { actor, publisherId } = callOf(request);
@@ -112,7 +114,7 @@ export function resourceRoutes(app: App, door: RowsDoor, resource: Resource, ope
       params,
       querystring: queryOnly,
       headers: ifMatch,
-      response: { 200: answerOf(view), ...errorAnswers(400, 401, 403, 404, 409, 412) },
+      response: { 200: answerOf(resource), ...errorAnswers(400, 401, 403, 404, 409, 412) },
     };
     const patchSchema = { ...schema, summary: `Change some fields of ${article} ${resource.noun}`, body: patchBody(resource) };
     app.patch(one, { schema: patchSchema, ...hooks }, (request, reply) => change(request, reply, false));

@@ -4,11 +4,14 @@ import { createSigner } from '../security/keyring.ts';
 import { advertisers } from './advertisers.ts';
 import { auditLog } from './audit.ts';
 import { campaigns } from './campaigns.ts';
+import { creativeRoutes } from './creative-routes.ts';
+import { creatives } from './creatives.ts';
 import { callOf } from './http.ts';
 import { keyRoutes } from './key-routes.ts';
 import { keys } from './keys.ts';
 import { offers } from './offers.ts';
 import { placements } from './placements.ts';
+import { provisionRoutes } from './provision-routes.ts';
 import { publishers } from './publishers.ts';
 import { type RowsDoor, resourceRoutes } from './resource-routes.ts';
 import { sequenceRules } from './sequence-rules.ts';
@@ -41,5 +44,8 @@ export async function managementRoutes(app: App, deps: Deps): Promise<void> {
   resourceRoutes(app, door, keys, ['list', 'get', 'update', 'remove']);
   keyRoutes(app, door);
   for (const resource of [themes, placements, advertisers, campaigns, offers, sequenceRules]) resourceRoutes(app, door, resource, all);
+  resourceRoutes(app, door, creatives, ['list', 'get', 'update', 'remove']);
+  await app.register(async (uploads: App) => creativeRoutes(uploads, door));
+  provisionRoutes(app, door);
   resourceRoutes(app, door, auditLog, ['list']);
 }

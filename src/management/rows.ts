@@ -41,7 +41,8 @@ export const viewOf = (row: Values): View =>
     }),
   );
 
-const notFound = ({ noun }: Resource): AppError => new AppError('resource_not_found', { message: `There is no such ${noun}.` });
+export const notFound = ({ noun }: Pick<Resource, 'noun'>): AppError =>
+  new AppError('resource_not_found', { message: `There is no such ${noun}.` });
 
 /** The key as the store compares it. What cannot be one exists as little as a foreign one. */
 function readKey(resource: Resource, key: string): string | number {
@@ -136,7 +137,7 @@ export async function removeRow(resource: Resource, work: Work, key: string, ifM
 }
 
 /** Refuses a change to a state that the client has not seen, and says what has become of the fields it sends. */
-function requireMatch(ifMatch: string | null, current: View, wanted: Values): void {
+export function requireMatch(ifMatch: string | null, current: View, wanted: Values): void {
   if (ifMatch === null || ifMatch.split(',').some((one) => ['*', etagOf(current)].includes(one.trim()))) return;
   const details = Object.entries(wanted)
     .filter(([name, value]) => !isDeepStrictEqual(value, current[name]))

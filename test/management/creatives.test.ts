@@ -1,0 +1,158 @@
+import sharp from 'sharp';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { drawStripes } from '../images/pictures.ts';
+import { addCatalogue, type Caller, createManagementApp, type ManagementApp, type Reply } from './support.ts';
+
+let t: ManagementApp;
+let me: Caller;
+let offerId: number;
+let png: Buffer;
+beforeAll(async () => {
+  t = await createManagementApp();
+  png = await drawStripes(60, 30);
+});
+afterAll(() => t?.close());
+beforeEach(async () => {
+  me = await t.caller(await t.addPublisher());
+  offerId = (await addCatalogue(me)).offer as number;
+});
+
+const boundary = 'the-boundary';
+
+/** Uploads a picture as a browser's form does. */
+function upload(bytes: Buffer, type: string, fields: Record<string, string> = {}, headers: Record<string, string> = {}): Promise<Reply> {
+  const parts = Object.entries({ offer_id: String(offerId), ...fields }).map(
+    ([name, value]) => `--${boundary}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
+  );
+  const head = `--${boundary}\r\ncontent-disposition: form-data; name="image"; filename="a.bin"\r\ncontent-type: ${type}\r\n\r\n`;
+  const body = Buffer.concat([Buffer.from(parts.join('') + head), bytes, Buffer.from(`\r\n--${boundary}--\r\n`)]);
+  return me.call('POST', '/creatives', body, { 'content-type': `multipart/form-data; boundary=${boundary}`, ...headers });
+}
+
+const reasonOf = (reply: Reply) => (reply.body as unknown as { error: { details: { message: string }[] } }).error.details[0]?.message;
+
+describe('an upload', () => {
+  test.each(['png', 'jpg', 'webp'] as const)('of %s is measured, kept as it is, and served', async (type) => {
+    const bytes = await sharp(png)
+      .toFormat(type === 'jpg' ? 'jpeg' : type)
+      .toBuffer();
+    const { status, body } = await upload(bytes, `image/${type === 'jpg' ? 'jpeg' : type}`, { creative_type: 'hero_image' });
+    expect(status).toBe(201);
+    expect(body.data).toMatchObject({ type, width: 60, height: 30, creative_type: 'hero_image', is_primary: true, url: null });
+    const picture = await t.app.inject({ url: String(body.data.path), headers: { accept: 'image/*' } });
+    expect(picture.rawPayload.equals(bytes)).toBe(true);
+  });
+
+  test('that the camera turned is measured as it is seen', async () => {
+    const turned = await sharp(png).withMetadata({ orientation: 6 }).jpeg().toBuffer();
+    expect((await upload(turned, 'image/jpeg')).body.data).toMatchObject({ width: 30, height: 60 });
+  });
+
+  test('of a drawing becomes a PNG; nothing outside of it is loaded, no script survives', async () => {
+    const svg = `<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="40" height="20">
+      <script>alert(1)</script><rect width="40" height="20" fill="#fff"/>
+      <image xlink:href="file:///etc/passwd" width="40" height="20"/><image href="http://127.0.0.1:1/x.png" width="40" height="20"/>
+      <rect width="10" height="20" fill="#f00"/></svg>`;
+    const { status, body } = await upload(Buffer.from(svg), 'image/svg+xml');
+    expect(status).toBe(201);
+    expect(body.data).toMatchObject({ type: 'png', width: 40, height: 20 });
+    const picture = await t.app.inject({ url: String(body.data.path), headers: { accept: 'image/png' } });
+    expect(picture.rawPayload.includes('script')).toBe(false);
+    const pixels = await sharp(picture.rawPayload).removeAlpha().raw().toBuffer();
+    expect([...pixels.subarray(0, 3)]).toEqual([255, 0, 0]);
+    expect([...pixels.subarray(60, 63)]).toEqual([255, 255, 255]);
+  });
+
+  test('that lies about its type is refused with the reason', async () => {
+    const lie = await upload(png, 'image/jpeg');
+    expect(lie.status).toBe(400);
+    expect(reasonOf(lie)).toBe('is declared as image/jpeg, but holds image/png');
+    expect(reasonOf(await upload(Buffer.from('<html><script>alert(1)</script></html>'), 'image/png'))).toContain('is no picture');
+    expect(reasonOf(await upload(Buffer.from('%PDF-1.7'), 'application/octet-stream'))).toContain('is no picture');
+  });
+
+  test('of a bomb is refused: 20,001 pixels wide, or few bytes that become too many pixels', async () => {
+    const wide = await sharp({ create: { width: 20_001, height: 1, channels: 3, background: '#000' } })
+      .png()
+      .toBuffer();
+    expect(reasonOf(await upload(wide, 'image/png'))).toBe('is 20001 by 1 pixels; a side may have at most 20000');
+    const bomb = Buffer.from(await drawStripes(8, 8));
+    bomb.writeUInt32BE(19_000, 16);
+    bomb.writeUInt32BE(19_000, 20);
+    const reply = await upload(bomb, 'image/png');
+    expect(reply.status).toBe(400);
+    expect(reasonOf(reply)).toMatch(/million|broken/);
+    const drawing = '<svg xmlns="http://www.w3.org/2000/svg" width="19000" height="19000"><rect width="9" height="9"/></svg>';
+    expect(reasonOf(await upload(Buffer.from(drawing), 'image/svg+xml'))).toContain('million');
+    const laughs = `<!DOCTYPE svg [<!ENTITY a "aaaa">]><svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><text>&a;</text></svg>`;
+    expect(reasonOf(await upload(Buffer.from(laughs), 'image/svg+xml'))).toContain('entities');
+  });
+
+  test('of a picture that ends early is refused', async () => {
+    const noise = await sharp({
+      create: { width: 300, height: 300, channels: 3, noise: { type: 'gaussian', mean: 128, sigma: 60 }, background: '#000' },
+    })
+      .png()
+      .toBuffer();
+    expect(reasonOf(await upload(noise.subarray(0, noise.length / 2), 'image/png'))).toContain('broken');
+  });
+
+  test('413: of more than 5 MB', async () => {
+    expect((await upload(Buffer.concat([png, Buffer.alloc(5 * 1024 * 1024)]), 'image/png')).status).toBe(413);
+  });
+
+  test('with wrong or missing fields is refused, each named', async () => {
+    const reply = await upload(png, 'image/png', { creative_type: 'banner', is_primary: 'yes' });
+    expect(reply.status).toBe(400);
+    expect(reply.body).toMatchObject({
+      error: { details: [{ path: '/creative_type' }, { path: '/is_primary', message: 'must be true or false' }] },
+    });
+    expect((await upload(png, 'image/png', { offer_id: '999999999' })).body).toMatchObject({
+      error: { details: [{ path: '/offer_id', message: 'There is no such offer' }] },
+    });
+  });
+
+  test('is made once for each Idempotency-Key', async () => {
+    const [first, second] = await Promise.all([1, 2].map(() => upload(png, 'image/png', {}, { 'idempotency-key': 'up-1' })));
+    expect(first?.status).toBe(201);
+    expect(second?.body.data).toEqual(first?.body.data);
+    expect((await upload(await drawStripes(9, 9), 'image/png', {}, { 'idempotency-key': 'up-1' })).status).toBe(422);
+  });
+});
+
+describe('creatives of an offer', () => {
+  const add = async (body: object) =>
+    (
+      await me.call('POST', '/creatives', {
+        offer_id: offerId,
+        type: 'png',
+        width: 9,
+        height: 9,
+        url: 'https://cdn.example/a.png',
+        ...body,
+      })
+    ).body.data;
+  const primary = async () =>
+    ((await me.call('GET', `/creatives?offer_id=${offerId}&is_primary=true`)).body.data as unknown as { id: number }[]).map(({ id }) => id);
+
+  test('have one primary: the first, then the one that is made it; when it goes, the oldest that is left', async () => {
+    const first = await add({});
+    const second = await add({});
+    expect(await primary()).toEqual([first.id]);
+    await me.call('PATCH', `/creatives/${second.id}`, { is_primary: true });
+    expect(await primary()).toEqual([second.id]);
+    const third = await add({ is_primary: true });
+    expect(await primary()).toEqual([third.id]);
+    expect((await me.call('DELETE', `/creatives/${third.id}`)).status).toBe(204);
+    expect(await primary()).toEqual([first.id]);
+  });
+
+  test('that were uploaded keep their picture; those elsewhere need a URL', async () => {
+    const { body } = await upload(png, 'image/png');
+    expect((await me.call('PATCH', `/creatives/${body.data.id}`, { width: 5 })).status).toBe(400);
+    expect((await me.call('POST', '/creatives', { offer_id: offerId, type: 'png', width: 9, height: 9, url: null })).status).toBe(400);
+    expect(
+      (await me.call('POST', '/creatives', { offer_id: offerId, type: 'png', width: 9, height: 9, url: 'http://cdn.example/' })).status,
+    ).toBe(400);
+  });
+});
