@@ -1,7 +1,5 @@
 import type { Executor } from '../db/pool.ts';
-import { buildSnapshot } from './build.ts';
 import type { CatalogRows } from './rows.ts';
-import type { Snapshot } from './types.ts';
 
 /** Reads the version of the configuration; it grows with every change. */
 export async function loadVersion(executor: Executor): Promise<number> {
@@ -13,9 +11,9 @@ export async function loadVersion(executor: Executor): Promise<number> {
 const lately = (table: string): string => `(${table}.deleted_at is null or ${table}.deleted_at > now() - interval '31 days')`;
 
 /** Reads the whole configuration. Must run in one repeatable-read transaction. */
-export async function loadSnapshot(executor: Executor): Promise<Snapshot> {
+export async function loadRows(executor: Executor): Promise<CatalogRows> {
   const all = async <Row>(text: string): Promise<Row[]> => (await executor.query(text)).rows as Row[];
-  const rows: CatalogRows = {
+  return {
     version: await loadVersion(executor),
     publishers: await all('select * from publishers order by id'),
     keys: await all(
@@ -33,5 +31,4 @@ export async function loadSnapshot(executor: Executor): Promise<Snapshot> {
     offers: await all(`select * from offers where ${lately('offers')}`),
     creatives: await all('select * from creatives where deleted_at is null order by offer_id, is_primary desc, id'),
   };
-  return buildSnapshot(rows);
 }

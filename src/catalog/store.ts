@@ -3,7 +3,8 @@ import type pg from 'pg';
 import { listen } from '../db/listen.ts';
 import { transaction } from '../db/pool.ts';
 import type { Logger } from '../logger.ts';
-import { loadSnapshot, loadVersion } from './load.ts';
+import { buildSnapshot } from './build.ts';
+import { loadRows, loadVersion } from './load.ts';
 import type { Snapshot } from './types.ts';
 
 /** The current snapshot, kept fresh. A request takes `current()` once and works with that object to its end. */
@@ -21,14 +22,14 @@ type CatalogStoreOptions = { pool: pg.Pool; databaseUrl: string; logger: Logger 
 
 /** Loads the catalogue and follows its changes: NOTIFY wakes, a version poll each 500 ms is the safety net. */
 export async function startCatalogStore({ pool, databaseUrl, logger }: CatalogStoreOptions): Promise<CatalogStore> {
-  let snapshot = await load(pool);
+  let snapshot = await loadSnapshot(pool);
   let refreshing: Promise<void> | null = null;
   let again = false;
   let stopped = false;
 
   async function refreshOnce(): Promise<void> {
     if ((await loadVersion(pool)) === snapshot.version) return;
-    snapshot = await load(pool);
+    snapshot = await loadSnapshot(pool);
     logger.debug({ version: snapshot.version, offers: snapshot.offers.size }, 'catalogue replaced');
   }
 
@@ -63,8 +64,11 @@ export async function startCatalogStore({ pool, databaseUrl, logger }: CatalogSt
   };
 }
 
-const load = (pool: pg.Pool): Promise<Snapshot> =>
-  transaction(pool, async (executor) => {
+/** The configuration as it is in one instant. */
+export async function loadSnapshot(pool: pg.Pool): Promise<Snapshot> {
+  const rows = await transaction(pool, async (executor) => {
     await executor.query('set transaction isolation level repeatable read, read only');
-    return loadSnapshot(executor);
+    return loadRows(executor);
   });
+  return buildSnapshot(rows);
+}

@@ -1,3 +1,4 @@
+import type { EligibilityIndex } from '../decision/eligibility.ts';
 import type { CampaignRules, FrequencyCap, PayoutKind, SequenceMatch, TotalCap } from '../decision/rules.ts';
 
 /**
@@ -73,8 +74,8 @@ export type Publisher = {
   themes: ReadonlyMap<number, Theme>;
   defaultTheme: Theme | null;
   placements: ReadonlyMap<string, Placement>;
-  /** Offers that may be shown, best first: priority, weight of the campaign, weight of the offer, id. */
-  candidates: readonly Offer[];
+  /** What may be shown here, ready to be chosen from. */
+  index: EligibilityIndex;
   sequenceRules: readonly SequenceRule[];
 };
 

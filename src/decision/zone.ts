@@ -40,7 +40,7 @@ function formatOf(zone: string): Intl.DateTimeFormat {
   return format;
 }
 
-/** How far local time is ahead of UTC (milliseconds). Offsets change on quarters of an hour only. */
+/** How far local time is ahead of UTC (milliseconds); 0 for a zone nobody knows. Offsets change on quarters of an hour only. */
 export function offsetMs(zone: string, atMs: number): number {
   if (zone === 'UTC') return 0;
   const quarter = Math.floor(atMs / quarterMs);
@@ -48,14 +48,18 @@ export function offsetMs(zone: string, atMs: number): number {
   let offset = offsets.get(key);
   if (offset === undefined) {
     const startMs = quarter * quarterMs;
-    const parts: Record<string, number> = {};
-    for (const { type, value } of formatOf(zone).formatToParts(startMs)) parts[type] = Number(value);
-    const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = parts;
-    offset = Date.UTC(year, month - 1, day, hour, minute, second) - startMs;
+    offset = isTimeZone(zone) ? localOf(zone, startMs) - startMs : 0;
     if (offsets.size >= maxKnown) offsets.clear();
     offsets.set(key, offset);
   }
   return offset;
+}
+
+function localOf(zone: string, atMs: number): number {
+  const parts: Record<string, number> = {};
+  for (const { type, value } of formatOf(zone).formatToParts(atMs)) parts[type] = Number(value);
+  const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = parts;
+  return Date.UTC(year, month - 1, day, hour, minute, second);
 }
 
 /** Minutes since Monday 00:00 local time: 0 to 10,079. */

@@ -1,8 +1,10 @@
+import { randomInt } from 'node:crypto';
 import type { Offer, Publisher, Theme } from '../catalog/types.ts';
 import { createSurroundings } from '../context/surroundings.ts';
 import { createBatcher } from '../db/batcher.ts';
 import { createStoreGuard } from '../db/store-guard.ts';
-import { chooseOffers } from '../decision/choose.ts';
+import { decide as decideOffers } from '../decision/decide.ts';
+import { nothingLearnt } from '../decision/types.ts';
 import type { Deps } from '../deps.ts';
 import { storeUnavailable } from '../errors.ts';
 import { createUserKeys } from '../security/user-key.ts';
@@ -96,11 +98,32 @@ export function createOfferService({ pool, pulse, tokens, geo, config, logger, n
 
   function decide(item: Item, optOuts: Readonly<Record<string, number | null>>): SessionRecord {
     const { publisher, request, theme } = item;
-    const wish = { ...request, limit: publisher.unitEnabled && !item.expired ? item.limit : 0 };
     const nowMs = now();
     if (!item.expired || item.sessionId === null) item.sessionId = newSessionId(nowMs);
-    const candidates = item.wall === null ? publisher.candidates : publisher.candidates.filter((offer) => offer.offerwallEnabled);
-    const chosen = chooseOffers(candidates, wish, optOuts, nowMs);
+    const surroundings = surroundingsOf(request);
+    const decision = decideOffers({
+      publisher,
+      theme,
+      context: {
+        ...surroundings,
+        geo: surroundings,
+        surface: item.wall === null ? 'unit' : 'offerwall',
+        placement: request.placement,
+        custom: request.custom,
+        nowMs,
+        userKey: item.userKey,
+        loyalty: request.loyalty,
+        onlyWithCreative: request.onlyWithCreative,
+        campaignId: request.campaignId,
+        count: item.expired ? 0 : item.limit,
+        dev: request.dev,
+      },
+      history: { optOuts, exposures: [] },
+      totals: new Map(),
+      posteriors: nothingLearnt,
+      seed: randomInt(2 ** 32),
+    });
+    const chosen = decision.offers.map(({ offer }) => offer);
     const offers = item.wall === null ? chosen : withFirst(chosen, item.wall.first);
     const session = {
       id: item.sessionId,
@@ -109,9 +132,9 @@ export function createOfferService({ pool, pulse, tokens, geo, config, logger, n
       themeId: theme?.id ?? null,
       userKey: item.userKey,
       pubUserId: request.pubUserId,
-      surroundings: surroundingsOf(request),
+      surroundings,
       offers,
-      emptyReason: offers.length > 0 ? null : emptyReasonOf(item),
+      emptyReason: item.expired ? 'deadline' : decision.emptyReason,
       custom: request.custom,
       macros: macrosFor(offers, request),
       dev: request.dev,
@@ -204,9 +227,6 @@ function withFirst(offers: readonly Offer[], first: number | undefined): readonl
 
 const isUspOn = ({ publisher, theme, request, wall }: Item): boolean =>
   wall === null && publisher.uspEnabled && theme?.unit === 'mou' && theme.uspEnabled && request.pubUserId !== null;
-
-/** Why a session shows nothing. */
-const emptyReasonOf = ({ expired, publisher }: Item): string => (expired ? 'deadline' : publisher.unitEnabled ? 'no_offer' : 'unit_off');
 
 /** The theme asked for, where the publisher has it; else its default. */
 function themeOf(publisher: Publisher, themeId: number | null): Theme | null {

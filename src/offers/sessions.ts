@@ -2,7 +2,7 @@ import type { Offer } from '../catalog/types.ts';
 import type { Surroundings } from '../context/surroundings.ts';
 import { plainArray, quoted } from '../db/array-literal.ts';
 import type { Executor } from '../db/pool.ts';
-import type { OptOuts } from '../decision/choose.ts';
+import type { OptOuts } from '../decision/types.ts';
 import { sessionDay } from '../session-id.ts';
 import type { MacroValues } from './macros.ts';
 

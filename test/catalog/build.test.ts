@@ -120,10 +120,8 @@ const rowsWith = (over: Partial<CatalogRows>): CatalogRows => ({
   ...over,
 });
 
-const candidateIds = (rows: CatalogRows, publisherId: number): number[] =>
-  buildSnapshot(rows)
-    .publishers.get(publisherId)
-    ?.candidates.map(({ id }) => id) ?? [];
+const candidateIds = async (rows: CatalogRows, publisherId: number): Promise<number[]> =>
+  (await buildSnapshot(rows)).publishers.get(publisherId)?.index.candidates.map(({ offer }) => offer.id) ?? [];
 
 describe('the offers of a publisher', () => {
   const removed = fc.constantFrom(null, null, null, new Date(0));
@@ -149,9 +147,9 @@ describe('the offers of a publisher', () => {
     { selector: ({ id }) => id, maxLength: 25 },
   );
 
-  test('stand by priority, weight of the campaign, campaign, weight of the offer and id, and are active ones only', () => {
-    fc.assert(
-      fc.property(campaigns, offers, (campaignList, offerList) => {
+  test('stand by priority, weight of the campaign, campaign, weight of the offer and id, and are active ones only', async () => {
+    await fc.assert(
+      fc.asyncProperty(campaigns, offers, async (campaignList, offerList) => {
         const publisherOf = new Map(campaignList.map((campaign) => [campaign.id, campaign.publisher_id]));
         const rows = rowsWith({
           campaigns: campaignList.map((campaign) => campaignRow(campaign)),
@@ -174,14 +172,14 @@ describe('the offers of a publisher', () => {
               return (a.rank[at] as number) - (b.rank[at] as number);
             })
             .map(({ id }) => id);
-          expect(candidateIds(rows, publisherId)).toEqual(expected);
+          expect(await candidateIds(rows, publisherId)).toEqual(expected);
         }
       }),
-      { numRuns: 500 },
+      { numRuns: 300 },
     );
   });
 
-  test('are those of campaigns provisioned to it, at the priority it set, and of no others', () => {
+  test('are those of campaigns provisioned to it, at the priority it set, and of no others', async () => {
     const rows = rowsWith({
       campaigns: [campaignRow({ id: 1 }), campaignRow({ id: 2, publisher_id: 2 }), campaignRow({ id: 3, publisher_id: 2 })],
       offers: [1, 2, 3].map((id) => offerRow({ id, campaign_id: id, publisher_id: id === 1 ? 1 : 2 })),
@@ -191,15 +189,15 @@ describe('the offers of a publisher', () => {
         provisionRow({ campaign_id: 2, publisher_id: 2, active: false }),
       ],
     });
-    expect(candidateIds(rows, 1)).toEqual([2, 1]);
-    expect(candidateIds(rows, 2)).toEqual([]);
-    const { offers: built } = buildSnapshot(rows);
+    expect(await candidateIds(rows, 1)).toEqual([2, 1]);
+    expect(await candidateIds(rows, 2)).toEqual([]);
+    const { offers: built } = await buildSnapshot(rows);
     const foreign = built.get(2) as Offer;
     expect([1, 2, 3].map((publisherId) => isKnownTo(foreign, publisherId))).toEqual([true, true, false]);
     expect([1, 2].map((publisherId) => payoutOf(foreign.campaign, publisherId).amountMicros)).toEqual([250_000, 0]);
   });
 
-  test('that are paused or removed can still be referred to', () => {
+  test('that are paused or removed can still be referred to', async () => {
     const rows = rowsWith({
       campaigns: [campaignRow({ id: 1 }), campaignRow({ id: 2, active: false })],
       offers: [
@@ -208,12 +206,12 @@ describe('the offers of a publisher', () => {
         offerRow({ id: 3, campaign_id: 2 }),
       ],
     });
-    expect(candidateIds(rows, 1)).toEqual([]);
-    expect([...buildSnapshot(rows).offers.keys()]).toEqual([1, 2, 3]);
+    expect(await candidateIds(rows, 1)).toEqual([]);
+    expect([...(await buildSnapshot(rows)).offers.keys()]).toEqual([1, 2, 3]);
   });
 
-  test('have their own images, and their campaign those of all its offers', () => {
-    const { offers: built } = buildSnapshot(
+  test('have their own images, and their campaign those of all its offers', async () => {
+    const { offers: built } = await buildSnapshot(
       rowsWith({
         campaigns: [campaignRow({ id: 1 })],
         offers: [offerRow({ id: 1, campaign_id: 1 }), offerRow({ id: 2, campaign_id: 1 })],
@@ -228,15 +226,15 @@ describe('the offers of a publisher', () => {
 });
 
 describe('a publisher', () => {
-  test('has the theme that is marked as its default, else its first, else none', () => {
-    const defaultOf = (themes: ThemeRow[]) => buildSnapshot(rowsWith({ themes })).publishers.get(1)?.defaultTheme?.id;
-    expect(defaultOf([themeRow({ id: 1 }), themeRow({ id: 2, is_default: true })])).toBe(2);
-    expect(defaultOf([themeRow({ id: 1 }), themeRow({ id: 2 })])).toBe(1);
-    expect(defaultOf([themeRow({ id: 9, publisher_id: 2, is_default: true })])).toBeUndefined();
+  test('has the theme that is marked as its default, else its first, else none', async () => {
+    const defaultOf = async (themes: ThemeRow[]) => (await buildSnapshot(rowsWith({ themes }))).publishers.get(1)?.defaultTheme?.id;
+    expect(await defaultOf([themeRow({ id: 1 }), themeRow({ id: 2, is_default: true })])).toBe(2);
+    expect(await defaultOf([themeRow({ id: 1 }), themeRow({ id: 2 })])).toBe(1);
+    expect(await defaultOf([themeRow({ id: 9, publisher_id: 2, is_default: true })])).toBeUndefined();
   });
 
-  test('has its own themes and placements only, and a number for its currency', () => {
-    const snapshot = buildSnapshot(
+  test('has its own themes and placements only, and a number for its currency', async () => {
+    const snapshot = await buildSnapshot(
       rowsWith({
         themes: [themeRow({ id: 1 }), themeRow({ id: 2, publisher_id: 2 })],
         placements: [
@@ -254,7 +252,7 @@ describe('a publisher', () => {
     expect(snapshot.publishersBySdkId.get('0000000000000001')).toBe(publisher);
   });
 
-  test('has the keys given to it, by the hash of the key', () => {
+  test('has the keys given to it, by the hash of the key', async () => {
     const expires = new Date(1_800_000_000_000);
     const key = {
       id: 1,
@@ -265,7 +263,7 @@ describe('a publisher', () => {
       rate_limit_per_s: 5,
       expires_at: expires,
     };
-    const { keys } = buildSnapshot(rowsWith({ keys: [key] }));
+    const { keys } = await buildSnapshot(rowsWith({ keys: [key] }));
     expect(keys.get('ab')).toEqual({
       id: 1,
       name: 'Shop',

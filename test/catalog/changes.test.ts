@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { loadSnapshot, loadVersion } from '../../src/catalog/load.ts';
+import { loadVersion } from '../../src/catalog/load.ts';
+import { loadSnapshot } from '../../src/catalog/store.ts';
 import type { Offer } from '../../src/catalog/types.ts';
 import { transaction } from '../../src/db/pool.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
@@ -138,10 +139,7 @@ describe('an offer disappears from the answers', () => {
 describe('an offer that was removed', () => {
   const removedAt = async (sql: string): Promise<Offer | undefined> => {
     await one.pool.query(`update offers set deleted_at = ${sql} where id = $1`, [best.id]);
-    const { offers } = await transaction(one.pool, async (executor) => {
-      await executor.query('set transaction isolation level repeatable read, read only');
-      return loadSnapshot(executor);
-    });
+    const { offers } = await loadSnapshot(one.pool);
     await one.pool.query('update offers set deleted_at = null where id = $1', [best.id]);
     return offers.get(best.id);
   };

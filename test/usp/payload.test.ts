@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Campaign, Creative, Offer, Publisher } from '../../src/catalog/types.ts';
+import type { Campaign, Creative, Offer } from '../../src/catalog/types.ts';
 import { newSessionId } from '../../src/session-id.ts';
 import type { TokenClaims } from '../../src/tracking/token.ts';
 import { buildUspPayload } from '../../src/usp/payload.ts';
+import { publisherWith } from '../decision/support.ts';
 
 const icon: Creative = { id: 31, creativeType: 'icon_image', isPrimary: true, type: 'png', width: 300, height: 200, url: null, userId: 9 };
 const hero: Creative = {
@@ -66,28 +67,7 @@ const offerOf = (id: number, changes: Partial<Offer> = {}): Offer => ({
   ...changes,
 });
 
-const publisher: Publisher = {
-  id: 1,
-  name: 'Shop',
-  sdkId: '0123456789abcdef',
-  unitEnabled: true,
-  offersPerResponse: 3,
-  deliveryPercentage: 100,
-  testMode: false,
-  timeZone: 'UTC',
-  currencyName: 'points',
-  currencyMultiplier: 1,
-  uspEnabled: true,
-  walletEnabled: true,
-  offerwallEnabled: true,
-  privacyUrl: null,
-  frameHosts: [],
-  themes: new Map(),
-  defaultTheme: null,
-  placements: new Map(),
-  candidates: [],
-  sequenceRules: [],
-};
+const publisher = publisherWith([], { uspEnabled: true, walletEnabled: true, offerwallEnabled: true });
 
 const claimsText = ({ publisherId, sessionId, offerId, campaignId, position, dev }: TokenClaims): string =>
   [publisherId, sessionId, offerId, campaignId, position, dev].join('_');

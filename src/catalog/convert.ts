@@ -1,0 +1,170 @@
+import type {
+  CampaignRow,
+  CreativeRow,
+  KeyRow,
+  OfferRow,
+  PlacementRow,
+  ProvisionRow,
+  PublisherRow,
+  SequenceRuleRow,
+  ThemeRow,
+} from './rows.ts';
+import type { ApiKey, Campaign, Creative, Offer, Placement, Provision, Publisher, SequenceRule, Theme } from './types.ts';
+
+/** All of a publisher but what may be shown there. */
+export function toPublisher(
+  row: PublisherRow,
+  themeRows: readonly ThemeRow[],
+  placementRows: readonly PlacementRow[],
+): Omit<Publisher, 'index' | 'sequenceRules'> {
+  const themes = new Map(themeRows.map((theme) => [theme.id, toTheme(theme)]));
+  const defaultRow = themeRows.find((theme) => theme.is_default) ?? themeRows[0];
+  return {
+    id: row.id,
+    name: row.name,
+    sdkId: row.sdk_id,
+    unitEnabled: row.unit_enabled,
+    offersPerResponse: row.offers_per_response,
+    deliveryPercentage: row.delivery_percentage,
+    testMode: row.test_mode,
+    timeZone: row.time_zone,
+    currencyName: row.currency_name,
+    currencyMultiplier: Number(row.currency_multiplier),
+    uspEnabled: row.usp_enabled,
+    walletEnabled: row.wallet_enabled,
+    offerwallEnabled: row.offerwall_enabled,
+    privacyUrl: row.privacy_url,
+    frameHosts: row.frame_hosts.filter(isFrameHost),
+    themes,
+    defaultTheme: (defaultRow && themes.get(defaultRow.id)) ?? null,
+    placements: new Map(placementRows.map((placement) => [placement.name, toPlacement(placement)])),
+  };
+}
+
+/** Whether a text is a host source that may stand in a header, such as `https://shop.example` or `https://*.shop.example:8443`. */
+export const isFrameHost = (text: string): boolean =>
+  /^https?:\/\/(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*(:\d{1,5})?$/.test(text) && text.length <= 300;
+
+function toTheme(row: ThemeRow): Theme {
+  return {
+    id: row.id,
+    name: row.name,
+    unit: row.unit,
+    uspEnabled: row.usp_enabled,
+    uspCheckAll: row.usp_check_all,
+    offersPerResponse: row.offers_per_response,
+    deliveryPercentage: row.delivery_percentage,
+    unitEnabled: row.unit_enabled,
+    settings: row.settings,
+    styles: row.styles,
+  };
+}
+
+function toPlacement(row: PlacementRow): Placement {
+  return {
+    name: row.name,
+    themeId: row.theme_id,
+    offersPerResponse: row.offers_per_response,
+    deliveryPercentage: row.delivery_percentage,
+    unitEnabled: row.unit_enabled,
+  };
+}
+
+export const toSequenceRule = ({ id, placement, positions, effect, match, weight }: SequenceRuleRow): SequenceRule => ({
+  id,
+  placement,
+  positions,
+  effect,
+  match,
+  weight,
+});
+
+export function toKey(row: KeyRow): ApiKey {
+  return {
+    id: row.id,
+    name: row.name,
+    publisherId: row.publisher_id,
+    permissions: new Set(row.permissions),
+    rateLimitPerS: row.rate_limit_per_s,
+    expiresAtMs: row.expires_at?.getTime() ?? null,
+  };
+}
+
+export function toCampaign(row: CampaignRow, creativeRows: CreativeRow[], provisionRows: ProvisionRow[]): Campaign {
+  return {
+    id: row.id,
+    publisherId: row.publisher_id,
+    advertiserId: row.advertiser_id,
+    advertiserName: row.advertiser_name,
+    name: row.name,
+    category: row.category,
+    tags: row.tags,
+    active: row.active && row.deleted_at === null,
+    priority: row.priority,
+    weight: row.weight,
+    isProduct: row.is_product,
+    isLoyalty: row.is_loyalty,
+    offerDescription: row.offer_description,
+    landingUrl: row.landing_url,
+    clickIdParam: row.click_id_param,
+    optOutDays: row.opt_out_days,
+    payout: { kind: row.payout_kind, amountMicros: microsOf(row.payout_amount), currency: row.payout_currency },
+    rules: row.rules,
+    provisions: new Map(provisionRows.map((provision) => [provision.publisher_id, toProvision(provision)])),
+    creatives: creativeRows.map(toCreative),
+  };
+}
+
+function toProvision(row: ProvisionRow): Provision {
+  return {
+    publisherId: row.publisher_id,
+    active: row.active,
+    payoutMicros: row.payout_amount === null ? null : microsOf(row.payout_amount),
+    priority: row.priority,
+    frequencyCaps: row.frequency_caps,
+    totalCaps: row.total_caps,
+  };
+}
+
+/** Millionths of a `numeric` with at most six places; money is counted in whole ones. */
+const microsOf = (amount: string): number => Math.round(Number(amount) * 1_000_000);
+
+export function toOffer(row: OfferRow, campaign: Campaign, creativeRows: CreativeRow[]): Offer {
+  return {
+    id: row.id,
+    publisherId: row.publisher_id,
+    campaign,
+    active: row.active && row.deleted_at === null,
+    weight: row.weight,
+    copy: {
+      title: row.title,
+      description: row.description,
+      miniText: row.mini_text,
+      shortHeadline: row.short_headline,
+      shortDescription: row.short_description,
+      ctaYes: row.cta_yes,
+      ctaNo: row.cta_no,
+    },
+    termsAndConditions: row.terms_and_conditions,
+    loyaltyRequirements: row.loyalty_requirements,
+    useractionCta: row.useraction_cta,
+    useractionUrl: row.useraction_url,
+    advPixelUrl: row.adv_pixel_url,
+    walletEnabled: row.wallet_enabled,
+    offerwallEnabled: row.offerwall_enabled,
+    creatives: creativeRows.map(toCreative),
+  };
+}
+
+function toCreative(row: CreativeRow): Creative {
+  return {
+    id: row.id,
+    creativeType: row.creative_type,
+    isPrimary: row.is_primary,
+    type: row.type,
+    width: row.width,
+    height: row.height,
+    url: row.url,
+    userId: row.user_id,
+  };
+}

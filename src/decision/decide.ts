@@ -1,0 +1,153 @@
+import type { Candidate } from './compile.ts';
+import { createConflicts } from './conflicts.ts';
+import { gateObjections, survivors } from './eligibility.ts';
+import { type Contender, createField, type Field } from './field.ts';
+import type { Objection } from './objections.ts';
+import { propensityOf } from './propensity.ts';
+import { type Sequence, sequenceOf } from './sequence.ts';
+import type { DecidedOffer, Decision, DecisionInput, EmptyReason } from './types.ts';
+import { isAmong, unitOf } from './unit.ts';
+
+/** What an explanation wants to know beside the decision. */
+export type Trace = {
+  /** The first rule that keeps a candidate from being shown. */
+  object: (candidate: Candidate, objection: Objection) => void;
+  /** A candidate that nothing shuts out; called best first. */
+  rank: (candidate: Candidate, score: number) => void;
+};
+
+/**
+ * The offers to show, in order. Pure: chance comes from the seed, and the same input gives the same decision, bit for bit.
+ *
+ * Unit and percentage, then the index, then for the best of the survivors the residual rules; priority, expected revenue;
+ * and for each position the sequence rules, one offer of a campaign, one of an advertiser, one of an exclusion group.
+ */
+export const decide = (input: DecisionInput): Decision => run(input, null);
+
+/** `decide`, telling a trace about every candidate: one code for the decision and its explanation. */
+export function run(input: DecisionInput, trace: Trace | null): Decision {
+  const { publisher, context } = input;
+  const { index } = publisher;
+  const relaxed = context.dev || publisher.testMode;
+  const off = whyOff(input, relaxed);
+  if (off !== null) {
+    if (trace !== null) for (const candidate of index.candidates) trace.object(candidate, { rule: off });
+    return { offers: [], emptyReason: off };
+  }
+  const bits = survivors(index, context, relaxed);
+  if (trace !== null) traceGates(input, relaxed, trace);
+  const field = createField({ index, bits, input, relaxed, onObjection: trace === null ? null : trace.object });
+  const sequence = relaxed ? null : sequenceOf(publisher, context.placement);
+  const { chosen, left } = fill(input, trace === null ? field : ranked(field, trace), sequence, trace);
+  if (chosen.length > 0) return { offers: chosen.map((contender, at) => decided(contender, at, chosen)), emptyReason: null };
+  const reason = index.candidates.length === 0 ? 'no_campaigns' : left > 0 ? 'sequence_rules' : 'nothing_eligible';
+  return { offers: [], emptyReason: reason };
+}
+
+function whyOff({ publisher, theme, context, seed }: DecisionInput, relaxed: boolean): (EmptyReason & ('unit_off' | 'percentage')) | null {
+  const unit = unitOf(publisher, theme, context.placement);
+  if (!unit.enabled) return 'unit_off';
+  return relaxed || isAmong(unit.deliveryPercentage, publisher.id, context.userKey ?? String(seed)) ? null : 'percentage';
+}
+
+function traceGates({ publisher, context }: DecisionInput, relaxed: boolean, trace: Trace): void {
+  const objectionTo = gateObjections(publisher.index, context, relaxed);
+  for (const candidate of publisher.index.candidates) {
+    const objection = objectionTo(candidate);
+    if (objection !== null) trace.object(candidate, objection);
+  }
+}
+
+const ranked =
+  (field: Field, trace: Trace): Field =>
+  () => {
+    const contender = field();
+    if (contender !== null) trace.rank(contender.candidate, contender.score);
+    return contender;
+  };
+
+/** Fills the positions one after the other; `left`: how many contenders were met and had to stay out by sequence rules alone. */
+function fill(input: DecisionInput, field: Field, sequence: Sequence | null, trace: Trace | null): { chosen: Contender[]; left: number } {
+  const { publisher, theme, context } = input;
+  const onWall = context.surface === 'offerwall';
+  const count = context.count ?? unitOf(publisher, theme, context.placement).offersPerResponse;
+  const conflicts = createConflicts(onWall);
+  const chosen: Contender[] = [];
+  /** Met, and not allowed at the positions so far. */
+  const pending: Contender[] = [];
+
+  function pick(position: number): Contender | null {
+    const reserved = sequence !== null && !onWall && sequence.isReserved(position);
+    let best: Contender | null = null;
+    let bestGrade = 0;
+    for (let at = 0; ; ) {
+      const contender = pending[at] ?? field();
+      if (contender === null) break;
+      const isNew = at === pending.length;
+      const conflict = conflicts.find(contender.candidate);
+      if (conflict !== null) {
+        trace?.object(contender.candidate, conflict);
+        if (!isNew) pending.splice(at, 1);
+        continue;
+      }
+      const { offer } = contender.candidate;
+      const grade = sequence?.deniedBy(offer, onWall ? 0 : position) ? 0 : reserved ? sequence.grade(offer, position) : 1;
+      if (grade > 0 && (!reserved || grade === sequence.topGrade(position))) {
+        if (!isNew) pending.splice(at, 1);
+        return contender;
+      }
+      if (isNew) pending.push(contender);
+      if (grade > bestGrade) [best, bestGrade] = [contender, grade];
+      at += 1;
+    }
+    if (best !== null) pending.splice(pending.indexOf(best), 1);
+    return best;
+  }
+
+  while (chosen.length < count) {
+    const contender = pick(chosen.length + 1);
+    if (contender === null) break;
+    conflicts.add(contender.candidate);
+    chosen.push(contender);
+  }
+  if (trace !== null) traceRest(trace, { field, pending, chosen, sequence, conflicts, count });
+  return { chosen, left: pending.length };
+}
+
+type Rest = {
+  field: Field;
+  pending: readonly Contender[];
+  chosen: readonly Contender[];
+  sequence: Sequence | null;
+  conflicts: ReturnType<typeof createConflicts>;
+  count: number;
+};
+
+/** Says of every contender that is not shown why not. */
+function traceRest(trace: Trace, { field, pending, chosen, sequence, conflicts, count }: Rest): void {
+  const rest = [...pending];
+  for (let contender = field(); contender !== null; contender = field()) rest.push(contender);
+  for (const { candidate } of rest) {
+    const conflict = conflicts.find(candidate);
+    const open = chosen.length + 1;
+    const denying = chosen.length < count ? sequence?.deniedBy(candidate.offer, open) : null;
+    if (conflict !== null) trace.object(candidate, conflict);
+    else if (chosen.length >= count) trace.object(candidate, { rule: 'positions_filled', count });
+    else if (denying != null) trace.object(candidate, { rule: 'sequence_denied', ruleId: denying.id });
+    else trace.object(candidate, { rule: 'sequence_reserved' });
+  }
+}
+
+function decided(contender: Contender, at: number, chosen: readonly Contender[]): DecidedOffer {
+  const { candidate, score, run } = contender;
+  const { offer, priority, payout } = candidate;
+  return {
+    offer,
+    position: at + 1,
+    score,
+    propensity: propensityOf(contender, chosen, at),
+    priority,
+    payout,
+    reserveMicros: run === null ? 0 : Math.ceil(run.estimateOf(candidate).mean),
+  };
+}

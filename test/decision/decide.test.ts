@@ -1,0 +1,186 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Campaign, Offer, Theme } from '../../src/catalog/types.ts';
+import { decide } from '../../src/decision/decide.ts';
+import {
+  campaignOf,
+  inputOf,
+  noonMs,
+  offerOf,
+  offersOf,
+  pays,
+  picture,
+  provisionTo,
+  publisherWith,
+  shown,
+  shownBy,
+  withRules,
+} from './support.ts';
+
+describe('the order of offers', () => {
+  test('is forced ones, priority, weight of the campaign, campaign, weight of the offer', () => {
+    const offers = offersOf(
+      campaignOf(1),
+      campaignOf(2, { priority: 50 }),
+      campaignOf(3, { weight: 200 }),
+      withRules(4, { force_priority: true }, { priority: 900 }),
+      campaignOf(5),
+    );
+    expect(shown(offers)).toEqual([4, 2, 3, 1, 5]);
+  });
+
+  test('is the same for every seed while nothing pays', () => {
+    const offers = offersOf(...[3, 1, 2].map((id) => campaignOf(id)));
+    for (let seed = 0; seed < 500; seed++) expect(shown(offers, { seed })).toEqual([1, 2, 3]);
+  });
+
+  test("has a publisher's own priority of a campaign in place of the campaign's", () => {
+    const first = campaignOf(9, { provisions: new Map([[1, provisionTo(1, { priority: 0 })]]) });
+    expect(shown(offersOf(campaignOf(1), first))).toEqual([9, 1]);
+  });
+
+  test('puts what pays before what does not, within one priority only', () => {
+    const paying = campaignOf(3, { payout: pays('cpm', 5) });
+    expect(shown(offersOf(campaignOf(1, { weight: 900 }), campaignOf(2, { priority: 1 }), paying))).toEqual([2, 3, 1]);
+  });
+});
+
+describe('an answer shows', () => {
+  test('one offer of a campaign: the best, or the next that fits', () => {
+    const only = campaignOf(1);
+    const [plain, pictured] = [offerOf(1, only, { weight: 200 }), offerOf(2, only, { creatives: [picture] })];
+    expect(shown([plain, pictured])).toEqual([1]);
+    expect(shown([plain, pictured], { context: { onlyWithCreative: true } })).toEqual([2]);
+  });
+
+  test('one offer of an advertiser, and one campaign of an exclusion group', () => {
+    expect(shown(offersOf(campaignOf(1, { advertiserId: 7 }), campaignOf(2, { advertiserId: 7 }), campaignOf(3)))).toEqual([1, 3]);
+    const [a, b, c] = [{ exclusion_groups: ['cars', 'loans'] }, { exclusion_groups: ['loans'] }, { exclusion_groups: ['games'] }];
+    expect(shown(offersOf(withRules(1, a), withRules(2, b), withRules(3, c)))).toEqual([1, 3]);
+  });
+
+  test('on an offerwall every eligible campaign, also of one advertiser', () => {
+    const offers = offersOf(...Array.from({ length: 30 }, (_, at) => campaignOf(at + 1, { advertiserId: 7 })));
+    expect(
+      shown([...offers, offerOf(99, offers[0]?.campaign as Campaign)], {
+        context: { surface: 'offerwall', count: Number.POSITIVE_INFINITY },
+      }),
+    ).toHaveLength(30);
+  });
+
+  test('no campaign the user declined, until the opt-out ends, to the second', () => {
+    const until = (end: number | null): number[] => shown(offersOf(campaignOf(1)), { history: { optOuts: { 1: end }, exposures: [] } });
+    expect(until(noonMs / 1000 + 1)).toEqual([]);
+    expect(until(noonMs / 1000)).toEqual([1]);
+    expect(until(null)).toEqual([]);
+  });
+
+  test('in dev and test mode what no rule but the request itself shuts out', () => {
+    const strict = withRules(1, {
+      targeting: { countries: { include: ['US'] } },
+      schedule: { end_at: '2020-01-01T00:00:00Z' },
+      conditions: { key: 'x', op: 'exists' },
+      without_identity: 'withhold',
+      total_caps: [{ metric: 'impressions', per: 'day', limit: 1 }],
+    });
+    const options = { history: { optOuts: { 1: null }, exposures: [] }, context: { userKey: null } };
+    expect(shown(offersOf(strict), options)).toEqual([]);
+    expect(shown(offersOf(strict), { ...options, context: { ...options.context, dev: true } })).toEqual([1]);
+    expect(shown(offersOf(strict), options, { testMode: true, deliveryPercentage: 0 })).toEqual([1]);
+    expect(shown(offersOf({ ...strict, active: false }), { context: { dev: true } })).toEqual([]);
+    expect(shown(offersOf({ ...strict, isLoyalty: true }), { context: { dev: true, loyalty: 'none' } })).toEqual([]);
+  });
+});
+
+describe('the unit', () => {
+  const theme = (over: Partial<Theme>): Theme => ({
+    id: 1,
+    name: '',
+    unit: 'mou',
+    uspEnabled: false,
+    uspCheckAll: false,
+    offersPerResponse: null,
+    deliveryPercentage: null,
+    unitEnabled: null,
+    settings: {},
+    styles: {},
+    ...over,
+  });
+  const placement = { name: 'checkout', themeId: null, offersPerResponse: null, deliveryPercentage: null, unitEnabled: null };
+  const three = offersOf(campaignOf(1), campaignOf(2), campaignOf(3));
+
+  test('is on or off, and shows as many, as the placement says, else the theme, else the publisher', () => {
+    const count = (own: object, ofTheme: Partial<Theme>, ofPlacement: object): number => {
+      const publisher = publisherWith(three, { ...own, placements: new Map([['checkout', { ...placement, ...ofPlacement }]]) });
+      return decide(inputOf(publisher, { theme: theme(ofTheme) })).offers.length;
+    };
+    expect(count({ offersPerResponse: 1 }, {}, {})).toBe(1);
+    expect(count({ offersPerResponse: 1 }, { offersPerResponse: 2 }, {})).toBe(2);
+    expect(count({ offersPerResponse: 1 }, { offersPerResponse: 2 }, { offersPerResponse: 3 })).toBe(3);
+    expect(count({ unitEnabled: false }, {}, {})).toBe(0);
+    expect(count({ unitEnabled: false }, { unitEnabled: true }, {})).toBe(3);
+    expect(count({}, { unitEnabled: true }, { unitEnabled: false })).toBe(0);
+    expect(count({ deliveryPercentage: 0 }, {}, {})).toBe(0);
+    expect(count({ deliveryPercentage: 0 }, {}, { deliveryPercentage: 100 })).toBe(3);
+  });
+
+  test('gives offers to the share of users it is told, always to the same, and to more when the share grows', () => {
+    const among = (deliveryPercentage: number): string[] => {
+      const publisher = publisherWith(three, { deliveryPercentage });
+      const users = Array.from({ length: 2000 }, (_, at) => `user-${at}`);
+      return users.filter((userKey, seed) => decide(inputOf(publisher, { seed, context: { userKey } })).offers.length > 0);
+    };
+    const [few, more] = [among(30), among(60)];
+    expect(Math.abs(few.length - 600)).toBeLessThan(80);
+    expect(Math.abs(more.length - 1200)).toBeLessThan(80);
+    expect(few.every((user) => more.includes(user))).toBe(true);
+    expect(among(30)).toEqual(few);
+    expect(among(100)).toHaveLength(2000);
+  });
+
+  test('says why it shows nothing', () => {
+    const reason = (offers: readonly Offer[], own: object): string | null => decide(inputOf(publisherWith(offers, own))).emptyReason;
+    expect(reason(three, {})).toBeNull();
+    expect(reason(three, { unitEnabled: false })).toBe('unit_off');
+    expect(reason(three, { deliveryPercentage: 0 })).toBe('percentage');
+    expect(reason([], {})).toBe('no_campaigns');
+    expect(reason(offersOf(withRules(1, { conditions: { key: 'x', op: 'exists' } })), {})).toBe('nothing_eligible');
+  });
+});
+
+test('the same input gives the same decision, bit for bit, on indices built apart', () => {
+  const campaigns = fc.array(
+    fc.record({
+      priority: fc.integer({ min: 1, max: 2 }),
+      amount: fc.constantFrom(0, 0.5, 2),
+      kind: fc.constantFrom('cpc', 'cpa', 'cpm', 'cps'),
+      clicks: fc.integer({ min: 0, max: 300 }),
+    }),
+    { minLength: 1, maxLength: 20 },
+  );
+  fc.assert(
+    fc.property(campaigns, fc.integer({ min: 0, max: 2 ** 32 - 1 }), (list, seed) => {
+      const offers = offersOf(
+        ...list.map(({ priority, amount, kind }, at) => campaignOf(at + 1, { priority, payout: pays(kind, amount) })),
+      );
+      const counts = () =>
+        new Map(list.map(({ clicks }, at) => [at + 1, { impressions: 1000, clicks, conversions: Math.floor(clicks / 9) }]));
+      const once = () =>
+        decide(
+          inputOf(publisherWith(offers), {
+            seed,
+            posteriors: {
+              placements: new Map([['1 checkout', counts()]]),
+              offers: counts(),
+              categories: new Map(),
+              averageSaleMicros: new Map(),
+            },
+          }),
+        );
+      const [first, second] = [once(), once()];
+      expect(second).toEqual(first);
+      expect(shownBy(second)).toHaveLength(Math.min(10, list.length));
+    }),
+    { numRuns: 300 },
+  );
+});

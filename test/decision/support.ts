@@ -1,0 +1,176 @@
+import type { Campaign, Creative, Offer, Payout, Provision, Publisher, SequenceRule } from '../../src/catalog/types.ts';
+import { decide } from '../../src/decision/decide.ts';
+import { buildIndex } from '../../src/decision/eligibility.ts';
+import type { CampaignRules } from '../../src/decision/rules.ts';
+import {
+  type CapUse,
+  type Decision,
+  type DecisionContext,
+  type DecisionInput,
+  noHistory,
+  nothingLearnt,
+  nowhere,
+  type PeriodUse,
+} from '../../src/decision/types.ts';
+
+/** Saturday, 21 November 2026, 12:00 UTC. */
+export const noonMs = Date.UTC(2026, 10, 21, 12);
+
+export const picture: Creative = {
+  id: 1,
+  creativeType: 'icon_image',
+  isPrimary: true,
+  type: 'png',
+  width: 1,
+  height: 1,
+  url: null,
+  userId: 0,
+};
+
+export const provisionTo = (publisherId: number, over: Partial<Provision> = {}): Provision => ({
+  publisherId,
+  active: true,
+  payoutMicros: null,
+  priority: null,
+  frequencyCaps: null,
+  totalCaps: null,
+  ...over,
+});
+
+/** A campaign of an advertiser of its own, provisioned to publisher 1. */
+export const campaignOf = (id: number, over: Partial<Campaign> = {}): Campaign => ({
+  id,
+  publisherId: 1,
+  advertiserId: 1000 + id,
+  advertiserName: `Advertiser ${over.advertiserId ?? 1000 + id}`,
+  name: `Campaign ${id}`,
+  category: '',
+  tags: [],
+  active: true,
+  priority: 100,
+  weight: 100,
+  isProduct: false,
+  isLoyalty: false,
+  offerDescription: '',
+  landingUrl: 'https://shop.example/',
+  clickIdParam: 'click_id',
+  optOutDays: null,
+  payout: { kind: 'cpc', amountMicros: 0, currency: 'USD' },
+  rules: {},
+  provisions: new Map([[1, provisionTo(1)]]),
+  creatives: [],
+  ...over,
+});
+
+export const withRules = (id: number, rules: CampaignRules, over: Partial<Campaign> = {}): Campaign => campaignOf(id, { ...over, rules });
+
+export const pays = (kind: Payout['kind'], amount: number): Payout => ({
+  kind,
+  amountMicros: Math.round(amount * 1_000_000),
+  currency: 'USD',
+});
+
+export const offerOf = (id: number, campaign: Campaign, over: Partial<Offer> = {}): Offer => ({
+  id,
+  publisherId: campaign.publisherId,
+  campaign,
+  active: true,
+  weight: 100,
+  copy: { title: `Offer ${id}`, description: '', miniText: '', shortHeadline: '', shortDescription: '', ctaYes: '', ctaNo: '' },
+  termsAndConditions: '',
+  loyaltyRequirements: '',
+  useractionCta: null,
+  useractionUrl: null,
+  advPixelUrl: '',
+  walletEnabled: true,
+  offerwallEnabled: true,
+  creatives: [],
+  ...over,
+});
+
+/** One offer for each campaign, with the campaign's id. */
+export const offersOf = (...campaigns: readonly Campaign[]): Offer[] => campaigns.map((campaign) => offerOf(campaign.id, campaign));
+
+export function publisherWith(offers: readonly Offer[], over: Partial<Publisher> = {}): Publisher {
+  const own = { id: 1, timeZone: over.timeZone ?? 'UTC' };
+  const building = buildIndex({ publisher: own, offers, zoneOf: () => own.timeZone });
+  let step = building.next();
+  while (step.done !== true) step = building.next();
+  return {
+    ...own,
+    name: 'Shop',
+    sdkId: '0123456789abcdef',
+    unitEnabled: true,
+    offersPerResponse: 10,
+    deliveryPercentage: 100,
+    testMode: false,
+    currencyName: 'points',
+    currencyMultiplier: 1,
+    uspEnabled: false,
+    walletEnabled: false,
+    offerwallEnabled: false,
+    privacyUrl: null,
+    frameHosts: [],
+    themes: new Map(),
+    defaultTheme: null,
+    placements: new Map(),
+    index: step.value,
+    sequenceRules: [],
+    ...over,
+  };
+}
+
+export const contextOf = (over: Partial<DecisionContext> = {}): DecisionContext => ({
+  surface: 'unit',
+  placement: 'checkout',
+  platform: 'web',
+  device: 'desktop',
+  os: 'windows',
+  browser: 'chrome',
+  geo: nowhere,
+  custom: new Map(),
+  nowMs: noonMs,
+  userKey: 'user',
+  loyalty: 'also',
+  onlyWithCreative: false,
+  campaignId: null,
+  count: null,
+  dev: false,
+  ...over,
+});
+
+export type InputOptions = Partial<Omit<DecisionInput, 'context'>> & { context?: Partial<DecisionContext> };
+
+export const inputOf = (publisher: Publisher, { context, ...over }: InputOptions = {}): DecisionInput => ({
+  publisher,
+  theme: null,
+  context: contextOf(context),
+  history: noHistory,
+  totals: new Map(),
+  posteriors: nothingLearnt,
+  seed: 1,
+  ...over,
+});
+
+export const shownBy = ({ offers }: Decision): number[] => offers.map(({ offer }) => offer.id);
+
+export const shown = (offers: readonly Offer[], options: InputOptions = {}, publisher: Partial<Publisher> = {}): number[] =>
+  shownBy(decide(inputOf(publisherWith(offers, publisher), options)));
+
+export const sequenceRule = (id: number, over: Partial<SequenceRule>): SequenceRule => ({
+  id,
+  placement: null,
+  positions: null,
+  effect: 'deny',
+  match: {},
+  weight: 100,
+  ...over,
+});
+
+const unused: PeriodUse = { hour: 0, day: 0, month: 0, lifetime: 0 };
+
+export const useOf = (over: { [Metric in keyof CapUse]?: Partial<PeriodUse> }): CapUse => ({
+  impressions: { ...unused, ...over.impressions },
+  clicks: { ...unused, ...over.clicks },
+  budget: { ...unused, ...over.budget },
+});
