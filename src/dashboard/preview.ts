@@ -44,10 +44,10 @@ const placeholder = (publicUrl: string, id: number, name: string, title: string)
 
 /** Up to three offers of the publisher; placeholders where there are fewer. */
 function someOffers({ publisher, publicUrl }: PreviewInput, without: number | null, wanted: number): object[] {
-  const real = publisher.candidates
-    .filter(({ id }) => id !== without)
+  const real = publisher.index.candidates
+    .filter(({ offer }) => offer.id !== without)
     .slice(0, wanted)
-    .map((offer) => quietView(publisher, offer, publicUrl));
+    .map(({ offer }) => quietView(publisher, offer, publicUrl));
   const names = ['Juniper & Co', 'Northlight', 'Oak Street'];
   while (real.length < wanted)
     real.push(placeholder(publicUrl, 2_000_000_000 + real.length, names[real.length] ?? '', 'An offer of your catalogue'));
