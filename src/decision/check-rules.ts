@@ -79,7 +79,7 @@ function checked<T>(schema: TSchema, value: unknown, check: (value: T) => ErrorD
 /** Text that the store cannot keep: NUL, half a character. */
 export function findUnreadable(value: unknown, path: string, depth = 0): ErrorDetail[] {
   if (typeof value === 'string')
-    return value.includes('\0') || !value.isWellFormed() ? [{ path, message: 'holds characters that cannot be stored' }] : [];
+    return value.includes('\0') || /\p{Surrogate}/u.test(value) ? [{ path, message: 'holds characters that cannot be stored' }] : [];
   if (typeof value !== 'object' || value === null) return [];
   if (depth > 32) return [{ path, message: 'is nested too deep' }];
   return Object.entries(value).flatMap(([key, part]) => [
