@@ -22,6 +22,7 @@ import { offerwallPageRoutes } from './offerwall/page-routes.ts';
 import { offerwallRoutes } from './offerwall/routes.ts';
 import { privacyRoutes } from './privacy/routes.ts';
 import { privacyUserRoutes } from './privacy/user-routes.ts';
+import { reportRoutes } from './reports/routes.ts';
 import { sdkRoutes } from './sdk-routes/routes.ts';
 import { trackingRoutes } from './tracking/routes.ts';
 import { uspRoutes } from './usp/routes.ts';
@@ -79,6 +80,7 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
   await app.register(endpointRoutes, deps);
   await app.register(deliveryLogRoutes, deps);
   await app.register(replayRoutes, deps);
+  await app.register(reportRoutes, deps);
   await app.register(conversionSecretRoutes, deps);
   await app.register(dashboardRoutes, deps);
   await app.register(managementRoutes, deps);

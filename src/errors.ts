@@ -10,6 +10,8 @@ export const errorCatalogue = {
   invalid_cursor: { status: 400, message: 'The cursor is not valid or has expired; begin anew without one.' },
   invalid_picture: { status: 400, message: 'The picture cannot be used.' },
   invalid_endpoint: { status: 400, message: 'The webhook endpoint cannot be used.' },
+  unknown_group_by: { status: 400, message: 'The report cannot be grouped by this.' },
+  report_too_large: { status: 400, message: 'The report is too large.' },
   missing_key: { status: 401, message: 'An API key is required.' },
   unknown_key: { status: 401, message: 'The API key is unknown, expired or revoked.' },
   invalid_signature: { status: 401, message: 'The signature is missing or wrong.' },

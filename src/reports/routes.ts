@@ -1,0 +1,74 @@
+import { Type } from '@sinclair/typebox';
+import type { FastifyRequest } from 'fastify';
+import type { App, Deps } from '../deps.ts';
+import { callerOf } from '../http/auth.ts';
+import { errorAnswers } from '../http/schemas.ts';
+import { type ActivityParameters, activityQuery } from './request.ts';
+import { createReportService, currencyOf } from './service.ts';
+import { metricsView, rowView, sumOf, toCsv, viewNames } from './view.ts';
+
+const metrics = Type.Object(Object.fromEntries(viewNames.map((name) => [name, Type.Number()])));
+const row = Type.Object(
+  {
+    date: Type.String({ format: 'date' }),
+    hour: Type.Optional(
+      Type.String({ format: 'date-time', description: 'Only by the hour: its start, with the offset of the time zone.' }),
+    ),
+    ...metrics.properties,
+  },
+  { additionalProperties: true, description: 'Each dimension grouped by is a field of its name.' },
+);
+
+const activityAnswer = Type.Object({
+  data: Type.Object({
+    from: Type.String({ format: 'date' }),
+    to: Type.String({ format: 'date' }),
+    time_zone: Type.String(),
+    aggregated_by: Type.String(),
+    group_by: Type.Array(Type.String()),
+    currency: Type.Union([Type.String(), Type.Null()], { description: 'null: campaigns pay in several; amounts are added as they are.' }),
+    rows: Type.Array(row),
+    totals: metrics,
+  }),
+});
+
+/** What a publisher's units did (decisions section 8). */
+export async function reportRoutes(app: App, deps: Deps): Promise<void> {
+  const reports = createReportService(deps);
+  const schema = {
+    summary: 'Report activity',
+    description: 'JSON, or CSV with `format=csv` or `Accept: text/csv`. Rows come in the order of time; times without activity have none.',
+    tags: ['Reports'],
+    querystring: activityQuery,
+    response: { 200: activityAnswer, ...errorAnswers(400, 401, 403) },
+  };
+  app.get('/native/activity.json', { preValidation: deps.auth.requireKey('reports'), schema }, async (request, reply) => {
+    const { publisher, snapshot } = callerOf(request);
+    const parameters = request.query as ActivityParameters;
+    const report = await reports.activity(publisher, parameters);
+    const { query, names } = report;
+    reply.header('cache-control', 'no-store').header('vary', 'accept');
+    if (wantsCsv(request, parameters.format)) {
+      reply.header('content-disposition', `attachment; filename="activity-${query.from}-${query.to}.csv"`).type('text/csv; charset=utf-8');
+      return reply.send(toCsv(report, report.rows) as never);
+    }
+    return {
+      data: {
+        from: query.from,
+        to: query.to,
+        time_zone: query.timeZone,
+        aggregated_by: query.aggregatedBy,
+        group_by: [...names],
+        currency: currencyOf(snapshot, publisher.id),
+        rows: report.rows.map((one) => rowView(report, one)) as never[],
+        totals: metricsView(sumOf(report.totals)) as never,
+      },
+    };
+  });
+}
+
+function wantsCsv({ headers }: FastifyRequest, format: 'json' | 'csv' | undefined): boolean {
+  if (format !== undefined) return format === 'csv';
+  const accept = headers.accept ?? '';
+  return /\btext\/csv\b/i.test(accept) && !/\bapplication\/json\b/i.test(accept);
+}

@@ -1,0 +1,74 @@
+import type pg from 'pg';
+import { payoutOf } from '../catalog/provision.ts';
+import type { Publisher, Snapshot } from '../catalog/types.ts';
+import { type Executor, transaction } from '../db/pool.ts';
+import { createStoreGuard } from '../db/store-guard.ts';
+import type { Deps } from '../deps.ts';
+import { AppError } from '../errors.ts';
+import { type ActivityRow, queryActivity } from './query.ts';
+import { type ActivityParameters, type ReportRequest, readActivity } from './request.ts';
+
+export type ActivityReport = ReportRequest & {
+  rows: readonly ActivityRow[];
+  /** By the same time, of everything that passes the filters; a session counts once, also where rows count it for each of its offers. */
+  totals: readonly ActivityRow[];
+};
+
+export type ReportService = {
+  /** Errors: invalid_request, unknown_group_by, report_too_large, unavailable. */
+  activity: (publisher: Publisher, given: ActivityParameters) => Promise<ActivityReport>;
+};
+
+/** Rows of one report (count). */
+export const maxRows = 50_000;
+/** A report that takes longer is too large (milliseconds). */
+const limitMs = 8000;
+
+const queryCanceled = '57014';
+
+export function createReportService({ pool, pulse, now }: Pick<Deps, 'pool' | 'pulse' | 'now'>): ReportService {
+  const guarded = createStoreGuard(pulse);
+
+  async function activity(publisher: Publisher, given: ActivityParameters): Promise<ActivityReport> {
+    const hasKey = (key: string): Promise<boolean> => isKnownKey(pool, publisher.id, key);
+    const request = await readActivity(given, { publisher, nowMs: now(), hasKey });
+    return consistently(pool, async (executor) => {
+      const rows = await queryActivity(executor, request.query, maxRows);
+      if (rows.length > maxRows) throw tooLarge(`The report has more than ${maxRows} rows. Ask for fewer days, or filter.`);
+      const totals = request.query.groupBy.length === 0 ? rows : await queryActivity(executor, { ...request.query, groupBy: [] }, maxRows);
+      return { ...request, rows, totals };
+    });
+  }
+
+  return { activity: (publisher, given) => guarded(() => activity(publisher, given)) };
+}
+
+/** Runs reads of one report on one snapshot, within the time a report may take. */
+const consistently = <T>(pool: pg.Pool, work: (executor: Executor) => Promise<T>): Promise<T> =>
+  transaction(pool, async (executor) => {
+    await executor.query(`set transaction isolation level repeatable read, read only;
+set local statement_timeout = ${limitMs}; set local jit = off; set local work_mem = '32MB'`);
+    return work(executor);
+  }).catch((err: unknown) => {
+    if ((err as { code?: unknown }).code === queryCanceled) throw tooLarge('The report takes too long. Ask for fewer days or dimensions.');
+    throw err;
+  });
+
+const tooLarge = (message: string): AppError => new AppError('report_too_large', { message });
+
+async function isKnownKey(executor: Executor, publisherId: number, key: string): Promise<boolean> {
+  const { rows } = await executor.query<{ known: boolean }>({
+    name: 'is_report_key',
+    text: 'select exists (select from custom_values where publisher_id = $1 and key = $2) as known',
+    values: [publisherId, key],
+  });
+  return rows[0]?.known ?? false;
+}
+
+/** The currency of everything the publisher may show; null where there are several, whose amounts are added as they are. */
+export function currencyOf({ offers }: Snapshot, publisherId: number): string | null {
+  const currencies = new Set<string>();
+  for (const { campaign } of offers.values())
+    if (campaign.provisions.has(publisherId)) currencies.add(payoutOf(campaign, publisherId).currency);
+  return currencies.size === 1 ? ([...currencies][0] ?? null) : null;
+}
