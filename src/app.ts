@@ -16,6 +16,7 @@ import { sharedSchemas } from './http/schemas.ts';
 import { imageRoutes } from './images/routes.ts';
 import { loggedUrl } from './logger.ts';
 import { managementRoutes } from './management/routes.ts';
+import { catalogueRoutes } from './offers/catalogue-routes.ts';
 import { createOfferService } from './offers/fetch.ts';
 import { offerRoutes } from './offers/routes.ts';
 import { offerwallPageRoutes } from './offerwall/page-routes.ts';
@@ -65,6 +66,7 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
   await app.register(async (open: App) => {
     await open.register(cors, corsOptions);
     await open.register(offerRoutes, { ...deps, offers });
+    await open.register(catalogueRoutes, deps);
     await open.register(offerwallRoutes, { ...deps, offers });
     await open.register(trackingRoutes, deps);
     await open.register(conversionRoutes, deps);

@@ -7,26 +7,19 @@ export type NewBooking = { click: ClickFacts; booking: Booking; txnId: string };
 
 /*
  * Everyone inserts in the order of the primary key, so that two batches wait for one another and never in a circle. A row
- * that is there already, or is being written, wins over a later one. Reports count what is not suspicious.
+ * that is there already, or is being written, wins over a later one.
  */
 const insertSql = `
-with added as (
-  insert into conversions (day, session_id, offer_id, event, txn_key, void, id, publisher_id, campaign_id, advertiser_id, txn_id, given_micros,
-    payout_micros, currency, is_loyalty, loyalty_micros, suspicious, click_at, booked_at)
-  select day, session_id, offer_id, event, txn_key, void, id, publisher_id, campaign_id, advertiser_id, txn_id, given_micros,
-    payout_micros, currency, is_loyalty, loyalty_micros, suspicious, to_timestamp(click_at_ms / 1000), to_timestamp(booked_at_ms / 1000)
-  from json_to_recordset($1::json) as given (day date, session_id uuid, offer_id integer, event text, txn_key uuid, void boolean, id uuid,
-    publisher_id integer, campaign_id integer, advertiser_id integer, txn_id text, given_micros bigint, payout_micros bigint, currency text,
-    is_loyalty boolean, loyalty_micros numeric, suspicious text, click_at_ms float8, booked_at_ms float8)
-  order by day, session_id, offer_id, event, txn_key, void
-  on conflict do nothing
-  returning *
-), counted as (
-  insert into bookings (day, session_id, id, publisher_id, offer_id, campaign_id, at, conversions, revenue_micros)
-  select day, session_id, id, publisher_id, offer_id, campaign_id, booked_at, case when void then -1 else 1 end, payout_micros
-  from added where suspicious is null
-)
-select id from added`;
+insert into conversions (day, session_id, offer_id, event, txn_key, void, id, publisher_id, campaign_id, advertiser_id, txn_id, given_micros,
+  payout_micros, currency, is_loyalty, loyalty_micros, suspicious, click_at, booked_at)
+select day, session_id, offer_id, event, txn_key, void, id, publisher_id, campaign_id, advertiser_id, txn_id, given_micros,
+  payout_micros, currency, is_loyalty, loyalty_micros, suspicious, to_timestamp(click_at_ms / 1000), to_timestamp(booked_at_ms / 1000)
+from json_to_recordset($1::json) as given (day date, session_id uuid, offer_id integer, event text, txn_key uuid, void boolean, id uuid,
+  publisher_id integer, campaign_id integer, advertiser_id integer, txn_id text, given_micros bigint, payout_micros bigint, currency text,
+  is_loyalty boolean, loyalty_micros numeric, suspicious text, click_at_ms float8, booked_at_ms float8)
+order by day, session_id, offer_id, event, txn_key, void
+on conflict do nothing
+returning id`;
 
 /** Adds rows to the ledger, unless they are there. @returns the ids of those that were added */
 export async function insertBookings(executor: Executor, bookings: readonly NewBooking[]): Promise<Set<string>> {

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import type { Snapshot } from '../catalog/types.ts';
 import { createBatcher } from '../db/batcher.ts';
 import { transaction } from '../db/pool.ts';
 import type { Deps } from '../deps.ts';
@@ -12,6 +13,7 @@ import { type ClickRef, clickIdPurpose, createClickIdCodec } from '../tracking/c
 import { enqueue, type Promised } from '../webhooks/outbox.ts';
 import { insertBookings, type NewBooking } from './bookings.ts';
 import { type ClickFacts, findClicks } from './clicks.ts';
+import { countBookings } from './count.ts';
 import { judge, type Verdict } from './judge.ts';
 import { buildPostback, postbackEvent } from './postback.ts';
 import type { ConversionCall } from './request.ts';
@@ -35,7 +37,7 @@ type Found = { item: Item; click: ClickFacts | null; verdict: Verdict };
 /** Reports in one transaction (count). */
 const maxItems = 128;
 
-export function createConversionService({ pool, pulse, config, secretBox, now }: Deps): ConversionService {
+export function createConversionService({ pool, pulse, catalog, config, secretBox, now }: Deps): ConversionService {
   const clickIds = createClickIdCodec(createSigner(config.tokenKeys, clickIdPurpose));
   const hashes = createUserKeys(config.userPepper);
   const batcher = createBatcher<Item, Verdict>({ write, pulse, maxItems });
@@ -63,7 +65,7 @@ export function createConversionService({ pool, pulse, config, secretBox, now }:
       click !== null && verdict.outcome === 'book' ? [{ click, booking: verdict.booking, txnId: item.call.txnId }] : [],
     );
     if (wanted.length === 0) return found.map(({ verdict }) => verdict);
-    const booked = await bookAll(pool, wanted);
+    const booked = await bookAll(pool, catalog.current(), wanted);
     const isLate = ({ verdict }: Found): boolean => verdict.outcome === 'book' && !booked.has(verdict.booking.id);
     const late = found.filter(isLate);
     const again = late.length === 0 ? [] : await look(late.map(({ item }) => item));
@@ -84,13 +86,14 @@ export function createConversionService({ pool, pulse, config, secretBox, now }:
   };
 }
 
-/** Books rows and promises the postback of each that is new, or does neither. @returns the ids of the new ones */
-const bookAll = (pool: pg.Pool, bookings: readonly NewBooking[]): Promise<Set<string>> =>
+/** Books rows, counts them where caps want it, and promises the postback of each that is new; or does nothing of it. @returns the ids of the new ones */
+const bookAll = (pool: pg.Pool, snapshot: Snapshot, bookings: readonly NewBooking[]): Promise<Set<string>> =>
   transaction(pool, async (executor) => {
     const added = await insertBookings(executor, bookings);
     const fresh = bookings.filter(({ booking }) => added.has(booking.id));
     await book(executor, fresh.filter(({ booking }) => booking.suspicious === null).map(toReport));
     await enqueue(executor, fresh.map(promiseOf));
+    await countBookings(executor, snapshot, fresh);
     return added;
   });
 

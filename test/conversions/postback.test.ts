@@ -83,8 +83,9 @@ test('macros of the endpoint’s URL are filled with the conversion and the cust
   );
   const click = await clickOffer(t, { pub_user_id: 'user 9/&', 'order.ref': 'a=b&c d' });
   await track(t, { click_id: click.clickId, event: 'sale', payout: '0.000001', currency: 'EUR' });
-  await until(() => hook.taken.length, 1);
-  expect(hook.taken[0]?.url).toBe('/hook/sale?u=user%209%2F%26&pay=0.000001&cur=EUR&ref=a%3Db%26c%20d&s=recorded&no=');
+  const sales = (): string[] => hook.taken.map(({ url }) => url).filter((url) => url.startsWith('/hook/sale'));
+  await until(() => sales().length, 1);
+  expect(sales()[0]).toBe('/hook/sale?u=user%209%2F%26&pay=0.000001&cur=EUR&ref=a%3Db%26c%20d&s=recorded&no=');
   await dispatcher.stop();
   await hook.close();
 });

@@ -1,0 +1,42 @@
+import { type CountedEvent, countEvents } from '../caps/count.ts';
+import { needsOf } from '../caps/needs.ts';
+import { addUse, deltasOf, nothingUsed, periodNames } from '../caps/use.ts';
+import type { Campaign, Snapshot } from '../catalog/types.ts';
+import type { Executor } from '../db/pool.ts';
+import type { NewBooking } from './bookings.ts';
+
+/**
+ * Takes new bookings into what campaigns have used and into the histories that caps ask for. A void gives its money back to
+ * the periods of the conversion; that the user converted stays true. Money in another currency than the campaign's counts in
+ * no budget. Suspicious ones count nowhere.
+ */
+export async function countBookings(executor: Executor, snapshot: Snapshot, bookings: readonly NewBooking[]): Promise<void> {
+  const needs = needsOf(snapshot);
+  const known = bookings.flatMap((one) => {
+    const campaign = snapshot.offers.get(one.click.offerId)?.campaign;
+    return campaign === undefined || one.booking.suspicious !== null ? [] : [{ ...one, campaign }];
+  });
+  await countEvents(executor, needs, known.filter(({ booking }) => !booking.isVoid).map(eventOf));
+  const givenBack = known
+    .filter(({ booking }) => booking.isVoid)
+    .flatMap(({ click, booking, campaign }) =>
+      needs.totalsOf(campaign, click.publisherId).flatMap((total) => {
+        const periods = periodNames(total.timeZone, click.conversion?.bookedAtMs ?? booking.bookedAtMs);
+        return deltasOf(total, periods, { ...nothingUsed, micros: microsOf(campaign, booking) });
+      }),
+    );
+  await addUse(executor, givenBack);
+}
+
+const eventOf = ({ click, booking, campaign }: NewBooking & { campaign: Campaign }): CountedEvent => ({
+  kind: 'conversion',
+  sessionId: click.sessionId,
+  publisherId: click.publisherId,
+  offerId: click.offerId,
+  campaign,
+  atMs: booking.bookedAtMs,
+  payoutMicros: microsOf(campaign, booking),
+});
+
+const microsOf = (campaign: Campaign, { payoutMicros, currency }: NewBooking['booking']): number =>
+  currency === campaign.payout.currency ? Number(payoutMicros) : 0;
