@@ -16,6 +16,7 @@ import { sharedSchemas } from './http/schemas.ts';
 import { imageRoutes } from './images/routes.ts';
 import { loggedUrl } from './logger.ts';
 import { managementRoutes } from './management/routes.ts';
+import { countRequests, metricsRoutes } from './metrics/routes.ts';
 import { catalogueRoutes } from './offers/catalogue-routes.ts';
 import { createOfferService } from './offers/fetch.ts';
 import { offerRoutes } from './offers/routes.ts';
@@ -60,7 +61,10 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
   await registerBodyParsing(app);
   app.decorateRequest('caller', null);
 
+  if (deps.metrics !== null) countRequests(app, deps.metrics);
+
   await app.register(healthRoutes, deps);
+  await app.register(metricsRoutes, deps);
   if (!serveApi) return app;
   const offers = createOfferService(deps);
   await app.register(async (open: App) => {

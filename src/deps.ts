@@ -8,6 +8,7 @@ import type { Pulse } from './db/pulse.ts';
 import type { Authenticator } from './http/auth.ts';
 import type { FailureLimit } from './http/failure-limit.ts';
 import type { Logger } from './logger.ts';
+import type { Metrics } from './metrics/metrics.ts';
 import type { SecretBox } from './security/secret-box.ts';
 import type { TokenCodec } from './tracking/token.ts';
 import type { Sender } from './webhooks/dispatcher/deliver.ts';
@@ -24,6 +25,8 @@ export type Deps = {
   geo: Geo;
   tokens: TokenCodec;
   secretBox: SecretBox;
+  /** What this process measures; null where nobody may see it. */
+  metrics: Metrics | null;
   /** Calls publishers' servers. */
   sender: Sender;
   /** Clock, epoch milliseconds. */
