@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { type Static, Type } from '@sinclair/typebox';
 import { envSchema } from 'env-schema';
 import { type ImageStoreSetting, parseImageStore } from './images/store-setting.ts';
+import { type HttpProxy, parseProxy } from './webhooks/dispatcher/proxy.ts';
 
 const roles = ['api', 'worker', 'migrate'] as const;
 export type Role = (typeof roles)[number];
@@ -48,6 +49,14 @@ export const configSchema = Type.Object({
     description: 'Nets (comma list of CIDRs) that webhooks may call although they are not public. The embedded demo adds loopback.',
   }),
   WEBHOOK_ALLOW_HTTP: Type.Boolean({ default: false, description: 'Allow webhook URLs with http:. The embedded demo allows it.' }),
+  WEBHOOK_PROXY: Type.String({
+    default: '',
+    description: 'HTTP proxy (http://user:password@host:port) that webhooks go through, by CONNECT to the checked address. Empty: none.',
+  }),
+  METRICS_TOKEN: Type.String({
+    default: '',
+    description: 'Bearer token (32 or more characters) that opens GET /metrics. Empty: there is no such page.',
+  }),
   WORKER_CONCURRENCY: Type.Integer({
     default: 512,
     minimum: 1,
@@ -115,6 +124,10 @@ export type Config = {
   logLevel: string;
   webhookAllowNets: string;
   webhookAllowHttp: boolean;
+  /** null: calls go out directly. */
+  webhookProxy: HttpProxy | null;
+  /** null: no metrics are shown. */
+  metricsToken: string | null;
   workerConcurrency: number;
   imageCacheMb: number;
   imageCacheDir: string;
@@ -168,6 +181,8 @@ export function loadConfig(env: Record<string, string | undefined>, embeddedSecr
     logLevel: raw.LOG_LEVEL,
     webhookAllowNets: raw.WEBHOOK_ALLOW_NETS,
     webhookAllowHttp: raw.WEBHOOK_ALLOW_HTTP,
+    webhookProxy: parseWebhookProxy(raw.WEBHOOK_PROXY, problems),
+    metricsToken: raw.METRICS_TOKEN === '' ? null : raw.METRICS_TOKEN,
     workerConcurrency: raw.WORKER_CONCURRENCY,
     imageCacheMb: raw.IMAGE_CACHE_MB,
     imageCacheDir: join(raw.DATA_DIR, 'image-cache'),
@@ -186,6 +201,7 @@ export function loadConfig(env: Record<string, string | undefined>, embeddedSecr
     if (raw.USER_PEPPER.length < 32) problems.push('USER_PEPPER must be set, with 32 or more characters');
     if (config.secretsKey.length !== 32) problems.push('SECRETS_KEY must be 32 bytes in base64 (openssl rand -base64 32)');
   } else if (config.databaseUrl === null && raw.DATABASE_URL === '') problems.push('DATABASE_URL is required for the role migrate');
+  if (raw.METRICS_TOKEN !== '' && raw.METRICS_TOKEN.length < 32) problems.push('METRICS_TOKEN must have 32 or more characters');
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
 }
@@ -240,6 +256,16 @@ function parseDatabaseUrl(text: string, problems: string[]): string | null {
   if (!URL.canParse(text) || !/^postgres(ql)?:$/.test(new URL(text).protocol))
     problems.push('DATABASE_URL must begin with postgres:// or postgresql://');
   return text;
+}
+
+function parseWebhookProxy(text: string, problems: string[]): HttpProxy | null {
+  if (text === '') return null;
+  try {
+    return parseProxy(text);
+  } catch (err) {
+    problems.push(`WEBHOOK_PROXY: ${(err as Error).message}`);
+    return null;
+  }
 }
 
 function parseTrustProxy(text: string, problems: string[]): boolean | number | string[] {

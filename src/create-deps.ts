@@ -8,6 +8,8 @@ import { createAuthenticator } from './http/auth.ts';
 import { createFailureLimit } from './http/failure-limit.ts';
 import type { Logger } from './logger.ts';
 import { ensurePartitions } from './maintenance.ts';
+import { createMetrics } from './metrics/metrics.ts';
+import { addStock } from './metrics/stock.ts';
 import { createSigner } from './security/keyring.ts';
 import { createSecretBox } from './security/secret-box.ts';
 import { createTokenCodec } from './tracking/token.ts';
@@ -31,9 +33,12 @@ export async function createDeps({ config, databaseUrl, logger, now }: DepsInput
   const sender = createSender({
     allowNets: parseNets(config.webhookAllowNets),
     allowHttp: config.webhookAllowHttp,
+    proxy: config.webhookProxy,
     userAgent,
     now: () => performance.now(),
   });
+  const metrics = config.metricsToken === null ? null : createMetrics();
+  if (metrics !== null) addStock(metrics.registry, pool, now);
   const deps: Deps = {
     config,
     pool,
@@ -45,6 +50,7 @@ export async function createDeps({ config, databaseUrl, logger, now }: DepsInput
     geo,
     tokens: createTokenCodec(createSigner(config.tokenKeys, 'tracking-token')),
     secretBox: createSecretBox(config.secretsKey),
+    metrics,
     sender,
     now,
   };

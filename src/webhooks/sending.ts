@@ -3,6 +3,7 @@ import { breakConnections, createPool } from '../db/pool.ts';
 import type { Deps } from '../deps.ts';
 import type { Logger } from '../logger.ts';
 import { createSigner } from '../security/keyring.ts';
+import { noMeter } from './dispatcher/meter.ts';
 import { startDispatcher } from './dispatcher/worker.ts';
 import { createPayloadLinks, payloadLinkPurpose } from './payload-link.ts';
 
@@ -38,7 +39,7 @@ export const createDispatcherPool = (databaseUrl: string, logger: Logger): pg.Po
 
 /** Sends what is in the outbox, with the parts of this process. */
 export async function startSending(deps: Deps, databaseUrl: string): Promise<{ stop: () => Promise<void> }> {
-  const { config, logger, sender, secretBox, now } = deps;
+  const { config, logger, sender, secretBox, metrics, now } = deps;
   const pool = createDispatcherPool(databaseUrl, logger);
   deps.pulse.onAway(() => breakConnections(pool));
   const dispatcher = await startDispatcher({
@@ -52,7 +53,9 @@ export async function startSending(deps: Deps, databaseUrl: string): Promise<{ s
     drainLimitMs: Math.min(longestCallMs, config.shutdownTimeoutMs / 2),
     now,
     random: Math.random,
+    meter: metrics?.dispatcher ?? noMeter,
   });
+  metrics?.watchInFlight(dispatcher.inFlight);
   return {
     stop: async () => {
       await dispatcher.stop();

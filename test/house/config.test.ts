@@ -47,6 +47,8 @@ describe('defaults', () => {
       imageStore: { kind: 'database' },
       webhookAllowNets: '',
       webhookAllowHttp: false,
+      webhookProxy: null,
+      metricsToken: null,
       workerConcurrency: 512,
       imageCacheMb: 64,
       geoipDb: null,

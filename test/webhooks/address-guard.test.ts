@@ -405,6 +405,7 @@ describe('resolveTarget', () => {
       ok: false,
       reason: 'dns_error',
       message: 'the host name could not be resolved (ENOTFOUND)',
+      unanswered: false,
     });
   });
 

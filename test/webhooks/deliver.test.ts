@@ -206,10 +206,15 @@ describe('what comes back', () => {
 describe('one deadline over everything', () => {
   const timedOut = { kind: 'error', class: 'timeout' };
 
-  test('a resolver that never answers', async () => {
-    const lookup: Lookup = () => new Promise(() => {});
-    const result = await sender({ lookup }).send(post('http://slow.test/', { deadlineMs: 50 }));
-    expect(result).toMatchObject({ ...timedOut, timing: { connectMs: null, firstByteMs: null } });
+  test('a resolver that never answers: our own fault, unless it answers for other names', async () => {
+    const target = await receiver((_request, response) => response.end());
+    const lookup: Lookup = (name) =>
+      name === 'slow.test' ? new Promise(() => {}) : Promise.resolve([{ address: '127.0.0.1', family: 4 }]);
+    const calls = sender({ lookup });
+    const slow = () => calls.send(post('http://slow.test/', { deadlineMs: 50 }));
+    expect(await slow()).toMatchObject({ kind: 'error', class: 'local', timing: { connectMs: null, firstByteMs: null } });
+    expect(await calls.send(post(at(target, 'good.test')))).toMatchObject({ status: 200 });
+    expect(await slow()).toMatchObject(timedOut);
   });
 
   test('a receiver that never starts TLS; its connection is closed', async () => {
@@ -264,6 +269,20 @@ describe('when no answer comes, the reason is named', () => {
   test('dns: the name has no address', async () => {
     const result = await sender({ lookup: answering([]) }).send(post('http://nowhere.test/'));
     expect(result).toMatchObject({ kind: 'error', class: 'dns' });
+  });
+
+  test('dns or local: a resolver that fails is our own fault, unless it answers for other names', async () => {
+    const lookup: Lookup = (name) =>
+      name === 'gone.test' ? Promise.resolve([]) : Promise.reject(Object.assign(new Error('queryA'), { code: 'ESERVFAIL' }));
+    const calls = sender({ lookup });
+    expect(await calls.send(post('http://a.test/'))).toMatchObject({ kind: 'error', class: 'local' });
+    await calls.send(post('http://gone.test/'));
+    expect(await calls.send(post('http://a.test/'))).toMatchObject({ kind: 'error', class: 'dns' });
+  });
+
+  test('protocol: a flood of interim answers', async () => {
+    const target = await raw('HTTP/1.1 102 Processing\r\n\r\n'.repeat(100_000));
+    expect(await sender().send(post(at(target)))).toMatchObject({ kind: 'error', class: 'protocol' });
   });
 
   test('connect: nobody listens', async () => {

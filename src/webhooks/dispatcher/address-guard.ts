@@ -1,5 +1,6 @@
 import { isIP, isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { isTemporary } from './resolver.ts';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
@@ -26,7 +27,8 @@ export type Lookup = (hostname: string) => Promise<readonly ResolvedAddress[]>;
 export type Resolution =
   | { ok: true; addresses: ResolvedAddress[] }
   | { ok: false; reason: 'blocked_address' }
-  | { ok: false; reason: 'dns_error'; message: string };
+  /** `unanswered`: the resolver gave no answer, not even that there is none. */
+  | { ok: false; reason: 'dns_error'; message: string; unanswered: boolean };
 
 /**
  * Reads a comma list of CIDRs, such as `127.0.0.0/8,::1/128`. Blanks around entries and empty entries are ignored.
@@ -91,10 +93,13 @@ export function isAllowedAddress(ip: string, allowNets: readonly Net[]): boolean
 }
 
 /** The address, where a URL's host is one. The URL parser has already brought decimal, octal, hex and short IPv4 to four decimals. */
-function literalOf({ hostname }: URL): string | null {
-  const bare = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
-  return isIP(bare) === 0 ? null : bare;
+function literalOf(url: URL): string | null {
+  const host = hostOf(url);
+  return isIP(host) === 0 ? null : host;
 }
+
+/** The host of a URL: a name, or an address without the brackets of IPv6. */
+export const hostOf = ({ hostname }: URL): string => (hostname.startsWith('[') ? hostname.slice(1, -1) : hostname);
 
 /** Ports below 1024 belong to other protocols (mail, ssh, dns, …); 80 and 443 are the web's. */
 const isWebPort = (port: string): boolean => port === '' || port === '80' || port === '443' || Number(port) >= 1024;
@@ -123,19 +128,19 @@ export function checkUrl(text: string, { allowHttp, allowNets }: { allowHttp: bo
 export async function resolveTarget(url: URL, options: { lookup: Lookup; allowNets: readonly Net[] }): Promise<Resolution> {
   const literal = literalOf(url);
   const answers = literal === null ? await lookUp(url.hostname, options.lookup) : [{ address: literal, family: isIP(literal) }];
-  if (typeof answers === 'string') return { ok: false, reason: 'dns_error', message: answers };
+  if ('message' in answers) return { ok: false, reason: 'dns_error', ...answers };
   const allAllowed = answers.every(({ address }) => isAllowedAddress(address, options.allowNets));
   if (!allAllowed) return { ok: false, reason: 'blocked_address' };
   return { ok: true, addresses: answers.map(({ address }) => ({ address, family: isIP(address) })) };
 }
 
 /** @returns the answers, or what went wrong */
-async function lookUp(hostname: string, lookup: Lookup): Promise<readonly ResolvedAddress[] | string> {
+async function lookUp(hostname: string, lookup: Lookup): Promise<readonly ResolvedAddress[] | { message: string; unanswered: boolean }> {
   try {
     const answers = await lookup(hostname);
-    return answers.length > 0 ? answers : 'the host name has no address';
+    return answers.length > 0 ? answers : { message: 'the host name has no address', unanswered: false };
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
-    return `the host name could not be resolved${code}`;
+    return { message: `the host name could not be resolved${code}`, unanswered: isTemporary(error) };
   }
 }

@@ -1,7 +1,8 @@
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
+import { connect as connectTls, type ConnectionOptions as TlsOptions } from 'node:tls';
 import { type buildConnector, Client } from 'undici';
-import type { ResolvedAddress } from './address-guard.ts';
+import { hostOf, type ResolvedAddress } from './address-guard.ts';
+import { type HttpProxy, openTunnel } from './proxy.ts';
 
 /** The longest head of a response (bytes). */
 export const maxHeadBytes = 16_384;
@@ -16,6 +17,7 @@ type LaneOptions = {
   addresses: readonly ResolvedAddress[];
   connectTimeoutMs: number;
   ca: string | undefined;
+  proxy: HttpProxy | null;
   now: () => number;
   /** Every connection of the sender. */
   connections: Set<Connection>;
@@ -74,7 +76,7 @@ function openConnection(options: LaneOptions, onDisconnect: (connection: Connect
     let startMs = options.now();
     const lap = (): number => options.now() - startMs;
     connection.phase = 'tcp';
-    socket = dial(options, {
+    const events: DialEvents = {
       onTcp: () => {
         connection.phase = 'tls';
         connection.connectMs = lap();
@@ -83,11 +85,13 @@ function openConnection(options: LaneOptions, onDisconnect: (connection: Connect
       onReady: (ready) => {
         connection.phase = 'open';
         if (options.url.protocol === 'https:') connection.tlsMs = lap();
-        connection.remoteAddress = ready.remoteAddress ?? '';
+        connection.remoteAddress = options.proxy === null ? (ready.remoteAddress ?? '') : (options.addresses[0]?.address ?? '');
         callback(null, ready);
       },
       onError: (error) => callback(error, null),
-    });
+    };
+    if (options.proxy === null) socket = dial(options, events);
+    else socket = dialThrough(options.proxy, options, events, (tunnel) => (socket = tunnel));
   };
   const client = new Client(options.url.origin, {
     connect,
@@ -118,25 +122,42 @@ function openConnection(options: LaneOptions, onDisconnect: (connection: Connect
 type DialEvents = { onTcp: () => void; onReady: (socket: Socket) => void; onError: (error: Error) => void };
 
 /** Connects to the vetted addresses, one after the other, and to nothing else: the socket's own lookup answers with them. */
-function dial({ url, addresses, connectTimeoutMs, ca }: LaneOptions, { onTcp, onReady, onError }: DialEvents): Socket {
-  const isSecure = url.protocol === 'https:';
-  const host = url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname;
-  const target = {
-    host,
-    port: Number(url.port || (isSecure ? 443 : 80)),
-    lookup: pinned(addresses),
-    autoSelectFamily: true,
-    noDelay: true,
-  };
-  const servername = isIP(host) === 0 ? host.replace(/\.$/, '') : undefined;
-  const trust = ca === undefined ? {} : { ca };
-  const socket: Socket = isSecure
-    ? connectTls({ ...target, ...trust, ...(servername && { servername }), ALPNProtocols: ['http/1.1'], rejectUnauthorized: true })
-    : connectTcp(target);
+function dial(options: LaneOptions, { onTcp, ...events }: DialEvents): Socket {
+  const { url, addresses } = options;
+  const target = { host: hostOf(url), port: portOf(url), lookup: pinned(addresses), autoSelectFamily: true, noDelay: true };
+  const socket: Socket = isSecure(url) ? connectTls({ ...target, ...tlsOptions(options) }) : connectTcp(target);
+  socket.once('connect', onTcp);
+  return watchDial(socket, options, events);
+}
+
+/** Has the proxy connect to the first vetted address; inside it TLS speaks to the host of the URL. `onTunnel` gets the socket it runs over. */
+function dialThrough(proxy: HttpProxy, options: LaneOptions, { onTcp, ...events }: DialEvents, onTunnel: (socket: Socket) => void): Socket {
+  const { url, addresses } = options;
+  const address = addresses[0]?.address ?? '';
+  const timer = setTimeout(() => tunnel.destroy(), options.connectTimeoutMs);
+  const tunnel = openTunnel(
+    proxy,
+    { address, port: portOf(url) },
+    {
+      onOpen: () => {
+        clearTimeout(timer);
+        onTcp();
+        if (!isSecure(url)) return events.onReady(tunnel);
+        onTunnel(watchDial(connectTls({ socket: tunnel, ...tlsOptions(options) }), options, events));
+      },
+      onError: (error) => {
+        clearTimeout(timer);
+        events.onError(error);
+      },
+    },
+  );
+  return tunnel;
+}
+
+function watchDial(socket: Socket, { url, connectTimeoutMs }: LaneOptions, { onReady, onError }: Omit<DialEvents, 'onTcp'>): Socket {
   const timer = setTimeout(() => socket.destroy(new Error(`no connection within ${connectTimeoutMs} ms`)), connectTimeoutMs);
   let done = false;
-  socket.once('connect', onTcp);
-  socket.once(isSecure ? 'secureConnect' : 'connect', () => {
+  socket.once(isSecure(url) ? 'secureConnect' : 'connect', () => {
     done = true;
     clearTimeout(timer);
     onReady(socket);
@@ -147,6 +168,21 @@ function dial({ url, addresses, connectTimeoutMs, ca }: LaneOptions, { onTcp, on
   });
   socket.once('close', () => clearTimeout(timer));
   return socket;
+}
+
+const isSecure = ({ protocol }: URL): boolean => protocol === 'https:';
+const portOf = (url: URL): number => Number(url.port || (isSecure(url) ? 443 : 80));
+
+function tlsOptions({ url, ca }: LaneOptions): TlsOptions {
+  const host = hostOf(url);
+  const servername = isIP(host) === 0 ? host.replace(/\.$/, '') : undefined;
+  return {
+    host,
+    ...(servername && { servername }),
+    ...(ca !== undefined && { ca }),
+    ALPNProtocols: ['http/1.1'],
+    rejectUnauthorized: true,
+  };
 }
 
 /** A lookup that knows these addresses only. It is not asked where the host is an address, which was vetted as it stands. */

@@ -1,11 +1,14 @@
-import { lookup as systemLookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
-import { type BlockReason, checkUrl, type Lookup, type Net, type ResolvedAddress, resolveTarget } from './address-guard.ts';
+import { type BlockReason, checkUrl, hostOf, type Lookup, type Net, type ResolvedAddress, resolveTarget } from './address-guard.ts';
 import { type Connection, createLane, type Lane, maxHeadBytes, type Phase } from './connections.ts';
+import { type HttpProxy, proxyErrorCode } from './proxy.ts';
+import { createLookup, createResolverWatch } from './resolver.ts';
 
 /**
  * Why no answer came. `timeout`: the deadline passed, wherever the call stood. `dns`, `connect`, `tls`: no connection. `reset`: the
- * connection broke. `protocol`: not HTTP/1.1, or a head over 16 KiB. `local`: our doing (cancelled, closed, out of sockets or memory).
+ * connection broke. `protocol`: not HTTP/1.1, or a head over 16 KiB. `local`: our doing (cancelled, closed, out of
+ * sockets or memory, no resolver, no proxy).
  */
 export type ErrorClass = 'timeout' | 'dns' | 'connect' | 'tls' | 'reset' | 'protocol' | 'other' | 'local';
 
@@ -36,7 +39,7 @@ export type SendRequest = {
 };
 
 export type SenderOptions = {
-  /** Host names to addresses (default: the system's resolver). */
+  /** Host names to addresses (default: DNS). */
   lookup?: Lookup;
   /** Nets that may be called although they are not public. */
   allowNets: readonly Net[];
@@ -49,6 +52,8 @@ export type SenderOptions = {
   maxResponseBytes?: number;
   /** Certificate authorities in PEM that are trusted instead of the built-in ones. */
   ca?: string;
+  /** What all calls go through (default: nothing). */
+  proxy?: HttpProxy | null;
   /** Milliseconds from any origin, never going back. */
   now: () => number;
 };
@@ -63,6 +68,8 @@ export type Sender = {
 /** Targets whose idle connections are kept. */
 const maxLanes = 256;
 const maxMessageLength = 300;
+/** Interim answers (1xx) before the final one (count). */
+const maxInterim = 16;
 /** Headers that belong to the transport. `accept-encoding` is left out so that bodies come as they are. */
 const ownHeaders = new Set(
   'accept-encoding connection content-length expect host keep-alive proxy-connection te trailer transfer-encoding upgrade'.split(' '),
@@ -76,7 +83,8 @@ const fail = (errorClass: ErrorClass, message: string): Failure => ({ kind: 'err
  */
 export function createSender(options: SenderOptions): Sender {
   const { allowNets, now, connectTimeoutMs = 5000, maxResponseBytes = 16_384 } = options;
-  const lookup = options.lookup ?? ((hostname) => systemLookup(hostname, { all: true }));
+  const lookup = options.lookup ?? createLookup();
+  const resolver = createResolverWatch(now);
   const lanes = new LRUCache<string, Lane>({ max: maxLanes, dispose: (lane) => lane.retire() });
   const connections = new Set<Connection>();
   const inFlight = new Set<() => void>();
@@ -87,7 +95,7 @@ export function createSender(options: SenderOptions): Sender {
     const key = [url.origin, ...pins].join(' ');
     const known = lanes.get(key);
     if (known !== undefined) return known;
-    const lane = createLane({ url, addresses, connectTimeoutMs, ca: options.ca, now, connections });
+    const lane = createLane({ url, addresses, connectTimeoutMs, ca: options.ca, proxy: options.proxy ?? null, now, connections });
     lanes.set(key, lane);
     return lane;
   };
@@ -95,8 +103,11 @@ export function createSender(options: SenderOptions): Sender {
   const call = async (url: URL, request: SendRequest, cut: Promise<Failure>, clock: Clock): Promise<Outcome> => {
     const target = await Promise.race([cut, resolveTarget(url, { lookup, allowNets })]);
     clock.timing.dnsMs = clock.elapsedMs();
-    if ('kind' in target) return target;
-    if (!target.ok) return target.reason === 'dns_error' ? fail('dns', target.message) : { kind: 'blocked', reason: target.reason };
+    if ('kind' in target) return target.class === 'timeout' && resolver.isAway() ? fail('local', 'the resolver does not answer') : target;
+    const unanswered = !target.ok && target.reason === 'dns_error' && target.unanswered;
+    if (!unanswered && isIP(hostOf(url)) === 0) resolver.answered();
+    if (!target.ok && target.reason === 'blocked_address') return { kind: 'blocked', reason: target.reason };
+    if (!target.ok) return fail(unanswered && resolver.isAway() ? 'local' : 'dns', target.message);
     const lane = laneTo(url, target.addresses);
     const connection = lane.take();
     const headers = { 'user-agent': options.userAgent, ...withoutOwn(request.headers) };
@@ -165,24 +176,28 @@ type Call = { url: URL; method: 'POST' | 'GET'; headers: Record<string, string>;
 /** One request and its response, as far as it is kept. Resolves once; what the connection says afterwards is ignored. */
 function exchange(connection: Connection, call: Call, maxBytes: number, clock: Clock): Promise<Answer | Failure> {
   return new Promise((resolve) => {
-    const kept = Buffer.allocUnsafe(maxBytes);
-    let length = 0;
+    const kept: Buffer[] = [];
+    let room = maxBytes;
+    let interim = 0;
     let head: Pick<Answer, 'status' | 'headers'> = { status: 0, headers: {} };
-    const answer = (truncated: boolean): void =>
-      resolve({ kind: 'response', ...head, body: Buffer.from(kept.subarray(0, length)), truncated });
+    const answer = (truncated: boolean): void => resolve({ kind: 'response', ...head, body: Buffer.concat(kept), truncated });
     const { url, method, headers, body } = call;
     const request = { path: url.pathname + url.search, method, headers, body, headersTimeout: 0, bodyTimeout: 0 };
     connection.client.dispatch(request, {
       onRequestStart: () => {},
       // Also called for interim answers (1xx), which the final one replaces.
       onResponseStart: (_controller, status, received) => {
-        clock.timing.firstByteMs = clock.elapsedMs();
+        clock.timing.firstByteMs ??= clock.elapsedMs();
+        if (status < 200 && ++interim > maxInterim) return resolve(fail('protocol', 'too many interim answers'));
         head = { status, headers: boundedHeaders(received) };
       },
       onResponseData: (_controller, chunk) => {
-        const copied = chunk.copy(kept, length);
-        length += copied;
-        if (copied < chunk.length) answer(true);
+        if (chunk.length > room) {
+          kept.push(Buffer.from(chunk.subarray(0, room)));
+          return answer(true);
+        }
+        kept.push(Buffer.from(chunk));
+        room -= chunk.length;
       },
       onResponseEnd: () => answer(false),
       onResponseError: (_controller, error) => resolve(describe(error, connection.phase)),
@@ -202,7 +217,7 @@ function boundedHeaders(received: Record<string, string | string[] | undefined>)
   );
 }
 
-const localCodes = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'UND_ERR_DESTROYED', 'UND_ERR_CLOSED']);
+const localCodes = new Set(['EADDRNOTAVAIL', 'EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'UND_ERR_DESTROYED', 'UND_ERR_CLOSED']);
 const resetCodes = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH']);
 const protocolCodes = new Set(['HTTPParserError', 'UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH']);
 const tlsCode = /^(ERR_SSL_|ERR_TLS_|EPROTO$)/;
@@ -216,7 +231,7 @@ function describe(error: Error, phase: Phase): Failure {
 }
 
 function errorClassOf(code: string, message: string, phase: Phase): ErrorClass {
-  if (localCodes.has(code)) return 'local';
+  if (localCodes.has(code) || code === proxyErrorCode) return 'local';
   if (code === 'UND_ERR_INVALID_ARG') return 'other';
   if (phase !== 'open') return phase === 'tls' ? 'tls' : 'connect';
   if (tlsCode.test(code)) return 'tls';

@@ -1,0 +1,97 @@
+import { connect, isIPv6, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+
+/** An HTTP proxy that calls go through, by CONNECT. */
+export type HttpProxy = {
+  host: string;
+  port: number;
+  secure: boolean;
+  /** Value of `proxy-authorization`; null: none. */
+  authorization: string | null;
+};
+
+/** Head of the proxy's answer at most (bytes). */
+const maxHeadBytes = 8192;
+const wordsOfProxy = /^HTTP\/1\.[01] (\d{3})/;
+
+/**
+ * Reads `http://user:password@host:port` or the same with https.
+ * @throws when it is no such URL; the message never holds the password
+ */
+export function parseProxy(text: string): HttpProxy {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const isProxy = url !== null && /^https?:$/.test(url.protocol) && url.hostname !== '' && /^\/?$/.test(url.pathname) && url.search === '';
+  if (!isProxy) throw new Error('a proxy looks like http://proxy.example:3128, with or without user:password@');
+  const secure = url.protocol === 'https:';
+  const user = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
+  return {
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: Number(url.port || (secure ? 443 : 80)),
+    secure,
+    authorization: user === ':' ? null : `Basic ${Buffer.from(user).toString('base64')}`,
+  };
+}
+
+export const proxyErrorCode = 'PERKWIRE_PROXY';
+
+/** The proxy could not be reached or refuses to serve us: not the receiver's fault. */
+class ProxyError extends Error {
+  readonly code = proxyErrorCode;
+}
+
+type TunnelEvents = { onOpen: () => void; onError: (error: Error) => void };
+
+/**
+ * Asks the proxy for a connection to an address: the one that was vetted, never a name, so the proxy looks nothing up.
+ * @returns the socket at once; it is the tunnel when `onOpen` is called
+ */
+export function openTunnel(
+  proxy: HttpProxy,
+  { address, port }: { address: string; port: number },
+  { onOpen, onError }: TunnelEvents,
+): Socket {
+  const { host, secure, authorization } = proxy;
+  const socket: Socket = secure
+    ? connectTls({ host, port: proxy.port, servername: host })
+    : connect({ host, port: proxy.port, noDelay: true });
+  const target = `${isIPv6(address) ? `[${address}]` : address}:${port}`;
+  let head = Buffer.alloc(0);
+  let done = false;
+  const end = (error: Error): void => {
+    if (!done) onError(error);
+    done = true;
+    socket.destroy();
+  };
+  const read = (): void => {
+    for (let chunk = socket.read() as Buffer | null; chunk !== null; chunk = socket.read() as Buffer | null)
+      head = Buffer.concat([head, chunk]);
+    const headEnd = head.indexOf('\r\n\r\n');
+    if (headEnd < 0 && head.length <= maxHeadBytes) return;
+    const problem = problemOf(head.toString('latin1', 0, Math.max(headEnd, 0)));
+    if (problem !== null) {
+      end(problem);
+      return;
+    }
+    done = true;
+    socket.off('readable', read);
+    const rest = head.subarray(headEnd + 4);
+    if (rest.length > 0) socket.unshift(rest);
+    onOpen();
+  };
+  socket.on('error', (error) => end(new ProxyError(`the proxy could not be reached (${error.message})`)));
+  socket.on('close', () => end(new ProxyError('the proxy hung up')));
+  socket.once(secure ? 'secureConnect' : 'connect', () => {
+    const login = authorization === null ? '' : `proxy-authorization: ${authorization}\r\n`;
+    socket.write(`CONNECT ${target} HTTP/1.1\r\nhost: ${target}\r\n${login}\r\n`);
+    socket.on('readable', read);
+  });
+  return socket;
+}
+
+/** What is wrong with a proxy's answer. One of its own (5xx) says that it could not connect. */
+function problemOf(head: string): Error | null {
+  const status = Number(wordsOfProxy.exec(head)?.[1] ?? 0);
+  if (status === 0) return new ProxyError('the proxy does not speak HTTP');
+  if (status >= 500) return new Error(`the proxy could not connect (${status})`);
+  return status >= 200 && status < 300 ? null : new ProxyError(`the proxy refused (${status})`);
+}
