@@ -1,5 +1,6 @@
 import type { Campaign, Publisher, Snapshot } from '../catalog/types.ts';
 import type { CapEvent, FrequencyCap, TotalCap } from '../decision/rules.ts';
+import { totalsKey } from '../decision/types.ts';
 
 /** Total caps that are counted together: over all publishers (null), or over one. */
 export type LimitedTotal = { campaignId: number; publisherId: number | null; timeZone: string; caps: readonly TotalCap[] };
@@ -13,6 +14,8 @@ export type Needs = {
   hasTotalCaps: (publisherId: number) => boolean;
   /** The total caps a campaign has at a publisher: its own, and that publisher's. */
   totalsOf: (campaign: Campaign, publisherId: number) => readonly LimitedTotal[];
+  /** By `totalsKey`. */
+  total: (key: string) => LimitedTotal | undefined;
   /** Every total cap there is. */
   totals: readonly LimitedTotal[];
 };
@@ -48,7 +51,7 @@ function findNeeds({ offers, publishers }: Snapshot): Needs {
         else addTo(needs.byCampaign, campaign.id, event);
       }
       needs.hasTotals ||= limited.length > 0;
-      for (const total of limited) totals.set(`${total.campaignId} ${total.publisherId}`, total);
+      for (const total of limited) totals.set(totalsKey(total.campaignId, total.publisherId), total);
     }
   }
   return {
@@ -64,8 +67,11 @@ function findNeeds({ offers, publishers }: Snapshot): Needs {
     hasTotalCaps: (publisherId) => ofPublishers.get(publisherId)?.hasTotals === true,
     totalsOf: (campaign, publisherId) => {
       if (ofPublishers.get(publisherId)?.hasTotals !== true) return none;
-      return [totals.get(`${campaign.id} null`), totals.get(`${campaign.id} ${publisherId}`)].filter((total) => total !== undefined);
+      return [totals.get(totalsKey(campaign.id, null)), totals.get(totalsKey(campaign.id, publisherId))].filter(
+        (total) => total !== undefined,
+      );
     },
+    total: (key) => totals.get(key),
     totals: [...totals.values()],
   };
 }

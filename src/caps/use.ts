@@ -102,15 +102,22 @@ const toUsed = (row: UseRow): Used => ({
 export type UseTable = {
   get: (campaignId: number, publisherId: number | null, period: string) => Amounts;
   set: (used: Used) => void;
-  /** A copy that may be changed without changing this one. */
+  /** A copy of what is asked of it, as it was when it was first asked. */
   fork: () => UseTable;
 };
 
 export function createUseTable(from?: UseTable): UseTable {
   const own = new Map<string, Amounts>();
   return {
-    get: (campaignId, publisherId, period) =>
-      own.get(`${totalsKey(campaignId, publisherId)} ${period}`) ?? from?.get(campaignId, publisherId, period) ?? nothingUsed,
+    get: (campaignId, publisherId, period) => {
+      const key = `${totalsKey(campaignId, publisherId)} ${period}`;
+      let amounts = own.get(key);
+      if (amounts === undefined) {
+        amounts = from?.get(campaignId, publisherId, period) ?? nothingUsed;
+        if (from !== undefined) own.set(key, amounts);
+      }
+      return amounts;
+    },
     set: (used) => own.set(keyOf(used), { impressions: used.impressions, clicks: used.clicks, micros: used.micros }),
     fork() {
       return createUseTable(this);

@@ -5,6 +5,7 @@ import { transaction } from '../db/pool.ts';
 import type { Logger } from '../logger.ts';
 import { buildSnapshot } from './build.ts';
 import { loadRows, loadVersion } from './load.ts';
+import type { CatalogRows } from './rows.ts';
 import type { Snapshot } from './types.ts';
 
 /** The current snapshot, kept fresh. A request takes `current()` once and works with that object to its end. */
@@ -70,5 +71,16 @@ export async function loadSnapshot(pool: pg.Pool): Promise<Snapshot> {
     await executor.query('set transaction isolation level repeatable read, read only');
     return loadRows(executor);
   });
-  return buildSnapshot(rows);
+  const snapshot = await buildSnapshot(rows);
+  rowsBySnapshot.set(snapshot, rows);
+  return snapshot;
+}
+
+const rowsBySnapshot = new WeakMap<Snapshot, CatalogRows>();
+
+/** The rows that a loaded snapshot was made from. */
+export function rowsOf(snapshot: Snapshot): CatalogRows {
+  const rows = rowsBySnapshot.get(snapshot);
+  if (rows === undefined) throw new Error('the snapshot was not loaded');
+  return rows;
 }

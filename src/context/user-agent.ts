@@ -40,6 +40,9 @@ const devices = new Set(Object.values(bowser.PLATFORMS_MAP));
 const systems: ReadonlyMap<string, string> = new Map(Object.values(bowser.OS_MAP).map((name) => [name, slug(name)]));
 const browsers: ReadonlyMap<string, string> = new Map(Object.entries(bowser.BROWSER_MAP).map(([alias, name]) => [name, alias]));
 
+/** What a system is built for. */
+export const platformOf = (os: string): Platform => (os === 'ios' || os === 'android' ? os : 'web');
+
 function readUserAgent(userAgent: string): UserAgent {
   const { platform, os, browser } = bowser.parse(userAgent);
   const system = systems.get(os.name ?? '') ?? 'other';
@@ -47,7 +50,7 @@ function readUserAgent(userAgent: string): UserAgent {
     device: platform.type !== undefined && devices.has(platform.type) ? platform.type : 'other',
     os: system,
     browser: browsers.get(browser.name ?? '') ?? 'other',
-    platform: system === 'ios' || system === 'android' ? system : 'web',
+    platform: platformOf(system),
   };
 }
 

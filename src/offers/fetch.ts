@@ -1,17 +1,22 @@
-import { randomInt } from 'node:crypto';
-import type { Offer, Publisher, Theme } from '../catalog/types.ts';
+import { createLiveUse } from '../caps/live-use.ts';
+import { needsOf } from '../caps/needs.ts';
+import type { Publisher, Theme } from '../catalog/types.ts';
 import { createSurroundings } from '../context/surroundings.ts';
-import { createBatcher } from '../db/batcher.ts';
+import { type Batcher, createBatcher } from '../db/batcher.ts';
 import { createStoreGuard } from '../db/store-guard.ts';
-import { decide as decideOffers } from '../decision/decide.ts';
-import { nothingLearnt } from '../decision/types.ts';
+import { noHistory } from '../decision/types.ts';
 import type { Deps } from '../deps.ts';
 import { storeUnavailable } from '../errors.ts';
+import { loadLearnt, unlearnt } from '../learning/posteriors.ts';
+import { createStateKeeper } from '../replay/keeper.ts';
 import { createUserKeys } from '../security/user-key.ts';
 import { newSessionId } from '../session-id.ts';
 import { createAnswerPool } from './answer-pool.ts';
+import { createCappedWriter } from './capped.ts';
 import { within } from './deadline.ts';
-import { type MacroValues, macroNames, macroValuesOf } from './macros.ts';
+import { decideItem, noTotals } from './deciding.ts';
+import { type Item, isUspOn, type KnownVisitor, themeOf } from './item.ts';
+import { startPeriodic } from './periodic.ts';
 import { createPlacements } from './placements.ts';
 import { createQrCodes } from './qr.ts';
 import { createRenderer, type Renderer } from './render.ts';
@@ -33,57 +38,73 @@ export type OfferService = {
   drain: () => Promise<void>;
 };
 
-/** What an earlier session says of whoever opens an offerwall. */
-export type KnownVisitor = {
-  /** Instead of the hash of an identifier in the request. */
-  userKey?: string | null;
-  /** The offer that led there comes first. */
-  first?: number;
-};
+/** How often what others did is read again: with campaigns' totals, and with what is learnt (milliseconds). */
+const useMs = 1000;
+const learnMs = 30_000;
 
-/** Most offers of one offerwall (count). */
-const maxWallOffers = 500;
+const maxItems = 128;
 
-type Item = {
-  publisher: Publisher;
-  request: FetchOffersRequest;
-  theme: Theme | null;
-  limit: number;
-  placement: string;
-  userKey: string | null;
-  /** The session's id, from the decision or the deadline on, whichever comes first. */
-  sessionId: string | null;
-  /** The deadline has passed and an empty answer is out. */
-  expired: boolean;
-  /** For an offerwall; null: for a unit. */
-  wall: KnownVisitor | null;
-  /** What was decided for an offerwall, which is rendered later. */
-  decided: SessionRecord | null;
-};
-
-export function createOfferService({ pool, pulse, tokens, geo, config, logger, now }: Deps): OfferService {
+export function createOfferService(deps: Deps): OfferService {
+  const { pool, pulse, catalog, tokens, geo, config, logger, now } = deps;
   const answers = createAnswerPool();
   const renderer = createRenderer({ publicUrl: config.publicUrl, tokens, qrCodes: createQrCodes(), pool: answers });
   const placements = createPlacements(pool, createStoreGuard(pulse));
   const userKeys = createUserKeys(config.userPepper);
   const surroundingsOf = createSurroundings(geo);
-  const batcher = createBatcher<Item, Buffer>({ write, pulse, maxItems: 128 });
+  const use = createLiveUse(deps);
+  let learnt = unlearnt;
+  const learn = async (): Promise<void> => {
+    const found = await loadLearnt(pool, catalog.current(), now());
+    if (found.id !== learnt.id) learnt = found;
+  };
+  const keeper = createStateKeeper(deps);
+  const periodic = { pulse, logger };
+  const tasks = [
+    startPeriodic({ name: 'use of campaigns', everyMs: useMs, work: use.refresh, ...periodic }),
+    startPeriodic({ name: 'learning', everyMs: learnMs, work: learn, ...periodic }),
+  ];
+  const writeCapped = createCappedWriter({ pool, use, learnt: () => learnt, now });
+  const plain = createBatcher<Item, Buffer>({ write: writePlain, pulse, maxItems });
+  const capped: Batcher<Item, Buffer> = createBatcher<Item, Buffer>({
+    write: async (items) => {
+      const sessions = await writeCapped(items);
+      noteStates(items);
+      await emptyExpired(items, sessions);
+      return renderAll(items, sessions);
+    },
+    pulse,
+    maxItems,
+  });
 
-  /** Decides for a batch of requests, commits their sessions and renders their answers while the commit is under way. */
-  async function write(items: readonly Item[]): Promise<Buffer[]> {
+  /** Decides where no cap holds, commits the sessions and renders their answers while the commit is under way. */
+  async function writePlain(items: readonly Item[]): Promise<Buffer[]> {
     const keys = new Set(items.flatMap((item) => item.userKey ?? []));
     const optOuts = await loadOptOuts(pool, [...keys]);
-    const sessions = items.map((item) => decide(item, optOuts.get(item.userKey ?? '') ?? {}));
+    const nowMs = now();
+    const sessions = items.map((item) => {
+      const optedOut = optOuts.get(item.userKey ?? '');
+      const history = optedOut === undefined ? noHistory : { optOuts: optedOut, exposures: [] };
+      return decideItem(item, { history, totals: noTotals, learnt }, nowMs);
+    });
+    noteStates(items);
+    const committed = insertSessions(pool, sessions);
+    committed.catch(() => {}); // handled below; rendering must not leave it unobserved
+    const rendered = await renderAll(items, sessions);
+    await committed;
+    await emptyExpired(items, sessions);
+    return rendered;
+  }
+
+  function noteStates(items: readonly Item[]): void {
+    for (const { snapshot } of items) keeper.used(snapshot, learnt);
+  }
+
+  async function renderAll(items: readonly Item[], sessions: readonly SessionRecord[]): Promise<Buffer[]> {
     for (const [index, item] of items.entries()) {
       const preparing = item.wall !== null ? undefined : renderer.prepare(item.publisher, sessions[index]?.offers ?? []);
       if (preparing !== undefined) await preparing;
     }
-    const committed = insertSessions(pool, sessions);
-    committed.catch(() => {}); // handled below; rendering must not leave it unobserved
-    const answers = sessions.map((session, index) => (items[index]?.wall ? nothing : render(items[index] as Item, session)));
-    await committed;
-    await emptyExpired(items, sessions);
-    return answers;
+    return sessions.map((session, index) => (items[index]?.wall ? nothing : render(items[index] as Item, session)));
   }
 
   /** Sessions whose commit came after their deadline showed nothing; what is kept says so. */
@@ -94,56 +115,6 @@ export function createOfferService({ pool, pulse, tokens, geo, config, logger, n
       pool,
       late.map((session) => session.id),
     ).catch((err) => logger.warn({ err }, 'sessions answered empty on their deadline still hold offers'));
-  }
-
-  function decide(item: Item, optOuts: Readonly<Record<string, number | null>>): SessionRecord {
-    const { publisher, request, theme } = item;
-    const nowMs = now();
-    if (!item.expired || item.sessionId === null) item.sessionId = newSessionId(nowMs);
-    const surroundings = surroundingsOf(request);
-    const decision = decideOffers({
-      publisher,
-      theme,
-      context: {
-        ...surroundings,
-        geo: surroundings,
-        surface: item.wall === null ? 'unit' : 'offerwall',
-        placement: request.placement,
-        custom: request.custom,
-        nowMs,
-        userKey: item.userKey,
-        loyalty: request.loyalty,
-        onlyWithCreative: request.onlyWithCreative,
-        campaignId: request.campaignId,
-        count: item.expired ? 0 : item.limit,
-        dev: request.dev,
-      },
-      history: { optOuts, exposures: [] },
-      totals: new Map(),
-      posteriors: nothingLearnt,
-      seed: randomInt(2 ** 32),
-    });
-    const chosen = decision.offers.map(({ offer }) => offer);
-    const offers = item.wall === null ? chosen : withFirst(chosen, item.wall.first);
-    const session = {
-      id: item.sessionId,
-      publisherId: publisher.id,
-      placement: item.placement,
-      themeId: theme?.id ?? null,
-      userKey: item.userKey,
-      pubUserId: request.pubUserId,
-      surroundings,
-      offers,
-      emptyReason: item.expired ? 'deadline' : decision.emptyReason,
-      custom: request.custom,
-      macros: macrosFor(offers, request),
-      dev: request.dev,
-      usp: isUspOn(item),
-      uspCheckAll: theme?.uspCheckAll ?? false,
-      createdAtMs: nowMs,
-    };
-    if (item.wall !== null) item.decided = session;
-    return session;
   }
 
   type Shown = Pick<SessionRecord, 'id' | 'dev' | 'pubUserId' | 'usp' | 'offers' | 'macros'>;
@@ -162,30 +133,43 @@ export function createOfferService({ pool, pulse, tokens, geo, config, logger, n
 
   async function answer(item: Item, placement: string | Promise<string>): Promise<Buffer> {
     item.placement = typeof placement === 'string' ? placement : await placement;
-    return batcher.add(item);
+    return isCapped(item) ? capped.add(item) : plain.add(item);
+  }
+
+  /** Whether caps of users or totals of campaigns bear on what is shown. */
+  function isCapped({ snapshot, publisher, userKey, dev }: Item): boolean {
+    const needs = needsOf(snapshot);
+    return !dev && (needs.hasTotalCaps(publisher.id) || (userKey !== null && needs.hasUserCaps(publisher.id)));
   }
 
   /** The empty answer that goes out on the deadline. Its session is kept, empty, if the store takes it after all. */
   function expire(item: Item): Buffer {
-    const { dev, pubUserId } = item.request;
     item.expired = true;
     item.sessionId ??= newSessionId(now());
-    return render(item, { id: item.sessionId, dev, pubUserId, usp: isUspOn(item), offers: [], macros: {} });
+    return render(item, {
+      id: item.sessionId,
+      dev: item.dev,
+      pubUserId: item.request.pubUserId,
+      usp: isUspOn(item),
+      offers: [],
+      macros: {},
+    });
   }
 
-  function itemOf(publisher: Publisher, request: FetchOffersRequest, wall: KnownVisitor | null): Item {
-    const placement = publisher.placements.get(request.placement);
-    const theme = themeOf(publisher, request.themeId ?? placement?.themeId ?? null);
+  function itemOf(given: Publisher, request: FetchOffersRequest, wall: KnownVisitor | null): Item {
+    const snapshot = catalog.current();
+    const publisher = snapshot.publishers.get(given.id) ?? given;
     const identifier = request.adFp ?? request.pubUserId;
     const hashed = identifier === null ? null : userKeys.of(publisher.id, identifier);
-    const ofUnit = placement?.offersPerResponse ?? theme?.offersPerResponse ?? publisher.offersPerResponse;
     return {
+      snapshot,
       publisher,
       request,
-      theme,
-      limit: wall === null ? ofUnit : maxWallOffers,
+      surroundings: surroundingsOf(request),
+      theme: themeOf(publisher, request),
       placement: request.placement,
       userKey: wall?.userKey === undefined ? hashed : wall.userKey,
+      dev: request.dev || publisher.testMode,
       sessionId: null,
       expired: false,
       wall,
@@ -193,8 +177,8 @@ export function createOfferService({ pool, pulse, tokens, geo, config, logger, n
     };
   }
 
-  const placementOf = ({ publisher, request }: Item): string | Promise<string> =>
-    request.dev ? request.placement : placements.resolve(publisher, request.placement);
+  const placementOf = ({ publisher, request, dev }: Item): string | Promise<string> =>
+    dev ? request.placement : placements.resolve(publisher, request.placement);
 
   return {
     fetch: (publisher, request) => {
@@ -212,29 +196,12 @@ export function createOfferService({ pool, pulse, tokens, geo, config, logger, n
     },
     renderWall: renderer.renderWall,
     release: answers.release,
-    drain: batcher.drain,
+    drain: async () => {
+      await Promise.all([plain.drain(), capped.drain(), ...tasks.map((task) => task.stop())]);
+      await keeper.drain();
+    },
   };
 }
 
 /** What stands for the answer of an offerwall, which is rendered page by page. */
 const nothing = Buffer.alloc(0);
-
-/** The offer that led to the wall, where it may be shown, before the others. */
-function withFirst(offers: readonly Offer[], first: number | undefined): readonly Offer[] {
-  const found = offers.find((offer) => offer.id === first);
-  return found === undefined ? offers : [found, ...offers.filter((offer) => offer !== found)];
-}
-
-const isUspOn = ({ publisher, theme, request, wall }: Item): boolean =>
-  wall === null && publisher.uspEnabled && theme?.unit === 'mou' && theme.uspEnabled && request.pubUserId !== null;
-
-/** The theme asked for, where the publisher has it; else its default. */
-function themeOf(publisher: Publisher, themeId: number | null): Theme | null {
-  return (themeId === null ? undefined : publisher.themes.get(themeId)) ?? publisher.defaultTheme;
-}
-
-/** The values the copy shown is filled with; kept with the session, so that the webhook says the same. */
-function macrosFor(offers: SessionRecord['offers'], request: FetchOffersRequest): MacroValues {
-  const names = new Set(offers.flatMap((offer) => [...macroNames(offer.copy)]));
-  return names.size === 0 ? {} : macroValuesOf(request, names);
-}

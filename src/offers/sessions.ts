@@ -2,7 +2,7 @@ import type { Offer } from '../catalog/types.ts';
 import type { Surroundings } from '../context/surroundings.ts';
 import { plainArray, quoted } from '../db/array-literal.ts';
 import type { Executor } from '../db/pool.ts';
-import type { OptOuts } from '../decision/types.ts';
+import type { DecidedOffer, OptOuts } from '../decision/types.ts';
 import { sessionDay } from '../session-id.ts';
 import type { MacroValues } from './macros.ts';
 
@@ -16,8 +16,14 @@ export type SessionRecord = {
   pubUserId: string | null;
   surroundings: Surroundings;
   offers: readonly Offer[];
+  /** The same with what the decision says of them. */
+  decided: readonly DecidedOffer[];
   /** Why nothing is shown; null when something is. */
   emptyReason: string | null;
+  /** What the decision came from; see `StoredInputs`. */
+  seed: number;
+  snapshotVersion: number;
+  inputs: string | null;
   custom: ReadonlyMap<string, string>;
   macros: MacroValues;
   dev: boolean;
@@ -40,6 +46,8 @@ export async function loadOptOuts(executor: Executor, userKeys: readonly string[
 /** What writes one value into the array literal of its column. */
 type Column = { name: string; type: string; cast?: string; write: (session: SessionRecord) => string | number | boolean | null };
 
+const numbers = (values: readonly number[]): string => `"{${values.join(',')}}"`;
+
 const jsonOrNull = (value: object, size: number): string => (size === 0 ? 'null' : quoted(JSON.stringify(value)));
 
 const columns: readonly Column[] = [
@@ -56,9 +64,14 @@ const columns: readonly Column[] = [
   { name: 'device', type: 'text', write: (s) => s.surroundings.device },
   { name: 'os', type: 'text', write: (s) => s.surroundings.os },
   { name: 'browser', type: 'text', write: (s) => s.surroundings.browser },
-  { name: 'offer_ids', type: 'text', cast: 'integer[]', write: (s) => `"{${s.offers.map((offer) => offer.id).join(',')}}"` },
-  { name: 'campaign_ids', type: 'text', cast: 'integer[]', write: (s) => `"{${s.offers.map((offer) => offer.campaign.id).join(',')}}"` },
+  { name: 'offer_ids', type: 'text', cast: 'integer[]', write: (s) => numbers(s.offers.map((offer) => offer.id)) },
+  { name: 'campaign_ids', type: 'text', cast: 'integer[]', write: (s) => numbers(s.offers.map((offer) => offer.campaign.id)) },
+  { name: 'scores', type: 'text', cast: 'float8[]', write: (s) => numbers(s.decided.map(({ score }) => score)) },
+  { name: 'propensities', type: 'text', cast: 'float8[]', write: (s) => numbers(s.decided.map(({ propensity }) => propensity)) },
   { name: 'empty_reason', type: 'text', write: (s) => s.emptyReason },
+  { name: 'seed', type: 'bigint', write: (s) => s.seed },
+  { name: 'snapshot_version', type: 'bigint', write: (s) => s.snapshotVersion },
+  { name: 'decision_inputs', type: 'text', write: (s) => quoted(s.inputs) },
   { name: 'custom', type: 'text', cast: 'jsonb', write: (s) => jsonOrNull(Object.fromEntries(s.custom), s.custom.size) },
   { name: 'macros', type: 'text', cast: 'jsonb', write: (s) => jsonOrNull(s.macros, Object.keys(s.macros).length) },
   { name: 'dev', type: 'boolean', write: (s) => s.dev },

@@ -1,0 +1,80 @@
+import type { Needs } from '../caps/needs.ts';
+import { capUseOf, type UseTable } from '../caps/use.ts';
+import { decide } from '../decision/decide.ts';
+import type { CapUse, DecidedOffer, Totals, UserHistory } from '../decision/types.ts';
+import type { Learnt } from '../learning/posteriors.ts';
+import { newSessionId } from '../session-id.ts';
+import { storeInputs } from './inputs.ts';
+import { contextOf, type Item, isUspOn, withFirst } from './item.ts';
+import { type MacroValues, macroNames, macroValuesOf } from './macros.ts';
+import type { SessionRecord } from './sessions.ts';
+
+/** What a decision draws on beside the request and the catalogue. */
+export type Sources = { history: UserHistory; totals: Totals; learnt: Learnt };
+
+/** Decides for a fetch. An expired one shows nothing: its answer is out already. */
+export function decideItem(item: Item, { history, totals, learnt }: Sources, nowMs: number): SessionRecord {
+  const { snapshot, publisher, theme, request } = item;
+  if (!item.expired || item.sessionId === null) item.sessionId = newSessionId(nowMs);
+  const context = contextOf(item, nowMs);
+  const seed = seedOf(item.sessionId);
+  const input = { publisher, theme, context, history, totals, posteriors: learnt.posteriors, seed };
+  const decision = item.expired ? { offers: [], emptyReason: 'deadline' } : decide(input);
+  const decided = item.wall === null ? decision.offers : withFirst(decision.offers, item.wall.first);
+  const session: SessionRecord = {
+    id: item.sessionId,
+    publisherId: publisher.id,
+    placement: item.placement,
+    themeId: theme?.id ?? null,
+    userKey: item.userKey,
+    pubUserId: request.pubUserId,
+    surroundings: item.surroundings,
+    offers: decided.map(({ offer }) => offer),
+    decided,
+    emptyReason: decision.emptyReason,
+    seed,
+    snapshotVersion: snapshot.version,
+    inputs: item.expired ? null : storeInputs(context, { history, totals, learntId: learnt.id, first: item.wall?.first ?? null }),
+    custom: request.custom,
+    macros: macrosFor(decided, item),
+    dev: item.dev,
+    usp: isUspOn(item),
+    uspCheckAll: theme?.uspCheckAll ?? false,
+    createdAtMs: nowMs,
+  };
+  if (item.wall !== null) item.decided = session;
+  return session;
+}
+
+/** The chance of a session: 32 of the random bits in its id. */
+const seedOf = (sessionId: string): number => Number.parseInt(sessionId.slice(28), 16);
+
+/** The values the copy shown is filled with; kept with the session, so that the webhook says the same. */
+function macrosFor(decided: readonly DecidedOffer[], { request }: Item): MacroValues {
+  let names: Set<string> | null = null;
+  for (const { offer } of decided) {
+    const found = macroNames(offer.copy);
+    if (found.size === 0) continue;
+    names ??= new Set();
+    for (const name of found) names.add(name);
+  }
+  return names === null ? {} : macroValuesOf(request, names);
+}
+
+export const noTotals: Totals = new Map();
+
+/** Totals that are worked out when a decision asks for them; afterwards the map holds what it asked for. */
+export function totalsAt(table: UseTable, needs: Needs, atMs: number): Totals {
+  const asked = new Map<string, CapUse>();
+  const { get } = asked;
+  return Object.assign(asked, {
+    get: (key: string): CapUse | undefined => {
+      const known = get.call(asked, key) as CapUse | undefined;
+      const total = known === undefined ? needs.total(key) : undefined;
+      if (total === undefined) return known;
+      const use = capUseOf(table, total, atMs);
+      asked.set(key, use);
+      return use;
+    },
+  });
+}

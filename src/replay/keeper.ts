@@ -1,0 +1,55 @@
+import type pg from 'pg';
+import { rowsOf } from '../catalog/store.ts';
+import type { Snapshot } from '../catalog/types.ts';
+import type { Learnt } from '../learning/posteriors.ts';
+import type { Logger } from '../logger.ts';
+import { catalogueId, insertState, packCatalogue, packLearnt, touchState } from './states.ts';
+
+/** Keeps the states that decisions were made with, each once, beside the requests. */
+export type StateKeeper = {
+  /** Says that a decision is made with these now. */
+  used: (snapshot: Snapshot, learnt: Learnt) => void;
+  /** Resolves when all that was used is kept, or could not be. */
+  drain: () => Promise<void>;
+};
+
+/** A state in use is noted as such this often (milliseconds). */
+const touchMs = 3_600_000;
+
+/** Failed to be kept: tried again after this (milliseconds). */
+const retryMs = 5_000;
+
+type KeeperOptions = { pool: pg.Pool; logger: Logger; now: () => number };
+
+export function createStateKeeper({ pool, logger, now }: KeeperOptions): StateKeeper {
+  /** When each state of late is to be looked after again. Only few are in use at once. */
+  const dueMs = new Map<string, number>();
+  let work: Promise<void> = Promise.resolve();
+
+  function keep(id: string, pack: () => Promise<Buffer>, nowMs: number): void {
+    if ((dueMs.get(id) ?? 0) > nowMs) return;
+    if (dueMs.size > 1000) dueMs.clear();
+    dueMs.set(id, nowMs + touchMs);
+    // One after the other: packing is the same work as a request's, and there is no hurry.
+    work = work.then(async () => {
+      try {
+        if (!(await touchState(pool, id, nowMs))) await insertState(pool, id, await pack(), nowMs);
+      } catch (err) {
+        dueMs.set(id, nowMs + retryMs);
+        logger.debug({ err, id }, 'a state of decisions could not be kept yet');
+      }
+    });
+  }
+
+  let last: { snapshot: Snapshot; learnt: Learnt; checkMs: number } | null = null;
+  return {
+    used: (snapshot, learnt) => {
+      const nowMs = now();
+      if (last !== null && last.snapshot === snapshot && last.learnt === learnt && nowMs < last.checkMs) return;
+      last = { snapshot, learnt, checkMs: nowMs + retryMs };
+      keep(catalogueId(snapshot.version), () => packCatalogue(rowsOf(snapshot)), nowMs);
+      if (learnt.id !== null) keep(learnt.id, () => packLearnt(learnt.posteriors), nowMs);
+    },
+    drain: () => work,
+  };
+}
