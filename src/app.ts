@@ -24,6 +24,7 @@ import { offerwallPageRoutes } from './offerwall/page-routes.ts';
 import { offerwallRoutes } from './offerwall/routes.ts';
 import { privacyRoutes } from './privacy/routes.ts';
 import { privacyUserRoutes } from './privacy/user-routes.ts';
+import { decisionRoutes } from './replay/routes.ts';
 import { reportRoutes } from './reports/routes.ts';
 import { sdkRoutes } from './sdk-routes/routes.ts';
 import { trackingRoutes } from './tracking/routes.ts';
@@ -87,6 +88,7 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
   await app.register(deliveryLogRoutes, deps);
   await app.register(replayRoutes, deps);
   await app.register(reportRoutes, deps);
+  await app.register(decisionRoutes, deps);
   await app.register(conversionSecretRoutes, deps);
   await app.register(dashboardRoutes, deps);
   await app.register(managementRoutes, deps);

@@ -32,6 +32,7 @@ export const errorCatalogue = {
   conversion_not_found: { status: 404, message: 'There is no such conversion to take back.' },
   delivery_not_found: { status: 404, message: 'There is no such delivery, or it is older than deliveries are kept.' },
   replay_not_found: { status: 404, message: 'There is no such replay.' },
+  decision_not_kept: { status: 404, message: 'What this decision was made with is not kept any more.' },
   method_not_allowed: { status: 405, message: 'The method is not allowed here.' },
   delivery_pending: { status: 409, message: 'The delivery is still being tried.' },
   delivery_erased: { status: 409, message: 'The payload of the delivery was erased.' },

@@ -1,0 +1,110 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Type } from '@sinclair/typebox';
+import { createStoreGuard } from '../db/store-guard.ts';
+import type { DecisionInput } from '../decision/types.ts';
+import type { App, Deps } from '../deps.ts';
+import { AppError } from '../errors.ts';
+import { callerOf } from '../http/auth.ts';
+import { errorAnswers } from '../http/schemas.ts';
+import { isSessionId } from '../session-id.ts';
+import { findDecision, inputOf, replay, type StoredDecision } from './replay.ts';
+
+const tags = ['Decisions'];
+
+/** For a session this young, its parts are looked for again after a while, and so often (milliseconds, count). */
+const freshMs = 30_000;
+const retryMs = 50;
+const maxTries = 40;
+
+const params = Type.Object({ id: Type.String({ description: 'Session id.' }) });
+
+const shownOffer = Type.Object({
+  offer_id: Type.Integer(),
+  campaign_id: Type.Integer(),
+  position: Type.Integer({ description: 'From 1.' }),
+  score: Type.Number({ description: 'Expected revenue of one impression as it was drawn, in millionths of the currency.' }),
+  propensity: Type.Number({ description: 'Estimated chance of the offer to be shown there.' }),
+});
+
+const decisionAnswer = Type.Object({
+  message: Type.String(),
+  data: Type.Object({
+    session_id: Type.String({ format: 'uuid' }),
+    created_at: Type.String({ format: 'date-time' }),
+    seed: Type.Integer(),
+    snapshot_version: Type.Integer({ description: 'Version of the catalogue the decision was made with.' }),
+    identical: Type.Boolean({ description: 'Whether made again from seed and snapshot the decision is the same, bit for bit.' }),
+    offers: Type.Array(shownOffer, { description: 'As they were shown.' }),
+    empty_reason: Type.Union([Type.String(), Type.Null()], { description: 'Why nothing was shown.' }),
+    replayed: Type.Object({
+      offers: Type.Array(shownOffer),
+      empty_reason: Type.Union([Type.String(), Type.Null()]),
+    }),
+  }),
+});
+
+/** Stored decisions, made again. */
+export async function decisionRoutes(app: App, { pool, pulse, auth, now }: Deps): Promise<void> {
+  const guarded = createStoreGuard(pulse);
+
+  /** What a decision just made was made with may still be on its way to the store. */
+  async function inputWhenKept(stored: StoredDecision): Promise<DecisionInput | null> {
+    for (let tries = now() - stored.createdAtMs < freshMs ? maxTries : 1; ; tries -= 1) {
+      const input = await guarded(() => inputOf(pool, stored));
+      if (input !== null || tries <= 1) return input;
+      await sleep(retryMs);
+    }
+  }
+
+  app.get(
+    '/manage/v1/sessions/:id/decision',
+    {
+      schema: {
+        summary: 'Replay the decision of a session',
+        description: 'For a week after the session. Says what was shown and makes the decision again from what it was made of.',
+        tags,
+        params,
+        response: { 200: decisionAnswer, ...errorAnswers(400, 401, 403, 404) },
+      },
+      preValidation: auth.requireKey('configurations'),
+    },
+    async (request) => {
+      const { publisher } = callerOf(request);
+      const id = request.params.id.toLowerCase();
+      if (!isSessionId(id)) throw new AppError('session_not_found');
+      const stored = await guarded(() => findDecision(pool, publisher.id, id));
+      if (stored === null) throw new AppError('session_not_found');
+      const input = await inputWhenKept(stored);
+      if (input === null) throw new AppError('decision_not_kept');
+      const { identical, offers, emptyReason } = replay(stored, input);
+      return {
+        message: identical ? 'The decision is the same, bit for bit.' : 'The decision is not the same.',
+        data: {
+          session_id: id,
+          created_at: new Date(stored.createdAtMs).toISOString(),
+          seed: stored.seed,
+          snapshot_version: stored.snapshotVersion,
+          identical,
+          offers: stored.offerIds.map((offerId, at) => ({
+            offer_id: offerId,
+            campaign_id: stored.campaignIds[at] ?? 0,
+            position: at + 1,
+            score: stored.scores[at] ?? 0,
+            propensity: stored.propensities[at] ?? 0,
+          })),
+          empty_reason: stored.emptyReason,
+          replayed: {
+            offers: offers.map(({ offer, score, propensity }, at) => ({
+              offer_id: offer.id,
+              campaign_id: offer.campaign.id,
+              position: at + 1,
+              score,
+              propensity,
+            })),
+            empty_reason: emptyReason,
+          },
+        },
+      };
+    },
+  );
+}
