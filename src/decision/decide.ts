@@ -1,5 +1,5 @@
 import type { Candidate } from './compile.ts';
-import { createConflicts } from './conflicts.ts';
+import { type Conflicts, createConflicts } from './conflicts.ts';
 import { gateObjections, survivors } from './eligibility.ts';
 import { type Contender, createField, type Field } from './field.ts';
 import type { Objection } from './objections.ts';
@@ -10,7 +10,7 @@ import { isAmong, unitOf } from './unit.ts';
 
 /** What an explanation wants to know beside the decision. */
 export type Trace = {
-  /** The first rule that keeps a candidate from being shown. */
+  /** A rule that keeps a candidate from being shown; the first that is named counts. */
   object: (candidate: Candidate, objection: Objection) => void;
   /** A candidate that nothing shuts out; called best first. */
   rank: (candidate: Candidate, score: number) => void;
@@ -91,12 +91,18 @@ function fill(input: DecisionInput, field: Field, sequence: Sequence | null, tra
         continue;
       }
       const { offer } = contender.candidate;
-      const grade = sequence?.deniedBy(offer, onWall ? 0 : position) ? 0 : reserved ? sequence.grade(offer, position) : 1;
+      const denying = sequence?.deniedBy(offer, onWall ? 0 : position) ?? null;
+      const grade = denying !== null ? 0 : reserved ? sequence.grade(offer, position) : 1;
       if (grade > 0 && (!reserved || grade === sequence.topGrade(position))) {
         if (!isNew) pending.splice(at, 1);
         return contender;
       }
       if (isNew) pending.push(contender);
+      if (grade === 0)
+        trace?.object(
+          contender.candidate,
+          denying === null ? { rule: 'sequence_reserved' } : { rule: 'sequence_denied', ruleId: denying.id },
+        );
       if (grade > bestGrade) [best, bestGrade] = [contender, grade];
       at += 1;
     }
@@ -110,32 +116,17 @@ function fill(input: DecisionInput, field: Field, sequence: Sequence | null, tra
     conflicts.add(contender.candidate);
     chosen.push(contender);
   }
-  if (trace !== null) traceRest(trace, { field, pending, chosen, sequence, conflicts, count });
+  if (trace !== null) traceRest(trace, [...pending, ...rest(field)], conflicts, count);
   return { chosen, left: pending.length };
 }
 
-type Rest = {
-  field: Field;
-  pending: readonly Contender[];
-  chosen: readonly Contender[];
-  sequence: Sequence | null;
-  conflicts: ReturnType<typeof createConflicts>;
-  count: number;
-};
+function* rest(field: Field): Generator<Contender> {
+  for (let contender = field(); contender !== null; contender = field()) yield contender;
+}
 
 /** Says of every contender that is not shown why not. */
-function traceRest(trace: Trace, { field, pending, chosen, sequence, conflicts, count }: Rest): void {
-  const rest = [...pending];
-  for (let contender = field(); contender !== null; contender = field()) rest.push(contender);
-  for (const { candidate } of rest) {
-    const conflict = conflicts.find(candidate);
-    const open = chosen.length + 1;
-    const denying = chosen.length < count ? sequence?.deniedBy(candidate.offer, open) : null;
-    if (conflict !== null) trace.object(candidate, conflict);
-    else if (chosen.length >= count) trace.object(candidate, { rule: 'positions_filled', count });
-    else if (denying != null) trace.object(candidate, { rule: 'sequence_denied', ruleId: denying.id });
-    else trace.object(candidate, { rule: 'sequence_reserved' });
-  }
+function traceRest(trace: Trace, contenders: readonly Contender[], conflicts: Conflicts, count: number): void {
+  for (const { candidate } of contenders) trace.object(candidate, conflicts.find(candidate) ?? { rule: 'positions_filled', count });
 }
 
 function decided(contender: Contender, at: number, chosen: readonly Contender[]): DecidedOffer {
