@@ -2,6 +2,7 @@ import type pg from 'pg';
 import type { Config } from './config.ts';
 import { transaction } from './db/pool.ts';
 import type { Logger } from './logger.ts';
+import { forgetAnswers } from './management/idempotency.ts';
 import { dayMs, dayOf } from './session-id.ts';
 
 const roundMs = 3_600_000;
@@ -26,6 +27,7 @@ export async function maintain(pool: pg.Pool, config: Retention, nowMs: number):
   const dropped =
     (await dropRaw(pool, nowMs - config.retentionRawDays * dayMs)) +
     (await dropDeliveries(pool, nowMs - config.retentionDeliveryDays * dayMs));
+  await forgetAnswers(pool, nowMs);
   return { dropped, devSessions: await removeDevSessions(pool, nowMs - dayMs) };
 }
 

@@ -34,6 +34,7 @@ export function toPublisher(
     walletEnabled: row.wallet_enabled,
     offerwallEnabled: row.offerwall_enabled,
     privacyUrl: row.privacy_url,
+    privacyText: row.privacy_text,
     frameHosts: row.frame_hosts.filter(isFrameHost),
     themes,
     defaultTheme: (defaultRow && themes.get(defaultRow.id)) ?? null,

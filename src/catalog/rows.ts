@@ -15,6 +15,7 @@ export type PublisherRow = {
   wallet_enabled: boolean;
   offerwall_enabled: boolean;
   privacy_url: string | null;
+  privacy_text: string;
   delivery_percentage: number;
   test_mode: boolean;
   frame_hosts: string[];

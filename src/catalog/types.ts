@@ -69,6 +69,8 @@ export type Publisher = {
   walletEnabled: boolean;
   offerwallEnabled: boolean;
   privacyUrl: string | null;
+  /** Plain text for the privacy page of the service; empty: its own text. */
+  privacyText: string;
   /** CSP host sources of pages that may show the offerwall in a frame. */
   frameHosts: readonly string[];
   themes: ReadonlyMap<number, Theme>;

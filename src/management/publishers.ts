@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Type } from '@sinclair/typebox';
+import { isFrameHost } from '../catalog/convert.ts';
 import { isTimeZone } from '../decision/zone.ts';
 import { problem } from './check.ts';
 import { checkDecimals, checkUrls, flag, maxUrlLength, nameField, text } from './fields.ts';
@@ -31,6 +32,12 @@ export const publishers: Resource = {
         { default: null, description: 'null: the page of this service.' },
       ),
       privacy_text: text(10_000, { default: '', description: 'Plain text for the privacy page of this service; empty: its own text.' }),
+      frame_hosts: Type.Array(Type.String({ maxLength: 300 }), {
+        maxItems: 50,
+        uniqueItems: true,
+        default: [],
+        description: 'Whose pages may show the offerwall in a frame, such as https://shop.example or https://*.shop.example.',
+      }),
     },
     { additionalProperties: false },
   ),
@@ -47,6 +54,11 @@ export const publishers: Resource = {
       : [{ path: '/time_zone', message: 'is not a time zone (IANA name, such as Europe/Berlin)' }]),
     ...checkDecimals(values, 'currency_multiplier', 4),
     ...checkUrls(values, ['privacy_url']),
+    ...(values.frame_hosts as string[]).flatMap((host, index) =>
+      isFrameHost(host)
+        ? []
+        : [{ path: `/frame_hosts/${index}`, message: 'must look like https://shop.example or https://*.shop.example' }],
+    ),
   ],
   initial: () => ({ sdk_id: randomBytes(8).toString('hex') }),
 };

@@ -18,6 +18,7 @@ const publisherRow = (id: number): PublisherRow => ({
   wallet_enabled: false,
   offerwall_enabled: false,
   privacy_url: null,
+  privacy_text: '',
   delivery_percentage: 100,
   test_mode: false,
   frame_hosts: [],

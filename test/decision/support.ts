@@ -110,6 +110,7 @@ export function publisherWith(offers: readonly Offer[], over: Partial<Publisher>
     walletEnabled: false,
     offerwallEnabled: false,
     privacyUrl: null,
+    privacyText: '',
     frameHosts: [],
     themes: new Map(),
     defaultTheme: null,

@@ -266,6 +266,40 @@ describe('publishers', () => {
   });
 });
 
+test("a publisher's own privacy text is shown as text", async () => {
+  await me.call('PATCH', `/publishers/${me.publisherId}`, { privacy_text: 'We keep <b>little</b>.\n\nAsk us.' });
+  const { body } = await me.call('GET', `/publishers/${me.publisherId}`);
+  const page = await t.app.inject(`/privacy/${body.data.sdk_id}`);
+  expect(page.body).toContain('<p>We keep &lt;b&gt;little&lt;/b&gt;.</p>\n<p>Ask us.</p>');
+});
+
+test('an operator serves a campaign to another publisher, and no more', async () => {
+  const other = await t.caller(await t.addPublisher());
+  const path = `/campaigns/${ids.campaign}/publishers`;
+  const asOperator = `?publisher_id=${me.publisherId}`;
+  const shown = async () => {
+    const answer = await t.app.inject({
+      method: 'POST',
+      url: `/native/v4/offers.json?api_key=${other.key}`,
+      payload: { placement: 'checkout' },
+    });
+    return answer.json().data.count;
+  };
+  expect(await shown()).toBe(0);
+  expect((await me.call('PUT', `${path}/${other.publisherId}`, {})).status).toBe(403);
+  const caps = [{ scope: 'campaign', event: 'impression', limit: 2, window_minutes: 60 }];
+  const made = await t.operator.call('PUT', `${path}/${other.publisherId}${asOperator}`, { payout_amount: 0.5, frequency_caps: caps });
+  expect(made.status).toBe(200);
+  expect(made.body.data).toMatchObject({ active: true, payout_amount: 0.5, priority: null, frequency_caps: caps });
+  expect(await shown()).toBe(1);
+  expect((await me.call('GET', path)).body.data).toEqual([expect.objectContaining({ publisher_id: me.publisherId })]);
+  expect((await t.operator.call('GET', `${path}${asOperator}`)).body.data).toHaveLength(2);
+  expect((await t.operator.call('PUT', `${path}/${other.publisherId}${asOperator}`, { total_caps: [{}] })).status).toBe(400);
+  expect((await t.operator.call('PUT', `${path}/999999999${asOperator}`, {})).status).toBe(404);
+  await t.operator.call('PUT', `${path}/${other.publisherId}${asOperator}`, { active: false });
+  expect(await shown()).toBe(0);
+});
+
 test('403: a key without the permission of a kind', async () => {
   const reader = await t.caller(me.publisherId, ['reports', 'ads/offers']);
   for (const path of ['/themes', '/offers', '/publishers', '/keys', '/audit']) expect((await reader.call('GET', path)).status).toBe(403);

@@ -1,0 +1,203 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { addTenant, callAs, type Tenant, unknownIds } from './tenant.ts';
+
+/** The routes as they are described; the description is checked against the routes elsewhere. */
+const description = JSON.parse(readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8')) as {
+  paths: Record<string, Record<string, unknown>>;
+};
+const operations = Object.entries(description.paths).flatMap(([path, methods]) =>
+  Object.keys(methods).map((method) => ({ method, path, name: `${method} ${path}` })),
+);
+
+/** Routes that know no caller: what they serve is public, or named by a signed token, an unguessable click id or a public SDK id. */
+const open =
+  /^(get|post) \/(health\/|sdk\/v2\/|event\/|sdk\/offer-click|track|wallet\/v1\/save|images\/|privacy\/|webhooks\/v1\/payload|offerwall)/;
+
+/** Calls without an id in their path that write or look for what is the caller's own; ids in their bodies are tested below. */
+const ownOnly = new Set([
+  'post /native/v1/offers.json',
+  'post /native/v2/offers.json',
+  'post /native/v4/offers.json',
+  'post /native/v4/offerwall.json',
+  'post /native/v4/perkswall.json',
+  'post /manage/v1/publishers',
+  'post /manage/v1/keys',
+  'post /manage/v1/themes',
+  'post /manage/v1/placements',
+  'post /manage/v1/advertisers',
+  'post /manage/v1/campaigns',
+  'post /manage/v1/offers',
+  'post /manage/v1/creatives',
+  'post /manage/v1/sequence-rules',
+  'post /manage/v1/deliveries/replay',
+  'post /manage/v1/privacy/erasure',
+  'post /manage/v1/privacy/export',
+]);
+
+/** Named by an event, of which each publisher has its own. */
+const byEvent = (path: string): boolean => path.startsWith('/manage/v1/webhook-endpoints/{event}');
+
+const variables = (path: string): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
+
+/** Which id a variable of a path stands for. */
+const idNameOf = (path: string, variable: string): string =>
+  variable === 'id' ? (/\/([\w-]+)\/\{id\}/.exec(path)?.[1] ?? 'unknown') : variable;
+
+const withIds = (path: string, idOf: (name: string) => string | undefined): string =>
+  path.replace(/\{(\w+)\}/g, (_all, variable: string) => {
+    const id = idOf(idNameOf(path, variable));
+    if (id === undefined) throw new Error(`${path}: the tenants of this test have no ${idNameOf(path, variable)}; give them one`);
+    return id;
+  });
+
+const listed = operations.filter(({ method, path, name }) => method === 'get' && variables(path).length === 0 && !open.test(name));
+const named = operations.filter(({ path, name }) => variables(path).length > 0 && !open.test(name) && !byEvent(path));
+
+let t: TestApp;
+let ann: Tenant;
+let bob: Tenant;
+beforeAll(async () => {
+  t = await createTestApp();
+  ann = await addTenant(t, 'Annabel');
+  bob = await addTenant(t, 'Bobbert');
+}, 60_000);
+afterAll(() => t?.close());
+
+const unknownLike = (id: string | undefined): string | undefined => {
+  if (id === undefined) return undefined;
+  return /^\d+$/.test(id) ? unknownIds.number : /^[0-9a-f-]{36}$/.test(id) ? unknownIds.uuid : unknownIds.name;
+};
+
+const query = (path: string, { user }: Tenant): string => (/^\/(sdk|wallet)\//.test(path) ? `?pub_user_id=${user}` : '');
+
+/** A body that would pass every other check: the row as its owner sees it. */
+async function bodyFor(method: string, path: string, owner: Tenant): Promise<object | undefined> {
+  if (method === 'get' || method === 'delete') return undefined;
+  if (path.endsWith('/session/{session_id}.json')) return method === 'put' ? { selected: [], unselected: [] } : { action: 'wrap' };
+  if (path.endsWith('/publishers/{publisher_id}')) return { active: true };
+  if (method === 'post') return {};
+  const own = await callAs(
+    t,
+    owner,
+    'get',
+    withIds(path, (name) => owner.ids[name]),
+  );
+  return own.json().data as object;
+}
+
+const comparable = (answer: { statusCode: number; json: () => unknown; headers: Record<string, unknown> }) => {
+  const { 'content-length': _length, date: _date, ...headers } = answer.headers;
+  return { status: answer.statusCode, body: { ...(answer.json() as object), request_id: '' }, headers };
+};
+
+describe('every route is covered: a new one is looked at here before it goes out', () => {
+  test('calls without an id in their path that are no lists are named', () => {
+    const others = operations.filter(
+      ({ path, method, name }) => variables(path).length === 0 && method !== 'get' && !open.test(name) && !ownOnly.has(name),
+    );
+    expect(others.map(({ name }) => name)).toEqual([]);
+    expect(named.length).toBeGreaterThan(40);
+    expect(listed.length).toBeGreaterThan(10);
+  });
+});
+
+describe("another publisher's id behaves exactly like one that does not exist", () => {
+  test.each(named)('$method $path', async ({ method, path }) => {
+    for (const [caller, owner] of [
+      [ann, bob],
+      [bob, ann],
+    ] as const) {
+      const body = await bodyFor(method, path, owner);
+      const foreign = await callAs(t, caller, method, withIds(path, (name) => owner.ids[name]) + query(path, owner), body);
+      const unknown = await callAs(t, caller, method, withIds(path, (name) => unknownLike(owner.ids[name])) + query(path, owner), body);
+      expect(foreign.body).not.toContain(owner.marker);
+      expect([403, 404]).toContain(foreign.statusCode);
+      expect(comparable(foreign)).toEqual(comparable(unknown));
+    }
+  });
+});
+
+describe("lists hold nothing of another publisher's", () => {
+  test.each(listed)('$method $path', async ({ method, path }) => {
+    for (const [caller, other] of [
+      [ann, bob],
+      [bob, ann],
+    ] as const) {
+      const answer = await callAs(t, caller, method, `${path}${query(path, caller)}`);
+      expect(answer.statusCode, answer.body).toBe(200);
+      expect(answer.body).not.toContain(other.marker);
+      expect(answer.body).not.toContain(other.sdkId);
+      const foreignUser = await callAs(t, caller, method, `${path}${query(path, other)}`);
+      expect(foreignUser.body).not.toContain(other.marker.toLowerCase());
+    }
+  });
+
+  test.each(listed.filter(({ path }) => path.startsWith('/manage/v1/')))(
+    '$method $path for another publisher',
+    async ({ method, path }) => {
+      const foreign = await callAs(t, ann, method, `${path}?publisher_id=${bob.publisherId}`);
+      const unknown = await callAs(t, ann, method, `${path}?publisher_id=${unknownIds.number}`);
+      expect(foreign.body).not.toContain(bob.marker);
+      expect(foreign.statusCode).toBe(unknown.statusCode);
+    },
+  );
+});
+
+describe("another publisher's id in a body or query counts as none", () => {
+  const references: [string, string, (owner: Tenant | null) => object][] = [
+    ['post', '/manage/v1/placements', (owner) => ({ name: 'new-page', theme_id: Number(owner?.ids.themes ?? unknownIds.number) })],
+    [
+      'post',
+      '/manage/v1/campaigns',
+      (owner) => ({ advertiser_id: Number(owner?.ids.advertisers ?? unknownIds.number), name: 'x', landing_url: 'https://x.example/' }),
+    ],
+    ['post', '/manage/v1/offers', (owner) => ({ campaign_id: Number(owner?.ids.campaigns ?? unknownIds.number) })],
+    [
+      'post',
+      '/manage/v1/creatives',
+      (owner) => ({
+        offer_id: Number(owner?.ids.offers ?? unknownIds.number),
+        type: 'png',
+        width: 1,
+        height: 1,
+        url: 'https://x.example/a.png',
+      }),
+    ],
+    [
+      'post',
+      '/native/v4/offers.json',
+      (owner) => ({ placement: 'checkout', dev: '1', theme_id: Number(owner?.ids.themes ?? unknownIds.number) }),
+    ],
+  ];
+  test.each(references)('%s %s', async (method, path, body) => {
+    const foreign = await callAs(t, ann, method, path, body(bob));
+    const unknown = await callAs(t, ann, method, path, body(null));
+    expect(foreign.statusCode).toBe(unknown.statusCode);
+    if (foreign.statusCode >= 400) expect(comparable(foreign)).toEqual(comparable(unknown));
+    else expect(foreign.json().data.styles).toEqual(unknown.json().data.styles);
+  });
+
+  test('campaignId of fetch-offers', async () => {
+    const answer = await callAs(t, ann, 'post', `/native/v4/offers.json?campaignId=${bob.ids.campaigns}`, { placement: 'checkout' });
+    expect(answer.json().data.offers).toEqual([]);
+  });
+});
+
+describe('the ids that were tried are real: their owner is answered', () => {
+  const order = ['get', 'patch', 'put', 'post', 'delete'];
+  const depth = ['creatives', 'offers', 'campaigns', 'advertisers', 'placements', 'themes'];
+  const rank = ({ method, path }: { method: string; path: string }) =>
+    order.indexOf(method) * 10 +
+    Math.max(
+      0,
+      depth.findIndex((name) => path.startsWith(`/manage/v1/${name}/`)),
+    );
+  test.each([...named].sort((a, b) => rank(a) - rank(b)))('$method $path', async ({ method, path }) => {
+    const body = await bodyFor(method, path, bob);
+    const answer = await callAs(t, bob, method, withIds(path, (name) => bob.ids[name]) + query(path, bob), body);
+    expect(answer.statusCode, answer.body).not.toBe(404);
+    expect(answer.statusCode, answer.body).toBeLessThan(500);
+  });
+});

@@ -1,0 +1,108 @@
+import type { LightMyRequestResponse } from 'fastify';
+import { transaction } from '../../src/db/pool.ts';
+import { loadDemoCatalogue, randomDemoIds } from '../../src/demo/catalogue.ts';
+import { newSessionId } from '../../src/session-id.ts';
+import { enqueue } from '../../src/webhooks/outbox.ts';
+import type { TestApp } from '../support/test-app.ts';
+
+/** A publisher with at least one of everything an id can name, all of it marked with a word that nobody else has. */
+export type Tenant = {
+  publisherId: number;
+  key: string;
+  sdkId: string;
+  marker: string;
+  user: string;
+  /** Ids by the variables of paths; those of a kind of rows under its name. */
+  ids: Readonly<Record<string, string>>;
+};
+
+export const unknownIds: Readonly<Record<string, string>> = {
+  number: '2000000001',
+  uuid: newSessionId(Date.now() - 1000),
+  name: 'no-such-name',
+};
+
+let addresses = 0;
+
+export function callAs(
+  t: TestApp,
+  tenant: Pick<Tenant, 'key'>,
+  method: string,
+  url: string,
+  body?: object,
+): Promise<LightMyRequestResponse> {
+  addresses += 1;
+  return t.app.inject({
+    method: method.toUpperCase() as 'GET',
+    url,
+    headers: { authorization: `Bearer ${tenant.key}` },
+    remoteAddress: `10.1.${addresses >> 8}.${addresses & 255}`,
+    ...(body !== undefined && { payload: body }),
+  });
+}
+
+export async function addTenant(t: TestApp, marker: string): Promise<Tenant> {
+  const { key, sdkId } = randomDemoIds();
+  const publisherId = await transaction(t.pool, (executor) => loadDemoCatalogue(executor, { key, sdkId }));
+  for (const [table, column] of [
+    ['themes', 'name'],
+    ['advertisers', 'name'],
+    ['campaigns', 'name'],
+    ['offers', 'title'],
+    ['api_keys', 'name'],
+    ['placements', 'display_name'],
+  ])
+    await t.pool.query(`update ${table} set ${column} = $2 where publisher_id = $1`, [publisherId, marker]);
+  await t.pool.query('update publishers set name = $2 where id = $1', [publisherId, marker]);
+  await t.pool.query('insert into placements (publisher_id, name) values ($1, $2)', [publisherId, `page-${marker.toLowerCase()}`]);
+  await t.deps.catalog.refresh();
+
+  const user = `user-${marker}`;
+  const call = async (method: string, url: string, body?: object): Promise<Record<string, unknown>> => {
+    const answer = await callAs(t, { key }, method, url, body);
+    if (answer.statusCode >= 300) throw new Error(`${method} ${url}: ${answer.statusCode} ${answer.body}`);
+    return answer.json().data;
+  };
+  const fetched = await call('POST', '/native/v4/offers.json', { placement: 'checkout', pub_user_id: user, note: marker });
+  const [offer] = fetched.offers as { id: number; campaign_id: number; save_for_later_url: string }[];
+  await t.app.inject({ method: 'POST', url: new URL(String(offer?.save_for_later_url)).href.replace('http://perks.test', '') });
+  await call('PUT', '/manage/v1/webhook-endpoints/usp.selection', { url: `http://127.0.0.1:9/${marker}`, method: 'POST' });
+  const promised = { publisherId, event: 'usp.selection', sessionId: null, pubUserId: user, dev: false, nowMs: Date.now() - 5000 };
+  const [delivery] = await transaction(t.pool, (executor) => enqueue(executor, [{ ...promised, payload: () => Buffer.from('{}') }]));
+  await t.pool.query(
+    "with gone as (delete from delivery_queue where delivery_id = $1) update deliveries set status = 'failed' where id = $1",
+    [delivery],
+  );
+  const replay = await call('POST', '/manage/v1/deliveries/replay', { status: ['failed'] });
+  const erasure = await call('POST', '/manage/v1/privacy/erasure', { pub_user_id: 'somebody-else' });
+  const rule = await call('POST', '/manage/v1/sequence-rules', { effect: 'deny', match: { tags: [marker] } });
+  const spare = await call('POST', '/manage/v1/keys', { name: marker, permissions: ['reports'] });
+  const first = async (table: string, where = 'publisher_id = $1'): Promise<string> =>
+    String((await t.pool.query(`select min(id) as id from ${table} where ${where}`, [publisherId])).rows[0].id);
+  return {
+    publisherId,
+    key,
+    sdkId,
+    marker,
+    user,
+    ids: {
+      publishers: String(publisherId),
+      publisher_id: String(publisherId),
+      keys: String(spare.id),
+      themes: await first('themes'),
+      advertisers: await first('advertisers'),
+      advertiser_id: await first('advertisers'),
+      campaigns: String(offer?.campaign_id),
+      campaign_id: String(offer?.campaign_id),
+      offers: String(offer?.id),
+      offer_id: String(offer?.id),
+      creatives: await first('creatives', 'offer_id in (select id from offers where publisher_id = $1)'),
+      'sequence-rules': String(rule.id),
+      name: `page-${marker.toLowerCase()}`,
+      deliveries: String(delivery),
+      replays: String(replay.id),
+      erasure: String(erasure.id),
+      session_id: String(fetched.session_id),
+    },
+  };
+}
