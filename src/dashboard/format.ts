@@ -1,4 +1,5 @@
 import type { Publisher } from '../catalog/types.ts';
+import { isTimeZone } from '../decision/zone.ts';
 import { type Html, html } from '../http/html.ts';
 
 const formats = new Map<string, Intl.DateTimeFormat>();
@@ -14,14 +15,6 @@ function formatFor(timeZone: string, kind: 'minute' | 'second' | 'day'): Intl.Da
     formats.set(key, format);
   }
   return format;
-}
-
-export function isTimeZone(name: string): boolean {
-  try {
-    return new Intl.DateTimeFormat('en-GB', { timeZone: name }) !== null;
-  } catch {
-    return false;
-  }
 }
 
 /** A moment in the publisher's zone. */

@@ -9,10 +9,11 @@ import type { Cookies } from './cookies.ts';
 import { type Fields, fieldsOf } from './forms.ts';
 import { pageHeaders } from './headers.ts';
 import { type Page, renderPage } from './layout.ts';
+import type { Store } from './store.ts';
 import type { Upload } from './uploads.ts';
 
 /** What every page may use. */
-export type Tools = { deps: Deps; asset: AssetUrl; cookies: Cookies };
+export type Tools = { deps: Deps; asset: AssetUrl; cookies: Cookies; store: Store };
 
 /**
  * What a request comes to: a page; a piece of one, for htmx; or a redirect, with what the next page says once. A refused form is

@@ -10,20 +10,42 @@ import { registerAdmission, registerViewer } from './guard.ts';
 import { pageHeaders } from './headers.ts';
 import { renderCard, renderPage } from './layout.ts';
 import { accountPages } from './pages/account.ts';
+import { advertiserPages } from './pages/advertisers.ts';
+import { campaignPages } from './pages/campaigns.ts';
 import { integrationPages } from './pages/integration.ts';
+import { keyPages } from './pages/keys.ts';
+import { offerPages } from './pages/offers.ts';
 import { overviewPages } from './pages/overview.ts';
+import { placementPages } from './pages/placements.ts';
+import { publisherAdminPages } from './pages/publishers.ts';
+import { settingsPages } from './pages/settings.ts';
 import { signInPages } from './pages/sign-in.ts';
 import { startPages } from './pages/start.ts';
+import { themePages } from './pages/themes.ts';
 import { userPages } from './pages/users.ts';
 import type { Tools } from './pages.ts';
+import { createStore } from './store.ts';
 import { registerFormParsing } from './uploads.ts';
 
 /** Pages behind the sign-in, each file by itself; the order does not matter. */
-const pages = [accountPages, integrationPages, overviewPages, userPages];
+const pages = [
+  accountPages,
+  advertiserPages,
+  campaignPages,
+  integrationPages,
+  keyPages,
+  offerPages,
+  overviewPages,
+  placementPages,
+  publisherAdminPages,
+  settingsPages,
+  themePages,
+  userPages,
+];
 
 /** The dashboard: server-rendered pages at /dashboard for operators and publishers' people (specification 1.3, 4.4 and 5). */
 export async function dashboardRoutes(app: App, deps: Deps): Promise<void> {
-  const tools: Tools = { deps, asset: await registerAssets(app), cookies: createCookies(deps.config.publicUrl) };
+  const tools: Tools = { deps, asset: await registerAssets(app), cookies: createCookies(deps.config.publicUrl), store: createStore(deps) };
   await app.register(async (open: App) => {
     await registerFormParsing(open);
     registerViewer(open, tools);

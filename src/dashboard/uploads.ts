@@ -4,7 +4,7 @@ import type { App } from '../deps.ts';
 import { AppError } from '../errors.ts';
 
 /** A picture as it was sent; its name and type are claims. */
-export type Upload = { bytes: Buffer; name: string };
+export type Upload = { bytes: Buffer; declaredType: string };
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -38,7 +38,7 @@ async function readParts(request: FastifyRequest): Promise<void> {
       const bytes = await part.toBuffer().catch((err: Error) => {
         throw new AppError('body_too_large', { message: 'The file is larger than 5 MB.', cause: err });
       });
-      if (bytes.length > 0) request.upload = { bytes, name: part.filename };
+      if (bytes.length > 0) request.upload = { bytes, declaredType: part.mimetype };
     }
   }
   request.body = params;

@@ -1,0 +1,48 @@
+/** Objects of settings as form fields: `settings.offerText.font` names the value inside. */
+export type Nested = { readonly [name: string]: unknown };
+
+export const isNested = (value: unknown): value is Nested => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+export const valueAt = (root: unknown, path: string): unknown =>
+  path.split('.').reduce<unknown>((at, name) => (isNested(at) && Object.hasOwn(at, name) ? at[name] : undefined), root);
+
+/** A copy with the value at the path. */
+export function withValue(root: Nested, path: string, value: unknown): Nested {
+  const [name = '', ...rest] = path.split('.');
+  const inner = root[name];
+  return { ...root, [name]: rest.length === 0 ? value : withValue(isNested(inner) ? inner : {}, rest.join('.'), value) };
+}
+
+/** A copy without the value at the path, and without objects that are empty then. */
+export function without(root: Nested, path: string): Nested {
+  const [name = '', ...rest] = path.split('.');
+  if (!Object.hasOwn(root, name)) return root;
+  const { [name]: inner, ...others } = root;
+  if (rest.length === 0 || !isNested(inner)) return others;
+  const left = without(inner, rest.join('.'));
+  return Object.keys(left).length === 0 ? others : { ...others, [name]: left };
+}
+
+/** The second over the first; objects are merged, everything else replaced. */
+export function mergeNested(under: Nested, over: Nested): Nested {
+  const merged: Record<string, unknown> = { ...under };
+  for (const [name, value] of Object.entries(over)) {
+    const below = under[name];
+    merged[name] = isNested(value) && isNested(below) ? mergeNested(below, value) : value;
+  }
+  return merged;
+}
+
+/** An object as JSON text for a form; empty for an empty one. */
+export const jsonText = (value: Nested): string => (Object.keys(value).length === 0 ? '' : JSON.stringify(value, null, 2));
+
+/** A form's JSON text as an object; what is none stays a text, for the check of the value to refuse. */
+export function readJson(text: string): Nested | string {
+  if (text === '') return {};
+  try {
+    const value = JSON.parse(text) as unknown;
+    return isNested(value) ? value : text;
+  } catch {
+    return text;
+  }
+}
