@@ -37,7 +37,7 @@ async function show(answer) {
 }
 
 window.addEventListener('message', ({ origin, source, data }) => {
-  if (origin === location.origin && source === window.parent) show(data);
+  if (origin === location.origin && source === window.parent && Array.isArray(data?.offers)) show(data);
 });
 
 window.addEventListener('DOMContentLoaded', () => window.parent.postMessage('preview-ready', location.origin));

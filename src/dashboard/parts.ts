@@ -39,19 +39,24 @@ type ActionButton = {
 export const actionButton = ({ request }: Context, { to, text, kind = '', small = false, confirm, values = {} }: ActionButton): Html =>
   html`<form method="post" action="${to}" class="inline"${confirm !== undefined && html` data-confirm="${confirm}" data-confirm-button="${text}"`}>${csrfField(viewerOf(request))}${Object.entries(values).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}<button class="button ${kind}${small ? ' small' : ''}">${text}</button></form>`;
 
+type SaveForm = {
+  button?: string;
+  cancel?: string;
+  multipart?: boolean;
+  /** Of the form element. */
+  attributes?: Html;
+  /** Further buttons. */
+  extra?: Html;
+};
+
 /** A form that saves, with its buttons in a row at the end. */
 export const saveForm = (
   { request }: Context,
   to: string,
   body: Html,
-  {
-    button = 'Save',
-    cancel,
-    multipart = false,
-    attributes = nothing,
-  }: { button?: string; cancel?: string; multipart?: boolean; attributes?: Html } = {},
+  { button = 'Save', cancel, multipart = false, attributes = nothing, extra = nothing }: SaveForm = {},
 ): Html =>
-  html`<form method="post" action="${to}" class="form"${multipart && html` enctype="multipart/form-data"`} novalidate ${attributes}>${csrfField(viewerOf(request))}${body}<div class="form-end"><button class="button main">${button}</button>${cancel === undefined ? nothing : html`<a class="button quiet" href="${cancel}">Cancel</a>`}</div></form>`;
+  html`<form method="post" action="${to}" class="form"${multipart && html` enctype="multipart/form-data"`} novalidate ${attributes}>${csrfField(viewerOf(request))}${body}<div class="form-end"><button class="button main">${button}</button>${extra}${cancel === undefined ? nothing : html`<a class="button quiet" href="${cancel}">Cancel</a>`}</div></form>`;
 
 /** Links to the page before and after; nothing when all fits on one. */
 export const pager = (before: string | null, after: string | null): Html =>

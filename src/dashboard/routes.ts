@@ -12,6 +12,7 @@ import { renderCard, renderPage } from './layout.ts';
 import { accountPages } from './pages/account.ts';
 import { advertiserPages } from './pages/advertisers.ts';
 import { campaignPages } from './pages/campaigns.ts';
+import { deliveryPages } from './pages/deliveries.ts';
 import { integrationPages } from './pages/integration.ts';
 import { keyPages } from './pages/keys.ts';
 import { offerPages } from './pages/offers.ts';
@@ -23,6 +24,7 @@ import { signInPages } from './pages/sign-in.ts';
 import { startPages } from './pages/start.ts';
 import { themePages } from './pages/themes.ts';
 import { userPages } from './pages/users.ts';
+import { webhookPages } from './pages/webhooks.ts';
 import type { Tools } from './pages.ts';
 import { createStore } from './store.ts';
 import { registerFormParsing } from './uploads.ts';
@@ -32,6 +34,7 @@ const pages = [
   accountPages,
   advertiserPages,
   campaignPages,
+  deliveryPages,
   integrationPages,
   keyPages,
   offerPages,
@@ -41,6 +44,7 @@ const pages = [
   settingsPages,
   themePages,
   userPages,
+  webhookPages,
 ];
 
 /** The dashboard: server-rendered pages at /dashboard for operators and publishers' people (specification 1.3, 4.4 and 5). */

@@ -15,7 +15,7 @@ import { type TestTarget, testEndpoint } from './test-endpoint.ts';
 import { requireUsableUrl, type UrlRules } from './url-rules.ts';
 
 /** Ten tests at once, and ten a minute after that. */
-const testRate = { perS: 10 / 60, burst: 10 };
+export const testRate = { perS: 10 / 60, burst: 10 };
 
 /** Test Endpoint: sends a dummy payload now and shows what came back (decisions section 4). */
 export async function endpointTestRoutes(app: App, { rules, ...deps }: Deps & { rules: UrlRules }): Promise<void> {
@@ -51,7 +51,7 @@ export async function endpointTestRoutes(app: App, { rules, ...deps }: Deps & { 
 }
 
 /** What to test: the body's settings before the saved ones, with the saved secret, else one made for this call only. */
-function targetOf(
+export function targetOf(
   event: WebhookEvent,
   url: string,
   asked: Static<typeof testBody>,

@@ -24,6 +24,6 @@ export function advertiserPages(app: App, tools: Tools): void {
     empty: { title: 'No advertisers yet', text: 'Add the first one; then give it a campaign, and the campaign an offer.' },
     nameOf: (row) => String(row.name),
     read: (fields) => ({ name: fields.text('name') }),
-    fields: (form) => form.input('name', { label: 'Name', required: true, max: 200, hint: 'Shown with every offer.' }),
+    fields: (form) => form.input('name', { label: 'Name', required: true, hint: 'Shown with every offer.' }),
   });
 }

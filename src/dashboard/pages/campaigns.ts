@@ -95,14 +95,14 @@ export function campaignPages(app: App, tools: Tools): void {
     fields: async (
       form,
       context,
-    ) => html`<div class="columns">${form.input('name', { label: 'Name', required: true, max: 200 })}${form.select('advertiser_id', { label: 'Advertiser', choices: await advertiserChoices(context) })}</div>
+    ) => html`<div class="columns">${form.input('name', { label: 'Name', required: true })}${form.select('advertiser_id', { label: 'Advertiser', choices: await advertiserChoices(context) })}</div>
 ${form.input('landing_url', { label: 'Landing page', type: 'url', required: true, placeholder: 'https://', hint: html`May hold macros such as <code>{click_id}</code>.` })}
 ${form.check('active', { label: 'Active', hint: 'Paused campaigns are not shown; links shown before stay good.' })}
-<fieldset class="group"><legend>What it pays</legend><div class="columns tight">${form.input('payout_amount', { label: 'Amount', type: 'number', min: 0, step: 'any' })}${form.input('payout_currency', { label: 'Currency', max: 3 })}${form.select('payout_kind', { label: 'Paid', choices: payoutKinds.map((kind) => ({ value: kind, text: `${kind.toUpperCase()} – ${payouts[kind]}` })) })}</div></fieldset>
+<fieldset class="group"><legend>What it pays</legend><div class="columns tight">${form.input('payout_amount', { label: 'Amount', type: 'number', min: 0, step: 'any' })}${form.input('payout_currency', { label: 'Currency' })}${form.select('payout_kind', { label: 'Paid', choices: payoutKinds.map((kind) => ({ value: kind, text: `${kind.toUpperCase()} – ${payouts[kind]}` })) })}</div></fieldset>
 <fieldset class="group"><legend>Order</legend><div class="columns tight">${form.input('priority', { label: 'Priority', type: 'number', min: 0, hint: 'Lower is shown first.' })}${form.input('weight', { label: 'Weight', type: 'number', min: 0, hint: 'Among equals, higher first.' })}${form.input('opt_out_days', { label: 'A “no thanks” lasts (days)', type: 'number', min: 1, hint: 'Empty: for good.' })}</div></fieldset>
 ${rulesFields(form, context.publisher.timeZone)}
-<fieldset class="group"><legend>Details</legend><div class="columns">${form.input('category', { label: 'Category', max: 100 })}${form.input('tags', { label: 'Tags', hint: 'Separated by commas.' })}${form.input('click_id_param', { label: 'Parameter with the click id', code: true })}</div>
-${form.area('offer_description', { label: 'Full description', max: 2000 })}
+<fieldset class="group"><legend>Details</legend><div class="columns">${form.input('category', { label: 'Category' })}${form.input('tags', { label: 'Tags', hint: 'Separated by commas.' })}${form.input('click_id_param', { label: 'Parameter with the click id', code: true })}</div>
+${form.area('offer_description', { label: 'Full description' })}
 ${form.check('is_product', { label: 'Promotes a product' })}${form.check('is_loyalty', { label: 'May be used as an incentive' })}</fieldset>`,
     afterCreate: ({ path }, view) => ({
       to: path(`/offers/new?campaign_id=${view.id}`),

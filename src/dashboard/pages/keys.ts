@@ -69,7 +69,7 @@ ${card(
   saveForm(
     context,
     path('/settings/keys'),
-    html`${form.summary()}<div class="columns">${form.input('name', { label: 'Name', required: true, max: 200, hint: 'Where it is used, such as “checkout server”.' })}${form.input('expires_at', { label: 'Expires', type: 'datetime-local', hint: `Empty: never. ${publisher.timeZone} time.` })}</div>
+    html`${form.summary()}<div class="columns">${form.input('name', { label: 'Name', required: true, hint: 'Where it is used, such as “checkout server”.' })}${form.input('expires_at', { label: 'Expires', type: 'datetime-local', hint: `Empty: never. ${publisher.timeZone} time.` })}</div>
 ${form.checks('permissions', { label: 'What it may do', choices: grantable.map((one) => ({ value: one, text: `${one} – ${meanings[one]}` })) })}`,
     { button: 'Make a key' },
   ),

@@ -157,11 +157,11 @@ ${form.input('short_headline', { label: 'Short headline', max: 60, ideal: 40 })}
 ${form.area('short_description', { label: 'Short description', max: 140, rows: 2 })}</fieldset>
 <fieldset class="group"><legend>Small print</legend>
 ${form.input('mini_text', { label: 'Disclaimer', max: 160, hint: 'Avoid unless necessary.' })}
-${form.area('terms_and_conditions', { label: 'Terms and conditions', rows: 4, max: 20_000, hint: 'HTML. What is not harmless is taken out when it is saved.' })}
+${form.area('terms_and_conditions', { label: 'Terms and conditions', rows: 4, hint: 'HTML. What is not harmless is taken out when it is saved.' })}
 ${form.input('loyalty_requirements', { label: 'What a user must do for the reward', max: 160 })}</fieldset>
 <fieldset class="group"><legend>Delivery</legend>
 ${form.check('active', { label: 'Active' })}
 <div class="columns">${form.input('weight', { label: 'Weight', type: 'number', min: 0, hint: 'Among the offers of its campaign, higher first.' })}${form.input('adv_pixel_url', { label: 'Advertiser’s impression URL', type: 'url', placeholder: 'https://' })}</div>
 ${form.check('wallet_enabled', { label: 'Can be saved for later' })}${form.check('offerwall_enabled', { label: 'Shown on the offerwall' })}
-<div class="columns">${form.input('useraction_cta', { label: 'Further action', max: 100 })}${form.input('useraction_url', { label: 'Its URL', type: 'url', placeholder: 'https://' })}</div></fieldset>`;
+<div class="columns">${form.input('useraction_cta', { label: 'Further action' })}${form.input('useraction_url', { label: 'Its URL', type: 'url', placeholder: 'https://' })}</div></fieldset>`;
 }

@@ -44,8 +44,8 @@ export function placementPages(app: App, tools: Tools): void {
       unit_enabled: fields.text('unit_enabled') === '' ? null : fields.text('unit_enabled') === 'true',
     }),
     fields: (form, { publisher }, { view }) => html`<div class="columns">
-${view === null ? form.input('name', { label: 'Name in calls', required: true, max: 128, code: true, hint: 'Such as order-confirmation. It cannot be changed later.' }) : html``}
-${form.input('display_name', { label: 'Name shown here', max: 200 })}</div>
+${view === null ? form.input('name', { label: 'Name in calls', required: true, code: true, hint: 'Such as order-confirmation. It cannot be changed later.' }) : html``}
+${form.input('display_name', { label: 'Name shown here' })}</div>
 <div class="columns">${form.select('theme_id', { label: 'Theme', choices: [{ value: '', text: 'The default theme' }, ...[...publisher.themes.values()].map(({ id, name }) => ({ value: String(id), text: name }))] })}
 ${form.input('offers_per_response', { label: 'Number of offers', type: 'number', min: 1, most: 10, hint: 'Empty: as the theme says.' })}
 ${form.input('delivery_percentage', { label: 'Delivery percentage', type: 'number', min: 0, most: 100, hint: 'Empty: as the theme says.' })}

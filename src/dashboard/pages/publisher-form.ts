@@ -17,7 +17,7 @@ const enablings = [
 /** The settings of a publisher. `asOperator`: with what only operators set. */
 export function publisherFields(form: FormBuilder, { asOperator, timeZone }: { asOperator: boolean; timeZone: string }): Html {
   const choices = zoneChoices.some(({ value }) => value === timeZone) ? zoneChoices : [{ value: timeZone, text: timeZone }, ...zoneChoices];
-  return html`${form.input('name', { label: 'Name', required: true, max: 200 })}
+  return html`${form.input('name', { label: 'Name', required: true })}
 <fieldset class="group"><legend>Offers</legend><div class="columns">
 ${form.select('offers_per_response', { label: 'Number of offers', choices: offerChoices, hint: 'In one answer. Themes and placements may differ.' })}
 ${form.input('delivery_percentage', { label: 'Delivery percentage', type: 'number', min: 0, most: 100, hint: 'Of users, how many get offers.' })}</div>
@@ -25,11 +25,11 @@ ${form.check('unit_enabled', { label: 'Unit on', hint: 'Off: every answer is an 
 ${form.check('test_mode', { label: 'Test mode', hint: 'Every answer is a test answer; nothing is counted.' })}</fieldset>
 <fieldset class="group"><legend>Time and money</legend><div class="columns">
 ${form.select('time_zone', { label: 'Time zone', choices, hint: 'Of reports, and of all times here.' })}
-${form.input('currency_name', { label: 'Loyalty currency', max: 50, hint: 'What users earn, such as points.' })}
+${form.input('currency_name', { label: 'Loyalty currency', hint: 'What users earn, such as points.' })}
 ${form.input('currency_multiplier', { label: 'Units for one of payout', type: 'number', min: 0, step: '0.0001' })}</div></fieldset>
 <fieldset class="group"><legend>Privacy</legend>
 ${form.input('privacy_url', { label: 'Privacy policy URL', type: 'url', hint: 'Sent with every answer. Empty: the page of this service.', placeholder: 'https://' })}
-${form.area('privacy_text', { label: 'Text of that page', rows: 4, max: 10_000, hint: 'Plain text. Empty: our own.' })}</fieldset>
+${form.area('privacy_text', { label: 'Text of that page', rows: 4, hint: 'Plain text. Empty: our own.' })}</fieldset>
 ${asOperator ? html`<fieldset class="group"><legend>Enabled by the operator</legend>${enablings.map(({ name, label, hint }) => form.check(name, { label, hint }))}</fieldset>` : nothing}`;
 }
 

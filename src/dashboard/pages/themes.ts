@@ -55,7 +55,7 @@ export function themePages(app: App, tools: Tools): void {
       offers_per_response: fields.number('offers_per_response'),
       ...readLook(fields),
     }),
-    fields: (form, { publisher }) => html`${form.input('name', { label: 'Name', required: true, max: 200 })}
+    fields: (form, { publisher }) => html`${form.input('name', { label: 'Name', required: true })}
 <div class="columns">${form.select('unit', {
       label: 'Unit',
       choices: [

@@ -148,7 +148,7 @@ export async function replayRoutes(app: App, deps: Deps): Promise<void> {
 }
 
 /** @throws AppError `delivery_not_found`, `delivery_pending`, `delivery_erased`, `endpoint_disabled` */
-async function replayOne(executor: Executor, publisherId: number, id: string, nowMs: number): Promise<void> {
+export async function replayOne(executor: Executor, publisherId: number, id: string, nowMs: number): Promise<void> {
   const endpointIds = await lockOpenEndpoints(executor, publisherId);
   const found = await findDelivery(executor, publisherId, id);
   if (found === null) throw new AppError('delivery_not_found');

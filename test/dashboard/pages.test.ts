@@ -1,0 +1,247 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { type Person, somebody } from './support.ts';
+
+let t: TestApp;
+let operator: Person;
+let admin: Person;
+let otherId: number;
+const own = (path: string) => `/dashboard/p/${t.publisher.id}${path}`;
+
+beforeAll(async () => {
+  t = await createTestApp();
+  operator = await somebody(t, 'operator');
+  admin = await somebody(t, 'admin');
+  const made = await operator.post('/dashboard/operator/publishers', publisherFields('Other'));
+  otherId = Number(/\/p\/(\d+)\//.exec(String(made.headers.location))?.[1]);
+});
+afterAll(() => t.close());
+
+const publisherFields = (name: string, more: Record<string, string> = {}): Record<string, string> => ({
+  name,
+  offers_per_response: '4',
+  delivery_percentage: '100',
+  unit_enabled: 'on',
+  time_zone: 'Asia/Kathmandu',
+  currency_name: 'points',
+  currency_multiplier: '1.5',
+  ...more,
+});
+
+/** Every route of a publisher's pages, with `:name` for what stands for something. */
+function publisherRoutes(): { method: 'GET' | 'POST'; path: string }[] {
+  const tree = t.app.printRoutes({ commonPrefix: false, includeHooks: false });
+  const found: { method: 'GET' | 'POST'; path: string }[] = [];
+  const stack: string[] = [];
+  for (const line of tree.split('\n')) {
+    const match = /^([│ ]*)(?:├──|└──) (\S+)(?: \(([A-Z, ]+)\))?/.exec(line);
+    if (match === null) continue;
+    const depth = (match[1] ?? '').length / 4;
+    stack.length = depth;
+    stack[depth] = match[2] ?? '';
+    const path = stack.join('');
+    if (!path.startsWith('/dashboard/p/:publisherId/')) continue;
+    for (const method of (match[3] ?? '').split(', ')) if (method === 'GET' || method === 'POST') found.push({ method, path });
+  }
+  return found;
+}
+
+const call = (person: Person, { method, path }: { method: 'GET' | 'POST'; path: string }) =>
+  method === 'GET' ? person.get(path) : person.post(path);
+
+describe('isolation', () => {
+  test('every page and form of another publisher answers like one that does not exist', async () => {
+    const routes = publisherRoutes();
+    expect(routes.length).toBeGreaterThan(40);
+    for (const { method, path } of routes) {
+      const at = (publisherId: number) => path.replace(':publisherId', String(publisherId)).replaceAll(/:\w+/g, '1');
+      const foreign = await call(admin, { method, path: at(otherId) });
+      const missing = await call(admin, { method, path: at(987_654) });
+      expect(foreign.statusCode, `${method} ${path}`).toBe(404);
+      expect(foreign.body.replace(/Request [\w-]+/, ''), `${method} ${path}`).toBe(missing.body.replace(/Request [\w-]+/, ''));
+    }
+  });
+
+  test('things of another publisher are not reached through one’s own address, in either direction', async () => {
+    const other = await somebody(t, 'admin', otherId);
+    for (const { method, path } of publisherRoutes().filter(({ path }) => /:(key|id|userId)/.test(path))) {
+      const at = path.replace(':publisherId', String(otherId)).replace(/:(key|id|userId)/, '1');
+      expect((await call(other, { method, path: at })).statusCode, `${method} ${path}`).toBe(404);
+    }
+  });
+
+  test('without a session, every page leads to the sign-in and no form is taken', async () => {
+    for (const { method, path } of publisherRoutes()) {
+      const url = path.replace(':publisherId', String(t.publisher.id)).replaceAll(/:\w+/g, '1');
+      const { statusCode, headers } = await t.app.inject({ method, url });
+      expect(statusCode, `${method} ${path}`).toBe(303);
+      expect(headers.location).toMatch(/^\/dashboard\/sign-in/);
+    }
+  });
+
+  test('an analyst changes nothing', async () => {
+    const analyst = await somebody(t, 'analyst');
+    for (const { path } of publisherRoutes().filter(({ method }) => method === 'POST')) {
+      const url = path.replace(':publisherId', String(t.publisher.id)).replaceAll(/:\w+/g, '1');
+      expect((await analyst.post(url)).statusCode, path).toBe(403);
+    }
+  });
+});
+
+test('every page opens for who may see it', async () => {
+  for (const { path } of publisherRoutes().filter(
+    ({ method, path }) => method === 'GET' && !path.endsWith('/stream') && !path.includes('/deliveries/'),
+  )) {
+    const url = path
+      .replace(':publisherId', String(t.publisher.id))
+      .replace(':event', 'usp.selection')
+      .replace('placements/:key', 'placements/checkout')
+      .replaceAll(/:\w+/g, '1');
+    const { statusCode } = await admin.get(url);
+    expect([200, 303], `${url} ${statusCode}`).toContain(statusCode);
+  }
+});
+
+describe('the catalogue', () => {
+  const location = async (path: string, fields: Record<string, string>): Promise<string> => {
+    const answer = await admin.post(own(path), fields);
+    expect(answer.statusCode, answer.body.match(/class="problem"[^<]*<|<li>.*?<\/li>/g)?.join()).toBe(303);
+    return String(answer.headers.location);
+  };
+
+  test('an advertiser, a campaign with rules and an offer are served within a moment', async () => {
+    const advertiserId = /\d+$/.exec(await location('/advertisers', { name: 'Larkspur <b>& Sons' }))?.[0] ?? '';
+    const campaign = await location('/campaigns', {
+      advertiser_id: advertiserId,
+      name: 'Autumn',
+      landing_url: 'https://larkspur.example/',
+      click_id_param: 'click_id',
+      active: 'on',
+      priority: '1',
+      weight: '100',
+      payout_amount: '0.25',
+      payout_currency: 'eur',
+      payout_kind: 'cpc',
+      'targeting.countries.include': 'us, de',
+      'frequency_caps.0.limit': '3',
+      'frequency_caps.0.event': 'impression',
+      'frequency_caps.0.window_minutes': '1440',
+      'frequency_caps.0.scope': 'campaign',
+      pacing: 'asap',
+      without_identity: 'serve',
+      rules: '{"conditions":{"key":"cart","op":"exists"}}',
+    });
+    const campaignId = /campaign_id=(\d+)/.exec(campaign)?.[1] ?? '';
+    await location('/offers', { campaign_id: campaignId, title: 'Ten off', cta_yes: 'Yes', active: 'on', weight: '100' });
+    const fetched = await t.app.inject({
+      method: 'POST',
+      url: `/native/v4/offers.json?api_key=${t.publisher.key}&campaignId=${campaignId}`,
+      payload: { placement: 'checkout', country: 'DE', cart: '1' },
+    });
+    expect(fetched.json().data.offers).toMatchObject([{ title: 'Ten off', advertiser_name: 'Larkspur <b>& Sons' }]);
+    const page = await admin.get(own(`/campaigns/${campaignId}`));
+    expect(page.body).toMatch(/value="us, de"/i);
+    expect(page.body).toMatch(/name="frequency_caps.0.limit" value="3"/);
+    const audit = await t.pool.query("select actor_kind, actor_label from audit_log where resource = 'campaigns' and resource_id = $1", [
+      campaignId,
+    ]);
+    expect(audit.rows).toMatchObject([{ actor_kind: 'user', actor_label: expect.stringContaining('admin-') }]);
+  });
+
+  test('what is refused is named beside its field, and what was typed is kept', async () => {
+    const answer = await admin.post(own('/offers'), {
+      campaign_id: '1',
+      title: 'x'.repeat(91),
+      cta_yes: '"><i>',
+      weight: 'much',
+      adv_pixel_url: 'ftp://x',
+    });
+    expect(answer.statusCode).toBe(422);
+    expect(answer.body).toContain(`value="${'x'.repeat(91)}"`);
+    expect(answer.body).toContain('value="&quot;&gt;&lt;i&gt;"');
+    for (const field of ['title', 'weight', 'adv_pixel_url']) expect(answer.body, field).toMatch(new RegExp(`id="f-${field}-error">\\S`));
+    expect(answer.body).toContain('value="much"');
+  });
+
+  test('of two people who save the same offer, the second is told and sees what differs', async () => {
+    const page = await admin.get(own('/offers/1'));
+    const version = /name="_version" value="([^"]+)"/.exec(page.body)?.[1]?.replaceAll('&quot;', '"') ?? '';
+    const fields = { weight: '100', active: 'on', wallet_enabled: 'on', offerwall_enabled: 'on', _version: version };
+    expect((await operator.post(own('/offers/1'), { ...fields, title: 'Theirs' })).statusCode).toBe(303);
+    const second = await admin.post(own('/offers/1'), { ...fields, title: 'Mine' });
+    expect(second.statusCode).toBe(409);
+    expect(second.body).toContain('Somebody else saved this');
+    expect(second.body).toMatch(/<td>title<\/td><td>Theirs<\/td><td>Mine<\/td>/);
+    expect(second.body).toMatch(/name="title"[^>]* value="Mine"/);
+    const newVersion = /name="_version" value="([^"]+)"/.exec(second.body)?.[1]?.replaceAll('&quot;', '"') ?? '';
+    expect((await admin.post(own('/offers/1'), { ...fields, _version: newVersion, title: 'Mine' })).statusCode).toBe(303);
+  });
+
+  test('an offer is paused in one click', async () => {
+    await admin.post(own('/offers/2/active'), { active: 'no' });
+    expect(t.deps.catalog.current().offers.get(2)?.active).toBe(false);
+    await admin.post(own('/offers/2/active'), { active: 'yes' });
+    expect(t.deps.catalog.current().offers.get(2)?.active).toBe(true);
+  });
+});
+
+describe('settings', () => {
+  test('a key is shown once, works, and is refused once revoked', async () => {
+    const made = await admin.post(own('/settings/keys'), { name: 'server', permissions: 'ads/offers' });
+    const key = /<code>(pk_[\w-]+)<\/code>/.exec(made.body)?.[1] ?? '';
+    const call = () => t.app.inject({ method: 'POST', url: `/native/v4/offers.json?api_key=${key}`, payload: { placement: 'checkout' } });
+    expect((await call()).statusCode).toBe(200);
+    const list = await admin.get(own('/settings/keys'));
+    expect(list.body).not.toContain(key);
+    const revoke = [...list.body.matchAll(/action="([^"]+\/revoke)"/g)][0]?.[1] ?? '';
+    await admin.post(revoke);
+    expect((await call()).statusCode).toBe(401);
+  });
+
+  test('only an operator switches User Selected Perks on', async () => {
+    const at = (id: number) => `/dashboard/p/${id}/settings`;
+    const other = await somebody(t, 'admin', otherId);
+    await other.post(at(otherId), publisherFields('Other', { usp_enabled: 'on' }));
+    expect(t.deps.catalog.current().publishers.get(otherId)?.uspEnabled).toBe(false);
+    await operator.post(at(otherId), publisherFields('Other', { usp_enabled: 'on' }));
+    expect(t.deps.catalog.current().publishers.get(otherId)?.uspEnabled).toBe(true);
+  });
+
+  test('a theme keeps only what differs from the defaults, and User Selected Perks is refused on a single offer unit', async () => {
+    const made = await admin.post(own('/settings/themes'), {
+      name: 'Plain',
+      unit: 'mou',
+      usp_enabled: 'on',
+      'styles.header.text': 'Hello',
+      'settings.delay': '0',
+      'settings.show_close': 'on',
+      'settings.darken_bg': 'on',
+      'styles.popup.showImage': 'on',
+      rest: '{"styles":{"popup":{"shadow":"none"}}}',
+    });
+    const id = Number(/\d+$/.exec(String(made.headers.location))?.[0]);
+    expect(t.deps.catalog.current().publishers.get(t.publisher.id)?.themes.get(id)).toMatchObject({
+      uspEnabled: true,
+      settings: {},
+      styles: { header: { text: 'Hello' }, popup: { shadow: 'none' } },
+    });
+    const refused = await admin.post(own('/settings/themes'), { name: 'Single', unit: 'sou', usp_enabled: 'on' });
+    expect(refused.statusCode).toBe(422);
+    expect(refused.body).toContain('multi offer unit');
+  });
+
+  test('a webhook endpoint is set, its secret shown once, tested, paused and resumed', async () => {
+    const path = own('/settings/webhooks/usp.selection');
+    const fields = { url: 'http://127.0.0.1:9/hook', method: 'POST', enabled: 'on', deadline_s: '5', max_in_flight: '4' };
+    const made = await admin.post(path, fields);
+    expect(made.body).toMatch(/<code>whsec_[\w+/=]+<\/code>/);
+    expect((await admin.get(path)).body).not.toContain('whsec_');
+    const tested = await admin.post(`${path}/test`, fields);
+    expect(tested.body).toContain('The endpoint did not take the test.');
+    expect((await admin.post(path, { ...fields, url: 'http://10.0.0.1/' })).statusCode).toBe(422);
+    await admin.post(`${path}/pause`);
+    expect((await admin.get(path)).body).toContain('>paused<');
+    await admin.post(`${path}/resume`);
+    expect((await admin.get(path)).body).toContain('>active<');
+  });
+});
