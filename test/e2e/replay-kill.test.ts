@@ -1,0 +1,62 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createSecretBox } from '../../src/security/secret-box.ts';
+import { saveEndpoint } from '../../src/webhooks/endpoint-changes.ts';
+import { createJob, findJob } from '../../src/webhooks/replay/jobs.ts';
+import { type Hook, startHook, until } from '../dispatcher/support.ts';
+import { cloneDatabase } from '../support/database.ts';
+import { processSecrets, startServerProcess } from '../support/server-process.ts';
+
+let hook: Hook;
+beforeAll(async () => {
+  hook = await startHook();
+});
+afterAll(() => hook.close());
+
+const total = 3000;
+
+test('a replay survives a kill -9 of its worker: each delivery is queued once and arrives', { timeout: 60_000 }, async () => {
+  const database = await cloneDatabase();
+  const pool = new pg.Pool({ connectionString: database.url, max: 3 });
+  const box = createSecretBox(Buffer.from(processSecrets.SECRETS_KEY, 'base64'));
+  const { rows } = await pool.query<{ id: number }>('select id from publishers order by id limit 1');
+  const publisherId = rows[0]?.id as number;
+  const key = { publisherId, event: 'usp.selection', nowMs: Date.now() } as const;
+  const { endpoint } = await saveEndpoint(pool, box, { ...key, url: hook.url, method: 'POST', enabled: true, maxInFlight: 50 });
+  await pool.query("select create_day_partitions((now() - interval '1 day')::date, (now() + interval '1 day')::date)");
+  await pool.query(
+    `insert into deliveries (day, id, publisher_id, endpoint_id, event, payload, status)
+    select (now() - interval '1 hour')::date, (substr(h, 1, 8) || '-' || substr(h, 9, 4) || '-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid,
+      $1, $2, 'usp.selection', '{"body":{}}', 'failed'
+    from generate_series(1, ${total}) n
+    cross join lateral (select lpad(to_hex((extract(epoch from now() - interval '1 hour') * 1000)::bigint), 12, '0') as h) x`,
+    [publisherId, endpoint.id],
+  );
+  const filter = {
+    publisherId,
+    event: null,
+    endpointId: null,
+    statuses: ['failed'],
+    fromMs: null,
+    toMs: null,
+    sessionId: null,
+    pubUserId: null,
+  } as const;
+  const job = await createJob(pool, filter, Date.now());
+  const queued = async (): Promise<number> => (await findJob(pool, publisherId, job.id))?.queued ?? 0;
+
+  for (const killAt of [1, 1000, 2000]) {
+    const worker = await startServerProcess({ databaseUrl: database.url, env: { ROLES: 'worker' } });
+    await until(async () => (await queued()) >= killAt, true, 20_000);
+    await worker.kill();
+  }
+  const last = await startServerProcess({ databaseUrl: database.url, env: { ROLES: 'worker' } });
+  await until(async () => (await findJob(pool, publisherId, job.id))?.status, 'done', 20_000);
+  expect(await queued()).toBe(total);
+  const delivered = async () => (await pool.query("select count(*)::int as n from deliveries where status = 'delivered'")).rows[0].n;
+  await until(delivered, total, 30_000);
+  await last.stop();
+  expect(new Set(hook.taken.map(({ headers }) => headers['webhook-id'])).size).toBe(total);
+  await pool.end();
+  await database.drop();
+});
