@@ -9,7 +9,8 @@ const replayShare = 0.1;
 export type Rounds = {
   /** Claims what may be called now, live deliveries before replays. Each takes a slot, which `end` gives back. */
   next: (workerId: number, options: { takeOver: boolean; replays: boolean }) => Promise<Round>;
-  end: (claimed: Claimed) => void;
+  /** @returns whether a replay has ended, so that the next may go */
+  end: (claimed: Claimed) => boolean;
   /** Calls in flight (count). */
   inFlight: () => number;
   /** Milliseconds until an endpoint with a rate limit may go on; null when none waits. */
@@ -20,7 +21,7 @@ export type Round = {
   claimed: Claimed[];
   /** There is surely more that could be claimed at once. */
   more: boolean;
-  /** Replays were among them. */
+  /** Replays were among them, or were not asked for because of live ones: there may be more. */
   replays: boolean;
 };
 
@@ -54,15 +55,15 @@ export function createRounds(executor: Executor, concurrency: number, now: () =>
     next: async (workerId, { takeOver, replays }) => {
       const live = await claimIn('live', workerId, takeOver, concurrency);
       const replayRoom = live.full || !replays ? 0 : replayLimit - replaying.size;
-      if (replayRoom <= 0) return { claimed: live.claimed, more: live.full, replays: false };
+      if (replayRoom <= 0) return { claimed: live.claimed, more: live.full, replays: live.full && replays };
       const again = await claimIn('replay', workerId, takeOver, replayRoom);
       for (const one of again.claimed) replaying.add(one);
       return { claimed: [...live.claimed, ...again.claimed], more: false, replays: again.claimed.length > 0 };
     },
     end: (claimed) => {
-      replaying.delete(claimed);
       releases.get(claimed)?.();
       releases.delete(claimed);
+      return replaying.delete(claimed);
     },
     inFlight: slots.count,
     nextMs: pace.nextMs,

@@ -92,8 +92,10 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   async function claimSome(workerId: number): Promise<void> {
     if (uncertain) await freeUnknown(pool, workerId, [...held.keys()]);
     uncertain = false;
-    const round = await rounds.next(workerId, { takeOver: liveness?.mayTakeOver() ?? false, replays });
-    replays = round.replays;
+    const asked = replays;
+    replays = false;
+    const round = await rounds.next(workerId, { takeOver: liveness?.mayTakeOver() ?? false, replays: asked });
+    replays ||= round.replays;
     wanted ||= round.more;
     for (const delivery of round.claimed) start(delivery);
     mayHaveMore = held.size > 0;
@@ -108,11 +110,15 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
     const call = attempt(claimed, options, cancel.signal).then((settlement) => {
       calls.delete(call);
       // A failure may cost the endpoint calls in flight, and order wants the next behind it: the slot is free when it is written.
-      if (settlement.outcome === 'delivered' && settlement.disables === null && !claimed.strictOrder) rounds.end(claimed);
+      if (settlement.outcome === 'delivered' && settlement.disables === null && !claimed.strictOrder) end(claimed);
       settler.add(settlement);
       if (mayHaveMore) wake();
     });
     calls.add(call);
+  }
+
+  function end(claimed: Claimed): void {
+    if (rounds.end(claimed)) replays = true;
   }
 
   async function write(settlements: readonly Settlement[]): Promise<Settlement[]> {
@@ -131,7 +137,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   function onDone(settlement: Settlement, fate: Fate): void {
     const { claimed, outcome, errorClass, disables } = settlement;
     held.delete(claimed);
-    rounds.end(claimed);
+    end(claimed);
     if (mayHaveMore) wake();
     meter.tried(outcome === 'delivered' || outcome === 'endpoint_disabled' ? outcome : (errorClass ?? 'other'));
     if (fate === 'lost') meter.leaseLost();
