@@ -1,0 +1,37 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+
+let t: TestApp;
+beforeAll(async () => {
+  t = await createTestApp();
+});
+afterAll(() => t.close());
+
+const page = (sdkId = t.publisher.sdkId) => t.app.inject({ method: 'GET', url: `/privacy/${sdkId}` });
+
+async function setPublisher(columns: Record<string, string>): Promise<void> {
+  for (const [name, value] of Object.entries(columns))
+    await t.pool.query(`update publishers set ${name} = $1 where id = $2`, [value, t.publisher.id]);
+  await t.deps.catalog.refresh();
+}
+
+test('without words of the publisher the page says what is kept, how long, and how to ask', async () => {
+  await setPublisher({ name: 'Tom & <Jerry>' });
+  const answer = await page();
+  expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+  expect(answer.headers['content-security-policy']).toContain("default-src 'none'");
+  for (const said of ['Tom &amp; &lt;Jerry&gt;', '90 days', '30 days', 'Global Privacy Control', 'erased'])
+    expect(answer.body).toContain(said);
+  expect(answer.body).not.toContain('<Jerry>');
+});
+
+test('the publisher’s own words are shown instead, as text with its paragraphs and lines', async () => {
+  await setPublisher({ privacy_text: 'We & you.\n\nSecond <3\nline. <script>alert(1)</script>' });
+  const { body } = await page();
+  expect(body).toContain('<p>We &amp; you.</p>\n<p>Second &lt;3<br>line. &lt;script&gt;alert(1)&lt;/script&gt;</p>');
+  for (const other of ['<script', '90 days']) expect(body).not.toContain(other);
+});
+
+test('of a publisher that does not exist is not found', async () => {
+  for (const sdkId of ['0000000000000000', 'x', '%00']) expect((await page(sdkId)).statusCode).toBe(404);
+});
