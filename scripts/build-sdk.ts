@@ -3,10 +3,10 @@ import { build } from 'esbuild';
 /** Browsers of the last three years. */
 const target = ['chrome119', 'edge119', 'firefox119', 'safari17'];
 
-/** Bundles the web SDK into dist/sdk/launcher.js, and the script of the hosted offerwall beside it. */
+/** Bundles the web SDK into dist/sdk/launcher.js; the script of the hosted offerwall and the conversion tag beside it. */
 await build({
   absWorkingDir: new URL('..', import.meta.url).pathname,
-  entryPoints: { launcher: 'src/sdk/main.ts', offerwall: 'src/sdk/wall/main.ts' },
+  entryPoints: { launcher: 'src/sdk/main.ts', offerwall: 'src/sdk/wall/main.ts', conversion: 'src/sdk/conversion/main.ts' },
   outdir: 'dist/sdk',
   tsconfig: 'src/sdk/tsconfig.json',
   bundle: true,

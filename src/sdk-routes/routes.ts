@@ -12,11 +12,17 @@ const plainCaching = `public, max-age=${plainMaxAgeS}, stale-while-revalidate=86
 export async function sdkRoutes(app: App, { logger }: Deps): Promise<void> {
   const script = await loadScript('launcher');
   const wallScript = await loadScript('offerwall');
+  const conversionScript = await loadScript('conversion');
   if (script === null) logger.warn({}, 'the web SDK is not built; run npm run build:sdk');
   const schema = { hide: true };
 
   for (const url of ['/sdk/launcher.js', '/sdk/launcher.min.js'])
     app.get(url, { schema }, async (request, reply) => sendScript(request, reply, script, plainCaching));
+
+  app.get('/sdk/conversion.js', { schema }, async (request, reply) => sendScript(request, reply, conversionScript, plainCaching));
+  app.get<{ Params: { hash: string } }>('/sdk/conversion.:hash(^[0-9a-f]{12}).js', { schema }, async (request, reply) =>
+    sendScript(request, reply, conversionScript, request.params.hash === conversionScript?.hash ? immutable : 'no-store'),
+  );
 
   // A page that names a version of another release gets the present one rather than none.
   app.get<{ Params: { hash: string } }>('/sdk/launcher.:hash(^[0-9a-f]{12}).js', { schema }, async (request, reply) => {

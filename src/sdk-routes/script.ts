@@ -3,8 +3,8 @@ import { loadPacked, type Packed } from '../http/packed.ts';
 /** A script for browsers; `path`: where it is served for good. */
 export type Script = Packed & { path: string };
 
-/** What `npm run build:sdk` makes: the web SDK, and the script of the hosted offerwall. */
-export type ScriptName = 'launcher' | 'offerwall';
+/** What `npm run build:sdk` makes: the web SDK, the script of the hosted offerwall, and the conversion tag of advertisers. */
+export type ScriptName = 'launcher' | 'offerwall' | 'conversion';
 
 /** The same place seen from `src` and from `dist`. */
 const scriptUrl = (name: ScriptName): URL => new URL(`../../dist/sdk/${name}.js`, import.meta.url);
