@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox';
-import type { Publisher } from '../catalog/types.ts';
 import type { App, Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { errorAnswers } from '../http/schemas.ts';
