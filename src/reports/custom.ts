@@ -1,7 +1,7 @@
 import { countsSql, quarterOf } from './facts.ts';
 import { eachMetric } from './metrics.ts';
 
-/** Values of one key that get rows of their own in a UTC day (count); all later ones are `other`. */
+/** Values of one key that get rows of their own in a UTC day (count); all later ones are `other`, which may be one of them. */
 export const maxValues = 1000;
 /** Keys of one publisher that are reported in a UTC day (count); whoever knows an SDK id can make up keys. */
 export const maxKeys = 50;
@@ -16,14 +16,14 @@ const group = 'publisher_id, day, key';
 export const customSql = `
 pairs as (
   select publisher_id, ${quarterOf('at')} as quarter, (${quarterOf('at')} at time zone 'UTC')::date as day, pair.key,
-    case when char_length(pair.value) <= ${maxValueLength} then pair.value end as value, ${countsSql}
+    case when char_length(pair.value) <= ${maxValueLength} then pair.value else '${otherValue}' end as value, ${countsSql}
   from facts cross join lateral jsonb_each_text(custom) as pair
   where custom is not null and kind <> 'shown'
   group by 1, 2, 3, 4, 5
 ),
 unknown as (
   select ${group}, value, row_number() over (partition by ${group} order by sum(sessions) desc, value) as place
-  from pairs where value is not null and not exists (
+  from pairs where not exists (
     select from custom_values known where (known.day, known.publisher_id, known.key, known.value) = (pairs.day, pairs.publisher_id, pairs.key, pairs.value)
   )
   group by ${group}, value

@@ -1,0 +1,138 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { fold } from '../../src/reports/fold.ts';
+import { verifyRollups } from '../../src/reports/verify.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { call, fetchOffers } from '../tracking/journey.ts';
+import { activity, foldAll, nonZero } from './support.ts';
+
+let first: TestApp;
+let second: TestApp;
+beforeEach(async () => {
+  first = await createTestApp();
+  second = await createTestApp({ databaseUrl: first.databaseUrl });
+});
+afterEach(async () => {
+  await second.close();
+  await first.close();
+});
+
+const today = () => new Date().toISOString().slice(0, 10);
+
+/** What the reports and the raw rows disagree about. */
+async function differences(): Promise<string[]> {
+  const client = await first.pool.connect();
+  try {
+    return (await verifyRollups(client, today(), today())).differences.map(({ rollup, differences }) => `${rollup} ${differences}`);
+  } finally {
+    client.release();
+  }
+}
+
+const total = async () => nonZero((await activity(first))[0]?.metrics);
+
+test('beacons through two processes, each repeated, with folds by both in between: every sum is exact', async () => {
+  const sessions = await Promise.all(
+    Array.from({ length: 40 }, (_, index) =>
+      fetchOffers(index % 2 === 0 ? first : second, { placement: `page-${index % 3}`, plan: 'gold' }),
+    ),
+  );
+  let folding = true;
+  const folds = Promise.all(
+    [first, second].map(async ({ pool }) => {
+      while (folding) await fold(pool, Date.now(), 3).catch(() => {});
+    }),
+  );
+  const shown = sessions.flatMap(({ offers }) => offers);
+  await Promise.all(
+    shown.flatMap((offer) => [
+      call(first, offer.pixel),
+      call(second, offer.pixel),
+      call(second, offer.beacons.close),
+      call(first, offer.beacons.close),
+    ]),
+  );
+  folding = false;
+  await folds;
+  await foldAll(first);
+  expect(await total()).toEqual({ sessions: 40, filled_sessions: 40, impressions: shown.length, closes: shown.length });
+  const byPlan = await activity(first, { groupBy: ['custom'], customKey: 'plan' });
+  expect(byPlan.map(({ group, metrics }) => [group[0], nonZero(metrics)])).toEqual([['gold', await total()]]);
+  expect(await differences()).toEqual([]);
+  expect(await foldAll(second)).toBe(0);
+});
+
+test('a transaction that stays open while later ones are folded is counted when it commits, and only then', async () => {
+  const { offers } = await fetchOffers(first);
+  const slow = await first.pool.connect();
+  await slow.query('begin');
+  await slow.query(
+    `insert into events (day, session_id, offer_id, kind, publisher_id, campaign_id, position, at)
+    select day, id, offer_ids[1], 'impression', publisher_id, campaign_ids[1], 1, now() from sessions`,
+  );
+  await call(first, offers[1]?.pixel as string);
+  await foldAll(second);
+  await call(first, offers[2]?.pixel as string);
+  await foldAll(second);
+  expect(await total()).toMatchObject({ impressions: 2 });
+  await slow.query('commit');
+  slow.release();
+  await foldAll(second);
+  await foldAll(second);
+  expect(await total()).toMatchObject({ impressions: 3 });
+  expect(await differences()).toEqual([]);
+});
+
+test('a fold that is killed half-way leaves nothing behind; another takes over', async () => {
+  const { offers } = await fetchOffers(first);
+  for (const offer of offers) await call(first, offer.pixel);
+  // A row the fold has to write is held, so that it waits in the middle of its work.
+  const holder = await first.pool.connect();
+  await foldAll(first);
+  await fetchOffers(first);
+  await holder.query('begin');
+  await holder.query('select from rollups for update');
+  const killed = fold(second.pool, Date.now(), 1e9);
+  killed.catch(() => {});
+  const folding =
+    "select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%facts as materialized%'";
+  await expect.poll(async () => (await first.pool.query(folding)).rowCount, { timeout: 10_000 }).toBe(1);
+  expect((await fold(first.pool, Date.now(), 1e9)).facts).toBeNull();
+  await first.pool.query(`select pg_terminate_backend(pid) from (${folding}) as folding`);
+  await expect(killed).rejects.toThrow();
+  await holder.query('rollback');
+  holder.release();
+  expect(await total()).toMatchObject({ sessions: 1 });
+  await foldAll(first);
+  expect(await total()).toMatchObject({ sessions: 2, impressions: offers.length });
+  expect(await differences()).toEqual([]);
+});
+
+test('verifying names the rollup that was changed, and how', async () => {
+  await fetchOffers(first, { placement: 'cart', country: 'DE' });
+  await foldAll(first);
+  expect(await differences()).toEqual([]);
+  await first.pool.query("update rollups set sessions = sessions + 1 where grain = 5 and placement = 'cart'");
+  await first.pool.query('delete from rollups where grain = 4');
+  const found = await differences();
+  expect(found).toHaveLength(2);
+  expect(found.find((line) => line.includes('grain=5'))).toMatch(/placement=cart .*country=DE .*sessions: 2 → 1$/);
+  expect(found.find((line) => line.includes('grain=4'))).toMatch(/sessions: 0 → 1,filled_sessions: 0 → 1/);
+});
+
+test('of one key, a thousand values a day are kept apart, and all others are `other`', async () => {
+  await first.pool.query(
+    `insert into sessions (day, id, publisher_id, placement, offer_ids, campaign_ids, custom, dev, usp, usp_check_all, created_at)
+    select current_date, gen_random_uuid(), $1, 'checkout', '{}', '{}', jsonb_build_object('order', n::text, 'long', repeat('x', 200)), false, false, false, now()
+    from generate_series(1, 1500) n cross join generate_series(1, case when n = 1500 then 3 else 1 end)`,
+    [first.publisher.id],
+  );
+  await foldAll(first);
+  const rows = await activity(first, { groupBy: ['custom'], customKey: 'order' });
+  expect(rows).toHaveLength(1001);
+  const sessions = Object.fromEntries(rows.map(({ group, metrics }) => [group[0], metrics.sessions]));
+  expect(sessions.other).toBe(500);
+  expect(sessions['1500']).toBe(3);
+  expect(await activity(first, { groupBy: ['custom'], customKey: 'long' })).toMatchObject([
+    { group: ['other'], metrics: { sessions: 1502 } },
+  ]);
+});
