@@ -87,6 +87,7 @@ export const configSchema = Type.Object({
     description: 'MaxMind database (.mmdb) of countries or cities. Empty: the bundled one of countries.',
   }),
   RETENTION_RAW_DAYS: Type.Integer({ default: 90, minimum: 32, maximum: 3650, description: 'Days that sessions and events are kept.' }),
+  RETENTION_ROLLUP_DAYS: Type.Integer({ default: 400, minimum: 32, maximum: 3650, description: 'Days that sums of reports are kept.' }),
   RETENTION_DELIVERY_DAYS: Type.Integer({
     default: 30,
     minimum: 8,
@@ -136,6 +137,7 @@ export type Config = {
   /** null: the bundled database. */
   geoipDb: string | null;
   retentionRawDays: number;
+  retentionRollupDays: number;
   retentionDeliveryDays: number;
   shutdownTimeoutMs: number;
 };
@@ -193,6 +195,7 @@ export function loadConfig(env: Record<string, string | undefined>, embeddedSecr
     ),
     geoipDb: raw.GEOIP_DB === '' ? null : raw.GEOIP_DB,
     retentionRawDays: raw.RETENTION_RAW_DAYS,
+    retentionRollupDays: raw.RETENTION_ROLLUP_DAYS,
     retentionDeliveryDays: raw.RETENTION_DELIVERY_DAYS,
     shutdownTimeoutMs: raw.SHUTDOWN_TIMEOUT_S * 1000,
   };

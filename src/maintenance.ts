@@ -3,6 +3,7 @@ import type { Config } from './config.ts';
 import { transaction } from './db/pool.ts';
 import type { Logger } from './logger.ts';
 import { forgetAnswers } from './management/idempotency.ts';
+import { minutesKept } from './reports/fold.ts';
 import { dayMs, dayOf } from './session-id.ts';
 
 const roundMs = 3_600_000;
@@ -11,7 +12,7 @@ const retryMs = 60_000;
 /** Dev sessions removed by one statement (count). */
 const maxRemoved = 5000;
 
-type Retention = Pick<Config, 'retentionRawDays' | 'retentionDeliveryDays'>;
+type Retention = Pick<Config, 'retentionRawDays' | 'retentionRollupDays' | 'retentionDeliveryDays'>;
 type MaintenanceOptions = { pool: pg.Pool; config: Retention; logger: Logger; now: () => number };
 
 /** Creates the partitions from two days back to a week ahead. */
@@ -26,8 +27,10 @@ export async function maintain(pool: pg.Pool, config: Retention, nowMs: number):
   await ensurePartitions(pool, nowMs);
   const dropped =
     (await dropRaw(pool, nowMs - config.retentionRawDays * dayMs)) +
+    (await dropRollups(pool, nowMs - config.retentionRollupDays * dayMs)) +
     (await dropDeliveries(pool, nowMs - config.retentionDeliveryDays * dayMs));
   await forgetAnswers(pool, nowMs);
+  await pool.query('delete from minute_rollups where minute < $1', [new Date(nowMs - minutesKept * 60_000)]);
   return { dropped, devSessions: await removeDevSessions(pool, nowMs - dayMs) };
 }
 
@@ -68,7 +71,19 @@ const dropRaw = (pool: pg.Pool, keepFromMs: number): Promise<number> =>
   transaction(pool, async (executor) => {
     await executor.query(patience);
     const { rows } = await executor.query<{ dropped: number }>(
-      "select sum(drop_day_partitions(parent, $1::date))::int as dropped from unnest(array['sessions', 'events', 'usp_sessions', 'conversions']) as parent",
+      "select sum(drop_day_partitions(parent, $1::date))::int as dropped from unnest(array['sessions', 'events', 'usp_sessions', 'conversions', 'bookings']) as parent",
+      [dayOf(keepFromMs)],
+    );
+    return rows[0]?.dropped ?? 0;
+  });
+
+/** Sums lie in partitions of a month, which go when all of it is past. */
+const dropRollups = (pool: pg.Pool, keepFromMs: number): Promise<number> =>
+  transaction(pool, async (executor) => {
+    await executor.query(patience);
+    const { rows } = await executor.query<{ dropped: number }>(
+      `select drop_day_partitions('custom_values', $1::date)
+  + (select sum(drop_day_partitions(parent, date_trunc('month', $1::date)::date))::int from unnest(array['rollups', 'custom_rollups']) as parent) as dropped`,
       [dayOf(keepFromMs)],
     );
     return rows[0]?.dropped ?? 0;

@@ -53,6 +53,7 @@ describe('defaults', () => {
       imageCacheMb: 64,
       geoipDb: null,
       retentionRawDays: 90,
+      retentionRollupDays: 400,
       retentionDeliveryDays: 30,
       shutdownTimeoutMs: 25_000,
     });

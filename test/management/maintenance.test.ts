@@ -4,7 +4,7 @@ import { ensurePartitions, maintain, startMaintenance } from '../../src/maintena
 import { dayMs, dayOf, newSessionId } from '../../src/session-id.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
-const config = { retentionRawDays: 90, retentionDeliveryDays: 30 };
+const config = { retentionRawDays: 90, retentionRollupDays: 400, retentionDeliveryDays: 30 };
 const startMs = Date.UTC(2031, 4, 10, 12);
 
 let t: TestApp;
@@ -59,6 +59,16 @@ test('sessions and events are kept 90 days, deliveries and attempts 30, and what
   expect((await t.pool.query('select day::text from delivery_queue')).rows).toEqual([{ day: dayAt(0) }]);
   await maintain(t.pool, config, startMs + 90 * dayMs);
   for (const parent of ['sessions', 'events', 'usp_sessions']) expect((await daysOf(parent))[0]).toBe(dayAt(0));
+});
+
+test('the sums of reports are kept 400 days, by whole months', async () => {
+  await ensurePartitions(t.pool, startMs); // May 2031
+  const june2032 = Date.UTC(2032, 5, 1, 12);
+  await maintain(t.pool, config, june2032 + 3 * dayMs); // keeps from April 30, 2031
+  expect(await daysOf('rollups')).toContain('2031-05-01');
+  await maintain(t.pool, config, june2032 + 36 * dayMs); // keeps from June 2, 2031
+  expect(await daysOf('rollups')).not.toContain('2031-05-01');
+  expect(await daysOf('custom_rollups')).toEqual(await daysOf('rollups'));
 });
 
 test('dev sessions are kept one day, others longer', async () => {
