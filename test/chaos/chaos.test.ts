@@ -1,0 +1,20 @@
+import { describe, expect, test } from 'vitest';
+import { killRun } from './scenarios.ts';
+
+/** Fewer wraps than `npm run chaos`, and the same kill -9 of API, workers and PostgreSQL. */
+const size = { wraps: 300, endpoints: 12 };
+
+describe('kill -9 of API, workers and PostgreSQL under load', () => {
+  test.each([7, 20])(
+    'every committed wrap arrives, nothing else does, and no more is sent again than was in flight: seed %i',
+    async (seed) => {
+      const { ok, ...found } = await killRun(seed, size);
+      expect(found.kills.length).toBeGreaterThanOrEqual(3);
+      expect(found).toMatchObject({ forgotten: 0, lost: 0, phantom: 0 });
+      expect(found.duplicates).toBeLessThanOrEqual(found.cutOff);
+      expect(found.committed).toBeGreaterThanOrEqual(size.wraps);
+      expect(ok, JSON.stringify(found)).toBe(true);
+    },
+    180_000,
+  );
+});

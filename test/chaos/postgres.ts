@@ -1,0 +1,57 @@
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { startEmbeddedPostgres } from '../../src/db/embedded/index.ts';
+import { migrate } from '../../src/db/migrate.ts';
+
+/** A PostgreSQL of one run, fsync on, that can be killed. Its port stays the same. */
+export type ChaosPostgres = {
+  url: string;
+  /** kill -9 of the server, and after `downMs` a start on the same files. */
+  kill: (downMs: number) => Promise<void>;
+  /** An orderly stop, and after `downMs` a start. */
+  restart: (downMs: number) => Promise<void>;
+  close: () => Promise<void>;
+};
+
+export async function startChaosPostgres(): Promise<ChaosPostgres> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'perkwire-chaos-'));
+  await chmod(dataDir, 0o755); // as root, the database runs as another user, who must get in
+  let server = await startEmbeddedPostgres({ dataDir });
+  const { url } = server;
+  await migrate(url);
+  const folder = await dataFolder(url);
+
+  const start = async (): Promise<void> => {
+    server = await startEmbeddedPostgres({ dataDir });
+    if (server.url !== url) throw new Error('the database came back on another port: something else took its own');
+  };
+  return {
+    url,
+    kill: async (downMs) => {
+      const [pid] = (await readFile(join(folder, 'postmaster.pid'), 'utf8')).split('\n');
+      process.kill(Number(pid), 'SIGKILL');
+      await sleep(Math.max(downMs, 500)); // its children end by themselves, and must have before the next start
+      await start();
+    },
+    restart: async (downMs) => {
+      await server.stop();
+      await sleep(downMs);
+      await start();
+    },
+    close: async () => {
+      await server.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function dataFolder(url: string): Promise<string> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const { rows } = await client.query<{ data_directory: string }>('show data_directory');
+  await client.end();
+  return rows[0]?.data_directory ?? '';
+}

@@ -1,0 +1,38 @@
+import { parseArgs } from 'node:util';
+import { killRun, outageRun, rollingRun } from './scenarios.ts';
+
+/*
+ * npm run chaos -- [--scenario kills|rolling|outage] [--runs 20] [--seed N] [--wraps 2000] [--endpoints 50]
+ *
+ * A run can be had again by its seed, which is printed; only the timing differs. Exits with 1 when a run broke a promise.
+ */
+const { values } = parseArgs({
+  options: {
+    scenario: { type: 'string', default: 'kills' },
+    runs: { type: 'string', default: '1' },
+    seed: { type: 'string', default: String(Math.floor(Math.random() * 1e6)) },
+    wraps: { type: 'string', default: '2000' },
+    endpoints: { type: 'string', default: '50' },
+    seconds: { type: 'string' },
+  },
+});
+const size = { wraps: Number(values.wraps), endpoints: Number(values.endpoints) };
+const msOr = (defaultS: number): number => Number(values.seconds ?? defaultS) * 1000;
+const scenarios: Record<string, (seed: number) => Promise<{ ok: boolean }>> = {
+  kills: (seed) => killRun(seed, size),
+  rolling: (seed) => rollingRun(seed, { ...size, everyMs: 10_000, durationMs: msOr(120) }),
+  outage: (seed) => outageRun(seed, { ...size, downMs: msOr(30) }),
+};
+const scenario = scenarios[values.scenario];
+if (scenario === undefined) throw new Error(`there is no scenario "${values.scenario}": ${Object.keys(scenarios).join(', ')}`);
+
+let broken = 0;
+for (let run = 0; run < Number(values.runs); run++) {
+  const seed = Number(values.seed) + run;
+  process.stdout.write(`${values.scenario} seed ${seed} … `);
+  const result = await scenario(seed);
+  if (!result.ok) broken += 1;
+  process.stdout.write(`${result.ok ? 'ok' : 'BROKEN'} ${JSON.stringify(result)}\n`);
+}
+process.stdout.write(`${Number(values.runs) - broken} of ${values.runs} runs kept every promise\n`);
+process.exit(broken === 0 ? 0 : 1);

@@ -1,0 +1,70 @@
+import pg from 'pg';
+import { createPublisher } from '../../bench/catalogue.ts';
+import { freePort, type ServerProcess, startServerProcess } from '../support/server-process.ts';
+import { type ChaosPostgres, startChaosPostgres } from './postgres.ts';
+import { type ChaosReceiver, startChaosReceiver } from './receiver.ts';
+
+/** One API, two workers, a database and a receiver, each of which can be ended on its own. */
+export type Stage = {
+  postgres: ChaosPostgres;
+  pool: pg.Pool;
+  receiver: ChaosReceiver;
+  apiUrl: () => string;
+  keys: string[];
+  /** Ends a process as `how` says and starts it again. @returns when the new one is ready */
+  replace: (name: ProcessName, how: 'SIGKILL' | 'SIGTERM', downMs: number) => Promise<void>;
+  processOf: (name: ProcessName) => ServerProcess;
+  close: () => Promise<void>;
+};
+
+export const processNames = ['api', 'worker-1', 'worker-2'] as const;
+export type ProcessName = (typeof processNames)[number];
+
+/** Waits before each try, seconds: short, so that a run ends soon. */
+const retryStepsS = [0, ...Array.from({ length: 19 }, () => 1)];
+
+export async function openStage(endpoints: number, draw: () => number): Promise<Stage> {
+  const postgres = await startChaosPostgres();
+  const pool = new pg.Pool({ connectionString: postgres.url, max: 2 });
+  pool.on('error', () => {}); // the database is killed on purpose
+  const receiver = await startChaosReceiver(draw);
+  const keys = Array.from({ length: endpoints }, (_, index) => `chaos-${index}`);
+  for (const key of keys) await createPublisher(pool, { key, campaigns: 2 });
+  const ports = { api: await freePort(), 'worker-1': await freePort(), 'worker-2': await freePort() };
+  const start = (name: ProcessName): Promise<ServerProcess> => {
+    const env = { ROLES: name === 'api' ? 'api' : 'worker', LOG_LEVEL: process.env.CHAOS_LOG_LEVEL ?? 'fatal' };
+    return startServerProcess({ databaseUrl: postgres.url, port: ports[name], env });
+  };
+  const processes = { api: await start('api'), 'worker-1': await start('worker-1'), 'worker-2': await start('worker-2') };
+  for (const [index, key] of keys.entries()) await saveEndpoint(ports.api, key, receiver.urlOf(index));
+  await pool.query('update webhook_endpoints set retry_steps_s = $1', [retryStepsS]);
+  return {
+    postgres,
+    pool,
+    receiver,
+    apiUrl: () => processes.api.url,
+    keys,
+    replace: async (name, how, downMs) => {
+      if (how === 'SIGKILL') await processes[name].kill();
+      else await processes[name].stop();
+      await new Promise((resolve) => setTimeout(resolve, downMs));
+      processes[name] = await start(name);
+    },
+    processOf: (name) => processes[name],
+    close: async () => {
+      await Promise.all(Object.values(processes).map((one) => one.stop()));
+      await pool.end();
+      receiver.close();
+      await postgres.close();
+    },
+  };
+}
+
+async function saveEndpoint(port: number, key: string, url: string): Promise<void> {
+  const answer = await fetch(`http://127.0.0.1:${port}/manage/v1/webhook-endpoints/usp.selection?api_key=${key}`, {
+    method: 'PUT',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ url, method: 'POST', enabled: true }),
+  });
+  if (!answer.ok) throw new Error(`the endpoint was not saved: ${answer.status}`);
+}
