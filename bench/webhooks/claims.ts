@@ -1,6 +1,5 @@
 import type pg from 'pg';
 import { createLogger } from '../../src/logger.ts';
-import { ensurePartitions } from '../../src/maintenance.ts';
 import { claim } from '../../src/webhooks/dispatcher/claim.ts';
 import { createDispatcherPool } from '../../src/webhooks/sending.ts';
 import type { Stage } from './endpoints.ts';
@@ -17,7 +16,6 @@ export async function benchClaims(
   stage: Stage,
   { rows, claims, size }: { rows: number; claims: number; size: number },
 ): Promise<ClaimResult> {
-  await ensurePartitions(stage.pool, Date.now());
   const [blocked = 0, ...others] = await seedEndpoints(stage.pool, { count: 201, url: () => 'http://127.0.0.1:9/' });
   await stage.pool.query('update endpoint_health set last_success_at = now()');
   await stage.pool.query("update endpoint_health set breaker_state = 'open', open_until = now() + interval '1 h' where endpoint_id = $1", [

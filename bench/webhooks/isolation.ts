@@ -1,0 +1,79 @@
+import { randomUUID } from 'node:crypto';
+import { startServerProcess } from '../../test/support/server-process.ts';
+import { type Stage, seedEndpoints } from './endpoints.ts';
+import { percentiles } from './percentiles.ts';
+import { startBenchReceiver } from './receiver.ts';
+import { perkwire } from './systems/perkwire.ts';
+import type { Job } from './systems/types.ts';
+
+export type IsolationResult = { what: string; calls: number; p50Ms: number; p99Ms: number; boundMs: number; ok: boolean };
+
+const payload = JSON.stringify({ body: { pub_user_id: 'user-1', selected: 0, session_id: randomUUID(), campaigns: [] } });
+const tickMs = 50;
+
+/** 200 endpoints, one delivery a second each, of which none, half or nine in ten never answer. */
+export async function benchHanging(stage: Stage, seconds: number): Promise<IsolationResult[]> {
+  const results: IsolationResult[] = [];
+  for (const share of [0, 0.5, 0.9]) {
+    const what = `200 endpoints, ${share * 100} % hang`;
+    results.push(judge(results[0], what, await startDelays(stage, { endpoints: 200, hanging: 200 * share, burst: 0, seconds })));
+  }
+  return results;
+}
+
+/** 99 endpoints with one delivery a second each, without and beside one that gets many at once. */
+export async function benchBurst(stage: Stage, { burst, seconds }: { burst: number; seconds: number }): Promise<IsolationResult[]> {
+  const alone = judge(undefined, '99 endpoints', await startDelays(stage, { endpoints: 100, hanging: 0, burst: 0, seconds }));
+  const beside = await startDelays(stage, { endpoints: 100, hanging: 0, burst, seconds });
+  return [alone, judge(alone, `99 endpoints beside one with ${burst.toLocaleString('en')} at once`, beside)];
+}
+
+/** Healthy p99 may be a quarter more than in the first run, and 50 ms. */
+function judge(first: IsolationResult | undefined, what: string, delays: readonly number[]): IsolationResult {
+  const { p50Ms, p99Ms } = percentiles(delays);
+  const boundMs = first === undefined ? p99Ms : Math.max(1.25 * first.p99Ms, first.p99Ms + 50);
+  return { what, calls: delays.length, p50Ms, p99Ms, boundMs, ok: p99Ms <= boundMs };
+}
+
+type Load = { endpoints: number; hanging: number; burst: number; seconds: number };
+
+/** A worker with nothing known of its endpoints, from its first second. @returns due → start of the calls to healthy endpoints, milliseconds */
+async function startDelays(stage: Stage, { endpoints, hanging, burst, seconds }: Load): Promise<number[]> {
+  const receiver = await startBenchReceiver();
+  const urlOf = (index: number): string => (index < hanging ? receiver.hangUrl(index) : receiver.okUrl(index));
+  const ids = await seedEndpoints(stage.pool, { count: endpoints, url: urlOf });
+  const producer = await perkwire.openProducer(stage.databaseUrl);
+  const worker = await startServerProcess({ databaseUrl: stage.databaseUrl, env: { ROLES: 'worker', LOG_LEVEL: 'error' } });
+  const job = (index: number): Job => ({ id: '', url: urlOf(index), payload });
+  const first = burst === 0 ? 0 : 1;
+  try {
+    const flood = addMany(producer.add, burst, () => job(0));
+    const startMs = performance.now();
+    let sent = 0;
+    while (performance.now() - startMs < seconds * 1000) {
+      const wanted = Math.floor(((performance.now() - startMs) / 1000) * (endpoints - first));
+      if (wanted > sent)
+        await producer.add(Array.from({ length: wanted - sent }, (_, index) => job(first + ((sent + index) % (endpoints - first)))));
+      sent = Math.max(sent, wanted);
+      await new Promise((resolve) => setTimeout(resolve, tickMs));
+    }
+    await flood;
+    const healthy = ids.slice(Math.max(hanging, first));
+    const { rows } = await stage.pool.query<{ ms: number }>(
+      `select extract(epoch from coalesce(a.started_at, now()) - d.created_at)::float8 * 1000 as ms
+      from deliveries d left join delivery_attempts a on a.day = d.day and a.delivery_id = d.id and a.generation = 1
+      where d.endpoint_id = any($1)`,
+      [healthy],
+    );
+    return rows.map((row) => row.ms);
+  } finally {
+    await producer.close();
+    await worker.kill();
+    receiver.close();
+    await stage.pool.query('truncate delivery_queue, deliveries, delivery_attempts, dispatcher_workers');
+  }
+}
+
+async function addMany(add: (jobs: readonly Job[]) => Promise<void>, count: number, make: () => Job): Promise<void> {
+  for (let from = 0; from < count; from += 5000) await add(Array.from({ length: Math.min(5000, count - from) }, make));
+}

@@ -1,0 +1,51 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** Answers at once below `/ok`, and never below `/hang`. */
+export type BenchReceiver = {
+  okUrl: (index: number) => string;
+  hangUrl: (index: number) => string;
+  /** Calls answered so far. */
+  count: () => number;
+  /** Resolves when that many were answered. @throws after `limitMs` */
+  reach: (count: number, limitMs: number) => Promise<void>;
+  close: () => void;
+};
+
+export async function startBenchReceiver(): Promise<BenchReceiver> {
+  let count = 0;
+  let waiting: { count: number; resolve: () => void } | null = null;
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => {
+      if (request.url?.startsWith('/hang')) return;
+      response.end('ok');
+      count += 1;
+      if (waiting !== null && count >= waiting.count) waiting.resolve();
+    });
+  }).listen(0, '127.0.0.1');
+  server.keepAliveTimeout = 60_000;
+  await new Promise((resolve) => server.once('listening', resolve));
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    okUrl: (index) => `${origin}/ok/${index}`,
+    hangUrl: (index) => `${origin}/hang/${index}`,
+    count: () => count,
+    reach: (wanted, limitMs) =>
+      new Promise((resolve, reject) => {
+        if (count >= wanted) return resolve();
+        const timer = setTimeout(() => reject(new Error(`${count} of ${wanted} arrived in time`)), limitMs);
+        waiting = {
+          count: wanted,
+          resolve: () => {
+            clearTimeout(timer);
+            waiting = null;
+            resolve();
+          },
+        };
+      }),
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}

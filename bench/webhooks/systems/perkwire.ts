@@ -1,0 +1,31 @@
+import { createPool } from '../../../src/db/pool.ts';
+import { newSessionId as newUuidV7, sessionDay as uuidDay } from '../../../src/session-id.ts';
+import type { System } from './types.ts';
+
+/** Puts deliveries in as the outbox does, many at once. The worker is the built server in the role `worker`. */
+export const perkwire: System = {
+  name: 'Perkwire',
+  prepare: async () => {},
+  openProducer: async (url) => {
+    const pool = createPool({ url, size: 2, applicationName: 'bench-producer', onError: () => {} });
+    return {
+      add: async (jobs) => {
+        const ids = jobs.map(() => newUuidV7(Date.now()));
+        await pool.query(
+          `with given as (
+            select g.id, g.day, e.id as endpoint_id, e.publisher_id, g.payload
+            from unnest($1::uuid[], $2::date[], $3::text[], $4::text[]) as g (id, day, url, payload) join webhook_endpoints e on e.url = g.url
+          ), promised as (
+            insert into deliveries (day, id, publisher_id, endpoint_id, event, payload, status)
+            select day, id, publisher_id, endpoint_id, 'usp.selection', convert_to(payload, 'utf8'), 'pending' from given
+          ), queued as (
+            insert into delivery_queue (delivery_id, day, endpoint_id, due_at) select id, day, endpoint_id, now() from given returning 1
+          )
+          select pg_notify('perkwire_outbox', '') from queued limit 1`,
+          [ids, ids.map(uuidDay), jobs.map((job) => job.url), jobs.map((job) => job.payload)],
+        );
+      },
+      close: () => pool.end(),
+    };
+  },
+};

@@ -1,0 +1,8 @@
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
+
+const fromRivals = createRequire(new URL('../../rivals/package.json', import.meta.url));
+
+/** A package of `bench/rivals`, which is installed on demand. The caller says what it uses of it. */
+export const importRival = async <Module>(name: string): Promise<Module> =>
+  (await import(pathToFileURL(fromRivals.resolve(name)).href)) as Module;
