@@ -25,6 +25,20 @@ export function drop(bits: Bits, mask: Bits): void {
   for (let word = 0; word < bits.length; word++) bits[word] = (bits[word] as number) & ~(mask[word] as number);
 }
 
+/** How many members there are from `from` to before `to`. */
+export function countBits(bits: Bits, from: number, to: number): number {
+  let count = 0;
+  for (let word = from >>> 5; word << 5 < to; word++) {
+    let rest = bits[word] as number;
+    if (word << 5 < from) rest &= -1 << (from & 31);
+    if ((word + 1) << 5 > to) rest &= (1 << (to & 31)) - 1;
+    rest -= (rest >>> 1) & 0x55555555;
+    rest = (rest & 0x33333333) + ((rest >>> 2) & 0x33333333);
+    count += Math.imul((rest + (rest >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
+  }
+  return count;
+}
+
 /** The first member at or after `from` and before `to`; -1: none. */
 export function nextBit(bits: Bits, from: number, to: number): number {
   let word = from >>> 5;

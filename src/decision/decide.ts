@@ -1,9 +1,10 @@
 import type { Candidate } from './compile.ts';
 import { type Conflicts, createConflicts } from './conflicts.ts';
 import { gateObjections, survivors } from './eligibility.ts';
-import { type Contender, createField, type Field } from './field.ts';
+import { createField, type Field } from './field.ts';
 import type { Objection } from './objections.ts';
-import { propensityOf } from './propensity.ts';
+import type { Contender } from './paid-run.ts';
+import { propensitiesOf } from './propensity.ts';
 import { type Sequence, sequenceOf } from './sequence.ts';
 import type { DecidedOffer, Decision, DecisionInput, EmptyReason } from './types.ts';
 import { isAmong, unitOf } from './unit.ts';
@@ -39,7 +40,10 @@ export function run(input: DecisionInput, trace: Trace | null): Decision {
   const field = createField({ index, bits, input, relaxed, onObjection: trace === null ? null : trace.object });
   const sequence = relaxed ? null : sequenceOf(publisher, context.placement);
   const { chosen, left } = fill(input, trace === null ? field : ranked(field, trace), sequence, trace);
-  if (chosen.length > 0) return { offers: chosen.map((contender, at) => decided(contender, at, chosen)), emptyReason: null };
+  if (chosen.length > 0) {
+    const propensities = propensitiesOf(chosen, index);
+    return { offers: chosen.map((contender, at) => decided(contender, at + 1, propensities[at] as number)), emptyReason: null };
+  }
   const reason = index.candidates.length === 0 ? 'no_campaigns' : left > 0 ? 'sequence_rules' : 'nothing_eligible';
   return { offers: [], emptyReason: reason };
 }
@@ -129,16 +133,15 @@ function traceRest(trace: Trace, contenders: readonly Contender[], conflicts: Co
   for (const { candidate } of contenders) trace.object(candidate, conflicts.find(candidate) ?? { rule: 'positions_filled', count });
 }
 
-function decided(contender: Contender, at: number, chosen: readonly Contender[]): DecidedOffer {
-  const { candidate, score, run } = contender;
+function decided({ candidate, score, estimate }: Contender, position: number, propensity: number): DecidedOffer {
   const { offer, priority, payout } = candidate;
   return {
     offer,
-    position: at + 1,
+    position,
     score,
-    propensity: propensityOf(contender, chosen, at),
+    propensity,
     priority,
     payout,
-    reserveMicros: run === null ? 0 : Math.ceil(run.estimateOf(candidate).mean),
+    reserveMicros: estimate === null ? 0 : Math.ceil(estimate.mean),
   };
 }

@@ -1,43 +1,53 @@
-/** Takes members out by their score, highest first; equal scores in the order given. Only what is taken is sorted. */
+/** Members with their scores, the highest first; of equal scores the lower member. */
 export class Heap {
-  readonly #scores: Float64Array;
-  readonly #order: Int32Array;
-  #size: number;
+  readonly #members: number[] = [];
+  readonly #scores: number[] = [];
 
-  /** @param scores of the members 0, 1, …; not changed while the heap is in use */
-  constructor(scores: Float64Array) {
-    this.#scores = scores;
-    this.#size = scores.length;
-    this.#order = new Int32Array(this.#size);
-    for (let at = 0; at < this.#size; at++) this.#order[at] = at;
-    for (let at = (this.#size >>> 1) - 1; at >= 0; at--) this.#sink(at);
+  /** The highest score in it; -1 when it is empty (scores are at least 0). */
+  get top(): number {
+    return this.#scores[0] ?? -1;
   }
 
-  /** The next member, or -1. */
+  add(member: number, score: number): void {
+    let at = this.#members.length;
+    while (at > 0) {
+      const parent = (at - 1) >>> 1;
+      if (!isBefore(score, member, this.#scores[parent] as number, this.#members[parent] as number)) break;
+      this.#move(parent, at);
+      at = parent;
+    }
+    this.#members[at] = member;
+    this.#scores[at] = score;
+  }
+
+  /** Takes the first member out; -1: none. */
   take(): number {
-    if (this.#size === 0) return -1;
-    const first = this.#order[0] as number;
-    this.#size -= 1;
-    this.#order[0] = this.#order[this.#size] as number;
-    this.#sink(0);
+    const first = this.#members[0];
+    if (first === undefined) return -1;
+    const member = this.#members.pop() as number;
+    const score = this.#scores.pop() as number;
+    const size = this.#members.length;
+    if (size === 0) return first;
+    let at = 0;
+    for (let child = 1; child < size; child = 2 * at + 1) {
+      if (child + 1 < size && this.#isBefore(child + 1, child)) child += 1;
+      if (!isBefore(this.#scores[child] as number, this.#members[child] as number, score, member)) break;
+      this.#move(child, at);
+      at = child;
+    }
+    this.#members[at] = member;
+    this.#scores[at] = score;
     return first;
   }
 
-  #sink(from: number): void {
-    const order = this.#order;
-    const moved = order[from] as number;
-    let at = from;
-    for (let child = 2 * at + 1; child < this.#size; child = 2 * at + 1) {
-      if (child + 1 < this.#size && this.#isBefore(order[child + 1] as number, order[child] as number)) child += 1;
-      if (!this.#isBefore(order[child] as number, moved)) break;
-      order[at] = order[child] as number;
-      at = child;
-    }
-    order[at] = moved;
+  #move(from: number, to: number): void {
+    this.#members[to] = this.#members[from] as number;
+    this.#scores[to] = this.#scores[from] as number;
   }
 
   #isBefore(a: number, b: number): boolean {
-    const difference = (this.#scores[a] as number) - (this.#scores[b] as number);
-    return difference > 0 || (difference === 0 && a < b);
+    return isBefore(this.#scores[a] as number, this.#members[a] as number, this.#scores[b] as number, this.#members[b] as number);
   }
 }
+
+const isBefore = (scoreA: number, a: number, scoreB: number, b: number): boolean => scoreA > scoreB || (scoreA === scoreB && a < b);

@@ -1,5 +1,7 @@
+import { hasBit } from './bitset.ts';
 import type { Candidate } from './compile.ts';
-import { type Contender, exploredShare } from './field.ts';
+import type { EligibilityIndex } from './eligibility.ts';
+import { type Contender, exploredShare, type PaidRun } from './paid-run.ts';
 import { logNormalCumulative } from './random.ts';
 import type { Estimate } from './scores.ts';
 
@@ -34,30 +36,49 @@ function logChanceBelow({ mean, spread }: Estimate, at: number): number {
   return at >= mean ? 0 : Number.NEGATIVE_INFINITY;
 }
 
-/** How many of a field that is larger stand for all of it. */
-const sampleSize = 24;
+/** How many of the strongest survivors are looked at each, and how many of the others, at most, stand for all of them. */
+const [strongest, sampled] = [16, 16];
+
+/** Those who stand for the field of a run: all that matters of it, found once for all its positions. */
+type Standing = Rival & { advertiserId: number; candidate: Candidate };
 
 /**
- * The estimated chance, over all seeds, that a shown offer gets its position: that its draw leads those who can still have
- * the position, or that it is explored. Where revenue orders nothing, nothing is left to chance.
- * @param at its place among the shown, from 0
+ * The estimated chances, over all seeds, that the shown offers get their positions: that a draw leads those who can still
+ * have the position, or that the offer is explored. Where revenue orders nothing, nothing is left to chance.
  */
-export function propensityOf({ candidate, run }: Contender, shown: readonly Contender[], at: number): number {
-  if (run === null) return 1;
-  const before = new Set(shown.slice(0, at).map((contender) => contender.candidate.offer.campaign.advertiserId));
-  const after = new Set(
-    shown
-      .slice(at + 1)
-      .filter((contender) => contender.run === run)
-      .map((contender) => contender.candidate),
-  );
-  const { members, estimateOf } = run;
-  const step = Math.max(1, Math.ceil(members.length / sampleSize));
-  const rivals: Rival[] = [...after].map((rival) => ({ estimate: estimateOf(rival), weight: 1 }));
-  for (let place = 0; place < members.length; place += step) {
-    const rival = members[place] as Candidate;
-    if (rival === candidate || after.has(rival) || before.has(rival.offer.campaign.advertiserId)) continue;
-    rivals.push({ estimate: estimateOf(rival), weight: step });
+export function propensitiesOf(shown: readonly Contender[], index: EligibilityIndex): number[] {
+  const fields = new Map<PaidRun, Standing[]>();
+  const gone = new Set<number>();
+  return shown.map(({ candidate, estimate, run }) => {
+    const advertiserId = candidate.offer.campaign.advertiserId;
+    let chance = 1;
+    if (run !== null && estimate !== null) {
+      const field = fields.get(run) ?? fieldOf(run, index);
+      fields.set(run, field);
+      const rivals = field.filter((other) => other.candidate !== candidate && !gone.has(other.advertiserId));
+      chance = Math.min(1, (1 - exploredShare) * chanceToLead(estimate, rivals) + run.exploredChance);
+    }
+    gone.add(advertiserId);
+    return chance;
+  });
+}
+
+function fieldOf({ ranking: { order, estimates }, bits, survivors }: PaidRun, index: EligibilityIndex): Standing[] {
+  const standing = (place: number): Standing => {
+    const candidate = index.candidates[order[place] as number] as Candidate;
+    return { candidate, advertiserId: candidate.offer.campaign.advertiserId, estimate: estimates[place] as Estimate, weight: 1 };
+  };
+  const isIn = (place: number): boolean => hasBit(bits, order[place] as number);
+  const field: Standing[] = [];
+  let place = 0;
+  for (; place < order.length && field.length < strongest; place++) {
+    if (isIn(place)) field.push(standing(place));
   }
-  return Math.min(1, (1 - exploredShare) * chanceToLead(estimateOf(candidate), rivals) + run.exploredChance);
+  const others: Standing[] = [];
+  const step = Math.max(1, Math.floor((order.length - place) / sampled));
+  for (; place < order.length; place += step) {
+    if (isIn(place)) others.push(standing(place));
+  }
+  const weight = Math.max(0, survivors - field.length) / Math.max(1, others.length);
+  return [...field, ...others.map((other) => ({ ...other, weight }))];
 }

@@ -34,6 +34,9 @@ const normals = Float64Array.from({ length: normalSize }, (_, index) => normalQu
 export const firstNormal = (bits: number): number => normals[bits & (normalSize - 1)] as number;
 export const secondNormal = (bits: number): number => normals[bits >>> 20] as number;
 
+/** No draw is higher, and none lower than its opposite. */
+export const highestNormal = Math.max(...normals);
+
 /** Inverse of the normal distribution function (Acklam; relative error below 1.2e-9). */
 export function normalQuantile(p: number): number {
   if (p < 0.02425) return tail(Math.sqrt(-2 * Math.log(p)));

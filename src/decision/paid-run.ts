@@ -1,0 +1,80 @@
+import { type Bits, countBits, hasBit, nextBit } from './bitset.ts';
+import type { Candidate } from './compile.ts';
+import type { EligibilityIndex } from './eligibility.ts';
+import { Heap } from './heap.ts';
+import { salts, uniform } from './random.ts';
+import { drawScore, type Estimate, type Ranking, rankingOf } from './scores.ts';
+import type { DecisionInput } from './types.ts';
+
+/** The share of decisions in which one offer, picked evenly, goes before those that draw higher. */
+export const exploredShare = 0.01;
+
+/** A candidate that nothing shuts out; `estimate` and `run` null: nothing pays among its equals. */
+export type Contender = { candidate: Candidate; score: number; estimate: Estimate | null; run: PaidRun | null };
+
+/** Survivors of equal force and priority that compete by expected revenue. */
+export type PaidRun = {
+  ranking: Ranking;
+  /** Who of the ranking survived, and how many. */
+  bits: Bits;
+  survivors: number;
+  /** The chance that an offer is put first without regard to its draw. */
+  exploredChance: number;
+};
+
+type PaidRunOptions = {
+  index: EligibilityIndex;
+  bits: Bits;
+  input: DecisionInput;
+  classNo: number;
+  from: number;
+  to: number;
+  mayExplore: boolean;
+};
+
+/**
+ * Survivors of a class by expected revenue as drawn, highest first. Only those are drawn that can still lead: they are
+ * taken by the highest score they could draw, until the best so far cannot be beaten.
+ */
+export function createPaidRun({ index, bits, input, classNo, from, to, mayExplore }: PaidRunOptions): () => Contender | null {
+  const { publisher, context, posteriors, seed } = input;
+  const ranking = rankingOf(index, classNo, { publisherId: publisher.id, placement: context.placement }, posteriors);
+  const { order, bounds, estimates } = ranking;
+  const survivors = countBits(bits, from, to);
+  const explores = mayExplore && survivors > 0;
+  const run: PaidRun = { ranking, bits, survivors, exploredChance: explores ? exploredShare / survivors : 0 };
+  const heap = new Heap();
+  const explored = explores && uniform(seed, salts.explore) < exploredShare ? pickEvenly() : -1;
+  let isExploredDue = explored !== -1;
+  let next = 0;
+
+  /** The place in the ranking of any survivor. */
+  function pickEvenly(): number {
+    let at = nextBit(bits, from, to);
+    for (let left = Math.floor(uniform(seed, salts.explored) * survivors); left > 0; left--) at = nextBit(bits, at + 1, to);
+    return order.indexOf(at);
+  }
+
+  const scoreOf = (place: number): number =>
+    drawScore(estimates[place] as Estimate, (index.candidates[order[place] as number] as Candidate).offer.id, seed);
+
+  const contender = (place: number, score: number): Contender => ({
+    candidate: index.candidates[order[place] as number] as Candidate,
+    score,
+    estimate: estimates[place] as Estimate,
+    run,
+  });
+
+  return () => {
+    if (isExploredDue) {
+      isExploredDue = false;
+      return contender(explored, scoreOf(explored));
+    }
+    for (; next < order.length && heap.top <= (bounds[next] as number); next++) {
+      if (next !== explored && hasBit(bits, order[next] as number)) heap.add(next, scoreOf(next));
+    }
+    const score = heap.top;
+    const place = heap.take();
+    return place === -1 ? null : contender(place, score);
+  };
+}
