@@ -4,6 +4,7 @@ import { createSigner } from '../security/keyring.ts';
 import { advertisers } from './advertisers.ts';
 import { auditLog } from './audit.ts';
 import { campaigns } from './campaigns.ts';
+import { catalogueRoutes } from './catalogue/routes.ts';
 import { creativeRoutes } from './creative-routes.ts';
 import { creatives } from './creatives.ts';
 import { callOf } from './http.ts';
@@ -47,5 +48,6 @@ export async function managementRoutes(app: App, deps: Deps): Promise<void> {
   resourceRoutes(app, door, creatives, ['list', 'get', 'update', 'remove']);
   await app.register(async (uploads: App) => creativeRoutes(uploads, door));
   provisionRoutes(app, door);
+  catalogueRoutes(app, door);
   resourceRoutes(app, door, auditLog, ['list']);
 }

@@ -30,6 +30,7 @@ const ownOnly = new Set([
   'post /manage/v1/campaigns',
   'post /manage/v1/offers',
   'post /manage/v1/creatives',
+  'post /manage/v1/catalogue/import',
   'post /manage/v1/sequence-rules',
   'post /manage/v1/deliveries/replay',
   'post /manage/v1/privacy/erasure',

@@ -103,6 +103,7 @@ export async function addTenant(t: TestApp, marker: string): Promise<Tenant> {
       replays: String(replay.id),
       erasure: String(erasure.id),
       session_id: String(fetched.session_id),
+      sessions: String(fetched.session_id),
     },
   };
 }
