@@ -22,16 +22,18 @@ export async function ensurePartitions(pool: pg.Pool, nowMs: number): Promise<vo
   await pool.query('select create_report_partitions($1::date, $2::date)', days);
 }
 
+/** What a round did (counts). `givenUp`: deliveries that still waited when their day was dropped. */
+type Done = { dropped: number; givenUp: number; devSessions: number };
+
 /** One round: partitions ahead, partitions past their retention, dev sessions past their day. Any number of processes may do it. */
-export async function maintain(pool: pg.Pool, config: Retention, nowMs: number): Promise<{ dropped: number; devSessions: number }> {
+export async function maintain(pool: pg.Pool, config: Retention, nowMs: number): Promise<Done> {
   await ensurePartitions(pool, nowMs);
-  const dropped =
-    (await dropRaw(pool, nowMs - config.retentionRawDays * dayMs)) +
-    (await dropRollups(pool, nowMs - config.retentionRollupDays * dayMs)) +
-    (await dropDeliveries(pool, nowMs - config.retentionDeliveryDays * dayMs));
+  const raw = await dropRaw(pool, nowMs - config.retentionRawDays * dayMs);
+  const rollups = await dropRollups(pool, nowMs - config.retentionRollupDays * dayMs);
+  const { dropped, givenUp } = await dropDeliveries(pool, config.retentionDeliveryDays, nowMs);
   await forgetAnswers(pool, nowMs);
   await pool.query('delete from minute_rollups where minute < $1', [new Date(nowMs - minutesKept * 60_000)]);
-  return { dropped, devSessions: await removeDevSessions(pool, nowMs - dayMs) };
+  return { dropped: raw + rollups + dropped, givenUp, devSessions: await removeDevSessions(pool, nowMs - dayMs) };
 }
 
 /** Does a round now and every hour. */
@@ -44,6 +46,7 @@ export function startMaintenance({ pool, config, logger, now }: MaintenanceOptio
     try {
       const done = await maintain(pool, config, now());
       logger.debug(done, 'maintenance done');
+      if (done.givenUp > 0) logger.warn({ count: done.givenUp }, 'deliveries that still waited were dropped with their day');
     } catch (err) {
       nextMs = retryMs;
       logger.error({ err }, 'maintenance failed');
@@ -89,15 +92,22 @@ const dropRollups = (pool: pg.Pool, keepFromMs: number): Promise<number> =>
     return rows[0]?.dropped ?? 0;
   });
 
-const dropDeliveries = (pool: pg.Pool, keepFromMs: number): Promise<number> =>
+/**
+ * A day is kept for as long as one of its deliveries waits, such as those of a paused endpoint or a late replay, but not beyond
+ * twice the retention.
+ */
+const dropDeliveries = (pool: pg.Pool, retentionDays: number, nowMs: number): Promise<{ dropped: number; givenUp: number }> =>
   transaction(pool, async (executor) => {
     await executor.query(patience);
-    await executor.query('delete from delivery_queue where day < $1::date', [dayOf(keepFromMs)]);
+    const [lastDay, keepFrom] = [dayOf(nowMs - 2 * retentionDays * dayMs), dayOf(nowMs - retentionDays * dayMs)];
+    const { rowCount: givenUp } = await executor.query('delete from delivery_queue where day < $1::date', [lastDay]);
     const { rows } = await executor.query<{ dropped: number }>(
-      "select sum(drop_day_partitions(parent, $1::date))::int as dropped from unnest(array['deliveries', 'delivery_attempts']) as parent",
-      [dayOf(keepFromMs)],
+      `select sum(drop_day_partitions(parent, least($1::date, (select min(day) from delivery_queue))))::int as dropped
+      from unnest(array['deliveries', 'delivery_attempts']) as parent`,
+      [keepFrom],
     );
-    return rows[0]?.dropped ?? 0;
+    await executor.query("delete from replay_jobs where status <> 'running' and created_at < $1::date", [keepFrom]);
+    return { dropped: rows[0]?.dropped ?? 0, givenUp: givenUp ?? 0 };
   });
 
 async function removeDevSessions(pool: pg.Pool, beforeMs: number): Promise<number> {

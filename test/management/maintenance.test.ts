@@ -45,20 +45,34 @@ test('partitions reach from two days back to a week ahead', async () => {
   }
 });
 
-test('sessions and events are kept 90 days, deliveries and attempts 30, and what waits for a dropped delivery goes with it', async () => {
-  await ensurePartitions(t.pool, startMs);
-  const dayAt = (days: number) => dayOf(startMs + days * dayMs);
-  await t.pool.query(
-    `insert into delivery_queue (delivery_id, day, endpoint_id, due_at) values (gen_random_uuid(), $1, 1, now()), (gen_random_uuid(), $2, 1, now())`,
-    [dayAt(-1), dayAt(0)],
+const dayAt = (days: number) => dayOf(startMs + days * dayMs);
+const addWaiting = (days: readonly number[]) =>
+  t.pool.query(
+    'insert into delivery_queue (delivery_id, day, endpoint_id, due_at) select gen_random_uuid(), day, 1, now() from unnest($1::date[]) day',
+    [days.map(dayAt)],
   );
+const waitingDays = async () => (await t.pool.query('select day::text from delivery_queue order by day')).rows.map(({ day }) => day);
+
+test('sessions and events are kept 90 days, deliveries and attempts 30', async () => {
+  await ensurePartitions(t.pool, startMs);
   await maintain(t.pool, config, startMs + 30 * dayMs);
   expect((await daysOf('deliveries'))[0]).toBe(dayAt(0));
   expect((await daysOf('delivery_attempts'))[0]).toBe(dayAt(0));
   expect((await daysOf('sessions'))[0]).not.toBe(dayAt(0));
-  expect((await t.pool.query('select day::text from delivery_queue')).rows).toEqual([{ day: dayAt(0) }]);
   await maintain(t.pool, config, startMs + 90 * dayMs);
   for (const parent of ['sessions', 'events', 'usp_sessions']) expect((await daysOf(parent))[0]).toBe(dayAt(0));
+});
+
+test('a day of which a delivery still waits is kept, up to twice as long; what is given up then is counted', async () => {
+  await t.pool.query('select create_day_partitions($1::date, $2::date)', [dayAt(91), dayAt(95)]);
+  await addWaiting([92, 94]);
+  expect(await maintain(t.pool, config, startMs + 130 * dayMs)).toMatchObject({ givenUp: 0 });
+  expect((await daysOf('deliveries'))[0]).toBe(dayAt(92));
+  expect(await waitingDays()).toEqual([dayAt(92), dayAt(94)]);
+  expect(await maintain(t.pool, config, startMs + 153 * dayMs)).toMatchObject({ givenUp: 1 });
+  expect([await waitingDays(), (await daysOf('deliveries'))[0]]).toEqual([[dayAt(94)], dayAt(94)]);
+  expect(await maintain(t.pool, config, startMs + 155 * dayMs)).toMatchObject({ givenUp: 1 });
+  expect((await daysOf('delivery_attempts'))[0]).toBe(dayAt(128));
 });
 
 test('the sums of reports are kept 400 days, by whole months', async () => {
