@@ -5,6 +5,7 @@ import { configFragments } from '../../src/client/template.ts';
 const folder = new URL('../../docs/guides/', import.meta.url);
 const index = readFileSync(new URL('../../src/client/index.ts', import.meta.url), 'utf8');
 const guides = readdirSync(folder).map((name) => ({ name, text: readFileSync(new URL(name, folder), 'utf8') }));
+const platforms = ['android.md', 'flutter.md', 'ios.md', 'react-native.md', 'web.md'];
 const native = guides.filter(({ name }) => /^(android|flutter|ios)\.md$/.test(name));
 
 const slugOf = (heading: string): string =>
@@ -15,10 +16,10 @@ const slugOf = (heading: string): string =>
     .replace(/\s+/g, '-');
 
 test('there is a guide for each platform', () => {
-  expect(guides.map(({ name }) => name).sort()).toEqual(['android.md', 'flutter.md', 'ios.md', 'react-native.md', 'web.md']);
+  expect(guides.map(({ name }) => name)).toEqual(expect.arrayContaining(platforms));
 });
 
-describe.each(guides)('$name', ({ text }) => {
+describe.each(guides)('$name', ({ name, text }) => {
   test('imports nothing that the client does not export', () => {
     const names = [...text.matchAll(/import (?:type )?\{([^}]*)\} from 'perkwire\/client'/g)].flatMap(([, list = '']) => list.split(','));
     const missing = names.map((name) => name.trim().replace(/^type /, '')).filter((name) => !new RegExp(`\\b${name}\\b`).test(index));
@@ -35,7 +36,7 @@ describe.each(guides)('$name', ({ text }) => {
     }
   });
 
-  test('tells how perks are confirmed and which errors there are', () => {
+  test.runIf(platforms.includes(name))('tells how perks are confirmed and which errors there are', () => {
     expect(text).toContain('## Confirming perks');
     expect(text).toContain('Ad.confirm()');
     expect(text).toContain('## Errors');
