@@ -1,8 +1,20 @@
 import type pg from 'pg';
 import { hashKey } from '../src/http/auth.ts';
 
-/** A publisher with `campaigns` eligible offers, each with pictures and terms, and five offers an answer. */
-export async function createPublisher(pool: pg.Pool, { key, campaigns }: { key: string; campaigns: number }): Promise<number> {
+export type BenchPublisher = {
+  key: string;
+  campaigns: number;
+  /** How many of them may be shown; the others are for another country. Default: all. */
+  eligible?: number;
+  /** Rules of every campaign. */
+  rules?: object;
+};
+
+/** A publisher with campaigns of one offer each, with pictures and terms, and five offers an answer. */
+export async function createPublisher(
+  pool: pg.Pool,
+  { key, campaigns, eligible = campaigns, rules = {} }: BenchPublisher,
+): Promise<number> {
   const { rows } = await pool.query<{ id: number }>(
     `insert into publishers (name, sdk_id, offers_per_response, usp_enabled, wallet_enabled, offerwall_enabled)
      values ($1, substr(md5($1), 1, 16), 5, true, true, true) returning id`,
@@ -14,9 +26,11 @@ export async function createPublisher(pool: pg.Pool, { key, campaigns }: { key: 
     `insert into themes (publisher_id, name, unit, is_default, usp_enabled) values ($1, 'Perks', 'mou', true, true)`,
     `insert into placements (publisher_id, name) values ($1, 'checkout')`,
     `insert into advertisers (publisher_id, name) select $1, 'Advertiser ' || n from generate_series(1, ${Math.ceil(campaigns / 4)}) n`,
-    `insert into campaigns (publisher_id, advertiser_id, name, priority, weight, offer_description, landing_url)
+    `insert into campaigns (publisher_id, advertiser_id, name, priority, weight, offer_description, landing_url, payout_amount, rules)
      select $1, (select min(id) from advertisers where publisher_id = $1) + (n - 1) / 4, 'Campaign ' || n, 100, n,
-       'A campaign of the bench, with a description of usual length.', 'https://shop.example/landing/' || n from generate_series(1, ${campaigns}) n`,
+       'A campaign of the bench, with a description of usual length.', 'https://shop.example/landing/' || n, 1 + (n % 7) / 10.0,
+       case when n <= ${eligible} then '${JSON.stringify(rules)}'::jsonb else '{"targeting":{"countries":{"include":["NZ"]}}}' end
+     from generate_series(1, ${campaigns}) n`,
     `insert into offers (publisher_id, campaign_id, title, description, mini_text, short_headline, short_description, terms_and_conditions, cta_yes, cta_no)
      select $1, id, 'Half off your first order from ' || name, 'Fresh things, picked today and at your door tomorrow. Half off the first order, free delivery, cancel at any time.',
        'New customers only. One use per household.', 'Half off your first order', 'Half off and free delivery on your first order.',
@@ -28,4 +42,34 @@ export async function createPublisher(pool: pg.Pool, { key, campaigns }: { key: 
   ];
   for (const statement of sql) await pool.query(statement, statement.includes('$1') ? [publisherId] : []);
   return publisherId;
+}
+
+/** The name of a user who has a history. */
+export const knownUser = (index: number): string => `known-${index}`;
+
+/** Block of SHA-256 (bytes). */
+const blockBytes = 64;
+
+/** Users made by one statement (count). */
+const slice = 50_000;
+
+/** Histories of users who saw three offers lately, made in the database; the keyed hashes are those of the server. */
+export async function createHistories(
+  pool: pg.Pool,
+  { publisherId, users, pepper }: { publisherId: number; users: number; pepper: string },
+): Promise<void> {
+  const pad = (byte: number): Buffer => Buffer.from(Buffer.concat([Buffer.from(pepper)], blockBytes).map((each) => each ^ byte));
+  for (let from = 0; from < users; from += slice) {
+    await pool.query(
+      `with seen as materialized (
+        select o.id % 97 as slot, jsonb_agg(jsonb_build_array('impression', o.id, o.campaign_id, c.advertiser_id, $6::bigint, 1)) as exposures
+        from offers o join campaigns c on c.id = o.campaign_id where o.publisher_id = $1 group by 1
+      )
+      insert into user_history (user_key, publisher_id, exposures, updated_at)
+      select encode(substr(sha256($3::bytea || sha256($2::bytea || convert_to($1::integer::text, 'UTF8') || '\\x00' || convert_to('known-' || n, 'UTF8'))), 1, 16),
+        'hex')::uuid, $1, seen.exposures, now()
+      from generate_series($4::integer, $5::integer - 1) n join seen on seen.slot = n % 97`,
+      [publisherId, pad(0x36), pad(0x5c), from, Math.min(users, from + slice), Date.now() - 3_600_000],
+    );
+  }
 }

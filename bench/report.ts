@@ -7,7 +7,7 @@ export type Row = { what: string; measured: LoadResult; bare: LoadResult | null;
 const folder = new URL('./results/', import.meta.url);
 
 /** Prints the table with the machine's facts and keeps it in bench/results/. */
-export async function writeReport(name: string, rows: readonly Row[]): Promise<void> {
+export async function writeReport(name: string, rows: readonly Row[], appendix = ''): Promise<void> {
   const head = ['What', 'per second', 'p50 ms', 'p99 ms', 'max ms', 'failed', 'bare Fastify /s', 'ratio', 'Counted'];
   const body = rows.map(({ what, measured, bare, note }) => [
     what,
@@ -30,7 +30,7 @@ export async function writeReport(name: string, rows: readonly Row[]): Promise<v
     line(head),
     line(head.map(() => '---')),
     ...body.map(line),
-    '',
+    appendix,
   ].join('\n');
   process.stdout.write(`${text}\n`);
   await mkdir(folder, { recursive: true });

@@ -4,9 +4,9 @@ import { createSigner } from '../src/security/keyring.ts';
 import { newSessionId } from '../src/session-id.ts';
 import { createTokenCodec } from '../src/tracking/token.ts';
 import { processSecrets, startServerProcess } from '../test/support/server-process.ts';
-import { createPublisher } from './catalogue.ts';
+import { benchFetch, fetchBody, prepareFetch, profileFetch } from './fetch.ts';
 import { benchImages } from './images.ts';
-import { getRequest, type LoadResult, postRequest, runLoad } from './load.ts';
+import { getRequest, type LoadResult, runLoad } from './load.ts';
 import { type Row, writeReport } from './report.ts';
 import { openStage, startBare } from './stage.ts';
 import { benchWrapLatency } from './wrap.ts';
@@ -17,14 +17,14 @@ const durationMs = seconds * 1000;
 
 const stage = await openStage();
 const rows: Row[] = [];
+let profile = '';
 try {
-  await createPublisher(stage.pool, { key: 'bench-100', campaigns: 100 });
-  await createPublisher(stage.pool, { key: 'bench-1000', campaigns: 1000 });
+  await prepareFetch(stage);
   const perkwire = await startServerProcess({ databaseUrl: stage.databaseUrl });
   const files = await sampleBytes(perkwire.port);
   const bare = await startBare(files.offers, files.image);
   try {
-    await benchFetch(perkwire.port, bare.port);
+    rows.push(...(await benchFetch(stage, measure, perkwire.port, bare.port)));
     await benchBeacons(perkwire.port, bare.port);
     rows.push(...(await benchWrapLatency(stage, perkwire.port, bare.port)));
     rows.push(...(await benchImages(stage.pool, measure, perkwire.port)));
@@ -32,10 +32,11 @@ try {
     await bare.stop();
     await perkwire.stop();
   }
+  profile = await profileFetch(stage, durationMs);
 } finally {
   await stage.close();
 }
-await writeReport('bench', rows);
+await writeReport('bench', rows, profile);
 
 /** The bytes the bare server answers with: those of Perkwire. */
 async function sampleBytes(port: number): Promise<{ offers: string; image: string }> {
@@ -54,18 +55,6 @@ async function sampleBytes(port: number): Promise<{ offers: string; image: strin
   return files;
 }
 
-function fetchBody(user: string): string {
-  return JSON.stringify({
-    placement: 'checkout',
-    ua: 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X)',
-    ip: '203.0.113.7',
-    ad_fp: user,
-    pub_user_id: user,
-    order_value: '49.90',
-    first_name: 'Ada',
-  });
-}
-
 async function measure(what: string, connections: number, port: number, next: () => string): Promise<LoadResult> {
   await runLoad({ port, connections, durationMs: Math.min(5000, durationMs), next }); // until the code is compiled
   const result = await runLoad({ port, connections, durationMs, next });
@@ -73,28 +62,6 @@ async function measure(what: string, connections: number, port: number, next: ()
     `${what}: ${Math.round(result.perS)}/s, p50 ${result.p50Ms.toFixed(2)} ms, p99 ${result.p99Ms.toFixed(2)} ms, failed ${result.failed}\n`,
   );
   return result;
-}
-
-async function benchFetch(port: number, barePort: number): Promise<void> {
-  let user = 0;
-  for (const key of ['bench-100', 'bench-1000']) {
-    const countSessions = async (): Promise<number> => Number((await stage.pool.query('select count(*) from sessions')).rows[0].count);
-    const before = await countSessions();
-    let sent = 0;
-    const next = (): string => {
-      sent += 1;
-      return postRequest(`/native/v4/offers.json?api_key=${key}`, fetchBody(`user-${user++}`));
-    };
-    const measured = await measure(`fetch-offers ${key}`, 16, port, next);
-    const kept = (await countSessions()) - before;
-    const bare = await measure('  bare', 16, barePort, () => postRequest('/offers', fetchBody('user')));
-    rows.push({
-      what: `fetch-offers, ${key.slice(6)} eligible, 5 returned, 16 connections`,
-      measured,
-      bare,
-      note: `${kept} sessions for ${sent} answers`,
-    });
-  }
 }
 
 async function benchBeacons(port: number, barePort: number): Promise<void> {

@@ -8,8 +8,10 @@ import { migrate } from '../src/db/migrate.ts';
 import { createPool } from '../src/db/pool.ts';
 import { endChild, freePort } from '../test/support/server-process.ts';
 
+export type Stage = { folder: string; databaseUrl: string; pool: pg.Pool; close: () => Promise<void> };
+
 /** A real database (fsync on) and a folder, for one run; closed by `close`. */
-export async function openStage(): Promise<{ folder: string; databaseUrl: string; pool: pg.Pool; close: () => Promise<void> }> {
+export async function openStage(): Promise<Stage> {
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-bench-'));
   await chmod(folder, 0o755); // as root, the database runs as another user, who must get in
   const database = await startEmbeddedPostgres({ dataDir: folder });

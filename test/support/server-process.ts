@@ -18,12 +18,18 @@ export type ServerProcess = {
   kill: () => Promise<void>;
 };
 
-export type ServerProcessOptions = { databaseUrl: string; port?: number; env?: Record<string, string> };
+export type ServerProcessOptions = {
+  databaseUrl: string;
+  port?: number;
+  env?: Record<string, string>;
+  /** Options of Node itself. */
+  execArgv?: string[];
+};
 
 /** The built server in a process of its own, as in production; webhooks may go to loopback. Resolves when it is ready. */
-export async function startServerProcess({ databaseUrl, port, env = {} }: ServerProcessOptions): Promise<ServerProcess> {
+export async function startServerProcess({ databaseUrl, port, env = {}, execArgv = [] }: ServerProcessOptions): Promise<ServerProcess> {
   const usedPort = port ?? (await freePort());
-  const child = spawn(process.execPath, ['dist/server.js'], {
+  const child = spawn(process.execPath, [...execArgv, 'dist/server.js'], {
     env: {
       ...process.env,
       NODE_ENV: 'production',

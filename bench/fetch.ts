@@ -1,0 +1,92 @@
+import { mkdtemp, readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { processSecrets, startServerProcess } from '../test/support/server-process.ts';
+import { createHistories, createPublisher, knownUser } from './catalogue.ts';
+import { type LoadResult, postRequest, runLoad } from './load.ts';
+import { profileTable } from './profile.ts';
+import type { Row } from './report.ts';
+import type { Stage } from './stage.ts';
+
+type Measure = (what: string, connections: number, port: number, next: () => string) => Promise<LoadResult>;
+
+const knownUsers = 1_000_000;
+
+type Case = { key: string; what: string; user: (index: number) => string };
+
+const cases: readonly Case[] = [
+  { key: 'bench-100', what: '100 eligible', user: (index) => `user-${index}` },
+  { key: 'bench-1000', what: '1,000 eligible', user: (index) => `user-${index}` },
+  { key: 'bench-10000', what: '1,000 eligible of 10,000 campaigns', user: (index) => `user-${index}` },
+  {
+    key: 'bench-capped',
+    what: '100 eligible with frequency caps, 1 million histories, every other user has one',
+    user: (index) => (index % 2 === 0 ? `user-${index}` : knownUser((index * 7919) % knownUsers)),
+  },
+];
+
+/** The publishers that fetch-offers is measured with. */
+export async function prepareFetch({ pool }: Stage): Promise<void> {
+  await createPublisher(pool, { key: 'bench-100', campaigns: 100 });
+  await createPublisher(pool, { key: 'bench-1000', campaigns: 1000 });
+  await createPublisher(pool, { key: 'bench-10000', campaigns: 10_000, eligible: 1000 });
+  const rules = { frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 3, window_minutes: 1440 }] };
+  const publisherId = await createPublisher(pool, { key: 'bench-capped', campaigns: 100, rules });
+  const startMs = performance.now();
+  await createHistories(pool, { publisherId, users: knownUsers, pepper: processSecrets.USER_PEPPER });
+  await pool.query('vacuum analyze user_history');
+  process.stderr.write(`${knownUsers} histories made in ${((performance.now() - startMs) / 1000).toFixed(1)} s\n`);
+}
+
+export function fetchBody(user: string): string {
+  return JSON.stringify({
+    placement: 'checkout',
+    ua: 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X)',
+    ip: '8.8.8.8',
+    ad_fp: user,
+    pub_user_id: user,
+    order_value: '49.90',
+    first_name: 'Ada',
+  });
+}
+
+let users = 0;
+const nextOf =
+  ({ key, user }: Case): (() => string) =>
+  () =>
+    postRequest(`/native/v4/offers.json?api_key=${key}`, fetchBody(user(users++)));
+
+export async function benchFetch({ pool }: Stage, measure: Measure, port: number, barePort: number): Promise<Row[]> {
+  const countSessions = async (): Promise<number> => Number((await pool.query('select count(*) from sessions')).rows[0].count);
+  const rows: Row[] = [];
+  for (const each of cases) {
+    const before = await countSessions();
+    let sent = 0;
+    const next = nextOf(each);
+    const measured = await measure(`fetch-offers, ${each.what}`, 16, port, () => {
+      sent += 1;
+      return next();
+    });
+    const kept = (await countSessions()) - before;
+    const bare = await measure('  bare', 16, barePort, () => postRequest('/offers', fetchBody('user')));
+    rows.push({
+      what: `fetch-offers, ${each.what}, 5 returned, 16 connections`,
+      measured,
+      bare,
+      note: `${kept} sessions for ${sent} answers`,
+    });
+  }
+  return rows;
+}
+
+/** Where the time of one request goes: the processor time of a server of its own under load, by what it was spent on. */
+export async function profileFetch({ folder, databaseUrl }: Stage, durationMs: number): Promise<string> {
+  let report = '';
+  for (const each of [cases[1], cases[3]] as Case[]) {
+    const into = await mkdtemp(join(folder, 'profile-'));
+    const server = await startServerProcess({ databaseUrl, execArgv: ['--cpu-prof', `--cpu-prof-dir=${into}`] });
+    const { requests } = await runLoad({ port: server.port, connections: 16, durationMs, next: nextOf(each) });
+    await server.stop();
+    for (const file of await readdir(into)) report += profileTable(each.what, await readFile(join(into, file), 'utf8'), requests);
+  }
+  return report;
+}
