@@ -88,7 +88,7 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
   await app.register(deliveryLogRoutes, deps);
   await app.register(replayRoutes, deps);
   await app.register(reportRoutes, deps);
-  await app.register(decisionRoutes, deps);
+  await app.register(decisionRoutes, { ...deps, offers });
   await app.register(conversionSecretRoutes, deps);
   await app.register(dashboardRoutes, deps);
   await app.register(managementRoutes, deps);

@@ -1,8 +1,10 @@
 import type pg from 'pg';
+import { forgetUse } from './caps/use.ts';
 import type { Config } from './config.ts';
 import { transaction } from './db/pool.ts';
 import type { Logger } from './logger.ts';
 import { forgetAnswers } from './management/idempotency.ts';
+import { forgetStates } from './replay/states.ts';
 import { minutesKept } from './reports/fold.ts';
 import { dayMs, dayOf } from './session-id.ts';
 
@@ -34,6 +36,9 @@ export async function maintain(pool: pg.Pool, config: Retention, nowMs: number):
   await forgetAnswers(pool, nowMs);
   await pool.query('delete from minute_rollups where minute < $1', [new Date(nowMs - minutesKept * 60_000)]);
   return { dropped: raw + rollups + dropped, givenUp, devSessions: await removeDevSessions(pool, nowMs - dayMs) };
+  await forgetStates(pool, nowMs);
+  await forgetUse(pool, nowMs);
+  return { dropped, devSessions: await removeDevSessions(pool, nowMs - dayMs) };
 }
 
 /** Does a round now and every hour. */

@@ -1,7 +1,7 @@
 import { plainArray, quoted } from '../db/array-literal.ts';
 import type { Executor } from '../db/pool.ts';
 import type { CapEvent } from '../decision/rules.ts';
-import type { Exposure, OptOuts, UserHistory } from '../decision/types.ts';
+import { type Exposure, noHistory, type OptOuts, type UserHistory } from '../decision/types.ts';
 
 /** An answer holds its impressions for this long, or until they come (milliseconds). */
 export const reservationMs = 60_000;
@@ -55,6 +55,12 @@ export async function lockHistories(
   const values = [plainArray([...users.keys()]), plainArray([...users.values()]), nowMs / 1000];
   const { rows } = await executor.query<HistoryRow>({ name: 'lock_histories', text: lockSql, values });
   return new Map(rows.map((row) => [row.user_key, openHistory(row, nowMs)]));
+}
+
+/** Reads a user's history without holding it, for who only wants to know. */
+export async function readHistory(executor: Executor, userKey: string, nowMs: number): Promise<UserHistory> {
+  const { rows } = await executor.query<HistoryRow>(`select ${columns} from user_history where user_key = $1`, [userKey]);
+  return rows[0] === undefined ? noHistory : historyOf(openHistory(rows[0], nowMs));
 }
 
 function openHistory(row: HistoryRow, nowMs: number): OpenHistory {

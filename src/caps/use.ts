@@ -4,6 +4,7 @@ import type { CapMetric, CapPeriod } from '../decision/rules.ts';
 import { capPeriods } from '../decision/rules.ts';
 import { type CapUse, totalsKey } from '../decision/types.ts';
 import { periodOf } from '../decision/zone.ts';
+import { dayMs } from '../session-id.ts';
 import type { LimitedTotal } from './needs.ts';
 
 /** Amounts of one total; `micros` is money in millionths. */
@@ -85,6 +86,19 @@ export async function loadUse(executor: Executor, periods: readonly string[]): P
     values: [periods],
   });
   return rows.map(toUsed);
+}
+
+/** How long what was used in a period is kept after the period began (milliseconds). */
+const keptMs = { hour: 3 * dayMs, day: 70 * dayMs, month: 800 * dayMs };
+
+/** Removes what nobody asks for any more: periods that are long over. */
+export async function forgetUse(executor: Executor, nowMs: number): Promise<void> {
+  for (const [per, ms] of Object.entries(keptMs)) {
+    await executor.query("delete from campaign_use where period like $1 || ' %' and period < $1 || ' ' || $2", [
+      per,
+      new Date(nowMs - ms).toISOString(),
+    ]);
+  }
 }
 
 type UseRow = { campaign_id: number; publisher_id: number; period: string; impressions: string; clicks: string; micros: string };

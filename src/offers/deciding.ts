@@ -1,7 +1,7 @@
 import type { Needs } from '../caps/needs.ts';
 import { capUseOf, type UseTable } from '../caps/use.ts';
 import { decide } from '../decision/decide.ts';
-import type { CapUse, DecidedOffer, Totals, UserHistory } from '../decision/types.ts';
+import type { CapUse, DecidedOffer, DecisionInput, Totals, UserHistory } from '../decision/types.ts';
 import type { Learnt } from '../learning/posteriors.ts';
 import { newSessionId } from '../session-id.ts';
 import { storeInputs } from './inputs.ts';
@@ -12,13 +12,22 @@ import type { SessionRecord } from './sessions.ts';
 /** What a decision draws on beside the request and the catalogue. */
 export type Sources = { history: UserHistory; totals: Totals; learnt: Learnt };
 
+/** All that a decision is made of. */
+export const inputFor = (item: Item, { history, totals, learnt }: Sources, nowMs: number, seed: number): DecisionInput => ({
+  publisher: item.publisher,
+  theme: item.theme,
+  context: contextOf(item, nowMs),
+  history,
+  totals,
+  posteriors: learnt.posteriors,
+  seed,
+});
+
 /** Decides for a fetch. An expired one shows nothing: its answer is out already. */
-export function decideItem(item: Item, { history, totals, learnt }: Sources, nowMs: number): SessionRecord {
+export function decideItem(item: Item, sources: Sources, nowMs: number): SessionRecord {
   const { snapshot, publisher, theme, request } = item;
   if (!item.expired || item.sessionId === null) item.sessionId = newSessionId(nowMs);
-  const context = contextOf(item, nowMs);
-  const seed = seedOf(item.sessionId);
-  const input = { publisher, theme, context, history, totals, posteriors: learnt.posteriors, seed };
+  const input = inputFor(item, sources, nowMs, seedOf(item.sessionId));
   const decision = item.expired ? { offers: [], emptyReason: 'deadline' } : decide(input);
   const decided = item.wall === null ? decision.offers : withFirst(decision.offers, item.wall.first);
   const session: SessionRecord = {
@@ -32,9 +41,9 @@ export function decideItem(item: Item, { history, totals, learnt }: Sources, now
     offers: decided.map(({ offer }) => offer),
     decided,
     emptyReason: decision.emptyReason,
-    seed,
+    seed: input.seed,
     snapshotVersion: snapshot.version,
-    inputs: item.expired ? null : storeInputs(context, { history, totals, learntId: learnt.id, first: item.wall?.first ?? null }),
+    inputs: item.expired ? null : storeInputs(input, sources.learnt.id, item.wall?.first ?? null),
     custom: request.custom,
     macros: macrosFor(decided, item),
     dev: item.dev,
@@ -47,7 +56,7 @@ export function decideItem(item: Item, { history, totals, learnt }: Sources, now
 }
 
 /** The chance of a session: 32 of the random bits in its id. */
-const seedOf = (sessionId: string): number => Number.parseInt(sessionId.slice(28), 16);
+export const seedOf = (sessionId: string): number => Number.parseInt(sessionId.slice(28), 16);
 
 /** The values the copy shown is filled with; kept with the session, so that the webhook says the same. */
 function macrosFor(decided: readonly DecidedOffer[], { request }: Item): MacroValues {

@@ -1,10 +1,12 @@
+import { readHistory } from '../caps/history.ts';
 import { createLiveUse } from '../caps/live-use.ts';
 import { needsOf } from '../caps/needs.ts';
 import type { Publisher, Theme } from '../catalog/types.ts';
 import { createSurroundings } from '../context/surroundings.ts';
 import { type Batcher, createBatcher } from '../db/batcher.ts';
 import { createStoreGuard } from '../db/store-guard.ts';
-import { noHistory } from '../decision/types.ts';
+import { explain } from '../decision/explain.ts';
+import { type Explanation, noHistory } from '../decision/types.ts';
 import type { Deps } from '../deps.ts';
 import { storeUnavailable } from '../errors.ts';
 import { loadLearnt, unlearnt } from '../learning/posteriors.ts';
@@ -14,7 +16,7 @@ import { newSessionId } from '../session-id.ts';
 import { createAnswerPool } from './answer-pool.ts';
 import { createCappedWriter } from './capped.ts';
 import { within } from './deadline.ts';
-import { decideItem, noTotals } from './deciding.ts';
+import { decideItem, inputFor, noTotals, seedOf, totalsAt } from './deciding.ts';
 import { type Item, isUspOn, type KnownVisitor, themeOf } from './item.ts';
 import { startPeriodic } from './periodic.ts';
 import { createPlacements } from './placements.ts';
@@ -34,6 +36,8 @@ export type OfferService = {
     known: KnownVisitor,
   ) => Promise<{ session: SessionRecord; theme: Theme | null }>;
   renderWall: Renderer['renderWall'];
+  /** Why each offer would be shown to this request now, or not. Nothing is stored, counted or held. */
+  explain: (publisher: Publisher, request: FetchOffersRequest) => Promise<Explanation[]>;
   release: (answer: Buffer) => void;
   drain: () => Promise<void>;
 };
@@ -48,7 +52,8 @@ export function createOfferService(deps: Deps): OfferService {
   const { pool, pulse, catalog, tokens, geo, config, logger, now } = deps;
   const answers = createAnswerPool();
   const renderer = createRenderer({ publicUrl: config.publicUrl, tokens, qrCodes: createQrCodes(), pool: answers });
-  const placements = createPlacements(pool, createStoreGuard(pulse));
+  const guarded = createStoreGuard(pulse);
+  const placements = createPlacements(pool, guarded);
   const userKeys = createUserKeys(config.userPepper);
   const surroundingsOf = createSurroundings(geo);
   const use = createLiveUse(deps);
@@ -195,6 +200,14 @@ export function createOfferService(deps: Deps): OfferService {
       return { session: item.decided as SessionRecord, theme: item.theme };
     },
     renderWall: renderer.renderWall,
+    explain: async (publisher, request) => {
+      const item = itemOf(publisher, request, null);
+      const nowMs = now();
+      const needs = needsOf(item.snapshot);
+      const history = item.userKey === null ? noHistory : await guarded(() => readHistory(pool, item.userKey as string, nowMs));
+      const totals = totalsAt(await guarded(() => use.known(needs)), needs, nowMs);
+      return explain(inputFor(item, { history, totals, learnt }, nowMs, seedOf(newSessionId(nowMs))));
+    },
     release: answers.release,
     drain: async () => {
       await Promise.all([plain.drain(), capped.drain(), ...tasks.map((task) => task.stop())]);

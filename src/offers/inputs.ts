@@ -1,4 +1,4 @@
-import type { CapUse, DecisionContext, Exposure, OptOuts, Totals, UserHistory } from '../decision/types.ts';
+import type { CapUse, DecisionContext, DecisionInput, Exposure, OptOuts } from '../decision/types.ts';
 
 /** What a session keeps of its decision's input that no other column holds; what is usual is left out. */
 export type StoredInputs = {
@@ -18,10 +18,8 @@ export type StoredInputs = {
   learnt?: string;
 };
 
-type Sources = { history: UserHistory; totals: Totals; learntId: string | null; first: number | null };
-
 /** The input as JSON, or null where all of it is as usual: most sessions of most catalogues. */
-export function storeInputs(context: DecisionContext, { history, totals, learntId, first }: Sources): string | null {
+export function storeInputs({ context, history, totals }: DecisionInput, learntId: string | null, first: number | null): string | null {
   const { geo, surface, loyalty, onlyWithCreative, campaignId, count } = context;
   let stored: StoredInputs | null = null;
   const keep = (part: StoredInputs): void => {

@@ -3,7 +3,7 @@ import { rowsOf } from '../catalog/store.ts';
 import type { Snapshot } from '../catalog/types.ts';
 import type { Learnt } from '../learning/posteriors.ts';
 import type { Logger } from '../logger.ts';
-import { catalogueId, insertState, packCatalogue, packLearnt, touchState } from './states.ts';
+import { catalogueId, insertState, packCatalogue, packLearnt, touchMs, touchState } from './states.ts';
 
 /** Keeps the states that decisions were made with, each once, beside the requests. */
 export type StateKeeper = {
@@ -12,9 +12,6 @@ export type StateKeeper = {
   /** Resolves when all that was used is kept, or could not be. */
   drain: () => Promise<void>;
 };
-
-/** A state in use is noted as such this often (milliseconds). */
-const touchMs = 3_600_000;
 
 /** Failed to be kept: tried again after this (milliseconds). */
 const retryMs = 5_000;

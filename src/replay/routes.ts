@@ -1,11 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Type } from '@sinclair/typebox';
+import { type TSchema, Type } from '@sinclair/typebox';
 import { createStoreGuard } from '../db/store-guard.ts';
-import type { DecisionInput } from '../decision/types.ts';
+import type { DecisionInput, Explanation } from '../decision/types.ts';
 import type { App, Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { callerOf } from '../http/auth.ts';
+import { emptyBodyForNone } from '../http/body.ts';
 import { errorAnswers } from '../http/schemas.ts';
+import type { OfferService } from '../offers/fetch.ts';
+import { clientOf, fetchOffersBody, fetchOffersQuery, readFetchOffers } from '../offers/request.ts';
 import { isSessionId } from '../session-id.ts';
 import { findDecision, inputOf, replay, type StoredDecision } from './replay.ts';
 
@@ -43,8 +46,45 @@ const decisionAnswer = Type.Object({
   }),
 });
 
-/** Stored decisions, made again. */
-export async function decisionRoutes(app: App, { pool, pulse, auth, now }: Deps): Promise<void> {
+const orNull = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
+
+const explainAnswer = Type.Object({
+  message: Type.String(),
+  data: Type.Object({
+    count: Type.Integer(),
+    offers: Type.Array(
+      Type.Object({
+        offer_id: Type.Integer(),
+        campaign_id: Type.Integer(),
+        campaign_name: Type.String(),
+        advertiser_name: Type.String(),
+        title: Type.String(),
+        position: orNull(Type.Integer({ description: 'Where it would be shown, from 1; null: not.' })),
+        rank: orNull(Type.Integer({ description: 'Place among all that could be shown, from 1; null: a rule shut it out.' })),
+        score: orNull(Type.Number({ description: 'Expected revenue of one impression as it was drawn, in millionths of the currency.' })),
+        rule: orNull(Type.String({ description: 'The first rule that keeps it from being shown.' })),
+        reason: Type.String({ description: 'The same in words.' }),
+      }),
+      { description: 'Those shown first, then those that could be, by rank, then all others.' },
+    ),
+  }),
+});
+
+const toView = ({ offer, position, rank, score, rule, reason }: Explanation) => ({
+  offer_id: offer.id,
+  campaign_id: offer.campaign.id,
+  campaign_name: offer.campaign.name,
+  advertiser_name: offer.campaign.advertiserName,
+  title: offer.copy.title,
+  position,
+  rank,
+  score,
+  rule,
+  reason,
+});
+
+/** Stored decisions, made again, and decisions explained. */
+export async function decisionRoutes(app: App, { pool, pulse, auth, now, offers }: Deps & { offers: OfferService }): Promise<void> {
   const guarded = createStoreGuard(pulse);
 
   /** What a decision just made was made with may still be on its way to the store. */
@@ -104,6 +144,31 @@ export async function decisionRoutes(app: App, { pool, pulse, auth, now }: Deps)
             empty_reason: emptyReason,
           },
         },
+      };
+    },
+  );
+
+  app.post(
+    '/manage/v1/explain',
+    {
+      schema: {
+        summary: 'Explain what a request would be shown',
+        description:
+          'Takes a fetch-offers request and says of each offer provisioned to the publisher why it would be shown, or not. Nothing is recorded.',
+        tags,
+        querystring: fetchOffersQuery,
+        body: fetchOffersBody,
+        response: { 200: explainAnswer, ...errorAnswers(400, 401, 403, 413, 415) },
+      },
+      preValidation: [emptyBodyForNone, auth.requireKey('configurations')],
+    },
+    async (request) => {
+      const wanted = readFetchOffers(request.query, request.body, clientOf(request));
+      const explained = await offers.explain(callerOf(request).publisher, wanted);
+      const shown = explained.filter(({ position }) => position !== null).length;
+      return {
+        message: `${shown} of ${explained.length} offers would be shown.`,
+        data: { count: explained.length, offers: explained.map(toView) },
       };
     },
   );

@@ -9,6 +9,10 @@ import type { Snapshot } from '../catalog/types.ts';
 import type { Executor } from '../db/pool.ts';
 import type { Posteriors } from '../decision/types.ts';
 import { readLearnt, writeLearnt } from '../learning/posteriors.ts';
+import { dayMs } from '../session-id.ts';
+
+/** A state in use is noted as such this often (milliseconds). */
+export const touchMs = 3_600_000;
 
 /** Names the state of the catalogue among the states that decisions were made with. */
 export const catalogueId = (version: number): string => `catalogue ${version}`;
@@ -68,4 +72,13 @@ export async function insertState(executor: Executor, id: string, state: Buffer,
 export async function findState(executor: Executor, id: string): Promise<Buffer | null> {
   const { rows } = await executor.query<{ state: Buffer }>('select state from decision_states where id = $1', [id]);
   return rows[0]?.state ?? null;
+}
+
+/** How long a decision can be made again (milliseconds). */
+export const replayableMs = 7 * dayMs;
+
+/** Removes the states that no decision of the last week was made with. */
+export async function forgetStates(executor: Executor, nowMs: number): Promise<void> {
+  // A state in use is noted as such once an hour.
+  await executor.query('delete from decision_states where used_at < to_timestamp($1::float8)', [(nowMs - replayableMs - touchMs) / 1000]);
 }
