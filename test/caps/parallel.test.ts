@@ -107,3 +107,15 @@ describe('with 64 requests at once, over two processes', () => {
     expect(showing(await fetchMany(8, () => ({})))).toHaveLength(0);
   });
 });
+
+test('a paused campaign is gone from every process, and back when it goes on', async () => {
+  await setRules({});
+  for (let round = 0; round < 4; round += 1) {
+    for (const active of [false, true]) {
+      await t.pool.query('update campaigns set active = $2 where id = $1', [campaignId, active]);
+      await known();
+      const shown = showing(await fetchMany(4, () => ({ pub_user_id: `pause ${round}` })));
+      expect(shown).toHaveLength(active ? 4 : 0);
+    }
+  }
+});
