@@ -35,10 +35,9 @@ export async function maintain(pool: pg.Pool, config: Retention, nowMs: number):
   const { dropped, givenUp } = await dropDeliveries(pool, config.retentionDeliveryDays, nowMs);
   await forgetAnswers(pool, nowMs);
   await pool.query('delete from minute_rollups where minute < $1', [new Date(nowMs - minutesKept * 60_000)]);
-  return { dropped: raw + rollups + dropped, givenUp, devSessions: await removeDevSessions(pool, nowMs - dayMs) };
   await forgetStates(pool, nowMs);
   await forgetUse(pool, nowMs);
-  return { dropped, devSessions: await removeDevSessions(pool, nowMs - dayMs) };
+  return { dropped: raw + rollups + dropped, givenUp, devSessions: await removeDevSessions(pool, nowMs - dayMs) };
 }
 
 /** Does a round now and every hour. */
