@@ -22,7 +22,7 @@ export async function createPublisher(
   );
   const publisherId = rows[0]?.id as number;
   const sql = [
-    `insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'bench', decode('${hashKey(key)}', 'hex'), '{ads/offers,configurations}')`,
+    `insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'bench', decode('${hashKey(key)}', 'hex'), '{ads/offers,configurations,offers/management}')`,
     `insert into themes (publisher_id, name, unit, is_default, usp_enabled) values ($1, 'Perks', 'mou', true, true)`,
     `insert into placements (publisher_id, name) values ($1, 'checkout')`,
     `insert into advertisers (publisher_id, name) select $1, 'Advertiser ' || n from generate_series(1, ${Math.ceil(campaigns / 4)}) n`,
