@@ -43,7 +43,9 @@ type Offers = {
 
 function* buildOffers(rows: CatalogRows): Generator<void, Offers> {
   const creativesByOffer = groupBy(rows.creatives, (row) => row.offer_id);
+  yield;
   const offerRowsByCampaign = groupBy(rows.offers, (row) => row.campaign_id);
+  yield;
   const provisionsByCampaign = groupBy(rows.provisions, (row) => row.campaign_id);
   const offers = new Map<number, Offer>();
   const provisioned = new Map<number, Offer[]>();

@@ -101,6 +101,9 @@ export function* buildIndex({ publisher, offers, zoneOf }: IndexOptions): Genera
   });
   yield;
   const size = candidates.length;
+  const classes = classesOf(candidates);
+  const byCampaign = campaignsOf(candidates);
+  yield;
   const indices = (takes: (candidate: Candidate) => boolean): Bits =>
     bitsWith(
       size,
@@ -109,7 +112,7 @@ export function* buildIndex({ publisher, offers, zoneOf }: IndexOptions): Genera
   const nameless = candidates.filter(({ rules }) => rules.needsIdentity).map(({ index }) => index);
   return {
     candidates,
-    ...classesOf(candidates),
+    ...classes,
     everyone: fullBits(size),
     loyal: indices(({ offer }) => offer.campaign.isLoyalty),
     pictured: indices(({ offer }) => offer.creatives.length > 0),
@@ -117,7 +120,7 @@ export function* buildIndex({ publisher, offers, zoneOf }: IndexOptions): Genera
     needsIdentity: nameless.length === 0 ? null : bitsWith(size, nameless),
     dimensions: yield* buildDimensions(candidates),
     hours: yield* buildHours(candidates),
-    byCampaign: campaignsOf(candidates),
+    byCampaign,
     withheld,
     timeZone: publisher.timeZone,
   };

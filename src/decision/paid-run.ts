@@ -18,9 +18,14 @@ export type PaidRun = {
   /** Who of the ranking survived, and how many. */
   bits: Bits;
   survivors: number;
+  /** Places of the ranking to look at, in order: those of the survivors, or all, where most survived. */
+  places: Int32Array;
   /** The chance that an offer is put first without regard to its draw. */
   exploredChance: number;
 };
+
+/** From this many candidates of a class for each survivor on, survivors are few. */
+const sparse = 16;
 
 type PaidRunOptions = {
   index: EligibilityIndex;
@@ -42,7 +47,8 @@ export function createPaidRun({ index, bits, input, classNo, from, to, mayExplor
   const { order, bounds, estimates } = ranking;
   const survivors = countBits(bits, from, to);
   const explores = mayExplore && survivors > 0;
-  const run: PaidRun = { ranking, bits, survivors, exploredChance: explores ? exploredShare / survivors : 0 };
+  const places = placesOf();
+  const run: PaidRun = { ranking, bits, survivors, places, exploredChance: explores ? exploredShare / survivors : 0 };
   const heap = new Heap();
   const explored = explores && uniform(seed, salts.explore) < exploredShare ? pickEvenly() : -1;
   let isExploredDue = explored !== -1;
@@ -52,7 +58,19 @@ export function createPaidRun({ index, bits, input, classNo, from, to, mayExplor
   function pickEvenly(): number {
     let at = nextBit(bits, from, to);
     for (let left = Math.floor(uniform(seed, salts.explored) * survivors); left > 0; left--) at = nextBit(bits, at + 1, to);
-    return order.indexOf(at);
+    return ranking.placeOf[at - from] as number;
+  }
+
+  /** Few survivors of a large class are found by their bits rather than by passing all the others. */
+  function placesOf(): Int32Array {
+    if (survivors * sparse > order.length) return ranking.everyPlace;
+    const found = new Int32Array(survivors);
+    let at = from - 1;
+    for (let count = 0; count < survivors; count++) {
+      at = nextBit(bits, at + 1, to);
+      found[count] = ranking.placeOf[at - from] as number;
+    }
+    return found.sort();
   }
 
   const scoreOf = (place: number): number =>
@@ -70,8 +88,10 @@ export function createPaidRun({ index, bits, input, classNo, from, to, mayExplor
       isExploredDue = false;
       return contender(explored, scoreOf(explored));
     }
-    for (; next < order.length && heap.top <= (bounds[next] as number); next++) {
-      if (next !== explored && hasBit(bits, order[next] as number)) heap.add(next, scoreOf(next));
+    for (; next < places.length; next++) {
+      const place = places[next] as number;
+      if (heap.top > (bounds[place] as number)) break;
+      if (place !== explored && hasBit(bits, order[place] as number)) heap.add(place, scoreOf(place));
     }
     const score = heap.top;
     const place = heap.take();

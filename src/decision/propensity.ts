@@ -5,9 +5,9 @@ import { type Contender, exploredShare, type PaidRun } from './paid-run.ts';
 import { logNormalCumulative } from './random.ts';
 import type { Estimate } from './scores.ts';
 
-/** Where a normal distribution is looked at, and the weight of each place (Gauss and Hermite, 7 places). */
-const places = [-3.750439717725742, -2.366759410734541, -1.154405394739968, 0, 1.154405394739968, 2.366759410734541, 3.750439717725742];
-const weights = [0.0005482688559, 0.0307571239676, 0.240123178605, 0.4571428571429, 0.240123178605, 0.0307571239676, 0.0005482688559];
+/** Where a normal distribution is looked at, and the weight of each place (Gauss and Hermite, 5 places). */
+const places = [-2.8569700138728, -1.3556261799742, 0, 1.3556261799742, 2.8569700138728];
+const weights = [0.0112574113277, 0.2220759220056, 0.5333333333333, 0.2220759220056, 0.0112574113277];
 
 /** Someone who competes for a place; `weight`: how many of the field it stands for. */
 export type Rival = { estimate: Estimate; weight: number };
@@ -37,7 +37,7 @@ function logChanceBelow({ mean, spread }: Estimate, at: number): number {
 }
 
 /** How many of the strongest survivors are looked at each, and how many of the others, at most, stand for all of them. */
-const [strongest, sampled] = [16, 16];
+const [strongest, sampled] = [12, 8];
 
 /** Those who stand for the field of a run: all that matters of it, found once for all its positions. */
 type Standing = Rival & { advertiserId: number; candidate: Candidate };
@@ -63,22 +63,18 @@ export function propensitiesOf(shown: readonly Contender[], index: EligibilityIn
   });
 }
 
-function fieldOf({ ranking: { order, estimates }, bits, survivors }: PaidRun, index: EligibilityIndex): Standing[] {
-  const standing = (place: number): Standing => {
-    const candidate = index.candidates[order[place] as number] as Candidate;
-    return { candidate, advertiserId: candidate.offer.campaign.advertiserId, estimate: estimates[place] as Estimate, weight: 1 };
-  };
-  const isIn = (place: number): boolean => hasBit(bits, order[place] as number);
+function fieldOf({ ranking: { order, estimates }, bits, survivors, places }: PaidRun, index: EligibilityIndex): Standing[] {
   const field: Standing[] = [];
-  let place = 0;
-  for (; place < order.length && field.length < strongest; place++) {
-    if (isIn(place)) field.push(standing(place));
-  }
   const others: Standing[] = [];
-  const step = Math.max(1, Math.floor((order.length - place) / sampled));
-  for (; place < order.length; place += step) {
-    if (isIn(place)) others.push(standing(place));
-  }
+  const addTo = (list: Standing[], place: number): void => {
+    if (!hasBit(bits, order[place] as number)) return;
+    const candidate = index.candidates[order[place] as number] as Candidate;
+    list.push({ candidate, advertiserId: candidate.offer.campaign.advertiserId, estimate: estimates[place] as Estimate, weight: 1 });
+  };
+  let at = 0;
+  for (; at < places.length && field.length < strongest; at++) addTo(field, places[at] as number);
+  const step = Math.max(1, Math.floor((places.length - at) / sampled));
+  for (; at < places.length; at += step) addTo(others, places[at] as number);
   const weight = Math.max(0, survivors - field.length) / Math.max(1, others.length);
   return [...field, ...others.map((other) => ({ ...other, weight }))];
 }

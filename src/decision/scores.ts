@@ -31,8 +31,12 @@ const bolder = ({ a, b }: Beta): Beta => ({ a: a * boldness, b: b * boldness });
 
 /** Candidates of a class that pays, highest possible draw first: who cannot reach the best so far need not be drawn. */
 export type Ranking = {
-  /** Places of candidates in the index. */
+  /** Candidates by their index. */
   order: Int32Array;
+  /** Where in the order a candidate is, counted from the first of the class. */
+  placeOf: Int32Array;
+  /** 0, 1, 2 and so on. */
+  everyPlace: Int32Array;
   /** The highest score each can draw, falling. */
   bounds: Float64Array;
   estimates: readonly Estimate[];
@@ -57,20 +61,28 @@ export function rankingOf(
   const rankings = keptIn(byPlacement, at.placement, () => []);
   let ranking = rankings[classNo];
   if (ranking === undefined) {
-    const members = index.candidates.slice(index.classEnds[classNo - 1] ?? 0, index.classEnds[classNo]);
-    ranking = rank(
-      members.map((candidate) => ({ index: candidate.index, estimate: makeEstimate(candidate, at.publisherId, at.placement, posteriors) })),
-    );
+    const first = index.classEnds[classNo - 1] ?? 0;
+    const members = index.candidates.slice(first, index.classEnds[classNo]).map((candidate) => ({
+      index: candidate.index,
+      estimate: makeEstimate(candidate, at.publisherId, at.placement, posteriors),
+    }));
+    ranking = rank(members, first);
     rankings[classNo] = ranking;
   }
   return ranking;
 }
 
-function rank(members: { index: number; estimate: Estimate }[]): Ranking {
+/** @param first index of the first of the class */
+function rank(members: { index: number; estimate: Estimate }[], first: number): Ranking {
   const bounded = members.map((member) => ({ ...member, bound: highestScore(member.estimate) }));
   bounded.sort((a, b) => b.bound - a.bound || a.index - b.index);
+  const order = Int32Array.from(bounded, ({ index }) => index);
+  const placeOf = new Int32Array(order.length);
+  for (const [place, index] of order.entries()) placeOf[index - first] = place;
   return {
-    order: Int32Array.from(bounded, ({ index }) => index),
+    order,
+    placeOf,
+    everyPlace: order.map((_, place) => place),
     bounds: Float64Array.from(bounded, ({ bound }) => bound),
     estimates: bounded.map(({ estimate }) => estimate),
   };
