@@ -1,14 +1,21 @@
 import { microsToNumber } from './amounts.ts';
-import type { NewBooking } from './bookings.ts';
+import type { Booking, ClickFacts } from './clicks.ts';
 
 /** The webhook event that tells a publisher of conversions. */
 export const postbackEvent = 'conversion';
+
+/** What a postback tells of: a row of the ledger and its click. */
+export type Told = {
+  click: Pick<ClickFacts, 'sessionId' | 'offerId' | 'campaignId' | 'advertiserName' | 'pubUserId' | 'custom' | 'conversion'>;
+  booking: Omit<Booking, 'txnKey' | 'givenMicros'>;
+  txnId: string;
+};
 
 /**
  * The postback's bytes (decisions section 8). A void has the id of the conversion it takes back, negative amounts and its
  * own time. `payload` holds every custom key of the fetch. Pure.
  */
-export function buildPostback({ click, booking, txnId }: NewBooking): Buffer {
+export function buildPostback({ click, booking, txnId }: Told): Buffer {
   const { conversion } = click;
   const iso = (timeMs: number): string => new Date(timeMs).toISOString();
   return Buffer.from(

@@ -1,4 +1,5 @@
 import type { Creative, Offer, Publisher } from '../catalog/types.ts';
+import { buildPostback } from '../conversions/postback.ts';
 import { buildOfferView } from '../offers/view.ts';
 import { newSessionId } from '../session-id.ts';
 import { buildUspPayload } from '../usp/payload.ts';
@@ -37,29 +38,21 @@ function dummySelection(offer: Offer, { publisher, publicUrl, nowMs }: DummyCont
 }
 
 function dummyConversion({ id, campaign }: Offer, { nowMs }: DummyContext): Buffer {
-  const time = new Date(nowMs).toISOString();
-  return Buffer.from(
-    JSON.stringify({
-      conversion_id: newSessionId(nowMs),
-      status: 'recorded',
-      event: 'conversion',
-      txn_id: 'test-transaction',
-      offer_id: id,
-      campaign_id: campaign.id,
-      advertiser_name: campaign.advertiserName,
-      payout: 1.5,
-      currency: 'USD',
-      is_loyalty: campaign.isLoyalty,
-      loyalty_amount: 150,
-      click_time: time,
-      conversion_time: time,
-      void_time: '',
-      session_id: newSessionId(nowMs),
-      pub_user_id: testUser,
-      suspicious: '',
-      payload: { subid: 'test' },
-    }),
-  );
+  const { id: campaignId, advertiserName, isLoyalty } = campaign;
+  const click = { sessionId: newSessionId(nowMs), offerId: id, campaignId, advertiserName, pubUserId: testUser, conversion: null };
+  const booking = {
+    id: newSessionId(nowMs),
+    event: 'conversion',
+    isVoid: false,
+    payoutMicros: 1_500_000n,
+    currency: 'USD',
+    isLoyalty,
+    loyaltyMicros: 150_000_000n,
+    suspicious: null,
+    clickAtMs: nowMs,
+    bookedAtMs: nowMs,
+  };
+  return buildPostback({ click: { ...click, custom: { subid: 'test' } }, booking, txnId: 'test-transaction' });
 }
 
 function dummyOffer(publisherId: number, publicUrl: string): Offer {

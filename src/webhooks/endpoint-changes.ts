@@ -87,14 +87,16 @@ const given = (input: Partial<EndpointSettings>): Partial<EndpointSettings> =>
 /** A removed endpoint that is set again is a new one: with another secret and default settings. What it held can be replayed. */
 async function reviveEndpoint(executor: Executor, box: SecretBox, input: EndpointInput) {
   const { secret, sealed } = createEndpointSecret(box);
-  await executor.query(
+  const { rowCount } = await executor.query(
     `update webhook_endpoints set deleted_at = null, secret_sealed = $3, previous_secret_until = null, previous_secret_sealed = null,
       v1a_key_sealed = null, previous_v1a_key_sealed = null, signature_v1a = false, headers = '{}', retry_steps_s = null, rate_limit_per_s = null,
       deadline_ms = $5, max_in_flight = $6, strict_order = false, paused_at = null, resume_rate_per_s = null, disabled_reason = null, created_at = $4
     where publisher_id = $1 and event = $2 and deleted_at is not null`,
     [input.publisherId, input.event, sealed, new Date(input.nowMs), defaultSettings.deadlineMs, defaultSettings.maxInFlight],
   );
-  return { endpoint: (await saveEndpoint(executor, box, input)).endpoint, secret };
+  const { endpoint } = await saveEndpoint(executor, box, input);
+  // Where somebody else was first, theirs is the secret.
+  return { endpoint, secret: rowCount === 1 ? secret : null };
 }
 
 /** Removes an endpoint: nothing is promised to it any more, what waits for it is held. @throws AppError `endpoint_not_found` */

@@ -9,7 +9,7 @@ import { readHeaders } from './custom-headers.ts';
 import { defaultSettings } from './endpoint-changes.ts';
 import { endpointsPath, eventOf } from './endpoint-routes.ts';
 import { eventParams, testAnswer, testBody } from './endpoint-schemas.ts';
-import { createEndpointSecret, openSecrets } from './endpoint-secrets.ts';
+import { createEndpointSecret, openSecrets, openV1aKeys } from './endpoint-secrets.ts';
 import { type Endpoint, findEndpoint, type WebhookEvent } from './endpoints.ts';
 import { type TestTarget, testEndpoint } from './test-endpoint.ts';
 import { requireUsableUrl, type UrlRules } from './url-rules.ts';
@@ -67,6 +67,7 @@ export function targetOf(
     method: asked.method ?? saved?.method ?? 'POST',
     headers: asked.headers === undefined ? stored : readHeaders(asked.headers, stored),
     secrets: openSecrets(secretBox, sealed),
+    v1aKeys: saved?.signatureV1a && saved.v1aKeySealed !== null ? openV1aKeys(secretBox, [saved.v1aKeySealed]) : [],
     deadlineMs: asked.deadline_ms ?? saved?.deadlineMs ?? defaultSettings.deadlineMs,
   };
 }

@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto';
 import { v7 } from 'uuid';
 import type { Publisher } from '../catalog/types.ts';
 import { compose, type Method } from './dispatcher/compose.ts';
@@ -14,6 +15,7 @@ export type TestTarget = {
   /** The endpoint's own. */
   headers: Readonly<Record<string, string>>;
   secrets: readonly Buffer[];
+  v1aKeys: readonly KeyObject[];
   deadlineMs: number;
 };
 

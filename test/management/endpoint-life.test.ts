@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createPublicKey, randomBytes, verify } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { transaction } from '../../src/db/pool.ts';
@@ -205,6 +205,18 @@ describe('DELETE', () => {
     expect(await stateOf()).toMatchObject({ pending: 0, held: 1 });
   });
 
+  test('set again by two at once, one secret is shown, and it is the one that signs', async () => {
+    await put();
+    await call('DELETE', path);
+    const answers = await Promise.all([put(), put(), put(), put()]);
+    const secrets = answers.map((answer) => answer.json().data.secret).filter((secret) => secret !== undefined);
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 200, 200, 201]);
+    expect(secrets).toHaveLength(1);
+    await act('test');
+    const { body, headers } = hook.taken.at(-1) as Hook['taken'][number];
+    new Webhook(secrets[0]).verify(body, headers);
+  });
+
   test('404: another publisher’s endpoint can neither be removed nor changed', async () => {
     await put();
     const [, foreign] = await addPublisher();
@@ -235,6 +247,17 @@ describe('Test Endpoint', () => {
   test('fills the macros of a postback', async () => {
     await call('POST', `${base}/conversion/test`, { url: `${hook.url}/{offer_id}?p={payout}&s={subid}&u={unknown}`, method: 'GET' });
     expect(hook.taken.at(-1)?.url).toBe('/hook/1?p=1.5&s=test&u=');
+  });
+
+  test('is signed like a delivery, with ed25519 too where that is on', async () => {
+    const { v1a_public_key: publicKey } = (await put({ signature_v1a: true })).json().data;
+    await act('test');
+    const { headers, body } = hook.taken.at(-1) as Hook['taken'][number];
+    const signature = /v1a,(\S+)/.exec(headers['webhook-signature'] ?? '')?.[1] ?? '';
+    const x = Buffer.from(publicKey.slice('whpk_'.length), 'base64').toString('base64url');
+    const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
+    const signed = Buffer.concat([Buffer.from(`${headers['webhook-id']}.${headers['webhook-timestamp']}.`), body]);
+    expect(verify(null, signed, key, Buffer.from(signature, 'base64'))).toBe(true);
   });
 
   test('sends the headers of the endpoint, but not to another server than the saved one', async () => {
