@@ -2,6 +2,7 @@ import multipart from '@fastify/multipart';
 import type { FastifyRequest } from 'fastify';
 import type { App } from '../deps.ts';
 import { AppError } from '../errors.ts';
+import { maxUploadBytes } from '../images/upload.ts';
 
 /** A picture as it was sent; its name and type are claims. */
 export type Upload = { bytes: Buffer; declaredType: string };
@@ -13,8 +14,6 @@ declare module 'fastify' {
   }
 }
 
-/** The largest picture (bytes). */
-export const maxUploadBytes = 5 * 1024 * 1024;
 const maxFormBytes = 512 * 1024;
 
 /** Forms become `URLSearchParams` in `request.body`; one file may come with them. */

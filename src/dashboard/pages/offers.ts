@@ -6,12 +6,13 @@ import { offers } from '../../management/offers.ts';
 import { buildCreativeView } from '../../offers/view.ts';
 import { mayAct } from '../auth/users.ts';
 import type { PublisherContext } from '../context.ts';
-import { crudPages, type Editing } from '../crud.ts';
+import { crudPages } from '../crud.ts';
 import type { FormBuilder } from '../forms.ts';
 import { publisherPages, type Tools } from '../pages.ts';
 import { actionButton, badge, emptyState, linkButton } from '../parts.ts';
 import { offerPreview, previewPanel } from '../preview.ts';
 import { keyIn, queryText } from '../store.ts';
+import { pictures } from './pictures.ts';
 
 const shownTexts = [
   'title',
@@ -29,6 +30,7 @@ export function offerPages(app: App, tools: Tools): void {
   const { store, deps } = tools;
   const { publicUrl } = deps.config;
   const pages = publisherPages(app, tools);
+  const images = pictures(pages, tools);
   const stored = (id: unknown): Offer | undefined => deps.catalog.current().offers.get(Number(id));
 
   const campaignChoices = async (context: PublisherContext) =>
@@ -119,7 +121,7 @@ export function offerPages(app: App, tools: Tools): void {
       );
     },
     afterCreate: ({ path }, view) => ({ to: `${path(`/offers/${view.id}`)}#pictures`, done: 'The offer is saved. Next: its picture.' }),
-    below: (context, view) => belowOf(context, { view, values: view }),
+    below: (context, view) => images.card(context, view),
   });
 
   pages.post('/offers/:key/active', 'manager', async (context, fields) => {
@@ -130,8 +132,6 @@ export function offerPages(app: App, tools: Tools): void {
       done: `${nameOf(view)} is ${active ? 'active' : 'paused'}.`,
     };
   });
-
-  const belowOf = (_context: PublisherContext, _editing: Editing): Html => nothing;
 }
 
 const nameOf = (row: { [name: string]: unknown }): string => String(row.title || row.short_headline || `Offer ${row.id}`);
