@@ -39,8 +39,14 @@ function draw(holder) {
 
 const holders = [...document.querySelectorAll('[data-chart]')];
 const drawAll = () => holders.forEach(draw);
-drawAll();
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', drawAll);
+// Where the library cannot run, the tables say the same.
+if (typeof uPlot === 'function') drawAll();
+else
+  for (const holder of holders) {
+    holder.hidden = true;
+    holder.nextElementSibling.open = true;
+  }
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => holders.some(({ hidden }) => hidden) || drawAll());
 let width = window.innerWidth;
 window.addEventListener('resize', () => {
   if (window.innerWidth === width) return;

@@ -1,0 +1,258 @@
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { firstOperatorLink } from '../../src/dashboard/first-operator.ts';
+import { type DemoServer, startDemoServer } from '../demo/support.ts';
+import { type Hook, startHook } from '../dispatcher/support.ts';
+import { launchBrowser, userAgent } from '../support/browser.ts';
+
+const patience = { timeout: 15_000 };
+let demo: DemoServer;
+let hook: Hook;
+let browser: Browser;
+let context: BrowserContext;
+let page: Page;
+const problems: string[] = [];
+
+beforeAll(async () => {
+  demo = await startDemoServer();
+  hook = await startHook();
+  browser = await launchBrowser(inject('templateUrl'));
+  context = await open({ viewport: { width: 1280, height: 860 } });
+  page = await context.newPage();
+  page.on('pageerror', (err) => problems.push(String(err)));
+  page.on('console', (message) => {
+    if (message.type() === 'error') problems.push(message.text());
+  });
+});
+afterAll(async () => {
+  await browser?.close();
+  await hook?.close();
+  await demo?.close();
+});
+
+const open = (options: BrowserContextOptions): Promise<BrowserContext> => browser.newContext({ userAgent, locale: 'en-GB', ...options });
+
+/** UPDATE_IMAGES=1 takes the pictures of the documentation anew. */
+async function picture(name: string): Promise<void> {
+  const path = `docs/images/${name}.png`;
+  if (!existsSync(path) || process.env.UPDATE_IMAGES !== undefined) await page.screenshot({ path });
+}
+
+const press = (name: string) => page.getByRole('button', { name, exact: true }).click();
+const follow = (name: string) => page.getByRole('link', { name, exact: true }).first().click();
+const menu = (name: string) => page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name, exact: true }).click();
+const said = (text: string) => page.getByRole('status').filter({ hasText: text }).first().waitFor(patience);
+
+describe('from a fresh start, in the browser only', () => {
+  let base = '';
+  let key = '';
+  let answer: { data: { session_id: string; offers: { pixel: string; campaign_id: number; image: string; title: string }[] } };
+
+  test('the first operator sets a password by the one-time link and is signed in', async () => {
+    await page.goto((await firstOperatorLink(demo.t.pool, demo.url, Date.now())) ?? '');
+    await page.getByLabel('Your e-mail address').fill('ada@example.com');
+    await page.getByLabel('Password').fill('six calm badgers');
+    await page.getByLabel('The same once more').fill('six calm badgers');
+    await press('Create the account');
+    await page.getByRole('heading', { name: 'Publishers' }).waitFor(patience);
+    await press('Sign out');
+    await page.getByLabel('E-mail address').fill('ada@example.com');
+    await page.getByLabel('Password').fill('six calm badgers');
+    await press('Sign in');
+    await page.getByRole('heading', { name: 'Publishers' }).waitFor(patience);
+  });
+
+  test('makes a publisher with User Selected Perks, and a key that is shown once', async () => {
+    await follow('Add a publisher');
+    await page.getByLabel('Name', { exact: true }).fill('Willow & Wren');
+    await page.getByLabel('Time zone').selectOption('Europe/Berlin');
+    await page.getByLabel('User Selected Perks').check();
+    await press('Save');
+    await said('Willow & Wren is made');
+    base = new URL(page.url()).pathname.replace('/settings/keys', '');
+    await page.getByLabel('Name', { exact: true }).fill('Checkout server');
+    await press('Make a key');
+    key = await page.locator('.copyable code').innerText();
+    expect(key).toMatch(/^pk_/);
+  });
+
+  test('a theme with the toggle for perks, seen in the preview while it is made', async () => {
+    await menu('Themes');
+    await follow('Add a theme');
+    await page.getByLabel('Name', { exact: true }).fill('Perks');
+    await page.getByRole('checkbox', { name: 'User Selected Perks' }).check();
+    await page.getByLabel('Heading', { exact: true }).first().fill('Choose your thank-you');
+    await page.frameLocator('iframe').getByText('Choose your thank-you').waitFor(patience);
+    await press('Save');
+    await said('Perks is saved');
+  });
+
+  test('an advertiser, a campaign and an offer with a picture; the preview follows each key', async () => {
+    await menu('Offers');
+    await follow('Add an offer');
+    await page.getByText('A campaign comes first').waitFor();
+    await menu('Advertisers');
+    await follow('Add an advertiser');
+    await page.getByLabel('Name', { exact: true }).fill('Bramble Bakery');
+    await press('Save');
+    await said('Bramble Bakery is saved');
+    await menu('Campaigns');
+    await follow('Add a campaign');
+    await page.getByLabel('Name', { exact: true }).fill('Sourdough by post');
+    await page.getByLabel('Landing page').fill('https://bramble.example/sourdough');
+    await page.getByLabel('Amount').fill('1.20');
+    await press('Save');
+    await said('Sourdough by post is saved');
+    await page.getByLabel('Headline', { exact: true }).fill('A first loaf on us');
+    await page.getByLabel('Description', { exact: true }).fill('Baked this morning, at your door tomorrow. Skip a week whenever you like.');
+    await page.getByLabel('Yes button', { exact: true }).fill('Bake me one');
+    const preview = page.frameLocator('iframe');
+    await preview.getByText('A first loaf on us').first().waitFor(patience);
+    await page.getByRole('button', { name: 'Single', exact: true }).click();
+    await preview.getByText('Bake me one').first().waitFor(patience);
+    expect(await page.locator('#f-title-count').innerText()).toBe('18 / 90 ideal 40');
+    await press('Save');
+    await said('The offer is saved');
+    await page.getByLabel('File').setInputFiles('demo/images/basilwick-bowl.jpg');
+    await press('Upload');
+    await said('The picture is saved');
+    await preview.locator('img').first().waitFor(patience);
+    await picture('dashboard-offer');
+  });
+
+  test('a webhook endpoint, and what its test comes back with', async () => {
+    await menu('Webhooks');
+    await page.getByLabel('URL').fill(hook.url);
+    await press('Test Endpoint');
+    await page.getByText('The endpoint took the test.').waitFor(patience);
+    expect(hook.taken.at(-1)?.headers['perkwire-test']).toBe('1');
+    await press('Save');
+    await page.getByText('The signing secret.').waitFor(patience);
+    hook.taken.length = 0;
+  });
+
+  test('a call from a server appears on the integration page with its beacons and its confirmation', async () => {
+    await menu('Integration');
+    await page.getByText('Waiting for your first call').waitFor();
+    answer = (await (
+      await fetch(`${demo.url}/native/v4/offers.json?api_key=${key}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'user-agent': userAgent },
+        body: JSON.stringify({ placement: 'checkout', pub_user_id: 'shopper-7', ua: userAgent }),
+      })
+    ).json()) as typeof answer;
+    expect(answer.data.offers).toMatchObject([{ title: 'A first loaf on us', image: expect.stringContaining('/images/') }]);
+    const call = page.locator('ol.stream li').filter({ hasText: answer.data.session_id });
+    await call.filter({ hasText: 'checkout' }).waitFor(patience);
+    await fetch(answer.data.offers[0]?.pixel ?? '', { headers: { 'user-agent': userAgent } });
+    await call.filter({ hasText: '1 impression' }).waitFor(patience);
+    const usp = (path: string, body: object) =>
+      fetch(`${demo.url}/sdk/v4/usp/${path}?api_key=${key}&pub_user_id=shopper-7`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+    expect((await usp(`${answer.data.session_id}/${answer.data.offers[0]?.campaign_id}/select.json`, {})).status).toBe(200);
+    expect((await usp(`session/${answer.data.session_id}.json`, { action: 'wrap' })).status).toBe(200);
+    await call.filter({ hasText: 'confirmed, 1 perk' }).waitFor(patience);
+    await picture('dashboard-live');
+  });
+
+  test('the delivery is there with its payload, and is replayed', async () => {
+    await menu('Deliveries');
+    await page.getByRole('cell', { name: 'usp.selection' }).first().waitFor(patience);
+    await page.getByRole('table').getByRole('link').first().click();
+    await page.locator('#delivery').getByText('delivered').first().waitFor(patience);
+    await page.getByText('"pub_user_id": "shopper-7"').waitFor();
+    await press('Replay');
+    await said('It is sent again');
+    await expect.poll(() => page.locator('.timeline li').count(), patience).toBe(2);
+    await page.locator('.timeline summary').first().click();
+    await picture('dashboard-delivery');
+    await expect.poll(() => hook.taken.length, patience).toBe(2);
+    expect(hook.taken[0]?.body).toEqual(hook.taken[1]?.body);
+    expect(hook.taken[0]?.headers['webhook-id']).toBe(hook.taken[1]?.headers['webhook-id']);
+  });
+
+  test('nothing went wrong in the browser on the way', () => {
+    expect(problems).toEqual([]);
+    expect(base).toMatch(/^\/dashboard\/p\/\d+$/);
+  });
+});
+
+describe('for everybody', () => {
+  const looks: [string, BrowserContextOptions][] = [
+    ['light', { viewport: { width: 1280, height: 860 } }],
+    ['dark', { viewport: { width: 1280, height: 860 }, colorScheme: 'dark' }],
+    ['360 pixels wide', { viewport: { width: 360, height: 740 } }],
+  ];
+  const paths = [
+    '/overview',
+    '/offers',
+    '/offers/1',
+    '/offers/new',
+    '/campaigns',
+    '/campaigns/1',
+    '/advertisers',
+    '/advertisers/1',
+    '/integration',
+    '/deliveries',
+    '/settings',
+    '/settings/themes',
+    '/settings/themes/1',
+    '/settings/placements',
+    '/settings/placements/checkout',
+    '/settings/keys',
+    '/settings/webhooks/conversion',
+    '/settings/users',
+  ].map((path) => `/dashboard/p/1${path}`);
+  const others = [
+    '/dashboard/sign-in',
+    '/dashboard/account',
+    '/dashboard/operator/publishers',
+    '/dashboard/operator/users',
+    '/dashboard/operator/system',
+    '/dashboard/nowhere',
+  ];
+
+  test.each(looks)('axe finds nothing to object to on any page, and none is wider than the screen: %s', async (_name, options) => {
+    const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+    const signedIn = await open({ ...options, storageState: await context.storageState() });
+    const anonymous = await open(options);
+    const found: string[] = [];
+    for (const path of [...paths, ...others]) {
+      const tab = await (path.endsWith('sign-in') ? anonymous : signedIn).newPage();
+      await tab.goto(demo.url + path);
+      await tab.evaluate(axe);
+      const violations = (await tab.evaluate(
+        "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ' ' + nodes.map(({ target }) => target.join(' ')).join(', ')))",
+      )) as string[];
+      found.push(...violations.map((violation) => `${path}: ${violation}`));
+      const width = (await tab.evaluate('document.documentElement.scrollWidth')) as number;
+      if (width > (options.viewport?.width ?? 0)) found.push(`${path}: ${width} pixels wide`);
+      await tab.close();
+    }
+    expect(found).toEqual([]);
+    await Promise.all([signedIn.close(), anonymous.close()]);
+  });
+
+  test('works by keyboard: past the menu, into a form, and the question before something is removed', async () => {
+    const tab = await context.newPage();
+    await tab.goto(`${demo.url}/dashboard/p/1/advertisers/1`);
+    await tab.keyboard.press('Tab');
+    expect(await tab.evaluate('document.activeElement.textContent')).toBe('Skip to the content');
+    await tab.keyboard.press('Enter');
+    await tab.getByRole('button', { name: 'Remove' }).focus();
+    await tab.keyboard.press('Enter');
+    await tab.getByRole('dialog').waitFor();
+    await tab.keyboard.press('Escape');
+    await tab.getByRole('dialog').waitFor({ state: 'detached' });
+    await tab.getByLabel('Name').focus();
+    await tab.keyboard.press('Enter');
+    await tab.getByRole('status').filter({ hasText: 'is saved' }).waitFor(patience);
+    await tab.close();
+  });
+});
