@@ -120,6 +120,8 @@ describe('from a fresh start, in the browser only', () => {
     await press('Upload');
     await said('The picture is saved');
     await preview.locator('img').first().waitFor(patience);
+    await page.getByRole('button', { name: 'Dismiss' }).click();
+    await page.evaluate('scrollTo(0, 0); document.activeElement.blur()');
     await picture('dashboard-offer');
   });
 

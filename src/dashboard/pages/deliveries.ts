@@ -84,9 +84,7 @@ ${mayAct(context.viewer.user.role, 'manager') ? replayCard(context, wanted) : no
       lead: html`<code>${view.webhook_id}</code>`,
       nav: 'deliveries',
       trail: [{ text: 'Deliveries', href: path('/deliveries') }],
-      actions: canReplay ? actionButton(context, { to: `${at}/replay`, text: 'Replay', kind: 'main' }) : nothing,
-      body: html`<div${view.status === 'pending' && html` hx-get="${at}" hx-select="#delivery" hx-target="#delivery" hx-swap="outerHTML" hx-trigger="every 2s"`}></div>
-<div id="delivery">${card(
+      body: html`<div id="delivery"${view.status === 'pending' && html` hx-get="${at}" hx-select="#delivery" hx-swap="outerHTML" hx-trigger="every 2s"`}>${card(
         'What was promised',
         facts([
           ['Status', badge(view.status, deliveryTone(view.status))],
@@ -97,6 +95,7 @@ ${mayAct(context.viewer.user.role, 'manager') ? replayCard(context, wanted) : no
           ['User', view.pub_user_id ?? '–'],
           ['Session', html`<code>${view.session_id ?? '–'}</code>`],
         ]),
+        { actions: canReplay ? actionButton(context, { to: `${at}/replay`, text: 'Replay', kind: 'main' }) : nothing },
       )}
 ${card('Tries', view.attempts.length === 0 ? html`<p class="hint">None yet.</p>` : timeline(view.attempts, publisher), { lead: 'The same id and bytes on every try, signed anew.' })}</div>
 ${card('Payload', view.payload === null ? html`<p class="hint">The user’s data were erased on request.</p>` : html`<pre class="block" tabindex="0" aria-label="Payload">${pretty(view.payload)}</pre>`)}`,
