@@ -4,6 +4,7 @@ import { createSigner } from '../src/security/keyring.ts';
 import { newSessionId } from '../src/session-id.ts';
 import { createTokenCodec } from '../src/tracking/token.ts';
 import { processSecrets, startServerProcess } from '../test/support/server-process.ts';
+import { benchConversions } from './conversions.ts';
 import { benchFetch, fetchBody, prepareFetch, profileFetch } from './fetch.ts';
 import { benchImages } from './images.ts';
 import { getRequest, type LoadResult, runLoad } from './load.ts';
@@ -27,6 +28,7 @@ try {
     rows.push(...(await benchFetch(stage, measure, perkwire.port, bare.port)));
     await benchBeacons(perkwire.port, bare.port);
     rows.push(...(await benchWrapLatency(stage, perkwire.port, bare.port)));
+    rows.push(...(await benchConversions(stage, measure, { port: perkwire.port, barePort: bare.port, seconds })));
     rows.push(...(await benchImages(stage.pool, measure, perkwire.port)));
   } finally {
     await bare.stop();

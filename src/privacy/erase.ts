@@ -31,7 +31,10 @@ export async function sweep(
   onProgress: (done: ErasureCounts) => Promise<void>,
 ): Promise<void> {
   const { subject, until } = work;
-  if (subject.namedBy === 'pub_user_id') await onProgress({ ...nothing, deliveries: await eraseDeliveriesOfUser(pool, work) });
+  if (subject.namedBy === 'pub_user_id') {
+    await cancelReplays(pool, work);
+    await onProgress({ ...nothing, deliveries: await eraseDeliveriesOfUser(pool, work) });
+  }
   for (;;) {
     const traces = await findTraces(pool, subject, until, maxSessions);
     if (traces.length === 0) break;
@@ -86,6 +89,15 @@ async function deleteHistories(executor: Executor, keys: readonly string[], { un
     [keys, isSecond, until],
   );
   return rowCount ?? 0;
+}
+
+/** Replays of the user's deliveries have nothing left to send. */
+async function cancelReplays(pool: pg.Pool, { subject, nowMs }: Sweep): Promise<void> {
+  await pool.query(
+    `update replay_jobs set status = 'cancelled', finished_at = $3, updated_at = $3, filter = filter - 'pubUserId'
+    where publisher_id = $1 and filter ->> 'pubUserId' = $2 and status = 'running'`,
+    [subject.publisherId, subject.identifier, new Date(nowMs)],
+  );
 }
 
 type DeliveryRow = { day: string; id: string };

@@ -1,0 +1,64 @@
+import { createSigner } from '../src/security/keyring.ts';
+import { newSessionId } from '../src/session-id.ts';
+import { clickIdPurpose, createClickIdCodec } from '../src/tracking/click-id.ts';
+import { processSecrets } from '../test/support/server-process.ts';
+import { getRequest, type LoadResult } from './load.ts';
+import type { Row } from './report.ts';
+import type { openStage } from './stage.ts';
+
+/** Measures calls of `next`, after a warm-up; as `measure` of the bench does. */
+export type Measure = (what: string, connections: number, port: number, next: () => string) => Promise<LoadResult>;
+
+type Ports = { port: number; barePort: number; seconds: number };
+
+/** Most conversions made ready for each second of load (count). */
+const maxPerS = 12_000;
+
+/** Conversions of clicks made ahead, one of each, beside the bare route of the beacons. Rows are counted against answers. */
+export async function benchConversions(
+  stage: Awaited<ReturnType<typeof openStage>>,
+  measure: Measure,
+  { port, barePort, seconds }: Ports,
+): Promise<Row[]> {
+  const result: Row[] = [];
+  for (const connections of [1, 16, 64]) {
+    const clicks = await makeClicks(stage, maxPerS * (seconds + Math.min(5, seconds)));
+    const count = async (): Promise<number> => Number((await stage.pool.query('select count(*) from conversions')).rows[0].count);
+    const before = await count();
+    let sent = 0;
+    const measured = await measure(`conversion, ${connections} connections`, connections, port, () => clicks[sent++] as string);
+    const bareNext = getRequest('/beacon?t=x');
+    const bare = await measure('  bare', connections, barePort, () => bareNext);
+    const what = `conversion, ${connections} connection${connections === 1 ? '' : 's'}`;
+    result.push({ what, measured, bare, note: `${(await count()) - before} rows for ${sent} answers` });
+  }
+  return result;
+}
+
+/** Sessions with a click each. @returns the requests that report their conversions */
+async function makeClicks({ pool }: Awaited<ReturnType<typeof openStage>>, clicks: number): Promise<string[]> {
+  const { rows } = await pool.query<{ id: number; campaign_id: number; publisher_id: number }>(
+    'select id, campaign_id, publisher_id from offers order by id limit 1',
+  );
+  const offer = rows[0] as { id: number; campaign_id: number; publisher_id: number };
+  const codec = createClickIdCodec(createSigner([{ id: 1, secret: processSecrets.TOKEN_KEYS.slice(2) }], clickIdPurpose));
+  const nowMs = Date.now();
+  const ids = Array.from({ length: clicks }, () => newSessionId(nowMs));
+  const values = [new Date(nowMs), ids, offer.publisher_id, offer.id, offer.campaign_id];
+  await pool.query(
+    `insert into sessions (day, id, publisher_id, placement, offer_ids, campaign_ids, dev, usp, usp_check_all, created_at, custom)
+    select ($1::timestamptz at time zone 'utc')::date, id, $3, 'checkout', array[$4::integer], array[$5::integer], false, false, false, $1, '{"order":"1"}'
+    from unnest($2::uuid[]) id`,
+    values,
+  );
+  await pool.query(
+    `insert into events (day, session_id, offer_id, kind, publisher_id, campaign_id, position, at)
+    select ($1::timestamptz at time zone 'utc')::date, id, $4, 'click', $3, $5, 1, $1 from unnest($2::uuid[]) id`,
+    values,
+  );
+  return ids.map((sessionId) =>
+    getRequest(
+      `/track?click_id=${codec.mint({ sessionId, offerId: offer.id })}&event=purchase&payout=12.50&currency=USD&txn_id=${sessionId.slice(-12)}`,
+    ),
+  );
+}

@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { addPostbackEndpoint, clickOffer, createTimedApp, track } from '../conversions/support.ts';
+import { call, fetchOffers } from '../tracking/journey.ts';
+import { addPublisher, save } from '../wallet/support.ts';
+import { askExport, erase } from './support.ts';
+
+let t: Awaited<ReturnType<typeof createTimedApp>>;
+beforeAll(async () => {
+  t = await createTimedApp();
+  await addPostbackEndpoint(t, 'https://publisher.example/hook');
+});
+afterAll(() => t.close());
+
+test('an export holds everything that is kept about a user, and of nobody else', async () => {
+  const click = await clickOffer(t, { pub_user_id: 'reader', ad_fp: 'reading-lamp', order: 'o-9' });
+  await call(t, click.beacons.no_thanks_click);
+  await save(t, click);
+  await track(t, { click_id: click.clickId, payout: '4.5', currency: 'USD', txn_id: 'n-9' });
+  const nameless = await fetchOffers(t, { ad_fp: 'reading-lamp' });
+  await fetchOffers(t, { pub_user_id: 'somebody-else' });
+  const answer = await askExport(t, { pub_user_id: 'reader' });
+  expect([answer.statusCode, answer.headers['cache-control']]).toEqual([200, 'no-store']);
+  const { data } = answer.json();
+  expect(data).toMatchObject({
+    complete: true,
+    sessions: [
+      { session_id: click.sessionId, pub_user_id: 'reader', placement: 'checkout', custom: { order: 'o-9' } },
+      { session_id: nameless.sessionId, pub_user_id: null },
+    ],
+    conversions: [{ event: 'conversion', txn_id: 'n-9', payout_micros: '4500000', currency: 'USD' }],
+    saved_offers: [{ offer_id: click.id }],
+    history: [{ entry: { opt_outs: { [click.campaign_id]: null } } }],
+    webhooks: [{ event: 'conversion', payload: { pub_user_id: 'reader', payload: { order: 'o-9' } } }],
+  });
+  expect(data.events.map(({ kind }: { kind: string }) => kind).toSorted()).toEqual(['click', 'impression', 'no_thanks', 'save']);
+  expect(answer.body).not.toContain('somebody-else');
+  const byDevice = (await askExport(t, { ad_fp: 'reading-lamp' })).json().data;
+  expect(byDevice.sessions).toHaveLength(2);
+  expect(byDevice.saved_offers).toHaveLength(1);
+});
+
+test('an export of an erased user, of an unknown one, or by another publisher is empty', async () => {
+  await fetchOffers(t, { pub_user_id: 'gone' });
+  await erase(t, { pub_user_id: 'gone' });
+  const other = await addPublisher(t);
+  const empty = { complete: true, sessions: [], events: [], selections: [], conversions: [], saved_offers: [], history: [], webhooks: [] };
+  expect((await askExport(t, { pub_user_id: 'gone' })).json().data).toEqual(empty);
+  expect((await askExport(t, { pub_user_id: 'never-seen' })).json().data).toEqual(empty);
+  expect((await askExport(other, { pub_user_id: 'reader' }, other.publisher.key)).json().data).toEqual(empty);
+  expect((await askExport(t, { pub_user_id: 'reader' }, t.publisher.sdkId)).statusCode).toBe(403);
+});
