@@ -27,7 +27,11 @@ export async function benchThroughput(stage: Stage, jobs: number): Promise<Throu
   await stage.pool.query(`create table bench_log (id uuid, at timestamptz not null default now(), outcome text, status_code smallint, timing jsonb,
     remote_address text, response_headers jsonb, response_body bytea)`);
   const results: ThroughputResult[] = [];
-  for (const system of [perkwire, pgBoss, graphileWorker, bullmq]) results.push(await benchOne(stage, system, jobs));
+  for (const system of [perkwire, pgBoss, graphileWorker, bullmq]) {
+    const result = await benchOne(stage, system, jobs);
+    process.stderr.write(`${result.name}: ${Math.round(result.perS)}/s, idle p50 ${result.idleP50Ms.toFixed(1)} ms\n`);
+    results.push(result);
+  }
   return results;
 }
 

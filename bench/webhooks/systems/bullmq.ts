@@ -1,7 +1,7 @@
 import { importRival } from './rival.ts';
 import type { Job, Rival } from './types.ts';
 
-type Options = { connection: string };
+type Options = { connection: { connectionString: string; migrate: boolean } };
 type Queue = {
   waitUntilReady: () => Promise<unknown>;
   addBulk: (jobs: { name: string; data: Job; opts: object }[]) => Promise<unknown>;
@@ -20,10 +20,11 @@ type Module = {
 };
 
 const queue = 'webhooks';
+const to = (connectionString: string): Options => ({ connection: { connectionString, migrate: true } });
 
-async function open(connection: string): Promise<Queue> {
+async function open(databaseUrl: string): Promise<Queue> {
   const { Queue, createPostgresBackend } = await importRival<Module>('bullmq');
-  const opened = new Queue(queue, { connection }, createPostgresBackend);
+  const opened = new Queue(queue, to(databaseUrl), createPostgresBackend);
   await opened.waitUntilReady();
   return opened;
 }
@@ -40,9 +41,9 @@ export const bullmq: Rival = {
       close: () => opened.close(),
     };
   },
-  startWorker: async (connection, handle, concurrency) => {
+  startWorker: async (databaseUrl, handle, concurrency) => {
     const { Worker, createPostgresBackend } = await importRival<Module>('bullmq');
-    const worker = new Worker(queue, ({ data }) => handle(data), { connection, concurrency }, createPostgresBackend);
+    const worker = new Worker(queue, ({ data }) => handle(data), { ...to(databaseUrl), concurrency }, createPostgresBackend);
     worker.on('error', (err) => console.error('bullmq', err.message));
     await worker.waitUntilReady();
   },

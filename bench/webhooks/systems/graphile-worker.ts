@@ -7,10 +7,12 @@ type Utils = {
   release: () => Promise<void>;
 };
 type Module = {
+  Logger: new (factory: () => () => void) => object;
   makeWorkerUtils: (options: { connectionString: string; maxPoolSize: number }) => Promise<Utils>;
   run: (options: {
     preset: object;
     connectionString: string;
+    logger: object;
     taskList: Record<string, (payload: Job) => Promise<void>>;
   }) => Promise<unknown>;
 };
@@ -35,8 +37,7 @@ export const graphileWorker: Rival = {
     };
   },
   startWorker: async (connectionString, handle, concurrency) => {
-    const { run } = await importRival<Module>('graphile-worker');
-    const silent = { error: () => {}, warning: () => {}, info: () => {}, debug: () => {} };
+    const { run, Logger } = await importRival<Module>('graphile-worker');
     const worker = {
       concurrentJobs: concurrency,
       maxPoolSize: 10,
@@ -45,6 +46,6 @@ export const graphileWorker: Rival = {
       completeJobBatchDelay: 0,
       failJobBatchDelay: 0,
     };
-    await run({ preset: { worker, logger: silent }, connectionString, taskList: { [task]: handle } });
+    await run({ preset: { worker }, logger: new Logger(() => () => {}), connectionString, taskList: { [task]: handle } });
   },
 };

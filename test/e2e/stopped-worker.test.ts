@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { addEndpoint, deliveryOf, promise, startHook, until } from '../dispatcher/support.ts';
+import { processSecrets, type ServerProcess, startServerProcess } from '../support/server-process.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+
+let t: TestApp;
+const servers: ServerProcess[] = [];
+const startWorker = async (): Promise<ServerProcess> => {
+  const server = await startServerProcess({ databaseUrl: t.databaseUrl, env: { ROLES: 'worker', LOG_LEVEL: 'error' } });
+  servers.push(server);
+  return server;
+};
+beforeAll(async () => {
+  t = await createTestApp({ config: { secretsKey: Buffer.from(processSecrets.SECRETS_KEY, 'base64') } });
+});
+afterAll(async () => {
+  for (const server of servers) await server.kill();
+  await t.close();
+});
+
+test('a worker that is stopped past its lease changes no row when it goes on: another has finished its delivery', async () => {
+  const waiting: (() => void)[] = [];
+  const hook = await startHook((response, _taken, count) => {
+    if (count === 1) waiting.push(() => response.writeHead(410).end());
+    else response.end();
+  });
+  const endpoint = await addEndpoint(t, hook.url);
+  const first = await startWorker();
+  const id = await promise(t, endpoint);
+  await until(() => hook.taken.length, 1);
+  first.child.kill('SIGSTOP');
+  // Its lease ends; the process, its connections and their locks are all still there.
+  await t.pool.query("update delivery_queue set lease_until = now() - interval '1 ms'");
+  await startWorker();
+  await until(async () => (await deliveryOf(t, id)).status, 'delivered', 10_000);
+  expect(hook.taken).toHaveLength(2);
+
+  const everything = async () => {
+    const tables = ['deliveries', 'delivery_attempts', 'delivery_queue', 'webhook_endpoints', 'endpoint_health'];
+    return Promise.all(tables.map(async (name) => (await t.pool.query(`select r::text from ${name} r order by 1`)).rows));
+  };
+  const before = await everything();
+  waiting[0]?.(); // what the stopped one waits for: an answer that would disable the endpoint
+  first.child.kill('SIGCONT');
+  await new Promise((resolve) => setTimeout(resolve, 2500)); // it reads the answer, settles, polls and renews
+  expect(first.child.exitCode).toBeNull();
+  expect(await everything()).toEqual(before);
+  await hook.close();
+});
