@@ -3,11 +3,17 @@ import { createStoreGuard } from '../db/store-guard.ts';
 import type { Deps } from '../deps.ts';
 import type { Actor, Work } from './work.ts';
 
+/** With 10,000 offers a refresh takes most of a second, which a call that saves should not wait for (offers). */
+const largeCatalogue = 2000;
+
 /** Runs management work on the store, for routes, pages and commands alike. */
 export type Management = {
   /** Reads; the work sees what is committed. */
   read: <T>(actor: Actor, publisherId: number, work: (work: Work) => Promise<T>) => Promise<T>;
-  /** Writes in one transaction. When it resolves, this process serves the new configuration; others do within a second. */
+  /**
+   * Writes in one transaction. When it resolves, this process serves the new configuration, unless the catalogue is so large
+   * that reading it takes longer than a caller should wait; others follow within a second.
+   */
   write: <T>(actor: Actor, publisherId: number, work: (work: Work) => Promise<T>) => Promise<T>;
 };
 
@@ -24,7 +30,8 @@ export function createManagement({
     write: async (actor, publisherId, work) => {
       const result = await guarded(() => transaction(pool, (executor) => work({ executor, actor, publisherId, nowMs: now() })));
       // It is committed; that this process could not read it back now is no failure of the call.
-      await catalog.refresh().catch((err: unknown) => logger.warn({ err }, 'catalogue refresh failed after a change'));
+      const refreshed = catalog.refresh().catch((err: unknown) => logger.warn({ err }, 'catalogue refresh failed after a change'));
+      if (catalog.current().offers.size <= largeCatalogue) await refreshed;
       return result;
     },
   };

@@ -10,7 +10,7 @@ import type { Work } from '../work.ts';
 import { formatField, formatNumber, kinds, mapMatch } from './kinds.ts';
 
 /** Rows read by one statement (count). */
-const pageSize = 500;
+const pageSize = 2000;
 
 export type Progress = (kind: string, done: number) => void;
 
