@@ -4,6 +4,7 @@ import { type Candidate, type CompiledRules, compileRules, toCandidate } from '.
 import { bitsOf, bitsWith, createDimension, type Dimension } from './dimension.ts';
 import type { Objection } from './objections.ts';
 import type { TargetingKey } from './rules.ts';
+import { sortInSlices } from './sort.ts';
 import type { DecisionContext } from './types.ts';
 import { minuteOfWeek } from './zone.ts';
 
@@ -72,6 +73,7 @@ export function requestValue(key: IndexedKey, context: DecisionContext): string 
 
 /** How many candidates are worked on between two pauses. */
 const sliceSize = 100;
+const dimensionSlice = 2000;
 
 export type IndexOptions = {
   publisher: Pick<Publisher, 'id' | 'timeZone'>;
@@ -83,7 +85,7 @@ export type IndexOptions = {
 
 /** Builds the index of a publisher. Each `yield` is a place where others may work. */
 export function* buildIndex({ publisher, offers, zoneOf }: IndexOptions): Generator<void, EligibilityIndex> {
-  const candidates: Candidate[] = [];
+  const unsorted: Candidate[] = [];
   const withheld: Withheld[] = [];
   const compiled = new Map<number, CompiledRules>();
   for (const [done, offer] of offers.entries()) {
@@ -91,11 +93,10 @@ export function* buildIndex({ publisher, offers, zoneOf }: IndexOptions): Genera
     const { campaign } = offer;
     const pause = whyPaused(offer, publisher.id);
     const candidate = pause === null ? compileOrNull(offer, publisher, zoneOf(campaign.publisherId), compiled) : null;
-    if (candidate !== null) candidates.push(candidate);
+    if (candidate !== null) unsorted.push(candidate);
     else withheld.push({ offer, rule: pause ?? 'rules_invalid' });
   }
-  yield;
-  candidates.sort(byRank);
+  const candidates = yield* sortInSlices(unsorted, byRank);
   candidates.forEach((candidate, index) => {
     candidate.index = index;
   });
@@ -187,6 +188,7 @@ function* buildDimensions(candidates: readonly Candidate[]): Generator<void, { k
   for (const key of indexedKeys) {
     const builder = createDimension(candidates.length, normalisers[key]);
     for (const { rules, index } of candidates) {
+      if (index % dimensionSlice === 0) yield;
       const list = rules.targeting[key];
       if (list !== undefined) builder.add(index, list);
     }
@@ -204,6 +206,7 @@ function* buildHours(candidates: readonly Candidate[]): Generator<void, { zone: 
   for (const zone of zones) {
     const builder = createDimension(candidates.length);
     for (const { rules, index } of candidates) {
+      if (index % sliceSize === 0) yield;
       if (rules.hours?.zone === zone) builder.add(index, { include: hoursTouched(rules.hours.windows) });
     }
     yield;
