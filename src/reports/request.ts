@@ -2,8 +2,9 @@ import { type Static, Type } from '@sinclair/typebox';
 import type { Publisher } from '../catalog/types.ts';
 import { AppError } from '../errors.ts';
 import { normalisePlacement } from '../offers/request.ts';
+import { dayMs } from '../session-id.ts';
 import { type DimensionName, dimensionNames } from './metrics.ts';
-import { type ActivityQuery, type Aggregation, isDimension } from './query.ts';
+import { type ActivityQuery, isDimension } from './query.ts';
 
 const noNul = '^[^\\u0000]*$';
 const text = (description: string) => Type.Optional(Type.String({ maxLength: 2000, pattern: noNul, description }));
@@ -37,6 +38,7 @@ export type ReportRequest = { query: ActivityQuery; names: readonly string[] };
 /** Longest range (days), and longest one by the hour. */
 export const maxDays = 400;
 export const maxDaysByHour = 31;
+export const maxDaysOfRawRows = 31;
 const maxGroups = 4;
 
 const reserved: ReadonlySet<string> = new Set(Object.keys(activityQuery.properties));
@@ -54,7 +56,8 @@ export async function readActivity(
   { publisher, nowMs, hasKey }: { publisher: Publisher; nowMs: number; hasKey: (key: string) => Promise<boolean> },
 ): Promise<ReportRequest> {
   const aggregatedBy = given.aggregated_by ?? 'day';
-  const range = readRange(given, aggregatedBy, dateIn(publisher.timeZone, nowMs - dayMs));
+  const mostDays = aggregatedBy === 'hour' ? maxDaysByHour : maxDays;
+  const range = readRange(given, dateIn(publisher.timeZone, nowMs - dayMs), mostDays);
   const names = readNames(given.group_by ?? '');
   const keys = new Set<string>();
   for (const name of names) {
@@ -126,9 +129,11 @@ function readFilters(given: ActivityParameters): ActivityQuery['filters'] {
   return filters;
 }
 
-const dayMs = 86_400_000;
+export type Range = { from: string; to: string };
+export type RangeParameters = { from?: string | undefined; to?: string | undefined };
 
-function readRange(given: ActivityParameters, aggregatedBy: Aggregation, yesterday: string): { from: string; to: string } {
+/** The days asked for; default: yesterday. @throws AppError invalid_request */
+export function readRange(given: RangeParameters, yesterday: string, mostDays: number): Range {
   for (const name of ['from', 'to'] as const) {
     if (given[name] !== undefined && !isDate(given[name])) throw invalid(name, 'must be a day such as 2026-11-21');
   }
@@ -136,9 +141,7 @@ function readRange(given: ActivityParameters, aggregatedBy: Aggregation, yesterd
   const from = given.from ?? to;
   if (to < from) throw invalid('to', 'must not be before from');
   const days = (Date.parse(to) - Date.parse(from)) / dayMs + 1;
-  if (days > maxDays) throw invalid('from', `the range must have at most ${maxDays} days`);
-  if (aggregatedBy === 'hour' && days > maxDaysByHour)
-    throw invalid('from', `by the hour the range must have at most ${maxDaysByHour} days`);
+  if (days > mostDays) throw invalid('from', `the range must have at most ${mostDays} days here`);
   return { from, to };
 }
 

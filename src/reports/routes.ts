@@ -3,8 +3,8 @@ import type { FastifyRequest } from 'fastify';
 import type { App, Deps } from '../deps.ts';
 import { callerOf } from '../http/auth.ts';
 import { errorAnswers } from '../http/schemas.ts';
-import { type ActivityParameters, activityQuery } from './request.ts';
-import { createReportService, currencyOf } from './service.ts';
+import { type ActivityParameters, activityQuery, type RangeParameters } from './request.ts';
+import { createReportService, currencyOf, type ReportService } from './service.ts';
 import { metricsView, rowView, sumOf, toCsv, viewNames } from './view.ts';
 
 const metrics = Type.Object(Object.fromEntries(viewNames.map((name) => [name, Type.Number()])));
@@ -42,7 +42,9 @@ export async function reportRoutes(app: App, deps: Deps): Promise<void> {
     querystring: activityQuery,
     response: { 200: activityAnswer, ...errorAnswers(400, 401, 403) },
   };
-  app.get('/native/activity.json', { preValidation: deps.auth.requireKey('reports'), schema }, async (request, reply) => {
+  const preValidation = deps.auth.requireKey('reports');
+  addReconciliation(app, reports, preValidation);
+  app.get('/native/activity.json', { preValidation, schema }, async (request, reply) => {
     const { publisher, snapshot } = callerOf(request);
     const parameters = request.query as ActivityParameters;
     const report = await reports.activity(publisher, parameters);
@@ -64,6 +66,42 @@ export async function reportRoutes(app: App, deps: Deps): Promise<void> {
         totals: metricsView(sumOf(report.totals)) as never,
       },
     };
+  });
+}
+
+const counts = Type.Record(Type.String(), Type.Integer());
+
+const reconciliationAnswer = Type.Object({
+  data: Type.Object({
+    from: Type.String({ format: 'date' }),
+    to: Type.String({ format: 'date' }),
+    sessions: Type.Integer(),
+    filled_sessions: Type.Integer(),
+    empty_sessions: Type.Integer(),
+    empty_reasons: counts,
+    dev_sessions: Type.Integer({ description: 'Counted nowhere else.' }),
+    offers_served: Type.Integer(),
+    events: Type.Record(Type.String(), Type.Integer(), { description: 'Those that count, by kind.' }),
+    suspicious: Type.Record(Type.String(), counts, { description: 'Those that do not, by kind and reason.' }),
+    offers_not_seen: Type.Integer(),
+    impressions_not_clicked: Type.Integer(),
+    balanced: Type.Boolean({ description: 'sessions = filled + empty; empty = its reasons; served ≥ impressions ≥ clicks.' }),
+  }),
+});
+
+/** What became of every session, from the raw rows. */
+function addReconciliation(app: App, reports: ReportService, preValidation: ReturnType<Deps['auth']['requireKey']>): void {
+  const schema = {
+    summary: 'Reconcile sessions, offers and events',
+    description:
+      'Of the sessions of UTC days (default: yesterday, at most 31), counted from the raw rows. Events belong to the day of their session.',
+    tags: ['Reports'],
+    querystring: Type.Pick(activityQuery, ['api_key', 'from', 'to']),
+    response: { 200: reconciliationAnswer, ...errorAnswers(400, 401, 403) },
+  };
+  app.get('/native/reconciliation.json', { preValidation, schema }, async (request, reply) => {
+    reply.header('cache-control', 'no-store');
+    return { data: await reports.reconciliation(callerOf(request).publisher, request.query as RangeParameters) };
   });
 }
 

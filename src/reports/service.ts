@@ -5,8 +5,19 @@ import { type Executor, transaction } from '../db/pool.ts';
 import { createStoreGuard } from '../db/store-guard.ts';
 import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
+import { dayMs } from '../session-id.ts';
 import { type ActivityRow, queryActivity } from './query.ts';
-import { type ActivityParameters, type ReportRequest, readActivity } from './request.ts';
+import { type Reconciliation, reconcile } from './reconcile.ts';
+import {
+  type ActivityParameters,
+  dateIn,
+  maxDaysOfRawRows,
+  type Range,
+  type RangeParameters,
+  type ReportRequest,
+  readActivity,
+  readRange,
+} from './request.ts';
 
 export type ActivityReport = ReportRequest & {
   rows: readonly ActivityRow[];
@@ -17,6 +28,8 @@ export type ActivityReport = ReportRequest & {
 export type ReportService = {
   /** Errors: invalid_request, unknown_group_by, report_too_large, unavailable. */
   activity: (publisher: Publisher, given: ActivityParameters) => Promise<ActivityReport>;
+  /** Of UTC days. Errors: invalid_request, report_too_large, unavailable. */
+  reconciliation: (publisher: Publisher, given: RangeParameters) => Promise<Range & Reconciliation>;
 };
 
 /** Rows of one report (count). */
@@ -40,7 +53,15 @@ export function createReportService({ pool, pulse, now }: Pick<Deps, 'pool' | 'p
     });
   }
 
-  return { activity: (publisher, given) => guarded(() => activity(publisher, given)) };
+  async function reconciliation(publisher: Publisher, given: RangeParameters): Promise<Range & Reconciliation> {
+    const range = readRange(given, dateIn('UTC', now() - dayMs), maxDaysOfRawRows);
+    return { ...range, ...(await consistently(pool, (executor) => reconcile(executor, publisher.id, range.from, range.to))) };
+  }
+
+  return {
+    activity: (publisher, given) => guarded(() => activity(publisher, given)),
+    reconciliation: (publisher, given) => guarded(() => reconciliation(publisher, given)),
+  };
 }
 
 /** Runs reads of one report on one snapshot, within the time a report may take. */

@@ -148,3 +148,30 @@ test("another publisher's key sees nothing, not even which keys were sent", asyn
   expect((await ask({ group_by: 'plan' }, {}, 'other')).json().error.code).toBe('unknown_group_by');
   expect((await ask({ placement: 'checkout', campaign: '1' }, {}, 'other')).json().data.totals.sessions).toBe(0);
 });
+
+test('the reconciliation names every gap, and adds up', async () => {
+  const { offers } = await fetchOffers(testApp, { placement: 'gap' });
+  await call(testApp, offers[0]?.click_url as string);
+  await fetchOffers(testApp, { dev: '1' });
+  const answer = await testApp.app.inject({ url: `/native/reconciliation.json?api_key=reports&from=${today}&to=${today}` });
+  expect(answer.statusCode, answer.body).toBe(200);
+  expect(answer.json().data).toEqual({
+    from: today,
+    to: today,
+    sessions: 4,
+    filled_sessions: 4,
+    empty_sessions: 0,
+    empty_reasons: {},
+    dev_sessions: 1,
+    offers_served: 12,
+    events: { impression: 9 },
+    suspicious: { click: { no_impression: 1 } },
+    offers_not_seen: 3,
+    impressions_not_clicked: 9,
+    balanced: true,
+  });
+  const ask = (parameters: string, key: string) => testApp.app.inject({ url: `/native/reconciliation.json?api_key=${key}&${parameters}` });
+  expect((await ask(`from=${today}`, 'other')).json().data).toMatchObject({ sessions: 0, suspicious: {}, balanced: true });
+  expect((await ask('from=2026-01-01&to=2026-02-01', 'reports')).statusCode).toBe(400);
+  expect((await ask('', 'no-reports')).statusCode).toBe(403);
+});
