@@ -20,11 +20,11 @@ export async function writeReport(name: string, rows: readonly Row[], appendix =
     bare === null ? '' : (measured.perS / bare.perS).toFixed(2),
     note,
   ]);
-  await writeTable(name, head, body);
+  await writeTable(name, head, body, appendix);
 }
 
 /** A table of any columns, with the machine's facts. */
-export async function writeTable(name: string, head: string[], body: string[][]): Promise<void> {
+export async function writeTable(name: string, head: string[], body: string[][], appendix = ''): Promise<void> {
   const [cpu] = cpus();
   const line = (cells: string[]): string => `| ${cells.join(' | ')} |`;
   const text = [
