@@ -29,7 +29,7 @@ export async function payloadRoutes(app: App, { config, pool, pulse, now }: Deps
 async function findPayload(executor: Executor, deliveryId: string): Promise<Buffer | null> {
   const { rows } = await executor.query<{ payload: Buffer }>({
     name: 'find_delivery_payload',
-    text: 'select payload from deliveries where day = $1::date and id = $2::uuid',
+    text: 'select payload from deliveries where day = $1::date and id = $2::uuid and erased_at is null',
     values: [dayOfUuid(deliveryId), deliveryId],
   });
   return rows[0]?.payload ?? null;

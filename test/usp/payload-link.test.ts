@@ -80,6 +80,12 @@ describe('GET /webhooks/v1/payload', () => {
     expect(answer.headers).toMatchObject({ 'content-type': 'application/json', 'cache-control': 'no-store' });
   });
 
+  test('404: once its user was erased', async () => {
+    const id = await promise();
+    await t.pool.query('update deliveries set erased_at = now() where id = $1', [id]);
+    expect((await get(appLinks().url(id, Date.now()))).statusCode).toBe(404);
+  });
+
   test('400 invalid_token: with a token that is missing, made up, expired or of a tracking URL', async () => {
     const id = await promise();
     const claims = { publisherId: t.publisher.id, sessionId: id, offerId: 1, campaignId: 1, position: 1, dev: false };
