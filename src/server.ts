@@ -10,6 +10,7 @@ import { printWelcome } from './demo/welcome.ts';
 import { embeddedSecrets } from './embedded-secrets.ts';
 import { createLogger, type Logger } from './logger.ts';
 import { startMaintenance } from './maintenance.ts';
+import { startPresence } from './presence.ts';
 import { startWorker } from './worker.ts';
 
 /** A part of the process with what ends it; parts end in the reverse order of their start. */
@@ -82,6 +83,8 @@ async function start(config: Config, logger: Logger, parts: Part[]): Promise<voi
     const worker = await startWorker(deps, databaseUrl);
     parts.push({ name: 'worker', stop: worker.stop });
   }
+  const presence = startPresence(deps, process.pid);
+  parts.push({ name: 'presence', stop: presence.stop });
   await app.listen({ host: config.host, port: config.port });
   logger.info({ roles: config.roles, port: config.port, embedded, firstStart }, 'ready');
   if (embedded && serveApi) {

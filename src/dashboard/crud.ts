@@ -45,6 +45,8 @@ export type Crud<C extends Context> = {
   beside?: (context: C, editing: Editing) => Html | Promise<Html>;
   /** Below the form of a row that is there. */
   below?: (context: C, view: View) => Html | Promise<Html>;
+  /** Beside the title of a row that is there. */
+  actions?: (context: C, view: View) => Html;
   assets?: readonly AssetName[];
   /** Why none can be made yet, and what to do first. */
   blocked?: (context: C) => Promise<Html | null>;
@@ -166,7 +168,10 @@ ${pager(cursor === '' ? null : listPath(context), after)}`,
       trail: trail(context),
       status: problems.length > 0 ? 422 : notice === nothing ? 200 : 409,
       ...(crud.assets !== undefined && { assets: crud.assets }),
-      actions: view !== null && crud.removable !== false && mayWrite(context) ? removeButton(context, view) : nothing,
+      actions:
+        view === null
+          ? nothing
+          : html`${crud.actions?.(context, view) ?? nothing}${crud.removable !== false && mayWrite(context) ? removeButton(context, view) : nothing}`,
       body: html`${crud.beside === undefined ? main : html`<div class="split"><div>${main}</div>${beside}</div>`}${view === null || crud.below === undefined ? nothing : await crud.below(context, view)}`,
     };
   }

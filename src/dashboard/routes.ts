@@ -22,6 +22,7 @@ import { publisherAdminPages } from './pages/publishers.ts';
 import { settingsPages } from './pages/settings.ts';
 import { signInPages } from './pages/sign-in.ts';
 import { startPages } from './pages/start.ts';
+import { systemPages } from './pages/system.ts';
 import { themePages } from './pages/themes.ts';
 import { userPages } from './pages/users.ts';
 import { webhookPages } from './pages/webhooks.ts';
@@ -42,6 +43,7 @@ const pages = [
   placementPages,
   publisherAdminPages,
   settingsPages,
+  systemPages,
   themePages,
   userPages,
   webhookPages,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startPresence } from '../../src/presence.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { type Person, somebody } from './support.ts';
 
@@ -244,4 +245,22 @@ describe('settings', () => {
     await admin.post(`${path}/resume`);
     expect((await admin.get(path)).body).toContain('>active<');
   });
+});
+
+test('“why is this not shown?” names the rule that decided', async () => {
+  await admin.post(own('/offers/3/active'), { active: 'no' });
+  const why = await admin.get(own('/offers/3/why?placement=checkout&country=US'));
+  expect(why.body).toMatch(/It would not be shown.*paused/is);
+  await admin.post(own('/offers/3/active'), { active: 'yes' });
+});
+
+test('the operator sees processes, queue and partitions; others do not', async () => {
+  const presence = startPresence(t.deps, 4242);
+  await expect.poll(async () => (await operator.get('/dashboard/operator/system')).body.includes('4242')).toBe(true);
+  const { body } = await operator.get('/dashboard/operator/system');
+  expect(body).toContain('<code>sessions</code>');
+  expect(body).toContain('>Runs<');
+  expect((await admin.get('/dashboard/operator/system')).statusCode).toBe(403);
+  await presence.stop();
+  expect((await operator.get('/dashboard/operator/system')).body).not.toContain('4242');
 });

@@ -196,6 +196,7 @@ describe('for everybody', () => {
     '/offers',
     '/offers/1',
     '/offers/new',
+    '/offers/1/why',
     '/campaigns',
     '/campaigns/1',
     '/advertisers',

@@ -12,6 +12,7 @@ import { publisherPages, type Tools } from '../pages.ts';
 import { actionButton, badge, emptyState, linkButton } from '../parts.ts';
 import { offerPreview, previewPanel } from '../preview.ts';
 import { keyIn, queryText } from '../store.ts';
+import { explainPages } from './explain.ts';
 import { pictures } from './pictures.ts';
 
 const shownTexts = [
@@ -31,6 +32,7 @@ export function offerPages(app: App, tools: Tools): void {
   const { publicUrl } = deps.config;
   const pages = publisherPages(app, tools);
   const images = pictures(pages, tools);
+  explainPages(pages, tools);
   const stored = (id: unknown): Offer | undefined => deps.catalog.current().offers.get(Number(id));
 
   const campaignChoices = async (context: PublisherContext) =>
@@ -81,7 +83,7 @@ export function offerPages(app: App, tools: Tools): void {
           : campaign?.active === false
             ? badge('Campaign paused', 'warn')
             : badge('Active', 'good'),
-        html`<div class="row-actions">${pauseButton(context, row.id, row.active === true)}</div>`,
+        html`<div class="row-actions">${linkButton(context.path(`/offers/${row.id}/why`), 'Why?', 'quiet')}${pauseButton(context, row.id, row.active === true)}</div>`,
       ];
     },
     empty: { title: 'No offers yet', text: 'An offer is the copy and the picture users see. It belongs to a campaign.' },
@@ -121,6 +123,7 @@ export function offerPages(app: App, tools: Tools): void {
       );
     },
     afterCreate: ({ path }, view) => ({ to: `${path(`/offers/${view.id}`)}#pictures`, done: 'The offer is saved. Next: its picture.' }),
+    actions: ({ path }, view) => linkButton(path(`/offers/${view.id}/why`), 'Why is this not shown?'),
     below: (context, view) => images.card(context, view),
   });
 
