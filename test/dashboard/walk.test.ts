@@ -240,7 +240,7 @@ describe('for everybody', () => {
     }
     expect(found).toEqual([]);
     await Promise.all([signedIn.close(), anonymous.close()]);
-  });
+  }, 240_000);
 
   test('works by keyboard: past the menu, into a form, and the question before something is removed', async () => {
     const tab = await context.newPage();
