@@ -221,26 +221,30 @@ describe('for everybody', () => {
     '/dashboard/nowhere',
   ];
 
-  test.each(looks)('axe finds nothing to object to on any page, and none is wider than the screen: %s', async (_name, options) => {
-    const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-    const signedIn = await open({ ...options, storageState: await context.storageState() });
-    const anonymous = await open(options);
-    const found: string[] = [];
-    for (const path of [...paths, ...others]) {
-      const tab = await (path.endsWith('sign-in') ? anonymous : signedIn).newPage();
-      await tab.goto(demo.url + path);
-      await tab.evaluate(axe);
-      const violations = (await tab.evaluate(
-        "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ' ' + nodes.map(({ target }) => target.join(' ')).join(', ')))",
-      )) as string[];
-      found.push(...violations.map((violation) => `${path}: ${violation}`));
-      const width = (await tab.evaluate('document.documentElement.scrollWidth')) as number;
-      if (width > (options.viewport?.width ?? 0)) found.push(`${path}: ${width} pixels wide`);
-      await tab.close();
-    }
-    expect(found).toEqual([]);
-    await Promise.all([signedIn.close(), anonymous.close()]);
-  }, 240_000);
+  test.each(looks)(
+    'axe finds nothing to object to on any page, and none is wider than the screen: %s',
+    async (_name, options) => {
+      const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+      const signedIn = await open({ ...options, storageState: await context.storageState() });
+      const anonymous = await open(options);
+      const found: string[] = [];
+      for (const path of [...paths, ...others]) {
+        const tab = await (path.endsWith('sign-in') ? anonymous : signedIn).newPage();
+        await tab.goto(demo.url + path);
+        await tab.evaluate(axe);
+        const violations = (await tab.evaluate(
+          "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ' ' + nodes.map(({ target }) => target.join(' ')).join(', ')))",
+        )) as string[];
+        found.push(...violations.map((violation) => `${path}: ${violation}`));
+        const width = (await tab.evaluate('document.documentElement.scrollWidth')) as number;
+        if (width > (options.viewport?.width ?? 0)) found.push(`${path}: ${width} pixels wide`);
+        await tab.close();
+      }
+      expect(found).toEqual([]);
+      await Promise.all([signedIn.close(), anonymous.close()]);
+    },
+    240_000,
+  );
 
   test('works by keyboard: past the menu, into a form, and the question before something is removed', async () => {
     const tab = await context.newPage();
