@@ -16,6 +16,12 @@ export type PoolOptions = {
 /** A statement that hangs longer than this ends its connection (milliseconds). */
 const queryTimeoutMs = 10_000;
 
+/**
+ * A transaction whose process says nothing for this long is rolled back by the server: a process that is frozen must not
+ * keep the rows it has locked from all others (milliseconds).
+ */
+const abandonedMs = 5_000;
+
 /** How long a new connection may take (milliseconds). */
 const connectTimeoutMs = 2_000;
 
@@ -38,6 +44,7 @@ export function createPool({ url, size, applicationName, onError, settings = {} 
       .join(' '),
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs,
+    idle_in_transaction_session_timeout: abandonedMs,
     idleTimeoutMillis: 30_000,
     keepAlive: true,
   });

@@ -140,3 +140,8 @@ const listening = (server: Server): Promise<number> =>
   new Promise((resolve) => {
     server.listen(0, '127.0.0.1', () => resolve((server.address() as { port: number }).port));
   });
+
+test('a transaction that its process forgets is rolled back by the server', async () => {
+  const { rows } = await pool.query("select current_setting('idle_in_transaction_session_timeout') as timeout");
+  expect(rows).toEqual([{ timeout: '5s' }]);
+});
