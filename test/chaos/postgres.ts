@@ -11,8 +11,6 @@ export type ChaosPostgres = {
   url: string;
   /** kill -9 of the server, and after `downMs` a start on the same files. */
   kill: (downMs: number) => Promise<void>;
-  /** An orderly stop, and after `downMs` a start. */
-  restart: (downMs: number) => Promise<void>;
   close: () => Promise<void>;
 };
 
@@ -34,11 +32,6 @@ export async function startChaosPostgres(): Promise<ChaosPostgres> {
       const [pid] = (await readFile(join(folder, 'postmaster.pid'), 'utf8')).split('\n');
       process.kill(Number(pid), 'SIGKILL');
       await sleep(Math.max(downMs, 500)); // its children end by themselves, and must have before the next start
-      await start();
-    },
-    restart: async (downMs) => {
-      await server.stop();
-      await sleep(downMs);
       await start();
     },
     close: async () => {

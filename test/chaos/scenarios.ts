@@ -52,13 +52,13 @@ export async function rollingRun(seed: number, size: Size & { everyMs: number; d
 
 export type Outage = Verdict & { sameProcesses: boolean; resumedAfterMs: number };
 
-/** PostgreSQL stopped for `downMs` under load: the workers stay up, and go on within two seconds of its return. */
+/** PostgreSQL gone for `downMs` under load: the workers stay up, and go on within two seconds of its return. */
 export async function outageRun(seed: number, size: Size & { downMs: number }): Promise<Outage> {
   return onStage(size.endpoints, randomFrom(seed), async (stage) => {
     const load = startLoad(stage, size.wraps);
     await load.reach(Math.floor(size.wraps / 2));
     const pids = processNames.map((name) => stage.processOf(name).child.pid);
-    await stage.postgres.restart(size.downMs);
+    await stage.postgres.kill(size.downMs);
     const backMs = performance.now();
     await load.reach(size.wraps);
     await load.stop();
