@@ -119,9 +119,21 @@ describe('from a fresh start, in the browser only', () => {
     await page.getByLabel('File').setInputFiles('demo/images/basilwick-bowl.jpg');
     await press('Upload');
     await said('The picture is saved');
-    await preview.locator('img').first().waitFor(patience);
+    const isSeen = 'document.querySelector("#pictures img").naturalWidth > 0';
+    await page.locator('#pictures img').scrollIntoViewIfNeeded();
+    await expect.poll(() => page.evaluate(isSeen), patience).toBe(true);
     await page.getByRole('button', { name: 'Dismiss' }).click();
     await page.evaluate('scrollTo(0, 0); document.activeElement.blur()');
+    await expect
+      .poll(
+        () =>
+          preview
+            .locator('img')
+            .first()
+            .evaluate((image: unknown) => (image as { naturalWidth: number }).naturalWidth > 0),
+        patience,
+      )
+      .toBe(true);
     await picture('dashboard-offer');
   });
 

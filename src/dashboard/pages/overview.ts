@@ -134,7 +134,7 @@ const tile = (text: string, value: string, below: Html): Html =>
 
 /** Rates change by points, everything else by a share. */
 function change(now: number, before: number, isRate: boolean): Html {
-  if (before === 0) return html`<small>nothing last week</small>`;
+  if (before === 0) return html`<small>none last week</small>`;
   const by = isRate ? now - before : now / before - 1;
   const text = isRate ? `${Math.abs(by * 100).toFixed(1)} points` : percent(Math.abs(by));
   return Math.abs(by) < 0.0005
