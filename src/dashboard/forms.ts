@@ -121,13 +121,18 @@ export function createForm(values: Readonly<Record<string, FormValue>>, problems
         options,
         (attributes) => html`<textarea rows="${options.rows ?? 3}" ${attributes}${counting(options)}>${'\n'}${textOf(name)}</textarea>`,
       ),
-    select: (name, options) =>
-      field(
+    select: (name, options) => {
+      const chosen = textOf(name);
+      const listed = options.choices.some(({ value }) => value === chosen);
+      // What is stored stays chosen, also where the choices do not hold it: a form must not change what nobody touched.
+      const choices = listed || chosen === '' ? options.choices : [{ value: chosen, text: chosen }, ...options.choices];
+      return field(
         name,
         options,
         (attributes) =>
-          html`<select ${attributes}>${options.choices.map(({ value, text }) => html`<option value="${value}"${value === textOf(name) && html` selected`}>${text}</option>`)}</select>`,
-      ),
+          html`<select ${attributes}>${choices.map(({ value, text }) => html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`)}</select>`,
+      );
+    },
     check: (name, { label, hint, disabled }) => {
       const problem = problemOf(name);
       const id = idOf(name);

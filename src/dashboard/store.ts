@@ -53,6 +53,22 @@ function permissionsOf(role: Role): Actor['permissions'] {
 /** 0 on pages above publishers: no row belongs to it. */
 export const publisherOf = ({ request }: Context): number => request.viewedPublisher?.id ?? 0;
 
+/** The longest list of choices (count). */
+const maxChoices = 100;
+
+/** Rows to choose from, by name; the one that is chosen is among them, however many there are. */
+export async function choicesOf(
+  store: Store,
+  context: Context,
+  resource: Resource,
+  chosen: unknown,
+): Promise<{ value: string; text: string }[]> {
+  const { rows } = await store.list(context, resource, { limit: String(maxChoices), sort: 'name' });
+  const isMissing = /^[1-9]\d{0,8}$/.test(String(chosen)) && !rows.some(({ id }) => String(id) === String(chosen));
+  const added = isMissing ? await store.get(context, resource, String(chosen)).catch(() => null) : null;
+  return [...(added === null ? [] : [added]), ...rows].map(({ id, name }) => ({ value: String(id), text: String(name) }));
+}
+
 /** The text of a query parameter; empty when it is absent or given twice. */
 export function queryText({ request }: Context, name: string): string {
   const value = (request.query as Record<string, unknown>)[name];

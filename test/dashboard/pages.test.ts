@@ -178,6 +178,15 @@ describe('the catalogue', () => {
     expect((await admin.post(own('/offers/1'), { ...fields, _version: newVersion, title: 'Mine' })).statusCode).toBe(303);
   });
 
+  test('with more campaigns than a list shows, the stored one stays chosen', async () => {
+    await t.pool.query(`insert into advertisers (publisher_id, name) select $1, 'A' || n from generate_series(1, 120) n`, [t.publisher.id]);
+    const { rows } = await t.pool.query<{ id: number }>(`insert into advertisers (publisher_id, name) values ($1, 'Zzz') returning id`, [
+      t.publisher.id,
+    ]);
+    await t.pool.query('update campaigns set advertiser_id = $1 where id = 2', [rows[0]?.id]);
+    expect((await admin.get(own('/campaigns/2'))).body).toContain(`<option value="${rows[0]?.id}" selected>Zzz</option>`);
+  });
+
   test('an offer is paused in one click', async () => {
     await admin.post(own('/offers/2/active'), { active: 'no' });
     expect(t.deps.catalog.current().offers.get(2)?.active).toBe(false);

@@ -8,7 +8,7 @@ import { crudPages } from '../crud.ts';
 import type { FormValue } from '../forms.ts';
 import { publisherPages, type Tools } from '../pages.ts';
 import { badge, emptyState, linkButton } from '../parts.ts';
-import { queryText } from '../store.ts';
+import { choicesOf, queryText } from '../store.ts';
 import { readRules, rulesFields, rulesToForm, splitList } from './campaign-rules.ts';
 
 const payouts: Record<(typeof payoutKinds)[number], string> = {
@@ -22,11 +22,7 @@ const payouts: Record<(typeof payoutKinds)[number], string> = {
 export function campaignPages(app: App, tools: Tools): void {
   const { store } = tools;
 
-  const advertiserChoices = async (context: PublisherContext) =>
-    (await store.list(context, advertisers, { limit: '100', sort: 'name' })).rows.map(({ id, name }) => ({
-      value: String(id),
-      text: String(name),
-    }));
+  const advertiserChoices = (context: PublisherContext, chosen: unknown) => choicesOf(store, context, advertisers, chosen);
 
   crudPages(publisherPages(app, tools), store, {
     resource: campaigns,
@@ -39,7 +35,7 @@ export function campaignPages(app: App, tools: Tools): void {
     writes: 'manager',
     filterNames: ['advertiser_id', 'active'],
     filters: async (context) =>
-      html`<div class="field"><div class="label"><label for="f-advertiser">Advertiser</label></div><select id="f-advertiser" name="advertiser_id"><option value="">All</option>${(await advertiserChoices(context)).map(({ value, text }) => html`<option value="${value}"${value === queryText(context, 'advertiser_id') && html` selected`}>${text}</option>`)}</select></div>`,
+      html`<div class="field"><div class="label"><label for="f-advertiser">Advertiser</label></div><select id="f-advertiser" name="advertiser_id"><option value="">All</option>${(await advertiserChoices(context, queryText(context, 'advertiser_id'))).map(({ value, text }) => html`<option value="${value}"${value === queryText(context, 'advertiser_id') && html` selected`}>${text}</option>`)}</select></div>`,
     columns: [
       { text: 'Name' },
       { text: 'Category' },
@@ -59,7 +55,7 @@ export function campaignPages(app: App, tools: Tools): void {
     empty: { title: 'No campaigns yet', text: 'A campaign belongs to an advertiser and says where its offers lead. Offers are its copy.' },
     nameOf: (row) => String(row.name),
     blocked: async (context) =>
-      (await advertiserChoices(context)).length > 0
+      (await advertiserChoices(context, '')).length > 0
         ? null
         : emptyState(
             'advertisers',
@@ -95,7 +91,8 @@ export function campaignPages(app: App, tools: Tools): void {
     fields: async (
       form,
       context,
-    ) => html`<div class="columns">${form.input('name', { label: 'Name', required: true })}${form.select('advertiser_id', { label: 'Advertiser', choices: await advertiserChoices(context) })}</div>
+      editing,
+    ) => html`<div class="columns">${form.input('name', { label: 'Name', required: true })}${form.select('advertiser_id', { label: 'Advertiser', choices: await advertiserChoices(context, editing.values.advertiser_id) })}</div>
 ${form.input('landing_url', { label: 'Landing page', type: 'url', required: true, placeholder: 'https://', hint: html`May hold macros such as <code>{click_id}</code>.` })}
 ${form.check('active', { label: 'Active', hint: 'Paused campaigns are not shown; links shown before stay good.' })}
 <fieldset class="group"><legend>What it pays</legend><div class="columns tight">${form.input('payout_amount', { label: 'Amount', type: 'number', min: 0, step: 'any' })}${form.input('payout_currency', { label: 'Currency' })}${form.select('payout_kind', { label: 'Paid', choices: payoutKinds.map((kind) => ({ value: kind, text: `${kind.toUpperCase()} – ${payouts[kind]}` })) })}</div></fieldset>

@@ -11,7 +11,7 @@ import type { FormBuilder } from '../forms.ts';
 import { publisherPages, type Tools } from '../pages.ts';
 import { actionButton, badge, emptyState, linkButton } from '../parts.ts';
 import { offerPreview, previewPanel } from '../preview.ts';
-import { keyIn, queryText } from '../store.ts';
+import { choicesOf, keyIn, queryText } from '../store.ts';
 import { explainPages } from './explain.ts';
 import { pictures } from './pictures.ts';
 
@@ -35,11 +35,7 @@ export function offerPages(app: App, tools: Tools): void {
   explainPages(pages, tools);
   const stored = (id: unknown): Offer | undefined => deps.catalog.current().offers.get(Number(id));
 
-  const campaignChoices = async (context: PublisherContext) =>
-    (await store.list(context, campaigns, { limit: '100', sort: 'name' })).rows.map(({ id, name }) => ({
-      value: String(id),
-      text: String(name),
-    }));
+  const campaignChoices = (context: PublisherContext, chosen: unknown) => choicesOf(store, context, campaigns, chosen);
 
   function pictureOf(id: unknown): Html {
     const offer = stored(id);
@@ -63,7 +59,7 @@ export function offerPages(app: App, tools: Tools): void {
     filterNames: ['campaign_id', 'active'],
     filters: async (
       context,
-    ) => html`<div class="field"><div class="label"><label for="f-campaign">Campaign</label></div><select id="f-campaign" name="campaign_id"><option value="">All</option>${(await campaignChoices(context)).map(({ value, text }) => html`<option value="${value}"${value === queryText(context, 'campaign_id') && html` selected`}>${text}</option>`)}</select></div>
+    ) => html`<div class="field"><div class="label"><label for="f-campaign">Campaign</label></div><select id="f-campaign" name="campaign_id"><option value="">All</option>${(await campaignChoices(context, queryText(context, 'campaign_id'))).map(({ value, text }) => html`<option value="${value}"${value === queryText(context, 'campaign_id') && html` selected`}>${text}</option>`)}</select></div>
 <div class="field"><div class="label"><label for="f-state">State</label></div><select id="f-state" name="active"><option value="">All</option>${[['true', 'Active'] as const, ['false', 'Paused'] as const].map(([value, text]) => html`<option value="${value}"${value === queryText(context, 'active') && html` selected`}>${text}</option>`)}</select></div>`,
     columns: [
       { text: 'Offer' },
@@ -89,7 +85,7 @@ export function offerPages(app: App, tools: Tools): void {
     empty: { title: 'No offers yet', text: 'An offer is the copy and the picture users see. It belongs to a campaign.' },
     nameOf,
     blocked: async (context) =>
-      (await campaignChoices(context)).length > 0
+      (await campaignChoices(context, '')).length > 0
         ? null
         : emptyState(
             'campaigns',
@@ -111,7 +107,7 @@ export function offerPages(app: App, tools: Tools): void {
       offerwall_enabled: fields.checked('offerwall_enabled'),
     }),
     fields: async (form, context, editing) =>
-      html`${editing.view === null ? form.select('campaign_id', { label: 'Campaign', choices: await campaignChoices(context) }) : nothing}${offerFields(form)}`,
+      html`${editing.view === null ? form.select('campaign_id', { label: 'Campaign', choices: await campaignChoices(context, editing.values.campaign_id) }) : nothing}${offerFields(form)}`,
     beside: ({ publisher, path }, { view }) => {
       const offer = stored(view?.id);
       const pictures = (offer?.creatives ?? []).map((creative) => buildCreativeView(creative, publicUrl));
