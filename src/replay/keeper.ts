@@ -16,6 +16,12 @@ export type StateKeeper = {
 /** Failed to be kept: tried again after this (milliseconds). */
 const retryMs = 5_000;
 
+/**
+ * Offers of the catalogues that wait to be packed, at most, beside one (count). Each is held in memory until then: where
+ * a large catalogue changes faster than it can be packed, some of its states are not kept.
+ */
+const maxWaitingOffers = 20_000;
+
 type KeeperOptions = { pool: pg.Pool; logger: Logger; now: () => number };
 
 export function createStateKeeper({ pool, logger, now }: KeeperOptions): StateKeeper {
@@ -23,8 +29,11 @@ export function createStateKeeper({ pool, logger, now }: KeeperOptions): StateKe
   const dueMs = new Map<string, number>();
   let work: Promise<void> = Promise.resolve();
 
-  function keep(id: string, pack: () => Promise<Buffer>, nowMs: number): void {
-    if ((dueMs.get(id) ?? 0) > nowMs) return;
+  let waitingOffers = 0;
+
+  function keep(id: string, offers: number, pack: () => Promise<Buffer>, nowMs: number): void {
+    if ((dueMs.get(id) ?? 0) > nowMs || (waitingOffers > 0 && waitingOffers + offers > maxWaitingOffers)) return;
+    waitingOffers += offers;
     if (dueMs.size > 1000) dueMs.clear();
     dueMs.set(id, nowMs + touchMs);
     // One after the other: packing is the same work as a request's, and there is no hurry.
@@ -34,6 +43,8 @@ export function createStateKeeper({ pool, logger, now }: KeeperOptions): StateKe
       } catch (err) {
         dueMs.set(id, nowMs + retryMs);
         logger.debug({ err, id }, 'a state of decisions could not be kept yet');
+      } finally {
+        waitingOffers -= offers;
       }
     });
   }
@@ -44,8 +55,8 @@ export function createStateKeeper({ pool, logger, now }: KeeperOptions): StateKe
       const nowMs = now();
       if (last !== null && last.snapshot === snapshot && last.learnt === learnt && nowMs < last.checkMs) return;
       last = { snapshot, learnt, checkMs: nowMs + retryMs };
-      keep(catalogueId(snapshot.version), () => packCatalogue(rowsOf(snapshot)), nowMs);
-      if (learnt.id !== null) keep(learnt.id, () => packLearnt(learnt.posteriors), nowMs);
+      keep(catalogueId(snapshot.version), snapshot.offers.size, () => packCatalogue(rowsOf(snapshot)), nowMs);
+      if (learnt.id !== null) keep(learnt.id, 0, () => packLearnt(learnt.posteriors), nowMs);
     },
     drain: () => work,
   };
