@@ -1,0 +1,89 @@
+import { startSession } from '../src/dashboard/auth/sessions.ts';
+import { createUser } from '../src/dashboard/auth/users.ts';
+import { ensurePartitions } from '../src/maintenance.ts';
+import { newSessionId } from '../src/session-id.ts';
+import { startServerProcess } from '../test/support/server-process.ts';
+import { createPublisher } from './catalogue.ts';
+import { writeTable } from './report.ts';
+import { openStage } from './stage.ts';
+
+/** `npx tsx bench/dashboard.ts [offers] [deliveries]`: how long each page takes in a full installation. */
+const [offers = 10_000, deliveries = 1_000_000] = process.argv.slice(2).map(Number);
+const calls = 40;
+const limitMs = 200;
+const batch = 50_000;
+
+const pages = [
+  '/overview?days=30',
+  '/offers',
+  '/offers?q=half',
+  '/offers/1',
+  '/offers/1/why',
+  '/campaigns',
+  '/campaigns/1',
+  '/advertisers',
+  '/integration',
+  '/deliveries',
+  '/deliveries?status=failed',
+  '/deliveries?pub_user_id=user-7',
+  '/deliveries?status=pending',
+  '/settings',
+  '/settings/themes',
+  '/settings/placements',
+  '/settings/keys',
+  '/settings/webhooks/usp.selection',
+  '/settings/users',
+];
+
+const stage = await openStage();
+try {
+  const { pool } = stage;
+  const nowMs = Date.now();
+  await ensurePartitions(pool, nowMs);
+  const publisherId = await createPublisher(pool, { key: 'bench-dashboard', campaigns: offers });
+  await fillDeliveries(publisherId, nowMs);
+  await pool.query('analyze');
+  const user = await createUser(pool, { email: 'bench@example.com', role: 'operator', publisherId: null, passwordHash: 'x', nowMs });
+  const cookie = `perkwire_session=${await startSession(pool, user?.id ?? 0, null, nowMs)}`;
+  const server = await startServerProcess({ databaseUrl: stage.databaseUrl });
+  const rows: string[][] = [];
+  for (const path of [
+    ...pages.map((page) => `/dashboard/p/${publisherId}${page}`),
+    '/dashboard/operator/publishers',
+    '/dashboard/operator/system',
+  ]) {
+    const times: number[] = [];
+    for (let call = 0; call < calls; call++) {
+      const startMs = performance.now();
+      const answer = await fetch(server.url + path, { headers: { cookie } });
+      await answer.text();
+      if (answer.status !== 200) throw new Error(`${path} answered ${answer.status}`);
+      times.push(performance.now() - startMs);
+    }
+    times.sort((a, b) => a - b);
+    const at = (share: number): number => times[Math.floor(share * (times.length - 1))] ?? 0;
+    rows.push([path, at(0.5).toFixed(1), at(0.95).toFixed(1), at(0.95) <= limitMs ? 'yes' : 'NO']);
+  }
+  await server.stop();
+  await writeTable('dashboard', ['Page', 'p50 ms', 'p95 ms', `p95 ≤ ${limitMs} ms`], rows, `\n${offers} offers, ${deliveries} deliveries.`);
+} finally {
+  await stage.close();
+}
+
+/** Over the last two days; one in a hundred failed. */
+async function fillDeliveries(publisherId: number, nowMs: number): Promise<void> {
+  const { rows } = await stage.pool.query<{ id: number }>(
+    `insert into webhook_endpoints (publisher_id, event, url, method, secret_sealed, enabled) values ($1, 'usp.selection', 'https://shop.example/hook', 'POST', '\\x00', true) returning id`,
+    [publisherId],
+  );
+  for (let from = 0; from < deliveries; from += batch) {
+    const count = Math.min(batch, deliveries - from);
+    const times = Array.from({ length: count }, (_, index) => nowMs - ((from + index) / deliveries) * 2 * 86_400_000);
+    await stage.pool.query(
+      `insert into deliveries (day, id, publisher_id, endpoint_id, event, pub_user_id, payload, status, tries, created_at, finished_at)
+      select (to_timestamp(t / 1000) at time zone 'UTC')::date, id, $1, $2, 'usp.selection', 'user-' || (n % 5000), '\\x7b7d', case when n % 100 = 0 then 'failed' else 'delivered' end, 1, to_timestamp(t / 1000), to_timestamp(t / 1000)
+      from unnest($3::uuid[], $4::float8[]) with ordinality as d (id, t, n)`,
+      [publisherId, rows[0]?.id, times.map((atMs) => newSessionId(atMs)), times],
+    );
+  }
+}
