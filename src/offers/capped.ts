@@ -56,7 +56,7 @@ export function createCappedWriter({ pool, use, learnt, now }: CappedDeps): (ite
         const optedOut = optOuts.get(item.userKey ?? '');
         const history = open !== undefined ? historyOf(open) : optedOut !== undefined ? { optOuts: optedOut, exposures: [] } : noHistory;
         const session = decideItem(item, { history, totals: totalsAt(book.table, needs, nowMs), learnt: learnt() }, nowMs);
-        if (!item.dev && item.wall === null) hold(session, open, needs, book);
+        if (!item.dev) hold(session, open, needs, book);
         return session;
       });
       const used = await addUse(executor, book.deltas);

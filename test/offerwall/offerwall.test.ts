@@ -134,6 +134,17 @@ describe('the offerwall', () => {
     );
   });
 
+  test('holds a cap of one impression also when a user opens many walls at once', async () => {
+    const capped = (await browse('&limit=1')).offers[0]?.campaign_id;
+    const cap = { scope: 'campaign', event: 'impression', limit: 1, window_minutes: null };
+    await testApp.pool.query('update campaigns set rules = $2 where id = $1', [capped, { frequency_caps: [cap] }]);
+    await testApp.deps.catalog.refresh();
+    const walls = await Promise.all(Array.from({ length: 16 }, () => browse('&limit=100', { ad_fp: 'many-walls' })));
+    expect(walls.filter(({ offers }) => offers.some(({ campaign_id }) => campaign_id === capped))).toHaveLength(1);
+    await testApp.pool.query("update campaigns set rules = '{}' where id = $1", [capped]);
+    await testApp.deps.catalog.refresh();
+  });
+
   test('is refused where the publisher has none', async () => {
     await testApp.pool.query('update publishers set offerwall_enabled = false');
     await testApp.deps.catalog.refresh();
