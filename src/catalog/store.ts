@@ -30,7 +30,7 @@ export async function startCatalogStore({ pool, databaseUrl, logger }: CatalogSt
 
   async function refreshOnce(): Promise<void> {
     if ((await loadVersion(pool)) === snapshot.version) return;
-    snapshot = await loadSnapshot(pool);
+    snapshot = await loadSnapshot(pool, snapshot);
     logger.debug({ version: snapshot.version, offers: snapshot.offers.size }, 'catalogue replaced');
   }
 
@@ -65,13 +65,16 @@ export async function startCatalogStore({ pool, databaseUrl, logger }: CatalogSt
   };
 }
 
-/** The configuration as it is in one instant. */
-export async function loadSnapshot(pool: pg.Pool): Promise<Snapshot> {
-  const rows = await transaction(pool, async (executor) => {
+/**
+ * The configuration as it is in one instant.
+ * @param base one loaded before: campaigns that have not changed since then are neither read nor built anew, but shared with it
+ */
+export async function loadSnapshot(pool: pg.Pool, base: Snapshot | null = null): Promise<Snapshot> {
+  const { rows, changed } = await transaction(pool, async (executor) => {
     await executor.query('set transaction isolation level repeatable read, read only');
-    return loadRows(executor);
+    return loadRows(executor, base === null ? null : rowsOf(base));
   });
-  const snapshot = await buildSnapshot(rows);
+  const snapshot = await buildSnapshot(rows, base === null || changed === null ? null : { snapshot: base, changed });
   rowsBySnapshot.set(snapshot, rows);
   return snapshot;
 }

@@ -51,19 +51,21 @@ type RendererDeps = { publicUrl: string; tokens: TokenCodec; qrCodes: QrCodes; p
  * the token is filled in, and offers with macros are written anew.
  */
 export function createRenderer({ publicUrl, tokens, qrCodes, pool }: RendererDeps): Renderer {
-  const compiledOffers = new WeakMap<Publisher, Map<Offer, Compiled>>();
+  /** By what a text depends on beside the offer itself; offers that did not change are the same objects in the next snapshot. */
+  const compiledOffers = new WeakMap<Offer, Map<number, Compiled>>();
   const frames = new WeakMap<Publisher, Map<string, [string, string]>>();
 
   function compiledOf(publisher: Publisher, offer: Offer): Compiled {
-    let ofPublisher = compiledOffers.get(publisher);
-    if (ofPublisher === undefined) {
-      ofPublisher = new Map();
-      compiledOffers.set(publisher, ofPublisher);
+    let ofOffer = compiledOffers.get(offer);
+    if (ofOffer === undefined) {
+      ofOffer = new Map();
+      compiledOffers.set(offer, ofOffer);
     }
-    let compiled = ofPublisher.get(offer);
+    const key = publisher.id * 4 + (publisher.walletEnabled ? 2 : 0) + (publisher.offerwallEnabled ? 1 : 0);
+    let compiled = ofOffer.get(key);
     if (compiled === undefined) {
       compiled = { qrUrl: qrUrlOf(publisher, offer), plain: null, saveable: null };
-      ofPublisher.set(offer, compiled);
+      ofOffer.set(key, compiled);
     }
     return compiled;
   }

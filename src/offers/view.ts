@@ -4,7 +4,7 @@ import { withOldOfferNames } from '../legacy-names.ts';
 /** What a rendered offer depends on beside the catalogue. */
 export type ViewContext = {
   offer: Offer;
-  publisher: Publisher;
+  publisher: Pick<Publisher, 'walletEnabled' | 'offerwallEnabled'>;
   /** The copy with its macros filled. */
   copy: OfferCopy;
   /** Signed tracking token of this offer in this session. */
