@@ -33,6 +33,7 @@ const ownOnly = new Set([
   'post /manage/v1/catalogue/import',
   'post /manage/v1/sequence-rules',
   'post /manage/v1/deliveries/replay',
+  'post /manage/v1/explain',
   'post /manage/v1/privacy/erasure',
   'post /manage/v1/privacy/export',
 ]);
