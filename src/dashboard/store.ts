@@ -41,7 +41,14 @@ export function createStore(deps: Deps): Store {
 /** Whoever is signed in, as the audit log knows them. Roles were checked before; these permissions bound what keys they may make. */
 export function actorOf({ request }: Context): Actor {
   const { user } = viewerOf(request);
-  return { kind: 'user', id: user.id, label: user.email, permissions: permissionsOf(user.role), publisherId: user.publisherId };
+  return {
+    kind: 'user',
+    id: user.id,
+    label: user.email,
+    permissions: permissionsOf(user.role),
+    expiresAtMs: null,
+    publisherId: user.publisherId,
+  };
 }
 
 function permissionsOf(role: Role): Actor['permissions'] {

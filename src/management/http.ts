@@ -19,7 +19,14 @@ export const publisherIdParameter = Type.Optional(
 export function callOf(request: FastifyRequest): { actor: Actor; publisherId: number } {
   const { publisher, snapshot, key } = callerOf(request);
   if (key === null) throw new AppError('permission_denied');
-  const actor: Actor = { kind: 'key', id: key.id, label: key.name, permissions: key.permissions, publisherId: publisher.id };
+  const actor: Actor = {
+    kind: 'key',
+    id: key.id,
+    label: key.name,
+    permissions: key.permissions,
+    expiresAtMs: key.expiresAtMs,
+    publisherId: publisher.id,
+  };
   const asked = (request.query as { publisher_id?: unknown }).publisher_id;
   if (asked === undefined || asked === String(publisher.id)) return { actor, publisherId: publisher.id };
   const other = typeof asked === 'string' && /^[1-9]\d{0,9}$/.test(asked) ? snapshot.publishers.get(Number(asked)) : undefined;

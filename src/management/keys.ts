@@ -9,7 +9,7 @@ import { orNull, type Resource, stamps, timestamp, type Values, type View } from
 import { createRow } from './rows.ts';
 import { isOperator, type Work } from './work.ts';
 
-/** API keys. Nobody makes, changes or revokes one that may do more than oneself. */
+/** API keys. Nobody makes, changes or revokes one that may do more than oneself, and no key gives one a longer life than its own. */
 export const keys: Resource = {
   name: 'keys',
   noun: 'key',
@@ -44,7 +44,7 @@ export const keys: Resource = {
   check: (values, { actor, nowMs }, current) => {
     requireAtMost(actor, values.permissions as Permission[]);
     if (current !== null) requireAtMost(actor, current.permissions as Permission[]);
-    return current?.expires_at === values.expires_at ? [] : checkExpiry(values, nowMs);
+    return current?.expires_at === values.expires_at ? [] : checkExpiry(values, actor.expiresAtMs, nowMs);
   },
   beforeRemove: async ({ actor }, current) => requireAtMost(actor, current.permissions as Permission[]),
 };
@@ -65,9 +65,11 @@ function requireAtMost(actor: Work['actor'], wanted: readonly Permission[]): voi
   });
 }
 
-function checkExpiry({ expires_at }: Values, nowMs: number): ErrorDetail[] {
-  if (expires_at === null) return [];
-  const atMs = timeOf(expires_at as string) ?? 0;
-  if (Number.isNaN(atMs)) return [{ path: '/expires_at', message: 'must be a time with its offset, such as 2030-01-31T00:00:00Z' }];
-  return atMs > nowMs ? [] : [{ path: '/expires_at', message: 'must be in the future' }];
+function checkExpiry({ expires_at }: Values, latestMs: number | null, nowMs: number): ErrorDetail[] {
+  const refused = (message: string): ErrorDetail[] => [{ path: '/expires_at', message }];
+  const atMs = expires_at === null ? Number.POSITIVE_INFINITY : (timeOf(expires_at as string) ?? 0);
+  if (Number.isNaN(atMs)) return refused('must be a time with its offset, such as 2030-01-31T00:00:00Z');
+  if (atMs <= nowMs) return refused('must be in the future');
+  if (latestMs === null || atMs <= latestMs) return [];
+  return refused(`must be ${new Date(latestMs).toISOString()} or earlier: a key cannot make one that outlives itself`);
 }

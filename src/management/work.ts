@@ -9,6 +9,8 @@ export type Actor = {
   label: string;
   /** What it may do, and at most grant. `accounts` makes an operator. */
   permissions: ReadonlySet<Permission>;
+  /** When a key ends (epoch milliseconds), and with it every key it makes; null: never. */
+  expiresAtMs: number | null;
   /** The publisher it belongs to; null: an operator who belongs to none. */
   publisherId: number | null;
 };

@@ -48,6 +48,25 @@ describe('a key', () => {
     ]);
   });
 
+  test('400: does not outlive the key that makes or changes it, and the answer says until when it may live', async () => {
+    const endMs = nowMs + 3_600_000;
+    const end = new Date(endMs).toISOString();
+    const made = await me.call('POST', '/keys', { name: 'Short', permissions: ['configurations'], expires_at: end });
+    const short = (method: 'POST' | 'PATCH', path: string, payload: object) =>
+      t.app.inject({ method, url: `/manage/v1${path}`, headers: { authorization: `Bearer ${made.body.data.key}` }, payload });
+    const own = { name: 'Own', permissions: ['configurations'] };
+    for (const expires_at of [null, new Date(endMs + 1000).toISOString()]) {
+      const answer = await short('POST', '/keys', { ...own, expires_at });
+      expect(answer.statusCode).toBe(400);
+      expect(answer.json().error.details).toEqual([
+        { path: '/expires_at', message: `must be ${end} or earlier: a key cannot make one that outlives itself` },
+      ]);
+    }
+    expect((await short('POST', '/keys', own)).statusCode).toBe(400);
+    expect((await short('PATCH', `/keys/${made.body.data.id}`, { expires_at: null })).statusCode).toBe(400);
+    expect((await short('POST', '/keys', { ...own, expires_at: end })).statusCode).toBe(201);
+  });
+
   test('403: may do at most what its maker may do, also when it is changed later', async () => {
     const weak = await t.caller(me.publisherId, ['configurations']);
     expect((await weak.call('POST', '/keys', body)).status).toBe(403);

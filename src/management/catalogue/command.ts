@@ -23,7 +23,14 @@ const usage = `Writes a publisher's catalogue to a JSON file, or reads one.
 Uses DATABASE_URL, and IMAGE_STORE as the server does.
 `;
 
-const actor: Actor = { kind: 'system', id: 0, label: 'catalogue command', permissions: new Set(permissions), publisherId: null };
+const actor: Actor = {
+  kind: 'system',
+  id: 0,
+  label: 'catalogue command',
+  permissions: new Set(permissions),
+  expiresAtMs: null,
+  publisherId: null,
+};
 
 /** Thrown to undo a dry run. */
 const undo = new Error('dry run');
