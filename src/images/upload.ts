@@ -2,6 +2,7 @@ import sharp from 'sharp';
 import { AppError } from '../errors.ts';
 import type { ImageType } from './accept.ts';
 import { createLimiter } from './limiter.ts';
+import { stripMetadata } from './metadata.ts';
 import type { Size } from './parameters.ts';
 
 /** A picture that was handed in, as it will be kept. */
@@ -26,7 +27,8 @@ const refused = (message: string, cause?: unknown): AppError =>
 
 /**
  * Checks a picture by its content and measures it, as it is seen: after the turn its EXIF data asks for. A drawing (SVG)
- * becomes a PNG; what it refers to outside of itself is not loaded, and scripts in it are not run.
+ * becomes a PNG; what it refers to outside of itself is not loaded, and scripts in it are not run. What a camera wrote beside
+ * the pixels, such as where it stood, is taken out.
  * @param declared content type that the client names; empty or application/octet-stream: it names none
  * @throws AppError invalid_picture with the reason; body_too_large; unavailable when too many wait
  */
@@ -53,28 +55,31 @@ function kindOf(bytes: Buffer): Kind | null {
 }
 
 async function readPixels(bytes: Buffer, kind: Kind): Promise<Upload> {
-  const { width, height } = await measure(bytes);
+  const { width, height, orientation } = await measure(bytes);
   if (width > maxSide || height > maxSide) throw refused(`is ${width} by ${height} pixels; a side may have at most ${maxSide}`);
   if (width * height > maxPixels) throw refused(`is ${width} by ${height} pixels, more than ${maxPixels / 1e6} million in all`);
-  const picture = sharp(bytes, { limitInputPixels: maxPixels, failOn: 'error' }).timeout({ seconds: timeoutS });
+  const open = (from: Buffer) => sharp(from, { limitInputPixels: maxPixels, failOn: 'error' }).timeout({ seconds: timeoutS });
   try {
     if (kind === 'svg') {
-      const { data, info } = await picture.png().toBuffer({ resolveWithObject: true });
+      const { data, info } = await open(bytes).png().toBuffer({ resolveWithObject: true });
       if (data.length > maxUploadBytes) throw refused('is a drawing that becomes a picture of more than 5 MB');
       return { bytes: data, type: 'png', size: { width: info.width, height: info.height } };
     }
-    // A head that looks right may be followed by nothing: every row is read once.
-    await picture.resize(32, 32, { fit: 'inside' }).raw().toBuffer();
-    return { bytes, type: kind, size: { width, height } };
+    const kept = stripMetadata(bytes, kind, orientation);
+    if (kept === null) throw refused('is broken: it is not built as its type demands');
+    // A head that looks right may be followed by nothing: every row of what is kept is read once.
+    await open(kept).resize(32, 32, { fit: 'inside' }).raw().toBuffer();
+    return { bytes: kept, type: kind, size: { width, height } };
   } catch (err) {
     if (err instanceof AppError) throw err;
     throw refused('is broken: it cannot be read to its end', err);
   }
 }
 
-async function measure(bytes: Buffer): Promise<Size> {
+async function measure(bytes: Buffer): Promise<Size & { orientation: number }> {
   try {
-    return (await sharp(bytes, { limitInputPixels: false }).metadata()).autoOrient;
+    const { autoOrient, orientation = 1 } = await sharp(bytes, { limitInputPixels: false }).metadata();
+    return { ...autoOrient, orientation };
   } catch (err) {
     throw refused('is broken: it cannot be read', err);
   }
