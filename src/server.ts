@@ -11,6 +11,7 @@ import { embeddedSecrets } from './embedded-secrets.ts';
 import { createLogger, type Logger } from './logger.ts';
 import { startMaintenance } from './maintenance.ts';
 import { startPresence } from './presence.ts';
+import { sealStoredHeaders } from './webhooks/endpoint-secrets.ts';
 import { startWorker } from './worker.ts';
 
 /** A part of the process with what ends it; parts end in the reverse order of their start. */
@@ -71,6 +72,7 @@ async function start(config: Config, logger: Logger, parts: Part[]): Promise<voi
 
   const { deps, close } = await createDeps({ config, databaseUrl, logger, now: Date.now });
   parts.push({ name: 'database', stop: close });
+  await sealStoredHeaders(deps.pool, deps.secretBox);
   const firstStart = embedded && (await startDemo(deps));
 
   const maintenance = startMaintenance(deps);

@@ -1,3 +1,4 @@
+import { isStoreUnavailable } from '../db/pool.ts';
 import type { Deps } from '../deps.ts';
 import type { SecretBox } from '../security/secret-box.ts';
 import { createUserKeys } from '../security/user-key.ts';
@@ -52,7 +53,9 @@ export function startEraser(deps: EraserDeps): { stop: () => Promise<void> } {
     try {
       while (!stopped && (await eraseNext(deps)));
     } catch (err) {
-      deps.logger.error({ err }, 'an erasure was broken off; it goes on when its lease has ended');
+      // A store that is away is said elsewhere; what was begun goes on when its lease has ended.
+      if (isStoreUnavailable(err)) deps.logger.debug({ err }, 'erasures wait for the database');
+      else deps.logger.error({ err }, 'an erasure failed; it is tried again when its lease has ended');
     }
     if (!stopped) timer = setTimeout(next, pollMs);
   }

@@ -64,7 +64,17 @@ const worthNoting = 1000;
  * process folds at a time. Any number of processes may try.
  * @param span transactions to take at most (count)
  */
-export const fold = (pool: pg.Pool, nowMs: number, span: number): Promise<Fold> =>
+export async function fold(pool: pg.Pool, nowMs: number, span: number): Promise<Fold> {
+  try {
+    return await foldOnce(pool, nowMs, span);
+  } catch (err) {
+    if (!isPartitionMissing(err)) throw err;
+    await createPartitionsOfFacts(pool, nowMs, span);
+    return foldOnce(pool, nowMs, span);
+  }
+}
+
+const foldOnce = (pool: pg.Pool, nowMs: number, span: number): Promise<Fold> =>
   transaction(pool, async (executor) => {
     await executor.query('set transaction isolation level repeatable read');
     const { rows: locks } = await executor.query<{ ok: boolean }>(`select pg_try_advisory_xact_lock(${foldLock}) as ok`);
@@ -77,6 +87,21 @@ export const fold = (pool: pg.Pool, nowMs: number, span: number): Promise<Fold> 
     }
     return { facts, complete: progress.to === progress.end };
   });
+
+const isPartitionMissing = (err: unknown): boolean =>
+  (err as { code?: unknown }).code === '23514' && /^no partition of relation/.test((err as Error).message);
+
+/** For facts of a time for which nobody made partitions, such as that of a clock that was wrong. */
+const createPartitionsOfFacts = (pool: pg.Pool, nowMs: number, span: number): Promise<void> =>
+  transaction(pool, async (executor) => {
+    const { upto, to, unfinished, from_day } = await readProgress(executor, nowMs, span);
+    await executor.query({ name: 'create_partitions_of_facts', text: createPartitionsSql, values: [upto, to, unfinished, from_day] });
+  });
+
+/** Of the days before and after, too: a day of the publisher's may begin in another month. */
+const createPartitionsSql = `
+select create_report_partitions(day - 1, day + 1)
+from (select distinct (at at time zone 'UTC')::date as day from (${factsSql(isNew, '$4::date')}) as facts offset 0) as days`;
 
 async function readProgress(executor: Executor, nowMs: number, span: number): Promise<Progress> {
   const { rows } = await executor.query<Progress>({ name: 'rollup_progress', text: progressSql, values: [new Date(nowMs), span] });

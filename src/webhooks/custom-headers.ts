@@ -20,7 +20,7 @@ export function isAllowedHeader(name: string): boolean {
 }
 
 /**
- * An endpoint's own headers as they are stored, names in lower case. A value of null keeps what is stored under that name.
+ * An endpoint's own headers, names in lower case. A value of null keeps what is stored under that name.
  * @throws AppError `invalid_endpoint`, with what is wrong
  */
 export function readHeaders(
@@ -32,7 +32,7 @@ export function readHeaders(
   const headers = new Map<string, string>();
   for (const [name, text] of entries) {
     const lower = name.toLowerCase();
-    const value = text ?? stored[lower];
+    const value = text ?? (Object.hasOwn(stored, lower) ? stored[lower] : undefined);
     if (!isAllowedHeader(name)) throw invalidHeader(name, 'is not a header that an endpoint may set');
     if (headers.has(lower)) throw invalidHeader(name, 'is there twice');
     if (value === undefined) throw invalidHeader(name, 'has no value yet, so there is none to keep');

@@ -7,6 +7,7 @@ import { AppError } from '../errors.ts';
 import { callerOf } from '../http/auth.ts';
 import { emptyBodyForNone } from '../http/body.ts';
 import { errorAnswers } from '../http/schemas.ts';
+import type { SecretBox } from '../security/secret-box.ts';
 import { readHeaders } from './custom-headers.ts';
 import { parseNets } from './dispatcher/address-guard.ts';
 import {
@@ -29,6 +30,7 @@ import {
   rotateBody,
   saveBody,
 } from './endpoint-schemas.ts';
+import { openHeaders, sealHeaders } from './endpoint-secrets.ts';
 import { endpointTestRoutes } from './endpoint-test-routes.ts';
 import { viewOfEndpoint, viewOfState } from './endpoint-view.ts';
 import { type Endpoint, findEndpoint, isWebhookEvent, listEndpoints, type WebhookEvent } from './endpoints.ts';
@@ -99,7 +101,7 @@ export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
       requireUsableUrl(request.body.url, rules);
       const { endpoint, secret } = await write(async (executor) => {
         const stored = await findEndpoint(executor, key.publisherId, key.event, true);
-        return saveEndpoint(executor, secretBox, inputOf(key, request.body, stored?.headers ?? {}));
+        return saveEndpoint(executor, secretBox, inputOf(key, request.body, secretBox, stored));
       });
       reply.code(secret === null ? 200 : 201);
       return answerOf(secret === null ? 'Endpoint saved.' : 'Endpoint created.', endpoint, secret);
@@ -180,7 +182,7 @@ export function eventOf(name: string): WebhookEvent {
 type SaveBody = Static<typeof saveBody>;
 
 /** @throws AppError `invalid_endpoint` for headers or waits that cannot be used */
-function inputOf(key: EndpointKey, body: SaveBody, storedHeaders: Readonly<Record<string, string>>): EndpointInput {
+function inputOf(key: EndpointKey, body: SaveBody, box: SecretBox, stored: Endpoint | null): EndpointInput {
   const { url, method, enabled, headers, retry_steps_s: steps } = body;
   if (steps) requireUsableSteps(steps);
   return {
@@ -188,7 +190,7 @@ function inputOf(key: EndpointKey, body: SaveBody, storedHeaders: Readonly<Recor
     url,
     method,
     enabled,
-    ...(headers !== undefined && { headers: readHeaders(headers, storedHeaders) }),
+    ...(headers !== undefined && { headers: sealHeaders(box, readHeaders(headers, openHeaders(box, stored?.headers ?? {}))) }),
     ...(body.deadline_ms !== undefined && { deadlineMs: body.deadline_ms }),
     ...(steps !== undefined && { retryStepsS: steps }),
     ...(body.max_in_flight !== undefined && { maxInFlight: body.max_in_flight }),

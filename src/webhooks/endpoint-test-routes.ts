@@ -3,25 +3,21 @@ import { createStoreGuard } from '../db/store-guard.ts';
 import type { App, Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { callerOf } from '../http/auth.ts';
-import { createRateLimit } from '../http/failure-limit.ts';
 import { errorAnswers } from '../http/schemas.ts';
 import { readHeaders } from './custom-headers.ts';
 import { defaultSettings } from './endpoint-changes.ts';
 import { endpointsPath, eventOf } from './endpoint-routes.ts';
 import { eventParams, testAnswer, testBody } from './endpoint-schemas.ts';
-import { createEndpointSecret, openSecrets, openV1aKeys } from './endpoint-secrets.ts';
+import { createEndpointSecret, openHeaders, openSecrets, openV1aKeys } from './endpoint-secrets.ts';
 import { type Endpoint, findEndpoint, type WebhookEvent } from './endpoints.ts';
 import { type TestTarget, testEndpoint } from './test-endpoint.ts';
+import { takeTestTurn } from './test-limit.ts';
 import { requireUsableUrl, type UrlRules } from './url-rules.ts';
-
-/** Ten tests at once, and ten a minute after that. */
-export const testRate = { perS: 10 / 60, burst: 10 };
 
 /** Test Endpoint: sends a dummy payload now and shows what came back (decisions section 4). */
 export async function endpointTestRoutes(app: App, { rules, ...deps }: Deps & { rules: UrlRules }): Promise<void> {
   const { config, pool, now } = deps;
   const guarded = createStoreGuard(deps.pulse);
-  const takeTest = createRateLimit(now);
 
   app.post(
     `${endpointsPath}/:event/test`,
@@ -38,7 +34,7 @@ export async function endpointTestRoutes(app: App, { rules, ...deps }: Deps & { 
     async (request) => {
       const { publisher } = callerOf(request);
       const event = eventOf(request.params.event);
-      if (!takeTest(String(publisher.id), testRate)) throw new AppError('too_many_requests', { retryAfterS: Math.ceil(1 / testRate.perS) });
+      await guarded(() => takeTestTurn(pool, publisher.id, now()));
       const saved = await guarded(() => findEndpoint(pool, publisher.id, event));
       const url = request.body.url ?? saved?.url;
       if (url === undefined) throw new AppError('endpoint_not_found');
@@ -60,7 +56,7 @@ export function targetOf(
 ): TestTarget {
   const sealed = saved?.secrets ?? { current: createEndpointSecret(secretBox).sealed, previous: null };
   // What an endpoint sends may authorise; it is not sent to another server than the saved one.
-  const stored = saved !== null && new URL(url).origin === new URL(saved.url).origin ? saved.headers : {};
+  const stored = saved !== null && new URL(url).origin === new URL(saved.url).origin ? openHeaders(secretBox, saved.headers) : {};
   return {
     event,
     url,

@@ -1,6 +1,6 @@
 import type { Executor } from '../db/pool.ts';
 import type { Method } from './dispatcher/compose.ts';
-import type { SealedSecrets } from './endpoint-secrets.ts';
+import type { SealedHeaders, SealedSecrets } from './endpoint-secrets.ts';
 
 /** What publishers can be told of. */
 export const webhookEvents = ['usp.selection', 'offer_saved', 'offer_removed', 'conversion'] as const;
@@ -10,8 +10,8 @@ export const isWebhookEvent = (name: string): name is WebhookEvent => (webhookEv
 
 /** What a publisher may set of an endpoint beside its URL and method. */
 export type EndpointSettings = {
-  /** Sent with each call, by lower-case name. */
-  headers: Record<string, string>;
+  /** Sent with each call. */
+  headers: SealedHeaders;
   deadlineMs: number;
   /** Waits before each try, seconds; null: the default schedule. */
   retryStepsS: number[] | null;
@@ -54,7 +54,7 @@ type Row = {
   disabled_reason: string | null;
   paused_at: Date | null;
   resume_rate_per_s: number | null;
-  headers: Record<string, string>;
+  headers: SealedHeaders;
   deadline_ms: number;
   retry_steps_s: number[] | null;
   max_in_flight: number;

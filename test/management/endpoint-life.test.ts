@@ -3,6 +3,7 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { transaction } from '../../src/db/pool.ts';
 import { hashKey } from '../../src/http/auth.ts';
+import { openHeaders, sealStoredHeaders } from '../../src/webhooks/endpoint-secrets.ts';
 import { webhookEvents } from '../../src/webhooks/endpoints.ts';
 import { enqueue } from '../../src/webhooks/outbox.ts';
 import { type Hook, startHook } from '../dispatcher/support.ts';
@@ -82,7 +83,20 @@ describe('settings', () => {
     expect(reset).toMatchObject({ rate_limit_per_s: null, headers: { 'x-shop': null }, deadline_ms: 2000 });
     expect(reset.retry_steps_s).toHaveLength(10);
     const { rows } = await t.pool.query('select headers from webhook_endpoints where publisher_id = $1', [publisherId]);
-    expect(rows).toEqual([{ headers: { 'x-shop': 'one' } }]);
+    expect(Object.keys(rows[0].headers)).toEqual(['x-shop']);
+    expect(openHeaders(t.deps.secretBox, rows[0].headers)).toEqual({ 'x-shop': 'one' });
+  });
+
+  test('values of headers lie encrypted in the database; those of an older version are from the next start on', async () => {
+    await put({ headers: { authorization: 'Bearer s3cr3t' } });
+    const stored = async () =>
+      (await t.pool.query('select headers::text from webhook_endpoints where publisher_id = $1', [publisherId])).rows[0];
+    expect((await stored()).headers).not.toContain('s3cr3t');
+    await t.pool.query('update webhook_endpoints set headers = $2 where publisher_id = $1', [publisherId, { authorization: 'Bearer 0ld' }]);
+    await sealStoredHeaders(t.pool, t.deps.secretBox);
+    expect((await stored()).headers).not.toContain('0ld');
+    await act('test');
+    expect(hook.taken[0]?.headers.authorization).toBe('Bearer 0ld');
   });
 
   test.each([
@@ -107,6 +121,7 @@ describe('settings', () => {
     ['a header beyond ASCII', { headers: { 'x-a': 'ü' } }],
     ['a header twice', { headers: { 'x-a': 'b', 'X-A': 'c' } }],
     ['a header to keep that is not there', { headers: { 'x-a': null } }],
+    ['a header to keep whose name JavaScript gives to every object', { headers: { constructor: null } }],
     ['21 headers', { headers: Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`x-${index}`, 'a'])) }],
     ['a macro in the host', { url: 'https://{host}.example/' }],
     ['51 macros', { url: `https://shop.example/?${'x={a}&'.repeat(51)}` }],

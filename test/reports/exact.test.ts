@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { book } from '../../src/reports/bookings.ts';
 import { fold } from '../../src/reports/fold.ts';
 import { verifyRollups } from '../../src/reports/verify.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
@@ -135,4 +136,16 @@ test('of one key, a thousand values a day are kept apart, and all others are `ot
   expect(await activity(first, { groupBy: ['custom'], customKey: 'long' })).toMatchObject([
     { group: ['other'], metrics: { sessions: 1502 } },
   ]);
+});
+
+test('what was booked at a time nobody made partitions for is folded, and holds up nothing', async () => {
+  const session = await fetchOffers(first);
+  const atMs = Date.UTC(new Date().getUTCFullYear() + 2, 0, 1);
+  const booking = { sessionId: session.sessionId, publisherId: first.publisher.id, offerId: 1, campaignId: 1, atMs, revenueMicros: 5_000_000n };
+  await book(first.pool, [{ ...booking, id: session.sessionId, conversions: 1 }]);
+  await foldAll(first);
+  expect(await total()).toMatchObject({ sessions: 1 });
+  const day = new Date(atMs).toISOString().slice(0, 10);
+  const [late] = await activity(first, { from: day, to: day });
+  expect(nonZero(late?.metrics)).toEqual({ conversions: 1, revenue_micros: 5_000_000 });
 });

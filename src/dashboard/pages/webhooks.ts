@@ -2,14 +2,14 @@ import { transaction } from '../../db/pool.ts';
 import { createStoreGuard } from '../../db/store-guard.ts';
 import type { App } from '../../deps.ts';
 import { AppError } from '../../errors.ts';
-import { createRateLimit } from '../../http/failure-limit.ts';
 import { type Html, html, nothing } from '../../http/html.ts';
 import { parseNets } from '../../webhooks/dispatcher/address-guard.ts';
 import { enableEndpoint, pauseEndpoint, resumeEndpoint, rotateSecret, saveEndpoint } from '../../webhooks/endpoint-changes.ts';
-import { targetOf, testRate } from '../../webhooks/endpoint-test-routes.ts';
+import { targetOf } from '../../webhooks/endpoint-test-routes.ts';
 import { viewOfState } from '../../webhooks/endpoint-view.ts';
 import { findEndpoint, isWebhookEvent, listEndpoints, type WebhookEvent } from '../../webhooks/endpoints.ts';
 import { testEndpoint } from '../../webhooks/test-endpoint.ts';
+import { takeTestTurn } from '../../webhooks/test-limit.ts';
 import { requireUsableUrl } from '../../webhooks/url-rules.ts';
 import { mayAct } from '../auth/users.ts';
 import type { PublisherContext } from '../context.ts';
@@ -39,7 +39,6 @@ export function webhookPages(app: App, { deps, ...tools }: Tools): void {
   const pages = publisherPages(app, { deps, ...tools });
   const guarded = createStoreGuard(deps.pulse);
   const rules = { allowHttp: config.webhookAllowHttp, allowNets: parseNets(config.webhookAllowNets) };
-  const takeTest = createRateLimit(now);
   const base = '/settings/webhooks';
 
   function eventOf({ request }: PublisherContext): WebhookEvent {
@@ -80,11 +79,12 @@ export function webhookPages(app: App, { deps, ...tools }: Tools): void {
     const isPiece = context.request.headers['hx-request'] === 'true';
     const answer = (result: Html, problems: Problems = []) =>
       isPiece ? { fragment: result } : show(context, { typed: typedOf(fields), problems, result });
-    if (!takeTest(String(context.publisher.id), testRate))
-      return answer(html`<div class="notice failed" role="alert"><p>Too many tests. Ten a minute are fine; wait a moment.</p></div>`);
     try {
+      await guarded(() => takeTestTurn(pool, context.publisher.id, now()));
       requireUsableUrl(fields.text('url'), rules);
     } catch (err) {
+      if (err instanceof AppError && err.code === 'too_many_requests')
+        return answer(html`<div class="notice failed" role="alert"><p>Too many tests. Ten a minute are fine; wait a moment.</p></div>`);
       const [problem] = problemsOf(err);
       return answer(html`<div class="notice failed" role="alert"><p>The URL ${problem?.message ?? 'cannot be used'}.</p></div>`);
     }

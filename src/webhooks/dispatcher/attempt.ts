@@ -1,5 +1,5 @@
 import type { SecretBox } from '../../security/secret-box.ts';
-import { openSecrets, openV1aKeys } from '../endpoint-secrets.ts';
+import { openHeaders, openSecrets, openV1aKeys } from '../endpoint-secrets.ts';
 import type { PayloadLinks } from '../payload-link.ts';
 import type { Claimed } from './claim.ts';
 import { compose, type HttpCall } from './compose.ts';
@@ -40,7 +40,16 @@ function prepare(claimed: Claimed, { secretBox, payloadLinks, now }: AttemptTool
     const nowMs = now();
     const secrets = openSecrets(secretBox, claimed.secrets);
     const v1aKeys = openV1aKeys(secretBox, claimed.v1aKeys);
-    return compose({ ...claimed, secrets, v1aKeys, nowMs, test: false, payloadUrl: () => payloadLinks.url(claimed.deliveryId, nowMs) });
+    const headers = openHeaders(secretBox, claimed.headers);
+    return compose({
+      ...claimed,
+      headers,
+      secrets,
+      v1aKeys,
+      nowMs,
+      test: false,
+      payloadUrl: () => payloadLinks.url(claimed.deliveryId, nowMs),
+    });
   } catch (err) {
     const message = `the request could not be made: ${(err as Error).message}`;
     return { kind: 'error', class: 'local', message, timing: { dnsMs: 0, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 } };

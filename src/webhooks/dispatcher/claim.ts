@@ -1,5 +1,5 @@
 import type { Executor } from '../../db/pool.ts';
-import type { SealedSecrets } from '../endpoint-secrets.ts';
+import type { SealedHeaders, SealedSecrets } from '../endpoint-secrets.ts';
 import { claimStatement } from './claim-statement.ts';
 import type { Method } from './compose.ts';
 import { leaseGraceMs } from './lease.ts';
@@ -28,7 +28,7 @@ export type Claimed = {
   url: string;
   method: Method;
   /** Headers the publisher wants with each call. */
-  headers: Record<string, string>;
+  headers: SealedHeaders;
   secrets: SealedSecrets;
   /** Sealed keys of ed25519 signatures; empty where the endpoint has none. */
   v1aKeys: readonly Buffer[];
@@ -57,7 +57,7 @@ type Row = {
   publisher_id: number;
   url: string;
   method: Method;
-  headers: Record<string, string>;
+  headers: SealedHeaders;
   deadline_ms: number;
   retry_steps_s: number[] | null;
   strict_order: boolean;

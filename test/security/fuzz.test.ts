@@ -1,0 +1,97 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { permissions } from '../../src/catalog/types.ts';
+import { hashKey } from '../../src/http/auth.ts';
+import { addTenant, type Tenant } from '../isolation/tenant.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { type Schema, sensible, whatever } from './arbitraries.ts';
+
+type Parameter = { name: string; in: 'path' | 'query' | 'header'; schema: Schema };
+type Operation = { parameters?: Parameter[]; requestBody?: { content: Record<string, { schema: Schema }> } };
+
+/** The routes as they are described; the description is checked against the routes elsewhere. */
+const description = JSON.parse(readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8')) as {
+  paths: Record<string, Record<string, Operation>>;
+};
+const operations = Object.entries(description.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
+);
+
+/** More for a long search: FUZZ_RUNS=500. Failures name the seed; FUZZ_SEED repeats it. */
+const runs = Number(process.env.FUZZ_RUNS ?? 8);
+const seed = process.env.FUZZ_SEED === undefined ? {} : { seed: Number(process.env.FUZZ_SEED) };
+
+let t: TestApp;
+let tenant: Tenant;
+let key: string;
+let calls = 0;
+beforeAll(async () => {
+  t = await createTestApp();
+  tenant = await addTenant(t, 'Fuzz');
+  key = randomBytes(12).toString('hex');
+  await t.pool.query("insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'All', decode($2, 'hex'), $3)", [
+    tenant.publisherId,
+    hashKey(key),
+    permissions,
+  ]);
+  await t.deps.catalog.refresh();
+}, 60_000);
+afterAll(() => t?.close());
+
+const ownIdOf = (path: string, name: string): string | undefined =>
+  tenant.ids[name === 'id' ? (/\/([\w-]+)\/\{id\}/.exec(path)?.[1] ?? '') : name];
+
+/** A request of this operation: mostly what its schemas ask for, with something hostile here and there. */
+function requestOf(path: string, { parameters = [], requestBody }: Operation) {
+  const value = ({ name, in: place, schema }: Parameter): fc.Arbitrary<unknown> => {
+    const own = place === 'path' ? ownIdOf(path, name) : name === 'pub_user_id' ? tenant.user : undefined;
+    const fitting = own === undefined ? sensible(schema) : fc.constant(own);
+    return fc.oneof({ weight: 3, arbitrary: fitting }, { weight: 2, arbitrary: whatever });
+  };
+  const inPlace = (place: string, optional: boolean) => {
+    const found = parameters.filter((one) => one.in === place && one.name !== 'api_key' && one.name !== 'publisher_id');
+    return fc.record(Object.fromEntries(found.map((one) => [one.name, value(one)])), optional ? { requiredKeys: [] } : {});
+  };
+  const schema = Object.values(requestBody?.content ?? {})[0]?.schema;
+  return fc.record({
+    params: inPlace('path', false),
+    query: inPlace('query', true),
+    body:
+      schema === undefined
+        ? fc.constant(undefined)
+        : fc.oneof({ weight: 9, arbitrary: sensible(schema) }, { weight: 1, arbitrary: whatever }),
+  });
+}
+
+const encode = (value: unknown): string => encodeURIComponent((typeof value === 'string' ? value : JSON.stringify(value)).toWellFormed());
+
+function urlOf(path: string, params: Record<string, unknown>, query: Record<string, unknown>): string {
+  const filled = path.replace(/\{(\w+)\}/g, (_all, name: string) => encode(name in params ? params[name] : (tenant.ids[name] ?? '1')));
+  const pairs = Object.entries(query).flatMap(([name, value]) =>
+    (Array.isArray(value) ? value : [value]).map((one) => `${name}=${encode(one)}`),
+  );
+  return `${filled}?${pairs.join('&')}`.slice(0, 7000);
+}
+
+describe('whatever is sent, the answer is no failure of ours and shows nothing of the inside', () => {
+  test.each(operations)('$method $path', async ({ method, path, operation }) => {
+    await fc.assert(
+      fc.asyncProperty(requestOf(path, operation), async ({ params, query, body }) => {
+        calls += 1;
+        const answer = await t.app.inject({
+          method: method.toUpperCase() as 'GET',
+          url: urlOf(path, params as Record<string, unknown>, query as Record<string, unknown>),
+          headers: { authorization: `Bearer ${key}`, ...(body !== undefined && { 'content-type': 'application/json' }) },
+          // Each from an address of its own: the limit on failures is not what is tested here.
+          remoteAddress: `10.${(calls >> 16) & 255}.${(calls >> 8) & 255}.${calls & 255}`,
+          ...(body !== undefined && { payload: JSON.stringify(body) }),
+        });
+        expect(answer.statusCode, answer.body).toBeLessThan(500);
+        expect(answer.body).not.toMatch(/\n\s+at |node_modules|node:internal|\bsyntax error\b|pg_catalog/);
+      }),
+      { numRuns: runs, ...seed, endOnFailure: false },
+    );
+  });
+});
