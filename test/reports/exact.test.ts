@@ -141,7 +141,14 @@ test('of one key, a thousand values a day are kept apart, and all others are `ot
 test('what was booked at a time nobody made partitions for is folded, and holds up nothing', async () => {
   const session = await fetchOffers(first);
   const atMs = Date.UTC(new Date().getUTCFullYear() + 2, 0, 1);
-  const booking = { sessionId: session.sessionId, publisherId: first.publisher.id, offerId: 1, campaignId: 1, atMs, revenueMicros: 5_000_000n };
+  const booking = {
+    sessionId: session.sessionId,
+    publisherId: first.publisher.id,
+    offerId: 1,
+    campaignId: 1,
+    atMs,
+    revenueMicros: 5_000_000n,
+  };
   await book(first.pool, [{ ...booking, id: session.sessionId, conversions: 1 }]);
   await foldAll(first);
   expect(await total()).toMatchObject({ sessions: 1 });
