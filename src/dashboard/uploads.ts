@@ -25,7 +25,10 @@ export async function registerFormParsing(app: App): Promise<void> {
   );
   await app.register(multipart, { limits: { files: 1, fields: 200, fileSize: maxUploadBytes, fieldSize: 64 * 1024, parts: 201 } });
   app.addHook('preValidation', async (request) => {
-    if (request.isMultipart()) await readParts(request);
+    if (!request.isMultipart()) return;
+    // Whoever has not signed in has nothing to upload; their bytes are not taken in.
+    if (request.viewer === null) throw new AppError('unsupported_media_type', { message: 'Sign in first.' });
+    await readParts(request);
   });
 }
 

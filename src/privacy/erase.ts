@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { type Executor, transaction } from '../db/pool.ts';
+import { forgetValues } from '../reports/forget-values.ts';
 import type { UserKeys } from '../security/user-key.ts';
 import type { ErasureCounts } from './erasures.ts';
 import { findTraces, type Subject, type Trace } from './traces.ts';
@@ -55,6 +56,7 @@ async function eraseSessions(executor: Executor, userKeys: UserKeys, traces: rea
   const wallet_items = await deleteWallet(executor, [...wallets], ids, work);
   const histories = await deleteHistories(executor, [...new Set(traces.flatMap(({ userKey }) => userKey ?? []))], work);
   await executor.query('update conversions set txn_id = null where day = any($1::date[]) and session_id = any($2::uuid[])', [days, ids]);
+  await forgetValues(executor, days, ids);
   const { rowCount } = await executor.query(
     `update sessions set user_key = null, pub_user_id = null, custom = null, macros = null, region = null, city = null, decision_inputs = null,
       usp = false, erased_at = $3

@@ -6,13 +6,13 @@ export const longestDays = 64;
 /**
  * What reports are made of, as SQL: one row for each thing that counts, with the dimensions of its session. `kind` is
  * `filled` or `empty` for a session, `shown` for each offer it showed, the event's kind, or `booking`.
- * @param isMeant a condition on the raw rows of sessions, events and bookings; `t` is the row
+ * @param isMeant a condition on the raw rows of sessions, events and bookings; `t` is the row, `t.session_id` its session
  * @param fromDay an expression: no raw row is of an earlier day
  */
 export const factsSql = (isMeant: string, fromDay: string): string => `
 select t.publisher_id, t.created_at as at, t.placement, coalesce(t.country, '') as country, coalesce(t.device, '') as device,
   coalesce(t.os, '') as os, t.custom, part.offer_id, part.campaign_id, part.kind, 0 as conversions, 0::bigint as revenue_micros
-from sessions t
+from (select id as session_id, * from sessions) t
 cross join lateral (
   select 0 as offer_id, 0 as campaign_id, case when cardinality(t.offer_ids) > 0 then 'filled' else 'empty' end as kind
   union all select offer_id, campaign_id, 'shown' from unnest(t.offer_ids, t.campaign_ids) as shown (offer_id, campaign_id)

@@ -12,8 +12,8 @@ export type Fold = {
   complete: boolean;
 };
 
-/** Key of the advisory lock of whoever folds. */
-const foldLock = "hashtext('perkwire_rollups')";
+/** Key of the advisory lock of whoever changes sums. */
+export const foldLock = "hashtext('perkwire_rollups')";
 
 /** Minutes are kept for those who watch; older ones are not worth writing (minutes). */
 export const minutesKept = 120;

@@ -52,9 +52,9 @@ export function startPages(app: App, { deps, asset, cookies }: Tools): void {
     if (email === null || problems.length > 0) return refuse(problems);
     const passwordHash = await hashPassword(password);
     const session = await transaction(pool, async (executor) => {
-      if (!(await useLink(executor, token, now()))) throw new AppError('invalid_token', { message: 'This link was used already.' });
       const who = user ?? (await createUser(executor, { email, role: 'operator', publisherId: null, passwordHash, nowMs: now() }));
-      if (who === null) return null;
+      if (who === null) return null; // the link stays good
+      if (!(await useLink(executor, token, now()))) throw new AppError('invalid_token', { message: 'This link was used already.' });
       await setPassword(executor, who.id, passwordHash);
       return startSession(executor, who.id, cookies.session(request), now());
     });

@@ -1,0 +1,70 @@
+import type { Executor } from '../db/pool.ts';
+import { otherValue } from './custom.ts';
+import { countsSql, factsSql, quarterOf } from './facts.ts';
+import { foldLock } from './fold.ts';
+import { eachMetric, metricNames } from './metrics.ts';
+
+const row = 'publisher_id, key, bucket, value';
+const isSame = (a: string, b: string): string => `(${columnsOf(a)}) = (${columnsOf(b)})`;
+const columnsOf = (table: string): string =>
+  row
+    .split(', ')
+    .map((name) => `${table}.${name}`)
+    .join(', ');
+
+/** What folds have counted of these sessions; the rest was never counted under a value. $1: days, $2: sessions. */
+const isMeant = `t.day = any($1::date[]) and t.session_id = any($2::uuid[])
+  and t.written_by < (select upto from rollup_progress) and t.written_by <> all (array(select unnest(unfinished) from rollup_progress))`;
+
+/*
+ * No more than a row has can be taken from it: some of the sessions may have been counted under `other` from the start.
+ * A value that is left without any count goes, also from the list of known ones.
+ */
+const moveSql = `
+with mine as (
+  select publisher_id, pair.key, ${quarterOf('at')} as bucket, pair.value, ${countsSql}
+  from (${factsSql(isMeant, '(select min(day) from unnest($1::date[]) as day)')}) as facts cross join lateral jsonb_each_text(custom) as pair
+  where kind <> 'shown' and pair.value <> '${otherValue}'
+  group by 1, 2, 3, 4
+),
+moved as materialized (
+  select ${columnsOf('kept')}, (bucket at time zone 'UTC')::date as day,
+    ${eachMetric((name) => (name === 'revenue_micros' ? `mine.${name}` : `least(kept.${name}, mine.${name}) as ${name}`))},
+    ${metricNames
+      .filter((name) => name !== 'revenue_micros')
+      .map((name) => `kept.${name} <= mine.${name}`)
+      .join(' and ')} as is_last
+  from mine join custom_rollups kept using (${row})
+),
+counted_down as (
+  update custom_rollups kept set ${eachMetric((name) => `${name} = kept.${name} - moved.${name}`)}
+  from moved where ${isSame('kept', 'moved')} and not is_last
+),
+gone as (
+  delete from custom_rollups kept using moved where ${isSame('kept', 'moved')} and is_last
+  returning ${columnsOf('kept')}, ${eachMetric((name) => `kept.${name}`)}
+),
+counted_up as (
+  insert into custom_rollups as kept (${row}, ${eachMetric((name) => name)})
+  select publisher_id, key, bucket, '${otherValue}', ${eachMetric((name) => `sum(${name})`)} from (
+    select ${row}, ${eachMetric((name) => name)} from moved where not is_last union all select * from gone
+  ) as taken group by publisher_id, key, bucket
+  on conflict (${row}) do update set ${eachMetric((name) => `${name} = kept.${name} + excluded.${name}`)}
+)
+delete from custom_values known using (select distinct publisher_id, day, key, value from moved) as left_behind
+where (known.day, known.publisher_id, known.key, known.value) = (left_behind.day, left_behind.publisher_id, left_behind.key, left_behind.value)
+  and not exists (
+    select from custom_rollups kept
+    where (kept.publisher_id, kept.key, kept.value) = (known.publisher_id, known.key, known.value)
+      and kept.bucket >= known.day::timestamp at time zone 'UTC' and kept.bucket < (known.day + 1)::timestamp at time zone 'UTC'
+      and not exists (select from moved where ${isSame('moved', 'kept')} and is_last)
+  )`;
+
+/**
+ * Counts sessions under `other` instead of the values of the publisher's own keys, as far as they were counted; all sums stay. To be
+ * called in the transaction that takes the keys off the sessions, before it does. No fold runs meanwhile.
+ */
+export async function forgetValues(executor: Executor, days: readonly string[], sessionIds: readonly string[]): Promise<void> {
+  await executor.query(`select pg_advisory_xact_lock(${foldLock})`);
+  await executor.query(moveSql, [days, sessionIds]);
+}

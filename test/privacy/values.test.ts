@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTimedApp } from '../conversions/support.ts';
+import { activity, byGroup, foldAll } from '../reports/support.ts';
+import { call, fetchOffers } from '../tracking/journey.ts';
+import { erase, tablesWith } from './support.ts';
+
+let t: Awaited<ReturnType<typeof createTimedApp>>;
+beforeAll(async () => {
+  t = await createTimedApp();
+});
+afterAll(() => t.close());
+
+const byKey = async (customKey: string) => byGroup(await activity(t, { groupBy: ['custom'], customKey }));
+
+async function visit(user: string, keys: Record<string, string>): Promise<void> {
+  const { offers } = await fetchOffers(t, { pub_user_id: user, ...keys });
+  await call(t, offers[0]?.pixel as string);
+}
+
+test('values of own keys that only an erased user had are gone from the reports, those of others stay, and no sum changes', async () => {
+  await visit('shopper-1', { order: 'order-only-of-1', plan: 'gold' });
+  await visit('shopper-1', { order: 'order-only-of-1', plan: 'gold' });
+  await visit('shopper-2', { order: 'order-of-2', plan: 'gold' });
+  await foldAll(t, t.clock.ms);
+  expect(await tablesWith(t, 'order-only-of-1')).toContain('custom_values');
+  await visit('shopper-1', { order: 'order-not-folded-yet', plan: 'gold' });
+  const one = { sessions: 1, filled_sessions: 1, impressions: 1 };
+  const two = { sessions: 2, filled_sessions: 2, impressions: 2 };
+  expect(await byKey('plan')).toEqual({ gold: { sessions: 3, filled_sessions: 3, impressions: 3 } });
+  await erase(t, { pub_user_id: 'shopper-1' });
+  await foldAll(t, t.clock.ms);
+  expect(await tablesWith(t, 'order-only-of-1')).toEqual([]);
+  expect(await tablesWith(t, 'order-not-folded-yet')).toEqual([]);
+  expect(await byKey('plan')).toEqual({ gold: one, other: two });
+  expect(await byKey('order')).toEqual({ 'order-of-2': one, other: two });
+});
+
+test('erasing a user again, or one whose values came too late for a row of their own, takes nothing from others', async () => {
+  const key = 'seat';
+  await visit('shopper-3', { [key]: 'A1' });
+  await foldAll(t, t.clock.ms);
+  // As if 1,000 values had been there before: the next one is counted under `other`.
+  await t.pool.query(
+    "insert into custom_values (day, publisher_id, key, value) select $1, $2, $3, 'x' || n from generate_series(1, 999) as n",
+    [new Date(t.clock.ms).toISOString().slice(0, 10), t.publisher.id, key],
+  );
+  await visit('shopper-4', { [key]: 'B2' });
+  await visit('shopper-5', { [key]: 'A1' });
+  await foldAll(t, t.clock.ms);
+  const before = await byKey(key);
+  expect(before).toMatchObject({ A1: { sessions: 2 }, other: { sessions: 1 } });
+  await erase(t, { pub_user_id: 'shopper-4' });
+  await erase(t, { pub_user_id: 'shopper-4' });
+  expect(await byKey(key)).toEqual(before);
+});
