@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts';
 import { type Html, html } from '../../http/html.ts';
 import { findLink, linkPath, useLink } from '../auth/links.ts';
 import { hashPassword, minPasswordLength, passwordProblem } from '../auth/passwords.ts';
-import { startSession } from '../auth/sessions.ts';
+import { endSessionsOf, startSession } from '../auth/sessions.ts';
 import { createUser, readEmail, setPassword, type User } from '../auth/users.ts';
 import { createForm, fieldsOf, type Problems } from '../forms.ts';
 import { pageHeaders } from '../headers.ts';
@@ -56,6 +56,7 @@ export function startPages(app: App, { deps, asset, cookies }: Tools): void {
       if (who === null) return null; // the link stays good
       if (!(await useLink(executor, token, now()))) throw new AppError('invalid_token', { message: 'This link was used already.' });
       await setPassword(executor, who.id, passwordHash);
+      await endSessionsOf(executor, who.id);
       return startSession(executor, who.id, cookies.session(request), now());
     });
     if (session === null) return refuse([{ path: '/email', message: 'This address has an account already.' }]);
