@@ -58,6 +58,6 @@ test('the start line of the README brings a server whose three curl commands end
   } finally {
     process.kill(-(server.child.pid as number), 'SIGTERM');
     await endChild(server.child, 'SIGTERM');
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 50, retryDelay: 200 }); // the database may still be ending
   }
 });

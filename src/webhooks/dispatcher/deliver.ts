@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
+import type { Dispatcher } from 'undici';
 import { type BlockReason, checkUrl, hostOf, type Lookup, type Net, type ResolvedAddress, resolveTarget } from './address-guard.ts';
 import { type Connection, createLane, type Lane, maxHeadBytes, type Phase } from './connections.ts';
 import { type HttpProxy, proxyErrorCode } from './proxy.ts';
@@ -186,15 +187,19 @@ function exchange(connection: Connection, call: Call, maxBytes: number, clock: C
     connection.client.dispatch(request, {
       onRequestStart: () => {},
       // Also called for interim answers (1xx), which the final one replaces.
-      onResponseStart: (_controller, status, received) => {
+      onResponseStart: (controller, status, received) => {
         clock.timing.firstByteMs ??= clock.elapsedMs();
-        if (status < 200 && ++interim > maxInterim) return resolve(fail('protocol', 'too many interim answers'));
+        if (status < 200 && ++interim > maxInterim) {
+          resolve(fail('protocol', 'too many interim answers'));
+          return stopReading(controller);
+        }
         head = { status, headers: boundedHeaders(received) };
       },
-      onResponseData: (_controller, chunk) => {
+      onResponseData: (controller, chunk) => {
         if (chunk.length > room) {
           kept.push(Buffer.from(chunk.subarray(0, room)));
-          return answer(true);
+          answer(true);
+          return stopReading(controller);
         }
         kept.push(Buffer.from(chunk));
         room -= chunk.length;
@@ -204,6 +209,9 @@ function exchange(connection: Connection, call: Call, maxBytes: number, clock: C
     });
   });
 }
+
+/** Leaves what else has come unparsed: a chunk may hold thousands of interim answers. */
+const stopReading = (controller: Dispatcher.DispatchController): void => controller.abort(new Error('enough was read'));
 
 /** Repeats are joined, which can make the head longer than it came; what passes the limit is left out. */
 function boundedHeaders(received: Record<string, string | string[] | undefined>): Record<string, string> {
