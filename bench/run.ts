@@ -8,6 +8,7 @@ import { benchConversions } from './conversions.ts';
 import { benchFetch, fetchBody, prepareFetch, profileFetch } from './fetch.ts';
 import { benchImages } from './images.ts';
 import { getRequest, type LoadResult, runLoad } from './load.ts';
+import { benchRefresh } from './refresh.ts';
 import { type Row, writeReport } from './report.ts';
 import { openStage, startBare } from './stage.ts';
 import { benchWrapLatency } from './wrap.ts';
@@ -39,6 +40,13 @@ try {
   await stage.close();
 }
 await writeReport('bench', rows, profile);
+
+const fresh = await openStage();
+try {
+  await benchRefresh(fresh, { campaigns: 10_000, times: seconds });
+} finally {
+  await fresh.close();
+}
 
 /** The bytes the bare server answers with: those of Perkwire. */
 async function sampleBytes(port: number): Promise<{ offers: string; image: string }> {
