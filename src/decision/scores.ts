@@ -1,4 +1,4 @@
-import type { Payout } from '../catalog/types.ts';
+import type { Offer, Payout } from '../catalog/types.ts';
 import { type Belief, type Beta, beliefOf } from './beliefs.ts';
 import type { Candidate } from './compile.ts';
 import type { EligibilityIndex } from './eligibility.ts';
@@ -62,9 +62,13 @@ export function rankingOf(
   let ranking = rankings[classNo];
   if (ranking === undefined) {
     const first = index.classEnds[classNo - 1] ?? 0;
+    const bounds = boundsOf(at, posteriors);
     const members = index.candidates.slice(first, index.classEnds[classNo]).map((candidate) => ({
       index: candidate.index,
-      estimate: makeEstimate(candidate, at.publisherId, at.placement, posteriors),
+      ...keptIn(bounds, candidate.offer, () => {
+        const estimate = makeEstimate(candidate, at.publisherId, at.placement, posteriors);
+        return { estimate, bound: highestScore(estimate) };
+      }),
     }));
     ranking = rank(members, first);
     rankings[classNo] = ranking;
@@ -72,9 +76,21 @@ export function rankingOf(
   return ranking;
 }
 
+/** `bound`: the score no draw exceeds. */
+type Bounded = { estimate: Estimate; bound: number };
+
+/** Where an offer stays the same from one catalogue to the next, so does what it is believed to earn: a change of one costs one. */
+const keptBounds = new WeakMap<Posteriors, Map<string, WeakMap<Offer, Bounded>>>();
+
+function boundsOf({ publisherId, placement }: { publisherId: number; placement: string }, posteriors: Posteriors): WeakMap<Offer, Bounded> {
+  const byPlace = keptIn(keptBounds, posteriors, () => new Map<string, WeakMap<Offer, Bounded>>());
+  const place = `${publisherId} ${placement}`;
+  if (byPlace.size >= maxPlacements && !byPlace.has(place)) byPlace.clear();
+  return keptIn(byPlace, place, () => new WeakMap<Offer, Bounded>());
+}
+
 /** @param first index of the first of the class */
-function rank(members: { index: number; estimate: Estimate }[], first: number): Ranking {
-  const bounded = members.map((member) => ({ ...member, bound: highestScore(member.estimate) }));
+function rank(bounded: (Bounded & { index: number })[], first: number): Ranking {
   bounded.sort((a, b) => b.bound - a.bound || a.index - b.index);
   const order = Int32Array.from(bounded, ({ index }) => index);
   const placeOf = new Int32Array(order.length);
