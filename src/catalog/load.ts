@@ -1,5 +1,5 @@
 import type { Executor } from '../db/pool.ts';
-import type { CatalogRows } from './rows.ts';
+import type { CampaignRow, CatalogRows, CreativeRow, OfferRow } from './rows.ts';
 
 /** The rows of one instant. `changed`: the campaigns of which anything may differ from the rows they were based on; null: all. */
 export type Loaded = { rows: CatalogRows; changed: ReadonlySet<number> | null };
@@ -12,6 +12,70 @@ export async function loadVersion(executor: Executor): Promise<number> {
 
 /** Rows removed longer ago than this cannot be named by any valid token (a click lives 30 days). */
 const lately = (table: string): string => `(${table}.deleted_at is null or ${table}.deleted_at > now() - interval '31 days')`;
+
+/** Of the large tables only what a snapshot is made of: rows are kept, and there are many. The compiler misses none. */
+const columns =
+  <Row>(names: Record<keyof Row, true>) =>
+  (table: string): string =>
+    Object.keys(names)
+      .map((name) => `${table}.${name}`)
+      .join(', ');
+
+const campaignColumns = columns<Omit<CampaignRow, 'advertiser_name'>>({
+  id: true,
+  publisher_id: true,
+  advertiser_id: true,
+  name: true,
+  category: true,
+  tags: true,
+  active: true,
+  priority: true,
+  weight: true,
+  is_product: true,
+  is_loyalty: true,
+  offer_description: true,
+  landing_url: true,
+  click_id_param: true,
+  opt_out_days: true,
+  rules: true,
+  payout_kind: true,
+  payout_amount: true,
+  payout_currency: true,
+  deleted_at: true,
+});
+const offerColumns = columns<OfferRow>({
+  id: true,
+  publisher_id: true,
+  campaign_id: true,
+  active: true,
+  weight: true,
+  title: true,
+  description: true,
+  mini_text: true,
+  short_headline: true,
+  short_description: true,
+  terms_and_conditions: true,
+  cta_yes: true,
+  cta_no: true,
+  loyalty_requirements: true,
+  useraction_cta: true,
+  useraction_url: true,
+  adv_pixel_url: true,
+  wallet_enabled: true,
+  offerwall_enabled: true,
+  deleted_at: true,
+});
+const creativeColumns = columns<CreativeRow>({
+  id: true,
+  offer_id: true,
+  creative_type: true,
+  is_primary: true,
+  type: true,
+  width: true,
+  height: true,
+  url: true,
+  user_id: true,
+});
 
 /**
  * Reads the configuration. Must run in one repeatable-read transaction.
@@ -31,7 +95,7 @@ export async function loadRows(executor: Executor, base: CatalogRows | null = nu
     themes: await all('select * from themes where deleted_at is null order by id'),
     placements: await all('select * from placements'),
     campaigns: await some(
-      `select c.*, a.name as advertiser_name from campaigns c join advertisers a on a.id = c.advertiser_id
+      `select ${campaignColumns('c')}, a.name as advertiser_name from campaigns c join advertisers a on a.id = c.advertiser_id
       where ${lately('c')} and ($1::integer[] is null or c.id = any($1)) order by c.id`,
     ),
     provisions: await some(
@@ -39,9 +103,11 @@ export async function loadRows(executor: Executor, base: CatalogRows | null = nu
       where ${lately('c')} and ($1::integer[] is null or c.id = any($1)) order by p.campaign_id, p.publisher_id`,
     ),
     sequenceRules: await all('select * from sequence_rules where active and deleted_at is null order by id'),
-    offers: await some(`select * from offers where ${lately('offers')} and ($1::integer[] is null or campaign_id = any($1)) order by id`),
+    offers: await some(
+      `select ${offerColumns('offers')} from offers where ${lately('offers')} and ($1::integer[] is null or campaign_id = any($1)) order by id`,
+    ),
     creatives: await some(
-      `select i.* from creatives i join offers o on o.id = i.offer_id
+      `select ${creativeColumns('i')} from creatives i join offers o on o.id = i.offer_id
       where i.deleted_at is null and ${lately('o')} and ($1::integer[] is null or o.campaign_id = any($1))
       order by i.offer_id, i.is_primary desc, i.id`,
     ),
