@@ -197,6 +197,20 @@ describe('a one-time link', () => {
     expect((await t.app.inject(`${linkPath}${late}`)).statusCode).toBe(400);
   });
 
+  test('ends the sessions there were: whoever had one is out', async () => {
+    const person = await somebody(t, 'analyst');
+    const token = await createInvitation(t.pool, person.userId, nowMs);
+    expect((await person.get('/dashboard/account')).statusCode).toBe(200);
+    expect((await start(token, chosen)).statusCode).toBe(303);
+    expect((await person.get('/dashboard/account')).statusCode).toBe(303);
+  });
+
+  test('is still good after an address that is taken', async () => {
+    const token = await createFirstOperatorLink(t.pool, nowMs);
+    expect((await start(token, { email: 'ada@example.com', ...chosen })).statusCode).toBe(422);
+    expect((await start(token, { email: 'fresh@example.com', ...chosen })).statusCode).toBe(303);
+  });
+
   test('guessed is answered like an expired one', async () => {
     for (const token of ['a', 'A'.repeat(43), '%00', 'x'.repeat(90)])
       expect((await t.app.inject(`${linkPath}${token}`)).statusCode, token).toBe(400);

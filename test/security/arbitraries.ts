@@ -19,7 +19,8 @@ export type Schema = {
   patternProperties?: Record<string, Schema>;
 };
 
-const texts = [
+/** Texts that have broken somebody's server before. */
+export const hostileTexts = [
   '',
   ' ',
   '\u0000',
@@ -68,7 +69,7 @@ const deepObject = JSON.parse(`${'{"all":['.repeat(500)}${']}'.repeat(500)}`);
 
 /** Something no schema asks for. */
 export const whatever: fc.Arbitrary<unknown> = fc.oneof(
-  { weight: 6, arbitrary: fc.constantFrom(...texts) },
+  { weight: 6, arbitrary: fc.constantFrom(...hostileTexts) },
   { weight: 3, arbitrary: fc.constantFrom(...numbers) },
   { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 40 }) },
   { weight: 2, arbitrary: fc.constantFrom<unknown>(null, true, [], {}, [null], [[]], deep, deepObject, [1, '1', {}]) },
@@ -95,7 +96,7 @@ const plausible = [
   'impression',
   '12:30',
   '9:16',
-  ...texts,
+  ...hostileTexts,
 ];
 
 /** What a schema asks for, now and then with something else in a place of it. */

@@ -1,0 +1,106 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Person, postForm, somebody } from '../dashboard/support.ts';
+import { addTenant, type Tenant } from '../isolation/tenant.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { hostileTexts } from './arbitraries.ts';
+
+type Form = { action: string; fields: Record<string, string> };
+
+let t: TestApp;
+let tenant: Tenant;
+let operator: Person;
+const pages = new Set<string>();
+const forms = new Map<string, Form>();
+
+/** Addresses that differ in ids only are one page. */
+const kindOf = (path: string): string => path.replace(/[0-9a-f]{8}-[0-9a-f-]{27}|\b\d+\b/g, '#').replace(/\?.*$/, '');
+
+/** Looks at every kind of page that links lead to, and notes the forms. */
+async function crawl(): Promise<void> {
+  const kinds = new Set<string>();
+  const waiting = [`/dashboard/p/${tenant.publisherId}/overview`, '/dashboard'];
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    const { body, headers } = await operator.get(path);
+    pages.add(path);
+    const found = [...body.matchAll(/(?:href|hx-get|src)="(\/dashboard[^"]*)"/g)].map(([, link = '']) => link);
+    for (const link of [...found, ...[headers.location].flat()]) {
+      const clean = String(link ?? '')
+        .replaceAll('&amp;', '&')
+        .replace(/#.*$/, '');
+      if (!clean.startsWith('/dashboard') || /assets|\.(js|css|svg)|live/.test(clean) || kinds.has(kindOf(clean))) continue;
+      if (/\/p\/\d+/.test(clean) && !clean.startsWith(`/dashboard/p/${tenant.publisherId}/`)) continue;
+      kinds.add(kindOf(clean));
+      waiting.push(clean);
+    }
+    for (const [, attributes = '', inside = ''] of body.matchAll(/<form([^>]*)>([\s\S]*?)<\/form>/g)) {
+      const action = /action="([^"]*)"/.exec(attributes)?.[1] ?? path;
+      if (!/method="post"/.test(attributes) || forms.has(kindOf(action))) continue;
+      const names = [...inside.matchAll(/<(?:input|select|textarea)[^>]*?name="([^"]+)"(?:[^>]*?value="([^"]*)")?/g)];
+      forms.set(kindOf(action), { action, fields: Object.fromEntries(names.map(([, name = '', value = '']) => [name, value])) });
+    }
+  }
+}
+
+beforeAll(async () => {
+  t = await createTestApp();
+  tenant = await addTenant(t, 'Fuzz');
+  operator = await somebody(t, 'operator');
+  await crawl();
+}, 60_000);
+afterAll(() => t?.close());
+
+/** What nobody's text may become. */
+const live = /<script>alert|<img src=x|onerror=alert\(1\)>/;
+const traces = /\n\s+at |node_modules|node:internal|\bsyntax error\b|pg_catalog/;
+
+test('the pages and forms are found', () => {
+  expect(pages.size).toBeGreaterThan(25);
+  expect(forms.size).toBeGreaterThan(20);
+});
+
+test('looking at every page changes nothing', async () => {
+  const state = async () =>
+    (await t.pool.query('select (select count(*) from audit_log) as changes, (select version from catalog_version) as version')).rows;
+  const before = await state();
+  for (const path of pages) expect((await operator.get(path)).statusCode, path).toBeLessThan(400);
+  expect(await state()).toEqual(before);
+});
+
+test('no form is taken without its token, nor from somebody who may only read', async () => {
+  const analyst = await somebody(t, 'analyst', tenant.publisherId);
+  for (const { action, fields } of forms.values()) {
+    const { _csrf, ...others } = fields;
+    expect((await postForm(t, action, others, { cookie: operator.cookie })).statusCode, action).toBe(403);
+    if (!/account|sign-out/.test(action)) expect([403, 404], action).toContain((await analyst.post(action, others)).statusCode);
+  }
+});
+
+test('whatever is typed into forms and addresses, no page fails, and nothing of it becomes markup', async () => {
+  const text = fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...hostileTexts) }, fc.string({ unit: 'binary', maxLength: 40 }));
+  for (const { action, fields } of [...forms.values()].filter((form) => !/sign-out|account/.test(form.action))) {
+    const { _csrf, ...own } = fields;
+    const typed = fc.record(Object.fromEntries(Object.entries(own).map(([name, value]) => [name, fc.oneof(fc.constant(value), text)])));
+    await fc.assert(
+      fc.asyncProperty(typed, async (values) => {
+        const answer = await operator.post(action, values);
+        expect(answer.statusCode, `${action} ${answer.body}`).toBeLessThan(500);
+        expect(answer.body, action).not.toMatch(live);
+        expect(answer.body, action).not.toMatch(traces);
+      }),
+      { numRuns: Number(process.env.FUZZ_RUNS ?? 4) },
+    );
+  }
+  for (const path of pages)
+    for (const hostile of ['%00', '%ff', '-1', '99999999999999999999', '%22%3E%3Cimg%20src=x%20onerror=alert(1)%3E', '__proto__']) {
+      const names = ['cursor', 'status', 'event', 'from', 'to', 'q', 'limit', 'session_id', 'pub_user_id', 'campaign_id', 'days', 'period'];
+      const urls = [`${path.split('?')[0]}?${names.map((name) => `${name}=${hostile}`).join('&')}`, path.replace(/[^/]+$/, hostile)];
+      for (const url of urls) {
+        const answer = await operator.get(url);
+        expect(answer.statusCode, `${url} ${answer.body}`).toBeLessThan(500);
+        expect(answer.body, url).not.toMatch(live);
+      }
+    }
+  // What was taken is shown again.
+  for (const path of pages) expect((await operator.get(path)).body, path).not.toMatch(live);
+}, 120_000);
