@@ -52,11 +52,12 @@ async function eraseSessions(executor: Executor, userKeys: UserKeys, traces: rea
   const { publisherId } = work.subject;
   const ids = traces.map(({ id }) => id);
   const days = [...new Set(traces.map(({ day }) => day))];
+  // First: whoever waits for a fold to end must not keep a user's rows from everybody.
+  await forgetValues(executor, days, ids);
   const wallets = new Set(traces.flatMap(({ pubUserId }) => (pubUserId === null ? [] : [userKeys.of(publisherId, pubUserId)])));
   const wallet_items = await deleteWallet(executor, [...wallets], ids, work);
   const histories = await deleteHistories(executor, [...new Set(traces.flatMap(({ userKey }) => userKey ?? []))], work);
   await executor.query('update conversions set txn_id = null where day = any($1::date[]) and session_id = any($2::uuid[])', [days, ids]);
-  await forgetValues(executor, days, ids);
   const { rowCount } = await executor.query(
     `update sessions set user_key = null, pub_user_id = null, custom = null, macros = null, region = null, city = null, decision_inputs = null,
       usp = false, erased_at = $3
