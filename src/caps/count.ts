@@ -28,12 +28,18 @@ export const isCounted = (needs: Needs, campaign: Campaign, publisherId: number,
 /**
  * Takes events into the histories of their users and into what campaigns have used, and settles what was held for them.
  * Must run in the transaction that stores the events, after them.
+ * @param others further changes of what was used, made in the same order as all others
  */
-export async function countEvents(executor: Executor, needs: Needs, events: readonly CountedEvent[]): Promise<void> {
+export async function countEvents(
+  executor: Executor,
+  needs: Needs,
+  events: readonly CountedEvent[],
+  others: readonly Delta[] = [],
+): Promise<void> {
   const forUsers = events.filter(({ campaign, publisherId, kind }) => needs.countsForUser(campaign, publisherId, kind));
   if (forUsers.length > 0) await addExposures(executor, forUsers);
   const forTotals = events.filter((event) => event.kind !== 'no_thanks' && needs.totalsOf(event.campaign, event.publisherId).length > 0);
-  if (forTotals.length > 0) await settle(executor, needs, forTotals);
+  if (forTotals.length + others.length > 0) await settle(executor, needs, forTotals, others);
 }
 
 /* An impression that came is no longer held; for users without a row yet, null says the same. */
@@ -94,7 +100,7 @@ function amountsOf(event: CountedEvent): Amounts {
 }
 
 /** Puts what happened in the place of what was held for it. Money that waits for a later event stays held. */
-async function settle(executor: Executor, needs: Needs, events: readonly CountedEvent[]): Promise<void> {
+async function settle(executor: Executor, needs: Needs, events: readonly CountedEvent[], others: readonly Delta[]): Promise<void> {
   const settling = events.filter((event) => event.kind === 'impression' || isPaid(event));
   const held = settling.length === 0 ? [] : await takeReservations(executor, settling);
   const paid = new Set(settling.filter(isPaid).map((event) => `${event.sessionId} ${event.offerId}`));
@@ -102,7 +108,7 @@ async function settle(executor: Executor, needs: Needs, events: readonly Counted
     .filter(({ sessionId, offerId, micros }) => micros > 0 && !paid.has(`${sessionId} ${offerId}`))
     .map((reservation) => ({ ...reservation, impressions: 0 }));
   await insertReservations(executor, stillHeld);
-  const deltas: Delta[] = [...held.flatMap((each) => heldBy(each, -1)), ...stillHeld.flatMap((each) => heldBy(each, 1))];
+  const deltas: Delta[] = [...others, ...held.flatMap((each) => heldBy(each, -1)), ...stillHeld.flatMap((each) => heldBy(each, 1))];
   for (const event of events) {
     for (const total of needs.totalsOf(event.campaign, event.publisherId)) {
       deltas.push(...deltasOf(total, periodNames(total.timeZone, event.atMs), amountsOf(event)));

@@ -1,6 +1,6 @@
 import { type CountedEvent, countEvents } from '../caps/count.ts';
 import { needsOf } from '../caps/needs.ts';
-import { addUse, deltasOf, nothingUsed, periodNames } from '../caps/use.ts';
+import { deltasOf, nothingUsed, periodNames } from '../caps/use.ts';
 import type { Campaign, Snapshot } from '../catalog/types.ts';
 import type { Executor } from '../db/pool.ts';
 import type { NewBooking } from './bookings.ts';
@@ -16,7 +16,6 @@ export async function countBookings(executor: Executor, snapshot: Snapshot, book
     const campaign = snapshot.offers.get(one.click.offerId)?.campaign;
     return campaign === undefined || one.booking.suspicious !== null ? [] : [{ ...one, campaign }];
   });
-  await countEvents(executor, needs, known.filter(({ booking }) => !booking.isVoid).map(eventOf));
   const givenBack = known
     .filter(({ booking }) => booking.isVoid)
     .flatMap(({ click, booking, campaign }) =>
@@ -25,7 +24,8 @@ export async function countBookings(executor: Executor, snapshot: Snapshot, book
         return deltasOf(total, periods, { ...nothingUsed, micros: microsOf(campaign, booking) });
       }),
     );
-  await addUse(executor, givenBack);
+  const events = known.filter(({ booking }) => !booking.isVoid).map(eventOf);
+  await countEvents(executor, needs, events, givenBack);
 }
 
 const eventOf = ({ click, booking, campaign }: NewBooking & { campaign: Campaign }): CountedEvent => ({
