@@ -8,12 +8,15 @@ export type Logger = PinoLogger;
  */
 const harmlessParameters = new Set(['loyaltyboost', 'creative', 'campaignId', 'country', 'width', 'height', 'aspect_ratio', 'limit']);
 const harmlessValue = /^[A-Za-z0-9:%]{0,16}$/;
+/** Longer than any id: a one-time link, a token. */
+const longName = /[\w.~:*-]{40,}/g;
 const plainName = /^[A-Za-z_]{1,32}$/;
 
 /** The path of a request as it may be logged. What is no plain path or parameter may hold anything, and is left out. */
 export function loggedUrl(url: string): string {
-  const path = /^[\w/.~:*-]*/.exec(url.startsWith('/') ? url : '')?.[0] ?? '';
-  const rest = url.slice(path.length);
+  const plain = /^[\w/.~:*-]*/.exec(url.startsWith('/') ? url : '')?.[0] ?? '';
+  const rest = url.slice(plain.length);
+  const path = plain.replace(longName, '…');
   if (rest === '') return path;
   if (!rest.startsWith('?')) return `${path}…`;
   const parameters = rest

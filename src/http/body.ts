@@ -1,8 +1,12 @@
 import compress from '@fastify/compress';
 import type { FastifyInstance } from 'fastify';
+import { AppError } from '../errors.ts';
 
 /** Bodies may hold this much after decompression (bytes); more is answered 413. */
 export const maxBodyBytes = 64 * 1024;
+
+/** Nesting of a body (count): far beyond what any call asks for, and far below what a recursive walk over it can bear. */
+const maxDepth = 64;
 
 /** A preValidation hook for calls that may come without a body: none is judged like an empty one. */
 export function emptyBodyForNone(request: { body: unknown }, _reply: unknown, done: () => void): void {
@@ -17,6 +21,42 @@ export async function registerBodyParsing(app: FastifyInstance): Promise<void> {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
     if (body === '') done(null, undefined);
+    else if (isTooDeep(body as string))
+      done(new AppError('malformed_json', { message: `The body is nested deeper than ${maxDepth}.` }), undefined);
     else parseJson(request, body as string, done);
   });
+}
+
+/** Whether a JSON text opens more brackets than `maxDepth` without closing them. What is no JSON may get any answer. */
+function isTooDeep(text: string): boolean {
+  if (text.length <= 2 * maxDepth) return false;
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const character = text.charCodeAt(at);
+    if (character === quote) at = endOfString(text, at);
+    else if (character === openBrace || character === openBracket) {
+      depth += 1;
+      if (depth > maxDepth) return true;
+    } else if (character === closeBrace || character === closeBracket) depth -= 1;
+  }
+  return false;
+}
+
+const [quote, openBrace, closeBrace, openBracket, closeBracket] = [...'"{}[]'].map((one) => one.charCodeAt(0));
+
+/** The index of the quote that ends the string that begins at `start`. */
+function endOfString(text: string, start: number): number {
+  let end = start;
+  do {
+    end = text.indexOf('"', end + 1);
+    if (end === -1) return text.length;
+  } while (isEscaped(text, end));
+  return end;
+}
+
+/** Whether an odd number of backslashes stands before. */
+function isEscaped(text: string, at: number): boolean {
+  let before = at;
+  while (text[before - 1] === '\\') before -= 1;
+  return (at - before) % 2 === 1;
 }

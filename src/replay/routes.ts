@@ -9,7 +9,7 @@ import { emptyBodyForNone } from '../http/body.ts';
 import { errorAnswers } from '../http/schemas.ts';
 import type { OfferService } from '../offers/fetch.ts';
 import { clientOf, fetchOffersBody, fetchOffersQuery, readFetchOffers } from '../offers/request.ts';
-import { isSessionId } from '../session-id.ts';
+import { dayMs, isSessionId, sessionTimeMs } from '../session-id.ts';
 import { findDecision, inputOf, replay, type StoredDecision } from './replay.ts';
 
 const tags = ['Decisions'];
@@ -111,7 +111,8 @@ export async function decisionRoutes(app: App, { pool, pulse, auth, now, offers 
     async (request) => {
       const { publisher } = callerOf(request);
       const id = request.params.id.toLowerCase();
-      if (!isSessionId(id)) throw new AppError('session_not_found');
+      // A made-up id can carry a time that no date of the store holds.
+      if (!isSessionId(id) || sessionTimeMs(id) > now() + dayMs) throw new AppError('session_not_found');
       const stored = await guarded(() => findDecision(pool, publisher.id, id));
       if (stored === null) throw new AppError('session_not_found');
       const input = await inputWhenKept(stored);

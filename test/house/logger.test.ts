@@ -192,6 +192,7 @@ test.each([
   ['/x.json?limit=5&cursor=abc', '/x.json?limit=5&cursor=…'],
   ['/x.json?country=averylongvaluethatisnocountry', '/x.json?country=…'],
   ['/sdk/v4/usp/0190f5c4-1111-7222-8333-944444444444/12/select.json', '/sdk/v4/usp/0190f5c4-1111-7222-8333-944444444444/12/select.json'],
+  [`/dashboard/start/${'a-'.repeat(21)}b`, '/dashboard/start/…'],
 ])('the address %s is logged as %s', (url, expected) => {
   expect(loggedUrl(url)).toBe(expected);
 });

@@ -108,7 +108,7 @@ describe('nobody reads', () => {
     const { session_id } = await fetchOffers({});
     await t.pool.query("insert into publishers (name, sdk_id) values ('Other', 'ffffffffffffffff')");
     await t.pool.query("update sessions set publisher_id = (select id from publishers where name = 'Other') where id = $1", [session_id]);
-    for (const id of [session_id, '019a0000-0000-7000-8000-000000000000', 'nonsense', "'"])
+    for (const id of [session_id, '019a0000-0000-7000-8000-000000000000', 'ffffffff-ffff-7fff-bfff-ffffffffffff', 'nonsense', "'"])
       expect(await decisionOf(encodeURIComponent(id))).toMatchObject({ status: 404, body: { error: { code: 'session_not_found' } } });
   });
 
