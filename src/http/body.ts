@@ -14,6 +14,15 @@ export function emptyBodyForNone(request: { body: unknown }, _reply: unknown, do
   done();
 }
 
+/** A preValidation hook for calls of clients that write `null` for what they do not know: it counts as absent. */
+export function absentForNull({ body }: { body: unknown }, _reply: unknown, done: () => void): void {
+  if (typeof body === 'object' && body !== null && !Array.isArray(body)) {
+    const fields = body as Record<string, unknown>;
+    for (const name of Object.keys(fields)) if (fields[name] === null) delete fields[name];
+  }
+  done();
+}
+
 /** Accepts JSON bodies, plain or compressed; an empty body counts as none, for calls that need no body. */
 export async function registerBodyParsing(app: FastifyInstance): Promise<void> {
   await app.register(compress, { global: false, globalDecompression: true, requestEncodings: ['gzip', 'deflate', 'br'] });

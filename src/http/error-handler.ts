@@ -108,6 +108,7 @@ export function registerErrorHandling(app: FastifyInstance, failures: FailureLim
     const allowed = routes
       .filter((route) => route.pattern.toString() !== '/^.*$/' && route.pattern.test(path))
       .map((route) => route.method);
+    reply.header('access-control-allow-origin', '*'); // so that a page can read what is wrong with the address it calls
     if (allowed.length > 0) reply.header('allow', [...new Set(allowed)].join(', '));
     throw new AppError(allowed.length > 0 ? 'method_not_allowed' : 'not_found');
   });

@@ -1,6 +1,6 @@
 import type { App, Deps } from '../deps.ts';
 import { callerOf } from '../http/auth.ts';
-import { emptyBodyForNone } from '../http/body.ts';
+import { absentForNull, emptyBodyForNone } from '../http/body.ts';
 import { errorAnswers, fetchOffersAnswer } from '../http/schemas.ts';
 import type { OfferService } from './fetch.ts';
 import { clientOf, fetchOffersBody, fetchOffersQuery, readFetchOffers } from './request.ts';
@@ -21,7 +21,7 @@ export async function offerRoutes(app: App, { offers, ...deps }: Deps & { offers
           body: fetchOffersBody,
           response: { 200: fetchOffersAnswer, ...errorAnswers(400, 401, 403, 413, 415) },
         },
-        preValidation: [emptyBodyForNone, deps.auth.requireKey('ads/offers')],
+        preValidation: [emptyBodyForNone, absentForNull, deps.auth.requireKey('ads/offers')],
       },
       async (request, reply) => {
         const wanted = readFetchOffers(request.query, request.body, clientOf(request));

@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import type { App, Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { callerOf } from '../http/auth.ts';
-import { emptyBodyForNone } from '../http/body.ts';
+import { absentForNull, emptyBodyForNone } from '../http/body.ts';
 import { errorAnswers, fetchOffersAnswer } from '../http/schemas.ts';
 import type { OfferService } from '../offers/fetch.ts';
 import { clientOf, fetchOffersBody, fetchOffersQuery, readFetchOffers } from '../offers/request.ts';
@@ -58,7 +58,7 @@ export async function offerwallRoutes(app: App, { offers, ...deps }: Deps & { of
       url,
       {
         schema: { summary: 'Offerwall', tags: ['Offers'], querystring: browseQuery, body: browseBody, response: answers },
-        preValidation: [emptyBodyForNone, deps.auth.requireKey('ads/offers')],
+        preValidation: [emptyBodyForNone, absentForNull, deps.auth.requireKey('ads/offers')],
       },
       async (request, reply) => {
         const { limit, cursor, ...body } = request.body;

@@ -5,7 +5,7 @@ import type { DecisionInput, Explanation } from '../decision/types.ts';
 import type { App, Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { callerOf } from '../http/auth.ts';
-import { emptyBodyForNone } from '../http/body.ts';
+import { absentForNull, emptyBodyForNone } from '../http/body.ts';
 import { errorAnswers } from '../http/schemas.ts';
 import type { OfferService } from '../offers/fetch.ts';
 import { clientOf, fetchOffersBody, fetchOffersQuery, readFetchOffers } from '../offers/request.ts';
@@ -161,7 +161,7 @@ export async function decisionRoutes(app: App, { pool, pulse, auth, now, offers 
         body: fetchOffersBody,
         response: { 200: explainAnswer, ...errorAnswers(400, 401, 403, 413, 415) },
       },
-      preValidation: [emptyBodyForNone, auth.requireKey('configurations')],
+      preValidation: [emptyBodyForNone, absentForNull, auth.requireKey('configurations')],
     },
     async (request) => {
       const wanted = readFetchOffers(request.query, request.body, clientOf(request));

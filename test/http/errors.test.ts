@@ -82,6 +82,7 @@ describe('an unknown address is answered 404 in the error form', () => {
     expectForm(answer, 404, 'not_found');
     expect(answer.headers.allow).toBeUndefined();
     expect(answer.headers['cache-control']).toBe('no-store');
+    expect(answer.headers['access-control-allow-origin']).toBe('*');
   });
 });
 
@@ -97,6 +98,7 @@ describe('a wrong method is answered 405 with the methods that work', () => {
     const answer: LightMyRequestResponse = await app.inject({ method, url });
     expectForm(answer, 405, 'method_not_allowed');
     expect(String(answer.headers.allow).split(', ').sort()).toEqual(allow.split(', ').sort());
+    expect(answer.headers['access-control-allow-origin']).toBe('*');
   });
 
   test('also a method that nobody here has heard of', async () => {

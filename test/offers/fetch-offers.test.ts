@@ -251,6 +251,7 @@ describe('bad input is refused with its code, and nothing is written', () => {
     ['no placement', {}, {}, 400, 'missing_placement'],
     ['an empty placement', { placement: '' }, {}, 400, 'missing_placement'],
     ['a blank placement', { placement: '  ' }, {}, 400, 'missing_placement'],
+    ['null for a placement', { placement: null }, {}, 400, 'missing_placement'],
     ['a number as placement', { placement: 5 }, {}, 400, 'invalid_request'],
     ['a placement of 200 characters', { placement: 'x'.repeat(200) }, {}, 400, 'invalid_request'],
     ['an e-mail address as user', { placement: 'p', pub_user_id: 'ann@example.com' }, {}, 400, 'pub_user_id_is_pii'],
@@ -334,6 +335,25 @@ describe('accepted input', () => {
     const { rows } = await t.pool.query('select custom from sessions where id = $1', [session_id]);
     expect(rows[0].custom).toEqual({ n: '1.5', b: 'true', l: '[1,2]' });
   });
+});
+
+test('fields that are null count as absent, also on the offerwall', async () => {
+  const unknown = {
+    ua: null,
+    ip: null,
+    ad_fp: null,
+    pub_user_id: null,
+    dev: null,
+    country: null,
+    creative: null,
+    themeId: null,
+    key: null,
+  };
+  for (const path of ['/native/v4/offers.json', '/native/v4/offerwall.json']) {
+    const answer = await post({ placement: 'checkout', ...unknown, consent: null, timeout_ms: null, shoe_size: null }, { path });
+    expect(answer.status).toBe(200);
+    expect(answer.body.data.count).toBeGreaterThan(0);
+  }
 });
 
 describe('placements', () => {
