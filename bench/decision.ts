@@ -2,7 +2,7 @@ import type { Offer } from '../src/catalog/types.ts';
 import { decide } from '../src/decision/decide.ts';
 import { mix } from '../src/decision/random.ts';
 import type { CampaignRules } from '../src/decision/rules.ts';
-import type { DecisionInput, Posteriors } from '../src/decision/types.ts';
+import { type DecisionInput, nothingLearnt, type Posteriors } from '../src/decision/types.ts';
 import { campaignOf, inputOf, offersOf, pays, publisherWith } from '../test/decision/support.ts';
 
 /**
@@ -11,12 +11,13 @@ import { campaignOf, inputOf, offersOf, pays, publisherWith } from '../test/deci
  */
 const seconds = Number(process.argv[2] ?? 3);
 
-type Case = { what: string; campaigns: number; eligible: number; paid: boolean; capped: boolean };
+type Case = { what: string; campaigns: number; eligible: number; paid: boolean; capped: boolean; learnt?: boolean };
 
 const cases: Case[] = [100, 1000].flatMap((eligible) =>
   [1000, 10_000].flatMap((campaigns) => [
     { what: 'plain', campaigns, eligible, paid: false, capped: false },
     { what: 'all pay by click', campaigns, eligible, paid: true, capped: false },
+    { what: 'all pay by click, nothing is learnt', campaigns, eligible, paid: true, capped: false, learnt: false },
     { what: 'all pay and are capped, user near the caps', campaigns, eligible, paid: true, capped: true },
   ]),
 );
@@ -24,7 +25,7 @@ const cases: Case[] = [100, 1000].flatMap((eligible) =>
 const elsewhere: CampaignRules = { targeting: { countries: { include: ['CA', 'MX'] } } };
 const caps: CampaignRules = { frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 3, window_minutes: 1440 }] };
 
-function inputFor({ campaigns, eligible, paid, capped }: Case): DecisionInput {
+function inputFor({ campaigns, eligible, paid, capped, learnt = true }: Case): DecisionInput {
   const offers: Offer[] = offersOf(
     ...Array.from({ length: campaigns }, (_, at) => {
       const isEligible = at % (campaigns / eligible) === 0;
@@ -51,7 +52,11 @@ function inputFor({ campaigns, eligible, paid, capped }: Case): DecisionInput {
     atMs: Date.UTC(2026, 10, 21, 11, at),
   }));
   const geo = { country: 'US', region: null, city: null, postalCode: null, timeZone: null };
-  return inputOf(publisherWith(offers), { posteriors, history: { optOuts: {}, exposures }, context: { count: 5, geo } });
+  return inputOf(publisherWith(offers), {
+    posteriors: learnt ? posteriors : nothingLearnt,
+    history: { optOuts: {}, exposures },
+    context: { count: 5, geo },
+  });
 }
 
 for (const one of cases) {

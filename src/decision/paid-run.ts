@@ -1,7 +1,7 @@
 import { type Bits, countBits, hasBit, nextBit } from './bitset.ts';
 import type { Candidate } from './compile.ts';
 import type { EligibilityIndex } from './eligibility.ts';
-import { Heap } from './heap.ts';
+import { Leaders } from './leaders.ts';
 import { salts, uniform } from './random.ts';
 import { drawScore, type Estimate, type Ranking, rankingOf } from './scores.ts';
 import type { DecisionInput } from './types.ts';
@@ -44,12 +44,12 @@ type PaidRunOptions = {
 export function createPaidRun({ index, bits, input, classNo, from, to, mayExplore }: PaidRunOptions): () => Contender | null {
   const { publisher, context, posteriors, seed } = input;
   const ranking = rankingOf(index, classNo, { publisherId: publisher.id, placement: context.placement }, posteriors);
-  const { order, bounds, estimates } = ranking;
+  const { order, bounds, estimates, draws } = ranking;
   const survivors = countBits(bits, from, to);
   const explores = mayExplore && survivors > 0;
   const places = placesOf();
   const run: PaidRun = { ranking, bits, survivors, places, exploredChance: explores ? exploredShare / survivors : 0 };
-  const heap = new Heap();
+  const leaders = new Leaders();
   const explored = explores && uniform(seed, salts.explore) < exploredShare ? pickEvenly() : -1;
   let isExploredDue = explored !== -1;
   let next = 0;
@@ -73,8 +73,15 @@ export function createPaidRun({ index, bits, input, classNo, from, to, mayExplor
     return found.sort();
   }
 
-  const scoreOf = (place: number): number =>
-    drawScore(estimates[place] as Estimate, (index.candidates[order[place] as number] as Candidate).offer.id, seed);
+  const takesPart = (place: number): boolean => place !== explored && hasBit(bits, order[place] as number);
+
+  function lookAgain(): void {
+    leaders.lookAgain();
+    for (let at = 0; at < next; at++) {
+      const place = places[at] as number;
+      if (takesPart(place)) leaders.addAgain(place, drawScore(draws, place, seed));
+    }
+  }
 
   const contender = (place: number, score: number): Contender => ({
     candidate: index.candidates[order[place] as number] as Candidate,
@@ -86,15 +93,16 @@ export function createPaidRun({ index, bits, input, classNo, from, to, mayExplor
   return () => {
     if (isExploredDue) {
       isExploredDue = false;
-      return contender(explored, scoreOf(explored));
+      return contender(explored, drawScore(draws, explored, seed));
     }
     for (; next < places.length; next++) {
       const place = places[next] as number;
-      if (heap.top > (bounds[place] as number)) break;
-      if (place !== explored && hasBit(bits, order[place] as number)) heap.add(place, scoreOf(place));
+      if (leaders.top > (bounds[place] as number)) break;
+      if (takesPart(place)) leaders.add(place, drawScore(draws, place, seed));
     }
-    const score = heap.top;
-    const place = heap.take();
+    if (leaders.mustLookAgain) lookAgain();
+    const score = leaders.top;
+    const place = leaders.take();
     return place === -1 ? null : contender(place, score);
   };
 }
