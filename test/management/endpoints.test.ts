@@ -299,7 +299,7 @@ describe('Test Endpoint', () => {
     expect((await call('POST', `${path}/test`)).json().error.code).toBe('endpoint_not_found');
   });
 
-  test('429: the eleventh test of a publisher within a minute', async () => {
+  test('429: the eleventh test of a publisher within a minute, through whatever process', async () => {
     const tested = async () => (await call('POST', `${path}/test`, { url: hook.url })).statusCode;
     const statuses: number[] = [];
     for (let count = 0; count < 10; count++) statuses.push(await tested());
@@ -308,6 +308,10 @@ describe('Test Endpoint', () => {
     expect(refused.statusCode).toBe(429);
     expect(refused.headers['retry-after']).toBe('6');
     expect(hook.taken).toHaveLength(10);
+    const elsewhere = await createTestApp({ databaseUrl: t.databaseUrl, now: () => nowMs });
+    const there = { method: 'POST', url: `${path}/test`, headers: { authorization: `Bearer ${key}` }, payload: { url: hook.url } } as const;
+    expect((await elsewhere.app.inject(there)).statusCode).toBe(429);
+    await elsewhere.close();
     nowMs += 6000;
     expect(await tested()).toBe(200);
   });
