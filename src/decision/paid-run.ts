@@ -1,5 +1,6 @@
 import { type Bits, countBits, hasBit, nextBit } from './bitset.ts';
 import type { Candidate } from './compile.ts';
+import { drawnOf, isPooled, pooledSeed } from './drawn.ts';
 import type { EligibilityIndex } from './eligibility.ts';
 import { Leaders } from './leaders.ts';
 import { salts, uniform } from './random.ts';
@@ -38,8 +39,9 @@ type PaidRunOptions = {
 };
 
 /**
- * Survivors of a class by expected revenue as drawn, highest first. Only those are drawn that can still lead: they are
- * taken by the highest score they could draw, until the best so far cannot be beaten.
+ * Survivors of a class by expected revenue as drawn, highest first: of a large class first those that its draw remembers.
+ * Then only those are drawn that can still lead: they are taken by the highest score they could draw, until the best so far
+ * cannot be beaten.
  */
 export function createPaidRun({ index, bits, input, classNo, from, to, mayExplore }: PaidRunOptions): () => Contender | null {
   const { publisher, context, posteriors, seed } = input;
@@ -49,6 +51,10 @@ export function createPaidRun({ index, bits, input, classNo, from, to, mayExplor
   const explores = mayExplore && survivors > 0;
   const places = placesOf();
   const run: PaidRun = { ranking, bits, survivors, places, exploredChance: explores ? exploredShare / survivors : 0 };
+  const pooled = isPooled(survivors, order.length);
+  const drawSeed = pooled ? pooledSeed(seed, context.nowMs) : seed;
+  const drawn = pooled ? drawnOf(ranking, drawSeed, context.nowMs) : null;
+  let nextDrawn = 0;
   const leaders = new Leaders();
   const explored = explores && uniform(seed, salts.explore) < exploredShare ? pickEvenly() : -1;
   let isExploredDue = explored !== -1;
@@ -79,7 +85,7 @@ export function createPaidRun({ index, bits, input, classNo, from, to, mayExplor
     leaders.lookAgain();
     for (let at = 0; at < next; at++) {
       const place = places[at] as number;
-      if (takesPart(place)) leaders.addAgain(place, drawScore(draws, place, seed));
+      if (takesPart(place)) leaders.addAgain(place, drawScore(draws, place, drawSeed));
     }
   }
 
@@ -93,12 +99,20 @@ export function createPaidRun({ index, bits, input, classNo, from, to, mayExplor
   return () => {
     if (isExploredDue) {
       isExploredDue = false;
-      return contender(explored, drawScore(draws, explored, seed));
+      return contender(explored, drawScore(draws, explored, drawSeed));
+    }
+    if (drawn !== null && nextDrawn <= drawn.places.length) {
+      for (; nextDrawn < drawn.places.length; nextDrawn++) {
+        const place = drawn.places[nextDrawn] as number;
+        if (takesPart(place)) return contender(place, drawn.scores[nextDrawn++] as number);
+      }
+      nextDrawn += 1;
+      leaders.skipTo(drawn.places.at(-1) as number, drawn.scores.at(-1) as number);
     }
     for (; next < places.length; next++) {
       const place = places[next] as number;
       if (leaders.top > (bounds[place] as number)) break;
-      if (takesPart(place)) leaders.add(place, drawScore(draws, place, seed));
+      if (takesPart(place)) leaders.addAgain(place, drawScore(draws, place, drawSeed));
     }
     if (leaders.mustLookAgain) lookAgain();
     const score = leaders.top;

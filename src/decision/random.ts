@@ -24,7 +24,7 @@ export function hashText(text: string): number {
 }
 
 /** Kinds of chance; each has its own salts, so that none repeats another. */
-export const salts = { click: 0, conversion: 0x40000000, pacing: 0x80000000, explore: 0xc0000001, explored: 0xc0000002 };
+export const salts = { click: 0, conversion: 0x40000000, pacing: 0x80000000, explore: 0xc0000001, explored: 0xc0000002, pool: 0xc0010000 };
 
 /** The standard normal distribution in equal shares: a draw is a look at one of them. */
 const normalSize = 4096;
