@@ -46,7 +46,10 @@ export class Leaders {
     const { scores, members, capacity, from } = this;
     if (this.to === capacity) {
       const last = capacity - 1;
-      if (from === capacity || !isBefore(score, member, scores[last] as number, members[last] as number)) return this.lose(member, score);
+      if (from === capacity || !isBefore(score, member, scores[last] as number, members[last] as number)) {
+        this.lose(member, score);
+        return;
+      }
       this.lose(members[last] as number, scores[last] as number);
       this.to = last;
     }
