@@ -1,9 +1,15 @@
-import { Type } from '@sinclair/typebox';
+import { type Static, Type } from '@sinclair/typebox';
+import type { FastifyRequest } from 'fastify';
+import { transaction } from '../db/pool.ts';
 import { createStoreGuard } from '../db/store-guard.ts';
 import type { App, Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { callerOf } from '../http/auth.ts';
 import { errorAnswers } from '../http/schemas.ts';
+import { advertisers } from '../management/advertisers.ts';
+import { audit } from '../management/audit.ts';
+import { keyActorOf } from '../management/http.ts';
+import type { Work } from '../management/work.ts';
 import { createConversionSecret } from './secret.ts';
 
 const path = '/manage/v1/advertisers/:advertiser_id/conversion-secret';
@@ -16,17 +22,16 @@ const created = Type.Object({
 const removed = Type.Object({ message: Type.String(), data: Type.Object({ advertiser_id: Type.Integer() }) });
 
 /** The secret with which an advertiser signs its reports. Where there is none, a click id is enough. */
-export async function conversionSecretRoutes(app: App, { pool, pulse, auth, secretBox }: Deps): Promise<void> {
+export async function conversionSecretRoutes(app: App, { pool, pulse, auth, secretBox, now }: Deps): Promise<void> {
   const guarded = createStoreGuard(pulse);
   const preValidation = auth.requireKey('offers/management');
 
-  /** Sets or clears the secret of one of the publisher's advertisers. @returns its id */
-  async function save(publisherId: number, idText: string, sealed: Buffer | null): Promise<number> {
+  /** Sets or clears the secret of one of the caller's advertisers. @returns its id */
+  async function save(request: FastifyRequest<{ Params: Static<typeof params> }>, sealed: Buffer | null): Promise<number> {
+    const by = { actor: keyActorOf(request), publisherId: callerOf(request).publisher.id, nowMs: now() };
+    const idText = request.params.advertiser_id;
     const id = /^[1-9]\d{0,8}$/.test(idText) ? Number(idText) : 0;
-    const { rowCount } = await guarded(() =>
-      pool.query('update advertisers set conversion_secret_sealed = $3 where id = $1 and publisher_id = $2', [id, publisherId, sealed]),
-    );
-    if (rowCount === 0) throw new AppError('advertiser_not_found');
+    await guarded(() => transaction(pool, (executor) => saveSecret({ ...by, executor }, id, sealed)));
     return id;
   }
 
@@ -39,14 +44,37 @@ export async function conversionSecretRoutes(app: App, { pool, pulse, auth, secr
   };
   app.post(path, { schema: postSchema, preValidation }, async (request, reply) => {
     const { secret, sealed } = createConversionSecret(secretBox);
-    const id = await save(callerOf(request).publisher.id, request.params.advertiser_id, sealed);
+    const id = await save(request, sealed);
     reply.code(201).header('cache-control', 'no-store');
     return { message: 'Secret made.', data: { advertiser_id: id, secret } };
   });
 
   const deleteSchema = { summary: 'Remove a conversion secret', tags, params, response: { 200: removed, ...errorAnswers(401, 403, 404) } };
   app.delete(path, { schema: deleteSchema, preValidation }, async (request) => {
-    const id = await save(callerOf(request).publisher.id, request.params.advertiser_id, null);
+    const id = await save(request, null);
     return { message: 'Secret removed.', data: { advertiser_id: id } };
+  });
+}
+
+/** The log says that there is a secret, or another; never which. @throws AppError `advertiser_not_found` */
+async function saveSecret(work: Work, id: number, sealed: Buffer | null): Promise<void> {
+  const { executor, publisherId } = work;
+  const { rows } = await executor.query<{ had_secret: boolean }>(
+    `select conversion_secret_sealed is not null as had_secret from advertisers where id = $1 and publisher_id = $2 for update`,
+    [id, publisherId],
+  );
+  if (rows[0] === undefined) throw new AppError('advertiser_not_found');
+  const { had_secret: hadSecret } = rows[0];
+  if (!hadSecret && sealed === null) return;
+  await executor.query('update advertisers set conversion_secret_sealed = $3 where id = $1 and publisher_id = $2', [
+    id,
+    publisherId,
+    sealed,
+  ]);
+  await audit(work, {
+    resource: advertisers,
+    action: 'update',
+    before: { id, conversion_secret: hadSecret ? 'set' : null },
+    after: { id, conversion_secret: sealed === null ? null : hadSecret ? 'changed' : 'set' },
   });
 }

@@ -15,11 +15,11 @@ export const publisherIdParameter = Type.Optional(
   Type.String({ description: 'The publisher to act for; another than the own for operators only.' }),
 );
 
-/** Who calls, and for which publisher. Another publisher than the own exists for operators only. */
-export function callOf(request: FastifyRequest): { actor: Actor; publisherId: number } {
-  const { publisher, snapshot, key } = callerOf(request);
+/** The key that calls, as the audit log knows it. */
+export function keyActorOf(request: FastifyRequest): Actor {
+  const { publisher, key } = callerOf(request);
   if (key === null) throw new AppError('permission_denied');
-  const actor: Actor = {
+  return {
     kind: 'key',
     id: key.id,
     label: key.name,
@@ -27,6 +27,12 @@ export function callOf(request: FastifyRequest): { actor: Actor; publisherId: nu
     expiresAtMs: key.expiresAtMs,
     publisherId: publisher.id,
   };
+}
+
+/** Who calls, and for which publisher. Another publisher than the own exists for operators only. */
+export function callOf(request: FastifyRequest): { actor: Actor; publisherId: number } {
+  const { publisher, snapshot } = callerOf(request);
+  const actor = keyActorOf(request);
   const asked = (request.query as { publisher_id?: unknown }).publisher_id;
   if (asked === undefined || asked === String(publisher.id)) return { actor, publisherId: publisher.id };
   const other = typeof asked === 'string' && /^[1-9]\d{0,9}$/.test(asked) ? snapshot.publishers.get(Number(asked)) : undefined;

@@ -7,9 +7,11 @@ import { AppError } from '../errors.ts';
 import { callerOf } from '../http/auth.ts';
 import { emptyBodyForNone } from '../http/body.ts';
 import { errorAnswers } from '../http/schemas.ts';
+import { keyActorOf } from '../management/http.ts';
 import type { SecretBox } from '../security/secret-box.ts';
 import { readHeaders } from './custom-headers.ts';
 import { parseNets } from './dispatcher/address-guard.ts';
+import { changeEndpoint } from './endpoint-audit.ts';
 import {
   type EndpointInput,
   type EndpointKey,
@@ -33,7 +35,7 @@ import {
 import { openHeaders, sealHeaders } from './endpoint-secrets.ts';
 import { endpointTestRoutes } from './endpoint-test-routes.ts';
 import { viewOfEndpoint, viewOfState } from './endpoint-view.ts';
-import { type Endpoint, findEndpoint, isWebhookEvent, listEndpoints, type WebhookEvent } from './endpoints.ts';
+import { type Endpoint, isWebhookEvent, listEndpoints, type WebhookEvent } from './endpoints.ts';
 import { requireUsableUrl, type UrlRules } from './url-rules.ts';
 
 export const endpointsPath = '/manage/v1/webhook-endpoints';
@@ -50,12 +52,13 @@ export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store');
   });
-  const keyOf = (request: FastifyRequest, event: string): EndpointKey => ({
-    publisherId: callerOf(request).publisher.id,
-    event: eventOf(event),
-    nowMs: now(),
-  });
-  const write = <T>(work: (executor: Executor) => Promise<T>): Promise<T> => guarded(() => transaction(pool, work));
+  /** Changes the caller's endpoint of an event, in one transaction with its entry in the audit log. */
+  const change = <T>(request: FastifyRequest, event: WebhookEvent, work: Change<T>): Promise<T> => {
+    const by = { actor: keyActorOf(request), publisherId: callerOf(request).publisher.id, nowMs: now() };
+    return guarded(() =>
+      transaction(pool, (executor) => changeEndpoint({ ...by, executor }, event, secretBox, (key, stored) => work(executor, key, stored))),
+    );
+  };
   const answerOf = (message: string, endpoint: Endpoint, secret: string | null = null) => ({
     message,
     data: { ...viewOfEndpoint(endpoint, secretBox), ...(secret !== null && { secret }) },
@@ -77,8 +80,8 @@ export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
     path,
     { schema: { summary: 'Show a webhook endpoint and how it fares', tags, params: eventParams, response: answers(200, 401, 403, 404) } },
     async (request) => {
-      const { publisherId, event } = keyOf(request, request.params.event);
-      const [found] = await guarded(() => listEndpoints(pool, publisherId, event));
+      const event = eventOf(request.params.event);
+      const [found] = await guarded(() => listEndpoints(pool, callerOf(request).publisher.id, event));
       if (found === undefined) throw new AppError('endpoint_not_found');
       const { message, data } = answerOf('Endpoint found.', found.endpoint);
       return { message, data: { ...data, state: viewOfState(found.endpoint, found.health) } };
@@ -97,12 +100,11 @@ export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
       },
     },
     async (request, reply) => {
-      const key = keyOf(request, request.params.event);
+      const event = eventOf(request.params.event);
       requireUsableUrl(request.body.url, rules);
-      const { endpoint, secret } = await write(async (executor) => {
-        const stored = await findEndpoint(executor, key.publisherId, key.event, true);
-        return saveEndpoint(executor, secretBox, inputOf(key, request.body, secretBox, stored));
-      });
+      const { endpoint, secret } = await change(request, event, (executor, key, stored) =>
+        saveEndpoint(executor, secretBox, inputOf(key, request.body, secretBox, stored)),
+      );
       reply.code(secret === null ? 200 : 201);
       return answerOf(secret === null ? 'Endpoint saved.' : 'Endpoint created.', endpoint, secret);
     },
@@ -120,9 +122,9 @@ export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
       },
     },
     async (request) => {
-      const key = keyOf(request, request.params.event);
-      await write((executor) => removeEndpoint(executor, key));
-      return { message: 'Endpoint removed.', data: { event: key.event, removed: true } };
+      const event = eventOf(request.params.event);
+      await change(request, event, removeEndpoint);
+      return { message: 'Endpoint removed.', data: { event, removed: true } };
     },
   );
 
@@ -132,8 +134,12 @@ export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
   ): void => {
     const schema = { summary, tags, params: eventParams, ...(body && { body }), response: answers(200, 400, 401, 403, 404) };
     app.post(`${path}/${name}`, { schema }, async (request) => {
-      const key = keyOf(request, (request.params as Static<typeof eventParams>).event);
-      const { message, endpoint, secret = null } = await write((executor) => run(executor, key, request.body as Static<Body>));
+      const event = eventOf((request.params as Static<typeof eventParams>).event);
+      const {
+        message,
+        endpoint,
+        secret = null,
+      } = await change(request, event, (executor, key) => run(executor, key, request.body as Static<Body>));
       return answerOf(message, endpoint, secret);
     });
   };
@@ -170,6 +176,7 @@ export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
   await app.register(endpointTestRoutes, { ...deps, rules });
 }
 
+type Change<T> = (executor: Executor, key: EndpointKey, stored: Endpoint | null) => Promise<T>;
 type Action<Body> = (executor: Executor, key: EndpointKey, body: Body) => Promise<{ message: string; endpoint: Endpoint; secret?: string }>;
 
 const answers = (ok: 200, ...errors: number[]) => ({ [ok]: endpointAnswer, ...errorAnswers(...errors) });

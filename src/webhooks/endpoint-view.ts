@@ -5,6 +5,12 @@ import type { Endpoint, EndpointHealth } from './endpoints.ts';
 
 /** An endpoint as its publisher sees it: without secrets and without the values of its own headers. */
 export const viewOfEndpoint = (endpoint: Endpoint, box: SecretBox) => ({
+  ...plainViewOf(endpoint),
+  v1a_public_key: endpoint.signatureV1a && endpoint.v1aKeySealed !== null ? v1aPublicKey(box, endpoint.v1aKeySealed) : null,
+});
+
+/** The same without what has to be unsealed. */
+export const plainViewOf = (endpoint: Endpoint) => ({
   id: endpoint.id,
   event: endpoint.event,
   url: endpoint.url,
@@ -20,7 +26,6 @@ export const viewOfEndpoint = (endpoint: Endpoint, box: SecretBox) => ({
   rate_limit_per_s: endpoint.rateLimitPerS,
   strict_order: endpoint.strictOrder,
   signature_v1a: endpoint.signatureV1a,
-  v1a_public_key: endpoint.signatureV1a && endpoint.v1aKeySealed !== null ? v1aPublicKey(box, endpoint.v1aKeySealed) : null,
   previous_secret_until: textOf(endpoint.previousSecretUntil),
   created_at: endpoint.createdAt.toISOString(),
   updated_at: endpoint.updatedAt.toISOString(),

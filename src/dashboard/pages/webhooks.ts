@@ -1,10 +1,18 @@
-import { transaction } from '../../db/pool.ts';
+import { type Executor, transaction } from '../../db/pool.ts';
 import { createStoreGuard } from '../../db/store-guard.ts';
 import type { App } from '../../deps.ts';
 import { AppError } from '../../errors.ts';
 import { type Html, html, nothing } from '../../http/html.ts';
 import { parseNets } from '../../webhooks/dispatcher/address-guard.ts';
-import { enableEndpoint, pauseEndpoint, resumeEndpoint, rotateSecret, saveEndpoint } from '../../webhooks/endpoint-changes.ts';
+import { changeEndpoint } from '../../webhooks/endpoint-audit.ts';
+import {
+  type EndpointKey,
+  enableEndpoint,
+  pauseEndpoint,
+  resumeEndpoint,
+  rotateSecret,
+  saveEndpoint,
+} from '../../webhooks/endpoint-changes.ts';
 import { targetOf } from '../../webhooks/endpoint-test-routes.ts';
 import { viewOfState } from '../../webhooks/endpoint-view.ts';
 import { findEndpoint, isWebhookEvent, listEndpoints, type WebhookEvent } from '../../webhooks/endpoints.ts';
@@ -18,6 +26,7 @@ import { createForm, type Fields, type FormValue, type Problems, problemsOf } fr
 import type { Page } from '../layout.ts';
 import { publisherPages, type Tools } from '../pages.ts';
 import { actionButton, badge, card, copyable, facts, saveForm, tabs } from '../parts.ts';
+import { actorOf } from '../store.ts';
 import { testResult } from './webhook-test.ts';
 
 const titles: Record<WebhookEvent, { tab: string; text: string }> = {
@@ -47,7 +56,13 @@ export function webhookPages(app: App, { deps, ...tools }: Tools): void {
     return event;
   }
 
-  const keyOf = (context: PublisherContext) => ({ publisherId: context.publisher.id, event: eventOf(context), nowMs: now() });
+  /** Changes the endpoint of the page, in one transaction with its entry in the audit log. */
+  const write = <T>(context: PublisherContext, work: (executor: Executor, key: EndpointKey) => Promise<T>): Promise<T> => {
+    const by = { actor: actorOf(context), publisherId: context.publisher.id, nowMs: now() };
+    return guarded(() =>
+      transaction(pool, (executor) => changeEndpoint({ ...by, executor }, eventOf(context), secretBox, (key) => work(executor, key))),
+    );
+  };
 
   pages.get(base, 'analyst', ({ path }) => ({ to: path(`${base}/usp.selection`) }));
   pages.get(`${base}/:event`, 'analyst', (context) => show(context));
@@ -57,16 +72,14 @@ export function webhookPages(app: App, { deps, ...tools }: Tools): void {
     try {
       requireUsableUrl(fields.text('url'), rules);
       const settings = readSettings(fields);
-      const { secret } = await guarded(() =>
-        transaction(pool, (executor) =>
-          saveEndpoint(executor, secretBox, {
-            ...keyOf(context),
-            ...settings,
-            url: fields.text('url'),
-            method: fields.text('method') === 'GET' ? 'GET' : 'POST',
-            enabled: fields.checked('enabled'),
-          }),
-        ),
+      const { secret } = await write(context, (executor, key) =>
+        saveEndpoint(executor, secretBox, {
+          ...key,
+          ...settings,
+          url: fields.text('url'),
+          method: fields.text('method') === 'GET' ? 'GET' : 'POST',
+          enabled: fields.checked('enabled'),
+        }),
       );
       if (secret !== null) return show(context, { secret });
       return { to: context.path(`${base}/${eventOf(context)}`), done: 'The endpoint is saved.' };
@@ -88,24 +101,23 @@ export function webhookPages(app: App, { deps, ...tools }: Tools): void {
       const [problem] = problemsOf(err);
       return answer(html`<div class="notice failed" role="alert"><p>The URL ${problem?.message ?? 'cannot be used'}.</p></div>`);
     }
-    const { publisherId, event } = keyOf(context);
-    const saved = await guarded(() => findEndpoint(pool, publisherId, event));
+    const event = eventOf(context);
+    const saved = await guarded(() => findEndpoint(pool, context.publisher.id, event));
     const asked = { method: fields.text('method') === 'GET' ? ('GET' as const) : ('POST' as const) };
     const target = targetOf(event, fields.text('url'), asked, saved, deps);
     return answer(testResult(await testEndpoint(target, { sender, publisher: context.publisher, publicUrl: config.publicUrl, now })));
   });
 
-  const change = (name: string, done: string, work: (context: PublisherContext) => Promise<unknown>): void =>
+  const change = (name: string, done: string, work: (executor: Executor, key: EndpointKey) => Promise<unknown>): void =>
     pages.post(`${base}/:event/${name}`, 'admin', async (context) => {
-      await guarded(() => work(context));
+      await write(context, work);
       return { to: context.path(`${base}/${eventOf(context)}`), done };
     });
-  const write = <T>(work: Parameters<typeof transaction<T>>[1]): Promise<T> => transaction(pool, work);
-  change('pause', 'Paused. What is promised meanwhile waits.', (context) => write((executor) => pauseEndpoint(executor, keyOf(context))));
-  change('resume', 'Resumed. What waited is sent now.', (context) => write((executor) => resumeEndpoint(executor, keyOf(context), null)));
-  change('enable', 'The endpoint is enabled.', (context) => write((executor) => enableEndpoint(executor, keyOf(context), true)));
+  change('pause', 'Paused. What is promised meanwhile waits.', pauseEndpoint);
+  change('resume', 'Resumed. What waited is sent now.', (executor, key) => resumeEndpoint(executor, key, null));
+  change('enable', 'The endpoint is enabled.', (executor, key) => enableEndpoint(executor, key, true));
   pages.post(`${base}/:event/rotate`, 'admin', async (context) => {
-    const { secret } = await guarded(() => write((executor) => rotateSecret(executor, secretBox, keyOf(context), 86_400)));
+    const { secret } = await write(context, (executor, key) => rotateSecret(executor, secretBox, key, 86_400));
     return show(context, { secret });
   });
 
