@@ -55,6 +55,7 @@ const publisherNav = [
       { key: 'keys', text: 'API keys', path: '/settings/keys', icon: 'keys', role: 'admin' },
       { key: 'webhooks', text: 'Webhooks', path: '/settings/webhooks', icon: 'webhooks', role: 'analyst' },
       { key: 'users', text: 'Users', path: '/settings/users', icon: 'users', role: 'admin' },
+      { key: 'activity', text: 'Activity log', path: '/settings/activity', icon: 'activity', role: 'admin' },
     ],
   },
 ] as const satisfies readonly { title: string | null; entries: readonly NavEntry[] }[];

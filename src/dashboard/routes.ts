@@ -10,6 +10,7 @@ import { registerAdmission, registerViewer } from './guard.ts';
 import { pageHeaders } from './headers.ts';
 import { renderCard, renderPage } from './layout.ts';
 import { accountPages } from './pages/account.ts';
+import { activityPages } from './pages/activity.ts';
 import { advertiserPages } from './pages/advertisers.ts';
 import { campaignPages } from './pages/campaigns.ts';
 import { deliveryPages } from './pages/deliveries.ts';
@@ -33,6 +34,7 @@ import { registerFormParsing } from './uploads.ts';
 /** Pages behind the sign-in, each file by itself; the order does not matter. */
 const pages = [
   accountPages,
+  activityPages,
   advertiserPages,
   campaignPages,
   deliveryPages,

@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../management/support.ts';
+import { type Person, somebody } from './support.ts';
+
+const nowMs = Date.parse('2026-03-01T20:30:15Z');
+
+let t: ManagementApp;
+let me: Caller;
+let admin: Person;
+let page: string;
+
+beforeAll(async () => {
+  t = await createManagementApp({ now: () => nowMs });
+  me = await t.caller(await t.addPublisher());
+  await me.call('PATCH', `/publishers/${me.publisherId}`, { time_zone: 'Asia/Kathmandu' });
+  admin = await somebody(t, 'admin', me.publisherId);
+  page = `/dashboard/p/${me.publisherId}/settings/activity`;
+});
+afterAll(() => t.close());
+
+/** Text of the entries, newest first. */
+async function rows(query = '', who = admin): Promise<string[]> {
+  const answer = await who.get(page + query);
+  expect(answer.statusCode).toBe(200);
+  const list = /<ol class="card activity"[^>]*>(.*?)<\/ol>/s.exec(answer.body)?.[1] ?? '';
+  return list.split('<li>').slice(1).map(textOf);
+}
+const textOf = (markup: string): string =>
+  markup
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+
+describe('the activity log', () => {
+  test('says who changed what, from what to what, at the publisher’s own time', async () => {
+    const theme = (await me.call('POST', '/themes', { name: 'Before <b>', unit: 'mou' })).body.data.id;
+    await me.call('PATCH', `/themes/${theme}`, { name: 'After <i>', offers_per_response: 5 });
+    const [changed, added] = await rows();
+    expect(changed).toBe(
+      `Changed Theme ${theme} by API key Test key 2 Mar 2026, 02:15:15 name Before &lt;b&gt; → became After &lt;i&gt; offers per response none → became 5`,
+    );
+    expect(added).toMatch(`Added Theme ${theme}`);
+    expect((await admin.get(page)).body).toContain(`href="/dashboard/p/${me.publisherId}/settings/themes/${theme}"`);
+  });
+
+  test('times among the values are in the publisher’s zone, too', async () => {
+    await me.call('PUT', '/webhook-endpoints/usp.selection', { url: 'http://127.0.0.1:9/', method: 'POST' });
+    await me.call('POST', '/webhook-endpoints/usp.selection/pause');
+    expect((await rows())[0]).toMatch(
+      'Changed Webhook usp.selection by API key Test key 2 Mar 2026, 02:15:15 paused at none → became 2 Mar 2026, 02:15:15',
+    );
+  });
+
+  test('of nested values, only what differs is shown, by its way there', async () => {
+    const { campaign } = await addCatalogue(me);
+    const targeting = { countries: { include: ['US', 'DE'] }, devices: { include: ['mobile'] } };
+    expect((await me.call('PATCH', `/campaigns/${campaign}`, { rules: { targeting } })).status).toBe(200);
+    await me.call('PATCH', `/campaigns/${campaign}`, { rules: { targeting: { ...targeting, countries: { include: ['US'] } } } });
+    expect((await rows('?resource=campaigns'))[0]).toMatch(/ rules › targeting › countries › include US, DE → became US$/);
+    await me.call('PATCH', `/campaigns/${campaign}`, { rules: { targeting: { postal_codes: { include: Array(400).fill('12345') } } } });
+    expect((await rows('?resource=campaigns'))[0]?.length).toBeLessThan(1000);
+  });
+
+  test('shows one kind of thing when asked, and everything for a kind that is none', async () => {
+    const offers = await rows('?resource=offers');
+    expect(offers.length).toBe(1);
+    expect(offers[0]).toMatch(/Added Offer \d+/);
+    const all = (await rows()).length;
+    expect(all).toBeGreaterThan(5);
+    for (const kind of ['nonsense', '%00', 'constructor']) expect((await rows(`?resource=${kind}`)).length).toBe(all);
+    expect((await admin.get(`${page}?resource=catalogue`)).body).toContain('Nothing matches.');
+  });
+
+  test('goes back page by page, and keeps the filter', async () => {
+    const { id } = (await me.call('POST', '/advertisers', { name: 'Name 0' })).body.data;
+    for (let index = 1; index <= 60; index++) await me.call('PATCH', `/advertisers/${id}`, { name: `Name ${index}` });
+    const first = await admin.get(`${page}?resource=advertisers`);
+    const next = /rel="next" href="([^"]+)"/.exec(first.body)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    expect(next).toContain('resource=advertisers');
+    const older = await rows(next.slice(page.length));
+    expect((await rows('?resource=advertisers'))[0]).toMatch('Name 60');
+    expect(older[0]).toMatch('Name 9 → became Name 10');
+    expect((await admin.get(next)).body).toMatch(/rel="prev" href="[^"]*resource=advertisers"/);
+    expect((await admin.get(`${page}?cursor=forged`)).statusCode).toBe(400);
+  });
+});
+
+test('admins and operators read it; managers and analysts do not, and are not shown the way', async () => {
+  expect((await rows('', await somebody(t, 'operator'))).length).toBeGreaterThan(0);
+  for (const role of ['manager', 'analyst'] as const) {
+    const person = await somebody(t, role, me.publisherId);
+    expect((await person.get(page)).statusCode, role).toBe(403);
+    expect((await person.get(`/dashboard/p/${me.publisherId}/overview`)).body).not.toContain('/settings/activity');
+  }
+  expect((await admin.get(`/dashboard/p/${me.publisherId}/overview`)).body).toContain(`href="${page}"`);
+});
+
+test('another publisher’s log does not exist, and nothing of it is in one’s own', async () => {
+  const stranger = await somebody(t, 'admin', await t.addPublisher());
+  const foreign = await stranger.get(page);
+  expect(foreign.statusCode).toBe(404);
+  const own = `/dashboard/p/${(await t.caller(await t.addPublisher())).publisherId}/settings/activity`;
+  expect((await stranger.get(own)).statusCode).toBe(404);
+  const next = /rel="next" href="[^"]*(cursor=[^"]+)"/.exec((await admin.get(page)).body)?.[1] ?? '';
+  const { rows: users } = await t.pool.query('select publisher_id from users where id = $1', [stranger.userId]);
+  const theirs = `/dashboard/p/${users[0].publisher_id}/settings/activity`;
+  expect((await stranger.get(theirs)).body).toContain('Nothing was changed yet');
+  expect((await stranger.get(`${theirs}?${next}`)).statusCode).toBe(400);
+});
+
+test('who is no operator does not learn which operator it was', async () => {
+  const operator = await somebody(t, 'operator');
+  const { rows: users } = await t.pool.query('select email from users where id = $1', [operator.userId]);
+  await operator.post(`/dashboard/p/${me.publisherId}/advertisers`, { name: 'By the operator' });
+  expect((await rows('?resource=advertisers'))[0]).toMatch(/^Added Advertiser \d+ by Operator /);
+  expect((await rows('?resource=advertisers')).join()).not.toContain(users[0].email);
+  expect((await rows('?resource=advertisers', operator))[0]).toContain(users[0].email);
+});
