@@ -223,6 +223,7 @@ describe('for everybody', () => {
     '/settings/keys',
     '/settings/webhooks/conversion',
     '/settings/users',
+    '/settings/activity',
   ].map((path) => `/dashboard/p/1${path}`);
   const others = [
     '/dashboard/sign-in',
