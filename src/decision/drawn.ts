@@ -16,14 +16,14 @@ const poolMs = 60_000;
 /** From this many survivors on a class is large. */
 const large = 128;
 
-/** The best that are remembered of a draw; who wants more draws again (count). */
-const remembered = 64;
+/** The best that are remembered of a draw of so many; who wants more draws again (count). Of very large classes few may survive. */
+const remembered = (size: number): number => Math.min(size, 512, Math.max(64, Math.floor(size / 20)));
 
-/** Draws remembered over all classes (count): about 6 MB. */
-const maxKept = 8192;
+/** Places remembered over all draws (count): about 6 MB. */
+const maxKept = 524_288;
 
-/** Whether survivors are drawn from the pool: many of them, and most of their class. */
-export const isPooled = (survivors: number, size: number): boolean => survivors >= large && survivors * 2 >= size;
+/** Whether survivors are drawn from the pool: many of them, and enough of their class to be among its leaders. */
+export const isPooled = (survivors: number, size: number): boolean => survivors >= large && survivors * 16 >= size;
 
 const minuteOf = (nowMs: number): number => Math.floor(nowMs / poolMs);
 
@@ -52,17 +52,17 @@ export function drawnOf(ranking: Ranking, pooled: number, nowMs: number): Drawn 
   if (drawn === undefined) {
     drawn = draw(ranking, pooled);
     ofRanking.set(pooled, drawn);
-    keptCount += 1;
+    keptCount += drawn.places.length;
   }
   return drawn;
 }
 
 function draw({ bounds, draws }: Ranking, seed: number): Drawn {
-  const leaders = new Leaders(remembered);
+  const count = remembered(bounds.length);
+  const leaders = new Leaders(count);
   for (let place = 0; place < bounds.length && leaders.bar <= (bounds[place] as number); place++) {
     leaders.add(place, drawScore(draws, place, seed));
   }
-  const count = Math.min(remembered, bounds.length);
   const places = new Int32Array(count);
   const scores = new Float64Array(count);
   for (let at = 0; at < count; at++) {
