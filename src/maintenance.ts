@@ -6,6 +6,7 @@ import type { Logger } from './logger.ts';
 import { forgetAnswers } from './management/idempotency.ts';
 import { forgetStates } from './replay/states.ts';
 import { minutesKept } from './reports/fold.ts';
+import { type Rounds, startRounds } from './rounds.ts';
 import { dayMs, dayOf } from './session-id.ts';
 
 const roundMs = 3_600_000;
@@ -41,34 +42,18 @@ export async function maintain(pool: pg.Pool, config: Retention, nowMs: number):
 }
 
 /** Does a round now and every hour. */
-export function startMaintenance({ pool, config, logger, now }: MaintenanceOptions): { stop: () => Promise<void> } {
-  let timer: NodeJS.Timeout | undefined;
-  let stopped = false;
-
-  async function round(): Promise<void> {
-    let nextMs = roundMs;
+export function startMaintenance({ pool, config, logger, now }: MaintenanceOptions): Rounds {
+  return startRounds(async () => {
     try {
       const done = await maintain(pool, config, now());
       logger.debug(done, 'maintenance done');
       if (done.givenUp > 0) logger.warn({ count: done.givenUp }, 'deliveries that still waited were dropped with their day');
+      return roundMs;
     } catch (err) {
-      nextMs = retryMs;
       logger.error({ err }, 'maintenance failed');
+      return retryMs;
     }
-    if (!stopped) timer = setTimeout(next, nextMs);
-  }
-
-  let running = round();
-  function next(): void {
-    running = round();
-  }
-  return {
-    stop: async () => {
-      stopped = true;
-      clearTimeout(timer);
-      await running;
-    },
-  };
+  });
 }
 
 /** A drop locks its parent. It gives up rather than let everybody wait behind it for a long-running reader. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Deps } from './deps.ts';
+import { startRounds } from './rounds.ts';
 
 /** How often a process says that it runs (milliseconds); after three times that, it does not. */
 const stepMs = 5000;
@@ -12,10 +13,7 @@ type PresenceDeps = Pick<Deps, 'pool' | 'catalog' | 'pulse' | 'logger' | 'now' |
 export function startPresence({ pool, catalog, pulse, logger, now, config }: PresenceDeps, pid: number): { stop: () => Promise<void> } {
   const id = randomUUID();
   const startedAt = new Date(now());
-  let timer: NodeJS.Timeout | undefined;
-  let stopped = false;
-
-  async function say(): Promise<void> {
+  const rounds = startRounds(async () => {
     try {
       if (pulse.isUp())
         await pool.query({
@@ -28,18 +26,12 @@ export function startPresence({ pool, catalog, pulse, logger, now, config }: Pre
     } catch (err) {
       logger.debug({ err }, 'presence could not be written');
     }
-    if (!stopped) timer = setTimeout(next, stepMs);
-  }
+    return stepMs;
+  });
 
-  let saying = say();
-  function next(): void {
-    saying = say();
-  }
   return {
     stop: async () => {
-      stopped = true;
-      clearTimeout(timer);
-      await saying;
+      await rounds.stop();
       if (pulse.isUp()) await pool.query('delete from processes where id = $1', [id]);
     },
   };

@@ -1,35 +1,22 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pulse } from '../db/pulse.ts';
 import type { Logger } from '../logger.ts';
+import { type Rounds, startRounds } from '../rounds.ts';
 
 type Periodic = { name: string; everyMs: number; work: () => Promise<void>; pulse: Pulse; logger: Logger };
 
 /** Does a piece of work now and again and again, with a pause after each time; not while the store is away. */
-export function startPeriodic({ name, everyMs, work, pulse, logger }: Periodic): { stop: () => Promise<void> } {
-  const stopping = new AbortController();
+export function startPeriodic({ name, everyMs, work, pulse, logger }: Periodic): Rounds {
   let failing = false;
-
-  async function run(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      const startMs = performance.now();
-      try {
-        if (pulse.isUp()) await work();
-        failing = false;
-      } catch (err) {
-        if (!failing && pulse.isUp()) logger.warn({ err, name }, 'a periodic task failed');
-        failing = true;
-      }
-      // What takes long is done less often: it may use a twentieth of the time.
-      const pauseMs = Math.max(everyMs, 20 * (performance.now() - startMs));
-      await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => {});
+  return startRounds(async () => {
+    const startMs = performance.now();
+    try {
+      if (pulse.isUp()) await work();
+      failing = false;
+    } catch (err) {
+      if (!failing && pulse.isUp()) logger.warn({ err, name }, 'a periodic task failed');
+      failing = true;
     }
-  }
-
-  const running = run();
-  return {
-    stop: async () => {
-      stopping.abort();
-      await running;
-    },
-  };
+    // What takes long is done less often: it may use a twentieth of the time.
+    return Math.max(everyMs, 20 * (performance.now() - startMs));
+  });
 }

@@ -1,5 +1,6 @@
 import { isStoreUnavailable } from '../db/pool.ts';
 import type { Deps } from '../deps.ts';
+import { type Rounds, startRounds } from '../rounds.ts';
 import type { SecretBox } from '../security/secret-box.ts';
 import { createUserKeys } from '../security/user-key.ts';
 import { sweep } from './erase.ts';
@@ -45,30 +46,15 @@ function added(counts: Partial<ErasureCounts>, done: ErasureCounts): ErasureCoun
 const pollMs = 1000;
 
 /** The worker's part in erasures. Any number of workers share them. */
-export function startEraser(deps: EraserDeps): { stop: () => Promise<void> } {
-  let timer: NodeJS.Timeout | undefined;
-  let stopped = false;
-
-  async function round(): Promise<void> {
+export function startEraser(deps: EraserDeps): Rounds {
+  return startRounds(async (isStopped) => {
     try {
-      while (!stopped && (await eraseNext(deps)));
+      while (!isStopped() && (await eraseNext(deps)));
     } catch (err) {
       // A store that is away is said elsewhere; what was begun goes on when its lease has ended.
       if (isStoreUnavailable(err)) deps.logger.debug({ err }, 'erasures wait for the database');
       else deps.logger.error({ err }, 'an erasure failed; it is tried again when its lease has ended');
     }
-    if (!stopped) timer = setTimeout(next, pollMs);
-  }
-
-  let running = round();
-  function next(): void {
-    running = round();
-  }
-  return {
-    stop: async () => {
-      stopped = true;
-      clearTimeout(timer);
-      await running;
-    },
-  };
+    return pollMs;
+  });
 }

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import type { Logger } from '../logger.ts';
+import { type Rounds, startRounds } from '../rounds.ts';
 import { fold } from './fold.ts';
 
 type FolderOptions = { pool: pg.Pool; logger: Logger; now: () => number };
@@ -14,13 +15,11 @@ const quickMs = 150;
 const slowMs = 1500;
 
 /** Keeps the rollups up to date. Every worker tries; whoever comes first folds, and the others go on when it is gone. */
-export function startFolder({ pool, logger, now }: FolderOptions): { stop: () => Promise<void> } {
+export function startFolder({ pool, logger, now }: FolderOptions): Rounds {
   let span = spans.first;
-  let timer: NodeJS.Timeout | undefined;
-  let stopped = false;
   let failing = false;
 
-  async function round(): Promise<number> {
+  return startRounds(async () => {
     const startMs = performance.now();
     try {
       const { facts, complete } = await fold(pool, now(), span);
@@ -36,21 +35,5 @@ export function startFolder({ pool, logger, now }: FolderOptions): { stop: () =>
       failing = true;
       return retryMs;
     }
-  }
-
-  async function next(): Promise<void> {
-    const waitMs = await round();
-    if (!stopped) timer = setTimeout(start, waitMs);
-  }
-  let running = next();
-  function start(): void {
-    running = next();
-  }
-  return {
-    stop: async () => {
-      stopped = true;
-      clearTimeout(timer);
-      await running;
-    },
-  };
+  });
 }
