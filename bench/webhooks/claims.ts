@@ -1,60 +1,65 @@
 import type pg from 'pg';
 import { createLogger } from '../../src/logger.ts';
-import { claim } from '../../src/webhooks/dispatcher/claim.ts';
+import { createRounds } from '../../src/webhooks/dispatcher/rounds.ts';
 import { createDispatcherPool } from '../../src/webhooks/sending.ts';
 import type { Stage } from './endpoints.ts';
 import { seedEndpoints } from './endpoints.ts';
 import { percentiles } from './percentiles.ts';
 
-export type ClaimResult = { rows: number; claims: number; claimed: number; p50Ms: number; p99Ms: number; maxMs: number };
+type Times = ReturnType<typeof percentiles>;
+export type ClaimResult = { rows: number; blocked: number; claims: number; claimed: number; claim: Times; look: Times; commit: Times };
+
+type Load = { rows: number; claims: number; size: number; blocked: number };
+
+const sound = 200;
+const lookEvery = 10;
+const warmUp = 20;
 
 /**
- * How long a claim takes with `rows` deliveries waiting, half of them for one endpoint whose breaker is open, the others for 200
- * endpoints in good standing. Each claim takes up to `size`; the calls end at once, outside the measurement.
+ * How long a claim takes with `rows` deliveries waiting, half of them for `blocked` endpoints with an open breaker, the others for 200
+ * in good standing. Each claim takes up to `size`; the calls end at once, outside the measurement, and what they leave behind in
+ * the tables stays: nothing is vacuumed. `commit` is a transaction of one row beside each claim: what the disk takes by itself.
  */
-export async function benchClaims(
-  stage: Stage,
-  { rows, claims, size }: { rows: number; claims: number; size: number },
-): Promise<ClaimResult> {
-  const [blocked = 0, ...others] = await seedEndpoints(stage.pool, { count: 201, url: () => 'http://127.0.0.1:9/' });
+export async function benchClaims(stage: Stage, { rows, claims, size, blocked }: Load): Promise<ClaimResult> {
+  const ids = await seedEndpoints(stage.pool, { count: blocked + sound, url: () => 'http://127.0.0.1:9/' });
+  const stuck = ids.slice(0, blocked);
+  await stage.pool.query('alter table delivery_queue set (autovacuum_enabled = off)');
   await stage.pool.query('update endpoint_health set last_success_at = now()');
-  await stage.pool.query("update endpoint_health set breaker_state = 'open', open_until = now() + interval '1 h' where endpoint_id = $1", [
-    blocked,
-  ]);
-  await fill(stage, [blocked], rows / 2);
-  await fill(stage, others, rows / 2);
+  await stage.pool.query(
+    "update endpoint_health set breaker_state = 'open', open_until = now() + interval '1 h' where endpoint_id = any($1)",
+    [stuck],
+  );
+  await fill(stage, stuck, rows / 2);
+  await fill(stage, ids.slice(blocked), rows / 2);
+  await stage.pool.query('create table bench_commit (turn int)');
+  await stage.pool.query('checkpoint');
   const pool = createDispatcherPool(stage.databaseUrl, createLogger('silent'));
   await pool.query('insert into dispatcher_workers (id) values (1)');
+  const rounds = createRounds(pool, size, () => performance.now());
+  const looks: number[] = [];
   const times: number[] = [];
+  const commits: number[] = [];
   let claimed = 0;
-  let afterId = 0;
-  const warmUp = 20;
-  for (let round = -warmUp; round < claims; round++) {
-    const startMs = performance.now();
-    const found = await claim(pool, {
-      workerId: 1,
-      lane: 'live',
-      takeOver: true,
-      afterId,
-      trusted: size,
-      untrusted: size,
-      perStranger: 4,
-      busyIds: [],
-      busyCounts: [],
-      slowIds: [],
-      pacedIds: [],
-      pacedCounts: [],
+  for (let turn = -warmUp; turn < claims; turn++) {
+    if (turn % lookEvery === 0) looks.push(await timed(() => rounds.look()));
+    let found: Awaited<ReturnType<typeof rounds.next>>['claimed'] = [];
+    const tookMs = await timed(async () => {
+      found = (await rounds.next(1, { takeOver: true })).claimed;
     });
-    if (round >= 0) times.push(performance.now() - startMs);
+    if (turn >= 0) times.push(tookMs);
     claimed += found.length;
-    afterId = Math.max(...found.map((one) => one.endpointId)) % Math.max(...others);
     await pool.query('delete from delivery_queue where delivery_id = any($1)', [found.map((one) => one.deliveryId)]);
+    for (const one of found) rounds.end(one);
+    commits.push(await timed(() => pool.query('insert into bench_commit values ($1)', [turn])));
   }
   await pool.end();
-  await stage.pool.query(
-    'truncate delivery_queue, deliveries, delivery_attempts, dispatcher_workers; delete from endpoint_health; delete from webhook_endpoints',
-  );
-  return { rows, claims, claimed, ...percentiles(times) };
+  return { rows, blocked, claims, claimed, claim: percentiles(times), look: percentiles(looks.slice(2)), commit: percentiles(commits) };
+}
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const startMs = performance.now();
+  await work();
+  return performance.now() - startMs;
 }
 
 const slice = 50_000;
@@ -66,7 +71,7 @@ export async function fill({ pool }: Stage, endpointIds: readonly number[], coun
 async function fillSlice(pool: pg.Pool, endpointIds: readonly number[], from: number, to: number): Promise<void> {
   await pool.query(
     `with made as (
-      select gen_random_uuid() as id, ($1::int[])[1 + n % $2] as endpoint_id, now() - interval '1 h' + n * interval '1 ms' as due_at
+      select uuidv7() as id, ($1::int[])[1 + n % $2] as endpoint_id, now() - interval '1 h' + n * interval '1 ms' as due_at
       from generate_series($3::int, $4::int) n
     ), promised as (
       insert into deliveries (day, id, publisher_id, endpoint_id, event, payload, status)

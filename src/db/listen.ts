@@ -3,11 +3,11 @@ import pg from 'pg';
 const reconnectMs = 500;
 
 /**
- * Calls back at each NOTIFY on a channel, over a connection of its own that is opened again when it breaks. After every
- * (re)connect it calls back once, because something may have been missed.
+ * Calls back with the payload of each NOTIFY on a channel, over a connection of its own that is opened again when it breaks. After every
+ * (re)connect it calls back once with an empty one, because something may have been missed.
  * @returns stops listening
  */
-export function listen(databaseUrl: string, channel: string, onNotify: () => void): () => Promise<void> {
+export function listen(databaseUrl: string, channel: string, onNotify: (payload: string) => void): () => Promise<void> {
   let client: pg.Client | null = null;
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
@@ -32,11 +32,11 @@ export function listen(databaseUrl: string, channel: string, onNotify: () => voi
     };
     fresh.on('error', lost);
     fresh.on('end', lost);
-    fresh.on('notification', onNotify);
+    fresh.on('notification', ({ payload = '' }) => onNotify(payload));
     try {
       await fresh.connect();
       await fresh.query(`listen ${fresh.escapeIdentifier(channel)}`);
-      onNotify();
+      onNotify('');
     } catch {
       lost();
     }

@@ -20,6 +20,9 @@ export type Promised = {
   id?: string;
 };
 
+/** Characters of a NOTIFY (PostgreSQL: 8,000 bytes). Endpoints cut off are found by the workers' next look. */
+const maxNotified = 7000;
+
 type Target = { id: number; publisher_id: number; event: string; enabled: boolean };
 
 type Delivery = { target: Target; promised: Promised; id: string; payload: Buffer };
@@ -71,9 +74,9 @@ async function insertDeliveries(executor: Executor, deliveries: readonly Deliver
 ), queued as (
   insert into delivery_queue (delivery_id, day, endpoint_id, due_at)
   select id, day, endpoint_id, least(now(), created_at) from promised where status = 'pending'
-  returning delivery_id
+  returning endpoint_id
 )
-select pg_notify('perkwire_outbox', '') from queued limit 1`,
+select pg_notify('perkwire_outbox', left(string_agg(distinct endpoint_id::text, ' '), ${maxNotified})) from queued having count(*) > 0`,
     values: [
       column(({ id }) => uuidDay(id)),
       column(({ id }) => id),

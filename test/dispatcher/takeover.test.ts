@@ -7,11 +7,12 @@ import type { Dispatcher } from '../../src/webhooks/dispatcher/worker.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { addEndpoint, attemptsOf, deliveryOf, type Hook, promise, startHook, startTestDispatcher, until } from './support.ts';
 
-const claimAll = (workerId: number) =>
-  claim(t.pool, {
+const claimAll = async (workerId: number) => {
+  const endpoints = await t.pool.query<{ id: number }>('select id from webhook_endpoints');
+  const { claimed } = await claim(t.pool, {
     workerId,
     lane: 'live',
-    afterId: 0,
+    endpointIds: endpoints.rows.map(({ id }) => id),
     takeOver: true,
     trusted: 100,
     untrusted: 100,
@@ -22,6 +23,8 @@ const claimAll = (workerId: number) =>
     pacedIds: [],
     pacedCounts: [],
   });
+  return claimed;
+};
 const delivered = {
   outcome: 'delivered',
   tries: 1,

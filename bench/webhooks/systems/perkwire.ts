@@ -19,9 +19,9 @@ export const perkwire: System = {
             insert into deliveries (day, id, publisher_id, endpoint_id, event, payload, status)
             select day, id, publisher_id, endpoint_id, 'usp.selection', convert_to(payload, 'utf8'), 'pending' from given
           ), queued as (
-            insert into delivery_queue (delivery_id, day, endpoint_id, due_at) select id, day, endpoint_id, now() from given returning 1
+            insert into delivery_queue (delivery_id, day, endpoint_id, due_at) select id, day, endpoint_id, now() from given returning endpoint_id
           )
-          select pg_notify('perkwire_outbox', '') from queued limit 1`,
+          select pg_notify('perkwire_outbox', left(string_agg(distinct endpoint_id::text, ' '), 7000)) from queued having count(*) > 0`,
           [ids, ids.map(uuidDay), jobs.map((job) => job.url), jobs.map((job) => job.payload)],
         );
       },

@@ -46,14 +46,21 @@ export type Claimed = {
   steps: number[] | null;
 };
 
-type Row = {
+/** What a claim learnt of an endpoint it visited. Those that may not be called are not among the visits. */
+export type Visit = {
+  endpointId: number;
+  /** It is in good standing. */
+  trusted: boolean;
+  /** What it might have been given (count); 0 or less: it holds all it may. */
+  room: number;
+};
+
+type Found = {
   delivery_id: string;
   day: string;
   generation: number;
   tries: number;
   lag_ms: number;
-  trusted: boolean;
-  endpoint_id: number;
   publisher_id: number;
   url: string;
   method: Method;
@@ -73,29 +80,36 @@ type Row = {
   payload: Buffer;
 };
 
+/** One row for each delivery, or one without for an endpoint that had none to give. */
+type Row = { endpoint_id: number; trusted: boolean; room: number } & (Found | { delivery_id: null });
+
 export type ClaimRequest = Allowance &
   PaceAllowance & {
     workerId: number;
     lane: Lane;
-    /** The endpoint the last round ended with. */
-    afterId: number;
+    /** The endpoints to visit, in their turn. */
+    endpointIds: readonly number[];
     /** Leases that have ended may be taken over. */
     takeOver: boolean;
   };
 
-/** Leases deliveries that are due to a worker. */
-export async function claim(executor: Executor, request: ClaimRequest): Promise<Claimed[]> {
-  const { workerId, lane, afterId, trusted, untrusted, perStranger, busyIds, busyCounts, slowIds, pacedIds, pacedCounts, takeOver } =
+/** Leases deliveries that are due at some endpoints to a worker. */
+export async function claim(executor: Executor, request: ClaimRequest): Promise<{ claimed: Claimed[]; visits: Visit[] }> {
+  const { workerId, lane, endpointIds, trusted, untrusted, perStranger, busyIds, busyCounts, slowIds, pacedIds, pacedCounts, takeOver } =
     request;
   const { rows } = await executor.query<Row>({
     name: 'claim_deliveries',
     text: claimStatement,
-    values: [workerId, lane, afterId, trusted, untrusted, perStranger, busyIds, busyCounts, slowIds, pacedIds, pacedCounts, takeOver],
+    values: [workerId, lane, endpointIds, trusted, untrusted, perStranger, busyIds, busyCounts, slowIds, pacedIds, pacedCounts, takeOver],
   });
-  return rows.map(claimedOf);
+  const visits = new Map(rows.map((row) => [row.endpoint_id, { endpointId: row.endpoint_id, trusted: row.trusted, room: row.room }]));
+  return { claimed: rows.filter(isFound).map(claimedOf), visits: [...visits.values()] };
 }
 
-const claimedOf = (row: Row): Claimed => ({
+type FoundRow = Extract<Row, Found>;
+const isFound = (row: Row): row is FoundRow => row.delivery_id !== null;
+
+const claimedOf = (row: FoundRow): Claimed => ({
   deliveryId: row.delivery_id,
   day: row.day,
   generation: row.generation,

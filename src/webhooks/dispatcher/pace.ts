@@ -4,6 +4,8 @@ export type PaceAllowance = { pacedIds: number[]; pacedCounts: number[] };
 export type Pace = {
   /** Known endpoints, and how many calls each may start now. */
   allowance: () => PaceAllowance;
+  /** Those of them that may start one. */
+  ready: () => number[];
   /** A call starts. `perS` is the endpoint's rate; null where it has none. */
   spend: (endpointId: number, perS: number | null) => void;
   /** Milliseconds until an endpoint that must wait may go on; null when none waits. */
@@ -32,6 +34,10 @@ export function createPace(now: () => number): Pace {
         if (bucket.tokens === sizeOf(bucket.perS)) buckets.delete(endpointId); // an unknown one may start one call
       }
       return { pacedIds: [...buckets.keys()], pacedCounts: [...buckets.values()].map(({ tokens }) => Math.max(0, Math.floor(tokens))) };
+    },
+    ready: () => {
+      for (const bucket of buckets.values()) refill(bucket);
+      return [...buckets].filter(([, { tokens }]) => tokens >= 1).map(([endpointId]) => endpointId);
     },
     spend: (endpointId, perS) => {
       if (perS === null) return void buckets.delete(endpointId);

@@ -15,7 +15,10 @@ import { type Settlement, settle } from './settle.ts';
 import { createSettler, type Fate } from './settler.ts';
 import { tendEndpoints } from './tend.ts';
 
-/** NOTIFY on this channel, sent with the commit that queues deliveries, wakes the workers. */
+/**
+ * NOTIFY on this channel, sent with the commit that queues deliveries, wakes the workers. It says for which endpoints, by their
+ * ids; without any, they look around.
+ */
 export const outboxChannel = 'perkwire_outbox';
 
 /** Safety net for lost wakes, and what finds retries that became due (milliseconds). */
@@ -64,8 +67,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   let pacing: NodeJS.Timeout | undefined;
   let polls = 0;
   let wanted = false;
-  let mayHaveMore = false;
-  let replays = true;
+  let lookWanted = true;
   /** A claim failed: it may have been committed all the same. */
   let uncertain = false;
   let stopped = false;
@@ -78,11 +80,22 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
     if (claimant() !== null) claiming ??= claimAll();
   }
 
+  function look(): void {
+    lookWanted = true;
+    wake();
+  }
+
+  function notified(payload: string): void {
+    if (payload === '') lookWanted = true;
+    rounds.arrived(payload.split(' ').map(Number).filter(isEndpointId));
+    wake();
+  }
+
   async function claimAll(): Promise<void> {
     for (let workerId = claimant(); wanted && workerId !== null; workerId = claimant()) {
       wanted = false;
       await claimSome(workerId).catch((err) => {
-        uncertain = true;
+        uncertain = lookWanted = true;
         logger.debug({ err }, 'nothing could be claimed'); // the next poll tries again
       });
     }
@@ -92,13 +105,13 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   async function claimSome(workerId: number): Promise<void> {
     if (uncertain) await freeUnknown(pool, workerId, [...held.keys()]);
     uncertain = false;
-    const asked = replays;
-    replays = false;
-    const round = await rounds.next(workerId, { takeOver: liveness?.mayTakeOver() ?? false, replays: asked });
-    replays ||= round.replays;
+    if (lookWanted) {
+      lookWanted = false;
+      await rounds.look();
+    }
+    const round = await rounds.next(workerId, { takeOver: liveness?.mayTakeOver() ?? false });
     wanted ||= round.more;
     for (const delivery of round.claimed) start(delivery);
-    mayHaveMore = held.size > 0;
     clearTimeout(pacing);
     const nextMs = rounds.nextMs();
     if (nextMs !== null) pacing = setTimeout(wake, nextMs);
@@ -110,15 +123,11 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
     const call = attempt(claimed, options, cancel.signal).then((settlement) => {
       calls.delete(call);
       // A failure may cost the endpoint calls in flight, and order wants the next behind it: the slot is free when it is written.
-      if (settlement.outcome === 'delivered' && settlement.disables === null && !claimed.strictOrder) end(claimed);
+      if (settlement.outcome === 'delivered' && settlement.disables === null && !claimed.strictOrder) rounds.end(claimed);
       settler.add(settlement);
-      if (mayHaveMore) wake();
+      wake();
     });
     calls.add(call);
-  }
-
-  function end(claimed: Claimed): void {
-    if (rounds.end(claimed)) replays = true;
   }
 
   async function write(settlements: readonly Settlement[]): Promise<Settlement[]> {
@@ -137,8 +146,8 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   function onDone(settlement: Settlement, fate: Fate): void {
     const { claimed, outcome, errorClass, disables } = settlement;
     held.delete(claimed);
-    end(claimed);
-    if (mayHaveMore) wake();
+    rounds.end(claimed);
+    wake();
     meter.tried(outcome === 'delivered' || outcome === 'endpoint_disabled' ? outcome : (errorClass ?? 'other'));
     if (fate === 'lost') meter.leaseLost();
     logSettlement(logger, settlement, fate);
@@ -156,8 +165,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
     if (polls++ % tendEvery === 0) tend();
     const ending = [...held].filter(([, endMs]) => endMs - monotonic() < leaseGraceMs / 2).map(([claimed]) => claimed);
     if (ending.length > 0) renewLeases(workerId, ending);
-    replays = true;
-    wake();
+    look();
   }
 
   function renewLeases(workerId: number, ending: readonly Claimed[]): void {
@@ -175,9 +183,9 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
     );
   }
 
-  liveness = await startLiveness({ databaseUrl, logger, onWork: wake });
+  liveness = await startLiveness({ databaseUrl, logger, onWork: look });
   wake();
-  const unlisten = listen(databaseUrl, outboxChannel, wake);
+  const unlisten = listen(databaseUrl, outboxChannel, notified);
   const polling = setInterval(poll, pollMs);
 
   return {
@@ -197,6 +205,9 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
     },
   };
 }
+
+/** Anybody who may use the database can send a NOTIFY. */
+const isEndpointId = (value: number): boolean => Number.isInteger(value) && value > 0 && value < 2 ** 31;
 
 function logSettlement(logger: Logger, { claimed, outcome, tries, status, errorClass }: Settlement, fate: Fate): void {
   const { deliveryId, generation, endpointId, publisherId } = claimed;
