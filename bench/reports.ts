@@ -1,97 +1,121 @@
-import type pg from 'pg';
+import { mkdir } from 'node:fs/promises';
 import { hashKey } from '../src/http/auth.ts';
-import { dayBit } from '../src/reports/grains.ts';
-import { metricNames } from '../src/reports/metrics.ts';
 import { dayOf } from '../src/session-id.ts';
 import { startServerProcess } from '../test/support/server-process.ts';
 import { createPublisher } from './catalogue.ts';
 import { writeTable } from './report.ts';
-import { openStage } from './stage.ts';
+import { seedReports } from './report-seeds.ts';
+import { openStage, type Stage } from './stage.ts';
 
 /*
- * Reports over what 100 million events of one publisher leave behind in 31 days: 50 offers, 20 placements, 30 countries, 10
- * kinds of devices. `npm run bench:reports -- 2 5` seeds two days and asks five times, for a short look.
+ * Reports over what 100 million events of one publisher leave behind in 31 days: 50 offers (25 campaigns), 20 placements, 30
+ * countries, 10 kinds of devices, one own key with 20 values and one with 1,000.
+ *   npm run bench:reports                       all of it, about five minutes
+ *   npm run bench:reports -- seed FOLDER        the database only, which is kept in the folder
+ *   npm run bench:reports -- ask FOLDER [60]    asks the database of the folder, so many times each
  */
-const days = Number(process.argv[2] ?? 31);
-const repeats = Number(process.argv[3] ?? 60);
-const eventsPerDay = 100_000_000 / 31;
+const days = 31;
+const [command, folder, times] = process.argv.slice(2);
+const repeats = Number(times ?? 60);
+const key = 'bench-reports';
 
-const sizes = { placement: 20, offer: 50, country: 30, device: 10 };
-const bits = { placement: 1, offer: 2, country: 4, device: 8 };
+const firstDay = dayOf(Date.now() - days * 86_400_000);
 
-/** The grains that are read, and the share of their combinations that a bucket has. */
-const seeds: readonly (readonly [grain: number, share: number])[] = [
-  [bits.placement, 1],
-  [bits.offer, 1],
-  [bits.country, 1],
-  [bits.device, 1],
-  [bits.offer | bits.country, 0.9],
-  [bits.placement | bits.offer | dayBit, 1],
-  [bits.offer | bits.country | dayBit, 1],
-  [bits.placement | bits.offer | bits.country | dayBit, 1],
-  [15 | dayBit, 0.3], // of 300,000 combinations a day
+type Question = readonly [what: string, parameters: string];
+
+const byDay: Question[] = [
+  ['all', ''],
+  ['by offer', 'group_by=offer'],
+  ['by campaign', 'group_by=campaign'],
+  ['by offer, one country', 'group_by=offer&country=C3'],
+  ['by placement, one campaign', 'group_by=placement&campaign=3'],
+  ['by country, one device', 'group_by=country&device=d3'],
+  ['by placement and offer (31,000 rows)', 'group_by=placement,offer'],
+  ['by placement and offer, as CSV', 'group_by=placement,offer&format=csv'],
+  ['by offer, one placement and country', 'group_by=offer&placement=p3&country=C3'],
+  ['by placement and country, one offer', 'group_by=placement,country&offer=3'],
+  ['by placement and offer, one country', 'group_by=placement,offer&country=C3'],
+  ['by placement, one offer, country and device', 'group_by=placement&offer=3&country=C3&device=d3'],
+  ['by placement and offer, one country and device', 'group_by=placement,offer&country=C3&device=d3'],
+  ['by offer and country, one placement and device', 'group_by=offer,country&placement=p3&device=d3'],
+  ['by an own key, 20 values', 'group_by=custom.plan'],
+  ['by an own key, 1,000 values', 'group_by=custom.shop'],
+  ['all, one value of an own key', 'custom.shop=v7'],
 ];
 
-const questions: readonly (readonly [what: string, parameters: string])[] = [
-  ['all, by day', ''],
-  ['by offer and day', 'group_by=offer'],
-  ['by country and hour', 'group_by=country&aggregated_by=hour'],
-  ['by offer and day, one country', 'group_by=offer&country=C3'],
-  ['by offer and day, one placement', 'group_by=offer&placement=p3'],
-  ['by offer and hour, one country', 'group_by=offer&country=C3&aggregated_by=hour'],
-  ['by offer and day, one placement and country', 'group_by=offer&placement=p3&country=C3'],
-  ['by placement and day, one offer, country and device', 'group_by=placement&offer=3&country=C3&device=d3'],
+const byHour: Question[] = [
+  ['all', ''],
+  ['by country', 'group_by=country'],
+  ['by offer', 'group_by=offer'],
+  ['by offer, as CSV', 'group_by=offer&format=csv'],
+  ['by campaign', 'group_by=campaign'],
+  ['by offer, one country', 'group_by=offer&country=C3'],
+  ['by placement, one offer', 'group_by=placement&offer=3'],
+  ['by placement, one campaign', 'group_by=placement&campaign=3'],
+  ['by os, one country', 'group_by=os&country=C3'],
+  ['all, one placement and offer', 'placement=p3&offer=3'],
+  ['by an own key, 20 values', 'group_by=custom.plan'],
+  ['all, one value of an own key', 'custom.shop=v7'],
 ];
 
-async function seed(pool: pg.Pool, publisherId: number): Promise<number> {
-  await pool.query('select create_report_partitions(current_date - 40, current_date + 1)');
-  const values = (bit: number, grain: number, size: number): string => `generate_series(1, ${grain & bit ? size : 1})`;
-  for (const [grain, share] of seeds) {
-    const perBucket = grain & dayBit ? eventsPerDay : eventsPerDay / 96;
-    for (let day = 1; day <= days; day++) {
-      const combinations = Object.entries(bits).reduce((count, [name, bit]) => count * (grain & bit ? sizes[name as 'offer'] : 1), share);
-      const each = `greatest(1, (${perBucket / combinations} * 2 * random())::int)`;
-      await pool.query(
-        `insert into rollups select ${publisherId}, ${grain}, bucket, ${grain & 1 ? "'p' || p" : "''"}, ${grain & 2 ? 'o' : '0'}, ${grain & 4 ? "'C' || c" : "''"},
-          ${grain & 8 ? "'d' || d, 'ios'" : "'', ''"}, ${grain & 2 ? 'o' : '0'}, ${metricNames.map(() => each).join(', ')}
-        from generate_series(current_date - ${day}, current_date - ${day} + interval '23:59', interval '${grain & dayBit ? '1 day' : '15 minutes'}') bucket,
-          ${values(1, grain, 20)} p, ${values(2, grain, 50)} o, ${values(4, grain, 30)} c, ${values(8, grain, 10)} d where random() < ${share}`,
-      );
-    }
-  }
-  await pool.query('vacuum analyze rollups');
-  return Number((await pool.query('select count(*) from rollups')).rows[0].count);
-}
+const questions: Question[] = [
+  ...byDay.map(([what, parameters]): Question => [`day: ${what}`, parameters]),
+  ...byHour.map(([what, parameters]): Question => [`hour: ${what}`, `aggregated_by=hour&${parameters}`]),
+];
 
-const stage = await openStage();
-try {
+async function seed(stage: Stage): Promise<void> {
+  const startMs = performance.now();
   const publisherId = await createPublisher(stage.pool, { key: 'bench', campaigns: 50 });
   await stage.pool.query(
-    `insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'reports', decode('${hashKey('bench-reports')}', 'hex'), '{reports}')`,
+    `insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'reports', decode('${hashKey(key)}', 'hex'), '{reports}')`,
     [publisherId],
   );
-  const rollups = await seed(stage.pool, publisherId);
-  process.stderr.write(`${rollups.toLocaleString('en')} rollups\n`);
-  const perkwire = await startServerProcess({ databaseUrl: stage.databaseUrl });
-  const range = `from=${dayOf(Date.now() - days * 86_400_000)}&to=${dayOf(Date.now() - 86_400_000)}`;
+  const rollups = await seedReports(stage, { publisherId, firstDay, days });
+  process.stderr.write(`${rollups.toLocaleString('en')} rollups in ${Math.round((performance.now() - startMs) / 1000)} s\n`);
+}
+
+async function ask({ pool, databaseUrl }: Stage): Promise<void> {
+  const { rows: counts } = await pool.query(
+    'select (select count(*) from rollups) + (select count(*) from custom_rollups) as rollups, min(bucket) as first from rollups',
+  );
+  const from = dayOf(counts[0].first.getTime());
+  const to = dayOf(counts[0].first.getTime() + (days - 1) * 86_400_000);
+  const perkwire = await startServerProcess({ databaseUrl });
   const body: string[][] = [];
-  for (const [what, parameters] of questions) {
-    const times: number[] = [];
-    let rows = 0;
-    for (let count = 0; count < repeats; count++) {
-      const startMs = performance.now();
-      const answer = await fetch(`${perkwire.url}/native/activity.json?api_key=bench-reports&${range}&${parameters}`);
-      const text = await answer.text();
-      times.push(performance.now() - startMs);
-      if (!answer.ok) throw new Error(text);
-      rows = (JSON.parse(text) as { data: { rows: unknown[] } }).data.rows.length;
-    }
-    times.sort((a, b) => a - b);
-    const at = (share: number): string => (times[Math.min(times.length - 1, Math.floor(times.length * share))] as number).toFixed(0);
-    body.push([what, at(0.5), at(0.95), rows.toLocaleString('en')]);
+  try {
+    for (const [what, parameters] of questions)
+      body.push([what, ...(await measure(`${perkwire.url}/native/activity.json?api_key=${key}&from=${from}&to=${to}&${parameters}`))]);
+  } finally {
+    await perkwire.stop();
   }
-  await perkwire.stop();
-  await writeTable(`reports`, [`${days} days, ${rollups.toLocaleString('en')} rollups`, 'p50 ms', 'p95 ms', 'rows answered'], body);
+  await writeTable(
+    'reports',
+    [`${days} days, ${Number(counts[0].rollups).toLocaleString('en')} rollups`, 'p50 ms', 'p95 ms', 'rows answered', 'KB'],
+    body,
+  );
+}
+
+async function measure(url: string): Promise<string[]> {
+  const taken: number[] = [];
+  let text = '';
+  for (let count = 0; count < repeats; count++) {
+    const startMs = performance.now();
+    const answer = await fetch(url);
+    text = await answer.text();
+    taken.push(performance.now() - startMs);
+    if (!answer.ok) throw new Error(text);
+  }
+  taken.sort((a, b) => a - b);
+  const at = (share: number): string => (taken[Math.min(taken.length - 1, Math.floor(taken.length * share))] as number).toFixed(0);
+  const rows = text.startsWith('{') ? (JSON.parse(text) as { data: { rows: unknown[] } }).data.rows.length : text.split('\r\n').length - 2;
+  return [at(0.5), at(0.95), rows.toLocaleString('en'), Math.round(text.length / 1024).toLocaleString('en')];
+}
+
+if (folder !== undefined) await mkdir(folder, { recursive: true });
+const stage = await openStage(folder);
+try {
+  if (command !== 'ask') await seed(stage);
+  if (command !== 'seed') await ask(stage);
 } finally {
   await stage.close();
 }

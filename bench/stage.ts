@@ -10,9 +10,9 @@ import { endChild, freePort } from '../test/support/server-process.ts';
 
 export type Stage = { folder: string; databaseUrl: string; pool: pg.Pool; close: () => Promise<void> };
 
-/** A real database (fsync on) and a folder, for one run; closed by `close`. */
-export async function openStage(): Promise<Stage> {
-  const folder = await mkdtemp(join(tmpdir(), 'perkwire-bench-'));
+/** A real database (fsync on) and a folder, for one run; closed by `close`. A folder that is given stays, for another run. */
+export async function openStage(kept?: string): Promise<Stage> {
+  const folder = kept ?? (await mkdtemp(join(tmpdir(), 'perkwire-bench-')));
   await chmod(folder, 0o755); // as root, the database runs as another user, who must get in
   const database = await startEmbeddedPostgres({ dataDir: folder });
   await migrate(database.url);
@@ -24,7 +24,7 @@ export async function openStage(): Promise<Stage> {
     close: async () => {
       await pool.end();
       await database.stop();
-      await rm(folder, { recursive: true, force: true });
+      if (kept === undefined) await rm(folder, { recursive: true, force: true });
     },
   };
 }

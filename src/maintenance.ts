@@ -6,6 +6,7 @@ import type { Logger } from './logger.ts';
 import { forgetAnswers } from './management/idempotency.ts';
 import { forgetStates } from './replay/states.ts';
 import { minutesKept } from './reports/fold.ts';
+import { tidyRollups } from './reports/tidy.ts';
 import { type Rounds, startRounds } from './rounds.ts';
 import { dayMs, dayOf } from './session-id.ts';
 
@@ -38,6 +39,7 @@ export async function maintain(pool: pg.Pool, config: Retention, nowMs: number):
   await pool.query('delete from minute_rollups where minute < $1', [new Date(nowMs - minutesKept * 60_000)]);
   await forgetStates(pool, nowMs);
   await forgetUse(pool, nowMs);
+  await tidyRollups(pool, nowMs);
   return { dropped: raw + rollups + dropped, givenUp, devSessions: await removeDevSessions(pool, nowMs - dayMs) };
 }
 

@@ -3,9 +3,9 @@ import { LRUCache } from 'lru-cache';
 import { createStoreGuard } from '../db/store-guard.ts';
 import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
+import { createLimiter } from '../limiter.ts';
 import { chooseType, type ImageType } from './accept.ts';
 import { openDiskCache } from './disk-cache.ts';
-import { createLimiter } from './limiter.ts';
 import { completeOriginal, findPicture, type Original } from './original.ts';
 import { type ImageWish, planSize, type Size } from './parameters.ts';
 import { createImageStore } from './store.ts';
@@ -28,10 +28,11 @@ export type Images = {
 };
 
 /** libuv has four threads; two stay free for everything else. Waiting: about half a minute of work at worst. */
-const transformLimits = { atOnce: 2, maxWaiting: 32 };
+const message = 'Too many pictures are being made.';
+const transformLimits = { atOnce: 2, maxWaiting: 32, message };
 
 /** A few connections of the pool, so that pictures never keep beacons waiting. */
-const loadLimits = { atOnce: 3, maxWaiting: 256 };
+const loadLimits = { atOnce: 3, maxWaiting: 256, message };
 
 /** How long an original is answered without asking the store whether it is still there (milliseconds). */
 const originalLifeMs = 60_000;

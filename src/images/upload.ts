@@ -1,7 +1,7 @@
 import sharp from 'sharp';
 import { AppError } from '../errors.ts';
+import { createLimiter } from '../limiter.ts';
 import type { ImageType } from './accept.ts';
-import { createLimiter } from './limiter.ts';
 import { stripMetadata } from './metadata.ts';
 import type { Size } from './parameters.ts';
 
@@ -20,7 +20,7 @@ const names = { png: 'image/png', jpg: 'image/jpeg', webp: 'image/webp', svg: 'i
 type Kind = keyof typeof names;
 
 /** One at a time: an upload may be made to cost seconds, and there is other work to do. */
-const inTurn = createLimiter({ atOnce: 1, maxWaiting: 16 });
+const inTurn = createLimiter({ atOnce: 1, maxWaiting: 16, message: 'Too many pictures are being made.' });
 
 const refused = (message: string, cause?: unknown): AppError =>
   new AppError('invalid_picture', { details: [{ path: '/image', message }], ...(cause === undefined ? {} : { cause }) });

@@ -1,4 +1,5 @@
 import { countsSql, quarterOf } from './facts.ts';
+import { dayBit } from './grains.ts';
 import { eachMetric } from './metrics.ts';
 
 /** Values of one key that get rows of their own in a UTC day (count); all later ones are `other`, which may be one of them. */
@@ -12,15 +13,24 @@ export const otherValue = 'other';
 
 const group = 'publisher_id, day, key';
 
-/** Common table expressions that read `facts` and keep the sums by the publisher's own keys, bounded. */
-export const customSql = `
+/** The columns of a sum by an own key before its metrics. */
+export const customRollupKey = 'publisher_id, key, grain, bucket, value';
+
+/** The buckets that sums by an own key are kept by: hours and days of the publisher's time zone. */
+export const customUnits = `(values (0::smallint, 'hour'), (${dayBit}::smallint, 'day')) as units (grain, unit)`;
+
+/** Reads `placed`, gives `pairs`: sums by the values as they were sent. */
+const pairsSql = `
 pairs as (
-  select publisher_id, ${quarterOf('at')} as quarter, (${quarterOf('at')} at time zone 'UTC')::date as day, pair.key,
+  select publisher_id, zone, ${quarterOf('at')} as quarter, (${quarterOf('at')} at time zone 'UTC')::date as day, pair.key,
     case when char_length(pair.value) <= ${maxValueLength} then pair.value else '${otherValue}' end as value, ${countsSql}
-  from facts cross join lateral jsonb_each_text(custom) as pair
+  from placed cross join lateral jsonb_each_text(custom) as pair
   where custom is not null and kind <> 'shown'
-  group by 1, 2, 3, 4, 5
-),
+  group by 1, 2, 3, 4, 5, 6
+)`;
+
+/** Gives `admitted`: values that get rows of their own from now on. */
+const admittedSql = `
 unknown as (
   select ${group}, value, row_number() over (partition by ${group} order by sum(sessions) desc, value) as place
   from pairs where not exists (
@@ -41,10 +51,14 @@ admitted as (
   select day, publisher_id, key, value from unknown join unknown_keys using (${group})
   where unknown.place + values_kept <= ${maxValues} and (values_kept > 0 or unknown_keys.place + keys_kept <= ${maxKeys})
   returning day, publisher_id, key, value
-),
-custom_written as (
-  insert into custom_rollups as kept (publisher_id, key, bucket, value, ${eachMetric((name) => name)})
-  select publisher_id, key, quarter, coalesce(found.value, '${otherValue}'), ${eachMetric((name) => `sum(pairs.${name})`)}
+)`;
+
+const nothingAdmittedSql = 'admitted as (select day, publisher_id, key, value from custom_values where false)';
+
+/** Counts each value under the name it is reported by. */
+const writtenSql = (sign: '' | '-'): string => `
+named as (
+  select publisher_id, zone, quarter, key, coalesce(found.value, '${otherValue}') as value, ${eachMetric((name) => `pairs.${name}`)}
   from pairs
   left join lateral (
     select value from admitted where (admitted.day, admitted.publisher_id, admitted.key, admitted.value) = (pairs.day, pairs.publisher_id, pairs.key, pairs.value)
@@ -55,6 +69,17 @@ custom_written as (
   where found.value is not null
     or exists (select from admitted where (admitted.day, admitted.publisher_id, admitted.key) = (pairs.day, pairs.publisher_id, pairs.key))
     or exists (select from custom_values known where (known.day, known.publisher_id, known.key) = (pairs.day, pairs.publisher_id, pairs.key))
-  group by 1, 2, 3, 4
-  on conflict (publisher_id, key, bucket, value) do update set ${eachMetric((name) => `${name} = kept.${name} + excluded.${name}`)}
+),
+custom_written as (
+  insert into custom_rollups as kept (${customRollupKey}, ${eachMetric((name) => name)})
+  select publisher_id, key, grain, date_trunc(unit, quarter, zone), value, ${eachMetric((name) => `${sign}sum_exact(${name})`)}
+  from named cross join ${customUnits}
+  group by 1, 2, 3, 4, 5
+  on conflict (${customRollupKey}) do update set ${eachMetric((name) => `${name} = kept.${name} + excluded.${name}`)}
 )`;
+
+/** Common table expressions that read `placed` and keep the sums by the publisher's own keys, bounded. */
+export const customSql = [pairsSql, admittedSql, writtenSql('')].join(',');
+
+/** The same for facts that are counted already: they are added once more, or taken off, under the names they have. */
+export const customAgainSql = (sign: '' | '-'): string => [pairsSql, nothingAdmittedSql, writtenSql(sign)].join(',');

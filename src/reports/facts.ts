@@ -8,22 +8,23 @@ export const longestDays = 64;
  * `filled` or `empty` for a session, `shown` for each offer it showed, the event's kind, or `booking`.
  * @param isMeant a condition on the raw rows of sessions, events and bookings; `t` is the row, `t.session_id` its session
  * @param fromDay an expression: no raw row is of an earlier day
+ * @param sessionsFromDay the same for sessions that are counted themselves
  */
-export const factsSql = (isMeant: string, fromDay: string): string => `
-select t.publisher_id, t.created_at as at, t.placement, coalesce(t.country, '') as country, coalesce(t.device, '') as device,
+export const factsSql = (isMeant: string, fromDay: string, sessionsFromDay = fromDay): string => `
+select t.day, t.session_id, t.publisher_id, t.created_at as at, t.placement, coalesce(t.country, '') as country, coalesce(t.device, '') as device,
   coalesce(t.os, '') as os, t.custom, part.offer_id, part.campaign_id, part.kind, 0 as conversions, 0::bigint as revenue_micros
 from (select id as session_id, * from sessions) t
 cross join lateral (
   select 0 as offer_id, 0 as campaign_id, case when cardinality(t.offer_ids) > 0 then 'filled' else 'empty' end as kind
   union all select offer_id, campaign_id, 'shown' from unnest(t.offer_ids, t.campaign_ids) as shown (offer_id, campaign_id)
 ) part
-where not t.dev and t.day >= ${fromDay} and ${isMeant}
+where not t.dev and t.day >= ${sessionsFromDay} and ${isMeant}
 union all
-select t.publisher_id, t.at, ${ofSession}, t.offer_id, t.campaign_id, t.kind, 0, coalesce(t.revenue_micros, 0)
+select t.day, t.session_id, t.publisher_id, t.at, ${ofSession}, t.offer_id, t.campaign_id, t.kind, 0, coalesce(t.revenue_micros, 0)
 from events t left join lateral ${sessionOf(fromDay)} s on true
 where t.suspicious is null and s.dev is not true and t.day >= ${fromDay} and ${isMeant}
 union all
-select t.publisher_id, t.at, ${ofSession}, t.offer_id, t.campaign_id, 'booking', t.conversions, t.revenue_micros
+select t.day, t.session_id, t.publisher_id, t.at, ${ofSession}, t.offer_id, t.campaign_id, 'booking', t.conversions, t.revenue_micros
 from bookings t left join lateral ${sessionOf(fromDay)} s on true
 where s.dev is not true and t.day >= ${fromDay} and ${isMeant}`;
 
@@ -45,7 +46,7 @@ const counts: Record<MetricName, string> = {
   saves: "count(*) filter (where kind = 'save')",
   selections: "count(*) filter (where kind = 'selection')",
   conversions: 'sum(conversions)',
-  revenue_micros: 'sum(revenue_micros)',
+  revenue_micros: 'sum_exact(revenue_micros)',
 };
 
 /** The metrics of a group of facts. */

@@ -3,7 +3,7 @@ import { type Executor, transaction } from '../db/pool.ts';
 import { customSql } from './custom.ts';
 import { countsSql, factsSql, longestDays } from './facts.ts';
 import { eachMetric } from './metrics.ts';
-import { rollupKey, sumsSql } from './sums.ts';
+import { placedSql, rollupsWrittenSql, sumsSql } from './sums.ts';
 
 /** What a fold did. `facts` null: another process was folding. */
 export type Fold = {
@@ -26,12 +26,14 @@ const isNew = '(t.written_by >= $1::xid8 and t.written_by < $2::xid8 or t.writte
 
 const foldSql = `
 with facts as materialized (${factsSql(isNew, '$4::date')}),
+${placedSql},
 ${sumsSql},
 ${customSql},
-rollups_written as (
-  insert into rollups as kept (${rollupKey}, campaign_id, ${eachMetric((name) => name)})
-  select ${rollupKey}, campaign_id, ${eachMetric((name) => name)} from by_grain
-  on conflict (${rollupKey}) do update set ${eachMetric((name) => `${name} = kept.${name} + excluded.${name}`)}
+${rollupsWrittenSql('')},
+publishers_noted as (
+  insert into rollup_publishers (publisher_id, time_zone, tidied_upto)
+  select id, time_zone, (select min(at) at time zone 'UTC' from facts)::date - 1 from publishers
+  where id in (select publisher_id from facts) and id not in (select publisher_id from rollup_publishers)
 ),
 minutes_written as (
   insert into minute_rollups as kept (publisher_id, minute, ${eachMetric((name) => name)})

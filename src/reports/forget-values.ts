@@ -1,10 +1,11 @@
 import type { Executor } from '../db/pool.ts';
-import { otherValue } from './custom.ts';
-import { countsSql, factsSql, quarterOf } from './facts.ts';
+import { customRollupKey, customUnits, otherValue } from './custom.ts';
+import { countsSql, factsSql } from './facts.ts';
 import { foldLock } from './fold.ts';
 import { eachMetric, metricNames } from './metrics.ts';
+import { placedSql } from './sums.ts';
 
-const row = 'publisher_id, key, bucket, value';
+const row = customRollupKey;
 const isSame = (a: string, b: string): string => `(${columnsOf(a)}) = (${columnsOf(b)})`;
 const columnsOf = (table: string): string =>
   row
@@ -21,14 +22,16 @@ const isMeant = `t.day = any($1::date[]) and t.session_id = any($2::uuid[])
  * A value that is left without any count goes, also from the list of known ones.
  */
 const moveSql = `
-with mine as (
-  select publisher_id, pair.key, ${quarterOf('at')} as bucket, pair.value, ${countsSql}
-  from (${factsSql(isMeant, '(select min(day) from unnest($1::date[]) as day)')}) as facts cross join lateral jsonb_each_text(custom) as pair
+with facts as materialized (${factsSql(isMeant, '(select min(day) from unnest($1::date[]) as day)')}),
+${placedSql},
+mine as (
+  select publisher_id, pair.key, grain, date_trunc(unit, at, zone) as bucket, pair.value, ${countsSql}
+  from placed cross join lateral jsonb_each_text(custom) as pair cross join ${customUnits}
   where kind <> 'shown' and pair.value <> '${otherValue}'
-  group by 1, 2, 3, 4
+  group by 1, 2, 3, 4, 5
 ),
 moved as materialized (
-  select ${columnsOf('kept')}, (bucket at time zone 'UTC')::date as day,
+  select ${columnsOf('kept')},
     ${eachMetric((name) => (name === 'revenue_micros' ? `mine.${name}` : `least(kept.${name}, mine.${name}) as ${name}`))},
     ${metricNames
       .filter((name) => name !== 'revenue_micros')
@@ -46,17 +49,19 @@ gone as (
 ),
 counted_up as (
   insert into custom_rollups as kept (${row}, ${eachMetric((name) => name)})
-  select publisher_id, key, bucket, '${otherValue}', ${eachMetric((name) => `sum(${name})`)} from (
+  select publisher_id, key, grain, bucket, '${otherValue}', ${eachMetric((name) => `sum_exact(${name})`)} from (
     select ${row}, ${eachMetric((name) => name)} from moved where not is_last union all select * from gone
-  ) as taken group by publisher_id, key, bucket
+  ) as taken group by publisher_id, key, grain, bucket
   on conflict (${row}) do update set ${eachMetric((name) => `${name} = kept.${name} + excluded.${name}`)}
 )
-delete from custom_values known using (select distinct publisher_id, day, key, value from moved) as left_behind
+delete from custom_values known using (
+  select distinct publisher_id, key, value, (at at time zone 'UTC')::date as day from facts cross join lateral jsonb_each_text(custom) as pair
+) as left_behind
 where (known.day, known.publisher_id, known.key, known.value) = (left_behind.day, left_behind.publisher_id, left_behind.key, left_behind.value)
   and not exists (
     select from custom_rollups kept
-    where (kept.publisher_id, kept.key, kept.value) = (known.publisher_id, known.key, known.value)
-      and kept.bucket >= known.day::timestamp at time zone 'UTC' and kept.bucket < (known.day + 1)::timestamp at time zone 'UTC'
+    where (kept.publisher_id, kept.key, kept.grain, kept.value) = (known.publisher_id, known.key, 0, known.value)
+      and kept.bucket > known.day::timestamp at time zone 'UTC' - interval '1 hour' and kept.bucket < (known.day + 1)::timestamp at time zone 'UTC'
       and not exists (select from moved where ${isSame('moved', 'kept')} and is_last)
   )`;
 

@@ -32,8 +32,6 @@ export type ActivityRow = {
   metrics: Metrics;
 };
 
-type Row = { start_s: string; local_s: string; [column: string]: unknown };
-
 /**
  * Sums of activity by time and dimensions, in the order of time, then of the dimensions; without activity no row. At most
  * `limit` rows are read; one more than `limit` means that there are more.
@@ -42,27 +40,24 @@ export async function queryActivity(executor: Executor, query: ActivityQuery, li
   const range = await readRange(executor, query);
   const values: unknown[] = [query.publisherId, range.start, range.end];
   const source = sourceSql(sourceOf(query), query, values);
-  const groups = query.groupBy.map((name, index) => `${groupSql(name)} as group_${index}`);
   const unit = `$${values.push(query.aggregatedBy)}`;
   const zone = `$${values.push(range.zone)}`;
+  const groups = query.groupBy.map((name, index) => `${groupSql(name)} as group_${index}`);
   const positions = ['slot', ...query.groupBy.map((_, index) => `group_${index}`)].join(', ');
   const byKey = query.groupBy.includes('custom');
-  const { rows } = await executor.query<Row>(
-    `with slots as materialized (
-  select quarter, date_trunc(${unit}, quarter, ${zone}) as slot
-  from generate_series($2::timestamptz, $3::timestamptz - interval '15 minutes', interval '15 minutes') as quarter
-),
-source as ${byKey ? 'materialized' : 'not materialized'} (${source})${byKey ? `,${topValuesSql(maxValues)}` : ''}
-select extract(epoch from slot)::bigint as start_s, extract(epoch from slot at time zone ${zone})::bigint as local_s, summed.*
+  const { rows } = await executor.query<unknown[]>({
+    text: `with source as ${byKey ? 'materialized' : 'not materialized'} (${source})${byKey ? `,${topValuesSql(maxValues)}` : ''}
+select date_part('epoch', slot)::bigint, date_part('epoch', slot at time zone ${zone})::bigint, concat_ws(',', ${metricNames.join(', ')}) as metrics${query.groupBy.map((_, index) => `, group_${index}`).join('')}
 from (
-  select ${['slot', ...groups].join(', ')}, ${eachMetric((name) => `sum(${name})::bigint as ${name}`)}
-  from source join slots on slots.quarter = source.bucket
-  group by ${positions}
+  select ${[`date_trunc(${unit}, bucket, ${zone}) as slot`, ...groups].join(', ')}, ${eachMetric((name) => `sum_exact(${name}) as ${name}`)}
+  from source group by ${positions}
 ) as summed
+where (${metricNames.join(' | ')}) <> 0
 order by ${positions} limit ${limit + 1}`,
     values,
-  );
-  return rows.map((row) => toActivityRow(row, query));
+    rowMode: 'array',
+  });
+  return rows.map(rowReader(query));
 }
 
 type Range = { start: Date; end: Date; zone: string };
@@ -85,15 +80,37 @@ const groupSql = (name: DimensionName | 'custom'): string => {
     : `coalesce(nullif(${dimensionColumns[name]}, ''), '${unknownValue}')`;
 };
 
-function toActivityRow(row: Row, { groupBy, aggregatedBy }: ActivityQuery): ActivityRow {
-  const startMs = Number(row.start_s) * 1000;
-  const localMs = Number(row.local_s) * 1000;
-  const metrics = Object.fromEntries(metricNames.map((name) => [name, Number(row[name])])) as Metrics;
+/** Reads rows in their order: those of one time share its text. */
+function rowReader({ aggregatedBy }: ActivityQuery): (row: unknown[]) => ActivityRow {
+  let last: { start: unknown; time: string; startMs: number } | undefined;
+  return (row) => {
+    if (last === undefined || last.start !== row[0]) {
+      const [startMs, localMs] = [Number(row[0]) * 1000, Number(row[1]) * 1000];
+      const time = aggregatedBy === 'day' ? new Date(localMs).toISOString().slice(0, 10) : timeOf(localMs, localMs - startMs);
+      last = { start: row[0], time, startMs };
+    }
+    return { time: last.time, startMs: last.startMs, group: row.slice(3) as (string | number)[], metrics: readMetrics(row[2] as string) };
+  };
+}
+
+/**
+ * Reads the metrics, joined in the order of `metricNames`: one text for each row is half as much work for the driver as ten, and
+ * an object written out a quarter of the work of one put together by names.
+ */
+function readMetrics(joined: string): Metrics {
+  const values = joined.split(',');
+  const at = (index: number): number => Number(values[index]);
   return {
-    time: aggregatedBy === 'day' ? new Date(localMs).toISOString().slice(0, 10) : timeOf(localMs, localMs - startMs),
-    startMs,
-    group: groupBy.map((_, index) => row[`group_${index}`] as string | number),
-    metrics,
+    sessions: at(0),
+    filled_sessions: at(1),
+    impressions: at(2),
+    clicks: at(3),
+    no_thanks: at(4),
+    closes: at(5),
+    saves: at(6),
+    selections: at(7),
+    conversions: at(8),
+    revenue_micros: at(9),
   };
 }
 

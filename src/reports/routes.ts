@@ -1,11 +1,12 @@
+import { Readable } from 'node:stream';
 import { Type } from '@sinclair/typebox';
 import type { FastifyRequest } from 'fastify';
 import type { App, Deps } from '../deps.ts';
 import { callerOf } from '../http/auth.ts';
 import { errorAnswers } from '../http/schemas.ts';
 import { type ActivityParameters, activityQuery, type RangeParameters } from './request.ts';
-import { createReportService, currencyOf, type ReportService } from './service.ts';
-import { metricsView, rowView, sumOf, toCsv, viewNames } from './view.ts';
+import { type ActivityReport, createReportService, currencyOf, type ReportService } from './service.ts';
+import { metricsView, toCsv, toJsonItems, viewNames } from './view.ts';
 
 const metrics = Type.Object(Object.fromEntries(viewNames.map((name) => [name, Type.Number()])));
 const row = Type.Object(
@@ -52,21 +53,25 @@ export async function reportRoutes(app: App, deps: Deps): Promise<void> {
     reply.header('cache-control', 'no-store').header('vary', 'accept');
     if (wantsCsv(request, parameters.format)) {
       reply.header('content-disposition', `attachment; filename="activity-${query.from}-${query.to}.csv"`).type('text/csv; charset=utf-8');
-      return reply.send(toCsv(report, report.rows) as never);
+      return reply.send(Readable.from(toCsv(report, report.rows)) as never);
     }
-    return {
-      data: {
-        from: query.from,
-        to: query.to,
-        time_zone: query.timeZone,
-        aggregated_by: query.aggregatedBy,
-        group_by: [...names],
-        currency: currencyOf(snapshot, publisher.id),
-        rows: report.rows.map((one) => rowView(report, one)) as never[],
-        totals: metricsView(sumOf(report.totals)) as never,
-      },
+    const about = {
+      from: query.from,
+      to: query.to,
+      time_zone: query.timeZone,
+      aggregated_by: query.aggregatedBy,
+      group_by: names,
+      currency: currencyOf(snapshot, publisher.id),
     };
+    return reply.type('application/json; charset=utf-8').send(Readable.from(toJson(report, about)) as never);
   });
+}
+
+/** The whole answer, in pieces. */
+function* toJson(report: ActivityReport, about: Record<string, unknown>): Generator<string> {
+  yield `{"data":${JSON.stringify(about).slice(0, -1)},"rows":[`;
+  yield* toJsonItems(report, report.rows);
+  yield `],"totals":${JSON.stringify(metricsView(report.totals))}}}`;
 }
 
 const counts = Type.Record(Type.String(), Type.Integer());

@@ -5,8 +5,10 @@ import { type Executor, transaction } from '../db/pool.ts';
 import { createStoreGuard } from '../db/store-guard.ts';
 import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
+import { createLimiter } from '../limiter.ts';
 import { dayMs } from '../session-id.ts';
-import { type ActivityRow, queryActivity } from './query.ts';
+import type { Metrics } from './metrics.ts';
+import { type ActivityQuery, type ActivityRow, queryActivity } from './query.ts';
 import { type Reconciliation, reconcile } from './reconcile.ts';
 import {
   type ActivityParameters,
@@ -18,11 +20,13 @@ import {
   readActivity,
   readRange,
 } from './request.ts';
+import { sourceOf } from './source.ts';
+import { sumOf } from './view.ts';
 
 export type ActivityReport = ReportRequest & {
   rows: readonly ActivityRow[];
-  /** By the same time, of everything that passes the filters; a session counts once, also where rows count it for each of its offers. */
-  totals: readonly ActivityRow[];
+  /** Of everything that passes the filters; a session counts once, also where rows count it for each of its offers. */
+  totals: Metrics;
 };
 
 export type ReportService = {
@@ -37,6 +41,14 @@ export const maxRows = 50_000;
 /** A report that takes longer is too large (milliseconds). */
 const limitMs = 8000;
 
+/**
+ * Reports at work at once in one process, so that they never keep beacons waiting for a connection: of sums, and of raw rows,
+ * which keep a processor busy for as long as they take (count).
+ */
+const message = 'Too many reports are being counted.';
+const limitSums = createLimiter({ atOnce: 3, maxWaiting: 256, message });
+const limitRaw = createLimiter({ atOnce: 1, maxWaiting: 16, message });
+
 const queryCanceled = '57014';
 
 export function createReportService({ pool, pulse, now }: Pick<Deps, 'pool' | 'pulse' | 'now'>): ReportService {
@@ -45,17 +57,23 @@ export function createReportService({ pool, pulse, now }: Pick<Deps, 'pool' | 'p
   async function activity(publisher: Publisher, given: ActivityParameters): Promise<ActivityReport> {
     const hasKey = (key: string): Promise<boolean> => isKnownKey(pool, publisher.id, key);
     const request = await readActivity(given, { publisher, nowMs: now(), hasKey });
-    return consistently(pool, async (executor) => {
-      const rows = await queryActivity(executor, request.query, maxRows);
-      if (rows.length > maxRows) throw tooLarge(`The report has more than ${maxRows} rows. Ask for fewer days, or filter.`);
-      const totals = request.query.groupBy.length === 0 ? rows : await queryActivity(executor, { ...request.query, groupBy: [] }, maxRows);
-      return { ...request, rows, totals };
-    });
+    const { query } = request;
+    const inTurn = sourceOf(query).kind === 'raw' ? limitRaw : limitSums;
+    return inTurn(() =>
+      consistently(pool, async (executor) => {
+        const rows = await queryActivity(executor, query, maxRows);
+        if (rows.length > maxRows) throw tooLarge(`The report has more than ${maxRows} rows. Ask for fewer days, or filter.`);
+        if (addsUp(query)) return { ...request, rows, totals: sumOf(rows) };
+        const totals = await queryActivity(executor, { ...query, groupBy: [], aggregatedBy: 'day' }, maxRows);
+        return { ...request, rows, totals: sumOf(totals) };
+      }),
+    );
   }
 
   async function reconciliation(publisher: Publisher, given: RangeParameters): Promise<Range & Reconciliation> {
     const range = readRange(given, dateIn('UTC', now() - dayMs), maxDaysOfRawRows);
-    return { ...range, ...(await consistently(pool, (executor) => reconcile(executor, publisher.id, range.from, range.to))) };
+    const sums = await limitRaw(() => consistently(pool, (executor) => reconcile(executor, publisher.id, range.from, range.to)));
+    return { ...range, ...sums };
   }
 
   return {
@@ -64,11 +82,17 @@ export function createReportService({ pool, pulse, now }: Pick<Deps, 'pool' | 'p
   };
 }
 
+/** Whether the rows add up to the totals: not where they count a session for each of its offers, or only those that have an own key. */
+const addsUp = ({ groupBy, filters, customValues }: ActivityQuery): boolean =>
+  (!groupBy.includes('custom') || customValues !== null) &&
+  (!groupBy.some((name) => name === 'offer' || name === 'campaign') || filters.offer !== undefined || filters.campaign !== undefined);
+
 /** Runs reads of one report on one snapshot, within the time a report may take. */
 const consistently = <T>(pool: pg.Pool, work: (executor: Executor) => Promise<T>): Promise<T> =>
   transaction(pool, async (executor) => {
     await executor.query(`set transaction isolation level repeatable read, read only;
-set local statement_timeout = ${limitMs}; set local jit = off; set local work_mem = '32MB'`);
+set local statement_timeout = ${limitMs}; set local jit = off; set local work_mem = '32MB';
+set local max_parallel_workers_per_gather = 0`);
     return work(executor);
   }).catch((err: unknown) => {
     if ((err as { code?: unknown }).code === queryCanceled) throw tooLarge('The report takes too long. Ask for fewer days or dimensions.');

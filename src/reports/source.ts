@@ -8,7 +8,7 @@ import type { ActivityQuery } from './query.ts';
 export const unknownValue = 'unknown';
 
 /** Where the answer of a query is read from. */
-export type Source = { kind: 'rollups'; grain: number } | { kind: 'custom'; key: string } | { kind: 'raw' };
+export type Source = { kind: 'rollups'; grain: number } | { kind: 'custom'; key: string; grain: number } | { kind: 'raw' };
 
 /** The columns of the dimensions, as every source has them; an own key is `value`. */
 export const dimensionColumns: Record<DimensionName, string> = {
@@ -27,9 +27,8 @@ export const dimensionColumns: Record<DimensionName, string> = {
 export function sourceOf({ groupBy, filters, customKey, customValues, aggregatedBy }: ActivityQuery): Source {
   const used = dimensionNames.filter((name) => groupBy.includes(name) || filters[name] !== undefined);
   const usesKey = customKey !== null && (groupBy.includes('custom') || customValues !== null);
-  if (usesKey) return used.length === 0 ? { kind: 'custom', key: customKey } : { kind: 'raw' };
-  // What has no dimension at all is the sum over the fewest rows.
-  const mask = used.length === 0 ? dimensionBits.device : used.reduce((bits, name) => bits | dimensionBits[name], 0);
+  if (usesKey) return used.length === 0 ? { kind: 'custom', key: customKey, grain: aggregatedBy === 'day' ? dayBit : 0 } : { kind: 'raw' };
+  const mask = used.reduce((bits, name) => bits | dimensionBits[name], 0);
   const wanted = aggregatedBy === 'day' ? [mask | dayBit, mask] : [mask];
   const grain = wanted.find((candidate) => keptGrains.includes(candidate));
   return grain === undefined ? { kind: 'raw' } : { kind: 'rollups', grain };
@@ -38,12 +37,11 @@ export function sourceOf({ groupBy, filters, customKey, customValues, aggregated
 /** A query's source as SQL: rows with `bucket`, the dimensions and the metrics, from $2 until before $3. Adds to `values`. */
 export function sourceSql(source: Source, query: ActivityQuery, values: unknown[]): string {
   const given = (value: unknown): string => `$${values.push(value)}`;
+  const inRange = 'bucket >= $2 and bucket < $3';
   if (source.kind === 'rollups')
-    return `select * from rollups where publisher_id = $1 and grain = ${given(source.grain)} and bucket >= $2 and bucket < $3${filterSql(query, given)}`;
-  if (source.kind === 'custom') {
-    const key = given(source.key);
-    return `select * from custom_rollups where publisher_id = $1 and key = ${key} and bucket >= $2 and bucket < $3${filterSql(query, given)}`;
-  }
+    return `select * from rollups where publisher_id = $1 and grain = ${source.grain} and ${inRange}${leadSql(source.grain, query)}${filterSql(query, given)}${ofCampaignsSql(query, given)}`;
+  if (source.kind === 'custom')
+    return `select * from custom_rollups where publisher_id = $1 and key = ${given(source.key)} and grain = ${source.grain} and ${inRange}${filterSql(query, given)}`;
   const offers = (['offer', 'campaign'] as const).some((name) => query.groupBy.includes(name) || query.filters[name] !== undefined);
   return `
 select bucket, placement, offer_id, campaign_id, country, device, os, value,
@@ -51,23 +49,46 @@ select bucket, placement, offer_id, campaign_id, country, device, os, value,
 from (
   select ${quarterOf('at')} as bucket, placement, offer_id, campaign_id, country, device, os, custom ->> ${given(query.customKey ?? '')} as value,
     count(*) filter (where kind = 'shown') as shown, ${countsSql}
-  from (${factsSql('t.publisher_id = $1', `($2::timestamptz - interval '${longestDays} days')::date`)}) as facts
+  from (${factsSql(`t.publisher_id = $1 and t.day <= ${utcDay('$3')}`, `${utcDay('$2')} - ${longestDays}`, `${utcDay('$2')} - 1`)}) as facts
   where at >= $2 and at < $3 group by 1, 2, 3, 4, 5, 6, 7, 8
 ) as summed
 where ${offers ? 'offer_id <> 0' : 'true'}${query.customKey === null ? '' : ' and value is not null'}${filterSql(query, given)}`;
 }
 
+/**
+ * What a grain does not have is empty. Saying so leads through the index of filters, which begins with the device, the country and
+ * the offer; where the placement is asked for, the primary key is the shorter way.
+ */
+function leadSql(grain: number, { filters }: ActivityQuery): string {
+  if (filters.placement !== undefined) return '';
+  const empty = { [dimensionBits.device]: "device = ''", [dimensionBits.country]: "country = ''", [dimensionBits.offer]: 'offer_id = 0' };
+  return Object.entries(empty)
+    .filter(([bit]) => (grain & Number(bit)) === 0)
+    .map(([, condition]) => ` and ${condition}`)
+    .join('');
+}
+
 function filterSql({ filters, customValues }: ActivityQuery, given: (value: unknown) => string): string {
   const conditions = dimensionNames.flatMap((name) => {
     const wanted = filters[name];
-    return wanted === undefined
-      ? []
-      : ` and ${dimensionColumns[name]} = any(${given(wanted.map((value) => (value === unknownValue ? '' : value)))})`;
+    if (wanted === undefined) return [];
+    return ` and ${dimensionColumns[name]} = any(${given(wanted.map((value) => (value === unknownValue ? '' : value)))})`;
   });
   if (customValues !== null) conditions.push(` and value = any(${given(customValues)})`);
   return conditions.join('');
 }
 
+/** Indexes know offers, not campaigns. */
+function ofCampaignsSql({ filters: { campaign } }: ActivityQuery, given: (value: unknown) => string): string {
+  if (campaign === undefined) return '';
+  return ` and offer_id = any(array(
+  select distinct offer_id from rollups where publisher_id = $1 and grain = ${dimensionBits.offer} and bucket >= $2 and bucket < $3
+    and device = '' and country = '' and campaign_id = any(${given(campaign)})
+))`;
+}
+
+const utcDay = (at: string): string => `(${at}::timestamptz at time zone 'UTC')::date`;
+
 /** SQL of the value an own key is reported under: the most frequent ones of the range, the rest as `other`. */
 export const topValuesSql = (limit: number): string => `
-top as (select value from source group by value order by (value = '${otherValue}') desc, sum(sessions) desc, value limit ${limit + 1})`;
+top as (select value from source group by value order by (value = '${otherValue}') desc, sum_exact(sessions) desc, value limit ${limit + 1})`;

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { factsSql, longestDays } from './facts.ts';
 import { eachMetric, metricNames } from './metrics.ts';
-import { rollupKey, sumsSql } from './sums.ts';
+import { placedSql, rollupKey, sumsSql } from './sums.ts';
 
 /** A rollup that is not what the raw rows add up to: `column: kept → recomputed` for each metric that differs. */
 export type Difference = { rollup: string; differences: string[] };
@@ -27,6 +27,7 @@ facts as materialized (
   select facts.* from progress cross join lateral (${factsSql(isFolded, `$1::date - ${longestDays}`)}) as facts
   where at >= $1::date::timestamp at time zone 'UTC' and at < ($2::date + 3)::timestamp at time zone 'UTC'
 ),
+${placedSql},
 ${sumsSql},
 wanted as (select * from by_grain where bucket >= $1::date::timestamp at time zone 'UTC' and bucket < ($2::date + 1)::timestamp at time zone 'UTC'),
 kept as (select * from rollups where bucket >= $1::date::timestamp at time zone 'UTC' and bucket < ($2::date + 1)::timestamp at time zone 'UTC'),

@@ -9,27 +9,24 @@ const unit = 1_000_000;
 const rounded = (value: number): number => Math.round(value * unit) / unit;
 const rate = (part: number, whole: number): number => (whole === 0 ? 0 : rounded(part / whole));
 
-export function metricsView({ revenue_micros: micros, ...counts }: Metrics): MetricsView {
-  return {
-    ...counts,
-    revenue: micros / unit,
-    ctr: rate(counts.clicks, counts.impressions),
-    cvr: rate(counts.conversions, counts.clicks),
-    rpm: rate((micros / unit) * 1000, counts.sessions),
-    fill_rate: rate(counts.filled_sessions, counts.sessions),
-  };
-}
+export const metricsView = (metrics: Metrics): MetricsView =>
+  Object.fromEntries(viewValues(metrics).map((value, index) => [viewNames[index] as string, value]));
 
-export const viewNames = [...metricNames.filter((name) => name !== 'revenue_micros'), 'revenue', 'ctr', 'cvr', 'rpm', 'fill_rate'];
+export const viewNames: readonly string[] = [
+  ...metricNames.filter((name) => name !== 'revenue_micros'),
+  'revenue',
+  'ctr',
+  'cvr',
+  'rpm',
+  'fill_rate',
+];
 
-/** A row with its day, by the hour also its hour, and the dimensions under the names they were asked for by. */
-export function rowView({ query, names }: ReportRequest, { time, group, metrics }: ActivityRow): Record<string, string | number> {
-  return {
-    date: time.slice(0, 10),
-    ...(query.aggregatedBy === 'hour' && { hour: time }),
-    ...Object.fromEntries(names.map((name, index) => [name, group[index] as string | number])),
-    ...metricsView(metrics),
-  };
+/** In the order of `viewNames`. */
+function viewValues(metrics: Metrics): number[] {
+  const { sessions, filled_sessions, impressions, clicks, no_thanks, closes, saves, selections, conversions, revenue_micros } = metrics;
+  const revenue = revenue_micros / unit;
+  const rates = [rate(clicks, impressions), rate(conversions, clicks), rate(revenue * 1000, sessions), rate(filled_sessions, sessions)];
+  return [sessions, filled_sessions, impressions, clicks, no_thanks, closes, saves, selections, conversions, revenue, ...rates];
 }
 
 export function sumOf(rows: readonly ActivityRow[]): Metrics {
@@ -37,15 +34,46 @@ export function sumOf(rows: readonly ActivityRow[]): Metrics {
   return Object.fromEntries(metricNames.map((name) => [name, sum(name)])) as Metrics;
 }
 
-/** Rows as CSV by RFC 4180. Text that a spreadsheet would take for a formula gets an apostrophe in front. */
-export function toCsv(request: ReportRequest, rows: readonly ActivityRow[]): string {
-  const columns = ['date', ...(request.query.aggregatedBy === 'hour' ? ['hour'] : []), ...request.names, ...viewNames];
-  const lines = rows.map((row) => {
-    const view = rowView(request, row);
-    return columns.map((column) => cell(view[column] ?? '')).join(',');
-  });
-  return [columns.map(cell).join(','), ...lines, ''].join('\r\n');
+/** Rows of one piece of an answer (count): few enough to be written between two requests of others. */
+const rowsAtOnce = 500;
+
+const metricKeys = viewNames.map((name) => `,${JSON.stringify(name)}:`);
+
+/**
+ * Rows as items of a JSON array, piece by piece: each with its day, by the hour also its hour, the dimensions under the names they
+ * were asked for by, and the metrics. Tens of thousands of rows are common, so the text is put together by hand.
+ */
+export function* toJsonItems({ query, names }: ReportRequest, rows: readonly ActivityRow[]): Generator<string> {
+  const groupKeys = names.map((name) => `,${JSON.stringify(name)}:`);
+  const byHour = query.aggregatedBy === 'hour';
+  for (let first = 0; first < rows.length; first += rowsAtOnce) {
+    let text = '';
+    for (const { time, group, metrics } of rows.slice(first, first + rowsAtOnce)) {
+      text += `${text === '' && first === 0 ? '' : ','}{"date":"${time.slice(0, 10)}"`;
+      if (byHour) text += `,"hour":"${time}"`;
+      for (let index = 0; index < groupKeys.length; index++) text += groupKeys[index] + JSON.stringify(group[index]);
+      const values = viewValues(metrics);
+      for (let index = 0; index < values.length; index++) text += (metricKeys[index] as string) + values[index];
+      text += '}';
+    }
+    yield text;
+  }
 }
+
+/** Rows as CSV by RFC 4180, piece by piece. Text that a spreadsheet would take for a formula gets an apostrophe in front. */
+export function* toCsv({ query, names }: ReportRequest, rows: readonly ActivityRow[]): Generator<string> {
+  const byHour = query.aggregatedBy === 'hour';
+  yield line(['date', ...(byHour ? ['hour'] : []), ...names, ...viewNames]);
+  for (let first = 0; first < rows.length; first += rowsAtOnce) {
+    let text = '';
+    for (const { time, group, metrics } of rows.slice(first, first + rowsAtOnce)) {
+      text += line([time.slice(0, 10), ...(byHour ? [time] : []), ...group, ...viewValues(metrics)]);
+    }
+    yield text;
+  }
+}
+
+const line = (cells: readonly (string | number)[]): string => `${cells.map(cell).join(',')}\r\n`;
 
 function cell(value: string | number): string {
   if (typeof value === 'number') return String(value);

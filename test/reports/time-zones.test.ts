@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { dimensionNames } from '../../src/reports/metrics.ts';
 import { type ActivityQuery, queryActivity } from '../../src/reports/query.ts';
+import { tidyRollups } from '../../src/reports/tidy.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { foldAll } from './support.ts';
 
@@ -198,8 +199,10 @@ test('any report of any activity says what counting one by one says', async () =
         for (const one of visits) {
           await store([one]);
           if (one.atMs % 3 === 0) await foldAll(testApp, foldedMs);
+          if (one.atMs % 5 === 0) await tidyRollups(testApp.pool, one.atMs + 2 * 86_400_000);
         }
         await foldAll(testApp, foldedMs);
+        await tidyRollups(testApp.pool, foldedMs);
         for (const question of questions) {
           const usesKey = question.groupBy.includes('custom');
           const rows = await ask({ ...question, timeZone, from: '2026-03-20', customKey: usesKey ? 'plan' : null });

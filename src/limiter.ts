@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import { AppError } from './errors.ts';
 
 export type LimiterOptions = {
   /** Pieces of work under way at once (count). */
@@ -6,14 +6,14 @@ export type LimiterOptions = {
   /** Pieces waiting (count); further ones are refused with 503. */
   maxWaiting: number;
   /** What the refused are told. */
-  message?: string;
+  message: string;
 };
 
 /** Runs work when its turn comes. Rejects with `unavailable` (503, retry-after) when too much is waiting. */
 export type Limiter = <T>(work: () => Promise<T>) => Promise<T>;
 
 /** First come, first served, so that a flood costs at most `atOnce` at any moment and `maxWaiting` in memory. */
-export function createLimiter({ atOnce, maxWaiting, message = 'Too many pictures are being made.' }: LimiterOptions): Limiter {
+export function createLimiter({ atOnce, maxWaiting, message }: LimiterOptions): Limiter {
   const waiting: (() => void)[] = [];
   let running = 0;
   return async (work) => {

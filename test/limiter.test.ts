@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { createLimiter } from '../../src/images/limiter.ts';
+import { createLimiter } from '../src/limiter.ts';
 
 test('no more than `atOnce` run, the rest wait their turn, and what is too much is refused with 503', async () => {
-  const limit = createLimiter({ atOnce: 2, maxWaiting: 3 });
+  const limit = createLimiter({ atOnce: 2, maxWaiting: 3, message: 'Too much.' });
   const open: (() => void)[] = [];
   let most = 0;
   const order: number[] = [];
