@@ -43,6 +43,7 @@ const corsOptions = {
   allowedHeaders: ['content-type', 'authorization', 'x-sdk-id', 'accept'],
   credentials: false,
   maxAge: 86_400,
+  strictPreflight: false, // an OPTIONS that no browser sent asks the same
 };
 
 export type AppOptions = {

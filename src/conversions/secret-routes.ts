@@ -4,11 +4,10 @@ import { transaction } from '../db/pool.ts';
 import { createStoreGuard } from '../db/store-guard.ts';
 import type { App, Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
-import { callerOf } from '../http/auth.ts';
 import { errorAnswers } from '../http/schemas.ts';
 import { advertisers } from '../management/advertisers.ts';
 import { audit } from '../management/audit.ts';
-import { keyActorOf } from '../management/http.ts';
+import { callOf, publisherQuery } from '../management/http.ts';
 import type { Work } from '../management/work.ts';
 import { createConversionSecret } from './secret.ts';
 
@@ -24,11 +23,12 @@ const removed = Type.Object({ message: Type.String(), data: Type.Object({ advert
 /** The secret with which an advertiser signs its reports. Where there is none, a click id is enough. */
 export async function conversionSecretRoutes(app: App, { pool, pulse, auth, secretBox, now }: Deps): Promise<void> {
   const guarded = createStoreGuard(pulse);
-  const preValidation = auth.requireKey('offers/management');
+  const preValidation = auth.requireKey('offers/management', 'accounts');
 
   /** Sets or clears the secret of one of the caller's advertisers. @returns its id */
   async function save(request: FastifyRequest<{ Params: Static<typeof params> }>, sealed: Buffer | null): Promise<number> {
-    const by = { actor: keyActorOf(request), publisherId: callerOf(request).publisher.id, nowMs: now() };
+    const { actor, publisherId } = callOf(request);
+    const by = { actor, publisherId, nowMs: now() };
     const idText = request.params.advertiser_id;
     const id = /^[1-9]\d{0,8}$/.test(idText) ? Number(idText) : 0;
     await guarded(() => transaction(pool, (executor) => saveSecret({ ...by, executor }, id, sealed)));
@@ -40,6 +40,7 @@ export async function conversionSecretRoutes(app: App, { pool, pulse, auth, secr
     description: 'From then on every report of this advertiser must be signed with it. An earlier secret ends at once.',
     tags,
     params,
+    querystring: publisherQuery,
     response: { 201: created, ...errorAnswers(401, 403, 404) },
   };
   app.post(path, { schema: postSchema, preValidation }, async (request, reply) => {
@@ -49,7 +50,8 @@ export async function conversionSecretRoutes(app: App, { pool, pulse, auth, secr
     return { message: 'Secret made.', data: { advertiser_id: id, secret } };
   });
 
-  const deleteSchema = { summary: 'Remove a conversion secret', tags, params, response: { 200: removed, ...errorAnswers(401, 403, 404) } };
+  const response = { 200: removed, ...errorAnswers(401, 403, 404) };
+  const deleteSchema = { summary: 'Remove a conversion secret', tags, params, querystring: publisherQuery, response };
   app.delete(path, { schema: deleteSchema, preValidation }, async (request) => {
     const id = await save(request, null);
     return { message: 'Secret removed.', data: { advertiser_id: id } };

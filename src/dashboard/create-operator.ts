@@ -3,13 +3,14 @@ import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { migrate } from '../db/migrate.ts';
 import { createPool, transaction } from '../db/pool.ts';
+import { askPassword } from './auth/ask-password.ts';
 import { hashPassword, passwordProblem } from './auth/passwords.ts';
 import { endSessionsOf } from './auth/sessions.ts';
 import { changeUser, createUser, findByEmail, readEmail, setPassword } from './auth/users.ts';
 
 const usage = `Makes an operator of the dashboard, or gives one a new password.
 
-  npm run operator:create -- --email you@example.com                     asks nothing, prints a password made for you
+  npm run operator:create -- --email you@example.com                     asks for a password, or makes one
   npm run operator:create -- --email you@example.com --password-stdin    reads the password from standard input
 
 Uses DATABASE_URL; without it, the embedded database in DATA_DIR.
@@ -20,7 +21,7 @@ async function main(): Promise<void> {
   const { values } = parseArgs({ options: { email: { type: 'string' }, 'password-stdin': { type: 'boolean', default: false } } });
   const email = readEmail(values.email ?? '');
   if (email === null) throw new Error(usage);
-  const given = values['password-stdin'] ? (await text(process.stdin)).replace(/\r?\n$/, '') : null;
+  const given = await givenPassword(values['password-stdin']);
   const password = given ?? randomBytes(15).toString('base64url');
   const problem = passwordProblem(password, email);
   if (problem !== null) throw new Error(`The password is refused. ${problem}`);
@@ -33,6 +34,12 @@ async function main(): Promise<void> {
   } finally {
     await database.stop();
   }
+}
+
+/** @returns null: make one; so it is where nobody can be asked */
+async function givenPassword(fromStdin: boolean): Promise<string | null> {
+  if (fromStdin) return (await text(process.stdin)).replace(/\r?\n$/, '');
+  return process.stdin.isTTY ? askPassword({ input: process.stdin, output: process.stderr }) : null;
 }
 
 async function openDatabase(): Promise<{ url: string; stop: () => Promise<unknown> }> {

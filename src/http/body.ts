@@ -25,7 +25,7 @@ export function absentForNull({ body }: { body: unknown }, _reply: unknown, done
 
 /** Accepts JSON bodies, plain or compressed; an empty body counts as none, for calls that need no body. */
 export async function registerBodyParsing(app: FastifyInstance): Promise<void> {
-  await app.register(compress, { global: false, globalDecompression: true, requestEncodings: ['gzip', 'deflate', 'br'] });
+  await app.register(compress, { global: false, globalDecompression: true, requestEncodings: ['gzip', 'deflate', 'br', 'identity'] });
   const parseJson = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {

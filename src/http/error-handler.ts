@@ -55,8 +55,10 @@ export function toAppError(err: unknown): AppError {
   if (validation !== undefined) {
     const prefix = validationContext === undefined || validationContext === 'body' ? '' : `/${validationContext}`;
     const details = validation.map(({ instancePath, params, message }) => {
-      const missing = (params as { missingProperty?: string }).missingProperty;
-      return { path: `${prefix}${instancePath}${missing === undefined ? '' : `/${missing}`}` || '/', message: message ?? 'is invalid' };
+      const { missingProperty, additionalProperty } = params as { missingProperty?: string; additionalProperty?: string };
+      const name = missingProperty ?? additionalProperty;
+      const problem = additionalProperty === undefined ? message : 'is not a known field';
+      return { path: `${prefix}${instancePath}${name === undefined ? '' : `/${name}`}` || '/', message: problem ?? 'is invalid' };
     });
     return new AppError('invalid_request', { details });
   }

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { namesEtag } from './etag.ts';
 
 /** A text file as it is sent: packed once, named by its content. */
 export type Packed = {
@@ -37,7 +38,7 @@ export function sendPacked(
   const encoding = encodingFor(request.headers['accept-encoding']);
   const etag = `"${file.hash}-${encoding}"`;
   reply.headers({ etag, 'cache-control': caching, 'x-content-type-options': 'nosniff', vary: 'accept-encoding' });
-  if (request.headers['if-none-match']?.includes(etag)) return reply.code(304).send();
+  if (namesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send();
   if (encoding !== 'identity') reply.header('content-encoding', encoding);
   return reply.type(`${type}; charset=utf-8`).send(file.bodies[encoding]);
 }

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { App, Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
+import { namesEtag } from '../http/etag.ts';
 import { errorAnswers } from '../http/schemas.ts';
 import { contentTypes, isImageType } from './accept.ts';
 import { imageQuery, readImageQuery } from './parameters.ts';
@@ -39,7 +40,7 @@ export async function imageRoutes(app: App, deps: Deps): Promise<void> {
     const [, id, type = ''] = /^(\d{1,9})\.([a-z]{3,4})$/.exec(request.params.file) ?? [];
     const picture = isImageType(type) ? await images.find(Number(id), type, wish, request.headers.accept) : null;
     if (picture === null) throw new AppError('not_found');
-    const found = hasIt(request.headers['if-none-match'], picture.etag) ? null : await picture.bytes();
+    const found = namesEtag(request.headers['if-none-match'], picture.etag) ? null : await picture.bytes();
     reply.headers({ ...headers, etag: picture.etag });
     if (found === null) return reply.code(304).send();
     return reply
@@ -47,10 +48,4 @@ export async function imageRoutes(app: App, deps: Deps): Promise<void> {
       .type(contentTypes[picture.type])
       .send(found.bytes as never);
   });
-}
-
-/** Weak comparison with a list of ETags (RFC 9110, 13.1.2). */
-function hasIt(ifNoneMatch: string | undefined, etag: string): boolean {
-  if (ifNoneMatch === undefined) return false;
-  return ifNoneMatch.split(',').some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === etag);
 }

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 import multipart from '@fastify/multipart';
-import { Type } from '@sinclair/typebox';
 import type { FastifyRequest } from 'fastify';
 import type { App } from '../deps.ts';
 import { AppError } from '../errors.ts';
@@ -8,7 +7,7 @@ import { errorAnswers } from '../http/schemas.ts';
 import { createImageStore } from '../images/store.ts';
 import { maxUploadBytes, readUpload } from '../images/upload.ts';
 import { createUploadedCreative, creatives } from './creatives.ts';
-import { admit, type Door, fieldsOf, post, publisherIdParameter } from './http.ts';
+import { admit, type Door, fieldsOf, post, publisherQuery } from './http.ts';
 import { createBody, type Values } from './resource.ts';
 import { answerOf, idempotencyKey, rowAnswer } from './resource-routes.ts';
 import { createRow } from './rows.ts';
@@ -31,7 +30,7 @@ export async function creativeRoutes(app: App, door: Door): Promise<void> {
       'JSON names the `url` of a picture with its size. `multipart/form-data` uploads one: fields `offer_id`, `creative_type`, `is_primary`, and the file `image`: PNG, JPEG, WebP or SVG (kept as PNG), at most 5 MB, 20,000 pixels a side and 50 million in all.',
     tags: ['Creatives'],
     consumes: ['application/json', 'multipart/form-data'],
-    querystring: Type.Object({ publisher_id: publisherIdParameter }),
+    querystring: publisherQuery,
     headers: idempotencyKey,
     body: createBody(creatives),
     response: { 201: answerOf(creatives), ...errorAnswers(400, 401, 403, 404, 409, 413, 415, 422) },

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
-import type { Permission } from '../catalog/types.ts';
+import type { Permission, Publisher } from '../catalog/types.ts';
 import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { callerOf } from '../http/auth.ts';
@@ -14,6 +14,9 @@ export type Door = { management: Management; deps: Deps };
 export const publisherIdParameter = Type.Optional(
   Type.String({ description: 'The publisher to act for; another than the own for operators only.' }),
 );
+
+/** The query of routes that ask for nothing else. */
+export const publisherQuery = Type.Object({ publisher_id: publisherIdParameter });
 
 /** The key that calls, as the audit log knows it. */
 export function keyActorOf(request: FastifyRequest): Actor {
@@ -30,14 +33,14 @@ export function keyActorOf(request: FastifyRequest): Actor {
 }
 
 /** Who calls, and for which publisher. Another publisher than the own exists for operators only. */
-export function callOf(request: FastifyRequest): { actor: Actor; publisherId: number } {
+export function callOf(request: FastifyRequest): { actor: Actor; publisher: Publisher; publisherId: number } {
   const { publisher, snapshot } = callerOf(request);
   const actor = keyActorOf(request);
   const asked = (request.query as { publisher_id?: unknown }).publisher_id;
-  if (asked === undefined || asked === String(publisher.id)) return { actor, publisherId: publisher.id };
+  if (asked === undefined || asked === String(publisher.id)) return { actor, publisher, publisherId: publisher.id };
   const other = typeof asked === 'string' && /^[1-9]\d{0,9}$/.test(asked) ? snapshot.publishers.get(Number(asked)) : undefined;
   if (other === undefined || !isOperator(actor)) throw new AppError('resource_not_found', { message: 'There is no such publisher.' });
-  return { actor, publisherId: other.id };
+  return { actor, publisher: other, publisherId: other.id };
 }
 
 /** Hooks of a management route. Operators need no further permission. */

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { App } from '../deps.ts';
 import { errorAnswers } from '../http/schemas.ts';
-import { admit, type Door, fieldsOf, post, publisherIdParameter } from './http.ts';
+import { admit, type Door, fieldsOf, post, publisherQuery } from './http.ts';
 import { createKey, keys } from './keys.ts';
 import { createBody, viewSchema } from './resource.ts';
 import { idempotencyKey, rowAnswer } from './resource-routes.ts';
@@ -12,7 +12,7 @@ export function keyRoutes(app: App, door: Door): void {
   const schema = {
     summary: 'Create a key',
     tags: ['Keys'],
-    querystring: Type.Object({ publisher_id: publisherIdParameter }),
+    querystring: publisherQuery,
     headers: idempotencyKey,
     body: createBody(keys),
     response: { 201: Type.Object({ message: Type.String(), data }), ...errorAnswers(400, 401, 403, 404, 409, 422) },

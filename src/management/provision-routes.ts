@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { App } from '../deps.ts';
 import { errorAnswers } from '../http/schemas.ts';
-import { admit, callOf, type Door, fieldsOf, publisherIdParameter, send } from './http.ts';
+import { admit, callOf, type Door, fieldsOf, publisherQuery, send } from './http.ts';
 import { listProvisions, provisionInput, setProvision } from './provisions.ts';
 import type { Values } from './resource.ts';
 import { ifMatch } from './resource-routes.ts';
@@ -10,7 +10,6 @@ import { etagOf } from './rows.ts';
 const path = '/manage/v1/campaigns/:id/publishers';
 const tags = ['Campaigns'];
 const view = Type.Object({ campaign_id: Type.Integer(), publisher_id: Type.Integer(), ...provisionInput.properties });
-const querystring = Type.Object({ publisher_id: publisherIdParameter });
 
 /** Whom a campaign is served to. Only an operator may serve it to others than its owner. */
 export function provisionRoutes(app: App, door: Door): void {
@@ -20,7 +19,7 @@ export function provisionRoutes(app: App, door: Door): void {
     summary: 'List whom a campaign is served to',
     tags,
     params: Type.Object({ id: Type.String() }),
-    querystring,
+    querystring: publisherQuery,
     response: { 200: Type.Object({ data: Type.Array(view) }), ...errorAnswers(401, 403, 404) },
   };
   app.get(path, { schema: listSchema, ...hooks }, async (request, reply) => {
@@ -35,7 +34,7 @@ export function provisionRoutes(app: App, door: Door): void {
     description: '`publisher_id` of the query is the owner of the campaign, that of the path whom it is served to.',
     tags,
     params: Type.Object({ id: Type.String(), publisher_id: Type.String() }),
-    querystring,
+    querystring: publisherQuery,
     headers: ifMatch,
     body: Type.Partial(provisionInput),
     response: { 200: Type.Object({ message: Type.String(), data: view }), ...errorAnswers(400, 401, 403, 404, 412) },

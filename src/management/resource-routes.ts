@@ -1,9 +1,10 @@
 import { type TObject, Type } from '@sinclair/typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../deps.ts';
+import { namesEtag } from '../http/etag.ts';
 import { errorAnswers } from '../http/schemas.ts';
 import type { Signer } from '../security/keyring.ts';
-import { admit, callOf, type Door, fieldsOf, post, publisherIdParameter, send } from './http.ts';
+import { admit, callOf, type Door, fieldsOf, post, publisherIdParameter, publisherQuery, send } from './http.ts';
 import { defaultLimit, type ListQuery, listRows, maxLimit } from './list.ts';
 import { createBody, patchBody, type Resource, type View, viewSchema, type Warning } from './resource.ts';
 import { createRow, etagOf, getRow, removeRow, updateRow } from './rows.ts';
@@ -19,8 +20,6 @@ const warningSchema = Type.Array(Type.Object({ path: Type.String(), message: Typ
 /** One row of a kind, as the calls answer it. */
 export const answerOf = (resource: Resource): TObject =>
   Type.Object({ message: Type.String(), data: viewSchema(resource), warnings: warningSchema });
-
-const queryOnly = Type.Object({ publisher_id: publisherIdParameter });
 
 export const ifMatch = Type.Object({
   'if-match': Type.Optional(Type.String({ description: 'The ETag of what the change is made to; without it the last change wins.' })),
@@ -70,7 +69,7 @@ export function resourceRoutes(app: App, door: RowsDoor, resource: Resource, ope
     const schema = {
       summary: `Create ${article} ${resource.noun}`,
       tags,
-      querystring: queryOnly,
+      querystring: publisherQuery,
       headers: idempotencyKey,
       body: createBody(resource),
       response: { 201: answerOf(resource), ...errorAnswers(400, 401, 403, 404, 409, 422) },
@@ -88,14 +87,14 @@ export function resourceRoutes(app: App, door: RowsDoor, resource: Resource, ope
       summary: `Show ${article} ${resource.noun}`,
       tags,
       params,
-      querystring: queryOnly,
+      querystring: publisherQuery,
       response: { 200: answerOf(resource), 304: { description: 'The client has it.' }, ...errorAnswers(401, 403, 404) },
     };
     app.get(one, { schema, ...hooks }, async (request, reply) => {
       const { actor, publisherId } = callOf(request);
       const row = await door.management.read(actor, publisherId, (work) => getRow(resource, work, keyOf(request)));
       const answer = rowAnswer(resource, row, `${capital(resource.noun)} found.`);
-      if (request.headers['if-none-match'] === answer.headers.etag) return reply.code(304).headers(answer.headers).send();
+      if (namesEtag(request.headers['if-none-match'], answer.headers.etag)) return reply.code(304).headers(answer.headers).send();
       return send(reply, answer);
     });
   }
@@ -112,7 +111,7 @@ export function resourceRoutes(app: App, door: RowsDoor, resource: Resource, ope
     const schema = {
       tags,
       params,
-      querystring: queryOnly,
+      querystring: publisherQuery,
       headers: ifMatch,
       response: { 200: answerOf(resource), ...errorAnswers(400, 401, 403, 404, 409, 412) },
     };
@@ -127,7 +126,7 @@ export function resourceRoutes(app: App, door: RowsDoor, resource: Resource, ope
       summary: resource.removedAt === 'revoked_at' ? `Revoke ${article} ${resource.noun}` : `Remove ${article} ${resource.noun}`,
       tags,
       params,
-      querystring: queryOnly,
+      querystring: publisherQuery,
       headers: ifMatch,
       response: { 204: { description: 'Done.' }, ...errorAnswers(401, 403, 404, 409, 412) },
     };

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { AppError, type ErrorDetail } from '../errors.ts';
+import { namesEtag } from '../http/etag.ts';
 import { audit } from './audit.ts';
 import { checkValue } from './check.ts';
 import { defaultsOf, type Reference, type Resource, type Values, type View } from './resource.ts';
@@ -138,7 +139,7 @@ export async function removeRow(resource: Resource, work: Work, key: string, ifM
 
 /** Refuses a change to a state that the client has not seen, and says what has become of the fields it sends. */
 export function requireMatch(ifMatch: string | null, current: View, wanted: Values): void {
-  if (ifMatch === null || ifMatch.split(',').some((one) => ['*', etagOf(current)].includes(one.trim()))) return;
+  if (ifMatch === null || namesEtag(ifMatch, etagOf(current))) return;
   const details = Object.entries(wanted)
     .filter(([name, value]) => !isDeepStrictEqual(value, current[name]))
     .map(([name]) => ({ path: `/${name}`, message: `is now ${JSON.stringify(current[name]).slice(0, 500)}` }));

@@ -2,6 +2,7 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import type { App, Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { callerOf } from '../http/auth.ts';
+import { namesEtag } from '../http/etag.ts';
 import { errorAnswers, offerSchema } from '../http/schemas.ts';
 import { buildCatalogueView, type CatalogueQuery, etagOf, pageOf } from './catalogue.ts';
 
@@ -47,7 +48,7 @@ export async function catalogueRoutes(app: App, { auth, tokens, config }: Deps):
     const text = JSON.stringify({ data: { offers: views, count: views.length, next_cursor: next === null ? null : String(next) } });
     const etag = etagOf(text);
     reply.headers({ etag, 'cache-control': 'private, no-cache' });
-    if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send(null);
+    if (namesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send(null);
     return reply.type('application/json; charset=utf-8').send(text as never);
   });
 }
@@ -85,6 +86,3 @@ function itemsOf(text: string | undefined, path: string, pattern: RegExp, messag
 }
 
 const invalid = (path: string, message: string): AppError => new AppError('invalid_request', { details: [{ path, message }] });
-
-const isKnown = (given: string | undefined, etag: string): boolean =>
-  given !== undefined && (given.trim() === '*' || given.split(',').some((one) => one.trim().replace(/^W\//, '') === etag));

@@ -177,7 +177,8 @@ function readCustomKeys(body: Record<string, unknown>): Map<string, string> {
     if (refusedKeys.has(key)) details.push({ path: `/${key}`, message: 'is a refused name' });
     else if (!customKeyPattern.test(key))
       details.push({ path: `/${key.slice(0, 64)}`, message: 'must have 1 to 64 characters of A–Z a–z 0–9 _ . -' });
-    else if (asText.length > maxCustomLength) details.push({ path: `/${key}`, message: `must have at most ${maxCustomLength} characters` });
+    else if (asText.length > maxCustomLength && [...asText].length > maxCustomLength)
+      details.push({ path: `/${key}`, message: `must have at most ${maxCustomLength} characters` });
     else if (asText.includes('\0')) details.push({ path: `/${key}`, message: 'must not hold a NUL character' });
     else custom.set(key, asText);
   }

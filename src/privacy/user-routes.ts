@@ -2,9 +2,9 @@ import { Type } from '@sinclair/typebox';
 import { createStoreGuard } from '../db/store-guard.ts';
 import type { App, Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
-import { callerOf } from '../http/auth.ts';
 import { emptyBodyForNone } from '../http/body.ts';
 import { errorAnswers } from '../http/schemas.ts';
+import { callOf, publisherQuery } from '../management/http.ts';
 import { textOrNull } from '../offers/request.ts';
 import { createUserKeys } from '../security/user-key.ts';
 import { isSessionId as isUuidV7, newSessionId as newUuidV7 } from '../session-id.ts';
@@ -48,7 +48,7 @@ const exportAnswer = Type.Object({
 export async function privacyUserRoutes(app: App, { pool, pulse, auth, secretBox, config, now }: Deps): Promise<void> {
   const guarded = createStoreGuard(pulse);
   const userKeys = createUserKeys(config.userPepper);
-  const preValidation = [emptyBodyForNone, auth.requireKey('configurations')];
+  const preValidation = [emptyBodyForNone, auth.requireKey('configurations', 'accounts')];
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store');
   });
@@ -67,11 +67,12 @@ export async function privacyUserRoutes(app: App, { pool, pulse, auth, secretBox
     summary: 'Erase a user',
     description: 'Takes at most a minute; the answer names the job. What comes after the request is a new start.',
     tags,
+    querystring: publisherQuery,
     body: userBody,
-    response: { 202: erasureAnswer, ...errorAnswers(400, 401, 403) },
+    response: { 202: erasureAnswer, ...errorAnswers(400, 401, 403, 404) },
   };
   app.post(erasurePath, { schema: postSchema, preValidation }, async (request, reply) => {
-    const { publisherId, namedBy, userKey, identifier } = subjectOf(callerOf(request).publisher.id, request.body);
+    const { publisherId, namedBy, userKey, identifier } = subjectOf(callOf(request).publisherId, request.body);
     const nowMs = now();
     const asked = { id: newUuidV7(nowMs), publisherId, namedBy, userKey, requestedAt: new Date(nowMs) };
     const erasure = await guarded(() => insertErasure(pool, { ...asked, subjectSealed: sealSubject(secretBox, identifier) }));
@@ -80,10 +81,11 @@ export async function privacyUserRoutes(app: App, { pool, pulse, auth, secretBox
   });
 
   const params = Type.Object({ id: Type.String() });
-  const getSchema = { summary: 'How far an erasure is', tags, params, response: { 200: erasureAnswer, ...errorAnswers(401, 403, 404) } };
+  const response = { 200: erasureAnswer, ...errorAnswers(401, 403, 404) };
+  const getSchema = { summary: 'How far an erasure is', tags, params, querystring: publisherQuery, response };
   app.get(`${erasurePath}/:id`, { schema: getSchema, preValidation }, async (request) => {
     const { id } = request.params;
-    const erasure = isUuidV7(id) ? await guarded(() => findErasure(pool, callerOf(request).publisher.id, id)) : null;
+    const erasure = isUuidV7(id) ? await guarded(() => findErasure(pool, callOf(request).publisherId, id)) : null;
     if (erasure === null) throw new AppError('erasure_not_found');
     return { message: erasure.finishedAt === null ? 'The user is being erased.' : 'The user is erased.', data: viewOf(erasure) };
   });
@@ -91,11 +93,12 @@ export async function privacyUserRoutes(app: App, { pool, pulse, auth, secretBox
   const exportSchema = {
     summary: 'Export what is kept about a user',
     tags,
+    querystring: publisherQuery,
     body: userBody,
-    response: { 200: exportAnswer, ...errorAnswers(400, 401, 403) },
+    response: { 200: exportAnswer, ...errorAnswers(400, 401, 403, 404) },
   };
   app.post('/manage/v1/privacy/export', { schema: exportSchema, preValidation }, async (request) => {
-    const subject = subjectOf(callerOf(request).publisher.id, request.body);
+    const subject = subjectOf(callOf(request).publisherId, request.body);
     return { message: 'Exported.', data: await guarded(() => exportUser(pool, userKeys, subject, new Date(now()))) };
   });
 }

@@ -4,9 +4,9 @@ import { createStoreGuard } from '../db/store-guard.ts';
 import type { DecisionInput, Explanation } from '../decision/types.ts';
 import type { App, Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
-import { callerOf } from '../http/auth.ts';
 import { absentForNull, emptyBodyForNone } from '../http/body.ts';
 import { errorAnswers } from '../http/schemas.ts';
+import { callOf, publisherIdParameter, publisherQuery } from '../management/http.ts';
 import type { OfferService } from '../offers/fetch.ts';
 import { clientOf, fetchOffersBody, fetchOffersQuery, readFetchOffers } from '../offers/request.ts';
 import { dayMs, isSessionId, sessionTimeMs } from '../session-id.ts';
@@ -20,6 +20,8 @@ const retryMs = 50;
 const maxTries = 40;
 
 const params = Type.Object({ id: Type.String({ description: 'Session id.' }) });
+
+const explainQuery = Type.Composite([fetchOffersQuery, Type.Object({ publisher_id: publisherIdParameter })]);
 
 const shownOffer = Type.Object({
   offer_id: Type.Integer(),
@@ -104,16 +106,17 @@ export async function decisionRoutes(app: App, { pool, pulse, auth, now, offers 
         description: 'For a week after the session. Says what was shown and makes the decision again from what it was made of.',
         tags,
         params,
+        querystring: publisherQuery,
         response: { 200: decisionAnswer, ...errorAnswers(400, 401, 403, 404) },
       },
-      preValidation: auth.requireKey('configurations'),
+      preValidation: auth.requireKey('configurations', 'accounts'),
     },
     async (request) => {
-      const { publisher } = callerOf(request);
+      const { publisherId } = callOf(request);
       const id = request.params.id.toLowerCase();
       // A made-up id can carry a time that no date of the store holds.
       if (!isSessionId(id) || sessionTimeMs(id) > now() + dayMs) throw new AppError('session_not_found');
-      const stored = await guarded(() => findDecision(pool, publisher.id, id));
+      const stored = await guarded(() => findDecision(pool, publisherId, id));
       if (stored === null) throw new AppError('session_not_found');
       const input = await inputWhenKept(stored);
       if (input === null) throw new AppError('decision_not_kept');
@@ -157,15 +160,15 @@ export async function decisionRoutes(app: App, { pool, pulse, auth, now, offers 
         description:
           'Takes a fetch-offers request and says of each offer provisioned to the publisher why it would be shown, or not. Nothing is recorded.',
         tags,
-        querystring: fetchOffersQuery,
+        querystring: explainQuery,
         body: fetchOffersBody,
-        response: { 200: explainAnswer, ...errorAnswers(400, 401, 403, 413, 415) },
+        response: { 200: explainAnswer, ...errorAnswers(400, 401, 403, 404, 413, 415) },
       },
-      preValidation: [emptyBodyForNone, absentForNull, auth.requireKey('configurations')],
+      preValidation: [emptyBodyForNone, absentForNull, auth.requireKey('configurations', 'accounts')],
     },
     async (request) => {
       const wanted = readFetchOffers(request.query, request.body, clientOf(request));
-      const explained = await offers.explain(callerOf(request).publisher, wanted);
+      const explained = await offers.explain(callOf(request).publisher, wanted);
       const shown = explained.filter(({ position }) => position !== null).length;
       return {
         message: `${shown} of ${explained.length} offers would be shown.`,

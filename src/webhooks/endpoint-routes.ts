@@ -4,10 +4,9 @@ import { type Executor, transaction } from '../db/pool.ts';
 import { createStoreGuard } from '../db/store-guard.ts';
 import type { App, Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
-import { callerOf } from '../http/auth.ts';
 import { emptyBodyForNone } from '../http/body.ts';
 import { errorAnswers } from '../http/schemas.ts';
-import { keyActorOf } from '../management/http.ts';
+import { callOf, publisherQuery } from '../management/http.ts';
 import type { SecretBox } from '../security/secret-box.ts';
 import { readHeaders } from './custom-headers.ts';
 import { parseNets } from './dispatcher/address-guard.ts';
@@ -48,13 +47,14 @@ export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
   const rules: UrlRules = { allowHttp: config.webhookAllowHttp, allowNets: parseNets(config.webhookAllowNets) };
   const guarded = createStoreGuard(deps.pulse);
   app.addHook('preValidation', emptyBodyForNone);
-  app.addHook('preValidation', deps.auth.requireKey('configurations'));
+  app.addHook('preValidation', deps.auth.requireKey('configurations', 'accounts'));
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store');
   });
   /** Changes the caller's endpoint of an event, in one transaction with its entry in the audit log. */
   const change = <T>(request: FastifyRequest, event: WebhookEvent, work: Change<T>): Promise<T> => {
-    const by = { actor: keyActorOf(request), publisherId: callerOf(request).publisher.id, nowMs: now() };
+    const { actor, publisherId } = callOf(request);
+    const by = { actor, publisherId, nowMs: now() };
     return guarded(() =>
       transaction(pool, (executor) => changeEndpoint({ ...by, executor }, event, secretBox, (key, stored) => work(executor, key, stored))),
     );
@@ -67,10 +67,15 @@ export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
   app.get(
     endpointsPath,
     {
-      schema: { summary: 'List the webhook endpoints and how they fare', tags, response: { 200: endpointList, ...errorAnswers(401, 403) } },
+      schema: {
+        summary: 'List the webhook endpoints and how they fare',
+        tags,
+        querystring: publisherQuery,
+        response: { 200: endpointList, ...errorAnswers(401, 403, 404) },
+      },
     },
     async (request) => {
-      const found = await guarded(() => listEndpoints(pool, callerOf(request).publisher.id, null));
+      const found = await guarded(() => listEndpoints(pool, callOf(request).publisherId, null));
       const data = found.map(({ endpoint, health }) => ({ ...viewOfEndpoint(endpoint, secretBox), state: viewOfState(endpoint, health) }));
       return { message: 'Endpoints found.', data };
     },
@@ -78,10 +83,18 @@ export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
 
   app.get(
     path,
-    { schema: { summary: 'Show a webhook endpoint and how it fares', tags, params: eventParams, response: answers(200, 401, 403, 404) } },
+    {
+      schema: {
+        summary: 'Show a webhook endpoint and how it fares',
+        tags,
+        params: eventParams,
+        querystring: publisherQuery,
+        response: answers(200, 401, 403, 404),
+      },
+    },
     async (request) => {
       const event = eventOf(request.params.event);
-      const [found] = await guarded(() => listEndpoints(pool, callerOf(request).publisher.id, event));
+      const [found] = await guarded(() => listEndpoints(pool, callOf(request).publisherId, event));
       if (found === undefined) throw new AppError('endpoint_not_found');
       const { message, data } = answerOf('Endpoint found.', found.endpoint);
       return { message, data: { ...data, state: viewOfState(found.endpoint, found.health) } };
@@ -95,6 +108,7 @@ export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
         summary: 'Set a webhook endpoint',
         tags,
         params: eventParams,
+        querystring: publisherQuery,
         body: saveBody,
         response: { ...answers(200, 400, 401, 403, 404), 201: endpointAnswer },
       },
@@ -118,6 +132,7 @@ export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
         description: 'Nothing is promised to it any more; what waits for it is held, and can be replayed when it is set again.',
         tags,
         params: eventParams,
+        querystring: publisherQuery,
         response: { 200: removedAnswer, ...errorAnswers(401, 403, 404) },
       },
     },
@@ -132,7 +147,14 @@ export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
     name: string,
     { summary, body, run }: { summary: string; body?: Body; run: Action<Static<Body>> },
   ): void => {
-    const schema = { summary, tags, params: eventParams, ...(body && { body }), response: answers(200, 400, 401, 403, 404) };
+    const schema = {
+      summary,
+      tags,
+      params: eventParams,
+      querystring: publisherQuery,
+      ...(body && { body }),
+      response: answers(200, 400, 401, 403, 404),
+    };
     app.post(`${path}/${name}`, { schema }, async (request) => {
       const event = eventOf((request.params as Static<typeof eventParams>).event);
       const {

@@ -2,8 +2,8 @@ import type { Static } from '@sinclair/typebox';
 import { createStoreGuard } from '../db/store-guard.ts';
 import type { App, Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
-import { callerOf } from '../http/auth.ts';
 import { errorAnswers } from '../http/schemas.ts';
+import { callOf, publisherQuery } from '../management/http.ts';
 import { readHeaders } from './custom-headers.ts';
 import { defaultSettings } from './endpoint-changes.ts';
 import { endpointsPath, eventOf } from './endpoint-routes.ts';
@@ -27,12 +27,13 @@ export async function endpointTestRoutes(app: App, { rules, ...deps }: Deps & { 
         description: 'Uses the saved settings, or those of the body before they are saved. Nothing is stored or tried again.',
         tags: ['Webhook endpoints'],
         params: eventParams,
+        querystring: publisherQuery,
         body: testBody,
         response: { 200: testAnswer, ...errorAnswers(400, 401, 403, 404) },
       },
     },
     async (request) => {
-      const { publisher } = callerOf(request);
+      const { publisher } = callOf(request);
       const event = eventOf(request.params.event);
       await guarded(() => takeTestTurn(pool, publisher.id, now()));
       const saved = await guarded(() => findEndpoint(pool, publisher.id, event));

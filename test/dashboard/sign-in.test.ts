@@ -28,6 +28,15 @@ async function account(email: string): Promise<number> {
 const signIn = (email: string, given = password, headers: Record<string, string> = {}) =>
   postForm(t, '/dashboard/sign-in', { email, password: given }, headers);
 
+const from = (address: string, email: string, tried = 'wrong password') =>
+  t.app.inject({
+    method: 'POST',
+    url: '/dashboard/sign-in',
+    remoteAddress: address,
+    headers: { origin, 'content-type': 'application/x-www-form-urlencoded' },
+    payload: new URLSearchParams({ email, password: tried }).toString(),
+  });
+
 describe('signing in', () => {
   test('leads to the publisher with a session that scripts cannot read and other sites cannot use', async () => {
     const answer = await signIn('Ada@Example.com');
@@ -76,18 +85,20 @@ describe('signing in', () => {
 
   test('many accounts tried from one address lock that address, and no other', async () => {
     await t.pool.query('delete from sign_in_failures');
-    const from = (address: string, email: string) =>
-      t.app.inject({
-        method: 'POST',
-        url: '/dashboard/sign-in',
-        remoteAddress: address,
-        headers: { origin, 'content-type': 'application/x-www-form-urlencoded' },
-        payload: new URLSearchParams({ email, password: 'x' }).toString(),
-      });
-    await from('203.0.113.9', 'a0@example.com');
-    await t.pool.query('update sign_in_failures set failures = 30 where failures = 1');
-    expect((await from('203.0.113.9', 'a1@example.com')).statusCode).toBe(429);
-    expect((await from('198.51.100.7', 'a2@example.com')).statusCode).toBe(401);
+    for (let count = 0; count < 30; count++) await from('203.0.113.9', `a${count % 10}@example.com`);
+    expect((await from('203.0.113.9', 'a11@example.com')).statusCode).toBe(429);
+    expect((await from('198.51.100.7', 'a12@example.com')).statusCode).toBe(401);
+    await t.pool.query('delete from sign_in_failures');
+  });
+
+  test('who guesses an account’s password is locked out alone, until very many places guess it', async () => {
+    await t.pool.query('delete from sign_in_failures');
+    await account('iris@example.com');
+    for (let count = 0; count < 6; count++) await from('203.0.113.9', 'iris@example.com');
+    expect((await from('203.0.113.9', 'iris@example.com', password)).statusCode).toBe(429);
+    expect((await from('198.51.100.7', 'iris@example.com', password)).statusCode).toBe(303);
+    for (let count = 0; count < 100; count++) await from(`203.0.113.${100 + (count >> 2)}`, 'iris@example.com');
+    expect((await from('198.51.100.7', 'iris@example.com', password)).statusCode).toBe(429);
     await t.pool.query('delete from sign_in_failures');
   });
 

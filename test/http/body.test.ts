@@ -29,3 +29,15 @@ test('brackets within texts are texts, and a few levels are fine', async () => {
   for (const note of [`"${'['.repeat(400)}"`, `"\\"${'[{'.repeat(200)}\\\\"`, nested(60, `"${'\\\\\\"['.repeat(60)}"`)])
     expect((await fetchOffers(note)).statusCode, note.slice(0, 40)).toBe(200);
 });
+
+test('a body that says it is not encoded is read as it is', async () => {
+  const headers = { 'content-type': 'application/json', 'content-encoding': 'identity' };
+  const url = '/native/v4/offers.json?api_key=demo-key';
+  expect((await t.app.inject({ method: 'POST', url, headers, payload: '{"placement":"checkout"}' })).statusCode).toBe(200);
+});
+
+test('OPTIONS is answered like a preflight, whoever asks', async () => {
+  const answer = await t.app.inject({ method: 'OPTIONS', url: '/native/v4/offers.json' });
+  expect(answer.statusCode).toBe(204);
+  expect(answer.headers['access-control-allow-methods']).toContain('POST');
+});

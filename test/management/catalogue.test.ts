@@ -146,6 +146,12 @@ describe('a catalogue', () => {
     expect((await exported(me)).offers).toEqual([]);
   });
 
+  test('a dry run says that a publisher with a catalogue takes none', async () => {
+    const { id } = t.publisher;
+    const reply = await (await t.caller(id)).call('POST', '/catalogue/import?dry_run=true', await exported(await t.caller(id)));
+    expect(reply.status).toBe(409);
+  });
+
   test('403: needs both permissions, of settings and of offers', async () => {
     const half = await t.caller(t.publisher.id, ['configurations']);
     expect((await half.call('GET', '/catalogue/export')).status).toBe(403);

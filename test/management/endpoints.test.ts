@@ -197,7 +197,7 @@ describe('who may', () => {
   });
 
   test.each(routes)('403 with a key of another permission, and with an SDK id: %s %s', async (method, url) => {
-    const other = await addKey(publisherId, ['ads/offers', 'reports', 'offers/management', 'wallet', 'accounts']);
+    const other = await addKey(publisherId, ['ads/offers', 'reports', 'offers/management', 'wallet']);
     for (const wrong of [other, t.publisher.sdkId]) expect((await call(method, url, settings(), wrong)).statusCode).toBe(403);
   });
 

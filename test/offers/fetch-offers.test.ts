@@ -312,6 +312,7 @@ describe('accepted input', () => {
   test.each([
     ['a gzip body', gzipSync(JSON.stringify({ placement: 'checkout' })), { 'content-encoding': 'gzip' }],
     ['a user of digits only', { placement: 'checkout', pub_user_id: '491511234567' }, {}],
+    ['a custom value of 512 characters outside of the first plane', { placement: 'checkout', note: '🎁'.repeat(512) }, {}],
     ['numbers, booleans, lists and objects as custom values', { placement: 'checkout', n: 1.5, b: true, l: [1, 2], o: { a: 1 } }, {}],
     ['unpaired surrogates', '{"placement":"checkout","note":"\\ud800","pub_user_id":"\\udfff"}', {}],
     ['old names', { placement: 'checkout', adpx_fp: 'abc', user_agent: 'x' }, {}],

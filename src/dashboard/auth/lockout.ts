@@ -4,19 +4,27 @@ import type { Executor } from '../../db/pool.ts';
 
 /** Failures within the window (milliseconds) after which sign-in is refused until it ends. */
 const windowMs = 15 * 60_000;
-const limits = { account: 5, address: 30 };
+/**
+ * One address may fail a few times for one account, more often for all accounts together; an account far more often from everywhere,
+ * so that who guesses its password does not easily keep out who knows it.
+ */
+const limits = { pair: 5, address: 30, account: 100 };
 
 export type Lockout = {
   /** Counts a try of this account from this address, before its password is checked. @returns when to come back, epoch ms; null: go on */
   charge: (executor: Executor, email: string, address: string, nowMs: number) => Promise<number | null>;
-  /** Takes the try back, and forgets the account's failures: the password was right. */
+  /** Takes the try back, and forgets what failed before for this account from this address: the password was right. */
   forgive: (executor: Executor, email: string, address: string) => Promise<void>;
 };
 
 /** Holds across processes and restarts, and for accounts that do not exist as for those that do. Stores keyed hashes, no addresses. */
 export function createLockout(pepper: string): Lockout {
   const subject = (kind: string, value: string): Buffer => createHmac('sha256', pepper).update(`sign-in\0${kind}\0${value}`).digest();
-  const subjectsOf = (email: string, address: string): Buffer[] => [subject('account', email), subject('address', netOf(address))];
+  const subjectsOf = (email: string, address: string): Record<keyof typeof limits, Buffer> => ({
+    pair: subject('account from address', `${email}\0${netOf(address)}`),
+    address: subject('address', netOf(address)),
+    account: subject('account', email),
+  });
   return {
     charge: async (executor, email, address, nowMs) => {
       await executor.query('delete from sign_in_failures where until < $1', [new Date(nowMs)]);
@@ -27,14 +35,18 @@ export function createLockout(pepper: string): Lockout {
           on conflict (subject) do update set failures = f.failures + 1
           returning subject, failures, until
         ) select t.until from tried t join unnest($1::bytea[], $2::int[]) as l (subject, most) using (subject) where t.failures > l.most`,
-        [subjectsOf(email, address), [limits.account, limits.address], new Date(nowMs + windowMs)],
+        [Object.values(subjectsOf(email, address)), Object.values(limits), new Date(nowMs + windowMs)],
       );
       return rows.length === 0 ? null : Math.max(...rows.map((row) => row.until.getTime()));
     },
     forgive: async (executor, email, address) => {
-      const [account, net] = subjectsOf(email, address);
-      await executor.query('delete from sign_in_failures where subject = $1', [account]);
-      await executor.query('update sign_in_failures set failures = failures - 1 where subject = $1 and failures > 0', [net]);
+      const { pair, ...others } = subjectsOf(email, address);
+      await executor.query('delete from sign_in_failures where subject = $1', [pair]);
+      await executor.query(
+        `update sign_in_failures set failures = failures - 1 where subject in (
+          select subject from sign_in_failures where subject = any($1::bytea[]) and failures > 0 order by subject for update)`,
+        [Object.values(others)],
+      );
     },
   };
 }

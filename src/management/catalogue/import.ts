@@ -83,8 +83,16 @@ async function makePublisher(work: Work, { publisher, sdkId }: Catalogue): Promi
 
 /** What only an operator may set stays as it is when none imports. */
 async function takePublisher(work: Work, { publisher }: Catalogue): Promise<number> {
-  const { executor, publisherId } = work;
-  await executor.query('select 1 from publishers where id = $1 for update', [publisherId]);
+  await work.executor.query('select 1 from publishers where id = $1 for update', [work.publisherId]);
+  await requireEmpty(work);
+  const settings = { ...publisher };
+  if (!isOperator(work.actor)) for (const name of publishers.operatorOnly ?? []) delete settings[name];
+  await updateRow(publishers, work, String(work.publisherId), settings, { ifMatch: null, replace: false });
+  return work.publisherId;
+}
+
+/** @throws AppError conflict when the publisher has a catalogue already */
+export async function requireEmpty({ executor, publisherId }: Work): Promise<void> {
   const { rows } = await executor.query<{ taken: boolean }>(
     `select exists (select 1 from themes where publisher_id = $1 and deleted_at is null)
       or exists (select 1 from advertisers where publisher_id = $1 and deleted_at is null)
@@ -93,10 +101,6 @@ async function takePublisher(work: Work, { publisher }: Catalogue): Promise<numb
   );
   if (rows[0]?.taken === true)
     throw new AppError('conflict', { message: 'The publisher has a catalogue already; a file is imported into an empty one.' });
-  const settings = { ...publisher };
-  if (!isOperator(work.actor)) for (const name of publishers.operatorOnly ?? []) delete settings[name];
-  await updateRow(publishers, work, String(publisherId), settings, { ifMatch: null, replace: false });
-  return publisherId;
 }
 
 /** New ids for the rows of a kind, by those of the file. */

@@ -4,11 +4,11 @@ import type { App } from '../../deps.ts';
 import { AppError } from '../../errors.ts';
 import { errorAnswers } from '../../http/schemas.ts';
 import { createImageStore } from '../../images/store.ts';
-import { admit, callOf, type Door, fieldsOf, post, publisherIdParameter } from '../http.ts';
+import { admit, callOf, type Door, fieldsOf, post, publisherIdParameter, publisherQuery } from '../http.ts';
 import { idempotencyKey } from '../resource-routes.ts';
 import { isOperator } from '../work.ts';
 import { exportCatalogue } from './export.ts';
-import { checkPictures, importCatalogue } from './import.ts';
+import { checkPictures, importCatalogue, requireEmpty } from './import.ts';
 import { parseCatalogue } from './parse.ts';
 
 /** Beyond this the command is the way (bytes of a file). */
@@ -25,7 +25,7 @@ export function catalogueRoutes(app: App, door: Door): void {
   const exportSchema = {
     summary: 'Export the catalogue',
     tags,
-    querystring: Type.Object({ publisher_id: publisherIdParameter }),
+    querystring: publisherQuery,
     response: { 200: file, ...errorAnswers(401, 403, 404, 413) },
   };
   app.get('/manage/v1/catalogue/export', { schema: exportSchema, ...hooks }, async (request, reply) => {
@@ -71,8 +71,10 @@ export function catalogueRoutes(app: App, door: Door): void {
     const parsed = await door.management.read(actor, publisherId, (work) => parseCatalogue(fieldsOf(request.body), work));
     if ('details' in parsed) throw new AppError('invalid_request', { details: parsed.details });
     await checkPictures(parsed.catalogue);
-    if ((request.query as { dry_run?: unknown }).dry_run === 'true')
+    if ((request.query as { dry_run?: unknown }).dry_run === 'true') {
+      await door.management.read(actor, publisherId, requireEmpty);
       return reply.send({ message: 'The file can be imported.', data: { dry_run: true } });
+    }
     return post(door, request, reply, async (work) => {
       const data = await importCatalogue(work, parsed.catalogue, { store, intoNew: false });
       return { status: 201, body: { message: 'Catalogue imported.', data }, headers: {} };

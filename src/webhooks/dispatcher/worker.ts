@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type pg from 'pg';
 import { listen } from '../../db/listen.ts';
 import type { Logger } from '../../logger.ts';
+import { createAlarms } from './alarms.ts';
 import { type AttemptTools, attempt } from './attempt.ts';
 import { type Claimed, freeUnknown, renew } from './claim.ts';
 import { createHealthWatch } from './health.ts';
@@ -21,7 +22,7 @@ import { tendEndpoints } from './tend.ts';
  */
 export const outboxChannel = 'perkwire_outbox';
 
-/** Safety net for lost wakes, and what finds retries that became due (milliseconds). */
+/** Safety net for lost wakes, and what finds retries that became due and were not scheduled here (milliseconds). */
 const pollMs = 1000;
 /** Polls between two looks after endpoints that have failed for long (count). */
 const tendEvery = 30;
@@ -59,6 +60,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   const cancel = new AbortController();
   setMaxListeners(0, cancel.signal); // one for each call in flight
   const settler = createSettler({ write, onDone, logger, now });
+  const alarms = createAlarms(wake, monotonic);
   const calls = new Set<Promise<void>>();
   /** In flight, or not settled yet; with the end of the lease (milliseconds of the monotonic clock). */
   const held = new Map<Claimed, number>();
@@ -152,6 +154,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
     if (fate === 'lost') meter.leaseLost();
     logSettlement(logger, settlement, fate);
     if (fate === 'written' && disables !== null) hold();
+    if (fate === 'written' && outcome === 'retry' && !stopped) alarms.set(settlement.delayMs);
   }
 
   function hold(): void {
@@ -194,6 +197,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
       stopped = true;
       clearInterval(polling);
       clearTimeout(pacing);
+      alarms.stop();
       await liveness?.retire();
       await unlisten();
       await claiming;

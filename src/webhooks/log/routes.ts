@@ -2,8 +2,8 @@ import { Type } from '@sinclair/typebox';
 import { createStoreGuard } from '../../db/store-guard.ts';
 import type { App, Deps } from '../../deps.ts';
 import { AppError } from '../../errors.ts';
-import { callerOf } from '../../http/auth.ts';
 import { errorAnswers } from '../../http/schemas.ts';
+import { callOf, publisherQuery } from '../../management/http.ts';
 import { findAttempts, findDelivery, readDeliveries } from './deliveries.ts';
 import { walkDeliveries } from './filter.ts';
 import { readCursor, readDeliveryId, readFilter, writeCursor } from './request.ts';
@@ -19,7 +19,7 @@ const defaultLimit = 50;
 export async function deliveryLogRoutes(app: App, deps: Deps): Promise<void> {
   const { pool, now } = deps;
   const guarded = createStoreGuard(deps.pulse);
-  app.addHook('preValidation', deps.auth.requireKey('configurations'));
+  app.addHook('preValidation', deps.auth.requireKey('configurations', 'accounts'));
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store');
   });
@@ -31,7 +31,7 @@ export async function deliveryLogRoutes(app: App, deps: Deps): Promise<void> {
         summary: 'List deliveries, newest first',
         tags,
         querystring: listQuery,
-        response: { 200: listAnswer, ...errorAnswers(400, 401, 403) },
+        response: { 200: listAnswer, ...errorAnswers(400, 401, 403, 404) },
       },
     },
     async (request) => {
@@ -40,7 +40,7 @@ export async function deliveryLogRoutes(app: App, deps: Deps): Promise<void> {
         endpointId: query.endpoint === undefined ? null : Number(query.endpoint),
         statuses: query.status === undefined ? null : [query.status],
       };
-      const filter = readFilter(query, narrowed, callerOf(request).publisher.id, now());
+      const filter = readFilter(query, narrowed, callOf(request).publisherId, now());
       const below = query.cursor === undefined ? null : readCursor(query.cursor, now());
       const limit = Number(query.limit ?? defaultLimit);
       const { rows, next } = await guarded(async () => {
@@ -59,12 +59,13 @@ export async function deliveryLogRoutes(app: App, deps: Deps): Promise<void> {
         summary: 'Show a delivery with its payload and all its tries',
         tags,
         params: deliveryParams,
+        querystring: publisherQuery,
         response: { 200: deliveryAnswer, ...errorAnswers(401, 403, 404) },
       },
     },
     async (request) => {
       const id = readDeliveryId(request.params.id, now());
-      const found = id === null ? null : await guarded(() => findDelivery(pool, callerOf(request).publisher.id, id));
+      const found = id === null ? null : await guarded(() => findDelivery(pool, callOf(request).publisherId, id));
       if (found === null) throw new AppError('delivery_not_found');
       const attempts = await guarded(() => findAttempts(pool, found.id));
       return { message: 'Delivery found.', data: viewOfWholeDelivery(found, attempts) };

@@ -1,4 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { publisherIdParameter } from '../../management/http.ts';
 import { orNull, timingSchema } from '../endpoint-schemas.ts';
 import { webhookEvents } from '../endpoints.ts';
 import { deliveryStatuses } from './filter.ts';
@@ -18,26 +19,38 @@ export const filterFields = {
   pub_user_id: Type.Optional(Type.String({ maxLength: 256, pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$' })),
 };
 
-export const listQuery = Type.Object({
-  api_key: Type.Optional(Type.String({ description: 'API key with `configurations`.' })),
-  ...filterFields,
-  endpoint: Type.Optional(Type.String({ pattern: '^[1-9]\\d{0,8}$', description: '`id` of an endpoint, also of a removed one.' })),
-  status: Type.Optional(statusSchema),
-  limit: Type.Optional(Type.String({ pattern: '^([1-9]\\d?|1\\d\\d|200)$', description: '1–200, default 50.' })),
-  cursor: Type.Optional(Type.String({ description: '`next_cursor` of the page before.' })),
-});
+/** A filter whose name is misspelt must not match everything. */
+const strict = { additionalProperties: false };
 
-export const replayBody = Type.Object({
-  ...filterFields,
-  endpoint: Type.Optional(Type.Integer({ minimum: 1, maximum: 999_999_999 })),
-  status: Type.Array(Type.Union([Type.Literal('delivered'), Type.Literal('failed'), Type.Literal('held')]), {
-    minItems: 1,
-    maxItems: 3,
-    uniqueItems: true,
-    description: 'Which deliveries are sent again; pending ones never are.',
-  }),
-  dry_run: Type.Boolean({ default: false, description: 'Only counts.' }),
-});
+export const listQuery = Type.Object(
+  {
+    api_key: Type.Optional(Type.String({ description: 'API key with `configurations`.' })),
+    ...filterFields,
+    endpoint: Type.Optional(Type.String({ pattern: '^[1-9]\\d{0,8}$', description: '`id` of an endpoint, also of a removed one.' })),
+    status: Type.Optional(statusSchema),
+    limit: Type.Optional(Type.String({ pattern: '^([1-9]\\d?|1\\d\\d|200)$', description: '1–200, default 50.' })),
+    cursor: Type.Optional(Type.String({ description: '`next_cursor` of the page before.' })),
+    publisher_id: publisherIdParameter,
+  },
+  strict,
+);
+
+export const replayBody = Type.Object(
+  {
+    key: Type.Optional(Type.String({ description: 'API key, where query and header have none.' })),
+    api_key: Type.Optional(Type.String({ description: 'The same.' })),
+    ...filterFields,
+    endpoint: Type.Optional(Type.Integer({ minimum: 1, maximum: 999_999_999 })),
+    status: Type.Array(Type.Union([Type.Literal('delivered'), Type.Literal('failed'), Type.Literal('held')]), {
+      minItems: 1,
+      maxItems: 3,
+      uniqueItems: true,
+      description: 'Which deliveries are sent again; pending ones never are.',
+    }),
+    dry_run: Type.Boolean({ default: false, description: 'Only counts.' }),
+  },
+  strict,
+);
 
 const deliveryFields = {
   id: Type.String({ format: 'uuid' }),

@@ -3,9 +3,9 @@ import { type Executor, transaction } from '../../db/pool.ts';
 import { createStoreGuard } from '../../db/store-guard.ts';
 import type { App, Deps } from '../../deps.ts';
 import { AppError } from '../../errors.ts';
-import { callerOf } from '../../http/auth.ts';
 import { emptyBodyForNone } from '../../http/body.ts';
 import { errorAnswers } from '../../http/schemas.ts';
+import { callOf, publisherQuery } from '../../management/http.ts';
 import { isSessionId as isUuidV7 } from '../../session-id.ts';
 import { orNull } from '../endpoint-schemas.ts';
 import { findDelivery } from '../log/deliveries.ts';
@@ -49,7 +49,7 @@ export async function replayRoutes(app: App, deps: Deps): Promise<void> {
   const guarded = createStoreGuard(deps.pulse);
   const write = <T>(work: (executor: Executor) => Promise<T>): Promise<T> => guarded(() => transaction(pool, work));
   app.addHook('preValidation', emptyBodyForNone);
-  app.addHook('preValidation', deps.auth.requireKey('configurations'));
+  app.addHook('preValidation', deps.auth.requireKey('configurations', 'accounts'));
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store');
   });
@@ -62,13 +62,14 @@ export async function replayRoutes(app: App, deps: Deps): Promise<void> {
         description: 'The same `webhook-id` and bytes, signed anew, with all its tries. Not while it is pending.',
         tags,
         params: deliveryParams,
+        querystring: publisherQuery,
         response: { 202: replayedAnswer, ...errorAnswers(401, 403, 404, 409) },
       },
     },
     async (request, reply) => {
       const id = readDeliveryId(request.params.id, now());
       if (id === null) throw new AppError('delivery_not_found');
-      await write((executor) => replayOne(executor, callerOf(request).publisher.id, id, now()));
+      await write((executor) => replayOne(executor, callOf(request).publisherId, id, now()));
       reply.code(202);
       return { message: 'The delivery is sent again.', data: { id, webhook_id: webhookIdOf(id), status: 'pending' as const } };
     },
@@ -80,14 +81,15 @@ export async function replayRoutes(app: App, deps: Deps): Promise<void> {
       schema: {
         summary: 'Send all deliveries again that match',
         tags,
+        querystring: publisherQuery,
         body: replayBody,
-        response: { 200: countAnswer, 202: jobAnswer, ...errorAnswers(400, 401, 403, 409) },
+        response: { 200: countAnswer, 202: jobAnswer, ...errorAnswers(400, 401, 403, 404, 409) },
       },
     },
     async (request, reply) => {
       const { endpoint, status, dry_run: dryRun } = request.body;
       const narrowed = { endpointId: endpoint ?? null, statuses: status };
-      const filter = readFilter(request.body, narrowed, callerOf(request).publisher.id, now());
+      const filter = readFilter(request.body, narrowed, callOf(request).publisherId, now());
       if (dryRun) return reply.code(200).send(await guarded(() => countOf(pool, filter, now())));
       const job = await write((executor) => createJob(executor, filter, now()));
       return reply.code(202).send({ message: 'The replay has begun.', data: viewOf(job) });
@@ -100,11 +102,12 @@ export async function replayRoutes(app: App, deps: Deps): Promise<void> {
       schema: {
         summary: 'List the newest replays',
         tags,
-        response: { 200: Type.Object({ message: Type.String(), data: Type.Array(jobView) }), ...errorAnswers(401, 403) },
+        querystring: publisherQuery,
+        response: { 200: Type.Object({ message: Type.String(), data: Type.Array(jobView) }), ...errorAnswers(401, 403, 404) },
       },
     },
     async (request) => {
-      const jobs = await guarded(() => listJobs(pool, callerOf(request).publisher.id));
+      const jobs = await guarded(() => listJobs(pool, callOf(request).publisherId));
       return { message: 'Replays found.', data: jobs.map(viewOf) };
     },
   );
@@ -116,11 +119,12 @@ export async function replayRoutes(app: App, deps: Deps): Promise<void> {
         summary: 'Show how far a replay is',
         tags,
         params: jobParams,
+        querystring: publisherQuery,
         response: { 200: jobAnswer, ...errorAnswers(401, 403, 404) },
       },
     },
     async (request) => {
-      const job = await guarded(() => requireJob(pool, callerOf(request).publisher.id, request.params.id));
+      const job = await guarded(() => requireJob(pool, callOf(request).publisherId, request.params.id));
       return { message: 'Replay found.', data: viewOf(job) };
     },
   );
@@ -132,11 +136,12 @@ export async function replayRoutes(app: App, deps: Deps): Promise<void> {
         summary: 'End a replay; what it queued already is sent',
         tags,
         params: jobParams,
+        querystring: publisherQuery,
         response: { 200: jobAnswer, ...errorAnswers(401, 403, 404, 409) },
       },
     },
     async (request) => {
-      const publisherId = callerOf(request).publisher.id;
+      const publisherId = callOf(request).publisherId;
       const job = await write(async (executor) => {
         const { id } = await requireJob(executor, publisherId, request.params.id);
         if (!(await cancelJob(executor, publisherId, id, now()))) throw new AppError('replay_finished');
