@@ -47,7 +47,7 @@ export const auditLog: Resource = {
   input: Type.Object({}),
   readOnly: {
     at: timestamp(),
-    actor_kind: Type.String({ description: '`key`, `user`, or `system`: a command of the operator.' }),
+    actor_kind: Type.String({ description: '`key`, `user`, or `system`: a command of the operator, or the dispatcher.' }),
     actor_id: orNull(Type.Integer(), { description: 'Of the key or user; null: of an operator.' }),
     actor_label: Type.String({ description: 'Name of the key, e-mail address of the user.' }),
     action: Type.String({ description: '`create`, `update`, `remove`.' }),

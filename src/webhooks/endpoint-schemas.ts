@@ -92,7 +92,12 @@ export const endpointView = Type.Object({
   url: Type.String(),
   method: methodSchema,
   enabled: Type.Boolean(),
-  disabled_reason: orNull(Type.String({ description: '`gone`: the receiver answered 410.' })),
+  disabled_reason: orNull(
+    Type.String({
+      description:
+        '`gone`: the receiver answered 410; `asked`: it answered `webhook-delivery: disable`; `failing`: nothing but failures for five days.',
+    }),
+  ),
   paused_at: orNull(dateTime),
   resume_rate_per_s: orNull(Type.Number()),
   headers: Type.Record(Type.String(), Type.Null(), { description: 'Names only; values are never shown.' }),

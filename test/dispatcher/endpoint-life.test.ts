@@ -205,6 +205,22 @@ describe('pause', () => {
 });
 
 describe('an endpoint that is disabled', () => {
+  const disabledBy = (reason: string) => ({
+    actor_kind: 'system',
+    actor_label: 'dispatcher',
+    action: 'update',
+    resource_id: 'usp.selection',
+    changes: { enabled: { old: true, new: false }, disabled_reason: { old: null, new: reason } },
+  });
+  async function auditOf({ publisherId }: TestEndpoint): Promise<unknown[]> {
+    const columns = 'actor_kind, actor_label, action, resource_id, changes';
+    const { rows } = await t.pool.query(
+      `select ${columns} from audit_log where publisher_id = $1 and resource = 'webhook-endpoints' and actor_publisher_id = $1`,
+      [publisherId],
+    );
+    return rows;
+  }
+
   test('by its receiver, with a header: what it took counts, what waits is held', async () => {
     const receiver = await hook((response) => void response.writeHead(200, { 'webhook-delivery': 'disable' }).end());
     const endpoint = await addEndpoint(t, receiver.url, { max_in_flight: 1 });
@@ -215,6 +231,7 @@ describe('an endpoint that is disabled', () => {
     expect((await deliveryOf(t, ids[0] as string)).status).toBe('delivered');
     const { rows } = await t.pool.query('select enabled, disabled_reason from webhook_endpoints where id = $1', [endpoint.id]);
     expect(rows).toEqual([{ enabled: false, disabled_reason: 'asked' }]);
+    expect(await auditOf(endpoint)).toEqual([disabledBy('asked')]);
   });
 
   test('after five days and twenty failed calls without a success, and not before; a day into it there is a warning, once', async () => {
@@ -237,6 +254,7 @@ describe('an endpoint that is disabled', () => {
     expect((await tendEndpoints(t.pool)).disabled).toEqual([endpoint.id]);
     const { rows } = await t.pool.query('select enabled, disabled_reason from webhook_endpoints where id = $1', [endpoint.id]);
     expect(rows).toEqual([{ enabled: false, disabled_reason: 'failing' }]);
+    expect(await auditOf(endpoint)).toEqual([disabledBy('failing')]);
     expect((await deliveryOf(t, await promise(t, endpoint))).status).toBe('held');
   });
 });

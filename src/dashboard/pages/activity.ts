@@ -4,6 +4,7 @@ import type { App } from '../../deps.ts';
 import { type Html, html } from '../../http/html.ts';
 import { auditLog } from '../../management/audit.ts';
 import type { View } from '../../management/resource.ts';
+import { dispatcherLabel } from '../../webhooks/dispatcher/disabling.ts';
 import type { PublisherContext } from '../context.ts';
 import { moment, plural } from '../format.ts';
 import { createForm } from '../forms.ts';
@@ -82,8 +83,8 @@ const entryOf = (context: PublisherContext, row: View): Html =>
   html`<li><div><p>${what(context, row)}</p><p class="hint">${who(row)}</p><p class="hint">${moment(context.publisher, new Date(String(row.at)), 'second')}</p></div>${changes(context.publisher, row)}</li>`;
 
 function who({ actor_kind: kind, actor_label: label }: View): string {
-  const means = kind === 'key' ? 'API key ' : kind === 'system' ? 'command ' : '';
-  return `by ${means}${label}`;
+  if (kind === 'system') return label === dispatcherLabel ? 'by the dispatcher' : `by command ${label}`;
+  return `by ${kind === 'key' ? 'API key ' : ''}${label}`;
 }
 
 /** What was removed has no page any more. */

@@ -2,6 +2,7 @@ import type { Executor } from '../../db/pool.ts';
 import type { Claimed } from './claim.ts';
 import type { Method } from './compose.ts';
 import type { Timing } from './deliver.ts';
+import { auditDisabled } from './disabling.ts';
 import type { DisableReason, TryFailure } from './schedule.ts';
 
 /** What became of a try. */
@@ -82,6 +83,9 @@ const statement = `
   ), disabled as (
     update webhook_endpoints e set enabled = false, disabled_reason = o.disables, updated_at = now()
     from own o where o.disables is not null and e.id = o.endpoint_id and e.url = o.url and e.enabled
+    returning e.publisher_id, e.event, e.disabled_reason
+  ), noted as (
+    ${auditDisabled}
   ), held_up as (
     update endpoint_health h set not_before = o.next_at
     from own o where o.strict and h.endpoint_id = o.endpoint_id and h.not_before is distinct from o.next_at

@@ -1,4 +1,5 @@
 import type { Executor } from '../../db/pool.ts';
+import { auditDisabled } from './disabling.ts';
 
 /** An endpoint is disabled after so long without a success … */
 const givenUpAfter = '5 days';
@@ -16,10 +17,15 @@ export type Tended = { disabled: number[]; warned: number[] };
  */
 export async function tendEndpoints(executor: Executor): Promise<Tended> {
   const disabled = await executor.query<{ id: number }>(
-    `update webhook_endpoints e set enabled = false, disabled_reason = 'failing', updated_at = now()
-    from endpoint_health h
-    where h.endpoint_id = e.id and e.enabled and h.failures >= ${minFailures} and h.first_failure_at < now() - interval '${givenUpAfter}'
-    returning e.id`,
+    `with disabled as (
+      update webhook_endpoints e set enabled = false, disabled_reason = 'failing', updated_at = now()
+      from endpoint_health h
+      where h.endpoint_id = e.id and e.enabled and h.failures >= ${minFailures} and h.first_failure_at < now() - interval '${givenUpAfter}'
+      returning e.id, e.publisher_id, e.event, e.disabled_reason
+    ), noted as (
+      ${auditDisabled}
+    )
+    select id from disabled`,
   );
   const warned = await executor.query<{ id: number }>(
     `update endpoint_health h set warned_at = now() from webhook_endpoints e
