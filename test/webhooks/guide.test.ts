@@ -16,6 +16,9 @@ function headersFor(secrets: readonly string[], timestampS = nowS): Record<strin
   return { 'webhook-id': id, 'webhook-timestamp': String(timestampS), 'webhook-signature': signature };
 }
 
+const without = (headers: Record<string, string>, name: string): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).filter(([one]) => one !== name));
+
 /** Headers, bytes, and whether they are to be believed. */
 const cases: [string, Record<string, string>, Buffer, boolean][] = [
   ['ours', headersFor([secret]), body, true],
@@ -32,6 +35,9 @@ const cases: [string, Record<string, string>, Buffer, boolean][] = [
     body,
     false,
   ],
+  ['without an id', without(headersFor([secret]), 'webhook-id'), body, false],
+  ['with a signature of strange letters', { ...headersFor([secret]), 'webhook-signature': 'v1,ü²' }, body, false],
+  ['with a time of strange digits', { ...headersFor([secret]), 'webhook-timestamp': '²' }, body, false],
   ['with a time that is none', { ...headersFor([secret]), 'webhook-timestamp': 'x' }, body, false],
 ];
 
