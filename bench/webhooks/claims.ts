@@ -53,6 +53,10 @@ export async function benchClaims(stage: Stage, { rows, claims, size, blocked }:
     commits.push(await timed(() => pool.query('insert into bench_commit values ($1)', [turn])));
   }
   await pool.end();
+  await stage.pool.query(
+    `truncate delivery_queue, deliveries, delivery_attempts, dispatcher_workers; drop table bench_commit; delete from endpoint_health;
+    delete from webhook_endpoints`,
+  );
   return { rows, blocked, claims, claimed, claim: percentiles(times), look: percentiles(looks.slice(2)), commit: percentiles(commits) };
 }
 

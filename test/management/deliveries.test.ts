@@ -120,6 +120,32 @@ describe('GET /manage/v1/deliveries', () => {
     expect(pages.length).toBeLessThan(6);
   });
 
+  test('where thousands wait, the waiting ones are listed newest first, each once', async () => {
+    const endpointId = await manager.endpoint(hook.url);
+    const { rows } = await t.pool.query<{ id: string }>(
+      `with promised as (
+        insert into deliveries (day, id, publisher_id, endpoint_id, event, payload, status)
+        select now()::date, (lpad(to_hex((extract(epoch from now()::date) * 1000)::bigint), 12, '0') || '7' || lpad(to_hex(n), 3, '0') || '9000' || lpad('', 12, '0'))::uuid,
+          $1, $2, 'usp.selection', '', case when n % 7 = 0 then 'delivered' else 'pending' end from generate_series(1, 3000) n
+        returning day, id, endpoint_id, status
+      ), queued as (
+        insert into delivery_queue (delivery_id, day, endpoint_id, due_at)
+        select id, day, endpoint_id, now() + interval '1 day' from promised where status = 'pending'
+      )
+      select id from promised where status = 'pending' order by id desc`,
+      [manager.id, endpointId],
+    );
+    const seen: string[] = [];
+    let query: Record<string, string> = { status: 'pending', limit: '200' };
+    for (let more = true; more; ) {
+      const { deliveries, next_cursor } = await list(query);
+      seen.push(...deliveries.map(({ id }) => id));
+      more = next_cursor !== null;
+      if (next_cursor !== null) query = { ...query, cursor: next_cursor };
+    }
+    expect(seen).toEqual(rows.map(({ id }) => id));
+  });
+
   test('another publisher sees none of it, whatever it asks for', async () => {
     const endpointId = await manager.endpoint(hook.url);
     const session = newSessionId(Date.now());

@@ -26,6 +26,9 @@ export type Found = { keys: { id: string; day: string }[]; next: string | null }
 /** Deliveries one walk looks at where no index knows the rest of its filter (count). */
 const maxLookedAt = 2000;
 
+/** Waiting deliveries sorted for one page (count). The queue is in the order of due times, not of ids. */
+const maxSorted = 2000;
+
 /** Whether a text is the id of a delivery that can exist: a made-up one can carry a time that no calendar holds. */
 export const isDeliveryId = (text: string, nowMs: number): boolean => isUuidV7(text) && uuidTimeMs(text) <= nowMs + dayMs;
 
@@ -34,7 +37,8 @@ export const isDeliveryId = (text: string, nowMs: number): boolean => isUuidV7(t
  * says where to go on, so fewer than `limit` may come although there are more.
  */
 export async function walkDeliveries(executor: Executor, filter: DeliveryFilter, walk: Walk): Promise<Found> {
-  const { text, values, lookAt } = walkStatement(filter, walk);
+  const fromQueue = isPending(filter) && !isOneUser(filter) && (await isQueueShort(executor, filter));
+  const { text, values, lookAt } = walkStatement(filter, walk, fromQueue);
   const { rows } = await executor.query<{ looked_at: number; last: string | null; id: string | null; day_text: string }>({ text, values });
   const keys = rows.flatMap(({ id, day_text }) => (id === null ? [] : [{ id, day: day_text }]));
   const [{ looked_at: lookedAt, last } = { looked_at: 0, last: null }] = rows;
@@ -43,6 +47,19 @@ export async function walkDeliveries(executor: Executor, filter: DeliveryFilter,
     return { keys: page, next: page.at(-1)?.id ?? null };
   }
   return { keys, next: lookedAt === lookAt ? last : null };
+}
+
+/** Whether so few wait that they can be sorted. */
+async function isQueueShort(executor: Executor, filter: DeliveryFilter): Promise<boolean> {
+  const sql = createSql();
+  const { rows } = await executor.query<{ count: number }>({
+    text: `select count(*)::int as count from (
+      select from delivery_queue q where q.lane = any(array['live', 'replay'])
+        and q.endpoint_id = any(array(select e.id from webhook_endpoints e where ${endpointConditions(filter, sql)})) limit ${maxSorted + 1}
+    ) waiting`,
+    values: sql.values,
+  });
+  return (rows[0]?.count ?? 0) <= maxSorted;
 }
 
 /** How many match, counted up to `limit`; only those that can be replayed. */
@@ -72,16 +89,21 @@ const isTrouble = ({ statuses }: DeliveryFilter): boolean => statuses?.every((st
 
 /**
  * Three ways to the deliveries: by session, by user, or endpoint by endpoint; each is an index in the order of days and ids, so
- * that partitions are opened one after the other until the page is full. Pending ones come from the queue.
+ * that partitions are opened one after the other until the page is full. Pending ones come from the queue while it is short;
+ * where much waits, they are most of what came last.
  */
-function walkStatement(filter: DeliveryFilter, { order, above, below, limit }: Walk): { text: string; values: unknown[]; lookAt: number } {
+function walkStatement(
+  filter: DeliveryFilter,
+  { order, above, below, limit }: Walk,
+  fromQueue: boolean,
+): { text: string; values: unknown[]; lookAt: number } {
   const sql = createSql();
   const direction = order === 'newest' ? 'desc' : 'asc';
   const sorted = `order by d.day ${direction}, d.id ${direction}`;
-  const rest = restConditions(filter, sql);
+  const rest = fromQueue ? [] : restConditions(filter, sql);
   const lookAt = rest.length === 0 ? limit + 1 : maxLookedAt;
   const range = rangeConditions(filter, { above, below }, sql);
-  const text = `with looked_at as materialized (${sourceOf(filter, range, `${sorted} limit ${lookAt}`, sql)}), matching as (
+  const text = `with looked_at as materialized (${sourceOf(filter, range, `${sorted} limit ${lookAt}`, sql, fromQueue)}), matching as (
     select d.day, d.id from looked_at d where ${['true', ...rest].join(' and ')} ${sorted} limit ${limit + 1}
   )
   select s.looked_at, s.last, d.id, d.day::text as day_text
@@ -90,12 +112,12 @@ function walkStatement(filter: DeliveryFilter, { order, above, below, limit }: W
   return { text, values: sql.values, lookAt };
 }
 
-function sourceOf(filter: DeliveryFilter, range: readonly string[], sorted: string, sql: Sql): string {
+function sourceOf(filter: DeliveryFilter, range: readonly string[], sorted: string, sql: Sql, fromQueue: boolean): string {
   const columns = 'd.day, d.id, d.event, d.endpoint_id, d.status';
   if (isOneUser(filter))
     return `select ${columns} from deliveries d where ${[...ownConditions(filter, sql), ...range].join(' and ')} ${sorted}`;
   const endpoints = endpointConditions(filter, sql);
-  if (isPending(filter)) {
+  if (fromQueue) {
     return `select ${columns} from (
       select d.day, d.id from (select day, delivery_id as id, endpoint_id from delivery_queue) d
       where ${['d.endpoint_id = any(array(select e.id from webhook_endpoints e where', endpoints, '))', ...range.map((one) => `and ${one}`)].join(' ')} ${sorted}
@@ -148,8 +170,7 @@ const statusConditions = ({ statuses }: DeliveryFilter, sql: Sql): string[] =>
 
 /** What the way to the deliveries leaves open. */
 function restConditions(filter: DeliveryFilter, sql: Sql): string[] {
-  if (!isOneUser(filter))
-    return isPending(filter) || (isTrouble(filter) && filter.statuses?.length === 2) ? [] : statusConditions(filter, sql);
+  if (!isOneUser(filter)) return isTrouble(filter) && filter.statuses?.length === 2 ? [] : statusConditions(filter, sql);
   const { event, endpointId } = filter;
   return [
     ...(event === null ? [] : [`d.event = ${sql.value(event)}`]),

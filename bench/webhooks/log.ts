@@ -1,0 +1,151 @@
+import type pg from 'pg';
+import { startServerProcess } from '../../test/support/server-process.ts';
+import { createPublisher } from '../catalogue.ts';
+import type { Stage } from './endpoints.ts';
+import { percentiles } from './percentiles.ts';
+
+export type LogResult = { filter: string; found: number; p50Ms: number; maxMs: number };
+
+const key = 'bench-log';
+const days = 30;
+const calls = 20;
+const limitMs = 50;
+
+/** How long the first page of the delivery log takes over HTTP, for every filter, with `rows` deliveries in 30 partitions. */
+export async function benchLog(stage: Stage, rows: number): Promise<LogResult[]> {
+  const publisherId = await seedLog(stage.pool, rows);
+  return measureLog(stage, publisherId);
+}
+
+export const logIsFast = (results: readonly LogResult[]): boolean => results.every(({ maxMs }) => maxMs <= limitMs);
+
+/**
+ * Two thirds belong to one publisher, over four endpoints: many, some, few and none that failed lately. The indexes are
+ * made after the rows, which is quicker.
+ */
+export async function seedLog(pool: pg.Pool, rows: number): Promise<number> {
+  const publisherId = await prepareLog(pool);
+  const indexes = await dropIndexes(pool);
+  for (let day = 0; day < days; day++) await seedDay(pool, publisherId, day, Math.round(rows / days));
+  for (const index of indexes) await pool.query(index);
+  await finishLog(pool, publisherId);
+  return publisherId;
+}
+
+export async function prepareLog(pool: pg.Pool): Promise<number> {
+  await pool.query(`set statement_timeout = 0; select create_day_partitions(current_date - ${days}, current_date + 1)`);
+  const publisherId = await createPublisher(pool, { key, campaigns: 10 });
+  await pool.query(
+    `insert into publishers (name, sdk_id) select 'other', lpad(to_hex(n), 16, 'a') from generate_series(1, 50) n;
+    insert into webhook_endpoints (publisher_id, event, url, method, secret_sealed)
+      select p.id, event, 'http://127.0.0.1:9/', 'POST', '\\x00' from publishers p
+      cross join unnest(array['usp.selection', 'offer_saved', 'offer_removed', 'conversion']) event
+      where not exists (select from webhook_endpoints e where e.publisher_id = p.id)`,
+  );
+  return publisherId;
+}
+
+export async function dropIndexes(pool: pg.Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ name: string; definition: string }>(
+    `select indexname as name, replace(indexdef, ' ON ONLY ', ' ON ') as definition from pg_indexes
+    where tablename = 'deliveries' and indexname <> 'deliveries_pkey'`,
+  );
+  for (const { name } of rows) await pool.query(`drop index ${name}`);
+  return rows.map(({ definition }) => definition);
+}
+
+/** One day's share. Only on the oldest days anything failed or was held; the user `often` has one in a hundred. */
+export async function seedDay(pool: pg.Pool, publisherId: number, day: number, rows: number): Promise<void> {
+  await pool.query(
+    `with made as (
+      select n, current_date - $2::int - 1 as day, (current_date - $2::int - 1)::timestamp at time zone 'UTC' + n * interval '1 day' / ($3 + 1) as at,
+        case when n % 3 < 2 then $1::int else $1 + 1 + n % 50 end as publisher_id,
+        case when n % 20 < 12 then 'usp.selection' when n % 20 < 18 then 'offer_saved' when n % 1000 < 999 then 'conversion' else 'offer_removed' end as event
+      from generate_series(1, $3::int) n
+    )
+    insert into deliveries (day, id, publisher_id, endpoint_id, event, session_id, pub_user_id, payload, status, tries, created_at, finished_at)
+    select m.day, (lpad(to_hex((extract(epoch from m.at) * 1000)::bigint), 12, '0') || '7' || substr(h, 1, 3) || '8' || substr(h, 5, 15))::uuid,
+      m.publisher_id, e.id, m.event, h::uuid, case when n % 100 = 0 then 'often' else 'user-' || n % 1000000 end, '\\x7b7d',
+      case when $2::int > 27 and n % 500 = 0 then 'failed' when $2::int = 29 and n % 501 = 0 then 'held' else 'delivered' end, 1, m.at, m.at
+    from made m cross join lateral (select overlay(overlay(md5($2::int || '.' || n) placing '7' from 13) placing '8' from 17) as h) h
+    join webhook_endpoints e on e.publisher_id = m.publisher_id and e.event = m.event`,
+    [publisherId, day, rows],
+  );
+}
+
+/** 100,000 wait, most of them for one endpoint. */
+export async function finishLog(pool: pg.Pool, publisherId: number): Promise<void> {
+  await pool.query(
+    `with waiting as (
+      update deliveries set status = 'pending', finished_at = null, tries = 0
+      where (day, id) in (select day, id from deliveries where publisher_id = $1 and day >= current_date - 1 order by day desc, id desc limit 100000)
+      returning day, id, endpoint_id, created_at
+    )
+    insert into delivery_queue (delivery_id, day, endpoint_id, due_at) select id, day, endpoint_id, created_at + interval '1 year' from waiting`,
+    [publisherId],
+  );
+  for (const table of ['deliveries', 'delivery_queue', 'delivery_attempts', 'webhook_endpoints'])
+    await pool.query(`vacuum (analyze) ${table}`);
+}
+
+export async function measureLog({ pool, databaseUrl }: Pick<Stage, 'pool' | 'databaseUrl'>, publisherId: number): Promise<LogResult[]> {
+  const server = await startServerProcess({ databaseUrl, env: { ROLES: 'api', LOG_LEVEL: 'error' } });
+  try {
+    const results: LogResult[] = [];
+    for (const filter of await filtersOf(pool, publisherId)) results.push(await measure(server.url, filter));
+    return results;
+  } finally {
+    await server.stop();
+  }
+}
+
+async function measure(origin: string, filter: string): Promise<LogResult> {
+  const times: number[] = [];
+  let found = 0;
+  for (let call = 0; call < calls; call++) {
+    const startMs = performance.now();
+    const answer = await fetch(`${origin}/manage/v1/deliveries?${filter}`, { headers: { authorization: `Bearer ${key}` } });
+    const { data } = (await answer.json()) as { data: unknown[] };
+    times.push(performance.now() - startMs);
+    if (answer.status !== 200) throw new Error(`${filter} answered ${answer.status}`);
+    found = data.length;
+  }
+  const { p50Ms, maxMs } = percentiles(times);
+  return { filter, found, p50Ms, maxMs };
+}
+
+/** Each filter alone, in pairs, and with values that nothing matches. */
+async function filtersOf(pool: pg.Pool, publisherId: number): Promise<string[]> {
+  const { rows: endpoints } = await pool.query<{ id: number; event: string }>(
+    'select id, event from webhook_endpoints where publisher_id = $1',
+    [publisherId],
+  );
+  const { rows: sessions } = await pool.query<{ session_id: string }>(
+    'select session_id from deliveries where publisher_id = $1 and day = current_date - 20 limit 1',
+    [publisherId],
+  );
+  const { rows: foreign } = await pool.query<{ session_id: string }>(
+    'select session_id from deliveries where publisher_id <> $1 and day = current_date - 20 limit 1',
+    [publisherId],
+  );
+  const endpointOf = (event: string): string => `endpoint=${endpoints.find((one) => one.event === event)?.id}`;
+  const dayText = (ago: number): string => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
+  const places = ['event=usp.selection', 'event=offer_removed', endpointOf('conversion'), endpointOf('offer_removed'), 'endpoint=999999'];
+  const states = ['delivered', 'failed', 'held', 'pending'].map((status) => `status=${status}`);
+  const times = [`from=${dayText(15)}&to=${dayText(14)}`, `to=${dayText(25)}`, 'from=2020-01-01&to=2020-02-01'];
+  const users = ['pub_user_id=often', 'pub_user_id=user-7', 'pub_user_id=nobody'];
+  const whos = [
+    ...users,
+    `session_id=${sessions[0]?.session_id}`,
+    `session_id=${foreign[0]?.session_id}`,
+    'session_id=0197a000-0000-7000-8000-000000000001',
+  ];
+  const groups = [places, states, times, whos];
+  const pairs = groups.flatMap((group, index) =>
+    groups.slice(index + 1).flatMap((other) => group.flatMap((a) => other.map((b) => `${a}&${b}`))),
+  );
+  const triples = states.flatMap((state) =>
+    times.flatMap((time) => ['pub_user_id=often', 'event=offer_removed'].map((one) => `${one}&${state}&${time}`)),
+  );
+  return ['', 'limit=200', ...groups.flat(), ...pairs, ...triples];
+}

@@ -1,0 +1,28 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { cpus, totalmem } from 'node:os';
+
+const file = new URL('../results/webhooks.md', import.meta.url);
+
+/** A table in Markdown. */
+export function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+/** Prints what a part measured and, at full scale, puts it in the place of the part's section in the results; `titles` gives the order. */
+export async function keepSection(
+  title: string,
+  text: string,
+  { scale, titles }: { scale: number; titles: readonly string[] },
+): Promise<void> {
+  const facts = `${new Date().toISOString().slice(0, 16)}Z · ${cpus().length} × ${cpus()[0]?.model ?? 'unknown'} · ${Math.round(totalmem() / 2 ** 30)} GiB · Node ${process.version} · PostgreSQL 18, fsync on · all on one machine · scale ${scale}`;
+  const section = `## ${title}\n\n${facts}\n\n${text}\n`;
+  process.stdout.write(`${section}\n`);
+  if (scale < 1) return;
+  const before = (await readFile(file, 'utf8').catch(() => '')).split(/^(?=## )/m).slice(1);
+  const sections = titles.flatMap((one) =>
+    one === title ? [section] : before.filter((old) => old.startsWith(`## ${one}\n`)).map((old) => `${old.trimEnd()}\n`),
+  );
+  await mkdir(new URL('.', file), { recursive: true });
+  await writeFile(file, ['# bench:webhooks\n', ...sections].join('\n'));
+}
