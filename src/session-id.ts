@@ -22,6 +22,12 @@ function randomBytes16(): Uint8Array {
 /** A new UUIDv7: the time is inside. */
 export const newSessionId = (nowMs: number): string => v7({ msecs: nowMs, random: randomBytes16() });
 
+/** The lowest UUIDv7 of a time: ids below it are of an earlier one. */
+export function firstSessionId(timeMs: number): string {
+  const hex = Math.floor(timeMs).toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
+}
+
 /** Whether a text is a UUIDv7 in its canonical, lower-case form. */
 export const isSessionId = (text: string): boolean => uuidPattern.test(text);
 

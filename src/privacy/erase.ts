@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { type Executor, transaction } from '../db/pool.ts';
 import { forgetValues } from '../reports/forget-values.ts';
 import type { UserKeys } from '../security/user-key.ts';
+import { firstSessionId } from '../session-id.ts';
 import type { ErasureCounts } from './erasures.ts';
 import { findTraces, type Subject, type Trace } from './traces.ts';
 
@@ -147,8 +148,5 @@ async function eraseDeliveries(pool: pg.Pool, rows: readonly DeliveryRow[], { no
   return rows.length;
 }
 
-/** The lowest UUIDv7 of the millisecond after a time: ids below it are of that time or earlier. */
-function firstIdAfter(time: Date): string {
-  const hex = (time.getTime() + 1).toString(16).padStart(12, '0');
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
-}
+/** Ids below it are of a time or earlier. */
+const firstIdAfter = (time: Date): string => firstSessionId(time.getTime() + 1);

@@ -28,6 +28,9 @@ select t.day, t.session_id, t.publisher_id, t.at, ${ofSession}, t.offer_id, t.ca
 from bookings t left join lateral ${sessionOf(fromDay)} s on true
 where s.dev is not true and t.day >= ${fromDay} and ${isMeant}`;
 
+/** Of raw rows: those that are in the rollups, because folds have passed their transactions. Whoever asks must hold off folds, or share their snapshot. */
+export const isFolded = `(t.written_by < (select upto from rollup_progress) and t.written_by <> all (array(select unnest(unfinished) from rollup_progress)))`;
+
 const ofSession = "coalesce(s.placement, ''), coalesce(s.country, ''), coalesce(s.device, ''), coalesce(s.os, ''), s.custom";
 
 /** One index probe for each row: `offset 0` keeps it from becoming a join that reads whole partitions. */

@@ -1,7 +1,9 @@
 import type pg from 'pg';
 import type { Logger } from '../logger.ts';
 import { type Rounds, startRounds } from '../rounds.ts';
+import { dayMs } from '../session-id.ts';
 import { fold } from './fold.ts';
+import { moveZone } from './move-zone.ts';
 
 type FolderOptions = { pool: pg.Pool; logger: Logger; now: () => number };
 
@@ -11,13 +13,26 @@ const pauseMs = 400;
 const retryMs = 1000;
 /** Transactions one fold takes (count): few enough for a second, grown while folds are quick. */
 const spans = { least: 100, first: 1000, most: 10_000_000 };
+/** Time whose sessions one step of a move to another time zone takes, grown and shrunk likewise (milliseconds). */
+const steps = { leastMs: 60_000, mostMs: 30 * dayMs };
 const quickMs = 150;
 const slowMs = 1500;
 
 /** Keeps the rollups up to date. Every worker tries; whoever comes first folds, and the others go on when it is gone. */
 export function startFolder({ pool, logger, now }: FolderOptions): Rounds {
   let span = spans.first;
+  let stepMs = steps.leastMs;
   let failing = false;
+
+  /** Moves a little of the sums of a publisher whose time zone has changed. @returns whether there was something to move */
+  async function moveOn(): Promise<boolean> {
+    const startMs = performance.now();
+    const { found } = await moveZone(pool, now(), stepMs);
+    const tookMs = performance.now() - startMs;
+    if (tookMs > slowMs) stepMs = Math.max(steps.leastMs, stepMs / 2);
+    else if (found && tookMs < quickMs) stepMs = Math.min(steps.mostMs, stepMs * 4);
+    return found;
+  }
 
   return startRounds(async () => {
     const startMs = performance.now();
@@ -28,8 +43,10 @@ export function startFolder({ pool, logger, now }: FolderOptions): Rounds {
       else if (tookMs < quickMs && !complete) span = Math.min(spans.most, span * 2);
       if (tookMs > slowMs) logger.debug({ facts, tookMs: Math.round(tookMs), span }, 'a fold of the reports took long');
       failing = false;
-      return complete ? pauseMs : 0;
+      if (!complete) return 0;
+      return (await moveOn()) ? 0 : pauseMs;
     } catch (err) {
+      stepMs = steps.leastMs;
       span = Math.max(spans.least, Math.floor(span / 2));
       if (!failing) logger.warn({ err }, 'the reports could not be brought up to date');
       failing = true;

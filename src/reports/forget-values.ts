@@ -1,6 +1,6 @@
 import type { Executor } from '../db/pool.ts';
 import { customRollupKey, customUnits, otherValue } from './custom.ts';
-import { countsSql, factsSql } from './facts.ts';
+import { countsSql, factsSql, isFolded } from './facts.ts';
 import { foldLock } from './fold.ts';
 import { eachMetric, metricNames } from './metrics.ts';
 import { placedSql } from './sums.ts';
@@ -14,8 +14,7 @@ const columnsOf = (table: string): string =>
     .join(', ');
 
 /** What folds have counted of these sessions; the rest was never counted under a value. $1: days, $2: sessions. */
-const isMeant = `t.day = any($1::date[]) and t.session_id = any($2::uuid[])
-  and t.written_by < (select upto from rollup_progress) and t.written_by <> all (array(select unnest(unfinished) from rollup_progress))`;
+const isMeant = `t.day = any($1::date[]) and t.session_id = any($2::uuid[]) and ${isFolded}`;
 
 /*
  * No more than a row has can be taken from it: some of the sessions may have been counted under `other` from the start.

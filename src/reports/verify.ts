@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { factsSql, longestDays } from './facts.ts';
+import { factsSql, isFolded, longestDays } from './facts.ts';
 import { eachMetric, metricNames } from './metrics.ts';
 import { placedSql, rollupKey, sumsSql } from './sums.ts';
 
@@ -13,18 +13,14 @@ export type Verification = {
   differences: Difference[];
 };
 
-/** Raw rows that are in the rollups: those of transactions that folds have passed. */
-const isFolded = '(t.written_by < progress.upto and t.written_by <> all (progress.unfinished))';
-
 const keyColumns = rollupKey.split(', ');
 
 /*
  * $1, $2: first and last UTC day. The facts of two further days complete the last days of time zones west of Greenwich.
  */
 const verifySql = `
-with progress as materialized (select upto, unfinished from rollup_progress),
-facts as materialized (
-  select facts.* from progress cross join lateral (${factsSql(isFolded, `$1::date - ${longestDays}`)}) as facts
+with facts as materialized (
+  select * from (${factsSql(isFolded, `$1::date - ${longestDays}`)}) as facts
   where at >= $1::date::timestamp at time zone 'UTC' and at < ($2::date + 3)::timestamp at time zone 'UTC'
 ),
 ${placedSql},
