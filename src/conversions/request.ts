@@ -19,7 +19,7 @@ const fields = {
 const payoutText =
   'Amount with at most six decimals. Default: the fixed payout of the campaign. Where the campaign pays a share: the sale.';
 const txnText = 'Your id of the transaction. One event of one click with one txn_id counts once.';
-const voidText = '1: take back the conversion with the same click_id, event and txn_id.';
+const voidText = '1 or true: take back the conversion with the same click_id, event and txn_id.';
 
 /** Query of a conversion; everything is text. */
 export const conversionQuery = Type.Object({
@@ -68,7 +68,8 @@ export function readConversion(query: Given, body: Given): ConversionCall {
   const given = { ...query, ...body };
   const rawOf = (name: keyof Given): string => String(given[name] ?? '');
   const cleanOf = (name: keyof Given): string => rawOf(name).toWellFormed().trim();
-  const isVoid = ['1', 'true'].includes(cleanOf('void')) || cleanOf('status').toLowerCase() === 'void';
+  const voidGiven = cleanOf('void').toLowerCase();
+  const isVoid = ['1', 'true'].includes(voidGiven) || cleanOf('status').toLowerCase() === 'void';
   const payout = cleanOf('payout');
   const currency = cleanOf('currency').toUpperCase();
   const givenMicros = payout === '' ? null : parseMicros(payout);
@@ -76,6 +77,7 @@ export function readConversion(query: Given, body: Given): ConversionCall {
   if (cleanOf('click_id') === '') details.push({ path: '/click_id', message: 'is required' });
   if (payout !== '' && givenMicros === null)
     details.push({ path: '/payout', message: 'must be an amount from 0 to 999999999.999999, with at most six decimals' });
+  if (!['', '0', 'false', '1', 'true'].includes(voidGiven)) details.push({ path: '/void', message: 'must be 1 or 0' });
   if (currency !== '' && !isCurrency(currency)) details.push({ path: '/currency', message: 'must be a currency code of ISO 4217' });
   if (details.length > 0) throw new AppError('invalid_request', { details });
   return {

@@ -16,6 +16,7 @@ input{flex:1 1 14rem;max-width:22rem;min-height:2.75rem;padding:.5rem .875rem;bo
 .chips{display:flex;gap:.5rem;overflow-x:auto;margin:1rem 0;scrollbar-width:none}
 .chips:empty{display:none}
 .chip{flex:none;min-height:2.5rem;padding:.25rem 1rem;border:1px solid var(--line);border-radius:1.25rem;background:#fff;color:var(--text);font:inherit;font-size:.9375rem;cursor:pointer}
+.chip::first-letter{text-transform:uppercase}
 .chip[aria-pressed=true]{border-color:var(--text);background:var(--text);color:#fff}
 ul{list-style:none;margin:0;padding:0;display:grid;gap:var(--gap)}
 .featured{grid-auto-flow:column;grid-auto-columns:minmax(min(80%,19rem),1fr);overflow-x:auto;scroll-snap-type:x proximity;margin:1rem 0 var(--gap);padding-bottom:.25rem}
@@ -46,8 +47,11 @@ ul{list-style:none;margin:0;padding:0;display:grid;gap:var(--gap)}
 :focus-visible,.name:focus-visible{outline:3px solid var(--focus);outline-offset:2px}
 dialog{width:min(34rem,calc(100vw - 1.5rem));max-height:calc(100dvh - 1.5rem);padding:0;border:0;border-radius:1rem;color:var(--text);overflow:auto}
 dialog::backdrop{background:rgb(15 18 26/.55)}
+dialog:focus-visible{outline:0}
 dialog .picture{aspect-ratio:2/1}
 dialog .text{padding:1.25rem;gap:.625rem}
+dialog .button{flex:1 0 auto;max-width:100%}
+dialog .main{flex:9 1 12rem}
 .loyalty{padding:.5rem .75rem;border-radius:.5rem;background:#eef7f1}
 summary{cursor:pointer;color:var(--quiet);padding:.25rem 0}
 .terms{max-height:14rem;overflow:auto;font-size:.875rem}

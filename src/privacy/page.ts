@@ -32,6 +32,8 @@ ${page.ownText.trim() === '' ? standardText(page) : ownText(page.ownText)}
 const style = `:root{color-scheme:light dark}body{font:16px/1.6 system-ui,sans-serif;margin:0;color:#1f2430;background:#fff}
 main{max-width:40rem;margin:3rem auto;padding:0 1rem}h1{font-size:1.5rem;line-height:1.25}h2{font-size:1.1rem;margin-top:2rem}a{color:#2347c5}
 table{border-collapse:collapse;width:100%}td,th{text-align:left;vertical-align:top;padding:.4rem .6rem .4rem 0;border-bottom:1px solid #8884}
+@media(max-width:34rem){tr,td{display:block}tr{padding:.6rem 0;border-bottom:1px solid #8884}td{padding:.1rem 0;border:0}td:first-child{font-weight:600}tr:first-child{display:none}
+td+td::before{content:"What for: "}td+td+td::before{content:"How long: "}}
 @media(prefers-color-scheme:dark){body{color:#e8eaf0;background:#15171c}a{color:#9db2ff}}`;
 
 /** Shown as text, with its paragraphs and lines. */

@@ -1,7 +1,7 @@
 import type { App, Deps } from '../deps.ts';
-import { AppError } from '../errors.ts';
-import { removePath, renderMessage, savePath } from './page.ts';
+import { removePath, savePath } from './page.ts';
 import { createPages } from './page-service.ts';
+import { sayToPeople } from './refusals.ts';
 import { walletPagePath } from './service.ts';
 import { pageHeaders } from './style.ts';
 
@@ -16,7 +16,7 @@ export async function walletPageRoutes(app: App, deps: Deps): Promise<void> {
   app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string', bodyLimit: 4096 }, (_request, body, done) =>
     done(null, Object.fromEntries(new URLSearchParams(body as string))),
   );
-  sayToPeople(app, deps.failures, headers);
+  sayToPeople(app, deps);
 
   app.get(walletPagePath, { schema }, async (request, reply) => {
     const text = await pages.show(request.query as Fields);
@@ -38,22 +38,3 @@ const fieldsOf = (body: unknown): Fields => (body ?? {}) as Fields;
 
 /** Relative, so that it leads back under whatever name the server was reached. */
 const pathOf = (link: string): string => `${walletPagePath}?t=${link}`;
-
-/**
- * Refusals become pages for who reads pages; who guesses links is limited like anybody who fails. Everything else goes on to the
- * general handler and its error form.
- */
-function sayToPeople(app: App, failures: Deps['failures'], headers: Record<string, string>): void {
-  app.setErrorHandler((err, request, reply) => {
-    const code = err instanceof AppError && request.headers.accept?.includes('text/html') ? err.code : null;
-    if (code === 'wallet_not_enabled')
-      return reply.code(403).headers(headers).send(renderMessage('Not available', 'Saved offers are switched off here.'));
-    if (code !== 'invalid_token') throw err;
-    const limited = failures.charge(request.ip);
-    if (limited !== null) throw limited;
-    return reply
-      .code(400)
-      .headers(headers)
-      .send(renderMessage('This link does not work', 'It is incomplete or has expired. Open your saved offers anew.'));
-  });
-}

@@ -4,6 +4,7 @@ import { AppError } from '../errors.ts';
 import { callerOf } from '../http/auth.ts';
 import { errorAnswers, offerSchema } from '../http/schemas.ts';
 import { createQrCodes } from '../offers/qr.ts';
+import { sayToPeople } from './refusals.ts';
 import { createWalletService, type WalletOwner, type WalletService } from './service.ts';
 
 const tags = ['Wallet'];
@@ -27,7 +28,13 @@ const savedOffer = Type.Object({
   saved_at: Type.String({ format: 'date-time' }),
   state: Type.Union([Type.Literal('active'), Type.Literal('expired')], { description: 'expired: paused or removed since it was saved.' }),
 });
-const listAnswer = Type.Object({ offers: Type.Array(savedOffer), count: Type.Integer() });
+const listAnswer = Type.Object({
+  data: Type.Object({
+    offers: Type.Array(savedOffer),
+    count: Type.Integer(),
+    wallet_url: Type.String({ format: 'uri', description: "Signed link to the page with the user's saved offers, good for 60 days." }),
+  }),
+});
 const removeAnswer = Type.Object({ message: Type.String(), data: Type.Object({ removed: Type.Boolean(), offer_id: Type.Integer() }) });
 
 /** Saving by the offer's own URL, and the publisher's view of a wallet (decisions section 5). */
@@ -36,14 +43,15 @@ export async function walletRoutes(app: App, deps: Deps): Promise<void> {
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store');
   });
-  await app.register(saveRoutes, { wallet });
+  await app.register(saveRoutes, { ...deps, wallet });
   await app.register(listRoutes, { wallet, auth: deps.auth });
 }
 
 /** An odd query is a bad token, not an error of the validator: the schema is for the document only. */
 const unvalidated = { validatorCompiler: () => () => true };
 
-async function saveRoutes(app: App, { wallet }: { wallet: WalletService }): Promise<void> {
+async function saveRoutes(app: App, { wallet, ...deps }: Deps & { wallet: WalletService }): Promise<void> {
+  sayToPeople(app, deps);
   // A body says nothing here, so any is taken.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined));
@@ -75,17 +83,21 @@ async function listRoutes(app: App, { wallet, auth }: { wallet: WalletService; a
 
   const listSchema = { ...shared, summary: "List a user's saved offers", response: { 200: listAnswer, ...errorAnswers(400, 401, 403) } };
   app.get('/wallet/v1/offers.json', { preValidation, schema: listSchema }, async (request) => {
-    const entries = await wallet.list(ownerOf(wallet, callerOf(request).publisher.id, request.query.pub_user_id));
+    const owner = ownerOf(wallet, callerOf(request).publisher.id, request.query.pub_user_id);
+    const entries = await wallet.list(owner);
+    const walletUrl = wallet.pageFor(owner);
     const offers = await Promise.all(
       entries.map(async ({ view, qrUrl, savedAt, state }) => ({
         ...view,
+        // What is not served any more opens nothing but the page that says so.
+        click_url: state === 'active' ? view.click_url : walletUrl,
         tags: [...view.tags],
         qr_code_img: await qrCodes.make(qrUrl),
         saved_at: savedAt.toISOString(),
         state,
       })),
     );
-    return { offers: offers as never[], count: offers.length };
+    return { data: { offers: offers as never[], count: offers.length, wallet_url: walletUrl } };
   });
 
   const removeSchema = {

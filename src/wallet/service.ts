@@ -23,6 +23,8 @@ export type WalletService = {
   /** Judges a token without keeping anything. Errors as `save`. */
   admit: AdmitSave;
   list: (owner: WalletOwner) => Promise<WalletEntry[]>;
+  /** The address of the owner's wallet page, good for 60 days or a little less: the same all day. */
+  pageFor: (owner: WalletOwner) => string;
   /** @returns false when it was not there */
   remove: (owner: WalletOwner, offerId: number) => Promise<boolean>;
   ownerOf: (publisherId: number, pubUserId: string) => WalletOwner;
@@ -45,8 +47,8 @@ export function createWalletService(deps: Deps): WalletService {
   const entriesOf = createEntries(deps);
   const announce = createAnnouncer(entriesOf);
 
-  function pageUrl({ publisherId, userKey }: WalletOwner, sessionId: string): string {
-    const expiresS = Math.floor((sessionTimeMs(sessionId) + linkLifeMs) / 1000);
+  function pageUrl({ publisherId, userKey }: WalletOwner, fromMs: number): string {
+    const expiresS = Math.floor((fromMs + linkLifeMs) / 1000);
     return `${config.publicUrl}${walletPagePath}?t=${links.mint({ publisherId, userKey, offerId: 0, expiresS })}`;
   }
 
@@ -59,12 +61,12 @@ export function createWalletService(deps: Deps): WalletService {
       await announce(executor, { event: 'offer_saved', item, atMs, dev: !recorded });
       if (recorded) await insertBeacons(executor, [toStep('save', { ...item, dev: false }, atMs)]);
     });
-    return pageUrl(item, item.sessionId);
+    return pageUrl(item, sessionTimeMs(item.sessionId));
   }
 
   async function pageOf(token: unknown): Promise<string> {
     const { item } = await admit(token, 'look');
-    return pageUrl(item, item.sessionId);
+    return pageUrl(item, sessionTimeMs(item.sessionId));
   }
 
   const remove = ({ publisherId, userKey }: WalletOwner, offerId: number): Promise<boolean> =>
@@ -79,6 +81,7 @@ export function createWalletService(deps: Deps): WalletService {
     pageOf: (token) => guarded(() => pageOf(token)),
     admit: (token, use) => guarded(() => admit(token, use)),
     list: ({ publisherId, userKey }) => guarded(async () => entriesOf(await listItems(pool, publisherId, userKey))),
+    pageFor: (owner) => pageUrl(owner, Math.floor(now() / dayMs) * dayMs),
     remove: (owner, offerId) => guarded(() => remove(owner, offerId)),
     ownerOf: (publisherId, pubUserId) => ({ publisherId, userKey: userKeys.of(publisherId, pubUserId) }),
   };

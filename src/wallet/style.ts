@@ -18,13 +18,13 @@ p{margin:0}
 .blank{display:grid;place-items:center;font-size:3rem;color:var(--quiet)}
 .expired img,.expired .blank{filter:grayscale(1);opacity:.6}
 .text{display:flex;flex:1;flex-direction:column;gap:.5rem;padding:1rem}
-.actions{display:flex;flex-wrap:wrap;gap:.5rem;margin-top:auto;padding-top:.5rem}
+.actions{display:flex;flex-wrap:wrap;align-items:center;gap:.5rem;margin-top:auto;padding-top:.5rem}
 .actions form{display:contents}
 .button{display:inline-flex;align-items:center;justify-content:center;min-height:2.75rem;padding:.5rem 1rem;border:1px solid var(--line);border-radius:.75rem;background:none;color:inherit;font:inherit;text-align:center;text-decoration:none;cursor:pointer}
 .button:hover{border-color:currentColor}
 .main{flex:1;border-color:var(--action);background:var(--action);color:var(--on-action);font-weight:600}
 :focus-visible{outline:3px solid var(--focus);outline-offset:2px}
-.badge{align-self:flex-start;padding:.125rem .625rem;border:1px solid var(--line);border-radius:1rem;color:var(--quiet);font-size:.8125rem}
+.badge{margin-right:auto;padding:.125rem .625rem;border:1px solid var(--line);border-radius:1rem;color:var(--quiet);font-size:.8125rem}
 .notice{margin-top:1.5rem;padding:clamp(1.25rem,5vw,2.5rem);text-align:center}
 .notice p{max-width:34rem;margin:.5rem auto 0}
 .notice .actions{justify-content:center;margin-top:1rem}

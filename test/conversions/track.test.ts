@@ -217,6 +217,16 @@ describe('a void', () => {
     ]);
   });
 
+  test.each(['yes', '2', 'VOIDED', 'no'])('void=%s → 400, and nothing is booked', async (given) => {
+    const { clickId, sessionId } = await clickOffer(t);
+    const fields = { click_id: clickId, event: 'purchase', txn_id: 'v', void: given.slice(0, 5) };
+    for (const response of [await track(t, fields), await post(t, fields)]) {
+      expect(response.statusCode).toBe(400);
+      expect(response.json().error.details).toEqual([{ path: '/void', message: 'must be 1 or 0' }]);
+    }
+    expect(await bookings(t, sessionId)).toEqual([]);
+  });
+
   test('of what was never recorded, or of another amount, is refused', async () => {
     const { clickId, sessionId } = await clickOffer(t);
     await track(t, { click_id: clickId, txn_id: 'a', payout: '5' });

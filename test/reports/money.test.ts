@@ -87,7 +87,7 @@ test('an offer kept in the wallet counts once for its session, also when it was 
   await Promise.all([save(testApp, offer), save(testApp, offer)]);
   await remove(testApp, offer.id, 'keeper');
   await save(testApp, offer);
-  expect((await list(testApp, 'keeper')).json().count).toBe(1);
+  expect((await list(testApp, 'keeper')).json().data.count).toBe(1);
   await foldAll(testApp, testApp.clock.ms);
   expect(await total()).toMatchObject({ saves: 1 });
 });

@@ -127,6 +127,14 @@ describe('the hosted offerwall', () => {
     expect(rows).toEqual([{ count: 1 }]);
   });
 
+  test('on a phone the buttons of the details keep their words on one line, whatever stands beside them', async () => {
+    const { query } = await linkOfUnit({ pub_user_id: 'saver-10' });
+    const { page } = await openWall(`${query}&open=1`, { width: 375, height: 740 });
+    const buttons = page.getByRole('dialog').locator('.actions .button');
+    await expect.poll(() => buttons.count()).toBe(3);
+    for (const button of await buttons.all()) expect((await button.boundingBox())?.height).toBeLessThan(60);
+  });
+
   test('in a web view reports a click by url_clicked and opens nothing', async () => {
     const before = 'window.posted = []; window.ReactNativeWebView = { postMessage: (text) => window.posted.push(JSON.parse(text)) };';
     const { page } = await openWall(`sdk_id=${sdkId}&placement=wall`, { before });

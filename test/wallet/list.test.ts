@@ -29,7 +29,7 @@ describe('GET /wallet/v1/offers.json', () => {
     const response = await list(testApp, ' lister ');
     expect(response.statusCode).toBe(200);
     expect(response.headers['cache-control']).toBe('no-store');
-    const { offers, count } = response.json();
+    const { offers, count } = response.json().data;
     expect(count).toBe(2);
     expect(offers.map((offer: { id: number }) => offer.id)).toEqual([shown[1]?.id, shown[0]?.id]);
     for (const [index, offer] of offers.entries()) {
@@ -40,8 +40,18 @@ describe('GET /wallet/v1/offers.json', () => {
     }
   });
 
+  test('gives the link to the same wallet as a page', async () => {
+    const { offer } = await saveOneFor(testApp, 'owner');
+    const { wallet_url } = (await list(testApp, 'owner')).json().data;
+    expect((await call(testApp, wallet_url)).body).toContain(`<h2>${offer.title}</h2>`);
+    nowMs += 59 * 86_400_000;
+    expect((await call(testApp, wallet_url)).statusCode).toBe(200);
+    nowMs += 86_400_000;
+    expect((await call(testApp, wallet_url)).statusCode).toBe(400);
+  });
+
   test('is empty for a user who saved nothing', async () => {
-    expect((await list(testApp, 'nobody')).json()).toEqual({ offers: [], count: 0 });
+    expect((await list(testApp, 'nobody')).json().data).toMatchObject({ offers: [], count: 0 });
   });
 
   test('says the texts as the user saw them', async () => {
@@ -51,7 +61,7 @@ describe('GET /wallet/v1/offers.json', () => {
     const [seen] = await showTo(testApp, 'macro-user', { first_name: "O'Brien <b>" });
     expect(seen?.title).toBe('For O&#39;Brien &lt;b&gt;');
     await save(testApp, seen as never);
-    expect((await list(testApp, 'macro-user')).json().offers[0].title).toBe(seen?.title);
+    expect((await list(testApp, 'macro-user')).json().data.offers[0].title).toBe(seen?.title);
   });
 
   test('its click URLs count as clicks of the session of the save, and still lead to the offer after 30 days', async () => {
@@ -59,14 +69,14 @@ describe('GET /wallet/v1/offers.json', () => {
     await call(testApp, offer?.pixel ?? '');
     await save(testApp, offer as never);
     nowMs += 10 * 86_400_000;
-    const early = (await list(testApp, 'clicker')).json().offers[0];
+    const early = (await list(testApp, 'clicker')).json().data.offers[0];
     expect((await call(testApp, early.click_url)).statusCode).toBe(302);
     expect(await storedEvents(testApp)).toMatchObject([
       { kind: 'impression', session_id: offer?.sessionId },
       { kind: 'click', session_id: offer?.sessionId, suspicious: null },
     ]);
     nowMs += 30 * 86_400_000;
-    const late = (await list(testApp, 'clicker')).json().offers[0];
+    const late = (await list(testApp, 'clicker')).json().data.offers[0];
     expect(late.click_url).not.toBe(early.click_url);
     const { rows } = await testApp.pool.query('select create_day_partitions(current_date + 38, current_date + 42)');
     expect(rows).toHaveLength(1);
@@ -78,10 +88,12 @@ describe('GET /wallet/v1/offers.json', () => {
     const { offer } = await saveOneFor(testApp, 'pauser');
     await testApp.pool.query('update offers set active = false where id = $1', [offer.id]);
     await testApp.deps.catalog.refresh();
-    expect((await list(testApp, 'pauser')).json().offers).toMatchObject([{ id: offer.id, state: 'expired' }]);
+    const { offers, wallet_url } = (await list(testApp, 'pauser')).json().data;
+    expect(offers).toMatchObject([{ id: offer.id, state: 'expired' }]);
+    expect(offers[0].click_url, 'opens nothing but the wallet').toBe(wallet_url);
     await testApp.pool.query("update offers set deleted_at = now() - interval '40 days' where id = $1", [offer.id]);
     await testApp.deps.catalog.refresh();
-    expect((await list(testApp, 'pauser')).json()).toEqual({ offers: [], count: 0 });
+    expect((await list(testApp, 'pauser')).json().data).toMatchObject({ offers: [], count: 0 });
     await testApp.pool.query('update offers set deleted_at = null');
   });
 });
@@ -99,7 +111,7 @@ describe('DELETE /wallet/v1/offers/{offer_id}.json', () => {
       expect(again.json().error.code).toBe('saved_offer_not_found');
     }
     await save(testApp, offer);
-    expect((await list(testApp, 'remover')).json().count).toBe(1);
+    expect((await list(testApp, 'remover')).json().data.count).toBe(1);
   });
 
   test('64 times at once, one removes it', async () => {
@@ -112,11 +124,11 @@ describe('DELETE /wallet/v1/offers/{offer_id}.json', () => {
 
 test('a user of another publisher with the same id has another wallet', async () => {
   const ours = await saveOneFor(testApp, 'shared-name');
-  expect((await list(other, 'shared-name')).json()).toEqual({ offers: [], count: 0 });
+  expect((await list(other, 'shared-name')).json().data).toMatchObject({ offers: [], count: 0 });
   expect((await remove(other, ours.offer.id, 'shared-name')).statusCode).toBe(404);
   const theirs = await saveOneFor(other, 'shared-name');
-  expect((await list(other, 'shared-name')).json().offers).toMatchObject([{ id: theirs.offer.id }]);
-  expect((await list(testApp, 'shared-name')).json().offers).toMatchObject([{ id: ours.offer.id }]);
+  expect((await list(other, 'shared-name')).json().data.offers).toMatchObject([{ id: theirs.offer.id }]);
+  expect((await list(testApp, 'shared-name')).json().data.offers).toMatchObject([{ id: ours.offer.id }]);
 });
 
 describe('only a key with `wallet`', () => {

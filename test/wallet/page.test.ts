@@ -282,11 +282,22 @@ describe('a link that is not good', () => {
   });
 });
 
+test('who follows a link to save an offer that cannot be saved reads a page; a program gets the error', async () => {
+  const [anonymous] = await showTo(testApp, null);
+  const saved = await testApp.app.inject({ method: 'GET', url: `${local(anonymous?.click_url ?? '')}&save_for_later=1` });
+  const leadsTo = local(String(saved.headers.location));
+  const response = await open(leadsTo);
+  expect([response.statusCode, response.headers['content-type']]).toEqual([403, 'text/html; charset=utf-8']);
+  expect(response.body).toContain('Offers cannot be saved here.');
+  expect((await testApp.app.inject(leadsTo)).json().error.code).toBe('wallet_not_enabled');
+  expect((await open('/wallet/v1/save.json?t=x')).body).toContain('This link does not work');
+});
+
 test('403 with a page where the publisher switched the wallet off', async () => {
   const { page } = await saveOneFor(testApp, 'u');
   await testApp.pool.query('update publishers set wallet_enabled = false');
   await testApp.deps.catalog.refresh();
   const response = await open(page);
   expect(response.statusCode).toBe(403);
-  expect(response.body).toContain('Saved offers are switched off here.');
+  expect(response.body).toContain('Offers cannot be saved here.');
 });

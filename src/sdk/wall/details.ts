@@ -10,7 +10,7 @@ export function openDetails(offer: Offer, context: TileContext): void {
   const { onLink, answer } = context;
   const dialog = h(
     'dialog',
-    { class: 'details', 'aria-label': offer.title },
+    { class: 'details', 'aria-label': offer.title, autofocus: true },
     h('div', { class: 'picture' }, picture(pictureUrl(offer, ['hero_image', 'offer_image']), context.base, 640)),
     h(
       'div',
