@@ -8,7 +8,7 @@ export type BatcherOptions<Item, Result> = {
   pulse: Pulse;
   /** Items in one transaction (count). */
   maxItems?: number;
-  /** Transactions under way at once (count). More hide the latency of the commit, fewer make larger groups. */
+  /** Transactions under way at once (count). One does while the store is quick; more hide the latency of a slow one. */
   lanes?: number;
   /** Items waiting (count) before further ones are refused with 503. */
   maxWaiting?: number;
@@ -21,35 +21,62 @@ export type Batcher<Item, Result> = {
   drain: () => Promise<void>;
 };
 
+/** How long a batch has the store to itself before the next, if it is not full, starts beside it (milliseconds). */
+const patienceMs = 5;
+
 type Entry<Item, Result> = { item: Item; resolve: (result: Result) => void; reject: (err: unknown) => void };
 
 /**
- * Group commit: concurrent requests share one transaction. A flush starts at once when a lane is free; what arrives
- * meanwhile forms the next batch. There is no timer and no window. When a batch fails for a reason in its data, its
- * items are tried one by one, so that one bad item harms nobody else.
+ * Group commit: concurrent requests share one transaction. A flush starts at once when nothing is under way; what arrives
+ * meanwhile forms the next batch, which goes out before the answers to the last: the store works on one half of the clients
+ * while this process talks to the other. A single write waits for no window. When a batch fails for a reason in its data,
+ * its items are tried one by one, so that one bad item harms nobody else.
  */
 export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>): Batcher<Item, Result> {
   const { write, pulse, maxItems = 256, lanes = 2, maxWaiting = 20_000 } = options;
   let waiting: Entry<Item, Result>[] = [];
   const underWay = new Set<Entry<Item, Result>[]>();
   let scheduled = false;
+  let startedMs = 0;
+  let timer: NodeJS.Timeout | null = null;
   let idle: (() => void)[] = [];
 
   function schedule(): void {
     if (scheduled || waiting.length === 0 || underWay.size >= lanes) return;
+    if (!isDue()) {
+      waitUntilDue();
+      return;
+    }
     scheduled = true;
     // What the event loop has already read joins the same batch.
     setImmediate(() => {
       scheduled = false;
-      if (waiting.length === 0) return settleIdle();
-      const batch = waiting.splice(0, maxItems);
-      underWay.add(batch);
-      void flush(batch).finally(() => {
-        underWay.delete(batch);
-        schedule();
-        settleIdle();
-      });
+      start();
       schedule();
+      settleIdle();
+    });
+  }
+
+  function waitUntilDue(): void {
+    if (timer !== null) return;
+    timer = setTimeout(() => {
+      timer = null;
+      schedule();
+    }, patienceMs);
+  }
+
+  /** Whether a batch is worth its transaction: beside another one it is full, or that one takes long. */
+  const isDue = (): boolean => underWay.size === 0 || waiting.length >= maxItems || performance.now() - startedMs >= patienceMs;
+
+  function start(): void {
+    if (waiting.length === 0 || underWay.size >= lanes || !isDue()) return;
+    const batch = waiting.splice(0, maxItems);
+    startedMs = performance.now();
+    underWay.add(batch);
+    void flush(batch).finally(() => {
+      underWay.delete(batch);
+      schedule();
+      settleIdle();
     });
   }
 
@@ -57,9 +84,15 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
     try {
       const results = await write(batch.map((entry) => entry.item));
       pulse.sawLife();
-      batch.forEach((entry, index) => {
-        entry.resolve(results[index] as Result);
-      });
+      underWay.delete(batch);
+      const answer = (): void =>
+        batch.forEach((entry, index) => {
+          entry.resolve(results[index] as Result);
+        });
+      if (waiting.length === 0) return answer();
+      start();
+      // What has just been started is on its way to the store by then.
+      setImmediate(answer);
     } catch (err) {
       if (batch.length === 1 || isStoreUnavailable(err)) return rejectAll(batch, err);
       for (const entry of batch) await flush([entry]);

@@ -19,23 +19,27 @@ export function createSigner(keys: readonly TokenKey[], purpose: string): Signer
   const [first] = keys;
   if (first === undefined) throw new Error('createSigner needs at least one key');
   const signNow = macs.get(first.id) as Mac;
+  const expected = Buffer.alloc(macLength);
   return {
     keyId: first.id,
-    sign: signNow,
+    sign: (bytes) => Buffer.from(signNow(bytes), 'latin1'),
     verify: (keyId, bytes, given) => {
       const mac = macs.get(keyId);
-      return mac !== undefined && given.length === macLength && timingSafeEqual(mac(bytes), given);
+      if (mac === undefined || given.length !== macLength) return false;
+      expected.write(mac(bytes), 'latin1');
+      return timingSafeEqual(expected, given);
     },
   };
 }
 
-type Mac = (bytes: Buffer) => Buffer;
+/** @returns the MAC, a character for each byte */
+type Mac = (bytes: Buffer) => string;
 
 const blockLength = 64;
 
 /**
- * HMAC-SHA256 with a fixed key, truncated. Two one-shot hashes over prepared blocks take 1.7 µs where an Hmac object takes
- * 2.4 µs; every offer shown and every beacon costs one.
+ * HMAC-SHA256 with a fixed key, truncated. Two one-shot hashes over prepared blocks, answered as text, take 0.9 µs; as
+ * buffers they take 1.6 µs, an Hmac object takes 2.6 µs. Every offer shown and every beacon costs one.
  */
 function createMac(key: Buffer): Mac {
   const inner = Buffer.alloc(blockLength + 256, 0x36);
@@ -51,7 +55,7 @@ function createMac(key: Buffer): Mac {
     if (length > inner.length) throw new Error('message too long to sign');
     if (block.length !== length) block = inner.subarray(0, length);
     inner.set(bytes, blockLength);
-    outer.set(hash('sha256', block, 'buffer'), blockLength);
-    return hash('sha256', outer, 'buffer').subarray(0, macLength);
+    outer.write(hash('sha256', block, 'binary'), blockLength, 'latin1');
+    return hash('sha256', outer, 'binary').slice(0, macLength);
   };
 }

@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify';
+import type { IncomingMessage } from 'node:http';
 import { isKnownTo } from '../catalog/provision.ts';
 import type { Offer } from '../catalog/types.ts';
 import type { Deps } from '../deps.ts';
@@ -18,20 +18,18 @@ export type Visit = {
   recorded: boolean;
 };
 
-/** The visit a request makes, or null when its token is bad, late, or of an offer that its publisher does not have. */
-export type Admit = (request: FastifyRequest, kind: EventKind) => Visit | null;
+/** The visit a request makes with a token, or null when that is bad, late, or of an offer that its publisher does not have. */
+export type Admit = (request: IncomingMessage, token: unknown, kind: EventKind) => Visit | null;
 
 export function createAdmission({ catalog, tokens, now }: Pick<Deps, 'catalog' | 'tokens' | 'now'>): Admit {
   const isBot = createBotCheck();
-  return (request, kind) => {
-    const token = (request.query as { t?: unknown }).t;
+  return ({ headers, method }, token, kind) => {
     if (typeof token !== 'string') return null;
     const claims = tokens.read(token);
     if (claims === null) return null;
     const atMs = now();
     const offer = catalog.current().offers.get(claims.offerId);
     if (offer === undefined || !isKnownTo(offer, claims.publisherId) || !checkToken(claims, atMs, kind)) return null;
-    const { headers, method } = request.raw;
     const suspicious = isBot(headers['user-agent']) ? 'bot' : claims.sessionId === null ? 'qr' : null;
     const revenueMicros = revenueOf(kind, offer.campaign, claims.publisherId);
     const event = { kind, claims, sessionId: claims.sessionId ?? newSessionId(atMs), atMs, suspicious, revenueMicros } as const;

@@ -1,6 +1,7 @@
 import { plainArray } from '../db/array-literal.ts';
+import { bigints, dates, integers, smallints, timestamps, uuids } from '../db/binary-array.ts';
 import type { Executor } from '../db/pool.ts';
-import { sessionDay } from '../session-id.ts';
+import { sessionDay, sessionTimeMs } from '../session-id.ts';
 import type { EventKind } from './check.ts';
 import type { TokenClaims } from './token.ts';
 
@@ -36,9 +37,8 @@ export const tooFastMs = 100;
 
 const eventColumns = 'day, session_id, offer_id, kind, publisher_id, campaign_id, position, at, suspicious, revenue_micros';
 
-const givenColumns = 'day, session_id, offer_id, kind, publisher_id, campaign_id, position, at_ms, suspicious, revenue_micros';
 const givenArrays =
-  '$1::date[], $2::uuid[], $3::integer[], $4::text[], $5::integer[], $6::integer[], $7::smallint[], $8::float8[], $9::text[], $10::bigint[]';
+  '$1::date[], $2::uuid[], $3::integer[], $4::text[], $5::integer[], $6::integer[], $7::smallint[], $8::timestamptz[], $9::text[], $10::bigint[]';
 
 /*
  * Everyone inserts in the order of the primary key, so that two batches with the same events wait for one another and
@@ -48,8 +48,8 @@ const keyOrder = 'order by day, session_id, offer_id, kind';
 
 const beaconsSql = `
 insert into events (${eventColumns})
-select day, session_id, offer_id, kind, publisher_id, campaign_id, position, to_timestamp(at_ms / 1000), suspicious, revenue_micros
-from unnest(${givenArrays}) as given (${givenColumns})
+select ${eventColumns}
+from unnest(${givenArrays}) as given (${eventColumns})
 ${keyOrder}
 on conflict do nothing`;
 
@@ -66,8 +66,8 @@ export async function insertBeacons(executor: Executor, events: readonly (Tracke
 const noThanksSql = (then: (optOut: string) => string): string => `
 with inserted as (
   insert into events (${eventColumns})
-  select day, session_id, offer_id, kind, publisher_id, campaign_id, position, to_timestamp(at_ms / 1000), suspicious, revenue_micros
-  from unnest(${givenArrays}) as given (${givenColumns})
+  select ${eventColumns}
+  from unnest(${givenArrays}) as given (${eventColumns})
   ${keyOrder}
   on conflict do nothing
   returning day, session_id, offer_id, publisher_id, campaign_id, at, suspicious
@@ -99,7 +99,7 @@ export async function insertNoThanks(executor: Executor, events: readonly NoThan
   await executor.query({ name: 'insert_no_thanks', text: noThanksText, values: noThanksValues(events) });
 }
 
-function noThanksValues(events: readonly NoThanks[]): string[] {
+function noThanksValues(events: readonly NoThanks[]): Values {
   const rules = new Map(events.map(({ claims, optOutDays }) => [claims.campaignId, optOutDays]));
   return [...toColumns(events), plainArray([...rules.keys()]), plainArray([...rules.values()]), daysOf(events)];
 }
@@ -116,13 +116,13 @@ export const toStep = (kind: Step['kind'], claims: TokenClaims & { sessionId: st
 
 const clicksSql = `
 insert into events (${eventColumns})
-select c.day, c.session_id, c.offer_id, c.kind, c.publisher_id, c.campaign_id, c.position, to_timestamp(c.at_ms / 1000),
+select c.day, c.session_id, c.offer_id, c.kind, c.publisher_id, c.campaign_id, c.position, c.at,
   case
     when c.suspicious is not null then c.suspicious
     when i.at is null then 'no_impression'
-    when to_timestamp(c.at_ms / 1000) < i.at + interval '${tooFastMs} milliseconds' then 'too_fast'
+    when c.at < i.at + interval '${tooFastMs} milliseconds' then 'too_fast'
   end, c.revenue_micros
-from unnest(${givenArrays}, $11::boolean[]) as c (${givenColumns}, recorded)
+from unnest(${givenArrays}, $11::boolean[]) as c (${eventColumns}, recorded)
 left join lateral (
   select at from events
   where day = any($12::date[]) and day = c.day and session_id = c.session_id and offer_id = c.offer_id and kind = 'impression'
@@ -159,6 +159,9 @@ export async function insertClicks(executor: Executor, clicks: readonly Click[])
   return found;
 }
 
+/** Parameters of a statement. */
+type Values = (string | Buffer)[];
+
 /** An event that counts and is stored for the first time. */
 export type NewEvent = { session_id: string; offer_id: number };
 
@@ -176,12 +179,12 @@ export const insertNewClicks = (executor: Executor, clicks: readonly Click[]): P
 
 const newOnes = ' returning session_id, offer_id, suspicious';
 
-async function newEvents(executor: Executor, name: string, text: string, values: string[]): Promise<NewEvent[]> {
+async function newEvents(executor: Executor, name: string, text: string, values: Values): Promise<NewEvent[]> {
   const { rows } = await executor.query<NewEvent & { suspicious?: string | null }>({ name, text, values });
   return rows.filter((row) => (row.suspicious ?? null) === null);
 }
 
-const clickValues = (clicks: readonly Click[]): string[] => [
+const clickValues = (clicks: readonly Click[]): Values => [
   ...toColumns(clicks),
   plainArray(clicks.map((click) => click.recorded)),
   daysOf(clicks),
@@ -190,34 +193,16 @@ const clickValues = (clicks: readonly Click[]): string[] => [
 /** The days of a batch, each once. */
 const daysOf = (events: readonly TrackedEvent[]): string => plainArray([...new Set(events.map((event) => sessionDay(event.sessionId)))]);
 
-/**
- * The columns of a batch as array literals. None of the values needs quoting, and text that grows is several times
- * cheaper than arrays the driver has to escape.
- */
-function toColumns(events: readonly (TrackedEvent | Step)[]): string[] {
-  let days = '';
-  let sessions = '';
-  let offers = '';
-  let kinds = '';
-  let publishers = '';
-  let campaigns = '';
-  let positions = '';
-  let times = '';
-  let suspicions = '';
-  let revenues = '';
-  let glue = '{';
-  for (const { kind, claims, sessionId, atMs, suspicious, revenueMicros } of events) {
-    days += glue + sessionDay(sessionId);
-    sessions += glue + sessionId;
-    offers += glue + claims.offerId;
-    kinds += glue + kind;
-    publishers += glue + claims.publisherId;
-    campaigns += glue + claims.campaignId;
-    positions += glue + claims.position;
-    times += glue + atMs;
-    suspicions += glue + suspicious;
-    revenues += glue + (revenueMicros === 0 ? null : revenueMicros);
-    glue = ',';
-  }
-  return [days, sessions, offers, kinds, publishers, campaigns, positions, times, suspicions, revenues].map((column) => `${column}}`);
-}
+/** The columns of a batch. */
+const toColumns = (events: readonly (TrackedEvent | Step)[]): Values => [
+  dates(events, ({ sessionId }) => sessionTimeMs(sessionId)),
+  uuids(events, ({ sessionId }) => sessionId),
+  integers(events, ({ claims }) => claims.offerId),
+  plainArray(events.map(({ kind }) => kind)),
+  integers(events, ({ claims }) => claims.publisherId),
+  integers(events, ({ claims }) => claims.campaignId),
+  smallints(events, ({ claims }) => claims.position),
+  timestamps(events, ({ atMs }) => atMs),
+  plainArray(events.map(({ suspicious }) => suspicious)),
+  bigints(events, ({ revenueMicros }) => (revenueMicros === 0 ? null : revenueMicros)),
+];

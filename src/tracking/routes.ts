@@ -1,36 +1,17 @@
+import type { FastifyRequest } from 'fastify';
 import type { App, Deps } from '../deps.ts';
 import { errorAnswers } from '../http/schemas.ts';
 import { createAdmission, type Visit } from './admit.ts';
 import { badTokenAnswer, clickQuery, recordedAnswer, refuseToken, sendImage, sendRedirect, tokenQuery } from './answers.ts';
-import type { EventKind } from './check.ts';
+import { beacons } from './beacons.ts';
 import { createClicks } from './clicks.ts';
-import { createRecorder, type Recorder } from './record.ts';
-
-type Beacon = { url: string; summary: string; kind: EventKind; store: (recorder: Recorder, visit: Visit) => Promise<void> };
-
-const beacons: readonly Beacon[] = [
-  {
-    url: '/sdk/v2/impression/p.png',
-    summary: 'Record an impression',
-    kind: 'impression',
-    store: (recorder, { event, offer }) => recorder.beacon(event, offer.campaign),
-  },
-  {
-    url: '/event/record/close',
-    summary: 'Record a close',
-    kind: 'close',
-    store: (recorder, { event, offer }) => recorder.beacon(event, offer.campaign),
-  },
-  {
-    url: '/event/record/no_thanks_click',
-    summary: 'Record a "no thanks", and opt the user out of the campaign',
-    kind: 'no_thanks',
-    store: (recorder, { event, offer }) => recorder.noThanks({ ...event, optOutDays: offer.campaign.optOutDays }, offer.campaign),
-  },
-];
+import { createRecorder } from './record.ts';
+import { openShortWay } from './short-way.ts';
 
 /** An odd query is answered with the image, not with an error of the validator: the schema is for the document only. */
 const unvalidated = { validatorCompiler: () => () => true };
+
+const tokenOf = ({ query }: FastifyRequest): unknown => (query as { t?: unknown }).t;
 
 /** The image beacons and the click redirect (decisions section 3). */
 export async function trackingRoutes(app: App, deps: Deps): Promise<void> {
@@ -39,12 +20,13 @@ export async function trackingRoutes(app: App, deps: Deps): Promise<void> {
   const recorder = createRecorder(deps);
   const follow = createClicks(deps, recorder);
   app.addHook('onClose', recorder.drain);
+  if (!deps.logger.isLevelEnabled('debug')) openShortWay(app, beacons, { ...deps, admit, recorder }); // the framework writes the request log
 
   for (const { url, summary, kind, store } of beacons) {
     const response = { 200: recordedAnswer, 400: badTokenAnswer, ...errorAnswers() };
     const schema = { summary, tags: ['Tracking'], querystring: tokenQuery, response };
     app.get(url, { schema, ...unvalidated }, async (request, reply) => {
-      const visit = admit(request, kind);
+      const visit = admit(request.raw, tokenOf(request), kind);
       if (visit === null) return refuseToken(failures, request, reply);
       if (visit.recorded) await store(recorder, visit);
       return sendImage(reply);
@@ -62,7 +44,7 @@ export async function trackingRoutes(app: App, deps: Deps): Promise<void> {
   };
   const schema = { summary: 'Follow an offer', tags: ['Tracking'], querystring: clickQuery, response };
   app.get('/sdk/offer-click', { schema, ...unvalidated }, async (request, reply) => {
-    const visit = admit(request, 'click');
+    const visit = admit(request.raw, tokenOf(request), 'click');
     if (visit === null) return refuseToken(failures, request, reply);
     const save = (request.query as { save_for_later?: unknown }).save_for_later === '1' && isSaveable(visit);
     return sendRedirect(reply, save ? `${config.publicUrl}/wallet/v1/save.json?t=${visit.token}` : await follow(visit));

@@ -34,6 +34,9 @@ const devFlag = 1;
 export function createTokenCodec(signer: Signer): TokenCodec {
   const bytes = Buffer.alloc(claimsLength + macLength);
   const claimBytes = bytes.subarray(0, claimsLength);
+  const given = Buffer.alloc(claimsLength + macLength);
+  const givenClaims = given.subarray(0, claimsLength);
+  const givenMac = given.subarray(claimsLength);
   /** The session in `bytes`; the offers of one answer share it. */
   let written: string | null = null;
   return {
@@ -55,16 +58,16 @@ export function createTokenCodec(signer: Signer): TokenCodec {
     },
     read: (token) => {
       if (!tokenPattern.test(token)) return null;
-      const bytes = Buffer.from(token, 'base64url');
-      if (bytes[0] !== version) return null;
-      if (!signer.verify(bytes[1] as number, bytes.subarray(0, claimsLength), bytes.subarray(claimsLength))) return null;
+      given.write(token, 'base64url');
+      if (given[0] !== version) return null;
+      if (!signer.verify(given[1] as number, givenClaims, givenMac)) return null;
       return {
-        publisherId: bytes.readUInt32BE(20),
-        sessionId: bytes.readBigUInt64BE(4) === 0n ? null : readSessionId(bytes, 4),
-        offerId: bytes.readUInt32BE(24),
-        campaignId: bytes.readUInt32BE(28),
-        position: bytes[3] as number,
-        dev: ((bytes[2] as number) & devFlag) !== 0,
+        publisherId: given.readUInt32BE(20),
+        sessionId: given.readUInt32BE(4) === 0 && given.readUInt32BE(8) === 0 ? null : readSessionId(given, 4),
+        offerId: given.readUInt32BE(24),
+        campaignId: given.readUInt32BE(28),
+        position: given[3] as number,
+        dev: ((given[2] as number) & devFlag) !== 0,
       };
     },
   };
