@@ -14,6 +14,8 @@ export type Rounds = {
   look: () => Promise<void>;
   /** Live deliveries have come for these endpoints. */
   arrived: (endpointIds: readonly number[]) => void;
+  /** What these endpoints were to be called with again is due. */
+  due: (endpointIds: readonly number[]) => void;
   /** Claims what may be called now, live deliveries before replays. Each takes a slot, which `end` gives back. */
   next: (workerId: number, options: { takeOver: boolean }) => Promise<Round>;
   /** A call has ended. */
@@ -70,6 +72,10 @@ export function createRounds(executor: Executor, concurrency: number, now: () =>
       for (const lane of lanes) turns[lane].looked(await lookAround(executor, lane));
     },
     arrived: (endpointIds) => turns.live.arrived(endpointIds),
+    due: (endpointIds) => {
+      for (const endpointId of endpointIds) freed(endpointId);
+      turns.live.arrived(endpointIds);
+    },
     next: async (workerId, { takeOver }) => {
       for (const endpointId of pace.ready()) freed(endpointId);
       const live = await claimIn('live', workerId, takeOver, concurrency);

@@ -60,7 +60,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   const cancel = new AbortController();
   setMaxListeners(0, cancel.signal); // one for each call in flight
   const settler = createSettler({ write, onDone, logger, now });
-  const alarms = createAlarms(wake, monotonic);
+  const alarms = createAlarms(ring, monotonic);
   const calls = new Set<Promise<void>>();
   /** In flight, or not settled yet; with the end of the lease (milliseconds of the monotonic clock). */
   const held = new Map<Claimed, number>();
@@ -90,6 +90,11 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   function notified(payload: string): void {
     if (payload === '') lookWanted = true;
     rounds.arrived(payload.split(' ').map(Number).filter(isEndpointId));
+    wake();
+  }
+
+  function ring(endpointIds: readonly number[]): void {
+    rounds.due(endpointIds);
     wake();
   }
 
@@ -154,7 +159,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
     if (fate === 'lost') meter.leaseLost();
     logSettlement(logger, settlement, fate);
     if (fate === 'written' && disables !== null) hold();
-    if (fate === 'written' && outcome === 'retry' && !stopped) alarms.set(settlement.delayMs);
+    if (fate === 'written' && outcome === 'retry' && !stopped) alarms.set(claimed.endpointId, settlement.delayMs);
   }
 
   function hold(): void {
