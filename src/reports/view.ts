@@ -75,8 +75,11 @@ export function* toCsv({ query, names }: ReportRequest, rows: readonly ActivityR
 
 const line = (cells: readonly (string | number)[]): string => `${cells.map(cell).join(',')}\r\n`;
 
+/** What a spreadsheet may take for a formula: also behind what cannot be seen, and in the wide letters of East Asia. */
+const formula = /^[\s\p{C}]*[=+\-@＝＋－＠]|^[\t\r\n]/u;
+
 function cell(value: string | number): string {
   if (typeof value === 'number') return String(value);
-  const safe = /^\s*[=+\-@]|^[\t\r\n]/.test(value) ? `'${value}` : value;
+  const safe = formula.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
