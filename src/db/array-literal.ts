@@ -8,3 +8,9 @@ export function quoted(value: string | null): string {
 }
 
 const special = /["\\]/;
+
+/** One text as a field of a row that is an element of an array literal: quoted twice. */
+export function quotedField(value: string | null): string {
+  if (value === null) return '';
+  return special.test(value) ? `\\"${value.replace(/["\\]/g, '\\$&\\$&')}\\"` : `\\"${value}\\"`;
+}

@@ -1,7 +1,7 @@
 /** Memory that answers are written into, used again once they are sent. */
 export type AnswerPool = {
-  /** One-byte text as bytes, in memory of the pool. */
-  write: (text: string) => Buffer;
+  /** Room for an answer of so many bytes; what it holds is left over from others. */
+  take: (length: number) => Buffer;
   /** Gives the memory of an answer back; it must have been sent. */
   release: (answer: Buffer) => void;
 };
@@ -16,12 +16,7 @@ const maxFree = 128;
 export function createAnswerPool(): AnswerPool {
   const free: ArrayBuffer[] = [];
   return {
-    write: (text) => {
-      if (text.length > slotBytes) return Buffer.from(text, 'latin1');
-      const answer = Buffer.from(free.pop() ?? new ArrayBuffer(slotBytes), 0, text.length);
-      answer.write(text, 0, 'latin1');
-      return answer;
-    },
+    take: (length) => (length > slotBytes ? Buffer.alloc(length) : Buffer.from(free.pop() ?? new ArrayBuffer(slotBytes), 0, length)),
     release: (answer) => {
       if (answer.buffer.byteLength === slotBytes && free.length < maxFree) free.push(answer.buffer as ArrayBuffer);
     },

@@ -9,7 +9,7 @@ import { noHistory } from '../decision/types.ts';
 import type { Learnt } from '../learning/posteriors.ts';
 import { decideItem, totalsAt } from './deciding.ts';
 import type { Item } from './item.ts';
-import { insertSessions, loadOptOuts, type SessionRecord } from './sessions.ts';
+import { insertSessions, loadOptOuts, type SessionRecord, sessionRow } from './sessions.ts';
 
 /** How often a batch is decided anew because others used up what it counted on, before it goes without (count). */
 const maxTries = 3;
@@ -64,7 +64,7 @@ export function createCappedWriter({ pool, use, learnt, now }: CappedDeps): (ite
       if (overruns.size > 0) throw new Overrun(overruns, withoutOwn(book.deltas, used));
       await insertReservations(executor, book.held);
       await saveHistories(executor, histories.values(), nowMs);
-      await insertSessions(executor, sessions);
+      await insertSessions(executor, sessions.map(sessionRow));
       return { sessions, used };
     });
   }

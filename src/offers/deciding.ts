@@ -41,7 +41,6 @@ export function decideItem(item: Item, sources: Sources, nowMs: number): Session
     offers: decided.map(({ offer }) => offer),
     decided,
     emptyReason: decision.emptyReason,
-    seed: input.seed,
     snapshotVersion: snapshot.version,
     inputs: item.expired ? null : storeInputs(input, sources.learnt.id, item.wall?.first ?? null),
     custom: request.custom,

@@ -6,7 +6,7 @@ import { createSurroundings } from '../context/surroundings.ts';
 import { type Batcher, createBatcher } from '../db/batcher.ts';
 import { createStoreGuard } from '../db/store-guard.ts';
 import { explain } from '../decision/explain.ts';
-import { type Explanation, noHistory } from '../decision/types.ts';
+import { type Explanation, noHistory, type OptOuts } from '../decision/types.ts';
 import type { Deps } from '../deps.ts';
 import { storeUnavailable } from '../errors.ts';
 import { loadLearnt, unlearnt } from '../learning/posteriors.ts';
@@ -23,7 +23,7 @@ import { createPlacements } from './placements.ts';
 import { createQrCodes } from './qr.ts';
 import { createRenderer, type Renderer } from './render.ts';
 import type { FetchOffersRequest } from './request.ts';
-import { emptySessions, insertSessions, loadOptOuts, type SessionRecord } from './sessions.ts';
+import { emptySessions, insertSessions, insertUnlessOptedOut, type SessionRecord, sessionRow } from './sessions.ts';
 
 /** Answers fetch-offers: decides, stores the session, renders. */
 export type OfferService = {
@@ -48,6 +48,11 @@ const learnMs = 30_000;
 
 const maxItems = 128;
 
+type Decided = { item: Item; session: SessionRecord };
+
+/** A decision on its way to the store, with what is written of it. */
+type Draft = Decided & { row: string };
+
 export function createOfferService(deps: Deps): OfferService {
   const { pool, pulse, catalog, tokens, geo, config, logger, now } = deps;
   const answers = createAnswerPool();
@@ -69,56 +74,76 @@ export function createOfferService(deps: Deps): OfferService {
     startPeriodic({ name: 'learning', everyMs: learnMs, work: learn, ...periodic }),
   ];
   const writeCapped = createCappedWriter({ pool, use, learnt: () => learnt, now });
-  const plain = createBatcher<Item, Buffer>({ write: writePlain, pulse, maxItems });
+  const plain = createBatcher<Draft, Buffer>({ write: writePlain, pulse, maxItems });
   const capped: Batcher<Item, Buffer> = createBatcher<Item, Buffer>({
     write: async (items) => {
       const sessions = await writeCapped(items);
-      noteStates(items);
-      await emptyExpired(items, sessions);
-      return renderAll(items, sessions);
+      for (const { snapshot } of items) keeper.used(snapshot, learnt);
+      const decided = items.map((item, index) => ({ item, session: sessions[index] as SessionRecord }));
+      await emptyExpired(decided);
+      return renderAll(decided);
     },
     pulse,
     maxItems,
   });
 
-  /** Decides where no cap holds, commits the sessions and renders their answers while the commit is under way. */
-  async function writePlain(items: readonly Item[]): Promise<Buffer[]> {
-    const keys = new Set(items.flatMap((item) => item.userKey ?? []));
-    const optOuts = await loadOptOuts(pool, [...keys]);
-    const nowMs = now();
-    const sessions = items.map((item) => {
-      const optedOut = optOuts.get(item.userKey ?? '');
-      const history = optedOut === undefined ? noHistory : { optOuts: optedOut, exposures: [] };
-      return decideItem(item, { history, totals: noTotals, learnt }, nowMs);
-    });
-    noteStates(items);
-    const committed = insertSessions(pool, sessions);
-    committed.catch(() => {}); // handled below; rendering must not leave it unobserved
-    const rendered = await renderAll(items, sessions);
-    await committed;
-    await emptyExpired(items, sessions);
+  /**
+   * Where no cap holds, a decision is made as soon as its request is read, as if the user had opted out of nothing: nearly
+   * all have not, and the statement that stores the sessions says who has.
+   */
+  function draft(item: Item, optOuts?: OptOuts): Draft {
+    const history = optOuts === undefined ? noHistory : { optOuts, exposures: [] };
+    const session = decideItem(item, { history, totals: noTotals, learnt }, now());
+    keeper.used(item.snapshot, learnt);
+    return { item, session, row: sessionRow(session) };
+  }
+
+  /** Commits drafts, and renders their answers while the commit is under way. Those of users who have opted out are made anew. */
+  async function writePlain(given: readonly Draft[]): Promise<Buffer[]> {
+    const drafts = given.map((one) => (one.item.expired ? draft(one.item) : one));
+    const storing = insertUnlessOptedOut(
+      pool,
+      drafts.map(({ row }) => row),
+      drafts.flatMap(({ item }) => item.userKey ?? []),
+    );
+    storing.catch(() => {}); // handled below; rendering must not leave it unobserved
+    const rendered = await renderAll(drafts);
+    const optOuts = await storing;
+    if (optOuts.size > 0) {
+      const again = [...drafts.entries()].flatMap(([at, { item }]) => {
+        const found = optOuts.get(item.userKey ?? '');
+        return found === undefined ? [] : [{ at, draft: draft(item, found) }];
+      });
+      await insertSessions(
+        pool,
+        again.map((one) => one.draft.row),
+      );
+      const anew = await renderAll(again.map((one) => one.draft));
+      for (const [index, { at, draft }] of again.entries()) {
+        answers.release(rendered[at] as Buffer);
+        drafts[at] = draft;
+        rendered[at] = anew[index] as Buffer;
+      }
+    }
+    await emptyExpired(drafts);
     return rendered;
   }
 
-  function noteStates(items: readonly Item[]): void {
-    for (const { snapshot } of items) keeper.used(snapshot, learnt);
-  }
-
-  async function renderAll(items: readonly Item[], sessions: readonly SessionRecord[]): Promise<Buffer[]> {
-    for (const [index, item] of items.entries()) {
-      const preparing = item.wall !== null ? undefined : renderer.prepare(item.publisher, sessions[index]?.offers ?? []);
+  async function renderAll(decided: readonly Decided[]): Promise<Buffer[]> {
+    for (const { item, session } of decided) {
+      const preparing = item.wall !== null ? undefined : renderer.prepare(item.publisher, session.offers);
       if (preparing !== undefined) await preparing;
     }
-    return sessions.map((session, index) => (items[index]?.wall ? nothing : render(items[index] as Item, session)));
+    return decided.map(({ item, session }) => (item.wall !== null ? nothing : render(item, session)));
   }
 
   /** Sessions whose commit came after their deadline showed nothing; what is kept says so. */
-  async function emptyExpired(items: readonly Item[], sessions: readonly SessionRecord[]): Promise<void> {
-    const late = sessions.filter((session, index) => items[index]?.expired && session.offers.length > 0);
+  async function emptyExpired(decided: readonly Decided[]): Promise<void> {
+    const late = decided.filter(({ item, session }) => item.expired && session.offers.length > 0);
     if (late.length === 0) return;
     await emptySessions(
       pool,
-      late.map((session) => session.id),
+      late.map(({ session }) => session.id),
     ).catch((err) => logger.warn({ err }, 'sessions answered empty on their deadline still hold offers'));
   }
 
@@ -138,7 +163,7 @@ export function createOfferService(deps: Deps): OfferService {
 
   async function answer(item: Item, placement: string | Promise<string>): Promise<Buffer> {
     item.placement = typeof placement === 'string' ? placement : await placement;
-    return isCapped(item) ? capped.add(item) : plain.add(item);
+    return isCapped(item) ? capped.add(item) : plain.add(draft(item));
   }
 
   /** Whether caps of users or totals of campaigns bear on what is shown. */

@@ -40,7 +40,7 @@ export function storeInputs({ context, history, totals }: DecisionInput, learntI
   return stored === null ? null : JSON.stringify(stored);
 }
 
-function isEmpty(object: object): boolean {
+export function isEmpty(object: object): boolean {
   for (const _key in object) return false;
   return true;
 }

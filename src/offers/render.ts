@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import type { Offer, Publisher, Theme } from '../catalog/types.ts';
 import type { TokenCodec } from '../tracking/token.ts';
 import type { AnswerPool } from './answer-pool.ts';
 import { fillCopy, hasMacros, type MacroValues } from './macros.ts';
 import type { QrCodes } from './qr.ts';
 import { buildSettings, buildStyles } from './settings.ts';
+import { hole, makeStencil, type Stencil, writeStencil } from './stencil.ts';
 import { buildOfferView, clickUrl } from './view.ts';
 
 /** One answered fetch, ready to be written as JSON. */
@@ -35,14 +35,14 @@ export type Renderer = {
   renderWall: (answer: WallAnswer) => Promise<Buffer>;
 };
 
-/** An offer at a publisher: what its QR code says, and its static text, cut where the token goes: without, and with a URL that saves it. */
-type Compiled = { qrUrl: string; plain: string[] | null; saveable: string[] | null };
+/** An offer at a publisher: what its QR code says, and its static text: without, and with a URL that saves it. */
+type Compiled = { qrUrl: string; plain: Stencil | null; saveable: Stencil | null };
+
+/** A part of an answer: one-byte text, or an offer with its token. */
+type Part = string | Buffer | { stencil: Stencil; token: string };
 
 /** A token has one byte for it; offers further down an offerwall count as the last. */
 const maxPosition = 255;
-
-/** Stands for the token while an offer is compiled. */
-const hole = `token-${randomUUID()}`;
 
 type RendererDeps = { publicUrl: string; tokens: TokenCodec; qrCodes: QrCodes; pool: AnswerPool };
 
@@ -53,7 +53,7 @@ type RendererDeps = { publicUrl: string; tokens: TokenCodec; qrCodes: QrCodes; p
 export function createRenderer({ publicUrl, tokens, qrCodes, pool }: RendererDeps): Renderer {
   /** By what a text depends on beside the offer itself; offers that did not change are the same objects in the next snapshot. */
   const compiledOffers = new WeakMap<Offer, Map<number, Compiled>>();
-  const frames = new WeakMap<Publisher, Map<string, [string, string]>>();
+  const frames = new WeakMap<Publisher, Map<string, [Buffer, Buffer]>>();
 
   function compiledOf(publisher: Publisher, offer: Offer): Compiled {
     let ofOffer = compiledOffers.get(offer);
@@ -85,10 +85,10 @@ export function createRenderer({ publicUrl, tokens, qrCodes, pool }: RendererDep
     return buildOfferView({ offer, publisher, copy: fillCopy(offer.copy, answer.macros), token, hasUser, qrCode, publicUrl });
   }
 
-  function compile(answer: Shared, offer: Offer): string[] {
+  function compile(answer: Shared, offer: Offer): Stencil {
     const compiled = compiledOf(answer.publisher, offer);
     const variant = answer.hasUser ? 'saveable' : 'plain';
-    compiled[variant] ??= asciiJson(view(answer, offer, hole)).split(hole);
+    compiled[variant] ??= makeStencil(asciiJson(view(answer, offer, hole)));
     return compiled[variant];
   }
 
@@ -102,13 +102,11 @@ export function createRenderer({ publicUrl, tokens, qrCodes, pool }: RendererDep
       dev: answer.dev,
     });
 
-  function renderOffer(answer: Shared, offer: Offer, token: string): string {
-    if (hasMacros(offer.copy)) return asciiJson(view(answer, offer, token));
-    return compile(answer, offer).join(token);
-  }
+  const renderOffer = (answer: Shared, offer: Offer, token: string): Part =>
+    hasMacros(offer.copy) ? asciiJson(view(answer, offer, token)) : { stencil: compile(answer, offer), token };
 
   /** What stands before and after the session id. */
-  function frame({ publisher, theme, usp }: Shared): [string, string] {
+  function frame({ publisher, theme, usp }: Shared): [Buffer, Buffer] {
     let known = frames.get(publisher);
     if (known === undefined) {
       known = new Map();
@@ -121,8 +119,8 @@ export function createRenderer({ publicUrl, tokens, qrCodes, pool }: RendererDep
       const settings = buildSettings(publisher, theme, usp, privacyUrl);
       const styles = { ...buildStyles(publisher, theme, privacyUrl), settings };
       parts = [
-        `,"privacy_url":${asciiJson(privacyUrl)},"session_id":"`,
-        `","settings":${asciiJson(settings)},"styles":${asciiJson(styles)}}}`,
+        Buffer.from(`,"privacy_url":${asciiJson(privacyUrl)},"session_id":"`, 'latin1'),
+        Buffer.from(`","settings":${asciiJson(settings)},"styles":${asciiJson(styles)}}}`, 'latin1'),
       ];
       known.set(key, parts);
     }
@@ -134,16 +132,23 @@ export function createRenderer({ publicUrl, tokens, qrCodes, pool }: RendererDep
     return missing.length === 0 ? undefined : Promise.all(missing.map((url) => qrCodes.make(url)));
   }
 
+  /** The whole answer: its offers, the members of `data` between them and the frame, and the frame. */
+  function write(answer: Shared, offers: readonly Part[], members: string): Buffer {
+    const [beforeSession, afterSession] = frame(answer);
+    const parts: Part[] = ['{"data":{"offers":['];
+    for (const [index, offer] of offers.entries()) {
+      if (index > 0) parts.push(',');
+      parts.push(offer);
+    }
+    parts.push(`],"count":${offers.length}${members}`, beforeSession, answer.sessionId, afterSession);
+    return join(parts, pool);
+  }
+
   return {
     prepare,
     render: (answer) => {
-      let offers = '';
-      answer.offers.forEach((offer, index) => {
-        offers += (index === 0 ? '' : ',') + renderOffer(answer, offer, tokenOf(answer, offer, index + 1));
-      });
-      const [beforeSession, afterSession] = frame(answer);
-      const json = `{"data":{"offers":[${offers}],"count":${answer.offers.length}${beforeSession}${answer.sessionId}${afterSession}`;
-      return pool.write(json);
+      const offers = answer.offers.map((offer, index) => renderOffer(answer, offer, tokenOf(answer, offer, index + 1)));
+      return write(answer, offers, '');
     },
     renderWall: async ({ page, extra, ...given }) => {
       const answer = { ...given, usp: false };
@@ -152,13 +157,29 @@ export function createRenderer({ publicUrl, tokens, qrCodes, pool }: RendererDep
         page.map(({ offer }) => offer),
       );
       const offers = page.map(({ offer, position, token }) => renderOffer(answer, offer, token ?? tokenOf(answer, offer, position)));
-      const [beforeSession, afterSession] = frame(answer);
       const members = Object.entries(extra).map(([name, value]) => `,"${name}":${asciiJson(value)}`);
-      const json = `{"data":{"offers":[${offers}],"count":${page.length}${members.join('')}${beforeSession}${answer.sessionId}${afterSession}`;
-      return pool.write(json);
+      return write(answer, offers, members.join(''));
     },
   };
 }
+
+function join(parts: readonly Part[], pool: AnswerPool): Buffer {
+  let length = 0;
+  for (const part of parts) length += (isOffer(part) ? part.stencil.bytes : part).length;
+  const answer = pool.take(length);
+  let at = 0;
+  for (const part of parts) {
+    if (isOffer(part)) at = writeStencil(part.stencil, part.token, answer, at);
+    else if (typeof part === 'string') at += answer.write(part, at, 'latin1');
+    else {
+      answer.set(part, at);
+      at += part.length;
+    }
+  }
+  return answer;
+}
+
+const isOffer = (part: Part): part is { stencil: Stencil; token: string } => typeof part === 'object' && !Buffer.isBuffer(part);
 
 /** JSON with everything beyond ASCII escaped: one byte a character, so that an answer becomes bytes by a plain copy. */
 const asciiJson = (value: unknown): string =>

@@ -1,9 +1,10 @@
 import type { Offer } from '../catalog/types.ts';
 import type { Surroundings } from '../context/surroundings.ts';
-import { plainArray, quoted } from '../db/array-literal.ts';
+import { plainArray, quotedField } from '../db/array-literal.ts';
 import type { Executor } from '../db/pool.ts';
 import type { DecidedOffer, OptOuts } from '../decision/types.ts';
 import { sessionDay } from '../session-id.ts';
+import { isEmpty } from './inputs.ts';
 import type { MacroValues } from './macros.ts';
 
 /** One answered fetch, as it is kept. */
@@ -20,8 +21,7 @@ export type SessionRecord = {
   decided: readonly DecidedOffer[];
   /** Why nothing is shown; null when something is. */
   emptyReason: string | null;
-  /** What the decision came from; see `StoredInputs`. */
-  seed: number;
+  /** What the decision came from beside the id, which is its chance; see `StoredInputs`. */
   snapshotVersion: number;
   inputs: string | null;
   custom: ReadonlyMap<string, string>;
@@ -43,61 +43,97 @@ export async function loadOptOuts(executor: Executor, userKeys: readonly string[
   return new Map(rows.map((row) => [row.user_key, row.opt_outs]));
 }
 
-/** What writes one value into the array literal of its column. */
-type Column = { name: string; type: string; cast?: string; write: (session: SessionRecord) => string | number | boolean | null };
-
-const numbers = (values: readonly number[]): string => `"{${values.join(',')}}"`;
-
-const jsonOrNull = (value: object, size: number): string => (size === 0 ? 'null' : quoted(JSON.stringify(value)));
-
-const columns: readonly Column[] = [
-  { name: 'day', type: 'date', write: (s) => sessionDay(s.id) },
-  { name: 'id', type: 'uuid', write: (s) => s.id },
-  { name: 'publisher_id', type: 'integer', write: (s) => s.publisherId },
-  { name: 'placement', type: 'text', write: (s) => quoted(s.placement) },
-  { name: 'theme_id', type: 'integer', write: (s) => s.themeId },
-  { name: 'user_key', type: 'uuid', write: (s) => s.userKey },
-  { name: 'pub_user_id', type: 'text', write: (s) => quoted(s.pubUserId) },
-  { name: 'country', type: 'text', write: (s) => s.surroundings.country },
-  { name: 'region', type: 'text', write: (s) => quoted(s.surroundings.region) },
-  { name: 'city', type: 'text', write: (s) => quoted(s.surroundings.city) },
-  { name: 'device', type: 'text', write: (s) => s.surroundings.device },
-  { name: 'os', type: 'text', write: (s) => s.surroundings.os },
-  { name: 'browser', type: 'text', write: (s) => s.surroundings.browser },
-  { name: 'offer_ids', type: 'text', cast: 'integer[]', write: (s) => numbers(s.offers.map((offer) => offer.id)) },
-  { name: 'campaign_ids', type: 'text', cast: 'integer[]', write: (s) => numbers(s.offers.map((offer) => offer.campaign.id)) },
-  { name: 'scores', type: 'text', cast: 'float8[]', write: (s) => numbers(s.decided.map(({ score }) => score)) },
-  { name: 'propensities', type: 'text', cast: 'float8[]', write: (s) => numbers(s.decided.map(({ propensity }) => propensity)) },
-  { name: 'empty_reason', type: 'text', write: (s) => s.emptyReason },
-  { name: 'seed', type: 'bigint', write: (s) => s.seed },
-  { name: 'snapshot_version', type: 'bigint', write: (s) => s.snapshotVersion },
-  { name: 'decision_inputs', type: 'text', write: (s) => quoted(s.inputs) },
-  { name: 'custom', type: 'text', cast: 'jsonb', write: (s) => jsonOrNull(Object.fromEntries(s.custom), s.custom.size) },
-  { name: 'macros', type: 'text', cast: 'jsonb', write: (s) => jsonOrNull(s.macros, Object.keys(s.macros).length) },
-  { name: 'dev', type: 'boolean', write: (s) => s.dev },
-  { name: 'usp', type: 'boolean', write: (s) => s.usp },
-  { name: 'usp_check_all', type: 'boolean', write: (s) => s.uspCheckAll },
-  { name: 'created_at', type: 'float8', cast: 'to_timestamp', write: (s) => s.createdAtMs / 1000 },
+/** The fields of `new_session`, and what writes them into a row of an array literal: nothing stands for null. */
+const fields: readonly (readonly [name: string, write: (session: SessionRecord) => string | number | boolean])[] = [
+  ['day', (s) => sessionDay(s.id)],
+  ['id', (s) => s.id],
+  ['publisher_id', (s) => s.publisherId],
+  ['placement', (s) => quotedField(s.placement)],
+  ['theme_id', (s) => s.themeId ?? ''],
+  ['user_key', (s) => s.userKey ?? ''],
+  ['pub_user_id', (s) => quotedField(s.pubUserId)],
+  ['country', (s) => s.surroundings.country ?? ''],
+  ['region', (s) => quotedField(s.surroundings.region)],
+  ['city', (s) => quotedField(s.surroundings.city)],
+  ['device', (s) => s.surroundings.device],
+  ['os', (s) => s.surroundings.os],
+  ['browser', (s) => s.surroundings.browser],
+  ['offer_ids', (s) => numbers(s.offers, (offer) => offer.id)],
+  ['campaign_ids', (s) => numbers(s.offers, (offer) => offer.campaign.id)],
+  ['decision', (s) => quotedField(decisionJson(s))],
+  ['empty_reason', (s) => s.emptyReason ?? ''],
+  ['decision_inputs', (s) => quotedField(s.inputs)],
+  ['custom', (s) => (s.custom.size === 0 ? '' : quotedField(JSON.stringify(Object.fromEntries(s.custom))))],
+  ['macros', (s) => (isEmpty(s.macros) ? '' : quotedField(JSON.stringify(s.macros)))],
+  ['dev', (s) => s.dev],
+  ['usp', (s) => s.usp],
+  ['usp_check_all', (s) => s.uspCheckAll],
+  ['created_at', (s) => new Date(s.createdAtMs).toISOString()],
 ];
 
-const names = columns.map((column) => column.name).join(', ');
+function numbers<Value>(values: readonly Value[], of: (value: Value) => number): string {
+  let text = '';
+  for (const value of values) text += text === '' ? of(value) : `,${of(value)}`;
+  return `\\"{${text}}\\"`;
+}
 
-const insertSql = `
-insert into sessions (${names})
-select ${columns.map(({ name, cast }) => (cast === 'to_timestamp' ? `to_timestamp(${name})` : cast === undefined ? name : `${name}::${cast}`)).join(', ')}
-from unnest(${columns.map(({ type }, index) => `$${index + 1}::${type}[]`).join(', ')}) as given (${names})`;
+/** What replays read, as far as the id (the seed) and the columns do not say it. */
+export type DecisionParts = { version: number; scores: readonly number[]; propensities: readonly number[] };
 
-/** Writes many sessions in one statement. */
-export async function insertSessions(executor: Executor, sessions: readonly SessionRecord[]): Promise<void> {
-  const values = columns.map(({ write }) => `{${sessions.map((session) => String(write(session))).join(',')}}`);
-  await executor.query({ name: 'insert_sessions', text: insertSql, values });
+function decisionJson({ snapshotVersion, decided }: SessionRecord): string {
+  let [scores, propensities, comma] = ['', '', ''];
+  for (const { score, propensity } of decided) {
+    scores += comma + score;
+    propensities += comma + propensity;
+    comma = ',';
+  }
+  return `{"version":${snapshotVersion},"scores":[${scores}],"propensities":[${propensities}]}`;
+}
+
+const names = fields.map(([name]) => name).join(', ');
+
+/** A session as one element of an array of `new_session`. */
+export function sessionRow(session: SessionRecord): string {
+  let row = '"(';
+  for (const [index, [, write]] of fields.entries()) row += index === 0 ? write(session) : `,${write(session)}`;
+  return `${row})"`;
+}
+
+/** Writes many sessions, as `sessionRow` gives them, in one statement. */
+export async function insertSessions(executor: Executor, rows: readonly string[]): Promise<void> {
+  await executor.query({
+    name: 'insert_sessions',
+    text: `insert into sessions (${names}) select ${names} from unnest($1::new_session[])`,
+    values: [`{${rows.join(',')}}`],
+  });
+}
+
+/**
+ * Writes the sessions of those who have opted out of nothing, in one statement.
+ * @returns the opt-outs of the others, of whose sessions nothing is written
+ */
+export async function insertUnlessOptedOut(
+  executor: Executor,
+  rows: readonly string[],
+  userKeys: readonly string[],
+): Promise<Map<string, OptOuts>> {
+  const { rows: found } = await executor.query<{ user_key: string; opt_outs: OptOuts }>({
+    name: 'insert_unless_opted_out',
+    text: `with opted_out as (select user_key, opt_outs from user_history where user_key = any($2::uuid[]) and opt_outs <> '{}'),
+      written as (
+        insert into sessions (${names}) select ${names} from unnest($1::new_session[]) as given
+        where not exists (select from opted_out where opted_out.user_key = given.user_key))
+      select user_key, opt_outs from opted_out`,
+    values: [`{${rows.join(',')}}`, `{${userKeys.join(',')}}`],
+  });
+  return new Map(found.map((row) => [row.user_key, row.opt_outs]));
 }
 
 /** Sessions that showed nothing after all, because their deadline had passed. */
 export async function emptySessions(executor: Executor, ids: readonly string[]): Promise<void> {
   await executor.query({
     name: 'empty_sessions',
-    text: `update sessions set offer_ids = '{}', campaign_ids = '{}', empty_reason = 'deadline', scores = null, propensities = null
+    text: `update sessions set offer_ids = '{}', campaign_ids = '{}', empty_reason = 'deadline'
       from unnest($1::date[], $2::uuid[]) as late (on_day, session_id) where day = on_day and id = session_id`,
     values: [plainArray(ids.map(sessionDay)), plainArray(ids)],
   });

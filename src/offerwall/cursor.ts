@@ -1,4 +1,5 @@
-import { macLength, type Signer } from '../security/keyring.ts';
+import type { Signer } from '../security/keyring.ts';
+import { macLength } from '../security/mac.ts';
 import { readSessionId, sessionTimeMs, writeSessionId } from '../session-id.ts';
 
 /** Where a wall goes on: its session, and how many offers of it (of those the filter leaves) were given already. */

@@ -2,8 +2,10 @@ import { platformOf } from '../context/user-agent.ts';
 import type { Executor } from '../db/pool.ts';
 import { decide } from '../decision/decide.ts';
 import { type Decision, type DecisionContext, type DecisionInput, nothingLearnt, type UserHistory } from '../decision/types.ts';
+import { seedOf } from '../offers/deciding.ts';
 import type { StoredInputs } from '../offers/inputs.ts';
 import { withFirst } from '../offers/item.ts';
+import type { DecisionParts } from '../offers/sessions.ts';
 import { sessionDay } from '../session-id.ts';
 import { catalogueId, findState, unpackCatalogue, unpackLearnt } from './states.ts';
 
@@ -40,10 +42,8 @@ type Row = {
   created_ms: number;
   offer_ids: number[];
   campaign_ids: number[];
-  seed: string | null;
-  snapshot_version: string | null;
-  scores: number[] | null;
-  propensities: number[] | null;
+  /** JSON. */
+  decision: string | null;
   empty_reason: string | null;
   decision_inputs: string | null;
 };
@@ -53,26 +53,27 @@ export async function findDecision(executor: Executor, publisherId: number, sess
   const { rows } = await executor.query<Row>({
     name: 'find_decision',
     text: `select publisher_id, placement, theme_id, user_key, country, region, city, device, os, browser, custom, dev, offer_ids, campaign_ids,
-      seed, snapshot_version, scores, propensities, empty_reason, decision_inputs,
+      coalesce(decision, case when seed is not null then json_build_object('version', snapshot_version,
+        'scores', coalesce(scores, '{}'), 'propensities', coalesce(propensities, '{}'))::text end) as decision, empty_reason, decision_inputs,
       round(extract(epoch from created_at) * 1000)::float8 as created_ms
     from sessions where day = $1::date and id = $2::uuid and publisher_id = $3`,
     values: [sessionDay(sessionId), sessionId, publisherId],
   });
   const [row] = rows;
-  return row === undefined || row.seed === null || row.snapshot_version === null ? null : toDecision(sessionId, row);
+  return row === undefined || row.decision === null ? null : toDecision(sessionId, row, JSON.parse(row.decision) as DecisionParts);
 }
 
-function toDecision(sessionId: string, row: Row): StoredDecision {
+function toDecision(sessionId: string, row: Row, { version, scores, propensities }: DecisionParts): StoredDecision {
   const inputs = JSON.parse(row.decision_inputs ?? '{}') as StoredInputs;
   return {
     sessionId,
     createdAtMs: row.created_ms,
-    seed: Number(row.seed),
-    snapshotVersion: Number(row.snapshot_version),
+    seed: seedOf(sessionId),
+    snapshotVersion: version,
     offerIds: row.offer_ids,
     campaignIds: row.campaign_ids,
-    scores: row.scores ?? [],
-    propensities: row.propensities ?? [],
+    scores,
+    propensities,
     emptyReason: row.empty_reason,
     inputs,
     publisherId: row.publisher_id,

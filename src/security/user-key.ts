@@ -1,5 +1,5 @@
-import { createHmac } from 'node:crypto';
 import { readSessionId as readUuid } from '../session-id.ts';
+import { createMac } from './mac.ts';
 
 /** Turns an end user's identifier into the only form in which it is stored with activity. */
 export type UserKeys = {
@@ -9,10 +9,6 @@ export type UserKeys = {
 
 /** Keyed with the server's pepper, so that a copy of the database cannot be searched for known identifiers. */
 export function createUserKeys(pepper: string): UserKeys {
-  return {
-    of: (publisherId, identifier) => {
-      const digest = createHmac('sha256', pepper).update(`${publisherId}\0${identifier}`).digest();
-      return readUuid(digest, 0);
-    },
-  };
+  const mac = createMac(Buffer.from(pepper));
+  return { of: (publisherId, identifier) => readUuid(Buffer.from(mac(Buffer.from(`${publisherId}\0${identifier}`)), 'latin1'), 0) };
 }

@@ -1,4 +1,5 @@
-import { macLength, type Signer } from '../security/keyring.ts';
+import type { Signer } from '../security/keyring.ts';
+import { macLength } from '../security/mac.ts';
 import { readSessionId, writeSessionId } from '../session-id.ts';
 
 /** The click a click id names. */

@@ -4,8 +4,8 @@ import type { Admit } from './admit.ts';
 import { endWithImage } from './answers.ts';
 import type { Beacon } from './beacons.ts';
 import type { Recorder } from './record.ts';
+import { tokenLength } from './token.ts';
 
-const tokenLength = 64;
 const tokenMark = '?t=';
 /** What may follow the token; anything else needs a parser. */
 const restPattern = /^(?:&cbuster=[^&]*)?$/;

@@ -1,4 +1,5 @@
-import { macLength, type Signer } from '../security/keyring.ts';
+import type { Signer } from '../security/keyring.ts';
+import { macLength } from '../security/mac.ts';
 import { readSessionId, writeSessionId } from '../session-id.ts';
 
 /**
@@ -21,6 +22,9 @@ export type TokenCodec = {
   /** The claims of a token we signed, or null for anything else. Says nothing about its age. */
   read: (token: string) => TokenClaims | null;
 };
+
+/** Characters of a token. */
+export const tokenLength = 64;
 
 const version = 1;
 const claimsLength = 32;

@@ -1,4 +1,5 @@
-import { macLength, type Signer } from '../security/keyring.ts';
+import type { Signer } from '../security/keyring.ts';
+import { macLength } from '../security/mac.ts';
 import { readSessionId as readUuid, writeSessionId as writeUuid } from '../session-id.ts';
 
 /** Whose wallet a link opens. The user is named by the keyed hash only, so a link tells nothing and cannot be guessed. */

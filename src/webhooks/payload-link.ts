@@ -1,4 +1,5 @@
-import { macLength, type Signer } from '../security/keyring.ts';
+import type { Signer } from '../security/keyring.ts';
+import { macLength } from '../security/mac.ts';
 import { isSessionId as isUuidV7, readSessionId as readUuid, writeSessionId as writeUuid } from '../session-id.ts';
 
 /** Signed links to the stored bytes of a delivery, for GET webhooks whose URL would be too long (decisions section 4). */

@@ -91,14 +91,33 @@ describe('a stored decision', () => {
 
   test('would be found out if it were not the same', async () => {
     const { session_id } = await fetchOffers({});
-    await t.pool.query('update sessions set scores[1] = scores[1] + 1e-9 where id = $1', [session_id]);
+    const changed = `jsonb_set(decision::jsonb, '{scores,0}', to_jsonb((decision::jsonb -> 'scores' ->> 0)::float8 + 1e-9))::text`;
+    await t.pool.query(`update sessions set decision = ${changed} where id = $1`, [session_id]);
     expect((await decisionOf(session_id)).body.data.identical).toBe(false);
+  });
+
+  test('is replayed from the columns that kept it once', async () => {
+    const { session_id } = await fetchOffers({});
+    const before = await decisionOf(session_id);
+    await t.pool.query(
+      `update sessions set decision = null, seed = $2, snapshot_version = (decision::jsonb ->> 'version')::bigint,
+        scores = array(select jsonb_array_elements_text(decision::jsonb -> 'scores')::float8),
+        propensities = array(select jsonb_array_elements_text(decision::jsonb -> 'propensities')::float8)
+      where id = $1`,
+      [session_id, before.body.data.seed],
+    );
+    const after = await decisionOf(session_id);
+    expect(after).toEqual(before);
+    expect(after.body.data).toMatchObject({ identical: true });
   });
 
   test('says what is missing when it is not kept any more', async () => {
     const { session_id } = await fetchOffers({});
     await decisionOf(session_id);
-    await t.pool.query("update sessions set created_at = created_at - interval '8 days', snapshot_version = 1 where id = $1", [session_id]);
+    const changed = `jsonb_set(decision::jsonb, '{version}', '1')::text`;
+    await t.pool.query(`update sessions set created_at = created_at - interval '8 days', decision = ${changed} where id = $1`, [
+      session_id,
+    ]);
     expect(await decisionOf(session_id)).toMatchObject({ status: 404, body: { error: { code: 'decision_not_kept' } } });
   });
 });

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createUserKeys } from '../../src/security/user-key.ts';
@@ -31,4 +32,25 @@ test('different identifiers have different keys, each a UUID that holds nothing 
       expect(key === keys.of(1, other)).toBe(one === other);
     }),
   );
+});
+
+test('a key is HMAC-SHA256 under the pepper, whatever their lengths', () => {
+  fc.assert(
+    fc.property(
+      fc.string({ minLength: 1, maxLength: 200, unit: 'grapheme' }),
+      fc.string({ maxLength: 2000, unit: 'grapheme' }),
+      (pepper, id) => {
+        const expected = createHmac('sha256', pepper).update(`7\0${id}`).digest('hex').slice(0, 32);
+        expect(createUserKeys(pepper).of(7, id).replaceAll('-', '')).toBe(expected);
+      },
+    ),
+  );
+});
+
+test('keys of long and short identifiers in turn do not touch one another', () => {
+  const ids = ['a', 'b'.repeat(5000), 'c', 'd'.repeat(300), 'e'.repeat(5000), ''];
+  for (const id of [...ids, ...ids]) {
+    const expected = createHmac('sha256', 'pepper-'.repeat(6)).update(`1\0${id}`).digest('hex').slice(0, 32);
+    expect(keys.of(1, id).replaceAll('-', '')).toBe(expected);
+  }
 });
