@@ -3,21 +3,28 @@ import { startServerProcess } from '../../test/support/server-process.ts';
 import { createPublisher } from '../catalogue.ts';
 import type { Stage } from './endpoints.ts';
 import { percentiles } from './percentiles.ts';
+import { tableOf } from './report.ts';
 
-export type LogResult = { filter: string; found: number; p50Ms: number; maxMs: number };
+export type LogResult = { filter: string; found: number; p50Ms: number; p95Ms: number };
 
 const key = 'bench-log';
 const days = 30;
-const calls = 20;
+const calls = 25;
 const limitMs = 50;
 
-/** How long the first page of the delivery log takes over HTTP, for every filter, with `rows` deliveries in 30 partitions. */
+/** How long the first page of the delivery log takes over HTTP, for every filter, with `rows` deliveries in 30 partitions. The first call of each is left out. */
 export async function benchLog(stage: Stage, rows: number): Promise<LogResult[]> {
   const publisherId = await seedLog(stage.pool, rows);
   return measureLog(stage, publisherId);
 }
 
-export const logIsFast = (results: readonly LogResult[]): boolean => results.every(({ maxMs }) => maxMs <= limitMs);
+/** The slowest filters, and how many of all are slow. */
+export function logTable(results: readonly LogResult[]): string {
+  const slowest = results.toSorted((a, b) => b.p95Ms - a.p95Ms).slice(0, 12);
+  const slow = results.filter(({ p95Ms }) => p95Ms > limitMs).length;
+  const rows = slowest.map(({ filter, found, p50Ms, p95Ms }) => [`\`${filter}\``, String(found), p50Ms.toFixed(1), p95Ms.toFixed(1)]);
+  return `${tableOf(['filter', 'found', 'p50 ms', 'p95 ms'], rows)}\n\n${slow} of ${results.length} filters over ${limitMs} ms (p95).`;
+}
 
 /**
  * Two thirds belong to one publisher, over four endpoints: many, some, few and none that failed lately. The indexes are
@@ -102,16 +109,16 @@ export async function measureLog({ pool, databaseUrl }: Pick<Stage, 'pool' | 'da
 async function measure(origin: string, filter: string): Promise<LogResult> {
   const times: number[] = [];
   let found = 0;
-  for (let call = 0; call < calls; call++) {
+  for (let call = -1; call < calls; call++) {
     const startMs = performance.now();
     const answer = await fetch(`${origin}/manage/v1/deliveries?${filter}`, { headers: { authorization: `Bearer ${key}` } });
-    const { data } = (await answer.json()) as { data: unknown[] };
-    times.push(performance.now() - startMs);
+    const { data } = (await answer.json()) as { data: { deliveries: unknown[] } };
+    if (call >= 0) times.push(performance.now() - startMs);
     if (answer.status !== 200) throw new Error(`${filter} answered ${answer.status}`);
-    found = data.length;
+    found = data.deliveries.length;
   }
-  const { p50Ms, maxMs } = percentiles(times);
-  return { filter, found, p50Ms, maxMs };
+  const { p50Ms, p95Ms } = percentiles(times);
+  return { filter, found, p50Ms, p95Ms };
 }
 
 /** Each filter alone, in pairs, and with values that nothing matches. */

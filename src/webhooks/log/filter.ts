@@ -37,8 +37,9 @@ export const isDeliveryId = (text: string, nowMs: number): boolean => isUuidV7(t
  * says where to go on, so fewer than `limit` may come although there are more.
  */
 export async function walkDeliveries(executor: Executor, filter: DeliveryFilter, walk: Walk): Promise<Found> {
-  const fromQueue = isPending(filter) && !isOneUser(filter) && (await isQueueShort(executor, filter));
-  const { text, values, lookAt } = walkStatement(filter, walk, fromQueue);
+  const way = await wayTo(executor, filter);
+  if (way.by === 'endpoint' && way.ids.length === 0) return { keys: [], next: null };
+  const { text, values, lookAt } = walkStatement(filter, walk, way);
   const { rows } = await executor.query<{ looked_at: number; last: string | null; id: string | null; day_text: string }>({ text, values });
   const keys = rows.flatMap(({ id, day_text }) => (id === null ? [] : [{ id, day: day_text }]));
   const [{ looked_at: lookedAt, last } = { looked_at: 0, last: null }] = rows;
@@ -49,15 +50,30 @@ export async function walkDeliveries(executor: Executor, filter: DeliveryFilter,
   return { keys, next: lookedAt === lookAt ? last : null };
 }
 
-/** Whether so few wait that they can be sorted. */
-async function isQueueShort(executor: Executor, filter: DeliveryFilter): Promise<boolean> {
+/** How a walk gets to its deliveries: by the user or session, by endpoints, or from the queue of endpoints. */
+type Way = { by: 'who' } | { by: 'endpoint' | 'queue'; ids: readonly number[] };
+
+async function wayTo(executor: Executor, filter: DeliveryFilter): Promise<Way> {
+  if (isOneUser(filter)) return { by: 'who' };
+  const ids = await findEndpointIds(executor, filter);
+  const fromQueue = ids.length > 0 && isPending(filter) && (await isQueueShort(executor, ids));
+  return { by: fromQueue ? 'queue' : 'endpoint', ids };
+}
+
+async function findEndpointIds(executor: Executor, filter: DeliveryFilter): Promise<number[]> {
   const sql = createSql();
+  const text = `select e.id from webhook_endpoints e where ${endpointConditions(filter, sql)} order by e.id`;
+  const { rows } = await executor.query<{ id: number }>({ text, values: sql.values });
+  return rows.map(({ id }) => id);
+}
+
+/** Whether so few wait that they can be sorted. */
+async function isQueueShort(executor: Executor, endpointIds: readonly number[]): Promise<boolean> {
   const { rows } = await executor.query<{ count: number }>({
     text: `select count(*)::int as count from (
-      select from delivery_queue q where q.lane = any(array['live', 'replay'])
-        and q.endpoint_id = any(array(select e.id from webhook_endpoints e where ${endpointConditions(filter, sql)})) limit ${maxSorted + 1}
+      select from delivery_queue where lane = any(array['live', 'replay']) and endpoint_id = any($1::integer[]) limit ${maxSorted + 1}
     ) waiting`,
-    values: sql.values,
+    values: [endpointIds],
   });
   return (rows[0]?.count ?? 0) <= maxSorted;
 }
@@ -95,15 +111,15 @@ const isTrouble = ({ statuses }: DeliveryFilter): boolean => statuses?.every((st
 function walkStatement(
   filter: DeliveryFilter,
   { order, above, below, limit }: Walk,
-  fromQueue: boolean,
+  way: Way,
 ): { text: string; values: unknown[]; lookAt: number } {
   const sql = createSql();
   const direction = order === 'newest' ? 'desc' : 'asc';
   const sorted = `order by d.day ${direction}, d.id ${direction}`;
-  const rest = fromQueue ? [] : restConditions(filter, sql);
+  const rest = way.by === 'queue' ? [] : restConditions(filter, sql);
   const lookAt = rest.length === 0 ? limit + 1 : maxLookedAt;
   const range = rangeConditions(filter, { above, below }, sql);
-  const text = `with looked_at as materialized (${sourceOf(filter, range, `${sorted} limit ${lookAt}`, sql, fromQueue)}), matching as (
+  const text = `with looked_at as materialized (${sourceOf(filter, range, `${sorted} limit ${lookAt}`, sql, way)}), matching as (
     select d.day, d.id from looked_at d where ${['true', ...rest].join(' and ')} ${sorted} limit ${limit + 1}
   )
   select s.looked_at, s.last, d.id, d.day::text as day_text
@@ -112,20 +128,20 @@ function walkStatement(
   return { text, values: sql.values, lookAt };
 }
 
-function sourceOf(filter: DeliveryFilter, range: readonly string[], sorted: string, sql: Sql, fromQueue: boolean): string {
+/** Each endpoint is written out by itself: from its id PostgreSQL knows how many deliveries it has, and walks instead of sorting them. */
+function sourceOf(filter: DeliveryFilter, range: readonly string[], sorted: string, sql: Sql, way: Way): string {
   const columns = 'd.day, d.id, d.event, d.endpoint_id, d.status';
-  if (isOneUser(filter))
+  if (way.by === 'who')
     return `select ${columns} from deliveries d where ${[...ownConditions(filter, sql), ...range].join(' and ')} ${sorted}`;
-  const endpoints = endpointConditions(filter, sql);
-  if (fromQueue) {
+  if (way.by === 'queue') {
     return `select ${columns} from (
       select d.day, d.id from (select day, delivery_id as id, endpoint_id from delivery_queue) d
-      where ${['d.endpoint_id = any(array(select e.id from webhook_endpoints e where', endpoints, '))', ...range.map((one) => `and ${one}`)].join(' ')} ${sorted}
+      where ${[`d.endpoint_id = any(${sql.value(way.ids)}::integer[])`, ...range].join(' and ')} ${sorted}
     ) q cross join lateral (select * from deliveries d where d.day = q.day and d.id = q.id limit 1) d`;
   }
-  return `select ${columns} from webhook_endpoints e cross join lateral (
-    select ${columns} from deliveries d where ${['d.endpoint_id = e.id', ...troubleConditions(filter), ...range].join(' and ')} ${sorted}
-  ) d where ${endpoints} ${sorted}`;
+  const conditions = [...troubleConditions(filter), ...range].map((one) => ` and ${one}`).join('');
+  const each = way.ids.map((id) => `(select ${columns} from deliveries d where d.endpoint_id = ${sql.value(id)}${conditions} ${sorted})`);
+  return `select ${columns} from (${each.join(' union all ')}) d ${sorted}`;
 }
 
 function endpointConditions({ publisherId, event, endpointId }: DeliveryFilter, sql: Sql): string {
