@@ -1,10 +1,21 @@
 import { randomBytes } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { SecretVariables } from './config.ts';
+import { ConfigError, type SecretVariables } from './config.ts';
 
-/** The secrets of an embedded installation: made once, kept in its data folder, readable by its owner only. */
+/**
+ * The secrets of an embedded installation: made once, kept in its data folder, readable by its owner only.
+ * @throws ConfigError where the folder cannot be used
+ */
 export function embeddedSecrets(dataDir: string): SecretVariables {
+  try {
+    return keptSecrets(dataDir);
+  } catch (err) {
+    throw new ConfigError([`DATA_DIR cannot be used: ${(err as Error).message}`]);
+  }
+}
+
+function keptSecrets(dataDir: string): SecretVariables {
   const path = join(dataDir, 'secrets.json');
   mkdirSync(dataDir, { recursive: true });
   const made: SecretVariables = {

@@ -8,6 +8,7 @@ import { migrate } from './db/migrate.ts';
 import { startDemo } from './demo/start.ts';
 import { printWelcome } from './demo/welcome.ts';
 import { embeddedSecrets } from './embedded-secrets.ts';
+import { listen } from './listen.ts';
 import { createLogger, type Logger } from './logger.ts';
 import { startMaintenance } from './maintenance.ts';
 import { startPresence } from './presence.ts';
@@ -87,7 +88,7 @@ async function start(config: Config, logger: Logger, parts: Part[]): Promise<voi
   }
   const presence = startPresence(deps, process.pid);
   parts.push({ name: 'presence', stop: presence.stop });
-  await app.listen({ host: config.host, port: config.port });
+  await listen(app, config);
   logger.info({ roles: config.roles, port: config.port, embedded, firstStart }, 'ready');
   if (embedded && serveApi) {
     const dashboardLink = await firstOperatorLink(deps.pool, config.publicUrl, deps.now());
