@@ -34,24 +34,25 @@ export function signOf({ outcome, errorClass, status, timing }: Settlement): Sig
 const windowMs = 60_000;
 const minInWindow = 10;
 const failingShare = 0.5;
-/** Endpoints remembered (count); the one that was quiet longest is forgotten first. */
+/** Endpoints remembered by their URLs, since another URL starts afresh (count); the one that was quiet longest is forgotten first. */
 const maxRemembered = 10_000;
 
 type Window = { atMs: number; failed: boolean }[];
 
 /** Remembers what calls of the last minute came to and sums up what a batch of settlements says of its endpoints. */
 export function createHealthWatch(now: () => number): { observe: (settlements: readonly Settlement[]) => Observation[] } {
-  const windows = new Map<number, Window>();
+  const windows = new Map<string, Window>();
 
   /** @returns whether at least half of at least ten calls have failed within a minute; then it starts anew */
-  function trips(endpointId: number, failed: boolean): boolean {
+  function trips({ endpointId, url }: Settlement['claimed'], failed: boolean): boolean {
+    const target = `${endpointId} ${url}`;
     const nowMs = now();
-    const recent = (windows.get(endpointId) ?? []).filter(({ atMs }) => nowMs - atMs < windowMs).slice(-99);
+    const recent = (windows.get(target) ?? []).filter(({ atMs }) => nowMs - atMs < windowMs).slice(-99);
     recent.push({ atMs: nowMs, failed });
     const failures = recent.filter((one) => one.failed).length;
     const tripped = failed && recent.length >= minInWindow && failures >= recent.length * failingShare;
-    windows.delete(endpointId);
-    if (!tripped) windows.set(endpointId, recent);
+    windows.delete(target);
+    if (!tripped) windows.set(target, recent);
     const [oldest] = windows.keys();
     if (windows.size > maxRemembered && oldest !== undefined) windows.delete(oldest);
     return tripped;
@@ -66,7 +67,7 @@ export function createHealthWatch(now: () => number): { observe: (settlements: r
         if (sign === null) continue;
         const { endpointId, maxInFlight, sound } = settlement.claimed;
         const before = seen.get(endpointId) ?? blank(endpointId, maxInFlight);
-        seen.set(endpointId, next(before, sign, trips(endpointId, sign !== 'success')));
+        seen.set(endpointId, next(before, sign, trips(settlement.claimed, sign !== 'success')));
         if (sign !== 'success' || !sound) worthWriting.add(endpointId);
       }
       return [...seen.values()].filter(({ endpointId }) => worthWriting.has(endpointId));
