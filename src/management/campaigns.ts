@@ -28,7 +28,9 @@ export const campaigns: Resource = {
       is_product: flag(false),
       is_loyalty: flag(false, 'May be used as an incentive.'),
       offer_description: text(2000, { default: '' }),
-      landing_url: httpsUrl('May hold macros, such as `{click_id}`.'),
+      landing_url: httpsUrl(
+        'May hold macros after the host: `{click_id}`, `{session_id}`, `{placement}`, `{pub_user_id}`, `{offer_id}`, `{campaign_id}`, `{publisher_id}`.',
+      ),
       click_id_param: Type.String({
         pattern: '^[A-Za-z0-9_.-]{1,64}$',
         [problem]: 'must be 1 to 64 letters, digits, dots, hyphens or underscores',

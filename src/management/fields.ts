@@ -48,6 +48,7 @@ export function checkUrls(values: Record<string, unknown>, names: readonly strin
     if (typeof value !== 'string' || value === '') return [];
     const url = URL.canParse(value) ? new URL(value) : null;
     if (url === null) return [{ path: `/${name}`, message: 'is not a URL' }];
+    if (/[{}]/.test(url.host)) return [{ path: `/${name}`, message: 'must not have macros in the name of the host' }];
     return url.username === '' && url.password === '' ? [] : [{ path: `/${name}`, message: 'must not hold a user name or password' }];
   });
 }

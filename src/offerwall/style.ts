@@ -47,7 +47,7 @@ ul{list-style:none;margin:0;padding:0;display:grid;gap:var(--gap)}
 :focus-visible,.name:focus-visible{outline:3px solid var(--focus);outline-offset:2px}
 dialog{width:min(34rem,calc(100vw - 1.5rem));max-height:calc(100dvh - 1.5rem);padding:0;border:0;border-radius:1rem;color:var(--text);overflow:auto}
 dialog::backdrop{background:rgb(15 18 26/.55)}
-dialog:focus-visible{outline:0}
+dialog h2:focus-visible{outline:0}
 dialog .picture{aspect-ratio:2/1}
 dialog .text{padding:1.25rem;gap:.625rem}
 dialog .button{flex:1 0 auto;max-width:100%}

@@ -204,6 +204,7 @@ describe('a campaign', () => {
     [{ rules: { targeting: { countries: { include: ['UK'] } } } }, '/rules/targeting/countries/include/0'],
     [{ landing_url: 'http://farm.example/' }, '/landing_url'],
     [{ landing_url: 'https://user:pass@farm.example/' }, '/landing_url'],
+    [{ landing_url: 'https://{placement}.farm.example/' }, '/landing_url'],
     [{ payout_amount: 0.1234567 }, '/payout_amount'],
     [{ payout_kind: 'cps', payout_amount: 101 }, '/payout_amount'],
     [{ payout_currency: 'usd' }, '/payout_currency'],

@@ -114,6 +114,7 @@ describe('the hosted offerwall', () => {
     const dialog = page.getByRole('dialog');
     await dialog.waitFor();
     expect(await dialog.locator('h2').textContent()).toBe(title);
+    expect(await page.evaluate(() => document.activeElement?.textContent), 'its title has the focus').toBe(title);
     await page.keyboard.press('Escape');
     await expect.poll(() => dialog.count()).toBe(0);
   });

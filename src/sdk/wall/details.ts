@@ -10,13 +10,13 @@ export function openDetails(offer: Offer, context: TileContext): void {
   const { onLink, answer } = context;
   const dialog = h(
     'dialog',
-    { class: 'details', 'aria-label': offer.title, autofocus: true },
+    { class: 'details', 'aria-label': offer.title },
     h('div', { class: 'picture' }, picture(pictureUrl(offer, ['hero_image', 'offer_image']), context.base, 640)),
     h(
       'div',
       { class: 'text' },
       offer.advertiser_name !== '' && h('p', { class: 'brand' }, offer.advertiser_name),
-      h('h2', {}, offer.title),
+      h('h2', { tabindex: '-1', autofocus: true }, offer.title),
       offer.description !== '' && h('p', {}, offer.description),
       offer.is_loyalty && offer.loyalty_requirements !== '' && h('p', { class: 'loyalty' }, offer.loyalty_requirements),
       offer.mini_text !== '' && h('p', { class: 'quiet' }, offer.mini_text),
