@@ -48,6 +48,26 @@ describe('whose turn it is', () => {
     expect(turns.next(ample)).toEqual([7]);
   });
 
+  test('what comes while its endpoint is being visited is not forgotten, nor is a call that ends then', () => {
+    const turns = createTurns();
+    turns.arrived([1, 2, 3]);
+    const ids = turns.next(ample);
+    turns.arrived([1, 2]);
+    turns.freed(2);
+    turns.freed(3);
+    turns.visited(ids, [good(1), good(2)], new Map([[2, 4]]), ample);
+    expect(turns.next(ample)).toEqual([3, 1, 2]);
+  });
+
+  test('what comes while somebody looks is not forgotten', () => {
+    const turns = createTurns();
+    turns.arrived([7, 8]);
+    claim(turns, [good(7)], { 7: 4 });
+    turns.arrived([7, 8]);
+    turns.looked([{ endpointId: 8, callable: false, trusted: true }]); // what was seen before 7 came
+    expect(turns.next(ample)).toEqual([7]);
+  });
+
   test('who was cut off by the free slots keeps its turn; who was served goes to the end', () => {
     const turns = createTurns();
     turns.arrived([1, 2, 3]);

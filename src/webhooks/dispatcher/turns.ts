@@ -27,12 +27,16 @@ const maxVisited = 64;
 /**
  * Endpoints take turns, first come, first served; one that had its turn and may have more goes to the end. Those in doubt
  * have a line of their own, so that they never keep the others waiting. One that holds all it may, or may not be called, is
- * set aside until one of its calls has ended or somebody has looked.
+ * set aside until one of its calls has ended or somebody has looked. What happens while a claim or a look is under way may
+ * be later than what that saw, so it is remembered.
  */
 export function createTurns(): Turns {
   const good = new Set<number>();
   const doubtful = new Set<number>();
   const aside = new Set<number>();
+  /** Since the last `next`: for whom something came, and who was freed. */
+  const came = new Set<number>();
+  const loosened = new Set<number>();
 
   function queue(endpointId: number, trusted: boolean): void {
     const [own, other] = trusted ? [good, doubtful] : [doubtful, good];
@@ -52,13 +56,17 @@ export function createTurns(): Turns {
 
   function settle({ endpointId, trusted, room }: Visit, found: number, isCut: boolean): void {
     if (found > 0 || !isCut) leave(endpointId);
-    if (found >= room) setAside(endpointId);
-    else if (isCut) queue(endpointId, trusted);
+    const isFull = found >= room;
+    if (isFull && !loosened.has(endpointId)) setAside(endpointId);
+    else if (isFull || isCut || came.has(endpointId)) queue(endpointId, trusted);
   }
 
   return {
     arrived: (endpointIds) => {
-      for (const id of endpointIds) if (!aside.has(id) && !doubtful.has(id)) good.add(id);
+      for (const id of endpointIds) {
+        came.add(id);
+        if (!aside.has(id) && !doubtful.has(id)) good.add(id);
+      }
     },
     looked: (waiting) => {
       aside.clear();
@@ -66,11 +74,17 @@ export function createTurns(): Turns {
         if (callable) queue(endpointId, trusted);
         else setAside(endpointId);
       }
+      for (const id of came) if (!aside.has(id) && !doubtful.has(id)) good.add(id);
     },
     freed: (endpointId) => {
+      loosened.add(endpointId);
       if (aside.delete(endpointId)) good.add(endpointId);
     },
-    next: ({ trusted, untrusted }) => [...first(good, Math.min(trusted, maxVisited)), ...first(doubtful, Math.min(untrusted, maxVisited))],
+    next: ({ trusted, untrusted }) => {
+      came.clear();
+      loosened.clear();
+      return [...first(good, Math.min(trusted, maxVisited)), ...first(doubtful, Math.min(untrusted, maxVisited))];
+    },
     visited: (endpointIds, visits, found, limits) => {
       const taken = { trusted: 0, untrusted: 0 };
       for (const { endpointId, trusted } of visits) taken[trusted ? 'trusted' : 'untrusted'] += found.get(endpointId) ?? 0;
@@ -80,7 +94,7 @@ export function createTurns(): Turns {
         settle(visit, found.get(visit.endpointId) ?? 0, taken[side] >= limits[side]);
         refused.delete(visit.endpointId);
       }
-      for (const endpointId of refused) setAside(endpointId);
+      for (const endpointId of refused) if (!loosened.has(endpointId)) setAside(endpointId);
     },
   };
 }
