@@ -22,7 +22,12 @@ export async function benchLog(stage: Stage, rows: number): Promise<LogResult[]>
 export function logTable(results: readonly LogResult[]): string {
   const slowest = results.toSorted((a, b) => b.p95Ms - a.p95Ms).slice(0, 12);
   const slow = results.filter(({ p95Ms }) => p95Ms > limitMs).length;
-  const rows = slowest.map(({ filter, found, p50Ms, p95Ms }) => [`\`${filter}\``, String(found), p50Ms.toFixed(1), p95Ms.toFixed(1)]);
+  const rows = slowest.map(({ filter, found, p50Ms, p95Ms }) => [
+    filter === '' ? 'none' : `\`${filter}\``,
+    String(found),
+    p50Ms.toFixed(1),
+    p95Ms.toFixed(1),
+  ]);
   return `${tableOf(['filter', 'found', 'p50 ms', 'p95 ms'], rows)}\n\n${slow} of ${results.length} filters over ${limitMs} ms (p95).`;
 }
 
