@@ -104,6 +104,29 @@ test('CSV: by format or Accept; quoted by RFC 4180, and no value is a formula', 
   expect((await ask({}, { accept: 'text/csv, application/json' })).headers['content-type']).toContain('application/json');
 });
 
+test('reports from raw rows wait for one another, and keep no others waiting; too many are 503 with retry-after', async () => {
+  const holder = await testApp.pool.connect();
+  await holder.query('begin; lock table bookings in access exclusive mode');
+  const statuses: number[] = [];
+  const raw = Array.from({ length: 18 }, () =>
+    ask({ group_by: 'placement,country,device', aggregated_by: 'hour' }).then((answer) => {
+      statuses.push(answer.statusCode);
+      return answer;
+    }),
+  );
+  try {
+    await expect.poll(() => statuses).toEqual([503]);
+    expect((await ask({ group_by: 'placement,country,device' })).json().data.rows).toHaveLength(2);
+  } finally {
+    await holder.query('rollback');
+    holder.release();
+  }
+  const answers = await Promise.all(raw);
+  expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([...Array.from({ length: 17 }, () => 200), 503]);
+  expect(answers.find(({ statusCode }) => statusCode === 503)?.headers['retry-after']).toBe('1');
+  expect(answers[0]?.json().data.rows).toHaveLength(2);
+});
+
 test('the default is yesterday', async () => {
   const answer = await testApp.app.inject({ url: '/native/activity.json?api_key=reports' });
   const yesterday = dayOf(Date.now() - 86_400_000);
