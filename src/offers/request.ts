@@ -20,7 +20,7 @@ export const fetchOffersQuery = Type.Object({
     Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal('2')], { description: '0 no incentive offers, 1 also, 2 only.' }),
   ),
   creative: Type.Optional(Type.Union([Type.Literal('0'), Type.Literal('1')], { description: '1: only offers with an image.' })),
-  campaignId: Type.Optional(Type.String({ pattern: '^[0-9]{1,15}$', description: 'Only the offer of this campaign.' })),
+  campaignId: Type.Optional(Type.String({ pattern: '^[0-9]{1,40}$', description: 'Only the offer of this campaign.' })),
   country: Type.Optional(
     Type.String({ pattern: '^[A-Za-z]{2}$', description: 'ISO 3166-1 alpha-2; overrides the country of the IP address.' }),
   ),

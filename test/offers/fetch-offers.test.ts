@@ -178,7 +178,8 @@ describe('filters', () => {
 
   test('campaignId answers that campaign only, and nothing for an unknown one', async () => {
     expect((await fetchOffers({}, { query: 'api_key=demo-key&campaignId=4' })).offers.map((offer) => offer.campaign_id)).toEqual([4]);
-    expect(await fetchOffers({}, { query: 'api_key=demo-key&campaignId=999999' })).toMatchObject({ count: 0, offers: [] });
+    for (const unknown of ['999999', '3000000000', '9'.repeat(20)])
+      expect(await fetchOffers({}, { query: `api_key=demo-key&campaignId=${unknown}` })).toMatchObject({ count: 0, offers: [] });
   });
 
   test('a unit that is switched off answers an empty list', async () => {
