@@ -131,7 +131,7 @@ export function createOfferService(deps: Deps): OfferService {
 
   async function renderAll(decided: readonly Decided[]): Promise<Buffer[]> {
     for (const { item, session } of decided) {
-      const preparing = item.wall !== null ? undefined : renderer.prepare(item.publisher, session.offers);
+      const preparing = item.wall !== null ? undefined : renderer.prepare(item.publisher, session.offers, session.pubUserId !== null);
       if (preparing !== undefined) await preparing;
     }
     return decided.map(({ item, session }) => (item.wall !== null ? nothing : render(item, session)));

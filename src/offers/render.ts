@@ -28,7 +28,7 @@ export type WallAnswer = Omit<Answer, 'offers' | 'usp'> & {
 
 export type Renderer = {
   /** Makes what rendering these offers needs and does not have yet; undefined when there is nothing to wait for. */
-  prepare: (publisher: Publisher, offers: readonly Offer[]) => Promise<unknown> | undefined;
+  prepare: (publisher: Publisher, offers: readonly Offer[], hasUser: boolean) => Promise<unknown> | undefined;
   /** The answer's JSON (specification 2.2), as bytes in memory of the pool. */
   render: (answer: Answer) => Buffer;
   /** The same for a page of an offerwall, with its further members. */
@@ -40,6 +40,8 @@ type Compiled = { qrUrl: string; plain: Stencil | null; saveable: Stencil | null
 
 /** A part of an answer: one-byte text, or an offer with its token. */
 type Part = string | Buffer | { stencil: Stencil; token: string };
+
+const variantFor = (hasUser: boolean): 'plain' | 'saveable' => (hasUser ? 'saveable' : 'plain');
 
 /** A token has one byte for it; offers further down an offerwall count as the last. */
 const maxPosition = 255;
@@ -87,7 +89,7 @@ export function createRenderer({ publicUrl, tokens, qrCodes, pool }: RendererDep
 
   function compile(answer: Shared, offer: Offer): Stencil {
     const compiled = compiledOf(answer.publisher, offer);
-    const variant = answer.hasUser ? 'saveable' : 'plain';
+    const variant = variantFor(answer.hasUser);
     compiled[variant] ??= makeStencil(asciiJson(view(answer, offer, hole)));
     return compiled[variant];
   }
@@ -127,9 +129,12 @@ export function createRenderer({ publicUrl, tokens, qrCodes, pool }: RendererDep
     return parts;
   }
 
-  function prepare(publisher: Publisher, offers: readonly Offer[]): Promise<unknown> | undefined {
-    const missing = offers.map((offer) => compiledOf(publisher, offer).qrUrl).filter((url) => qrCodes.get(url) === undefined);
-    return missing.length === 0 ? undefined : Promise.all(missing.map((url) => qrCodes.make(url)));
+  function prepare(publisher: Publisher, offers: readonly Offer[], hasUser: boolean): Promise<unknown> | undefined {
+    const variant = variantFor(hasUser);
+    const missing = offers
+      .map((offer) => compiledOf(publisher, offer))
+      .filter((compiled) => compiled[variant] === null && qrCodes.get(compiled.qrUrl) === undefined);
+    return missing.length === 0 ? undefined : Promise.all(missing.map(({ qrUrl }) => qrCodes.make(qrUrl)));
   }
 
   /** The whole answer: its offers, the members of `data` between them and the frame, and the frame. */
@@ -155,6 +160,7 @@ export function createRenderer({ publicUrl, tokens, qrCodes, pool }: RendererDep
       await prepare(
         answer.publisher,
         page.map(({ offer }) => offer),
+        answer.hasUser,
       );
       const offers = page.map(({ offer, position, token }) => renderOffer(answer, offer, token ?? tokenOf(answer, offer, position)));
       const members = Object.entries(extra).map(([name, value]) => `,"${name}":${asciiJson(value)}`);
