@@ -90,7 +90,13 @@ async function ask({ pool, databaseUrl }: Stage): Promise<void> {
   }
   await writeTable(
     'reports',
-    [`${days} days, ${Number(counts[0].rollups).toLocaleString('en')} rollups, ${repeats} times each`, 'p50 ms', 'p95 ms', 'rows answered', 'KB'],
+    [
+      `${days} days, ${Number(counts[0].rollups).toLocaleString('en')} rollups, ${repeats} times each`,
+      'p50 ms',
+      'p95 ms',
+      'rows answered',
+      'KB',
+    ],
     body,
   );
 }
