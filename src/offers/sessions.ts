@@ -60,7 +60,7 @@ const fields: readonly (readonly [name: string, write: (session: SessionRecord) 
   ['browser', (s) => s.surroundings.browser],
   ['offer_ids', (s) => numbers(s.offers, (offer) => offer.id)],
   ['campaign_ids', (s) => numbers(s.offers, (offer) => offer.campaign.id)],
-  ['decision', (s) => quotedField(decisionJson(s))],
+  ['decision', (s) => `\\"${decisionJson(s)}\\"`],
   ['empty_reason', (s) => s.emptyReason ?? ''],
   ['decision_inputs', (s) => quotedField(s.inputs)],
   ['custom', (s) => (s.custom.size === 0 ? '' : quotedField(JSON.stringify(Object.fromEntries(s.custom))))],
@@ -77,8 +77,8 @@ function numbers<Value>(values: readonly Value[], of: (value: Value) => number):
   return `\\"{${text}}\\"`;
 }
 
-/** What replays read, as far as the id (the seed) and the columns do not say it. */
-export type DecisionParts = { version: number; scores: readonly number[]; propensities: readonly number[] };
+/** What replays read, as far as the id (the seed) and the columns do not say it. As JSON it holds nothing that needs quoting. */
+export type DecisionParts = readonly [version: number, scores: readonly number[], propensities: readonly number[]];
 
 function decisionJson({ snapshotVersion, decided }: SessionRecord): string {
   let [scores, propensities, comma] = ['', '', ''];
@@ -87,7 +87,7 @@ function decisionJson({ snapshotVersion, decided }: SessionRecord): string {
     propensities += comma + propensity;
     comma = ',';
   }
-  return `{"version":${snapshotVersion},"scores":[${scores}],"propensities":[${propensities}]}`;
+  return `[${snapshotVersion},[${scores}],[${propensities}]]`;
 }
 
 const names = fields.map(([name]) => name).join(', ');

@@ -53,8 +53,9 @@ export async function findDecision(executor: Executor, publisherId: number, sess
   const { rows } = await executor.query<Row>({
     name: 'find_decision',
     text: `select publisher_id, placement, theme_id, user_key, country, region, city, device, os, browser, custom, dev, offer_ids, campaign_ids,
-      coalesce(decision, case when seed is not null then json_build_object('version', snapshot_version,
-        'scores', coalesce(scores, '{}'), 'propensities', coalesce(propensities, '{}'))::text end) as decision, empty_reason, decision_inputs,
+      coalesce(decision, case when seed is not null then
+        json_build_array(snapshot_version, coalesce(scores, '{}'), coalesce(propensities, '{}'))::text end) as decision,
+      empty_reason, decision_inputs,
       round(extract(epoch from created_at) * 1000)::float8 as created_ms
     from sessions where day = $1::date and id = $2::uuid and publisher_id = $3`,
     values: [sessionDay(sessionId), sessionId, publisherId],
@@ -63,7 +64,7 @@ export async function findDecision(executor: Executor, publisherId: number, sess
   return row === undefined || row.decision === null ? null : toDecision(sessionId, row, JSON.parse(row.decision) as DecisionParts);
 }
 
-function toDecision(sessionId: string, row: Row, { version, scores, propensities }: DecisionParts): StoredDecision {
+function toDecision(sessionId: string, row: Row, [version, scores, propensities]: DecisionParts): StoredDecision {
   const inputs = JSON.parse(row.decision_inputs ?? '{}') as StoredInputs;
   return {
     sessionId,

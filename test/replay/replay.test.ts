@@ -91,7 +91,7 @@ describe('a stored decision', () => {
 
   test('would be found out if it were not the same', async () => {
     const { session_id } = await fetchOffers({});
-    const changed = `jsonb_set(decision::jsonb, '{scores,0}', to_jsonb((decision::jsonb -> 'scores' ->> 0)::float8 + 1e-9))::text`;
+    const changed = `jsonb_set(decision::jsonb, '{1,0}', to_jsonb((decision::jsonb -> 1 ->> 0)::float8 + 1e-9))::text`;
     await t.pool.query(`update sessions set decision = ${changed} where id = $1`, [session_id]);
     expect((await decisionOf(session_id)).body.data.identical).toBe(false);
   });
@@ -100,9 +100,9 @@ describe('a stored decision', () => {
     const { session_id } = await fetchOffers({});
     const before = await decisionOf(session_id);
     await t.pool.query(
-      `update sessions set decision = null, seed = $2, snapshot_version = (decision::jsonb ->> 'version')::bigint,
-        scores = array(select jsonb_array_elements_text(decision::jsonb -> 'scores')::float8),
-        propensities = array(select jsonb_array_elements_text(decision::jsonb -> 'propensities')::float8)
+      `update sessions set decision = null, seed = $2, snapshot_version = (decision::jsonb ->> 0)::bigint,
+        scores = array(select jsonb_array_elements_text(decision::jsonb -> 1)::float8),
+        propensities = array(select jsonb_array_elements_text(decision::jsonb -> 2)::float8)
       where id = $1`,
       [session_id, before.body.data.seed],
     );
@@ -114,7 +114,7 @@ describe('a stored decision', () => {
   test('says what is missing when it is not kept any more', async () => {
     const { session_id } = await fetchOffers({});
     await decisionOf(session_id);
-    const changed = `jsonb_set(decision::jsonb, '{version}', '1')::text`;
+    const changed = `jsonb_set(decision::jsonb, '{0}', '1')::text`;
     await t.pool.query(`update sessions set created_at = created_at - interval '8 days', decision = ${changed} where id = $1`, [
       session_id,
     ]);
