@@ -1,13 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createSigner } from '../src/security/keyring.ts';
-import { newSessionId } from '../src/session-id.ts';
-import { createTokenCodec } from '../src/tracking/token.ts';
-import { processSecrets, startServerProcess } from '../test/support/server-process.ts';
+import { startServerProcess } from '../test/support/server-process.ts';
+import { benchBeacons, benchRollupCost } from './beacons.ts';
 import { benchConversions } from './conversions.ts';
 import { benchFetch, fetchBody, prepareFetch, profileFetch } from './fetch.ts';
 import { benchImages } from './images.ts';
-import { getRequest, type LoadResult, runLoad } from './load.ts';
+import { type LoadResult, runLoad } from './load.ts';
 import { benchRefresh } from './refresh.ts';
 import { type Row, writeReport } from './report.ts';
 import { openStage, startBare } from './stage.ts';
@@ -27,7 +25,7 @@ try {
   const bare = await startBare(files.offers, files.image);
   try {
     rows.push(...(await benchFetch(stage, measure, perkwire.port, bare.port)));
-    await benchBeacons(perkwire.port, bare.port);
+    rows.push(...(await benchBeacons(stage, { measure, seconds }, perkwire.port, bare.port)));
     rows.push(...(await benchWrapLatency(stage, perkwire.port, bare.port)));
     rows.push(...(await benchConversions(stage, measure, { port: perkwire.port, barePort: bare.port, seconds })));
     rows.push(...(await benchImages(stage.pool, measure, perkwire.port)));
@@ -36,6 +34,7 @@ try {
     await perkwire.stop();
   }
   profile = await profileFetch(stage, durationMs);
+  rows.push(...(await benchRollupCost(stage, { measure, seconds })));
 } finally {
   await stage.close();
 }
@@ -65,42 +64,11 @@ async function sampleBytes(port: number): Promise<{ offers: string; image: strin
   return files;
 }
 
-async function measure(what: string, connections: number, port: number, next: () => string): Promise<LoadResult> {
+async function measure(what: string, connections: number, port: number, next: () => string | Buffer): Promise<LoadResult> {
   await runLoad({ port, connections, durationMs: Math.min(5000, durationMs), next }); // until the code is compiled
   const result = await runLoad({ port, connections, durationMs, next });
   process.stderr.write(
     `${what}: ${Math.round(result.perS)}/s, p50 ${result.p50Ms.toFixed(2)} ms, p99 ${result.p99Ms.toFixed(2)} ms, failed ${result.failed}\n`,
   );
   return result;
-}
-
-async function benchBeacons(port: number, barePort: number): Promise<void> {
-  const { rows: offers } = await stage.pool.query<{ id: number; campaign_id: number; publisher_id: number }>(
-    'select id, campaign_id, publisher_id from offers order by id limit 1',
-  );
-  const offer = offers[0] as { id: number; campaign_id: number; publisher_id: number };
-  const tokens = createTokenCodec(createSigner([{ id: 1, secret: processSecrets.TOKEN_KEYS.slice(2) }], 'tracking-token'));
-  for (const connections of [1, 16, 64]) {
-    const countEvents = async (): Promise<number> =>
-      Number((await stage.pool.query("select count(*) from events where kind = 'impression'")).rows[0].count);
-    const before = await countEvents();
-    // Signed ahead, so that the generator's own work stays small.
-    const ready = Array.from({ length: 45_000 * (seconds + 6) }, () =>
-      getRequest(
-        `/sdk/v2/impression/p.png?t=${tokens.mint({ publisherId: offer.publisher_id, sessionId: newSessionId(Date.now()), offerId: offer.id, campaignId: offer.campaign_id, position: 1, dev: false })}&cbuster=1`,
-      ),
-    );
-    let sent = 0;
-    const next = (): string => ready[sent++] as string;
-    const measured = await measure(`beacon, ${connections} connections`, connections, port, next);
-    const kept = (await countEvents()) - before;
-    const bareNext = getRequest('/beacon?t=x');
-    const bare = await measure('  bare', connections, barePort, () => bareNext);
-    rows.push({
-      what: `beacon, ${connections} connection${connections === 1 ? '' : 's'}`,
-      measured,
-      bare,
-      note: `${kept} rows for ${sent} answers`,
-    });
-  }
 }

@@ -28,9 +28,9 @@ type Entry<Item, Result> = { item: Item; resolve: (result: Result) => void; reje
 
 /**
  * Group commit: concurrent requests share one transaction. A flush starts at once when nothing is under way; what arrives
- * meanwhile forms the next batch, which goes out before the answers to the last: the store works on one half of the clients
- * while this process talks to the other. A single write waits for no window. When a batch fails for a reason in its data,
- * its items are tried one by one, so that one bad item harms nobody else.
+ * meanwhile forms the next batch. A single write waits for no window. While the store is quick there is one transaction at
+ * a time: two of half the size cost half as much again. When a batch fails for a reason in its data, its items are tried one
+ * by one, so that one bad item harms nobody else.
  */
 export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>): Batcher<Item, Result> {
   const { write, pulse, maxItems = 256, lanes = 2, maxWaiting = 20_000 } = options;
@@ -51,9 +51,16 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
     // What the event loop has already read joins the same batch.
     setImmediate(() => {
       scheduled = false;
-      start();
+      if (waiting.length === 0) return settleIdle();
+      const batch = waiting.splice(0, maxItems);
+      startedMs = performance.now();
+      underWay.add(batch);
+      void flush(batch).finally(() => {
+        underWay.delete(batch);
+        schedule();
+        settleIdle();
+      });
       schedule();
-      settleIdle();
     });
   }
 
@@ -68,31 +75,13 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   /** Whether a batch is worth its transaction: beside another one it is full, or that one takes long. */
   const isDue = (): boolean => underWay.size === 0 || waiting.length >= maxItems || performance.now() - startedMs >= patienceMs;
 
-  function start(): void {
-    if (waiting.length === 0 || underWay.size >= lanes || !isDue()) return;
-    const batch = waiting.splice(0, maxItems);
-    startedMs = performance.now();
-    underWay.add(batch);
-    void flush(batch).finally(() => {
-      underWay.delete(batch);
-      schedule();
-      settleIdle();
-    });
-  }
-
   async function flush(batch: Entry<Item, Result>[]): Promise<void> {
     try {
       const results = await write(batch.map((entry) => entry.item));
       pulse.sawLife();
-      underWay.delete(batch);
-      const answer = (): void =>
-        batch.forEach((entry, index) => {
-          entry.resolve(results[index] as Result);
-        });
-      if (waiting.length === 0) return answer();
-      start();
-      // What has just been started is on its way to the store by then.
-      setImmediate(answer);
+      batch.forEach((entry, index) => {
+        entry.resolve(results[index] as Result);
+      });
     } catch (err) {
       if (batch.length === 1 || isStoreUnavailable(err)) return rejectAll(batch, err);
       for (const entry of batch) await flush([entry]);

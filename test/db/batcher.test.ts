@@ -249,3 +249,17 @@ describe('when the store goes away', () => {
     expect(batches).toEqual([[1, 2, 3]]);
   });
 });
+
+describe('a slow store', () => {
+  test('holds up nobody who comes later: another batch starts beside the one that takes long', async () => {
+    const { batcher, batches, mostAtOnce } = openLedger({ lanes: 2 });
+    const release = await blockWrites();
+    const first = batcher.add(1);
+    await expect.poll(() => batches.length, { timeout: 8000 }).toBe(1);
+    const second = batcher.add(2);
+    await expect.poll(() => batches.length, { timeout: 8000 }).toBe(2);
+    await release();
+    expect(await Promise.all([first, second])).toEqual(['wrote 1', 'wrote 2']);
+    expect(mostAtOnce()).toBe(2);
+  });
+});

@@ -1,0 +1,80 @@
+import { createSigner } from '../src/security/keyring.ts';
+import { newSessionId } from '../src/session-id.ts';
+import { createTokenCodec } from '../src/tracking/token.ts';
+import { processSecrets, startServerProcess } from '../test/support/server-process.ts';
+import { getRequest, type LoadResult } from './load.ts';
+import type { Row } from './report.ts';
+import type { Stage } from './stage.ts';
+
+type Measure = (what: string, connections: number, port: number, next: () => string | Buffer) => Promise<LoadResult>;
+
+type Bench = { measure: Measure; seconds: number };
+
+/** Most beacons made ready for each second of load (count). */
+const maxPerS = 45_000;
+
+/** Impressions, each of a session of its own, beside the bare route. Rows are counted against answers. */
+export async function benchBeacons(stage: Stage, bench: Bench, port: number, barePort: number): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const connections of [1, 16, 64]) {
+    const what = `beacon, ${connections} connection${connections === 1 ? '' : 's'}`;
+    const row = await measureBeacons(stage, bench, { what, connections, port });
+    const bareNext = getRequest('/beacon?t=x');
+    rows.push({ ...row, bare: await bench.measure('  bare', connections, barePort, () => bareNext) });
+  }
+  return rows;
+}
+
+/**
+ * What the reports cost the beacons: with a worker folding in the same process, as everywhere else here; with nobody
+ * folding; and without the index by which folds find what is new. The last, so it is gone afterwards.
+ */
+export async function benchRollupCost(stage: Stage, bench: Bench): Promise<Row[]> {
+  const rows: Row[] = [];
+  const cases = [
+    { with: 'reports folded', roles: 'api,worker' },
+    { with: 'reports not folded', roles: 'api' },
+    { with: 'reports not folded, no index to fold by', roles: 'api', sql: 'drop index events_written_by' },
+  ];
+  for (const each of cases) {
+    if (each.sql !== undefined) await stage.pool.query(each.sql);
+    const server = await startServerProcess({ databaseUrl: stage.databaseUrl, env: { ROLES: each.roles } });
+    for (const connections of [16, 64]) {
+      const what = `beacon, ${connections} connections, ${each.with}`;
+      rows.push(await measureBeacons(stage, bench, { what, connections, port: server.port }));
+    }
+    await server.stop();
+  }
+  return rows;
+}
+
+type Case = { what: string; connections: number; port: number };
+
+async function measureBeacons({ pool }: Stage, { measure, seconds }: Bench, { what, connections, port }: Case): Promise<Row> {
+  const count = async (): Promise<number> =>
+    Number((await pool.query("select count(*) from events where kind = 'impression'")).rows[0].count);
+  const before = await count();
+  const next = await signAhead(pool, maxPerS * (seconds + Math.min(5, seconds)));
+  let sent = 0;
+  const measured = await measure(what, connections, port, () => next(sent++));
+  return { what, measured, bare: null, note: `${(await count()) - before} rows for ${sent} answers` };
+}
+
+/** Signed ahead, and kept in one piece, so that the generator's own work stays small. @returns the request of a number */
+async function signAhead(pool: Stage['pool'], requests: number): Promise<(index: number) => Buffer> {
+  const { rows } = await pool.query<{ id: number; campaign_id: number; publisher_id: number }>(
+    'select id, campaign_id, publisher_id from offers order by id limit 1',
+  );
+  const offer = rows[0] as { id: number; campaign_id: number; publisher_id: number };
+  const tokens = createTokenCodec(createSigner([{ id: 1, secret: processSecrets.TOKEN_KEYS.slice(2) }], 'tracking-token'));
+  const claims = { publisherId: offer.publisher_id, offerId: offer.id, campaignId: offer.campaign_id, position: 1, dev: false };
+  const make = (): string =>
+    getRequest(`/sdk/v2/impression/p.png?t=${tokens.mint({ ...claims, sessionId: newSessionId(Date.now()) })}&cbuster=1`);
+  const { length } = make();
+  const all = Buffer.alloc(requests * length);
+  for (let index = 0; index < requests; index++) all.write(make(), index * length, 'latin1');
+  return (index) => {
+    if (index >= requests) throw new Error('more beacons were sent than were made ready');
+    return all.subarray(index * length, (index + 1) * length);
+  };
+}
