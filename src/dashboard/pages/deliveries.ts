@@ -6,7 +6,7 @@ import { type Html, html, nothing } from '../../http/html.ts';
 import { isSessionId } from '../../session-id.ts';
 import { webhookEvents } from '../../webhooks/endpoints.ts';
 import { findAttempts, findDelivery, readDeliveries } from '../../webhooks/log/deliveries.ts';
-import { deliveryStatuses, walkDeliveries } from '../../webhooks/log/filter.ts';
+import { deliveryStatuses, findPage } from '../../webhooks/log/filter.ts';
 import { readCursor, readDeliveryId, writeCursor } from '../../webhooks/log/request.ts';
 import { viewOfDelivery, viewOfWholeDelivery } from '../../webhooks/log/view.ts';
 import { cancelJob, createJob, findJob } from '../../webhooks/replay/jobs.ts';
@@ -39,7 +39,7 @@ export function deliveryPages(app: App, tools: Tools): void {
     const cursor = queryText(context, 'cursor');
     const below = cursor === '' ? null : readCursor(cursor, now());
     const { rows, next } = await guarded(async () => {
-      const found = await walkDeliveries(pool, filter, { order: 'newest', above: null, below, limit: listed });
+      const found = await findPage(pool, filter, below, listed);
       return { rows: (await readDeliveries(pool, found.keys)).map(viewOfDelivery), next: found.next };
     });
     const query = new URLSearchParams(Object.entries(wanted).filter(([, value]) => value !== ''));

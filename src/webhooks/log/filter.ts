@@ -50,6 +50,30 @@ export async function walkDeliveries(executor: Executor, filter: DeliveryFilter,
   return { keys, next: lookedAt === lookAt ? last : null };
 }
 
+/** A page is looked for this long (milliseconds): the first one is to be there after 50, however many deliveries there are. */
+const lookMs = 20;
+
+/**
+ * A page of the newest deliveries that match: walks on until it is full, nothing is left, or it took long.
+ * @param untilMs when to stop, of `performance.now()`
+ */
+export async function findPage(
+  executor: Executor,
+  filter: DeliveryFilter,
+  below: string | null,
+  limit: number,
+  untilMs = performance.now() + lookMs,
+): Promise<Found> {
+  const page: Found = { keys: [], next: below };
+  do {
+    const walk: Walk = { order: 'newest', above: null, below: page.next, limit: limit - page.keys.length };
+    const { keys, next } = await walkDeliveries(executor, filter, walk);
+    page.keys.push(...keys);
+    page.next = next;
+  } while (page.next !== null && page.keys.length < limit && performance.now() < untilMs);
+  return page;
+}
+
 /** How a walk gets to its deliveries: by the user or session, by endpoints, or from the queue of endpoints. */
 type Way = { by: 'who' } | { by: 'endpoint' | 'queue'; ids: readonly number[] };
 

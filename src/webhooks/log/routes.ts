@@ -5,7 +5,7 @@ import { AppError } from '../../errors.ts';
 import { errorAnswers } from '../../http/schemas.ts';
 import { callOf, publisherQuery } from '../../management/http.ts';
 import { findAttempts, findDelivery, readDeliveries } from './deliveries.ts';
-import { walkDeliveries } from './filter.ts';
+import { findPage } from './filter.ts';
 import { readCursor, readDeliveryId, readFilter, writeCursor } from './request.ts';
 import { deliveryAnswer, listAnswer, listQuery } from './schemas.ts';
 import { viewOfDelivery, viewOfWholeDelivery } from './view.ts';
@@ -44,7 +44,7 @@ export async function deliveryLogRoutes(app: App, deps: Deps): Promise<void> {
       const below = query.cursor === undefined ? null : readCursor(query.cursor, now());
       const limit = Number(query.limit ?? defaultLimit);
       const { rows, next } = await guarded(async () => {
-        const found = await walkDeliveries(pool, filter, { order: 'newest', above: null, below, limit });
+        const found = await findPage(pool, filter, below, limit);
         return { rows: await readDeliveries(pool, found.keys), next: found.next };
       });
       const data = { deliveries: rows.map(viewOfDelivery), next_cursor: next === null ? null : writeCursor(next) };
