@@ -7,16 +7,24 @@ import { moveZone } from './move-zone.ts';
 
 type FolderOptions = { pool: pg.Pool; logger: Logger; now: () => number };
 
-/** From the end of one fold to the beginning of the next (milliseconds). */
-const pauseMs = 400;
+/** Facts are counted this soon (milliseconds); what comes while a fold is under way waits for it and for the next. */
+const countedMs = 1600;
+/** Of pauses, those of a store that has little to do (milliseconds). */
+const leastPauseMs = 400;
+/** How much longer than the last fold the pause is: most of its work is rows of sums, which fewer folds write less often. */
+const restRatio = 20;
 /** After a failure, which is mostly that of the database (milliseconds). */
 const retryMs = 1000;
-/** Transactions one fold takes (count): few enough for a second, grown while folds are quick. */
-const spans = { least: 100, first: 1000, most: 10_000_000 };
+/** Transactions one fold takes (count): few enough for two seconds, grown while folds take less than one. */
+const spans = { least: 100, first: 10_000, most: 10_000_000 };
 /** Time whose sessions one step of a move to another time zone takes, grown and shrunk likewise (milliseconds). */
 const steps = { leastMs: 60_000, mostMs: 30 * dayMs };
-const quickMs = 150;
-const slowMs = 1500;
+const quickMs = 800;
+const slowMs = 1800;
+
+/** From the end of a fold to the beginning of the next (milliseconds). */
+export const pauseAfter = (tookMs: number): number =>
+  Math.max(0, Math.min(Math.max(leastPauseMs, restRatio * tookMs), countedMs - 2 * tookMs));
 
 /** Keeps the rollups up to date. Every worker tries; whoever comes first folds, and the others go on when it is gone. */
 export function startFolder({ pool, logger, now }: FolderOptions): Rounds {
@@ -44,7 +52,7 @@ export function startFolder({ pool, logger, now }: FolderOptions): Rounds {
       if (tookMs > slowMs) logger.debug({ facts, tookMs: Math.round(tookMs), span }, 'a fold of the reports took long');
       failing = false;
       if (!complete) return 0;
-      return (await moveOn()) ? 0 : pauseMs;
+      return (await moveOn()) ? 0 : pauseAfter(tookMs);
     } catch (err) {
       stepMs = steps.leastMs;
       span = Math.max(spans.least, Math.floor(span / 2));

@@ -13,7 +13,7 @@ import { eachMetric, type MetricName } from './metrics.ts';
  * (`move-zone.ts`), that of the side their session is on.
  */
 export const placedSql = `
-zones as (
+zones as materialized ( -- the check of a zone is dear: once for each publisher, not for each fact
   select publishers.id as publisher_id, usable_time_zone(coalesce(kept.time_zone, publishers.time_zone)) as zone,
     usable_time_zone(kept.next_zone) as next_zone, moved_day, moved_session
   from publishers left join rollup_publishers kept on kept.publisher_id = publishers.id

@@ -141,7 +141,7 @@ describe('after an erasure', () => {
     expect((await erasureStatus(t, id)).json().data).toMatchObject({ status: 'done', erased: { sessions: 1, wallet_items: 1 } });
     expect(await sessionOf(old.sessionId)).toMatchObject({ pub_user_id: null });
     expect(await sessionOf(anew.sessionId)).toMatchObject({ pub_user_id: 'returns' });
-    expect((await list(t, 'returns')).json().count).toBe(1);
+    expect((await list(t, 'returns')).json().data.count).toBe(1);
     expect((await fetchOffers(t, { pub_user_id: 'returns' })).offers.map((offer) => offer.campaign_id)).not.toContain(anew.campaign_id);
   });
 
