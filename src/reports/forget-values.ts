@@ -64,11 +64,17 @@ where (known.day, known.publisher_id, known.key, known.value) = (left_behind.day
       and not exists (select from moved where ${isSame('moved', 'kept')} and is_last)
   )`;
 
+const holdPublishersSql = `
+select from rollup_publishers where publisher_id in (select publisher_id from sessions where day = any($1::date[]) and id = any($2::uuid[]))
+order by publisher_id for update`;
+
 /**
  * Counts sessions under `other` instead of the values of the publisher's own keys, as far as they were counted; all sums stay. To be
- * called in the transaction that takes the keys off the sessions, before it does. No fold runs meanwhile.
+ * called in the transaction that takes the keys off the sessions, before it does. Nobody folds or tidies the sums meanwhile: rows that
+ * are written anew at the same time would be missed.
  */
 export async function forgetValues(executor: Executor, days: readonly string[], sessionIds: readonly string[]): Promise<void> {
   await executor.query(`select pg_advisory_xact_lock(${foldLock})`);
+  await executor.query(holdPublishersSql, [days, sessionIds]);
   await executor.query(moveSql, [days, sessionIds]);
 }

@@ -61,7 +61,7 @@ async function tidyDay(executor: Executor, { publisher_id, day }: Next): Promise
     unlessTooLarge(executor, { text, values: [publisher_id, day, piece] });
   for (const grain of keptGrains) await rewrite(rewriteGrainSql, grain);
   const { rows } = await executor.query<{ key: string }>(
-    'select distinct key from custom_values where publisher_id = $1 and day between $2::date - 1 and $2::date + 1',
+    'select distinct key from custom_values where publisher_id = $1 and day between $2::date - 1 and $2::date + 1 order by key',
     [publisher_id, day],
   );
   for (const { key } of rows) await rewrite(rewriteKeySql, key);

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { tidyRollups } from '../../src/reports/tidy.ts';
+import { dayMs } from '../../src/session-id.ts';
 import { createTimedApp } from '../conversions/support.ts';
 import { activity, byGroup, foldAll } from '../reports/support.ts';
 import { call, fetchOffers } from '../tracking/journey.ts';
@@ -52,4 +54,28 @@ test('erasing a user again, or one whose values came too late for a row of their
   await erase(t, { pub_user_id: 'shopper-4' });
   await erase(t, { pub_user_id: 'shopper-4' });
   expect(await byKey(key)).toEqual(before);
+});
+
+test('values of an erased user are gone, and no sum changes, also where the sums of the day are being written anew', async () => {
+  await visit('shopper-6', { article: 'article-of-6', zone: 'north' });
+  await visit('shopper-7', { article: 'article-of-7', zone: 'north' });
+  await foldAll(t, t.clock.ms);
+  const blocker = await t.pool.connect();
+  await blocker.query("begin; select from custom_rollups where key = 'zone' for update");
+  const waiting = async () => {
+    const { rows } = await t.pool.query<{ count: number }>(
+      "select count(*)::int as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+    );
+    return rows[0]?.count;
+  };
+  const tidied = tidyRollups(t.pool, t.clock.ms + 3 * dayMs);
+  await expect.poll(waiting).toBe(1); // has written `article` anew, and not committed it
+  const erased = erase(t, { pub_user_id: 'shopper-6' });
+  await expect.poll(waiting).toBe(2);
+  await blocker.query('commit');
+  blocker.release();
+  await Promise.all([tidied, erased]);
+  const one = { sessions: 1, filled_sessions: 1, impressions: 1 };
+  expect(await byKey('article')).toEqual({ 'article-of-7': one, other: one });
+  expect(await tablesWith(t, 'article-of-6')).toEqual([]);
 });
