@@ -51,7 +51,7 @@ export const claimStatement = `
       case when s.one_worker then case when own.turn = 0 then s.may_hold else 0 end
         else greatest(0, (s.may_hold - own.turn + peer.workers - 1) / peer.workers) end - s.busy,
       case when peer.workers > 1 then s.may_hold - (
-        select count(*) from (
+        select count(*)::int from (
           select q.lease_until from delivery_queue q where q.lane = $2 and q.endpoint_id = s.id order by q.due_at limit 2 * s.may_hold
         ) oldest where oldest.lease_until > now()
       ) end,

@@ -4,7 +4,9 @@ export type PaceAllowance = { pacedIds: number[]; pacedCounts: number[] };
 export type Pace = {
   /** Known endpoints, and how many calls each may start now. */
   allowance: () => PaceAllowance;
-  /** Those of them that may start one. */
+  /** An endpoint was visited with room for so many calls: whether its rate was what limited them. */
+  visited: (endpointId: number, room: number) => void;
+  /** Endpoints that their rate kept waiting, and that may go on now. Each is named once. */
   ready: () => number[];
   /** A call starts. `perS` is the endpoint's rate; null where it has none. */
   spend: (endpointId: number, perS: number | null) => void;
@@ -15,7 +17,8 @@ export type Pace = {
 /** Calls saved up while none were due, as a part of a second's: enough to make up for late timers. */
 const burstS = 0.1;
 
-type Bucket = { perS: number; tokens: number; atMs: number };
+/** `offered`: calls it could start at the last claim (count); `waits`: no more were given to it because of that. */
+type Bucket = { perS: number; tokens: number; atMs: number; offered: number; waits: boolean };
 
 export function createPace(now: () => number): Pace {
   const buckets = new Map<number, Bucket>();
@@ -31,17 +34,28 @@ export function createPace(now: () => number): Pace {
     allowance: () => {
       for (const [endpointId, bucket] of buckets) {
         refill(bucket);
-        if (bucket.tokens === sizeOf(bucket.perS)) buckets.delete(endpointId); // an unknown one may start one call
+        bucket.offered = Math.max(0, Math.floor(bucket.tokens));
+        if (bucket.tokens === sizeOf(bucket.perS) && !bucket.waits) buckets.delete(endpointId); // an unknown one may start one call
       }
-      return { pacedIds: [...buckets.keys()], pacedCounts: [...buckets.values()].map(({ tokens }) => Math.max(0, Math.floor(tokens))) };
+      return { pacedIds: [...buckets.keys()], pacedCounts: [...buckets.values()].map(({ offered }) => offered) };
+    },
+    visited: (endpointId, room) => {
+      const bucket = buckets.get(endpointId);
+      if (bucket !== undefined) bucket.waits = room === bucket.offered;
     },
     ready: () => {
-      for (const bucket of buckets.values()) refill(bucket);
-      return [...buckets].filter(([, { tokens }]) => tokens >= 1).map(([endpointId]) => endpointId);
+      const endpointIds: number[] = [];
+      for (const [endpointId, bucket] of buckets) {
+        refill(bucket);
+        if (!bucket.waits || bucket.tokens < 1) continue;
+        bucket.waits = false;
+        endpointIds.push(endpointId);
+      }
+      return endpointIds;
     },
     spend: (endpointId, perS) => {
       if (perS === null) return void buckets.delete(endpointId);
-      const bucket = buckets.get(endpointId) ?? { perS, tokens: 1, atMs: now() };
+      const bucket = buckets.get(endpointId) ?? { perS, tokens: 1, atMs: now(), offered: 1, waits: false };
       bucket.perS = perS;
       refill(bucket);
       bucket.tokens -= 1;

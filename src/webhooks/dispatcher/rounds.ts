@@ -63,6 +63,7 @@ export function createRounds(executor: Executor, concurrency: number, now: () =>
       releases.set(one, slots.take(one.endpointId, one.trusted));
       pace.spend(one.endpointId, one.perS);
     }
+    for (const { endpointId, room } of visits) pace.visited(endpointId, room);
     turns[lane].visited(endpointIds, visits, countByEndpoint(claimed), limits);
     return { claimed, more: true };
   }

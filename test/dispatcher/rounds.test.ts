@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createRounds } from '../../src/webhooks/dispatcher/rounds.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { addEndpoint, promise, type TestEndpoint } from './support.ts';
+
+let t: TestApp;
+beforeAll(async () => {
+  t = await createTestApp();
+});
+afterAll(() => t.close());
+
+/** An endpoint in good standing with a rate limit, and deliveries that wait for it. */
+async function addPaced(perS: number, maxInFlight: number, waiting: number): Promise<TestEndpoint> {
+  const endpoint = await addEndpoint(t, 'http://127.0.0.1:9/', { rate_limit_per_s: perS, max_in_flight: maxInFlight });
+  await t.pool.query('update endpoint_health set last_success_at = now() where endpoint_id = $1', [endpoint.id]);
+  for (let count = 0; count < waiting; count += 1) await promise(t, endpoint);
+  return endpoint;
+}
+
+test('an endpoint with a rate limit that holds all it may is not visited again and again while its rate would allow more', async () => {
+  let nowMs = 0;
+  const rounds = createRounds(t.pool, 16, () => nowMs);
+  const endpoint = await addPaced(1000, 2, 4);
+  rounds.arrived([endpoint.id]);
+
+  /** Rounds until there is nothing to claim at once. @returns how many, and how much they claimed */
+  async function untilDone(): Promise<{ visits: number; claimed: number }> {
+    for (let visits = 0, claimed = 0; ; visits += 1) {
+      nowMs += 5;
+      const round = await rounds.next(1, { takeOver: false });
+      if (!round.more || visits === 20) return { visits, claimed };
+      claimed += round.claimed.length;
+      for (const one of round.claimed) held.push(one);
+    }
+  }
+  const held: Awaited<ReturnType<typeof rounds.next>>['claimed'] = [];
+
+  expect(await untilDone()).toEqual({ visits: 2, claimed: 2 });
+  for (const one of held.splice(0)) rounds.end(one);
+  expect(await untilDone()).toEqual({ visits: 1, claimed: 2 });
+  for (const one of held.splice(0)) rounds.end(one);
+});
+
+test('an endpoint with a rate limit goes on as soon as its rate allows', async () => {
+  let nowMs = 0;
+  const rounds = createRounds(t.pool, 16, () => nowMs);
+  const endpoint = await addPaced(10, 8, 3);
+  rounds.arrived([endpoint.id]);
+  const claimedAtMs: number[] = [];
+  for (; nowMs <= 300; nowMs += 50) {
+    for (;;) {
+      const { claimed, more } = await rounds.next(1, { takeOver: false });
+      claimedAtMs.push(...claimed.map(() => nowMs));
+      if (!more) break;
+    }
+  }
+  expect(claimedAtMs).toEqual([0, 100, 200]);
+});
