@@ -10,6 +10,7 @@ import type { App, Deps } from './deps.ts';
 import { AppError } from './errors.ts';
 import { healthRoutes } from './health/routes.ts';
 import { maxBodyBytes, registerBodyParsing } from './http/body.ts';
+import { endConnections } from './http/closing.ts';
 import { errorBody, registerErrorHandling, sendError, toAppError } from './http/error-handler.ts';
 import { registerOpenApi } from './http/openapi.ts';
 import { sharedSchemas } from './http/schemas.ts';
@@ -59,6 +60,7 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
   for (const schema of sharedSchemas) app.addSchema(schema);
   registerErrorHandling(app, deps.failures);
   registerRequestLog(app, deps.logger);
+  endConnections(app);
   await registerOpenApi(app, deps.config.publicUrl);
   await registerBodyParsing(app);
   app.decorateRequest('caller', null);

@@ -21,7 +21,7 @@ export function openShortWay(app: App, beacons: readonly Beacon[], { admit, reco
   const byUrl = new Map(beacons.map((beacon) => [beacon.url, beacon]));
   let closing = false;
   app.addHook('preClose', async () => {
-    closing = true; // the framework tells clients that their connections end
+    closing = true; // from here on the framework tells clients that their connections end
   });
 
   serveFirst(app.server, (request, response, goOn) => {
@@ -35,6 +35,7 @@ export function openShortWay(app: App, beacons: readonly Beacon[], { admit, reco
     if (visit === null || !visit.recorded) return goOn();
     const startMs = metrics === null ? 0 : performance.now();
     beacon.store(recorder, visit).then(() => {
+      if (closing) response.setHeader('connection', 'close');
       endWithImage(response);
       metrics?.requestEnded(beacon.url, 200, performance.now() - startMs);
     }, goOn);

@@ -1,0 +1,63 @@
+import { Agent, type IncomingMessage, request as send } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import Fastify from 'fastify';
+import { expect, test } from 'vitest';
+import type { App } from '../../src/deps.ts';
+import { endConnections } from '../../src/http/closing.ts';
+import { createTestApp } from '../support/test-app.ts';
+import { browser, fetchOffers } from '../tracking/journey.ts';
+
+type Asked = { path: string; method?: string; body?: string };
+
+/** Asks over a connection that the client would like to keep. */
+const ask = (app: App, agent: Agent, { path, method = 'GET', body }: Asked): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    const { port } = app.server.address() as AddressInfo;
+    const headers = { 'user-agent': browser, ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
+    send({ port, host: '127.0.0.1', path, method, headers, agent }, resolve).on('error', reject).end(body);
+  });
+
+const fetching = { path: '/native/v4/offers.json?api_key=demo-key', method: 'POST', body: JSON.stringify({ placement: 'checkout' }) };
+
+test.each([
+  ['a beacon', 'events', (pixel: string): Asked => ({ path: pixel })],
+  ['an odd beacon', 'events', (pixel: string): Asked => ({ path: `${pixel}&x=1` })],
+  ['a fetch', 'sessions', (): Asked => fetching],
+])('%s under way when the process stops is answered, and does not hold up the stop', async (_name, table, askedOf) => {
+  const t = await createTestApp();
+  const agent = new Agent({ keepAlive: true });
+  await t.app.listen({ port: 0, host: '127.0.0.1' });
+  const [offer] = (await fetchOffers(t)).offers;
+  const holder = await t.pool.connect();
+  await holder.query(`begin; lock table ${table} in share mode`);
+  const answer = ask(t.app, agent, askedOf(offer?.pixel.replace('http://perks.test', '') ?? ''));
+  const waiting = `select 1 from pg_locks where relation = '${table}'::regclass and not granted`;
+  await expect.poll(async () => (await holder.query(waiting)).rowCount, { timeout: 5000 }).toBe(1);
+  const closed = t.app.close();
+  await holder.query('commit');
+  holder.release();
+  const { statusCode, headers } = await answer.then((incoming) => incoming.resume());
+  expect([statusCode, headers.connection]).toEqual([200, 'close']);
+  await closed;
+  agent.destroy();
+  await t.close();
+});
+
+test('an answer that had begun when the process stops is sent to its end, and its connection is not kept', async () => {
+  const app = Fastify() as unknown as App;
+  endConnections(app);
+  const answer = new PassThrough();
+  app.get('/', (_request, reply) => reply.send(answer));
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  const agent = new Agent({ keepAlive: true });
+  answer.write('begun');
+  const incoming = await ask(app, agent, { path: '/' });
+  expect(incoming.headers.connection).toBe('keep-alive');
+  const closed = app.close();
+  answer.end(' and ended');
+  expect(await text(incoming)).toBe('begun and ended');
+  await closed;
+  agent.destroy();
+});
