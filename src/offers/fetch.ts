@@ -80,8 +80,9 @@ export function createOfferService(deps: Deps): OfferService {
       const sessions = await writeCapped(items);
       for (const { snapshot } of items) keeper.used(snapshot, learnt);
       const decided = items.map((item, index) => ({ item, session: sessions[index] as SessionRecord }));
+      const rendered = await renderAll(decided);
       await emptyExpired(decided);
-      return renderAll(decided);
+      return rendered;
     },
     pulse,
     maxItems,
@@ -145,6 +146,8 @@ export function createOfferService(deps: Deps): OfferService {
       pool,
       late.map(({ session }) => session.id),
     ).catch((err) => logger.warn({ err }, 'sessions answered empty on their deadline still hold offers'));
+    // More deadlines may have passed meanwhile.
+    await emptyExpired(decided.filter((one) => !late.includes(one)));
   }
 
   type Shown = Pick<SessionRecord, 'id' | 'dev' | 'pubUserId' | 'usp' | 'offers' | 'macros'>;

@@ -63,6 +63,31 @@ describe('a request with a deadline', () => {
     expect(kept.every((row) => row.offer_ids.length === 0 && row.campaign_ids.length === 0)).toBe(true);
   });
 
+  test('that passes while sessions of earlier deadlines are emptied is kept as empty, too', async () => {
+    // Sessions can be written, and not be changed, while somebody holds the lock.
+    await t.pool.query(`create function wait_for_lock() returns trigger language plpgsql as
+      $$ begin perform pg_advisory_xact_lock(7); return null; end $$`);
+    await t.pool.query('create trigger wait_for_lock before update on sessions for each statement execute function wait_for_lock()');
+    const holder = await t.pool.connect();
+    try {
+      await holder.query('select pg_advisory_lock(7)');
+      let later: ReturnType<typeof post> | undefined;
+      await whileStalled(() => {
+        const sooner = post({ timeout_ms: 100 });
+        later = post({ timeout_ms: 1500 });
+        return sooner;
+      });
+      const answer = await later;
+      expect(answer?.body.data.count).toBe(0);
+      await holder.query('select pg_advisory_unlock(7)');
+      const id = answer?.body.data.session_id as string;
+      expect(await until(async () => (await sessions([id])).filter((row) => row.empty_reason === 'deadline'), 1)).toHaveLength(1);
+    } finally {
+      holder.release();
+      await t.pool.query('drop trigger wait_for_lock on sessions');
+    }
+  });
+
   test('harms nobody who has none', async () => {
     let patient: ReturnType<typeof post> | undefined;
     const late = await whileStalled(() => {
