@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { lookAround } from '../../src/webhooks/dispatcher/look.ts';
 import { createRounds } from '../../src/webhooks/dispatcher/rounds.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { addEndpoint, promise, type TestEndpoint } from './support.ts';
@@ -55,4 +56,27 @@ test('an endpoint with a rate limit goes on as soon as its rate allows', async (
     }
   }
   expect(claimedAtMs).toEqual([0, 100, 200]);
+});
+
+test('a look finds each of a thousand endpoints once, however their rows lie on the disk', async () => {
+  const copied = 'url, method, secret_sealed, deadline_ms, max_in_flight, event, enabled, created_at, updated_at'.replaceAll(
+    /\w+/g,
+    'e.$&',
+  );
+  const endpoint = await addPaced(1, 1, 1);
+  await t.pool.query(
+    "insert into publishers (name, sdk_id) select 'One of many', substr(md5(n::text), 1, 16) from generate_series(1, 1000) as n",
+  );
+  await t.pool.query(
+    `insert into webhook_endpoints (${copied.replaceAll('e.', '')}, publisher_id)
+    select ${copied}, p.id from webhook_endpoints e, publishers p where e.id = $1 and p.name = 'One of many'`,
+    [endpoint.id],
+  );
+  await t.pool.query('insert into endpoint_health (endpoint_id) select id from webhook_endpoints on conflict do nothing');
+  await t.pool.query(`insert into delivery_queue (delivery_id, day, endpoint_id, due_at)
+    select gen_random_uuid(), current_date, e.id, now() from webhook_endpoints e join publishers p on p.id = e.publisher_id where p.name = 'One of many'`);
+  await t.pool.query('update webhook_endpoints set url = url where id % 3 = 0');
+  await t.pool.query('analyze');
+  const { rows } = await t.pool.query<{ id: number }>('select distinct endpoint_id as id from delivery_queue order by 1');
+  expect((await lookAround(t.pool, 'live')).map(({ endpointId }) => endpointId)).toEqual(rows.map(({ id }) => id));
 });

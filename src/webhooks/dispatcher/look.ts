@@ -31,7 +31,8 @@ const statement = `
   )
   select w.endpoint_id as "endpointId", w.due_at <= now() and ${mayBeCalled} is true as callable, ${isTrusted} is true as trusted
   from (select * from waiting limit $3) w
-  left join webhook_endpoints e on e.id = w.endpoint_id left join endpoint_health h on h.endpoint_id = w.endpoint_id`;
+  left join webhook_endpoints e on e.id = w.endpoint_id left join endpoint_health h on h.endpoint_id = w.endpoint_id
+  order by w.endpoint_id`;
 
 /** All endpoints that have something in a lane of the queue. */
 export async function lookAround(executor: Executor, lane: Lane): Promise<Waiting[]> {
