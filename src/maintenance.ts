@@ -30,7 +30,7 @@ export async function ensurePartitions(pool: pg.Pool, nowMs: number): Promise<vo
 type Done = { dropped: number; givenUp: number; devSessions: number };
 
 /** One round: partitions ahead, partitions past their retention, dev sessions past their day. Any number of processes may do it. */
-export async function maintain(pool: pg.Pool, config: Retention, nowMs: number): Promise<Done> {
+export async function maintain(pool: pg.Pool, config: Retention, nowMs: number, isStopped: () => boolean = () => false): Promise<Done> {
   await ensurePartitions(pool, nowMs);
   const raw = await dropRaw(pool, nowMs - config.retentionRawDays * dayMs);
   const rollups = await dropRollups(pool, nowMs - config.retentionRollupDays * dayMs);
@@ -39,15 +39,16 @@ export async function maintain(pool: pg.Pool, config: Retention, nowMs: number):
   await pool.query('delete from minute_rollups where minute < $1', [new Date(nowMs - minutesKept * 60_000)]);
   await forgetStates(pool, nowMs);
   await forgetUse(pool, nowMs);
-  await tidyRollups(pool, nowMs);
-  return { dropped: raw + rollups + dropped, givenUp, devSessions: await removeDevSessions(pool, nowMs - dayMs) };
+  const devSessions = await removeDevSessions(pool, nowMs - dayMs);
+  await tidyRollups(pool, nowMs, isStopped); // last: it may take hours
+  return { dropped: raw + rollups + dropped, givenUp, devSessions };
 }
 
 /** Does a round now and every hour. */
 export function startMaintenance({ pool, config, logger, now }: MaintenanceOptions): Rounds {
-  return startRounds(async () => {
+  return startRounds(async (isStopped) => {
     try {
-      const done = await maintain(pool, config, now());
+      const done = await maintain(pool, config, now(), isStopped);
       logger.debug(done, 'maintenance done');
       if (done.givenUp > 0) logger.warn({ count: done.givenUp }, 'deliveries that still waited were dropped with their day');
       return roundMs;

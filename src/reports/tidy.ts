@@ -38,11 +38,13 @@ where tidied_upto < $1::date order by tidied_upto, publisher_id limit 1 for upda
 /**
  * Writes the sums of days that are over anew, in the order in which reports read them. Folds leave those of an hour wherever there
  * was room: a report of 37,000 would read as many pages, where a thousand will do. A late fact that meets it waits, or is folded again.
+ * @param isStopped asked before each day: after a long time without it there are thousands
  * @returns days of publishers that were done (count)
  */
-export async function tidyRollups(pool: pg.Pool, nowMs: number): Promise<number> {
+export async function tidyRollups(pool: pg.Pool, nowMs: number, isStopped: () => boolean = () => false): Promise<number> {
   const lastDay = dayOf(nowMs - openDays * dayMs);
   for (let done = 0; ; done += 1) {
+    if (isStopped()) return done;
     const found = await transaction(pool, async (executor) => {
       await executor.query(`set local statement_timeout = ${limitMs}`);
       const { rows } = await executor.query<Next>(nextSql, [lastDay]);

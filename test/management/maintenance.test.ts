@@ -106,3 +106,13 @@ test('a round is done at the start, and stop waits for it', async () => {
   await maintenance.stop();
   expect(await daysOf('sessions')).toContain(dayOf(nowMs + 7 * dayMs));
 });
+
+test('sums that were not put in order for long do not keep a process from ending', async () => {
+  const nowMs = startMs + 800 * dayMs;
+  const behind = dayOf(nowMs - 300 * dayMs);
+  await t.pool.query("insert into rollup_publishers (publisher_id, time_zone, tidied_upto) values (1000, 'UTC', $1)", [behind]);
+  const maintenance = startMaintenance({ pool: t.pool, config, logger: createLogger('silent'), now: () => nowMs });
+  await maintenance.stop();
+  const { rows } = await t.pool.query('select tidied_upto::text from rollup_publishers where publisher_id = 1000');
+  expect(rows).toEqual([{ tidied_upto: behind }]);
+});
