@@ -74,7 +74,7 @@ order by publisher_id for update`;
  * are written anew at the same time would be missed.
  */
 export async function forgetValues(executor: Executor, days: readonly string[], sessionIds: readonly string[]): Promise<void> {
-  await executor.query(`select pg_advisory_xact_lock(${foldLock})`);
   await executor.query(holdPublishersSql, [days, sessionIds]);
+  await executor.query(`select pg_advisory_xact_lock(${foldLock})`);
   await executor.query(moveSql, [days, sessionIds]);
 }

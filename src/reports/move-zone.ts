@@ -49,6 +49,11 @@ export async function moveZone(pool: pg.Pool, nowMs: number, spanMs: number): Pr
   if (found === undefined) return { found: false };
   await pool.query('select create_report_partitions($1::date - 2, $1::date)', [stepOf(found, nowMs, spanMs).fromDay]);
   return transaction(pool, async (executor) => {
+    // Whoever writes the publisher's sums anew holds this, too; it goes before the lock of folds everywhere.
+    const { rowCount: held } = await executor.query('select from rollup_publishers where publisher_id = $1 for update skip locked', [
+      found.publisher_id,
+    ]);
+    if (held === 0) return { found: false };
     const { rows: locks } = await executor.query<{ ok: boolean }>(`select pg_try_advisory_xact_lock(${foldLock}) as ok`);
     if (!locks[0]?.ok) return { found: false };
     // Another process may have gone on meanwhile.

@@ -244,3 +244,19 @@ test('any report of any activity says what counting one by one says', async () =
     { numRuns: 10 },
   );
 });
+
+test('sums that are being put in order do not move meanwhile, and nobody waits for another', async () => {
+  await startAfresh('Europe/Berlin');
+  await store([at('2026-03-20T22:30:00Z')]);
+  await foldAll(testApp, foldedMs);
+  await testApp.pool.query("update publishers set time_zone = 'Asia/Kathmandu' where id = $1", [publisherId]);
+  const tidying = await testApp.pool.connect();
+  await tidying.query('begin');
+  await tidying.query('select from rollup_publishers where publisher_id = $1 for update', [publisherId]);
+  expect(await moveZone(testApp.pool, foldedMs, 30 * 86_400_000)).toEqual({ found: false });
+  await tidying.query('rollback');
+  tidying.release();
+  await changeZone('Asia/Kathmandu');
+  expect(await differences()).toEqual([]);
+  expect(await sessionsBy({ timeZone: 'Asia/Kathmandu' })).toEqual({ '2026-03-21': 1 });
+});
