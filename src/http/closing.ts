@@ -1,7 +1,7 @@
 import type { App } from '../deps.ts';
 
-/** How often idle connections are looked for while the server closes (milliseconds). */
-const lookMs = 50;
+/** How long a connection is kept for another request while the server closes; zero would be for ever (milliseconds). */
+const closingKeepAliveMs = 1;
 
 /**
  * Ends connections when the server closes. It closes by itself only those that are idle at that moment: one whose answer is
@@ -9,14 +9,12 @@ const lookMs = 50;
  */
 export function endConnections(app: App): void {
   let closing = false;
-  let timer: NodeJS.Timeout | undefined;
   app.addHook('preClose', async () => {
     closing = true;
-    timer = setInterval(() => app.server.closeIdleConnections(), lookMs);
+    app.server.keepAliveTimeout = closingKeepAliveMs; // for answers that have begun already, and said that theirs goes on
   });
   app.addHook('onSend', (_request, reply, payload, done) => {
     if (closing) reply.header('connection', 'close');
     done(null, payload);
   });
-  app.addHook('onClose', async () => clearInterval(timer));
 }

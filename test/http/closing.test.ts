@@ -56,6 +56,7 @@ test('an answer that had begun when the process stops is sent to its end, and it
   const incoming = await ask(app, agent, { path: '/' });
   expect(incoming.headers.connection).toBe('keep-alive');
   const closed = app.close();
+  await expect.poll(() => app.server.listening).toBe(false);
   answer.end(' and ended');
   expect(await text(incoming)).toBe('begun and ended');
   await closed;
