@@ -1,6 +1,6 @@
 import { countsSql, quarterOf } from './facts.ts';
 import { dayBit } from './grains.ts';
-import { eachMetric } from './metrics.ts';
+import { addedSql, eachMetric } from './metrics.ts';
 
 /** Values of one key that get rows of their own in a UTC day (count); all later ones are `other`, which may be one of them. */
 export const maxValues = 1000;
@@ -75,7 +75,7 @@ custom_written as (
   select publisher_id, key, grain, date_trunc(unit, quarter, zone), value, ${eachMetric((name) => `${sign}sum_exact(${name})`)}
   from named cross join ${customUnits}
   group by 1, 2, 3, 4, 5
-  on conflict (${customRollupKey}) do update set ${eachMetric((name) => `${name} = kept.${name} + excluded.${name}`)}
+  on conflict (${customRollupKey}) do update set ${addedSql}
 )`;
 
 /** Common table expressions that read `placed` and keep the sums by the publisher's own keys, bounded. */

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { type Executor, transaction } from '../db/pool.ts';
 import { customSql } from './custom.ts';
 import { countsSql, factsSql, longestDays } from './facts.ts';
-import { eachMetric } from './metrics.ts';
+import { addedSql, eachMetric } from './metrics.ts';
 import { placedSql, rollupsWrittenSql, sumsSql } from './sums.ts';
 
 /** What a fold did. `facts` null: another process was folding. */
@@ -39,7 +39,7 @@ minutes_written as (
   insert into minute_rollups as kept (publisher_id, minute, ${eachMetric((name) => name)})
   select publisher_id, date_trunc('minute', at), ${countsSql} from facts
   where at >= $5::timestamptz and kind <> 'shown' group by 1, 2
-  on conflict (publisher_id, minute) do update set ${eachMetric((name) => `${name} = kept.${name} + excluded.${name}`)}
+  on conflict (publisher_id, minute) do update set ${addedSql}
 )
 select count(*)::int as facts, min(at) as earliest, max(at) as latest from facts`;
 

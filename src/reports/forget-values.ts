@@ -2,7 +2,7 @@ import type { Executor } from '../db/pool.ts';
 import { customRollupKey, customUnits, otherValue } from './custom.ts';
 import { countsSql, factsSql, isFolded } from './facts.ts';
 import { foldLock } from './fold.ts';
-import { eachMetric, metricNames } from './metrics.ts';
+import { addedSql, eachMetric, metricNames } from './metrics.ts';
 import { placedSql } from './sums.ts';
 
 const row = customRollupKey;
@@ -51,7 +51,7 @@ counted_up as (
   select publisher_id, key, grain, bucket, '${otherValue}', ${eachMetric((name) => `sum_exact(${name})`)} from (
     select ${row}, ${eachMetric((name) => name)} from moved where not is_last union all select * from gone
   ) as taken group by publisher_id, key, grain, bucket
-  on conflict (${row}) do update set ${eachMetric((name) => `${name} = kept.${name} + excluded.${name}`)}
+  on conflict (${row}) do update set ${addedSql}
 )
 delete from custom_values known using (
   select distinct publisher_id, key, value, (at at time zone 'UTC')::date as day from facts cross join lateral jsonb_each_text(custom) as pair

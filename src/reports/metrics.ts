@@ -27,3 +27,12 @@ export type DimensionName = (typeof dimensionNames)[number];
 
 /** `a, b` with each metric put into a text. */
 export const eachMetric = (text: (name: MetricName) => string): string => metricNames.map(text).join(', ');
+
+/** Beyond this (millionths) an amount of one row of sums stays as it is: whoever reports absurd amounts must not stop the folds of all. */
+const mostMicros = '1000000000000000000';
+
+/** Of `on conflict`: adds the metrics of `excluded` to those of `kept`. */
+export const addedSql = eachMetric((name) => {
+  if (name !== 'revenue_micros') return `${name} = kept.${name} + excluded.${name}`;
+  return `${name} = greatest(-${mostMicros}, least(${mostMicros}, kept.${name}::numeric + excluded.${name}))::bigint`;
+});

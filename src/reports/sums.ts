@@ -1,6 +1,6 @@
 import { countsSql, quarterOf } from './facts.ts';
 import { columnsOf, dayBit, keptGrains } from './grains.ts';
-import { eachMetric, type MetricName } from './metrics.ts';
+import { addedSql, eachMetric, type MetricName } from './metrics.ts';
 
 /*
  * How facts become rows of the rollups, in common table expressions that read one called `facts`. First facts are summed by all
@@ -64,5 +64,5 @@ export const rollupsWrittenSql = (sign: '' | '-'): string => `
 rollups_written as (
   insert into rollups as kept (${rollupKey}, campaign_id, ${eachMetric((name) => name)})
   select ${rollupKey}, campaign_id, ${eachMetric((name) => `${sign}${name}`)} from by_grain
-  on conflict (${rollupKey}) do update set ${eachMetric((name) => `${name} = kept.${name} + excluded.${name}`)}
+  on conflict (${rollupKey}) do update set ${addedSql}
 )`;

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { book } from '../../src/reports/bookings.ts';
 import { fold } from '../../src/reports/fold.ts';
 import { verifyRollups } from '../../src/reports/verify.ts';
+import { newSessionId } from '../../src/session-id.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { call, fetchOffers } from '../tracking/journey.ts';
 import { activity, foldAll, nonZero } from './support.ts';
@@ -155,4 +156,16 @@ test('what was booked at a time nobody made partitions for is folded, and holds 
   const day = new Date(atMs).toISOString().slice(0, 10);
   const [late] = await activity(first, { from: day, to: day });
   expect(nonZero(late?.metrics)).toEqual({ conversions: 1, revenue_micros: 5_000_000 });
+});
+
+test('amounts beyond all reason, of however many conversions, keep nothing else from being counted', async () => {
+  const session = await fetchOffers(first, { plan: 'gold' });
+  const booking = { sessionId: session.sessionId, publisherId: first.publisher.id, offerId: 1, campaignId: 1, atMs: Date.now() };
+  for (let count = 0; count < 2; count += 1) {
+    await book(first.pool, [{ ...booking, id: newSessionId(booking.atMs), conversions: 1, revenueMicros: 5n * 10n ** 18n }]);
+    await foldAll(first);
+  }
+  await fetchOffers(first);
+  await foldAll(first);
+  expect(await total()).toEqual({ sessions: 2, filled_sessions: 2, conversions: 2, revenue_micros: 1e18 });
 });
