@@ -100,7 +100,8 @@ describe('with 64 requests at once, over two processes', () => {
   test('a campaign whose budget pays for five more impressions is shown five times', async () => {
     await setRules({});
     campaignId = await nextCampaign(1);
-    await setRules({ total_caps: [{ metric: 'budget', per: 'day', limit: 0.01 }] }, { kind: 'cpm', amount: 2 });
+    // It pays so well that nobody outranks it.
+    await setRules({ total_caps: [{ metric: 'budget', per: 'day', limit: 10 }] }, { kind: 'cpm', amount: 2000 });
     const shown = showing(await fetchMany(64, () => ({})));
     expect(shown).toHaveLength(5);
     for (const { offers } of shown) await fetch((offers[0] as { pixel: string }).pixel);
