@@ -3,8 +3,11 @@ import { isStoreUnavailable } from './pool.ts';
 import type { Pulse } from './pulse.ts';
 
 export type BatcherOptions<Item, Result> = {
-  /** Writes a batch and commits it. Answers one result per item, in order. */
-  write: (items: readonly Item[]) => Promise<readonly Result[]>;
+  /**
+   * Writes a batch and commits it. Answers one result per item, in order; one that is a promise may come later, or fail for
+   * its item alone. Throws only where nothing was committed.
+   */
+  write: (items: readonly Item[]) => Promise<readonly (Result | Promise<Result>)[]>;
   pulse: Pulse;
   /** Items in one transaction (count). */
   maxItems?: number;
@@ -24,7 +27,10 @@ export type Batcher<Item, Result> = {
 /** How long a batch has the store to itself before the next, if it is not full, starts beside it (milliseconds). */
 const patienceMs = 5;
 
-type Entry<Item, Result> = { item: Item; resolve: (result: Result) => void; reject: (err: unknown) => void };
+type Entry<Item, Result> = { item: Item; resolve: (result: Result | Promise<Result>) => void; reject: (err: unknown) => void };
+
+/** Entries that are written together. `givenUp`: the store went away meanwhile, and all of them were told. */
+type Batch<Item, Result> = { entries: readonly Entry<Item, Result>[]; givenUp: boolean };
 
 /**
  * Group commit: concurrent requests share one transaction. A flush starts at once when nothing is under way; what arrives
@@ -35,7 +41,7 @@ type Entry<Item, Result> = { item: Item; resolve: (result: Result) => void; reje
 export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>): Batcher<Item, Result> {
   const { write, pulse, maxItems = 256, lanes = 2, maxWaiting = 20_000 } = options;
   let waiting: Entry<Item, Result>[] = [];
-  const underWay = new Set<Entry<Item, Result>[]>();
+  const underWay = new Set<Batch<Item, Result>>();
   let scheduled = false;
   let startedMs = 0;
   let timer: NodeJS.Timeout | null = null;
@@ -52,7 +58,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
     setImmediate(() => {
       scheduled = false;
       if (waiting.length === 0) return settleIdle();
-      const batch = waiting.splice(0, maxItems);
+      const batch = { entries: waiting.splice(0, maxItems), givenUp: false };
       startedMs = performance.now();
       underWay.add(batch);
       void flush(batch).finally(() => {
@@ -75,16 +81,28 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   /** Whether a batch is worth its transaction: beside another one it is full, or that one takes long. */
   const isDue = (): boolean => underWay.size === 0 || waiting.length >= maxItems || performance.now() - startedMs >= patienceMs;
 
-  async function flush(batch: Entry<Item, Result>[]): Promise<void> {
+  async function flush(batch: Batch<Item, Result>): Promise<void> {
+    const { entries } = batch;
     try {
-      const results = await write(batch.map((entry) => entry.item));
+      const results = await write(entries.map((entry) => entry.item));
       pulse.sawLife();
-      batch.forEach((entry, index) => {
+      entries.forEach((entry, index) => {
         entry.resolve(results[index] as Result);
       });
     } catch (err) {
-      if (batch.length === 1 || isStoreUnavailable(err)) return rejectAll(batch, err);
-      for (const entry of batch) await flush([entry]);
+      if (entries.length > 1 && !isStoreUnavailable(err)) return flushEach(batch);
+      rejectAll(entries, err);
+      if (isStoreUnavailable(err)) batch.givenUp = true;
+    }
+  }
+
+  /** One by one, as long as the store is there: a silent one would take its time for each. */
+  async function flushEach(batch: Batch<Item, Result>): Promise<void> {
+    for (const [at, entry] of batch.entries.entries()) {
+      if (batch.givenUp) return rejectAll(batch.entries.slice(at), storeUnavailable());
+      const one = { entries: [entry], givenUp: false };
+      await flush(one);
+      batch.givenUp ||= one.givenUp;
     }
   }
 
@@ -98,7 +116,11 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
     const abandoned = waiting;
     waiting = [];
     // The fate of a batch under way is unknown; its clients are told so now instead of being left to hang.
-    for (const batch of [abandoned, ...underWay]) rejectAll(batch, storeUnavailable());
+    rejectAll(abandoned, storeUnavailable());
+    for (const batch of underWay) {
+      batch.givenUp = true;
+      rejectAll(batch.entries, storeUnavailable());
+    }
     settleIdle();
   });
 

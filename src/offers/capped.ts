@@ -4,6 +4,7 @@ import { closing, findOverruns, type LiveUse, withoutOwn } from '../caps/live-us
 import { type Needs, needsOf } from '../caps/needs.ts';
 import { heldBy, insertReservations, type Reservation } from '../caps/reservations.ts';
 import { addUse, type Delta, periodNames, type Used, type UseTable } from '../caps/use.ts';
+import type { Snapshot } from '../catalog/types.ts';
 import { transaction } from '../db/pool.ts';
 import { noHistory } from '../decision/types.ts';
 import type { Learnt } from '../learning/posteriors.ts';
@@ -14,7 +15,14 @@ import { insertSessions, loadOptOuts, type SessionRecord, sessionRow } from './s
 /** How often a batch is decided anew because others used up what it counted on, before it goes without (count). */
 const maxTries = 3;
 
-type CappedDeps = { pool: pg.Pool; use: LiveUse; learnt: () => Learnt; now: () => number };
+type CappedDeps = {
+  pool: pg.Pool;
+  use: LiveUse;
+  learnt: () => Learnt;
+  /** Says what a decision is made with. */
+  noteState: (snapshot: Snapshot, learnt: Learnt) => void;
+  now: () => number;
+};
 
 /** What one try found out: it is committed, or totals were passed and nothing was written. */
 type Try = { sessions: SessionRecord[]; used: readonly Used[] };
@@ -24,7 +32,13 @@ type Try = { sessions: SessionRecord[]; used: readonly Used[] };
  * users' histories are locked, read, and written back with what is shown now; what campaigns have used is added to and
  * looked at before the commit, and where it is too much, all is taken back and decided anew.
  */
-export function createCappedWriter({ pool, use, learnt, now }: CappedDeps): (items: readonly Item[]) => Promise<SessionRecord[]> {
+export function createCappedWriter({
+  pool,
+  use,
+  learnt,
+  noteState,
+  now,
+}: CappedDeps): (items: readonly Item[]) => Promise<SessionRecord[]> {
   return async (items) => {
     let closed: ReadonlySet<string> = new Set();
     for (let tries = 1; ; tries += 1) {
@@ -55,12 +69,15 @@ export function createCappedWriter({ pool, use, learnt, now }: CappedDeps): (ite
         const open = histories.get(item.userKey ?? '');
         const optedOut = optOuts.get(item.userKey ?? '');
         const history = open !== undefined ? historyOf(open) : optedOut !== undefined ? { optOuts: optedOut, exposures: [] } : noHistory;
-        const session = decideItem(item, { history, totals: totalsAt(book.table, needs, nowMs), learnt: learnt() }, nowMs);
+        const sources = { history, totals: totalsAt(book.table, needs, nowMs), learnt: learnt() };
+        noteState(item.snapshot, sources.learnt);
+        const session = decideItem(item, sources, nowMs);
         if (!item.dev) hold(session, open, needs, book);
         return session;
       });
       const used = await addUse(executor, book.deltas);
-      const overruns = findOverruns(needs, book.deltas, used, assumed, nowMs);
+      // Whoever still takes a closed one does so by an older catalogue, which does not know its cap.
+      const overruns = new Set([...findOverruns(needs, book.deltas, used, assumed, nowMs)].filter((key) => !closed.has(key)));
       if (overruns.size > 0) throw new Overrun(overruns, withoutOwn(book.deltas, used));
       await insertReservations(executor, book.held);
       await saveHistories(executor, histories.values(), nowMs);

@@ -50,6 +50,9 @@ const maxItems = 128;
 
 type Decided = { item: Item; session: SessionRecord };
 
+/** An answer, or what failed in making it. */
+type Rendered = Buffer | Promise<Buffer>;
+
 /** A decision on its way to the store, with what is written of it. */
 type Draft = Decided & { row: string };
 
@@ -73,12 +76,12 @@ export function createOfferService(deps: Deps): OfferService {
     startPeriodic({ name: 'use of campaigns', everyMs: useMs, work: use.refresh, ...periodic }),
     startPeriodic({ name: 'learning', everyMs: learnMs, work: learn, ...periodic }),
   ];
-  const writeCapped = createCappedWriter({ pool, use, learnt: () => learnt, now });
+  const writeCapped = createCappedWriter({ pool, use, learnt: () => learnt, noteState: keeper.used, now });
   const plain = createBatcher<Draft, Buffer>({ write: writePlain, pulse, maxItems });
+  const informed = createBatcher<Draft, Buffer>({ write: writeInformed, pulse, maxItems });
   const capped: Batcher<Item, Buffer> = createBatcher<Item, Buffer>({
     write: async (items) => {
       const sessions = await writeCapped(items);
-      for (const { snapshot } of items) keeper.used(snapshot, learnt);
       const decided = items.map((item, index) => ({ item, session: sessions[index] as SessionRecord }));
       const rendered = await renderAll(decided);
       await emptyExpired(decided);
@@ -100,8 +103,8 @@ export function createOfferService(deps: Deps): OfferService {
   }
 
   /** Commits drafts, and renders their answers while the commit is under way. Those of users who have opted out are made anew. */
-  async function writePlain(given: readonly Draft[]): Promise<Buffer[]> {
-    const drafts = given.map((one) => (one.item.expired ? draft(one.item) : one));
+  async function writePlain(given: readonly Draft[]): Promise<Rendered[]> {
+    const drafts = given.map(inTime);
     const storing = insertUnlessOptedOut(
       pool,
       drafts.map(({ row }) => row),
@@ -110,32 +113,47 @@ export function createOfferService(deps: Deps): OfferService {
     storing.catch(() => {}); // handled below; rendering must not leave it unobserved
     const rendered = await renderAll(drafts);
     const optOuts = await storing;
-    if (optOuts.size > 0) {
-      const again = [...drafts.entries()].flatMap(([at, { item }]) => {
-        const found = optOuts.get(item.userKey ?? '');
-        return found === undefined ? [] : [{ at, draft: draft(item, found) }];
-      });
-      await insertSessions(
-        pool,
-        again.map((one) => one.draft.row),
-      );
-      const anew = await renderAll(again.map((one) => one.draft));
-      for (const [index, { at, draft }] of again.entries()) {
-        answers.release(rendered[at] as Buffer);
-        drafts[at] = draft;
-        rendered[at] = anew[index] as Buffer;
-      }
-    }
+    await emptyExpired(drafts);
+    if (optOuts.size === 0) return rendered;
+    return rendered.map((answer, at) => {
+      const { item } = drafts[at] as Draft;
+      const found = optOuts.get(item.userKey ?? '');
+      if (found === undefined) return answer;
+      if (Buffer.isBuffer(answer)) answers.release(answer);
+      return decideInformed(item, found);
+    });
+  }
+
+  const decideInformed = async (item: Item, optOuts: OptOuts): Promise<Buffer> => informed.add(draft(item, optOuts));
+
+  /** Commits drafts that were made with all there is to know of their users. */
+  async function writeInformed(given: readonly Draft[]): Promise<Rendered[]> {
+    const drafts = given.map(inTime);
+    await insertSessions(
+      pool,
+      drafts.map(({ row }) => row),
+    );
+    const rendered = await renderAll(drafts);
     await emptyExpired(drafts);
     return rendered;
   }
 
-  async function renderAll(decided: readonly Decided[]): Promise<Buffer[]> {
+  /** What is decided after its deadline shows nothing. */
+  const inTime = (one: Draft): Draft => (one.item.expired ? draft(one.item) : one);
+
+  /** Whatever cannot be rendered fails for itself alone: the others of its batch are committed with it. */
+  async function renderAll(decided: readonly Decided[]): Promise<Rendered[]> {
+    const rendered: Rendered[] = [];
     for (const { item, session } of decided) {
-      const preparing = item.wall !== null ? undefined : renderer.prepare(item.publisher, session.offers, session.pubUserId !== null);
-      if (preparing !== undefined) await preparing;
+      try {
+        const preparing = item.wall !== null ? undefined : renderer.prepare(item.publisher, session.offers, session.pubUserId !== null);
+        if (preparing !== undefined) await preparing;
+        rendered.push(item.wall !== null ? nothing : render(item, session));
+      } catch (err) {
+        rendered.push(failure(err));
+      }
     }
-    return decided.map(({ item, session }) => (item.wall !== null ? nothing : render(item, session)));
+    return rendered;
   }
 
   /** Sessions whose commit came after their deadline showed nothing; what is kept says so. */
@@ -239,9 +257,17 @@ export function createOfferService(deps: Deps): OfferService {
     release: answers.release,
     drain: async () => {
       await Promise.all([plain.drain(), capped.drain(), ...tasks.map((task) => task.stop())]);
+      await informed.drain();
       await keeper.drain();
     },
   };
+}
+
+/** A failure to be handed on, which nobody has to look at before. */
+function failure(err: unknown): Promise<never> {
+  const failed = Promise.reject(err);
+  failed.catch(() => {});
+  return failed;
 }
 
 /** What stands for the answer of an offerwall, which is rendered page by page. */

@@ -253,6 +253,43 @@ describe('when the store goes away', () => {
   });
 });
 
+describe('when the store goes away while the items of a batch are tried one by one', () => {
+  test('all are refused with 503 at once, no further one is tried, and writing goes on when it is back', async () => {
+    await observer.query(`create function wait_at_seven() returns trigger language plpgsql as
+      $$ begin if new.id = 7 then perform pg_advisory_xact_lock(7); end if; return new; end $$`);
+    await observer.query('create trigger wait_at_seven before insert on ledger for each row execute function wait_at_seven()');
+    const holder = await observer.connect();
+    await holder.query('select pg_advisory_lock(7)');
+    try {
+      const { batcher, batches } = openLedger({ maxItems: 50, lanes: 1 });
+      const results = settle(batcher, [-1, ...range(40)]);
+      await expect.poll(() => batches.at(-1), { timeout: 8000 }).toEqual([7]);
+      relay.cut();
+      const reasons = (await results).slice(8).map((result) => (result as PromiseRejectedResult).reason.code);
+      expect(reasons).toEqual(reasons.map(() => 'unavailable'));
+      await batcher.drain();
+      expect(batches.at(-1)).toEqual([7]);
+      await expect.poll(pulse.isUp, { timeout: 8000 }).toBe(false);
+      relay.restore();
+      await expect.poll(pulse.isUp, { timeout: 8000 }).toBe(true);
+      expect(await batcher.add(100)).toBe('wrote 100');
+    } finally {
+      await holder.query('select pg_advisory_unlock(7)');
+      holder.release();
+      await observer.query('drop trigger wait_at_seven on ledger');
+    }
+  });
+});
+
+describe('a result that comes later than its batch', () => {
+  test('is waited for by its own item, and fails for it alone', async () => {
+    const write = async (items: readonly number[]) =>
+      items.map((item) => (item < 0 ? Promise.reject(new Error('not me')) : `wrote ${item}`));
+    const results = await settle(createBatcher<number, string>({ write, pulse }), [1, -2, 3]);
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+  });
+});
+
 describe('a slow store', () => {
   test('holds up nobody who comes later: another batch starts beside the one that takes long', async () => {
     // Slow, not away: on a starved machine the pulse may say otherwise.
