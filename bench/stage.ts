@@ -2,10 +2,9 @@ import { spawn } from 'node:child_process';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type pg from 'pg';
+import pg from 'pg';
 import { startEmbeddedPostgres } from '../src/db/embedded/index.ts';
 import { migrate } from '../src/db/migrate.ts';
-import { createPool } from '../src/db/pool.ts';
 import { endChild, freePort } from '../test/support/server-process.ts';
 
 export type Stage = { folder: string; databaseUrl: string; pool: pg.Pool; close: () => Promise<void> };
@@ -16,7 +15,8 @@ export async function openStage(kept?: string): Promise<Stage> {
   await chmod(folder, 0o755); // as root, the database runs as another user, who must get in
   const database = await startEmbeddedPostgres({ dataDir: folder });
   await migrate(database.url);
-  const pool = createPool({ url: database.url, size: 2, applicationName: 'perkwire-bench', onError: () => {} });
+  const pool = new pg.Pool({ connectionString: database.url, max: 2, application_name: 'perkwire-bench' }); // not the product's: seeding takes minutes
+  pool.on('error', () => {});
   return {
     folder,
     databaseUrl: database.url,

@@ -35,7 +35,7 @@ export function logTable(results: readonly LogResult[]): string {
  * Two thirds belong to one publisher, over four endpoints: many, some, few and none that failed lately. The indexes are
  * made after the rows, which is quicker.
  */
-export async function seedLog(pool: pg.Pool, rows: number): Promise<number> {
+async function seedLog(pool: pg.Pool, rows: number): Promise<number> {
   const publisherId = await prepareLog(pool);
   const indexes = await dropIndexes(pool);
   for (let day = 0; day < days; day++) await seedDay(pool, publisherId, day, Math.round(rows / days));
@@ -44,8 +44,8 @@ export async function seedLog(pool: pg.Pool, rows: number): Promise<number> {
   return publisherId;
 }
 
-export async function prepareLog(pool: pg.Pool): Promise<number> {
-  await pool.query(`set statement_timeout = 0; select create_day_partitions(current_date - ${days}, current_date + 1)`);
+async function prepareLog(pool: pg.Pool): Promise<number> {
+  await pool.query('select create_day_partitions(current_date - $1::int, current_date + 1)', [days]);
   const publisherId = await createPublisher(pool, { key, campaigns: 10 });
   await pool.query(
     `insert into publishers (name, sdk_id) select 'other', lpad(to_hex(n), 16, 'a') from generate_series(1, 50) n;
@@ -57,7 +57,7 @@ export async function prepareLog(pool: pg.Pool): Promise<number> {
   return publisherId;
 }
 
-export async function dropIndexes(pool: pg.Pool): Promise<string[]> {
+async function dropIndexes(pool: pg.Pool): Promise<string[]> {
   const { rows } = await pool.query<{ name: string; definition: string }>(
     `select indexname as name, replace(indexdef, ' ON ONLY ', ' ON ') as definition from pg_indexes
     where tablename = 'deliveries' and indexname <> 'deliveries_pkey'`,
@@ -67,7 +67,7 @@ export async function dropIndexes(pool: pg.Pool): Promise<string[]> {
 }
 
 /** One day's share. Only on the oldest days anything failed or was held; the user `often` has one in a hundred. */
-export async function seedDay(pool: pg.Pool, publisherId: number, day: number, rows: number): Promise<void> {
+async function seedDay(pool: pg.Pool, publisherId: number, day: number, rows: number): Promise<void> {
   await pool.query(
     `with made as (
       select n, current_date - $2::int - 1 as day, (current_date - $2::int - 1)::timestamp at time zone 'UTC' + n * interval '1 day' / ($3 + 1) as at,
@@ -86,7 +86,7 @@ export async function seedDay(pool: pg.Pool, publisherId: number, day: number, r
 }
 
 /** 100,000 wait, most of them for one endpoint. */
-export async function finishLog(pool: pg.Pool, publisherId: number): Promise<void> {
+async function finishLog(pool: pg.Pool, publisherId: number): Promise<void> {
   await pool.query(
     `with waiting as (
       update deliveries set status = 'pending', finished_at = null, tries = 0
@@ -100,7 +100,7 @@ export async function finishLog(pool: pg.Pool, publisherId: number): Promise<voi
     await pool.query(`vacuum (analyze) ${table}`);
 }
 
-export async function measureLog({ pool, databaseUrl }: Pick<Stage, 'pool' | 'databaseUrl'>, publisherId: number): Promise<LogResult[]> {
+async function measureLog({ pool, databaseUrl }: Pick<Stage, 'pool' | 'databaseUrl'>, publisherId: number): Promise<LogResult[]> {
   const server = await startServerProcess({ databaseUrl, env: { ROLES: 'api', LOG_LEVEL: 'error' } });
   try {
     const results: LogResult[] = [];
