@@ -7,10 +7,11 @@ import { dashboardRoutes } from './dashboard/routes.ts';
 import { demoReceiverRoutes, type Received } from './demo/receiver.ts';
 import { demoShopRoutes } from './demo/shop/routes.ts';
 import type { App, Deps } from './deps.ts';
-import { AppError } from './errors.ts';
+import { AppError, type ErrorCode } from './errors.ts';
 import { healthRoutes } from './health/routes.ts';
 import { maxBodyBytes, registerBodyParsing } from './http/body.ts';
 import { endConnections } from './http/closing.ts';
+import { patience, relieveCrowds } from './http/crowding.ts';
 import { errorBody, registerErrorHandling, sendError, toAppError } from './http/error-handler.ts';
 import { registerOpenApi } from './http/openapi.ts';
 import { sharedSchemas } from './http/schemas.ts';
@@ -61,6 +62,7 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
   registerErrorHandling(app, deps.failures);
   registerRequestLog(app, deps.logger);
   endConnections(app);
+  relieveCrowds(app);
   await registerOpenApi(app, deps.config.publicUrl);
   await registerBodyParsing(app);
   app.decorateRequest('caller', null);
@@ -115,7 +117,8 @@ function createServer({ config, logger }: Deps): App {
     logController: new LogController({ disableRequestLogging: true }),
     trustProxy: typeof hops === 'number' ? (_address: string, hop: number) => hop < hops : hops,
     bodyLimit: maxBodyBytes,
-    requestTimeout: 30_000,
+    requestTimeout: patience.requestTimeout,
+    http: patience,
     keepAliveTimeout: 72_000,
     return503OnClosing: false, // what arrives on an open connection while closing is still served, and told to close
     forceCloseConnections: 'idle',
@@ -123,7 +126,7 @@ function createServer({ config, logger }: Deps): App {
     frameworkErrors: (err, request, reply) => void sendError(request, reply, toAppError(err)),
     clientErrorHandler(err, socket) {
       if (!socket.writable) return void socket.destroy(err);
-      const error = new AppError((err as NodeJS.ErrnoException).code === 'HPE_HEADER_OVERFLOW' ? 'headers_too_large' : 'malformed_request');
+      const error = new AppError(connectionErrors[(err as NodeJS.ErrnoException).code ?? ''] ?? 'malformed_request');
       const body = JSON.stringify(errorBody(error, `${prefix}-${(++requests).toString(36)}`));
       socket.end(
         `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
@@ -132,6 +135,12 @@ function createServer({ config, logger }: Deps): App {
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: true, allErrors: false } },
   }) as unknown as App;
 }
+
+/** What is wrong with a request that the parser gave up, by Node's code. */
+const connectionErrors: Record<string, ErrorCode> = {
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+};
 
 /** One line a request at level debug; failures are logged where they are handled. */
 function registerRequestLog(app: App, logger: Deps['logger']): void {

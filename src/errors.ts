@@ -34,6 +34,7 @@ export const errorCatalogue = {
   replay_not_found: { status: 404, message: 'There is no such replay.' },
   decision_not_kept: { status: 404, message: 'What this decision was made with is not kept any more.' },
   method_not_allowed: { status: 405, message: 'The method is not allowed here.' },
+  request_timeout: { status: 408, message: 'The request did not come in in time.' },
   delivery_pending: { status: 409, message: 'The delivery is still being tried.' },
   delivery_erased: { status: 409, message: 'The payload of the delivery was erased.' },
   endpoint_disabled: { status: 409, message: 'The endpoint of the delivery is disabled or removed.' },

@@ -8,11 +8,11 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-/** Gives the first campaign shown rules, and nobody else any. */
+/** Gives the first campaign shown rules, and nobody else any; it comes first from now on. */
 async function withRules(rules: object, payout = { kind: 'cpm', amount: 2000 }): Promise<void> {
-  await t.pool.query("update campaigns set rules = '{}'");
+  await t.pool.query("update campaigns set rules = '{}', priority = 100");
   const { offers } = await fetchOffers(t);
-  await t.pool.query('update campaigns set rules = $2, payout_kind = $3, payout_amount = $4 where id = $1', [
+  await t.pool.query('update campaigns set rules = $2, payout_kind = $3, payout_amount = $4, priority = 0 where id = $1', [
     offers[0]?.campaign_id,
     rules,
     payout.kind,

@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { Agent, type IncomingMessage, request as send } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import Fastify from 'fastify';
@@ -55,10 +56,51 @@ test('an answer that had begun when the process stops is sent to its end, and it
   answer.write('begun');
   const incoming = await ask(app, agent, { path: '/' });
   expect(incoming.headers.connection).toBe('keep-alive');
+  const { port } = app.server.address() as AddressInfo;
+  const silent = connect(port, '127.0.0.1').on('error', () => {});
+  await once(app.server, 'connection');
   const closed = app.close();
-  await expect.poll(() => app.server.listening).toBe(false);
+  await once(silent, 'close'); // whoever has sent nothing by now is cut off
   answer.end(' and ended');
   expect(await text(incoming)).toBe('begun and ended');
   await closed;
   agent.destroy();
+});
+
+test.each([
+  ['has sent nothing', ''],
+  ['has sent half a request', 'GET /health/live HTTP/1.1\r\nhost: x\r\n'],
+  [
+    'has sent half a body',
+    'POST /native/v4/offers.json HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\ncontent-type: application/json\r\n\r\n{',
+  ],
+])(
+  'a connection that %s does not hold up the stop',
+  async (_name, sent) => {
+    const t = await createTestApp();
+    await t.app.listen({ port: 0, host: '127.0.0.1' });
+    const { port } = t.app.server.address() as AddressInfo;
+    const accepted = once(t.app.server, 'connection');
+    const client = connect(port, '127.0.0.1').on('error', () => {});
+    client.write(sent);
+    await accepted;
+    await t.close();
+    client.destroy();
+  },
+  5000,
+);
+
+test('a request that arrives slowly when the process stops is answered', async () => {
+  const t = await createTestApp();
+  await t.app.listen({ port: 0, host: '127.0.0.1' });
+  const client = connect((t.app.server.address() as AddressInfo).port, '127.0.0.1');
+  const accepted = once(t.app.server, 'connection');
+  client.write('GET /health/live HTTP/1.1\r\n');
+  await accepted;
+  const closed = t.app.close();
+  await expect.poll(() => t.app.server.listening).toBe(false);
+  client.write('host: x\r\n\r\n');
+  expect(await text(client)).toMatch(/^HTTP\/1.1 200 OK/);
+  await closed;
+  await t.close();
 });
