@@ -38,10 +38,12 @@ export function createUspService({ pool, pulse, tokens, config, now }: Deps): Us
     if (!isSessionId(id) || sessionTimeMs(id) > now() + dayMs) throw new AppError('session_not_found');
     const session = await findUspSession(pool, caller.publisher.id, id);
     if (session === null) throw new AppError('session_not_found');
+    // Before anything is said of the session: to whoever names another user it does not exist.
+    const isForeign = pubUserId !== null && session.pubUserId !== null && pubUserId !== session.pubUserId;
+    if (isForeign) throw new AppError('session_not_found');
     if (!session.usp) throw new AppError(session.pubUserId === null ? 'pub_user_id_required' : 'usp_not_enabled');
     if (!caller.publisher.uspEnabled) throw new AppError('usp_not_enabled');
     if (pubUserId === null && needsUser) throw new AppError('pub_user_id_required');
-    if (pubUserId !== null && pubUserId !== session.pubUserId) throw new AppError('session_not_found');
     return session;
   }
 

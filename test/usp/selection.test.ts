@@ -211,6 +211,14 @@ describe('a call is refused', () => {
     expect(await call(id, ids[0], 'u-1')).toEqual(refusal(403, 'usp_not_enabled'));
   });
 
+  test.each(all)('404 session_not_found: %s of another user’s session, whether perks are on for it or not', async (_name, call) => {
+    const { rows } = await t.pool.query("select id from themes where unit = 'sou' and publisher_id = $1", [t.publisher.id]);
+    for (const fields of [{}, { themeId: rows[0].id }]) {
+      const { id, ids } = await usp.fetch(fields);
+      expect(await call(id, ids[0], 'u-2')).toEqual(refusal(404, 'session_not_found'));
+    }
+  });
+
   test.each(all)('403 usp_not_enabled: %s after the operator switched it off', async (_name, call) => {
     const { id, ids } = await usp.fetch();
     await withConfig('update publishers set usp_enabled = false', 'update publishers set usp_enabled = true', async () => {
