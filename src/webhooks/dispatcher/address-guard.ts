@@ -48,17 +48,17 @@ function parseNet(entry: string): Net {
   return [ipaddr.parse(address), Number(bits)];
 }
 
-/** IPv4 that is not global unicast (IANA special-purpose registry), and Azure's platform address, which looks public. */
+/** IPv4 of the IANA special-purpose registry (also what is reachable in it: AS112, AMT; no receiver lives there), and Azure's platform address, which looks public. */
 const refusedV4 = parseNets(
   `0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 168.63.129.16/32, 169.254.0.0/16, 172.16.0.0/12, 192.0.0.0/24, 192.0.2.0/24,
-   192.88.99.0/24, 192.168.0.0/16, 198.18.0.0/15, 198.51.100.0/24, 203.0.113.0/24, 224.0.0.0/4, 240.0.0.0/4`,
+   192.31.196.0/24, 192.52.193.0/24, 192.88.99.0/24, 192.168.0.0/16, 192.175.48.0/24, 198.18.0.0/15, 198.51.100.0/24, 203.0.113.0/24, 224.0.0.0/4, 240.0.0.0/4`,
 );
 
 /** The only global unicast IPv6 there is. It leaves out ::, ::1, IPv4-compatible, IPv4-mapped, NAT64, ULA, link-local, multicast. */
 const globalV6 = parseNets('2000::/3');
 
-/** Inside it, special again: protocol assignments (Teredo, ORCHID, benchmarking), documentation, and 6to4. */
-const refusedV6 = parseNets('2001::/23, 2001:db8::/32, 2002::/16, 3fff::/20');
+/** Inside it, special again: protocol assignments (Teredo, ORCHID, benchmarking), documentation, 6to4, and AS112. */
+const refusedV6 = parseNets('2001::/23, 2001:db8::/32, 2002::/16, 2620:4f:8000::/48, 3fff::/20');
 
 const within = (address: Address, nets: readonly Net[]): boolean =>
   nets.some(([net, bits]) => net.kind() === address.kind() && address.match(net, bits));
