@@ -182,6 +182,8 @@ describe('GET /manage/v1/deliveries', () => {
     ['pub_user_id', '  '],
     ['pub_user_id', 'x'.repeat(257)],
     ['cursor', 'x'],
+    ['from', '2026-02-30'],
+    ['to', '2025-02-29T10:00:00Z'],
     ['cursor', 'AAAAAAAAAAAAAAAAAAAAAA'],
     ['cursor', '_____________________w'],
     ['cursor', '//////////////////////'],

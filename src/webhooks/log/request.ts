@@ -29,9 +29,12 @@ export function readFilter(asked: Asked, { endpointId, statuses }: Narrowed, pub
 /** Kept between the epoch and tomorrow, where all deliveries are. */
 function timeOf(path: string, text: string, nowMs: number): number {
   const timeMs = Date.parse(text);
-  if (Number.isNaN(timeMs)) throw invalid(path, 'must be a time');
+  if (Number.isNaN(timeMs) || !isDay(text.slice(0, 10))) throw invalid(path, 'must be a time');
   return Math.min(Math.max(timeMs, 0), nowMs + dayMs);
 }
+
+/** Whether a day is in the calendar: a 30th of February would be read as one of March. */
+const isDay = (day: string): boolean => new Date(Date.parse(day)).toISOString().startsWith(day);
 
 const invalid = (path: string, message: string): AppError => new AppError('invalid_request', { details: [{ path, message }] });
 
