@@ -2,6 +2,7 @@ import sharp from 'sharp';
 import { AppError } from '../errors.ts';
 import { createLimiter } from '../limiter.ts';
 import type { ImageType } from './accept.ts';
+import { drawSvg } from './draw.ts';
 import { stripMetadata } from './metadata.ts';
 import type { Size } from './parameters.ts';
 
@@ -14,7 +15,8 @@ export const maxUploadBytes = 5 * 1024 * 1024;
 const maxSide = 20_000;
 /** Of one frame (count); beyond it nothing could be resized later. */
 const maxPixels = 50_000_000;
-const timeoutS = 20;
+/** The longest that one may be worked on (seconds). */
+const timeoutS = 10;
 
 const names = { png: 'image/png', jpg: 'image/jpeg', webp: 'image/webp', svg: 'image/svg+xml' } as const;
 type Kind = keyof typeof names;
@@ -54,26 +56,40 @@ function kindOf(bytes: Buffer): Kind | null {
   return /^\uFEFF?\s*</.test(head) && /<svg[\s>]/.test(head) ? 'svg' : null;
 }
 
-async function readPixels(bytes: Buffer, kind: Kind): Promise<Upload> {
+const readPixels = (bytes: Buffer, kind: Kind): Promise<Upload> => (kind === 'svg' ? readDrawing(bytes) : readPhoto(bytes, kind));
+
+async function readDrawing(bytes: Buffer): Promise<Upload> {
+  const drawn = await drawSvg(bytes, { maxSide, maxPixels, maxBytes: maxUploadBytes, timeoutMs: timeoutS * 1000 });
+  if ('tooLarge' in drawn) requireSize(drawn.tooLarge);
+  if ('png' in drawn) {
+    const { width, height } = await measure(drawn.png);
+    return { bytes: drawn.png, type: 'png', size: { width, height } };
+  }
+  const problem = 'problem' in drawn ? drawn.problem : 'broken';
+  if (problem === 'slow') throw refused(`is a drawing that takes more than ${timeoutS} seconds to draw`);
+  if (problem === 'heavy') throw refused('is a drawing that becomes a picture of more than 5 MB');
+  throw refused('is broken: it cannot be drawn');
+}
+
+async function readPhoto(bytes: Buffer, kind: Exclude<Kind, 'svg'>): Promise<Upload> {
   const { width, height, orientation } = await measure(bytes);
-  if (width > maxSide || height > maxSide) throw refused(`is ${width} by ${height} pixels; a side may have at most ${maxSide}`);
-  if (width * height > maxPixels) throw refused(`is ${width} by ${height} pixels, more than ${maxPixels / 1e6} million in all`);
-  const open = (from: Buffer) => sharp(from, { limitInputPixels: maxPixels, failOn: 'error' }).timeout({ seconds: timeoutS });
+  requireSize({ width, height });
+  const kept = stripMetadata(bytes, kind, orientation);
+  if (kept === null) throw refused('is broken: it is not built as its type demands');
   try {
-    if (kind === 'svg') {
-      const { data, info } = await open(bytes).png().toBuffer({ resolveWithObject: true });
-      if (data.length > maxUploadBytes) throw refused('is a drawing that becomes a picture of more than 5 MB');
-      return { bytes: data, type: 'png', size: { width: info.width, height: info.height } };
-    }
-    const kept = stripMetadata(bytes, kind, orientation);
-    if (kept === null) throw refused('is broken: it is not built as its type demands');
     // A head that looks right may be followed by nothing: every row of what is kept is read once.
-    await open(kept).resize(32, 32, { fit: 'inside' }).raw().toBuffer();
-    return { bytes: kept, type: kind, size: { width, height } };
+    const picture = sharp(kept, { limitInputPixels: maxPixels, failOn: 'error' }).timeout({ seconds: timeoutS });
+    await picture.resize(32, 32, { fit: 'inside' }).raw().toBuffer();
   } catch (err) {
-    if (err instanceof AppError) throw err;
     throw refused('is broken: it cannot be read to its end', err);
   }
+  return { bytes: kept, type: kind, size: { width, height } };
+}
+
+/** @throws AppError invalid_picture where a side is too long, or there are too many pixels */
+function requireSize({ width, height }: Size): void {
+  if (width > maxSide || height > maxSide) throw refused(`is ${width} by ${height} pixels; a side may have at most ${maxSide}`);
+  if (width * height > maxPixels) throw refused(`is ${width} by ${height} pixels, more than ${maxPixels / 1e6} million in all`);
 }
 
 async function measure(bytes: Buffer): Promise<Size & { orientation: number }> {

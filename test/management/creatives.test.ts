@@ -88,6 +88,13 @@ describe('an upload', () => {
     expect(reasonOf(await upload(Buffer.from(laughs), 'image/svg+xml'))).toContain('entities');
   });
 
+  test('of a drawing that would keep the renderer busy for minutes is refused after ten seconds, and holds up nobody', async () => {
+    const steps = '<feMorphology radius="300"/><feGaussianBlur stdDeviation="300"/>'.repeat(40);
+    const drawing = `<svg xmlns="http://www.w3.org/2000/svg" width="6000" height="6000"><filter id="f">${steps}</filter><rect width="6000" height="6000" filter="url(#f)"/></svg>`;
+    expect(reasonOf(await upload(Buffer.from(drawing), 'image/svg+xml'))).toContain('10 seconds');
+    expect((await upload(png, 'image/png')).status).toBe(201);
+  }, 25_000);
+
   test('of a picture that ends early is refused', async () => {
     const noise = await sharp({
       create: { width: 300, height: 300, channels: 3, noise: { type: 'gaussian', mean: 128, sigma: 60 }, background: '#000' },
