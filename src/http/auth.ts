@@ -15,7 +15,12 @@ declare module 'fastify' {
 
 export type AuthDeps = { catalog: { current: () => Snapshot }; now: () => number };
 
+/** Where a key may be. */
+export type Asked = Pick<FastifyRequest, 'query' | 'body' | 'headers'>;
+
 export type Authenticator = {
+  /** Who asks, with a key that has one of these permissions. @throws AppError missing_key, unknown_key, permission_denied, too_many_requests */
+  identify: (asked: Asked, permission: Permission, ...others: Permission[]) => Caller;
   /** A hook that admits keys with this permission, or one of the others (and, for `ads/offers`, SDK ids), and sets `request.caller`. */
   requireKey: (permission: Permission, ...others: Permission[]) => preValidationHookHandler;
 };
@@ -24,7 +29,10 @@ export type Authenticator = {
 export function createAuthenticator({ catalog, now }: AuthDeps): Authenticator {
   const takeFromKey = createRateLimit(now);
 
-  function identify(secret: string, permission: Permission, others: readonly Permission[], snapshot: Snapshot): Caller {
+  function identify(asked: Asked, permission: Permission, ...others: Permission[]): Caller {
+    const secret = presentedKey(asked);
+    if (secret === null) throw new AppError('missing_key');
+    const snapshot = catalog.current();
     const key = snapshot.keys.get(hashKey(secret));
     if (key === undefined) return identifySdk(secret, permission, snapshot);
     const publisher = snapshot.publishers.get(key.publisherId);
@@ -36,14 +44,13 @@ export function createAuthenticator({ catalog, now }: AuthDeps): Authenticator {
   }
 
   return {
+    identify,
     // With a callback: the promise of an async hook costs more than the check.
     requireKey:
       (permission, ...others) =>
       (request, _reply, done) => {
         try {
-          const secret = presentedKey(request);
-          if (secret === null) throw new AppError('missing_key');
-          request.caller = identify(secret, permission, others, catalog.current());
+          request.caller = identify(request, permission, ...others);
           done();
         } catch (err) {
           done(err as Error);
@@ -71,10 +78,10 @@ function identifySdk(sdkId: string, permission: Permission, snapshot: Snapshot):
 const permissionDenied = (permission: Permission): AppError =>
   new AppError('permission_denied', { message: `The key lacks the permission ${permission}.` });
 
-function presentedKey(request: FastifyRequest): string | null {
-  const query = request.query as Record<string, unknown>;
-  const body = (typeof request.body === 'object' && request.body !== null ? request.body : {}) as Record<string, unknown>;
-  const bearer = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
+function presentedKey(asked: Asked): string | null {
+  const query = asked.query as Record<string, unknown>;
+  const body = (typeof asked.body === 'object' && asked.body !== null ? asked.body : {}) as Record<string, unknown>;
+  const bearer = /^bearer +(\S+)$/i.exec(asked.headers.authorization ?? '')?.[1];
   for (const candidate of [query.api_key, bearer, body.key, body.api_key]) {
     if (candidate === undefined || candidate === '') continue;
     if (typeof candidate !== 'string') throw new AppError('unknown_key');

@@ -16,24 +16,34 @@ export function emptyBodyForNone(request: { body: unknown }, _reply: unknown, do
 
 /** A preValidation hook for calls of clients that write `null` for what they do not know: it counts as absent. */
 export function absentForNull({ body }: { body: unknown }, _reply: unknown, done: () => void): void {
-  if (typeof body === 'object' && body !== null && !Array.isArray(body)) {
-    const fields = body as Record<string, unknown>;
-    for (const name of Object.keys(fields)) if (fields[name] === null) delete fields[name];
-  }
+  dropNulls(body);
   done();
+}
+
+export function dropNulls(body: unknown): void {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return;
+  const fields = body as Record<string, unknown>;
+  for (const name of Object.keys(fields)) if (fields[name] === null) delete fields[name];
 }
 
 /** Accepts JSON bodies, plain or compressed; an empty body counts as none, for calls that need no body. */
 export async function registerBodyParsing(app: FastifyInstance): Promise<void> {
   await app.register(compress, { global: false, globalDecompression: true, requestEncodings: ['gzip', 'deflate', 'br', 'identity'] });
-  const parseJson = app.getDefaultJsonParser('error', 'error');
+  const readJson = createJsonReader(app);
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
-    if (body === '') done(null, undefined);
-    else if (isTooDeep(body as string))
-      done(new AppError('malformed_json', { message: `The body is nested deeper than ${maxDepth}.` }), undefined);
-    else parseJson(request, body as string, done);
-  });
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => readJson(body as string, done));
+}
+
+/** Gives what a JSON body says, undefined for an empty one, or why it cannot be read. */
+export type JsonReader = (text: string, done: (err: Error | null, body?: unknown) => void) => void;
+
+export function createJsonReader(app: FastifyInstance): JsonReader {
+  const parseJson = app.getDefaultJsonParser('error', 'error');
+  return (text, done) => {
+    if (text === '') done(null, undefined);
+    else if (isTooDeep(text)) done(new AppError('malformed_json', { message: `The body is nested deeper than ${maxDepth}.` }));
+    else parseJson(undefined as never, text, done);
+  };
 }
 
 /** Whether a JSON text opens more brackets than `maxDepth` without closing them. What is no JSON may get any answer. */

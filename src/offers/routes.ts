@@ -4,12 +4,15 @@ import { absentForNull, emptyBodyForNone } from '../http/body.ts';
 import { errorAnswers, fetchOffersAnswer } from '../http/schemas.ts';
 import type { OfferService } from './fetch.ts';
 import { clientOf, fetchOffersBody, fetchOffersQuery, readFetchOffers } from './request.ts';
+import { type Failures, openShortWay } from './short-way.ts';
 
 /** Every version answers the same; v4 clients pass the SDK id as `api_key` (specification 4.1). */
 const paths = ['/native/v2/offers.json', '/native/v4/offers.json', '/native/v1/offers.json'];
 
 export async function offerRoutes(app: App, { offers, ...deps }: Deps & { offers: OfferService }): Promise<void> {
   app.addHook('onClose', offers.drain);
+  const failures: Failures = new WeakMap();
+  if (!deps.logger.isLevelEnabled('debug')) openShortWay(app, paths, { ...deps, offers, failures }); // the framework writes the request log
   for (const url of paths) {
     app.post(
       url,
@@ -21,6 +24,8 @@ export async function offerRoutes(app: App, { offers, ...deps }: Deps & { offers
           body: fetchOffersBody,
           response: { 200: fetchOffersAnswer, ...errorAnswers(400, 401, 403, 413, 415) },
         },
+        // What failed on the short way is answered without another try.
+        onRequest: (request, _reply, done) => done(failures.get(request.raw)),
         preValidation: [emptyBodyForNone, absentForNull, deps.auth.requireKey('ads/offers')],
       },
       async (request, reply) => {

@@ -1,5 +1,6 @@
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { App, Deps } from '../deps.ts';
+import { serveFirst } from '../http/short-way.ts';
 import type { Admit } from './admit.ts';
 import { endWithImage } from './answers.ts';
 import type { Beacon } from './beacons.ts';
@@ -19,23 +20,18 @@ type ShortWayDeps = Pick<Deps, 'metrics'> & { admit: Admit; recorder: Recorder }
  */
 export function openShortWay(app: App, beacons: readonly Beacon[], { admit, recorder, metrics }: ShortWayDeps): void {
   const byUrl = new Map(beacons.map((beacon) => [beacon.url, beacon]));
-  let closing = false;
-  app.addHook('preClose', async () => {
-    closing = true; // from here on the framework tells clients that their connections end
-  });
-
-  serveFirst(app.server, (request, response, goOn) => {
+  const way = serveFirst(app, (request, response, goOn) => {
     const url = request.url as string;
     const mark = url.indexOf(tokenMark);
     const beacon = mark === -1 ? undefined : byUrl.get(url.slice(0, mark));
-    if (beacon === undefined || closing || request.method !== 'GET' || hasBody(request)) return goOn();
+    if (beacon === undefined || request.method !== 'GET' || hasBody(request)) return goOn();
     const end = mark + tokenMark.length + tokenLength;
     if (!restPattern.test(url.slice(end))) return goOn();
     const visit = admit(request, url.slice(mark + tokenMark.length, end), beacon.kind);
     if (visit === null || !visit.recorded) return goOn();
     const startMs = metrics === null ? 0 : performance.now();
     beacon.store(recorder, visit).then(() => {
-      if (closing) response.setHeader('connection', 'close');
+      if (way.closing) response.setHeader('connection', 'close');
       endWithImage(response);
       metrics?.requestEnded(beacon.url, 200, performance.now() - startMs);
     }, goOn);
@@ -44,14 +40,3 @@ export function openShortWay(app: App, beacons: readonly Beacon[], { admit, reco
 
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
-
-/** Lets `serve` have each request before the listeners there are. */
-function serveFirst(server: Server, serve: (request: IncomingMessage, response: ServerResponse, goOn: () => void) => void): void {
-  const listeners = server.listeners('request') as RequestListener[];
-  server.removeAllListeners('request');
-  server.on('request', (request, response) =>
-    serve(request, response, () => {
-      for (const listener of listeners) listener.call(server, request, response);
-    }),
-  );
-}
