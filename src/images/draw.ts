@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
-import { createRequire } from 'node:module';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 import type { Size } from './parameters.ts';
 
 /** What became of a drawing: its picture, its size where that is too much, or what else was wrong. */
@@ -17,27 +16,10 @@ export type DrawingLimits = {
   timeoutMs: number;
 };
 
-/** Exit codes of the program below. */
+const program = fileURLToPath(new URL('../../assets/draw-svg.mjs', import.meta.url));
+/** Exit codes of the program. */
 const tooLargeCode = 3;
 const brokenCode = 4;
-
-/** Ends itself, too, in case nobody is left to end it. */
-const program = `
-const [sharpUrl, maxSide, maxPixels, timeoutMs] = process.argv.slice(1);
-setTimeout(() => process.kill(process.pid, 'SIGKILL'), Number(timeoutMs)).unref();
-const { default: sharp } = await import(sharpUrl);
-const chunks = [];
-for await (const chunk of process.stdin) chunks.push(chunk);
-const svg = Buffer.concat(chunks);
-try {
-  const { width, height } = await sharp(svg, { limitInputPixels: false }).metadata();
-  if (width > maxSide || height > maxSide || width * height > maxPixels) {
-    process.stdout.write(JSON.stringify({ width, height }));
-    process.exitCode = ${tooLargeCode};
-  } else process.stdout.write(await sharp(svg, { limitInputPixels: Number(maxPixels), failOn: 'error' }).png().toBuffer());
-} catch {
-  process.exitCode = ${brokenCode};
-}`;
 
 /** Nothing of the configuration, which holds secrets. */
 const environment = (): NodeJS.ProcessEnv => {
@@ -50,8 +32,7 @@ const environment = (): NodeJS.ProcessEnv => {
  * a process can be ended in the middle of that.
  */
 export function drawSvg(svg: Buffer, { maxSide, maxPixels, maxBytes, timeoutMs }: DrawingLimits): Promise<Drawn> {
-  const sharpUrl = pathToFileURL(createRequire(import.meta.url).resolve('sharp')).href;
-  const args = ['--input-type=module', '-e', program, sharpUrl, String(maxSide), String(maxPixels), String(timeoutMs)];
+  const args = [program, ...[maxSide, maxPixels, timeoutMs].map(String)];
   const child = spawn(process.execPath, args, { env: environment(), stdio: ['pipe', 'pipe', 'ignore'] });
   const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
   const chunks: Buffer[] = [];
@@ -70,7 +51,9 @@ export function drawSvg(svg: Buffer, { maxSide, maxPixels, maxBytes, timeoutMs }
       if (code === 0 && bytes <= maxBytes) resolve({ png: output });
       else if (code === tooLargeCode) resolve({ tooLarge: JSON.parse(output.toString()) as Size });
       else if (bytes > maxBytes) resolve({ problem: 'heavy' });
-      else resolve({ problem: code === null ? 'slow' : 'broken' });
+      else if (code === null) resolve({ problem: 'slow' });
+      else if (code === brokenCode) resolve({ problem: 'broken' });
+      else reject(new Error(`${program} ended with ${code}`));
     });
   }).finally(() => clearTimeout(timer));
 }
