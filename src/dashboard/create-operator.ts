@@ -3,6 +3,7 @@ import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { migrate } from '../db/migrate.ts';
 import { createPool, transaction } from '../db/pool.ts';
+import { accountView, auditAccount, passwordOf, systemActor } from './auth/account-log.ts';
 import { askPassword } from './auth/ask-password.ts';
 import { hashPassword, passwordProblem } from './auth/passwords.ts';
 import { endSessionsOf } from './auth/sessions.ts';
@@ -57,12 +58,22 @@ async function store(url: string, email: string, password: string): Promise<bool
     const passwordHash = await hashPassword(password);
     return await transaction(pool, async (executor) => {
       const nowMs = Date.now();
-      if ((await createUser(executor, { email, role: 'operator', publisherId: null, passwordHash, nowMs })) !== null) return true;
+      const actor = systemActor('operator:create');
+      const made = await createUser(executor, { email, role: 'operator', publisherId: null, passwordHash, nowMs });
+      if (made !== null) {
+        await auditAccount(executor, { actor, user: made, action: 'create', nowMs }, null, accountView(made));
+        return true;
+      }
       const found = await findByEmail(executor, email);
       if (found?.user.role !== 'operator') throw new Error(`${email} is an account of a publisher. Use another address.`);
       await setPassword(executor, found.user.id, passwordHash);
       await changeUser(executor, found.user.id, { role: 'operator', disabled: false });
       await endSessionsOf(executor, found.user.id);
+      const [was, is] = [
+        { disabled: found.user.disabled, password: passwordOf(found.user) },
+        { disabled: false, password: 'changed' },
+      ];
+      await auditAccount(executor, { actor, user: found.user, action: 'update', nowMs }, was, is);
       return false;
     });
   } finally {

@@ -63,6 +63,7 @@ const publisherNav = [
 const operatorNav = [
   { key: 'publishers', text: 'Publishers', path: '/dashboard/operator/publishers', icon: 'publishers', role: 'operator' },
   { key: 'operators', text: 'Operators', path: '/dashboard/operator/users', icon: 'users', role: 'operator' },
+  { key: 'operator-activity', text: 'Activity log', path: '/dashboard/operator/activity', icon: 'activity', role: 'operator' },
   { key: 'system', text: 'System', path: '/dashboard/operator/system', icon: 'system', role: 'operator' },
 ] as const satisfies readonly NavEntry[];
 

@@ -7,7 +7,7 @@ import { createRow, getRow, removeRow, updateRow } from '../management/rows.ts';
 import { createManagement, type Management } from '../management/service.ts';
 import type { Actor } from '../management/work.ts';
 import { createSigner } from '../security/keyring.ts';
-import type { Role } from './auth/users.ts';
+import type { Role, User } from './auth/users.ts';
 import { type Context, viewerOf } from './context.ts';
 
 /** The configuration as pages read and change it: by the functions of the REST API, in the name of who is signed in. */
@@ -38,18 +38,18 @@ export function createStore(deps: Deps): Store {
   };
 }
 
-/** Whoever is signed in, as the audit log knows them. Roles were checked before; these permissions bound what keys they may make. */
-export function actorOf({ request }: Context): Actor {
-  const { user } = viewerOf(request);
-  return {
-    kind: 'user',
-    id: user.id,
-    label: user.email,
-    permissions: permissionsOf(user.role),
-    expiresAtMs: null,
-    publisherId: user.publisherId,
-  };
-}
+/** Whoever is signed in, as the audit log knows them. */
+export const actorOf = ({ request }: Context): Actor => actorFor(viewerOf(request).user);
+
+/** Roles are checked before; these permissions bound what keys somebody may make. */
+export const actorFor = ({ id, email, role, publisherId }: User): Actor => ({
+  kind: 'user',
+  id,
+  label: email,
+  permissions: permissionsOf(role),
+  expiresAtMs: null,
+  publisherId,
+});
 
 function permissionsOf(role: Role): Actor['permissions'] {
   if (role === 'operator') return new Set(permissions);

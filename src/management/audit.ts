@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox';
 import { orNull, type Resource, timestamp, type View } from './resource.ts';
 import { isOperator, type Work } from './work.ts';
 
-export type AuditAction = 'create' | 'update' | 'remove';
+export type AuditAction = 'create' | 'update' | 'remove' | 'sign_in' | 'lock';
 
 type Change = { resource: Pick<Resource, 'name' | 'key' | 'ownerOf'>; action: AuditAction; before: View | null; after: View | null };
 
@@ -47,12 +47,14 @@ export const auditLog: Resource = {
   input: Type.Object({}),
   readOnly: {
     at: timestamp(),
-    actor_kind: Type.String({ description: '`key`, `user`, or `system`: a command of the operator, or the dispatcher.' }),
+    actor_kind: Type.String({ description: '`key`, `user`, or `system`: a command of the operator, the dispatcher, or the sign-in.' }),
     actor_id: orNull(Type.Integer(), { description: 'Of the key or user; null: of an operator.' }),
     actor_label: Type.String({ description: 'Name of the key, e-mail address of the user.' }),
-    action: Type.String({ description: '`create`, `update`, `remove`.' }),
+    action: Type.String({
+      description: '`create`, `update`, `remove`; of users also `sign_in`, and `lock` after too many wrong passwords.',
+    }),
     resource: Type.String({ description: 'Kind, such as `offers`.' }),
-    resource_id: Type.String({ description: 'Id; the name of a placement.' }),
+    resource_id: Type.String({ description: 'Id; the name of a placement, the e-mail address of a user.' }),
     changes: Type.Record(Type.String(), Type.Object({ old: Type.Unknown(), new: Type.Unknown() })),
   },
   expressions: ({ actor }): Record<string, string> =>

@@ -10,9 +10,12 @@ const windowMs = 15 * 60_000;
  */
 const limits = { pair: 5, address: 30, account: 100 };
 
+/** `untilMs`: when to come back. `begun`: what this very try has locked the account for; null: it was before, or only the address is. */
+export type Lock = { untilMs: number; begun: 'one address' | 'everybody' | null };
+
 export type Lockout = {
-  /** Counts a try of this account from this address, before its password is checked. @returns when to come back, epoch ms; null: go on */
-  charge: (executor: Executor, email: string, address: string, nowMs: number) => Promise<number | null>;
+  /** Counts a try of this account from this address, before its password is checked. @returns null: go on */
+  charge: (executor: Executor, email: string, address: string, nowMs: number) => Promise<Lock | null>;
   /** Takes the try back, and forgets what failed before for this account from this address: the password was right. */
   forgive: (executor: Executor, email: string, address: string) => Promise<void>;
 };
@@ -28,16 +31,18 @@ export function createLockout(pepper: string): Lockout {
   return {
     charge: async (executor, email, address, nowMs) => {
       await executor.query('delete from sign_in_failures where until < $1', [new Date(nowMs)]);
-      const { rows } = await executor.query<{ until: Date }>(
+      const subjects = subjectsOf(email, address);
+      const { rows } = await executor.query<Over>(
         `with tried as (
           insert into sign_in_failures as f (subject, failures, until)
           select s, 1, $3::timestamptz from unnest($1::bytea[]) as s order by s
           on conflict (subject) do update set failures = f.failures + 1
           returning subject, failures, until
-        ) select t.until from tried t join unnest($1::bytea[], $2::int[]) as l (subject, most) using (subject) where t.failures > l.most`,
-        [Object.values(subjectsOf(email, address)), Object.values(limits), new Date(nowMs + windowMs)],
+        ) select l.kind, t.failures - l.most as beyond, t.until
+          from tried t join unnest($1::bytea[], $2::int[], $4::text[]) as l (subject, most, kind) using (subject) where t.failures > l.most`,
+        [Object.values(subjects), Object.values(limits), new Date(nowMs + windowMs), Object.keys(subjects)],
       );
-      return rows.length === 0 ? null : Math.max(...rows.map((row) => row.until.getTime()));
+      return rows.length === 0 ? null : { untilMs: Math.max(...rows.map(({ until }) => until.getTime())), begun: begunBy(rows) };
     },
     forgive: async (executor, email, address) => {
       const { pair, ...others } = subjectsOf(email, address);
@@ -49,6 +54,15 @@ export function createLockout(pepper: string): Lockout {
       );
     },
   };
+}
+
+type Over = { kind: keyof typeof limits; beyond: number; until: Date };
+
+/** An account that is locked for everybody is not locked for an address as well. */
+function begunBy(rows: readonly Over[]): Lock['begun'] {
+  const beyond = (kind: Over['kind']): number => rows.find((row) => row.kind === kind)?.beyond ?? 0;
+  if (beyond('account') > 0) return beyond('account') === 1 ? 'everybody' : null;
+  return beyond('pair') === 1 ? 'one address' : null;
 }
 
 /** One customer of a provider holds a whole /64. */

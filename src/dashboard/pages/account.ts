@@ -1,10 +1,10 @@
 import { transaction } from '../../db/pool.ts';
 import type { App } from '../../deps.ts';
 import { html } from '../../http/html.ts';
-import { createLockout } from '../auth/lockout.ts';
+import { auditAccount } from '../auth/account-log.ts';
 import { hashPassword, minPasswordLength, passwordProblem } from '../auth/passwords.ts';
 import { endSession, endSessionsOf, startSession } from '../auth/sessions.ts';
-import { trySignIn } from '../auth/sign-in.ts';
+import { createSignIn } from '../auth/sign-in.ts';
 import { setPassword } from '../auth/users.ts';
 import type { Context } from '../context.ts';
 import { createForm, type Problems } from '../forms.ts';
@@ -12,12 +12,13 @@ import { signInPath } from '../guard.ts';
 import type { Page } from '../layout.ts';
 import { commonPages, type Tools } from '../pages.ts';
 import { card, facts, saveForm } from '../parts.ts';
+import { actorOf } from '../store.ts';
 
 /** Everybody's own account. */
 export function accountPages(app: App, tools: Tools): void {
   const { deps, cookies } = tools;
-  const { pool, config, now } = deps;
-  const lockout = createLockout(config.userPepper);
+  const { pool, now } = deps;
+  const trySignIn = createSignIn(deps);
   const pages = commonPages(app, tools);
 
   pages.get('/account', 'analyst', (context) => show(context, []));
@@ -29,7 +30,7 @@ export function accountPages(app: App, tools: Tools): void {
     const problem = passwordProblem(password, user.email);
     if (problem !== null) return show(context, [{ path: '/password', message: problem }]);
     if (password !== again) return show(context, [{ path: '/again', message: 'The two are not the same.' }]);
-    const tried = await trySignIn(pool, lockout, { email: user.email, password: current, address: context.request.ip, nowMs: now() });
+    const tried = await trySignIn({ email: user.email, password: current, address: context.request.ip });
     if (!tried.ok)
       return show(context, [
         {
@@ -40,6 +41,8 @@ export function accountPages(app: App, tools: Tools): void {
     const passwordHash = await hashPassword(password);
     const session = await transaction(pool, async (executor) => {
       await setPassword(executor, user.id, passwordHash);
+      const happening = { actor: actorOf(context), user, action: 'update', nowMs: now() } as const;
+      await auditAccount(executor, happening, { password: 'set' }, { password: 'changed' });
       await endSessionsOf(executor, user.id);
       return startSession(executor, user.id, null, now());
     });

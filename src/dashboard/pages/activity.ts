@@ -1,19 +1,23 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Publisher } from '../../catalog/types.ts';
 import type { App } from '../../deps.ts';
 import { type Html, html } from '../../http/html.ts';
 import { auditLog } from '../../management/audit.ts';
 import type { View } from '../../management/resource.ts';
 import { dispatcherLabel } from '../../webhooks/dispatcher/disabling.ts';
-import type { PublisherContext } from '../context.ts';
-import { moment, plural } from '../format.ts';
+import { signInLabel } from '../auth/account-log.ts';
+import type { Role } from '../auth/users.ts';
+import type { Context } from '../context.ts';
+import { moment, plural, utc } from '../format.ts';
 import { createForm } from '../forms.ts';
-import { publisherPages, type Tools } from '../pages.ts';
+import type { NavKey } from '../layout.ts';
+import { commonPages, type Pages, publisherPages, type Tools } from '../pages.ts';
 import { badge, emptyState, pager, type Tone } from '../parts.ts';
 import { queryText } from '../store.ts';
 
 /** Kinds of things in the log: how one is called, and where it is shown; null: it has no page. */
-const kinds: Readonly<Record<string, { title: string; one: string; pathOf: ((id: string) => string) | null }>> = {
+type Kinds = Readonly<Record<string, { title: string; one: string; pathOf: ((id: string) => string) | null }>>;
+
+const publisherKinds: Kinds = {
   offers: { title: 'Offers', one: 'Offer', pathOf: (id) => `/offers/${id}` },
   creatives: { title: 'Pictures of offers', one: 'Picture', pathOf: null },
   campaigns: { title: 'Campaigns', one: 'Campaign', pathOf: (id) => `/campaigns/${id}` },
@@ -24,14 +28,19 @@ const kinds: Readonly<Record<string, { title: string; one: string; pathOf: ((id:
   'sequence-rules': { title: 'Sequence rules', one: 'Sequence rule', pathOf: null },
   'webhook-endpoints': { title: 'Webhooks', one: 'Webhook', pathOf: (id) => `/settings/webhooks/${encodeURIComponent(id)}` },
   keys: { title: 'API keys', one: 'API key', pathOf: () => '/settings/keys' },
+  users: { title: 'Users', one: 'User', pathOf: () => '/settings/users' },
   publishers: { title: 'Configuration', one: 'Configuration', pathOf: () => '/settings' },
   catalogue: { title: 'Imports', one: 'Import', pathOf: null },
 };
+
+const operatorKinds: Kinds = { users: { title: 'Operators', one: 'Operator', pathOf: () => '/operator/users' } };
 
 const actions: Readonly<Record<string, { text: string; tone: Tone }>> = {
   create: { text: 'Added', tone: 'good' },
   update: { text: 'Changed', tone: 'info' },
   remove: { text: 'Removed', tone: 'bad' },
+  sign_in: { text: 'Signed in', tone: 'plain' },
+  lock: { text: 'Locked', tone: 'bad' },
 };
 
 /** Entries on a page (count). */
@@ -43,16 +52,48 @@ const shownValues = 4;
 /** Of a value (characters). */
 const longest = 500;
 
-const path = '/settings/activity';
+/** Whose log a page shows: a publisher's, or that of the operators. */
+type Place<C extends Context> = {
+  pages: Pages<C>;
+  path: string;
+  nav: NavKey;
+  needs: Role;
+  kinds: Kinds;
+  zoneOf: (context: C) => Zone;
+  lead: string;
+};
+
+type Zone = { timeZone: string };
 
 /** Settings > Activity log: who changed what, newest first. */
 export function activityPages(app: App, tools: Tools): void {
-  publisherPages(app, tools).get(path, 'admin', async (context) => {
+  register(tools, {
+    pages: publisherPages(app, tools),
+    path: '/settings/activity',
+    nav: 'activity',
+    needs: 'admin',
+    kinds: publisherKinds,
+    zoneOf: ({ publisher }) => publisher,
+    lead: 'Who changed what, newest first. Entries are never changed; secrets are not in them.',
+  });
+  register(tools, {
+    pages: commonPages(app, tools),
+    path: '/operator/activity',
+    nav: 'operator-activity',
+    needs: 'operator',
+    kinds: operatorKinds,
+    zoneOf: () => utc,
+    lead: 'What became of the accounts of operators, newest first, in UTC. What concerns a publisher is in its own log.',
+  });
+}
+
+function register<C extends Context>({ store }: Tools, { pages, path, nav, needs, kinds, zoneOf, lead }: Place<C>): void {
+  pages.get(path, needs, async (context) => {
     const asked = queryText(context, 'resource');
     const resource = Object.hasOwn(kinds, asked) ? asked : '';
     const cursor = queryText(context, 'cursor');
     const filter = { ...(resource !== '' && { resource }) };
-    const { rows, nextCursor } = await tools.store.list(context, auditLog, {
+    const { rows, nextCursor } = await store.list(context, auditLog, {
       limit: String(listed),
       ...filter,
       ...(cursor !== '' && { cursor }),
@@ -63,8 +104,8 @@ export function activityPages(app: App, tools: Tools): void {
     const choices = [{ value: '', text: 'Everything' }, ...Object.entries(kinds).map(([value, { title }]) => ({ value, text: title }))];
     return {
       title: 'Activity log',
-      lead: 'Who changed what, newest first. Entries are never changed; secrets are not in them.',
-      nav: 'activity',
+      lead,
+      nav,
       body:
         rows.length === 0 && resource === '' && cursor === ''
           ? emptyState(
@@ -73,22 +114,27 @@ export function activityPages(app: App, tools: Tools): void {
               'Every change of offers, settings, keys and webhooks appears here, by whom and from what to what.',
             )
           : html`<form class="filters" method="get" action="${at}" role="search">${createForm({ resource }).select('resource', { label: 'Kind', choices })}<button class="button">Show</button></form>
-${rows.length === 0 ? html`<p class="hint">Nothing matches.</p>` : html`<ol class="card activity" aria-label="Entries">${rows.map((row) => entryOf(context, row))}</ol>`}
+${rows.length === 0 ? html`<p class="hint">Nothing matches.</p>` : html`<ol class="card activity" aria-label="Entries">${rows.map((row) => entryOf({ path: context.path, kinds, zone: zoneOf(context) }, row))}</ol>`}
 ${pager(cursor === '' ? null : first, after)}`,
     };
   });
 }
 
-const entryOf = (context: PublisherContext, row: View): Html =>
-  html`<li><div><p>${what(context, row)}</p><p class="hint">${who(row)}</p><p class="hint">${moment(context.publisher, new Date(String(row.at)), 'second')}</p></div>${changes(context.publisher, row)}</li>`;
+type Surface = { path: Context['path']; kinds: Kinds; zone: Zone };
+
+const entryOf = (on: Surface, row: View): Html =>
+  html`<li><div><p>${what(on, row)}</p><p class="hint">${who(row)}</p><p class="hint">${moment(on.zone, new Date(String(row.at)), 'second')}</p></div>${changes(on.zone, row)}</li>`;
+
+/** Parts of the service that change something by themselves. */
+const ours = new Set([dispatcherLabel, signInLabel]);
 
 function who({ actor_kind: kind, actor_label: label }: View): string {
-  if (kind === 'system') return label === dispatcherLabel ? 'by the dispatcher' : `by command ${label}`;
+  if (kind === 'system') return ours.has(String(label)) ? `by the ${label}` : `by command ${label}`;
   return `by ${kind === 'key' ? 'API key ' : ''}${label}`;
 }
 
 /** What was removed has no page any more. */
-function what({ path: pathOf }: PublisherContext, row: View): Html {
+function what({ path: pathOf, kinds }: Surface, row: View): Html {
   const [resource, id, action] = [String(row.resource), String(row.resource_id), String(row.action)];
   const kind = Object.hasOwn(kinds, resource) ? kinds[resource] : undefined;
   const { text, tone } = actions[action] ?? { text: action, tone: 'plain' as const };
@@ -98,12 +144,12 @@ function what({ path: pathOf }: PublisherContext, row: View): Html {
 }
 
 /** Every value that differs, old and new; of what was added or removed, only what it held. */
-function changes(publisher: Publisher, { action, changes: all }: View): Html {
+function changes(zone: Zone, { action, changes: all }: View): Html {
   const values = Object.entries(all as Record<string, { old: unknown; new: unknown }>)
     .filter(([name]) => name !== 'id')
     .flatMap(([name, { old, new: now }]) => differences(name.replaceAll('_', ' '), old, now));
   const list = html`<dl class="changes">${values.map(([name, old, now]) => {
-    const [was, is] = [shown(publisher, old), shown(publisher, now)];
+    const [was, is] = [shown(zone, old), shown(zone, now)];
     const value =
       action === 'create'
         ? is
@@ -135,12 +181,12 @@ const own = (value: Record<string, unknown>, key: string): unknown => (Object.ha
 const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
 
 /** A value as people read it: times in the publisher's zone. */
-function shown(publisher: Publisher, value: unknown): Html | string {
+function shown(zone: Zone, value: unknown): Html | string {
   if (value === null || value === '') return 'none';
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (typeof value === 'string' && instant.test(value)) {
     const at = new Date(value);
-    if (!Number.isNaN(at.getTime())) return moment(publisher, at, 'second');
+    if (!Number.isNaN(at.getTime())) return moment(zone, at, 'second');
   }
   if (typeof value !== 'object') return cut(String(value));
   if (isNested(value) && Object.keys(value).length > 0) return html`<code>${cut(JSON.stringify(value))}</code>`;

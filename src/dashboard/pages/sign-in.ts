@@ -1,15 +1,16 @@
 import { transaction } from '../../db/pool.ts';
 import type { App } from '../../deps.ts';
 import { type Html, html, nothing } from '../../http/html.ts';
-import { createLockout } from '../auth/lockout.ts';
+import { auditAccount } from '../auth/account-log.ts';
 import { startSession } from '../auth/sessions.ts';
-import { trySignIn } from '../auth/sign-in.ts';
+import { createSignIn } from '../auth/sign-in.ts';
 import { hasOperator } from '../auth/users.ts';
 import { createForm, fieldsOf } from '../forms.ts';
 import { nextPath, signInPath } from '../guard.ts';
 import { pageHeaders } from '../headers.ts';
 import { renderCard } from '../layout.ts';
 import type { Tools } from '../pages.ts';
+import { actorFor } from '../store.ts';
 
 const schema = { hide: true };
 
@@ -17,7 +18,7 @@ const schema = { hide: true };
 export function signInPages(app: App, { deps, asset, cookies }: Tools): void {
   const { pool, config, now } = deps;
   const headers = pageHeaders(config.publicUrl);
-  const lockout = createLockout(config.userPepper);
+  const trySignIn = createSignIn(deps);
 
   app.get<{ Querystring: { next?: string } }>(signInPath, { schema }, async (request, reply) => {
     const next = nextPath(String(request.query.next ?? ''));
@@ -31,10 +32,14 @@ export function signInPages(app: App, { deps, asset, cookies }: Tools): void {
     const fields = fieldsOf(params);
     const email = fields.text('email');
     const next = nextPath(fields.text('next'));
-    const tried = await trySignIn(pool, lockout, { email, password: params.get('password') ?? '', address: request.ip, nowMs: now() });
+    const tried = await trySignIn({ email, password: params.get('password') ?? '', address: request.ip });
     reply.headers(headers);
     if (tried.ok) {
-      const token = await transaction(pool, (executor) => startSession(executor, tried.user.id, cookies.session(request), now()));
+      const { user } = tried;
+      const token = await transaction(pool, async (executor) => {
+        await auditAccount(executor, { actor: actorFor(user), user, action: 'sign_in', nowMs: now() });
+        return startSession(executor, user.id, cookies.session(request), now());
+      });
       cookies.setSession(reply, token);
       return reply.code(303).header('location', next).send();
     }

@@ -2,6 +2,7 @@ import { transaction } from '../../db/pool.ts';
 import type { App } from '../../deps.ts';
 import { AppError } from '../../errors.ts';
 import { type Html, html } from '../../http/html.ts';
+import { accountView, auditAccount, passwordOf } from '../auth/account-log.ts';
 import { findLink, linkPath, useLink } from '../auth/links.ts';
 import { hashPassword, minPasswordLength, passwordProblem } from '../auth/passwords.ts';
 import { endSessionsOf, startSession } from '../auth/sessions.ts';
@@ -10,6 +11,7 @@ import { createForm, fieldsOf, type Problems } from '../forms.ts';
 import { pageHeaders } from '../headers.ts';
 import { renderCard } from '../layout.ts';
 import type { Tools } from '../pages.ts';
+import { actorFor } from '../store.ts';
 
 const schema = { hide: true };
 
@@ -56,6 +58,12 @@ export function startPages(app: App, { deps, asset, cookies }: Tools): void {
       if (who === null) return null; // the link stays good
       if (!(await useLink(executor, token, now()))) throw new AppError('invalid_token', { message: 'This link was used already.' });
       await setPassword(executor, who.id, passwordHash);
+      const happening = { actor: actorFor(who), user: who, nowMs: now() };
+      if (user === null) await auditAccount(executor, { ...happening, action: 'create' }, null, accountView(who));
+      else {
+        const password = user.hasPassword ? 'changed by a link' : 'set';
+        await auditAccount(executor, { ...happening, action: 'update' }, { password: passwordOf(user) }, { password });
+      }
       await endSessionsOf(executor, who.id);
       return startSession(executor, who.id, cookies.session(request), now());
     });

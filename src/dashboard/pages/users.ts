@@ -2,6 +2,7 @@ import { transaction } from '../../db/pool.ts';
 import type { App } from '../../deps.ts';
 import { AppError } from '../../errors.ts';
 import { type Html, html, nothing } from '../../http/html.ts';
+import { accountView, auditAccount } from '../auth/account-log.ts';
 import { createInvitation, linkPath } from '../auth/links.ts';
 import { changeUser, createUser, findUser, isRole, listUsers, type Role, readEmail, type User } from '../auth/users.ts';
 import type { Context } from '../context.ts';
@@ -10,6 +11,7 @@ import { createForm, type Fields, type Problems } from '../forms.ts';
 import type { NavKey, Page } from '../layout.ts';
 import { commonPages, type Outcome, type Pages, publisherPages, type Tools } from '../pages.ts';
 import { actionButton, badge, card, copyable, saveForm, table } from '../parts.ts';
+import { actorOf } from '../store.ts';
 
 const publisherRoles: readonly { value: Role; text: string }[] = [
   { value: 'analyst', text: 'Analyst – reads everything' },
@@ -85,7 +87,9 @@ ${card('Invite somebody', inviteForm(context, place, state))}`,
     if (email === null) return show(context, { ...typed, problems: [{ path: '/email', message: 'This is no e-mail address.' }] });
     const invited = await transaction(pool, async (executor) => {
       const user = await createUser(executor, { email, role, publisherId: publisherIdOf(context), passwordHash: null, nowMs: now() });
-      return user === null ? null : createInvitation(executor, user.id, now());
+      if (user === null) return null;
+      await auditAccount(executor, { actor: actorOf(context), user, action: 'create', nowMs: now() }, null, accountView(user));
+      return createInvitation(executor, user.id, now());
     });
     // The same words whether the account is of this publisher or another: nobody learns who else is here.
     if (invited === null) return show(context, { ...typed, problems: [{ path: '/email', message: 'This address cannot be invited.' }] });
@@ -95,7 +99,11 @@ ${card('Invite somebody', inviteForm(context, place, state))}`,
   pages.post(`${path}/:userId/link`, needs, async (context) => {
     const user = await userOf(context);
     if (user.disabled) throw new AppError('not_found');
-    const token = await transaction(pool, (executor) => createInvitation(executor, user.id, now()));
+    const token = await transaction(pool, async (executor) => {
+      const happening = { actor: actorOf(context), user, action: 'update', nowMs: now() } as const;
+      await auditAccount(executor, happening, null, { password_link: 'made' });
+      return createInvitation(executor, user.id, now());
+    });
     return show(context, { link: { email: user.email, token } });
   });
 
@@ -104,7 +112,13 @@ ${card('Invite somebody', inviteForm(context, place, state))}`,
     const to = context.path(path);
     if (user.id === context.viewer.user.id) return { to, failed: 'Nobody changes their own role or disables themselves.' };
     const disabled = fields.text('disabled') === 'yes';
-    await transaction(pool, (executor) => changeUser(executor, user.id, { role: roleOf(fields, roles, user.role), disabled }));
+    const role = roleOf(fields, roles, user.role);
+    await transaction(pool, async (executor) => {
+      await changeUser(executor, user.id, { role, disabled });
+      if (role === user.role && disabled === user.disabled) return;
+      const happening = { actor: actorOf(context), user, action: 'update', nowMs: now() } as const;
+      await auditAccount(executor, happening, { role: user.role, disabled: user.disabled }, { role, disabled });
+    });
     return { to, done: disabled ? `${user.email} is disabled and signed out.` : `${user.email} is changed.` };
   });
 }

@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { linkPath } from '../../src/dashboard/auth/links.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { type Person, postForm, somebody } from './support.ts';
+
+const password = 'seven quiet otters';
+
+let t: TestApp;
+let admin: Person;
+let operator: Person;
+beforeAll(async () => {
+  t = await createTestApp();
+  admin = await somebody(t, 'admin');
+  operator = await somebody(t, 'operator');
+});
+afterAll(() => t.close());
+
+const own = (path: string): string => `/dashboard/p/${t.publisher.id}/settings${path}`;
+
+/** What the log says of an account, oldest first: who, what, and the values that became different. */
+async function logOf(email: string, publisherId = t.publisher.id): Promise<string[]> {
+  const { rows } = await t.pool.query(
+    `select actor_kind, actor_label, action, changes - 'id' as changes from audit_log
+    where resource = 'users' and resource_id = $1 and publisher_id = $2 order by id`,
+    [email, publisherId],
+  );
+  const valuesOf = (changes: Record<string, { new: unknown }>) => Object.entries(changes).map(([name, { new: is }]) => `${name}=${is}`);
+  return rows.map((row) => [row.actor_kind, row.actor_label, row.action, ...valuesOf(row.changes).sort()].join(' '));
+}
+
+const emailOf = async ({ userId }: Person): Promise<string> =>
+  (await t.pool.query('select email from users where id = $1', [userId])).rows[0].email;
+
+const signIn = (email: string, tried: string) => postForm(t, '/dashboard/sign-in', { email, password: tried });
+
+const linkIn = (body: string): string => new RegExp(`${linkPath}[\\w-]{43}`).exec(body)?.[0] ?? '';
+
+test('everything that becomes of an account is in the log of its publisher, in the name of who did it', async () => {
+  const who = await emailOf(admin);
+  const email = 'log@example.com';
+  const invited = await admin.post(own('/users'), { email, role: 'analyst' });
+  await postForm(t, linkIn(invited.body), { password, again: password });
+  expect((await signIn(email, password)).statusCode).toBe(303);
+  const { rows } = await t.pool.query('select id from users where email = $1', [email]);
+  const user = own(`/users/${rows[0].id}`);
+  await admin.post(user, { role: 'manager' });
+  await admin.post(user, { role: 'manager' });
+  const linked = await operator.post(`${user}/link`);
+  await postForm(t, linkIn(linked.body), { password: 'four tall cranes', again: 'four tall cranes' });
+  await admin.post(user, { role: 'manager', disabled: 'yes' });
+  expect(await logOf(email)).toEqual([
+    `user ${who} create password=none role=analyst`,
+    `user ${email} update password=set`,
+    `user ${email} sign_in`,
+    `user ${who} update role=manager`,
+    `user ${await emailOf(operator)} update password_link=made`,
+    `user ${email} update password=changed by a link`,
+    `user ${who} update disabled=true`,
+  ]);
+  const page = (await admin.get(`${own('/activity')}?resource=users`)).body;
+  expect(page).toContain(`User ${email}`);
+  expect(page).toContain('Signed in');
+  expect(page).toContain('by Operator');
+  expect(page).not.toContain(await emailOf(operator));
+  expect(page).not.toContain(password);
+});
+
+test('too many wrong passwords for an account are one entry, however many follow; those for no account are none', async () => {
+  const email = await emailOf(await somebody(t, 'analyst'));
+  for (let tries = 0; tries < 9; tries += 1) for (const tried of [email, 'nobody@example.com']) await signIn(tried, 'wrong password');
+  await expect.poll(() => logOf(email)).toEqual(['system sign-in lock locked_for=one address']);
+  const { rows } = await t.pool.query("select 1 from audit_log where resource_id = 'nobody@example.com'");
+  expect(rows).toEqual([]);
+  expect((await admin.get(`${own('/activity')}?resource=users`)).body).toContain('by the sign-in');
+});
+
+test('accounts of operators are in a log of their own, which nobody else sees', async () => {
+  const email = 'second@example.com';
+  await operator.post('/dashboard/operator/users', { email, role: 'operator' });
+  expect(await logOf(email, 0)).toEqual([`user ${await emailOf(operator)} create password=none role=operator`]);
+  expect((await operator.get('/dashboard/operator/activity')).body).toContain(`Operator ${email}`);
+  expect((await admin.get('/dashboard/operator/activity')).statusCode).toBe(403);
+  expect((await admin.get(own('/activity'))).body).not.toContain(email);
+});
