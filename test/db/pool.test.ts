@@ -1,7 +1,8 @@
 import { createServer, type Server } from 'node:net';
-import type pg from 'pg';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createPool, isStoreUnavailable, transaction } from '../../src/db/pool.ts';
+import { WatchedClient } from '../../src/db/watched-client.ts';
 import { cloneDatabase } from '../support/database.ts';
 
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
@@ -144,4 +145,19 @@ const listening = (server: Server): Promise<number> =>
 test('a transaction that its process forgets is rolled back by the server', async () => {
   const { rows } = await pool.query("select current_setting('idle_in_transaction_session_timeout') as timeout");
   expect(rows).toEqual([{ timeout: '5s' }]);
+});
+
+test('a statement that hangs ends its connection and counts as unavailable; neither idle connections nor busy ones are ended', async () => {
+  const hasty = new pg.Pool({ Client: WatchedClient, connectionString: database.url, query_timeout: 200, max: 2 });
+  hasty.on('error', () => {});
+  const read = async () => (await hasty.query<{ pid: number }>('select pg_backend_pid() as pid, pg_sleep(0.02)')).rows[0]?.pid as number;
+  const pids = async () => (await Promise.all([read(), read()])).sort((a, b) => a - b);
+  const before = await pids();
+  for (let count = 0; count < 20; count++) await read();
+  expect(await pids()).toEqual(before);
+  const err = await failureOf(hasty.query('select pg_sleep(30)'));
+  expect(err.message).toBe('timeout: no answer within 200 ms');
+  expect(isStoreUnavailable(err)).toBe(true);
+  expect(await pids()).not.toEqual(before);
+  await hasty.end();
 });
