@@ -43,6 +43,8 @@ export type Crud<C extends Context> = {
   fields: (form: FormBuilder, context: C, editing: Editing) => Html | Promise<Html>;
   /** Beside the form, such as a preview. */
   beside?: (context: C, editing: Editing) => Html | Promise<Html>;
+  /** Above the form of a row that is there. */
+  notice?: (context: C, view: View) => Promise<Html>;
   /** Below the form of a row that is there. */
   below?: (context: C, view: View) => Html | Promise<Html>;
   /** Beside the title of a row that is there. */
@@ -172,7 +174,7 @@ ${pager(cursor === '' ? null : listPath(context), after)}`,
         view === null
           ? nothing
           : html`${crud.actions?.(context, view) ?? nothing}${crud.removable !== false && mayWrite(context) ? removeButton(context, view) : nothing}`,
-      body: html`${crud.beside === undefined ? main : html`<div class="split"><div>${main}</div>${beside}</div>`}${view === null || crud.below === undefined ? nothing : await crud.below(context, view)}`,
+      body: html`${view === null || crud.notice === undefined ? nothing : await crud.notice(context, view)}${crud.beside === undefined ? main : html`<div class="split"><div>${main}</div>${beside}</div>`}${view === null || crud.below === undefined ? nothing : await crud.below(context, view)}`,
     };
   }
 

@@ -6,8 +6,9 @@ import { audit } from './audit.ts';
 import { problem } from './check.ts';
 import { checkDecimals, checkUrls, flag, httpsUrl, nameField, text, weight } from './fields.ts';
 import { offers } from './offers.ts';
-import { idSchema, orNull, type Resource, removal, stamps, type Values } from './resource.ts';
+import { idSchema, orNull, type Resource, removal, stamps, type Values, type View, type Warning } from './resource.ts';
 import { columnsOf, viewOf } from './rows.ts';
+import type { Work } from './work.ts';
 
 /** What an advertiser promotes: where it leads, what it pays, and the rules of who sees it. */
 export const campaigns: Resource = {
@@ -50,6 +51,7 @@ export const campaigns: Resource = {
         pattern: '^[A-Z]{3}$',
         [problem]: 'must be a currency code such as USD',
         default: 'USD',
+        description: 'Amounts of campaigns that compete are compared as numbers: use one currency for all of them.',
       }),
       rules: Type.Object(campaignRules.properties, {
         additionalProperties: false,
@@ -81,6 +83,7 @@ export const campaigns: Resource = {
       : []),
     ...checkRules(values.rules).map(({ path, message }) => ({ path: `/rules${path}`, message })),
   ],
+  warn: warnOfCurrencies,
   // Its offers are paused, so that none comes back by itself should the campaign be brought back.
   beforeRemove: async (work, { id }) => {
     const { rows } = await work.executor.query<Values>(
@@ -93,3 +96,16 @@ export const campaigns: Resource = {
     }
   },
 };
+
+/** Offers are ranked by what they pay, and reports add it up, in whatever currency it is. */
+export async function warnOfCurrencies({ id, payout_currency: currency }: View, { executor, publisherId }: Work): Promise<Warning[]> {
+  const { rows } = await executor.query<{ others: string }>(
+    `select string_agg(distinct payout_currency, ', ') as others from campaigns
+    where publisher_id = $1 and id <> $2 and payout_currency <> $3 and active and deleted_at is null having count(*) > 0`,
+    [publisherId, id, currency],
+  );
+  return rows.map(({ others }) => ({
+    path: '/payout_currency',
+    message: `is not that of other active campaigns (${others}): amounts are compared and added as numbers`,
+  }));
+}

@@ -42,7 +42,7 @@ export async function creativeRoutes(app: App, door: Door): Promise<void> {
       const message = 'Creative created.';
       if (!request.isMultipart())
         return post(door, request, reply, async (work) =>
-          rowAnswer(creatives, await createRow(creatives, work, fieldsOf(request.body)), message, 201),
+          rowAnswer(creatives, work, await createRow(creatives, work, fieldsOf(request.body)), message, 201),
         );
       const { fields, bytes, declared } = await readForm(request);
       const upload = await readUpload(bytes, declared);
@@ -51,7 +51,7 @@ export async function creativeRoutes(app: App, door: Door): Promise<void> {
         door,
         request,
         reply,
-        async (work) => rowAnswer(creatives, await createUploadedCreative(work, fields, upload, store), message, 201),
+        async (work) => rowAnswer(creatives, work, await createUploadedCreative(work, fields, upload, store), message, 201),
         same,
       );
     },

@@ -8,6 +8,7 @@ import { admit, callOf, type Door, fieldsOf, post, publisherIdParameter, publish
 import { defaultLimit, type ListQuery, listRows, maxLimit } from './list.ts';
 import { createBody, patchBody, type Resource, type View, viewSchema, type Warning } from './resource.ts';
 import { createRow, etagOf, getRow, removeRow, updateRow } from './rows.ts';
+import type { Work } from './work.ts';
 
 export type RowsDoor = Door & { cursors: Signer };
 
@@ -30,9 +31,9 @@ export const idempotencyKey = Type.Object({
 });
 
 /** A row as an answer, with its ETag. */
-export const rowAnswer = (resource: Resource, view: View, message: string, status = 200) => ({
+export const rowAnswer = async (resource: Resource, work: Work, view: View, message: string, status = 200) => ({
   status,
-  body: { message, data: view, warnings: (resource.warn?.(view) ?? []) satisfies Warning[] },
+  body: { message, data: view, warnings: ((await resource.warn?.(view, work)) ?? []) satisfies Warning[] },
   headers: { etag: etagOf(view) },
 });
 
@@ -77,7 +78,7 @@ export function resourceRoutes(app: App, door: RowsDoor, resource: Resource, ope
     app.post(path, { schema, ...hooks }, (request, reply) =>
       post(door, request, reply, async (work) => {
         const row = await createRow(resource, work, fieldsOf(request.body));
-        return rowAnswer(resource, row, `${capital(resource.noun)} created.`, 201);
+        return rowAnswer(resource, work, row, `${capital(resource.noun)} created.`, 201);
       }),
     );
   }
@@ -92,8 +93,9 @@ export function resourceRoutes(app: App, door: RowsDoor, resource: Resource, ope
     };
     app.get(one, { schema, ...hooks }, async (request, reply) => {
       const { actor, publisherId } = callOf(request);
-      const row = await door.management.read(actor, publisherId, (work) => getRow(resource, work, keyOf(request)));
-      const answer = rowAnswer(resource, row, `${capital(resource.noun)} found.`);
+      const answer = await door.management.read(actor, publisherId, async (work) =>
+        rowAnswer(resource, work, await getRow(resource, work, keyOf(request)), `${capital(resource.noun)} found.`),
+      );
       if (namesEtag(request.headers['if-none-match'], answer.headers.etag)) return reply.code(304).headers(answer.headers).send();
       return send(reply, answer);
     });
@@ -103,10 +105,11 @@ export function resourceRoutes(app: App, door: RowsDoor, resource: Resource, ope
     const change = async (request: FastifyRequest, reply: FastifyReply, replace: boolean) => {
       const { actor, publisherId } = callOf(request);
       const mode = { ifMatch: request.headers['if-match'] ?? null, replace };
-      const row = await door.management.write(actor, publisherId, (work) =>
-        updateRow(resource, work, keyOf(request), fieldsOf(request.body), mode),
-      );
-      return send(reply, rowAnswer(resource, row, `${capital(resource.noun)} saved.`));
+      const answer = await door.management.write(actor, publisherId, async (work) => {
+        const row = await updateRow(resource, work, keyOf(request), fieldsOf(request.body), mode);
+        return rowAnswer(resource, work, row, `${capital(resource.noun)} saved.`);
+      });
+      return send(reply, answer);
     };
     const schema = {
       tags,

@@ -64,7 +64,7 @@ export type Resource = {
   prepare?: (values: Values) => Values;
   /** Rules beyond the schema, on the whole row as it would be saved. */
   check?: (values: Values, work: Work, current: View | null) => ErrorDetail[] | Promise<ErrorDetail[]>;
-  warn?: (view: View) => Warning[];
+  warn?: (view: View, work: Work) => Warning[] | Promise<Warning[]>;
   /** Columns set when a row is made, beside those of the input. */
   initial?: (work: Work) => Values;
   /** What else changes with a row, in its transaction, before it is written. */

@@ -2,13 +2,13 @@ import { payoutKinds } from '../../decision/rules.ts';
 import type { App } from '../../deps.ts';
 import { html, nothing } from '../../http/html.ts';
 import { advertisers } from '../../management/advertisers.ts';
-import { campaigns } from '../../management/campaigns.ts';
+import { campaigns, warnOfCurrencies } from '../../management/campaigns.ts';
 import type { PublisherContext } from '../context.ts';
 import { crudPages } from '../crud.ts';
 import type { FormValue } from '../forms.ts';
 import { publisherPages, type Tools } from '../pages.ts';
 import { badge, emptyState, linkButton } from '../parts.ts';
-import { choicesOf, queryText } from '../store.ts';
+import { actorOf, choicesOf, publisherOf, queryText } from '../store.ts';
 import { readRules, rulesFields, rulesToForm, splitList } from './campaign-rules.ts';
 
 const payouts: Record<(typeof payoutKinds)[number], string> = {
@@ -105,6 +105,10 @@ ${form.check('is_product', { label: 'Promotes a product' })}${form.check('is_loy
       to: path(`/offers/new?campaign_id=${view.id}`),
       done: `${String(view.name)} is saved. Next: its first offer.`,
     }),
+    notice: async (context, view) => {
+      const [warning] = await store.read(actorOf(context), publisherOf(context), (work) => warnOfCurrencies(view, work));
+      return warning === undefined ? nothing : html`<div class="notice warn"><p>The currency ${warning.message}.</p></div>`;
+    },
     below: ({ path }, view) =>
       view.deleted_at === null ? html`<p>${linkButton(path(`/offers?campaign_id=${view.id}`), 'Offers of this campaign')}</p>` : nothing,
   });
