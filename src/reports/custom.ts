@@ -1,6 +1,6 @@
 import { countsSql, quarterOf } from './facts.ts';
 import { dayBit } from './grains.ts';
-import { addedSql, eachMetric } from './metrics.ts';
+import { addedSql, eachMetric, sumSql } from './metrics.ts';
 
 /** Values of one key that get rows of their own in a UTC day (count); all later ones are `other`, which may be one of them. */
 export const maxValues = 1000;
@@ -10,6 +10,10 @@ export const maxKeys = 50;
 const maxValueLength = 128;
 
 export const otherValue = 'other';
+
+/** The value of an own key, or the name for long ones. */
+export const namedValue = (value: string): string =>
+  `case when char_length(${value}) > ${maxValueLength} then '${otherValue}' else ${value} end`;
 
 const group = 'publisher_id, day, key';
 
@@ -23,7 +27,7 @@ export const customUnits = `(values (0::smallint, 'hour'), (${dayBit}::smallint,
 const pairsSql = `
 pairs as (
   select publisher_id, zone, ${quarterOf('at')} as quarter, (${quarterOf('at')} at time zone 'UTC')::date as day, pair.key,
-    case when char_length(pair.value) <= ${maxValueLength} then pair.value else '${otherValue}' end as value, ${countsSql}
+    ${namedValue('pair.value')} as value, ${countsSql}
   from placed cross join lateral jsonb_each_text(custom) as pair
   where custom is not null and kind <> 'shown'
   group by 1, 2, 3, 4, 5, 6
@@ -72,7 +76,7 @@ named as (
 ),
 custom_written as (
   insert into custom_rollups as kept (${customRollupKey}, ${eachMetric((name) => name)})
-  select publisher_id, key, grain, date_trunc(unit, quarter, zone), value, ${eachMetric((name) => `${sign}sum_exact(${name})`)}
+  select publisher_id, key, grain, date_trunc(unit, quarter, zone), value, ${eachMetric((name) => `${sign}${sumSql(name)}`)}
   from named cross join ${customUnits}
   group by 1, 2, 3, 4, 5
   on conflict (${customRollupKey}) do update set ${addedSql}

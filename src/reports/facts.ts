@@ -1,4 +1,4 @@
-import { eachMetric, type MetricName } from './metrics.ts';
+import { eachMetric, type MetricName, sumSql } from './metrics.ts';
 
 /** How long after its session something may be counted: clicks 30 days, conversions 30 days after them; and some room (days). */
 export const longestDays = 64;
@@ -49,7 +49,7 @@ const counts: Record<MetricName, string> = {
   saves: "count(*) filter (where kind = 'save')",
   selections: "count(*) filter (where kind = 'selection')",
   conversions: 'sum(conversions)',
-  revenue_micros: 'sum_exact(revenue_micros)',
+  revenue_micros: sumSql('revenue_micros'),
 };
 
 /** The metrics of a group of facts. */

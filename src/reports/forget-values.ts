@@ -2,7 +2,7 @@ import type { Executor } from '../db/pool.ts';
 import { customRollupKey, customUnits, otherValue } from './custom.ts';
 import { countsSql, factsSql, isFolded } from './facts.ts';
 import { foldLock } from './fold.ts';
-import { addedSql, eachMetric, metricNames } from './metrics.ts';
+import { addedSql, eachMetric, metricNames, sumSql } from './metrics.ts';
 import { placedSql } from './sums.ts';
 
 const row = customRollupKey;
@@ -48,7 +48,7 @@ gone as (
 ),
 counted_up as (
   insert into custom_rollups as kept (${row}, ${eachMetric((name) => name)})
-  select publisher_id, key, grain, bucket, '${otherValue}', ${eachMetric((name) => `sum_exact(${name})`)} from (
+  select publisher_id, key, grain, bucket, '${otherValue}', ${eachMetric((name) => sumSql(name))} from (
     select ${row}, ${eachMetric((name) => name)} from moved where not is_last union all select * from gone
   ) as taken group by publisher_id, key, grain, bucket
   on conflict (${row}) do update set ${addedSql}

@@ -28,11 +28,23 @@ export type DimensionName = (typeof dimensionNames)[number];
 /** `a, b` with each metric put into a text. */
 export const eachMetric = (text: (name: MetricName) => string): string => metricNames.map(text).join(', ');
 
-/** Beyond this (millionths) an amount of one row of sums stays as it is: whoever reports absurd amounts must not stop the folds of all. */
+/** The sum of rows, metric by metric. */
+export function sumOf(rows: readonly { metrics: Metrics }[]): Metrics {
+  const sum = (name: MetricName): number => rows.reduce((total, { metrics }) => total + metrics[name], 0);
+  return Object.fromEntries(metricNames.map((name) => [name, sum(name)])) as Metrics;
+}
+
+/** Beyond this (millionths) a sum of amounts stays as it is: whoever reports absurd amounts must stop neither folds nor reports. */
 const mostMicros = '1000000000000000000';
+
+const bounded = (amount: string): string => `greatest(-${mostMicros}, least(${mostMicros}, ${amount}))::bigint`;
+
+/** The sum of a metric, as SQL. Counts are added as bigints, a tenth of the work of a numeric; amounts would leave their range. */
+export const sumSql = (name: MetricName, column: string = name): string =>
+  name === 'revenue_micros' ? bounded(`sum(${column})`) : `sum_exact(${column})`;
 
 /** Of `on conflict`: adds the metrics of `excluded` to those of `kept`. */
 export const addedSql = eachMetric((name) => {
   if (name !== 'revenue_micros') return `${name} = kept.${name} + excluded.${name}`;
-  return `${name} = greatest(-${mostMicros}, least(${mostMicros}, kept.${name}::numeric + excluded.${name}))::bigint`;
+  return `${name} = ${bounded(`kept.${name}::numeric + excluded.${name}`)}`;
 });

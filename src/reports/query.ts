@@ -1,7 +1,9 @@
+import type pg from 'pg';
 import type { Executor } from '../db/pool.ts';
 import { maxValues, otherValue } from './custom.ts';
-import { type DimensionName, dimensionNames, eachMetric, type Metrics, metricNames } from './metrics.ts';
-import { dimensionColumns, sourceOf, sourceSql, topValuesSql, unknownValue } from './source.ts';
+import { groupReader, type Line, readLines } from './lines.ts';
+import { type DimensionName, dimensionNames, eachMetric, type Metrics, metricNames, sumOf, sumSql } from './metrics.ts';
+import { dimensionColumns, hasOneRowEach, sourceOf, sourceSql, topValuesSql, unknownValue } from './source.ts';
 
 export type Aggregation = 'day' | 'hour';
 
@@ -38,64 +40,84 @@ export type ActivityRow = {
  */
 export async function queryActivity(executor: Executor, query: ActivityQuery, limit = 50_000): Promise<ActivityRow[]> {
   const range = await readRange(executor, query);
-  const values: unknown[] = [query.publisherId, range.start, range.end];
-  const source = sourceSql(sourceOf(query), query, values);
-  const unit = `$${values.push(query.aggregatedBy)}`;
-  const zone = `$${values.push(range.zone)}`;
-  const groups = query.groupBy.map((name, index) => `${groupSql(name)} as group_${index}`);
-  const positions = ['slot', ...query.groupBy.map((_, index) => `group_${index}`)].join(', ');
+  const values: unknown[] = [query.publisherId, range.start, range.end, query.aggregatedBy, range.zone];
+  const source = sourceOf(query);
   const byKey = query.groupBy.includes('custom');
+  const hasAllValues = source.kind === 'custom' && byKey && (await hasFewValues(executor, query));
+  const isOneToOne = hasAllValues || hasOneRowEach(source, query);
+  const groups = query.groupBy.map((name, index) => `${groupSql(name, hasAllValues)} as group_${index}`);
+  const positions = ['bucket', ...query.groupBy.map((_, index) => `group_${index}`)].join(', ');
+  const sums = eachMetric((name) => (isOneToOne ? name : `${sumSql(name)} as ${name}`));
+  const needsTop = byKey && !hasAllValues;
   // A line for each row, and an answer for each time: tens of thousands of rows of their own would keep the driver busy for longer than the database.
   const line = [`concat_ws(',', ${metricNames.join(', ')})`, ...query.groupBy.map((name, index) => lineSql(name, `group_${index}`))].join(
     ` || E'\t' || `,
   );
-  const { rows } = await executor.query<Times>({
-    text: `with source as ${byKey ? 'materialized' : 'not materialized'} (${source})${byKey ? `,${topValuesSql(maxValues)}` : ''}
-select date_part('epoch', slot)::bigint as start_s, date_part('epoch', slot at time zone ${zone})::bigint as local_s, string_agg(${line}, E'\n') as lines
-from (
-  select * from (
-    select ${[`date_trunc(${unit}, bucket, ${zone}) as slot`, ...groups].join(', ')}, ${eachMetric((name) => `sum_exact(${name}) as ${name}`)}
-    from source group by ${positions}
-  ) as summed
-  where (${metricNames.join(' | ')}) <> 0
-  order by ${positions} limit ${limit + 1}
-) as sorted
-group by slot order by slot`,
-    values,
-  });
   const readGroup = groupReader();
-  return rows.flatMap((row) => readRows(row, query, readGroup));
+  const { rows } = await executor.query<Times>({
+    text: `with source as ${needsTop ? 'materialized' : 'not materialized'} (${sourceSql(source, query, values)})${needsTop ? `,${topValuesSql(maxValues)}` : ''}
+select date_part('epoch', slot)::bigint as start_s, date_part('epoch', slot at time zone $5)::bigint as local_s, lines
+from (
+  select bucket, string_agg(${line}, E'\n') as lines from (
+    select * from (
+      select ${['bucket', ...groups, sums].join(', ')} from source${isOneToOne ? '' : ` group by ${positions}`}
+    ) as summed
+    where (${metricNames.join(' | ')}) <> 0
+    order by ${positions} limit ${limit + 1}
+  ) as sorted
+  group by bucket
+) as times cross join lateral date_trunc($4, bucket, $5) as slot
+order by bucket`,
+    values,
+    types: whileReading((lines) => readLines(lines, readGroup)),
+  });
+  return joinTimes(rows.map((row) => readRows(row, query)));
 }
 
 /** All rows of one time. */
-type Times = { start_s: string; local_s: string; lines: string };
+type Times = { start_s: number; local_s: number; lines: Line[] };
+
+const textType = 25;
+
+/** Text is read when it comes, while the database works at the rest. */
+const whileReading = (read: (text: string) => unknown): pg.CustomTypesConfig => ({
+  getTypeParser: (type: number) => (type === textType ? read : Number),
+});
 
 /** Text as JSON, in which there is neither a tab nor a line break. */
 const lineSql = (name: DimensionName | 'custom', column: string): string =>
   name === 'campaign' || name === 'offer' ? column : `to_json(${column})`;
 
-function readRows({ start_s, local_s, lines }: Times, { aggregatedBy }: ActivityQuery, readGroup: GroupReader): ActivityRow[] {
-  const [startMs, localMs] = [Number(start_s) * 1000, Number(local_s) * 1000];
+function readRows({ start_s, local_s, lines }: Times, { aggregatedBy }: ActivityQuery): ActivityRow[] {
+  const [startMs, localMs] = [start_s * 1000, local_s * 1000];
   const time = aggregatedBy === 'day' ? new Date(localMs).toISOString().slice(0, 10) : timeOf(localMs, localMs - startMs);
-  return lines.split('\n').map((line) => {
-    const [metrics, ...group] = line.split('\t') as [string, ...string[]];
-    return { time, startMs, group: group.map(readGroup), metrics: readMetrics(metrics) };
-  });
+  return lines.map(({ group, metrics }) => ({ time, startMs, group, metrics }));
 }
 
-type GroupReader = (json: string) => string | number;
+/**
+ * One after the other. Sums of before a change of the time zone may begin beside the day or hour they belong to, and are added
+ * to those of it.
+ */
+function joinTimes(times: readonly ActivityRow[][]): ActivityRow[] {
+  if (times.every((rows, index) => rows[0]?.startMs !== times[index - 1]?.[0]?.startMs)) return times.flat();
+  const added = new Map<string, ActivityRow>();
+  for (const row of times.flat()) {
+    const key = JSON.stringify([row.startMs, ...row.group]);
+    const known = added.get(key);
+    added.set(key, known === undefined ? row : { ...row, metrics: sumOf([known, row]) });
+  }
+  return [...added.values()].sort(inOrder);
+}
 
-/** The same values come again and again. */
-function groupReader(): GroupReader {
-  const known = new Map<string, string | number>();
-  return (json) => {
-    let value = known.get(json);
-    if (value === undefined) {
-      value = JSON.parse(json) as string | number;
-      known.set(json, value);
-    }
-    return value;
-  };
+/** As the database sorts: ids as numbers, text by its bytes. */
+function inOrder(a: ActivityRow, b: ActivityRow): number {
+  if (a.startMs !== b.startMs) return a.startMs - b.startMs;
+  for (const [index, value] of a.group.entries()) {
+    const other = b.group[index] as string | number;
+    if (value === other) continue;
+    return typeof value === 'number' ? value - Number(other) : Buffer.compare(Buffer.from(value), Buffer.from(String(other)));
+  }
+  return 0;
 }
 
 type Range = { start: Date; end: Date; zone: string };
@@ -111,33 +133,24 @@ from (select usable_time_zone($3) as zone) as usable`,
   return rows[0] as Range;
 }
 
-const groupSql = (name: DimensionName | 'custom'): string => {
-  if (name === 'custom') return `case when value in (select value from top) then value else '${otherValue}' end`;
+/** Whether all values of the key in these days, and in those beside them by UTC, are few enough to have rows of their own. */
+async function hasFewValues(executor: Executor, { publisherId, customKey, from, to }: ActivityQuery): Promise<boolean> {
+  const { rows } = await executor.query<{ few: boolean }>({
+    name: 'has_few_values',
+    text: `select count(*) <= ${maxValues} as few from (
+  select distinct value from custom_values where publisher_id = $1 and key = $2 and day between $3::date - 1 and $4::date + 1 limit ${maxValues + 1}
+) as known`,
+    values: [publisherId, customKey, from, to],
+  });
+  return rows[0]?.few ?? false;
+}
+
+const groupSql = (name: DimensionName | 'custom', hasAllValues: boolean): string => {
+  if (name === 'custom') return hasAllValues ? 'value' : `case when value in (select value from top) then value else '${otherValue}' end`;
   return name === 'campaign' || name === 'offer'
     ? dimensionColumns[name]
     : `coalesce(nullif(${dimensionColumns[name]}, ''), '${unknownValue}')`;
 };
-
-/**
- * Reads the metrics, joined in the order of `metricNames`. An object written out is a quarter of the work of one put together by
- * names.
- */
-function readMetrics(joined: string): Metrics {
-  const values = joined.split(',');
-  const at = (index: number): number => Number(values[index]);
-  return {
-    sessions: at(0),
-    filled_sessions: at(1),
-    impressions: at(2),
-    clicks: at(3),
-    no_thanks: at(4),
-    closes: at(5),
-    saves: at(6),
-    selections: at(7),
-    conversions: at(8),
-    revenue_micros: at(9),
-  };
-}
 
 /** ISO 8601 with the offset of the place. */
 function timeOf(localMs: number, offsetMs: number): string {

@@ -68,7 +68,7 @@ export async function reportRoutes(app: App, deps: Deps): Promise<void> {
 }
 
 /** The whole answer, in pieces. */
-function* toJson(report: ActivityReport, about: Record<string, unknown>): Generator<string> {
+function* toJson(report: ActivityReport, about: Record<string, unknown>): Generator<string | Buffer> {
   yield `{"data":${JSON.stringify(about).slice(0, -1)},"rows":[`;
   yield* toJsonItems(report, report.rows);
   yield `],"totals":${JSON.stringify(metricsView(report.totals))}}}`;

@@ -7,7 +7,7 @@ import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
 import { createLimiter } from '../limiter.ts';
 import { dayMs } from '../session-id.ts';
-import type { Metrics } from './metrics.ts';
+import { type Metrics, sumOf } from './metrics.ts';
 import { type ActivityQuery, type ActivityRow, queryActivity } from './query.ts';
 import { type Reconciliation, reconcile } from './reconcile.ts';
 import {
@@ -21,7 +21,6 @@ import {
   readRange,
 } from './request.ts';
 import { sourceOf } from './source.ts';
-import { sumOf } from './view.ts';
 
 export type ActivityReport = ReportRequest & {
   rows: readonly ActivityRow[];
@@ -58,9 +57,10 @@ export function createReportService({ pool, pulse, now }: Pick<Deps, 'pool' | 'p
     const hasKey = (key: string): Promise<boolean> => isKnownKey(pool, publisher.id, key);
     const request = await readActivity(given, { publisher, nowMs: now(), hasKey });
     const { query } = request;
-    const inTurn = sourceOf(query).kind === 'raw' ? limitRaw : limitSums;
+    const isOfSums = sourceOf(query).kind !== 'raw';
+    const inTurn = isOfSums ? limitSums : limitRaw;
     return inTurn(() =>
-      consistently(pool, async (executor) => {
+      consistently(pool, { isOfSums }, async (executor) => {
         const rows = await queryActivity(executor, query, maxRows);
         if (rows.length > maxRows) throw tooLarge(`The report has more than ${maxRows} rows. Ask for fewer days, or filter.`);
         if (addsUp(query)) return { ...request, rows, totals: sumOf(rows) };
@@ -72,7 +72,9 @@ export function createReportService({ pool, pulse, now }: Pick<Deps, 'pool' | 'p
 
   async function reconciliation(publisher: Publisher, given: RangeParameters): Promise<Range & Reconciliation> {
     const range = readRange(given, dateIn('UTC', now() - dayMs), maxDaysOfRawRows);
-    const sums = await limitRaw(() => consistently(pool, (executor) => reconcile(executor, publisher.id, range.from, range.to)));
+    const sums = await limitRaw(() =>
+      consistently(pool, { isOfSums: false }, (executor) => reconcile(executor, publisher.id, range.from, range.to)),
+    );
     return { ...range, ...sums };
   }
 
@@ -88,11 +90,12 @@ const addsUp = ({ groupBy, filters, customValues }: ActivityQuery): boolean =>
   (!groupBy.some((name) => name === 'offer' || name === 'campaign') || filters.offer !== undefined || filters.campaign !== undefined);
 
 /** Runs reads of one report on one snapshot, within the time a report may take. */
-const consistently = <T>(pool: pg.Pool, work: (executor: Executor) => Promise<T>): Promise<T> =>
+const consistently = <T>(pool: pg.Pool, { isOfSums }: { isOfSums: boolean }, work: (executor: Executor) => Promise<T>): Promise<T> =>
   transaction(pool, async (executor) => {
+    // Of sums whole stretches are read: by bitmaps of pages, which are fetched ahead where they are not in memory.
     await executor.query(`set transaction isolation level repeatable read, read only;
 set local statement_timeout = ${limitMs}; set local jit = off; set local work_mem = '32MB';
-set local max_parallel_workers_per_gather = 0`);
+set local max_parallel_workers_per_gather = 0; set local enable_indexscan = ${isOfSums ? 'off' : 'on'}`);
     return work(executor);
   }).catch((err: unknown) => {
     if ((err as { code?: unknown }).code === queryCanceled) throw tooLarge('The report takes too long. Ask for fewer days or dimensions.');

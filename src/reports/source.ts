@@ -1,4 +1,4 @@
-import { otherValue } from './custom.ts';
+import { namedValue, otherValue } from './custom.ts';
 import { countsSql, factsSql, longestDays, quarterOf } from './facts.ts';
 import { dayBit, dimensionBits, keptGrains } from './grains.ts';
 import { type DimensionName, dimensionNames, eachMetric } from './metrics.ts';
@@ -34,20 +34,41 @@ export function sourceOf({ groupBy, filters, customKey, customValues, aggregated
   return grain === undefined ? { kind: 'raw' } : { kind: 'rollups', grain };
 }
 
-/** A query's source as SQL: rows with `bucket`, the dimensions and the metrics, from $2 until before $3. Adds to `values`. */
+/** Whether each row of the source is one of the answer, so that nothing has to be added up. */
+export function hasOneRowEach(source: Source, { groupBy, filters, aggregatedBy }: ActivityQuery): boolean {
+  if (source.kind !== 'rollups' || isOfHours(source, aggregatedBy)) return false;
+  return dimensionNames.every(
+    (name) => name === 'campaign' || (source.grain & dimensionBits[name]) === 0 || groupBy.includes(name) || filters[name]?.length === 1,
+  );
+}
+
+/** Days are asked for, and there are hours: the sums without dimensions have no days. */
+const isOfHours = ({ grain }: { grain: number }, aggregatedBy: ActivityQuery['aggregatedBy']): boolean =>
+  aggregatedBy === 'day' && (grain & dayBit) === 0;
+
+/** The day or hour, $4, of the zone, $5, in which a time is. */
+const slotOf = (at: string): string => `date_trunc($4, ${at}, $5)`;
+
+/**
+ * A query's source as SQL: rows with `bucket`, the dimensions and the metrics, from $2 until before $3. Buckets are days or hours as
+ * asked for, $4, mostly of the zone, $5. Adds to `values`.
+ */
 export function sourceSql(source: Source, query: ActivityQuery, values: unknown[]): string {
   const given = (value: unknown): string => `$${values.push(value)}`;
   const inRange = 'bucket >= $2 and bucket < $3';
+  const metrics = eachMetric((name) => name);
+  const dimensions = Object.values(dimensionColumns).join(', ');
   if (source.kind === 'rollups')
-    return `select * from rollups where publisher_id = $1 and grain = ${source.grain} and ${inRange}${leadSql(source.grain, query)}${filterSql(query, given)}${ofCampaignsSql(query, given)}`;
+    return `select ${isOfHours(source, query.aggregatedBy) ? `${slotOf('bucket')} as bucket` : 'bucket'}, ${dimensions}, ${metrics}
+  from rollups where publisher_id = $1 and grain = ${source.grain} and ${inRange}${leadSql(source.grain, query)}${filterSql(query, given)}${ofCampaignsSql(query, given)}`;
   if (source.kind === 'custom')
-    return `select * from custom_rollups where publisher_id = $1 and key = ${given(source.key)} and grain = ${source.grain} and ${inRange}${filterSql(query, given)}`;
+    return `select bucket, value, ${metrics} from custom_rollups where publisher_id = $1 and key = ${given(source.key)} and grain = ${source.grain} and ${inRange}${filterSql(query, given)}`;
   const offers = (['offer', 'campaign'] as const).some((name) => query.groupBy.includes(name) || query.filters[name] !== undefined);
   return `
-select bucket, placement, offer_id, campaign_id, country, device, os, value,
+select ${slotOf('quarter')} as bucket, ${dimensions}, value,
   ${eachMetric((name) => (offers && /sessions$/.test(name) ? `shown as ${name}` : name))}
 from (
-  select ${quarterOf('at')} as bucket, placement, offer_id, campaign_id, country, device, os, custom ->> ${given(query.customKey ?? '')} as value,
+  select ${quarterOf('at')} as quarter, ${dimensions}, ${namedValue(`custom ->> ${given(query.customKey ?? '')}`)} as value,
     count(*) filter (where kind = 'shown') as shown, ${countsSql}
   from (${factsSql(`t.publisher_id = $1 and t.day <= ${utcDay('$3')}`, `${utcDay('$2')} - ${longestDays}`, `${utcDay('$2')} - 1`)}) as facts
   where at >= $2 and at < $3 group by 1, 2, 3, 4, 5, 6, 7, 8

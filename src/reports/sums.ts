@@ -1,6 +1,6 @@
 import { countsSql, quarterOf } from './facts.ts';
 import { columnsOf, dayBit, keptGrains } from './grains.ts';
-import { addedSql, eachMetric, type MetricName } from './metrics.ts';
+import { addedSql, eachMetric, type MetricName, sumSql } from './metrics.ts';
 
 /*
  * How facts become rows of the rollups, in common table expressions that read one called `facts`. First facts are summed by all
@@ -27,7 +27,7 @@ placed as not materialized (
 const sessionMetrics: ReadonlySet<MetricName> = new Set(['sessions', 'filled_sessions']);
 
 const summed = (name: MetricName): string =>
-  sessionMetrics.has(name) ? `case when grouping(offer_id) = 0 then sum_exact(shown) else sum_exact(${name}) end` : `sum_exact(${name})`;
+  sessionMetrics.has(name) ? `case when grouping(offer_id) = 0 then sum_exact(shown) else ${sumSql(name)} end` : sumSql(name);
 
 const bitOf = (bit: number, column: string): string => `case when grouping(${column}) = 0 then ${bit} else 0 end`;
 

@@ -1,6 +1,7 @@
 import { type Metrics, metricNames } from './metrics.ts';
 import type { ActivityRow } from './query.ts';
 import type { ReportRequest } from './request.ts';
+import { createWriter } from './writer.ts';
 
 /** Counts and rates as they are answered. Money in the currency, not in millionths; rates are 0 where there is nothing to divide by. */
 export type MetricsView = Record<string, number>;
@@ -29,51 +30,76 @@ function viewValues(metrics: Metrics): number[] {
   return [sessions, filled_sessions, impressions, clicks, no_thanks, closes, saves, selections, conversions, revenue, ...rates];
 }
 
-export function sumOf(rows: readonly ActivityRow[]): Metrics {
-  const sum = (name: keyof Metrics): number => rows.reduce((total, { metrics }) => total + metrics[name], 0);
-  return Object.fromEntries(metricNames.map((name) => [name, sum(name)])) as Metrics;
-}
+type Pieces = Generator<Buffer, void, undefined>;
 
-/** Rows of one piece of an answer (count): few enough to be written between two requests of others. */
-const rowsAtOnce = 500;
-
-const metricKeys = viewNames.map((name) => `,${JSON.stringify(name)}:`);
+const metricKeys = viewNames.map((name) => Buffer.from(`,${JSON.stringify(name)}:`));
+const [comma, endOfItem, endOfLine] = [Buffer.from(','), Buffer.from('}'), Buffer.from('\r\n')];
 
 /**
  * Rows as items of a JSON array, piece by piece: each with its day, by the hour also its hour, the dimensions under the names they
- * were asked for by, and the metrics. Tens of thousands of rows are common, so the text is put together by hand.
+ * were asked for by, and the metrics.
  */
-export function* toJsonItems({ query, names }: ReportRequest, rows: readonly ActivityRow[]): Generator<string> {
-  const groupKeys = names.map((name) => `,${JSON.stringify(name)}:`);
-  const byHour = query.aggregatedBy === 'hour';
-  for (let first = 0; first < rows.length; first += rowsAtOnce) {
-    let text = '';
-    for (const { time, group, metrics } of rows.slice(first, first + rowsAtOnce)) {
-      text += `${text === '' && first === 0 ? '' : ','}{"date":"${time.slice(0, 10)}"`;
-      if (byHour) text += `,"hour":"${time}"`;
-      for (let index = 0; index < groupKeys.length; index++) text += groupKeys[index] + JSON.stringify(group[index]);
-      const values = viewValues(metrics);
-      for (let index = 0; index < values.length; index++) text += (metricKeys[index] as string) + values[index];
-      text += '}';
+export function* toJsonItems({ query, names }: ReportRequest, rows: readonly ActivityRow[]): Pieces {
+  const writer = createWriter();
+  const timeBytes = remember((time: string) => {
+    const hour = query.aggregatedBy === 'hour' ? `,"hour":"${time}"` : '';
+    return Buffer.from(`{"date":"${time.slice(0, 10)}"${hour}`);
+  });
+  const groupBytes = names.map((name) =>
+    remember((value: string | number) => Buffer.from(`,${JSON.stringify(name)}:${JSON.stringify(value)}`)),
+  );
+  let isFirst = true;
+  for (const { time, group, metrics } of rows) {
+    if (!isFirst) writer.put(comma);
+    isFirst = false;
+    writer.put(timeBytes(time));
+    for (let index = 0; index < group.length; index++) writer.put((groupBytes[index] as ToBytes)(group[index] as string | number));
+    const values = viewValues(metrics);
+    for (let index = 0; index < values.length; index++) {
+      writer.put(metricKeys[index] as Buffer);
+      writer.number(values[index] as number);
     }
-    yield text;
+    writer.put(endOfItem);
+    if (writer.isFull()) yield writer.take();
   }
+  yield writer.take();
 }
 
 /** Rows as CSV by RFC 4180, piece by piece. Text that a spreadsheet would take for a formula gets an apostrophe in front. */
-export function* toCsv({ query, names }: ReportRequest, rows: readonly ActivityRow[]): Generator<string> {
+export function* toCsv({ query, names }: ReportRequest, rows: readonly ActivityRow[]): Pieces {
+  const writer = createWriter();
   const byHour = query.aggregatedBy === 'hour';
-  yield line(['date', ...(byHour ? ['hour'] : []), ...names, ...viewNames]);
-  for (let first = 0; first < rows.length; first += rowsAtOnce) {
-    let text = '';
-    for (const { time, group, metrics } of rows.slice(first, first + rowsAtOnce)) {
-      text += line([time.slice(0, 10), ...(byHour ? [time] : []), ...group, ...viewValues(metrics)]);
+  const timeBytes = remember((time: string) => Buffer.from(byHour ? `${time.slice(0, 10)},${time}` : time));
+  const cellBytes = remember((value: string | number) => Buffer.from(`,${cell(value)}`));
+  writer.put(Buffer.from(['date', ...(byHour ? ['hour'] : []), ...names, ...viewNames].map(cell).join(',')));
+  writer.put(endOfLine);
+  for (const { time, group, metrics } of rows) {
+    writer.put(timeBytes(time));
+    for (const value of group) writer.put(cellBytes(value));
+    for (const value of viewValues(metrics)) {
+      writer.put(comma);
+      writer.number(value);
     }
-    yield text;
+    writer.put(endOfLine);
+    if (writer.isFull()) yield writer.take();
   }
+  yield writer.take();
 }
 
-const line = (cells: readonly (string | number)[]): string => `${cells.map(cell).join(',')}\r\n`;
+type ToBytes = (value: string | number) => Buffer;
+
+/** The same times and values come again and again. */
+function remember<T extends string | number>(write: (value: T) => Buffer): (value: T) => Buffer {
+  const known = new Map<T, Buffer>();
+  return (value) => {
+    let bytes = known.get(value);
+    if (bytes === undefined) {
+      bytes = write(value);
+      known.set(value, bytes);
+    }
+    return bytes;
+  };
+}
 
 /** What a spreadsheet may take for a formula: also behind what cannot be seen, and in the wide letters of East Asia. */
 const formula = /^[\s\p{C}]*[=+\-@＝＋－＠]|^[\t\r\n]/u;

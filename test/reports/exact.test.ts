@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { book } from '../../src/reports/bookings.ts';
 import { fold } from '../../src/reports/fold.ts';
+import { sumOf } from '../../src/reports/metrics.ts';
+import { moveZone } from '../../src/reports/move-zone.ts';
 import { verifyRollups } from '../../src/reports/verify.ts';
-import { newSessionId } from '../../src/session-id.ts';
+import { dayOf, newSessionId } from '../../src/session-id.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { call, fetchOffers } from '../tracking/journey.ts';
 import { activity, foldAll, nonZero } from './support.ts';
@@ -158,14 +160,27 @@ test('what was booked at a time nobody made partitions for is folded, and holds 
   expect(nonZero(late?.metrics)).toEqual({ conversions: 1, revenue_micros: 5_000_000 });
 });
 
-test('amounts beyond all reason, of however many conversions, keep nothing else from being counted', async () => {
+test('amounts beyond all reason, of however many conversions, keep nothing else from being counted, moved or answered', async () => {
   const session = await fetchOffers(first, { plan: 'gold' });
-  const booking = { sessionId: session.sessionId, publisherId: first.publisher.id, offerId: 1, campaignId: 1, atMs: Date.now() };
-  for (let count = 0; count < 2; count += 1) {
-    await book(first.pool, [{ ...booking, id: newSessionId(booking.atMs), conversions: 1, revenueMicros: 5n * 10n ** 18n }]);
-    await foldAll(first);
-  }
+  const bookAt = (atMs: number) =>
+    book(first.pool, [
+      {
+        ...{ id: newSessionId(Date.now()), sessionId: session.sessionId, publisherId: first.publisher.id, offerId: 1, campaignId: 1, atMs },
+        ...{ conversions: 1, revenueMicros: 5n * 10n ** 18n },
+      },
+    ]);
+  const startMs = Date.parse(today());
+  for (let count = 0; count < 24; count += 1) await bookAt(startMs + (count % 12) * 3_600_000);
+  await foldAll(first);
+  await bookAt(startMs);
   await fetchOffers(first);
   await foldAll(first);
-  expect(await total()).toEqual({ sessions: 2, filled_sessions: 2, conversions: 2, revenue_micros: 1e18 });
+  expect(await total()).toEqual({ sessions: 2, filled_sessions: 2, conversions: 25, revenue_micros: 1e18 });
+  for (const aggregatedBy of ['day', 'hour'] as const)
+    expect(await activity(first, { aggregatedBy, groupBy: ['placement', 'offer', 'country', 'device'] })).not.toEqual([]);
+  expect((await activity(first, { groupBy: ['custom'], customKey: 'plan' }))[0]?.metrics.conversions).toBe(25);
+  await first.pool.query("update publishers set time_zone = 'Asia/Kathmandu'");
+  while ((await moveZone(first.pool, Date.now(), 86_400_000)).found);
+  const days = await activity(first, { timeZone: 'Asia/Kathmandu', from: dayOf(startMs - 86_400_000), to: dayOf(startMs + 86_400_000) });
+  expect(sumOf(days)).toMatchObject({ sessions: 2, conversions: 25 });
 });

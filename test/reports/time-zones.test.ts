@@ -260,3 +260,25 @@ test('sums that are being put in order do not move meanwhile, and nobody waits f
   expect(await differences()).toEqual([]);
   expect(await sessionsBy({ timeZone: 'Asia/Kathmandu' })).toEqual({ '2026-03-21': 1 });
 });
+
+test('hours of an old time zone, of which no raw rows are left, are added to the hours they begin in', async () => {
+  await startAfresh('Asia/Kathmandu');
+  await store([
+    at('2026-03-20T10:20:00Z'),
+    { ...at('2026-03-20T10:20:00Z'), country: 'US' },
+    { ...at('2026-03-20T11:20:00Z'), country: 'FR' },
+  ]);
+  await foldAll(testApp, foldedMs);
+  await testApp.pool.query('delete from sessions where publisher_id = $1', [publisherId]);
+  await testApp.pool.query("update publishers set time_zone = 'UTC' where id = $1", [publisherId]);
+  while ((await moveZone(testApp.pool, foldedMs, 30 * 86_400_000)).found);
+  await store([at('2026-03-20T10:05:00Z'), { ...at('2026-03-20T11:05:00Z'), country: 'AT' }]);
+  await foldAll(testApp, foldedMs);
+  const rows = await ask({ timeZone: 'UTC', aggregatedBy: 'hour', groupBy: ['country'] });
+  expect(rows.map(({ time, group, metrics }) => [time, ...group, metrics.sessions])).toEqual([
+    ['2026-03-20T10:00:00Z', 'DE', 2],
+    ['2026-03-20T10:00:00Z', 'US', 1],
+    ['2026-03-20T11:00:00Z', 'AT', 1],
+    ['2026-03-20T11:00:00Z', 'FR', 1],
+  ]);
+});

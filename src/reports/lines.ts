@@ -1,0 +1,63 @@
+import type { Metrics } from './metrics.ts';
+
+/** What one line says: the sums of one value of each dimension grouped by. */
+export type Line = { group: readonly (string | number)[]; metrics: Metrics };
+
+/** Gives the value of a JSON text. */
+export type GroupReader = (json: string) => string | number;
+
+/** The same values come again and again. */
+export function groupReader(): GroupReader {
+  const known = new Map<string, string | number>();
+  return (json) => {
+    let value = known.get(json);
+    if (value === undefined) {
+      value = JSON.parse(json) as string | number;
+      known.set(json, value);
+    }
+    return value;
+  };
+}
+
+const [minus, zero, tab] = [45, 48, 9];
+
+/**
+ * Reads lines: the metrics in the order of `metricNames`, between commas, then a tab and JSON for each dimension. Reports have tens of
+ * thousands of them, so numbers are read digit by digit and objects written out: a tenth of the work of splitting and of putting
+ * them together by names.
+ */
+export function readLines(lines: string, readGroup: GroupReader): Line[] {
+  let at = 0;
+  /** The number that begins here; goes to what follows the character after it. Each of these is before `0`, as is the end of the text. */
+  const next = (): number => {
+    let value = 0;
+    const isNegative = lines.charCodeAt(at) === minus;
+    if (isNegative) at += 1;
+    for (let code = lines.charCodeAt(at++); code >= zero; code = lines.charCodeAt(at++)) value = value * 10 + code - zero;
+    return isNegative ? -value : value;
+  };
+  const groups = (): (string | number)[] => {
+    if (lines.charCodeAt(at - 1) !== tab) return [];
+    const end = lines.indexOf('\n', at);
+    const texts = lines.slice(at, end === -1 ? lines.length : end).split('\t');
+    at = end === -1 ? lines.length : end + 1;
+    return texts.map(readGroup);
+  };
+  const read: Line[] = [];
+  while (at < lines.length) {
+    const metrics = {
+      sessions: next(),
+      filled_sessions: next(),
+      impressions: next(),
+      clicks: next(),
+      no_thanks: next(),
+      closes: next(),
+      saves: next(),
+      selections: next(),
+      conversions: next(),
+      revenue_micros: next(),
+    };
+    read.push({ group: groups(), metrics });
+  }
+  return read;
+}
