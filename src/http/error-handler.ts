@@ -3,6 +3,7 @@ import { isStoreUnavailable } from '../db/pool.ts';
 import { AppError, type ErrorCode, type ErrorDetail, storeUnavailable } from '../errors.ts';
 import { loggedUrl } from '../logger.ts';
 import type { FailureLimit } from './failure-limit.ts';
+import { readsPages, sendNotice } from './notices.ts';
 
 /** The one form of every error answer (decisions section 9). */
 export type ErrorBody = {
@@ -72,6 +73,8 @@ export function toAppError(err: unknown): AppError {
 
 export function sendError(request: FastifyRequest, reply: FastifyReply, error: AppError): FastifyReply {
   if (error.retryAfterS !== undefined) reply.header('retry-after', String(error.retryAfterS));
+  const { notices } = request.routeOptions.config;
+  if (notices !== undefined && readsPages(request)) return sendNotice(reply, error, notices);
   return reply
     .code(error.status)
     .header('cache-control', 'no-store')

@@ -1,17 +1,23 @@
 import type { Publisher } from '../catalog/types.ts';
 import type { App, Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
+import type { Notices } from '../http/notices.ts';
 import { loadScript } from '../sdk-routes/script.ts';
 import { openLink, requireOfferwall } from './links.ts';
-import { renderMessage, renderPage } from './page.ts';
+import { renderPage } from './page.ts';
 import { pageHeaders } from './style.ts';
+
+const notices: Notices = {
+  offerwall_not_enabled: { title: 'Not available', text: 'There is no offerwall here.' },
+  invalid_token: { title: 'This link does not work', text: 'It is incomplete or has expired. Open it anew from where you found it.' },
+};
 
 /**
  * The hosted page of the offerwall, in a browser, a frame or a web view: `/offerwall?t=…` from an offer's `offerwall_url`, or
  * `/offerwall?sdk_id=…&placement=…&pub_user_id=…`. Nothing is decided or recorded before its script asks for offers.
  */
 export async function offerwallPageRoutes(app: App, deps: Deps): Promise<void> {
-  const { catalog, config, failures } = deps;
+  const { catalog, config } = deps;
   const script = await loadScript('offerwall');
 
   function publisherOf({ t, sdk_id: sdkId }: Record<string, unknown>): Publisher {
@@ -22,27 +28,12 @@ export async function offerwallPageRoutes(app: App, deps: Deps): Promise<void> {
     return publisher;
   }
 
-  app.get('/offerwall', { schema: { hide: true } }, async (request, reply) => {
+  app.get('/offerwall', { schema: { hide: true }, config: { notices } }, async (request, reply) => {
     if (script === null) throw new AppError('not_found');
     const publisher = publisherOf(request.query as Record<string, unknown>);
     return reply
       .headers(pageHeaders(config.publicUrl, publisher.frameHosts))
       .type('text/html; charset=utf-8')
       .send(renderPage('More offers', script.path));
-  });
-
-  app.setErrorHandler((err, request, reply) => {
-    if (!(err instanceof AppError) || err.status >= 500 || !request.headers.accept?.includes('text/html')) throw err;
-    const limited = failures.charge(request.ip);
-    if (limited !== null) throw limited;
-    return reply
-      .code(err.status)
-      .headers(pageHeaders(config.publicUrl, []))
-      .type('text/html; charset=utf-8')
-      .send(
-        err.code === 'offerwall_not_enabled'
-          ? renderMessage('Not available', 'There is no offerwall here.')
-          : renderMessage('This link does not work', 'It is incomplete or has expired. Open it anew from where you found it.'),
-      );
   });
 }

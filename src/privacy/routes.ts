@@ -1,10 +1,18 @@
 import { Type } from '@sinclair/typebox';
 import type { App, Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
+import type { Notices } from '../http/notices.ts';
 import { errorAnswers } from '../http/schemas.ts';
 import { renderPrivacyPage } from './page.ts';
 
 const page = { description: 'The page.', content: { 'text/html': { schema: Type.String() } } };
+
+const notices: Notices = {
+  not_found: {
+    title: 'There is nothing here',
+    text: 'The link to this page is wrong, or what it was about is gone. Ask whoever showed you the offers.',
+  },
+};
 
 /** `GET /privacy/{sdk_id}`: what `privacy_url` shows where the publisher has no page of its own. */
 export async function privacyRoutes(app: App, { catalog, config }: Deps): Promise<void> {
@@ -17,6 +25,7 @@ export async function privacyRoutes(app: App, { catalog, config }: Deps): Promis
         params: Type.Object({ sdkId: Type.String() }),
         response: { 200: page, ...errorAnswers(404) },
       },
+      config: { notices },
     },
     async (request, reply) => {
       const publisher = catalog.current().publishersBySdkId.get(request.params.sdkId);

@@ -1,5 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { App, Deps } from '../deps.ts';
+import { AppError } from '../errors.ts';
+import { isOpened, type Notices } from '../http/notices.ts';
 import { errorAnswers } from '../http/schemas.ts';
 import { createAdmission, type Visit } from './admit.ts';
 import { badTokenAnswer, clickQuery, recordedAnswer, refuseToken, sendImage, sendRedirect, tokenQuery } from './answers.ts';
@@ -12,6 +14,10 @@ import { openShortWay } from './short-way.ts';
 const unvalidated = { validatorCompiler: () => () => true };
 
 const tokenOf = ({ query }: FastifyRequest): unknown => (query as { t?: unknown }).t;
+
+const notices: Notices = {
+  invalid_token: { title: 'This offer is gone', text: 'The link is incomplete or has expired. Look for the offer where you found it.' },
+};
 
 /** The image beacons and the click redirect (decisions section 3). */
 export async function trackingRoutes(app: App, deps: Deps): Promise<void> {
@@ -43,8 +49,9 @@ export async function trackingRoutes(app: App, deps: Deps): Promise<void> {
     ...errorAnswers(),
   };
   const schema = { summary: 'Follow an offer', tags: ['Tracking'], querystring: clickQuery, response };
-  app.get('/sdk/offer-click', { schema, ...unvalidated }, async (request, reply) => {
+  app.get('/sdk/offer-click', { schema, ...unvalidated, config: { notices } }, async (request, reply) => {
     const visit = admit(request.raw, tokenOf(request), 'click');
+    if (visit === null && isOpened(request)) throw new AppError('invalid_token'); // who opens a link is told so in words
     if (visit === null) return refuseToken(failures, request, reply);
     const save = (request.query as { save_for_later?: unknown }).save_for_later === '1' && isSaveable(visit);
     return sendRedirect(reply, save ? `${config.publicUrl}/wallet/v1/save.json?t=${visit.token}` : await follow(visit));

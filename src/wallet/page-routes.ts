@@ -1,12 +1,12 @@
 import type { App, Deps } from '../deps.ts';
+import { walletNotices } from './notices.ts';
 import { removePath, savePath } from './page.ts';
 import { createPages } from './page-service.ts';
-import { sayToPeople } from './refusals.ts';
 import { walletPagePath } from './service.ts';
 import { pageHeaders } from './style.ts';
 
 /** For people, so no part of the API's description. An odd query or form is a bad link, not an error of a validator. */
-const schema = { hide: true };
+const options = { schema: { hide: true }, config: { notices: walletNotices } };
 
 /** The page of a user's saved offers and its buttons. Who holds a signed link may see and change that wallet, and nothing else. */
 export async function walletPageRoutes(app: App, deps: Deps): Promise<void> {
@@ -16,17 +16,16 @@ export async function walletPageRoutes(app: App, deps: Deps): Promise<void> {
   app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string', bodyLimit: 4096 }, (_request, body, done) =>
     done(null, Object.fromEntries(new URLSearchParams(body as string))),
   );
-  sayToPeople(app, deps);
 
-  app.get(walletPagePath, { schema }, async (request, reply) => {
+  app.get(walletPagePath, options, async (request, reply) => {
     const text = await pages.show(request.query as Fields);
     return reply.headers(headers).send(text);
   });
-  app.post(removePath, { schema }, async (request, reply) => {
+  app.post(removePath, options, async (request, reply) => {
     const link = await pages.remove(fieldsOf(request.body));
     return reply.code(303).headers(headers).header('location', pathOf(link)).send();
   });
-  app.post(savePath, { schema }, async (request, reply) => {
+  app.post(savePath, options, async (request, reply) => {
     const link = await pages.save(fieldsOf(request.body));
     return reply.code(303).headers(headers).header('location', pathOf(link)).send();
   });

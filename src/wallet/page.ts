@@ -31,10 +31,6 @@ ${entries.length === 0 ? emptyNotice(saveable !== null) : html`<ul class="offers
   );
 }
 
-/** A page that says one thing. */
-export const renderMessage = (title: string, text: string): string =>
-  frame(title, html`<section class="notice"><h1>${title}</h1><p class="quiet">${text}</p></section>`);
-
 const frame = (title: string, content: Html): string =>
   html`<!doctype html>
 <html lang="en">

@@ -4,7 +4,7 @@ import { AppError } from '../errors.ts';
 import { callerOf } from '../http/auth.ts';
 import { errorAnswers, offerSchema } from '../http/schemas.ts';
 import { createQrCodes } from '../offers/qr.ts';
-import { sayToPeople } from './refusals.ts';
+import { walletNotices } from './notices.ts';
 import { createWalletService, type WalletOwner, type WalletService } from './service.ts';
 
 const tags = ['Wallet'];
@@ -43,15 +43,17 @@ export async function walletRoutes(app: App, deps: Deps): Promise<void> {
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store');
   });
-  await app.register(saveRoutes, { ...deps, wallet });
+  await app.register(saveRoutes, { wallet });
   await app.register(listRoutes, { wallet, auth: deps.auth });
 }
 
 /** An odd query is a bad token, not an error of the validator: the schema is for the document only. */
-const unvalidated = { validatorCompiler: () => () => true };
+const unvalidated = { validatorCompiler: () => () => true, config: { notices: walletNotices } };
 
-async function saveRoutes(app: App, { wallet, ...deps }: Deps & { wallet: WalletService }): Promise<void> {
-  sayToPeople(app, deps);
+/** Removing is called from web pages, too, which ask first (decisions section 2). */
+const corsMethods = ['GET', 'DELETE', 'OPTIONS'];
+
+async function saveRoutes(app: App, { wallet }: { wallet: WalletService }): Promise<void> {
   // A body says nothing here, so any is taken.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined));
@@ -106,6 +108,7 @@ async function listRoutes(app: App, { wallet, auth }: { wallet: WalletService; a
     params: Type.Object({ offer_id: Type.String() }),
     response: { 200: removeAnswer, ...errorAnswers(400, 401, 403, 404) },
   };
+  app.options('/wallet/v1/offers/:offer_id.json', { schema: { hide: true }, config: { cors: { methods: corsMethods } } }, async () => '');
   app.delete('/wallet/v1/offers/:offer_id.json', { preValidation, schema: removeSchema }, async (request) => {
     const owner = ownerOf(wallet, callerOf(request).publisher.id, request.query.pub_user_id);
     const offerId = /^[1-9]\d{0,8}$/.test(request.params.offer_id) ? Number(request.params.offer_id) : 0;

@@ -1,0 +1,70 @@
+import { hash } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { AppError, ErrorCode } from '../errors.ts';
+import { html, trusted } from './html.ts';
+
+/** What a page says where it cannot be shown. */
+export type Notice = { title: string; text: string };
+
+/** For addresses that people open: what they read instead of the error form, by its code. Every code has a notice. */
+export type Notices = Partial<Record<ErrorCode, Notice>>;
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    notices?: Notices;
+  }
+}
+
+/** Whether somebody waits for a page, in contrast to a program. */
+export const readsPages = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean => headers.accept?.includes('text/html') === true;
+
+/** Whether a browser shows the answer in place of a page: a link was opened, no image or script was loaded. */
+export const isOpened = (request: Pick<FastifyRequest, 'headers'>): boolean =>
+  readsPages(request) && request.headers['sec-fetch-mode'] === 'navigate';
+
+const usual: Notices = {
+  too_many_requests: { title: 'Too many tries', text: 'Wait a moment, then load the page again.' },
+  unavailable: { title: 'Not available right now', text: 'Wait a moment, then load the page again.' },
+};
+const otherwise: Notice = { title: 'This did not work', text: 'Go back to where you came from and try again.' };
+
+/** Answers an error as a page; status and `retry-after` are those of the error form. */
+export function sendNotice(reply: FastifyReply, error: AppError, notices: Notices): FastifyReply {
+  const notice = notices[error.code] ?? usual[error.code] ?? otherwise;
+  return reply.code(error.status).headers(headers).type('text/html; charset=utf-8').send(render(notice));
+}
+
+const style = `
+:root{color-scheme:light dark;--page:#f5f4f1;--card:#fff;--text:#20242c;--quiet:#5b6270;--line:#dedbd3}
+@media(prefers-color-scheme:dark){:root{--page:#15171b;--card:#1f2228;--text:#eceef2;--quiet:#a5adbb;--line:#353a43}}
+body{margin:0;background:var(--page);color:var(--text);font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;overflow-wrap:anywhere}
+main{max-width:34rem;margin:clamp(1rem,12vh,8rem) auto;padding:0 1rem}
+section{background:var(--card);border:1px solid var(--line);border-radius:1rem;padding:clamp(1.25rem,5vw,2.5rem);text-align:center}
+h1{font-size:clamp(1.25rem,5vw,1.5rem);line-height:1.2;margin:0 0 .5rem}
+p{margin:0;color:var(--quiet)}
+`;
+
+const headers = {
+  'content-security-policy': `default-src 'none'; style-src 'sha256-${hash('sha256', style, 'base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  'cache-control': 'no-store',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-robots-tag': 'noindex, nofollow',
+};
+
+const render = ({ title, text }: Notice): string =>
+  html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+<style>${trusted(style)}</style>
+</head>
+<body>
+<main>
+<section><h1>${title}</h1><p>${text}</p></section>
+</main>
+</body>
+</html>
+`.markup;
