@@ -73,6 +73,15 @@ describe('the offerwall', () => {
     expect(rows[0].offer_ids.slice(0, 4)).toEqual(idsOf([...first.offers, ...second.offers]));
   });
 
+  test('has no perks to tick, also where units of the same user have', async () => {
+    const response = await post(`/native/v4/offerwall.json?api_key=${testApp.publisher.key}`, { placement: 'wall', pub_user_id: 'ticker' });
+    const { session_id, settings } = response.json().data;
+    expect(settings.enable_usp).toBe(false);
+    const url = `/sdk/v4/usp/session/${session_id}.json?api_key=${testApp.publisher.key}&pub_user_id=ticker`;
+    const session = await testApp.app.inject(url);
+    expect([session.statusCode, session.json().error.code]).toEqual([403, 'usp_not_enabled']);
+  });
+
   test('answers the same under its old name, and takes limit and cursor in the body, too', async () => {
     const response = await post(`/native/v4/perkswall.json?api_key=${testApp.publisher.sdkId}`, { placement: 'wall', limit: 2 });
     const { next_cursor, offers } = response.json().data;

@@ -1,6 +1,9 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { TestProject } from 'vitest/node';
 import { startEmbeddedPostgres } from '../../src/db/embedded/index.ts';
 import { migrate } from '../../src/db/migrate.ts';
@@ -15,8 +18,15 @@ declare module 'vitest' {
   }
 }
 
+/** Pages load the scripts for browsers as they are now; processes of their own run the server as it was built last. */
+async function build(): Promise<void> {
+  const script = existsSync('dist/server.js') ? 'build:sdk' : 'build';
+  await promisify(execFile)('npm', ['run', '--silent', script]);
+}
+
 /** One real PostgreSQL for the whole run; each test file clones the template database. TEST_DATABASE_URL uses another server. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  await build();
   const dataDir = await mkdtemp(join(tmpdir(), 'perkwire-test-'));
   await chmod(dataDir, 0o755); // as root, the database runs as another user, who must get in
   const given = process.env.TEST_DATABASE_URL;
