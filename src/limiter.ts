@@ -3,30 +3,93 @@ import { AppError } from './errors.ts';
 export type LimiterOptions = {
   /** Pieces of work under way at once (count). */
   atOnce: number;
-  /** Pieces waiting (count); further ones are refused with 503. */
+  /** Of them, for the same customer (count). Default: all. */
+  atOnceEach?: number;
+  /** Pieces waiting for the same customer (count); further ones are refused with 503. */
   maxWaiting: number;
+  /** What waits for longer is refused, too (milliseconds). Default: no end. */
+  maxWaitMs?: number;
   /** What the refused are told. */
   message: string;
 };
 
-/** Runs work when its turn comes. Rejects with `unavailable` (503, retry-after) when too much is waiting. */
-export type Limiter = <T>(work: () => Promise<T>) => Promise<T>;
+export type Turn = {
+  /** Whose work it is. Default: all are the same. */
+  customer?: number;
+  /** Says that nobody waits for the work any more: it is not begun. */
+  signal?: AbortSignal | undefined;
+};
 
-/** First come, first served, so that a flood costs at most `atOnce` at any moment and `maxWaiting` in memory. */
-export function createLimiter({ atOnce, maxWaiting, message }: LimiterOptions): Limiter {
-  const waiting: (() => void)[] = [];
+/** Runs work when its turn comes. Rejects with `unavailable` (503, retry-after) when too much is waiting, or for too long. */
+export type Limiter = <T>(work: () => Promise<T>, turn?: Turn) => Promise<T>;
+
+/** What is under way and waits for one customer. */
+type Line = { running: number; waiting: (() => void)[] };
+
+/**
+ * First come, first served, and customers in turns: a flood costs at most `atOnce` at any moment, `maxWaiting` in memory, and other
+ * customers one piece of work of waiting.
+ */
+export function createLimiter({ atOnce, atOnceEach = atOnce, maxWaiting, maxWaitMs, message }: LimiterOptions): Limiter {
+  /** In the order of their turns. */
+  const lines = new Map<number, Line>();
   let running = 0;
-  return async (work) => {
-    if (running >= atOnce) {
-      if (waiting.length >= maxWaiting) throw new AppError('unavailable', { retryAfterS: 1, message });
-      await new Promise<void>((resolve) => waiting.push(resolve));
-    } else running += 1;
+
+  const isFree = (line: Line): boolean => running < atOnce && line.running < atOnceEach;
+  const refused = (): AppError => new AppError('unavailable', { retryAfterS: 1, message });
+
+  function begin(customer: number, line: Line): void {
+    running += 1;
+    line.running += 1;
+    lines.delete(customer);
+    lines.set(customer, line); // last in the order
+  }
+
+  function removeIfIdle(customer: number, line: Line): void {
+    if (line.running === 0 && line.waiting.length === 0) lines.delete(customer);
+  }
+
+  function end(customer: number, line: Line): void {
+    running -= 1;
+    line.running -= 1;
+    removeIfIdle(customer, line);
+    for (const [other, { waiting }] of lines) {
+      const theirs = lines.get(other) as Line;
+      if (waiting.length === 0 || !isFree(theirs)) continue;
+      begin(other, theirs);
+      waiting.shift()?.();
+      return;
+    }
+  }
+
+  const wait = (customer: number, line: Line, signal: AbortSignal | undefined): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const settle = (how: () => void): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', giveUp);
+        how();
+      };
+      const start = (): void => settle(resolve);
+      const giveUp = (): void => {
+        line.waiting.splice(line.waiting.indexOf(start), 1);
+        removeIfIdle(customer, line);
+        settle(() => reject(refused()));
+      };
+      const timer = maxWaitMs === undefined ? undefined : setTimeout(giveUp, maxWaitMs);
+      signal?.addEventListener('abort', giveUp);
+      line.waiting.push(start);
+    });
+
+  return async (work, { customer = 0, signal } = {}) => {
+    const line = lines.get(customer) ?? { running: 0, waiting: [] };
+    if (signal?.aborted || (!isFree(line) && line.waiting.length >= maxWaiting)) throw refused();
+    lines.set(customer, line);
+    if (isFree(line)) begin(customer, line);
+    else await wait(customer, line, signal);
     try {
       return await work();
     } finally {
-      const next = waiting.shift();
-      if (next === undefined) running -= 1;
-      else next();
+      end(customer, line);
     }
   };
 }

@@ -48,7 +48,7 @@ export async function reportRoutes(app: App, deps: Deps): Promise<void> {
   app.get('/native/activity.json', { preValidation, schema }, async (request, reply) => {
     const { publisher, snapshot } = callerOf(request);
     const parameters = request.query as ActivityParameters;
-    const report = await reports.activity(publisher, parameters);
+    const report = await reports.activity(publisher, parameters, request.signal);
     const { query, names } = report;
     reply.header('cache-control', 'no-store').header('vary', 'accept');
     if (wantsCsv(request, parameters.format)) {
@@ -106,7 +106,7 @@ function addReconciliation(app: App, reports: ReportService, preValidation: Retu
   };
   app.get('/native/reconciliation.json', { preValidation, schema }, async (request, reply) => {
     reply.header('cache-control', 'no-store');
-    return { data: await reports.reconciliation(callerOf(request).publisher, request.query as RangeParameters) };
+    return { data: await reports.reconciliation(callerOf(request).publisher, request.query as RangeParameters, request.signal) };
   });
 }
 

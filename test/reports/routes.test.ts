@@ -127,6 +127,53 @@ test('reports from raw rows wait for one another, and keep no others waiting; to
   expect(answers[0]?.json().data.rows).toHaveLength(2);
 });
 
+const rawReport = { group_by: 'placement,country,device', aggregated_by: 'hour' };
+const readers = "select 1 from pg_locks where relation = 'bookings'::regclass and not granted";
+
+test('a flood of reports from raw rows by one publisher keeps no other waiting', async () => {
+  const holder = await testApp.pool.connect();
+  await holder.query('begin; lock table bookings in access exclusive mode');
+  const flood = Array.from({ length: 10 }, () => ask(rawReport));
+  try {
+    await expect.poll(async () => (await holder.query(readers)).rowCount).toBe(1);
+    const other = ask(rawReport, {}, 'other');
+    await expect.poll(async () => (await holder.query(readers)).rowCount).toBe(2);
+    await holder.query('rollback');
+    expect((await other).statusCode).toBe(200);
+  } finally {
+    await holder.query('rollback');
+    holder.release();
+  }
+  expect((await Promise.all(flood)).map(({ statusCode }) => statusCode)).toEqual(Array.from({ length: 10 }, () => 200));
+});
+
+test('a report is given up when its client goes, whether it is being counted or waits', async () => {
+  const url = new URL(await testApp.app.listen({ port: 0, host: '127.0.0.1' }));
+  url.pathname = '/native/activity.json';
+  url.search = String(new URLSearchParams({ api_key: 'reports', from: today, to: today, ...rawReport }));
+  const holder = await testApp.pool.connect();
+  await holder.query('begin; lock table bookings in access exclusive mode');
+  const reading = async () => (await holder.query(readers)).rowCount;
+  const clients = [0, 1].map(() => new AbortController());
+  const [counted, waiting] = clients.map(({ signal }) => fetch(url, { signal }).catch((err: Error) => err.name));
+  try {
+    await expect.poll(reading).toBe(1);
+    clients[1]?.abort();
+    expect(await waiting).toBe('AbortError');
+    expect(await reading()).toBe(1);
+    clients[0]?.abort();
+    expect(await counted).toBe('AbortError');
+    await expect.poll(reading).toBe(0);
+    const next = ask(rawReport);
+    await expect.poll(reading).toBe(1);
+    await holder.query('rollback');
+    expect((await next).statusCode).toBe(200);
+  } finally {
+    await holder.query('rollback');
+    holder.release();
+  }
+});
+
 test('the default is yesterday', async () => {
   const answer = await testApp.app.inject({ url: '/native/activity.json?api_key=reports' });
   const yesterday = dayOf(Date.now() - 86_400_000);
