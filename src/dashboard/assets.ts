@@ -11,6 +11,7 @@ const files = {
   'dashboard.css': own('dashboard.css'),
   'dashboard.js': own('dashboard.js'),
   'charts.js': own('charts.js'),
+  'language.js': own('language.js'),
   'preview.js': own('preview.js'),
   'preview-frame.js': own('preview-frame.js'),
   'preview.css': own('preview.css'),

@@ -259,6 +259,28 @@ describe('for everybody', () => {
     240_000,
   );
 
+  test('shows its chart in a browser of no known language, too', async () => {
+    const posix = await open({ storageState: await context.storageState() });
+    await posix.addInitScript("Object.defineProperty(Navigator.prototype, 'language', { get: () => 'en-US@posix' })");
+    const tab = await posix.newPage();
+    const broken: string[] = [];
+    tab.on('pageerror', (err) => broken.push(String(err)));
+    const body = JSON.stringify({ placement: 'checkout' });
+    await fetch(`${demo.url}/native/v4/offers.json?api_key=demo-key`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    });
+    await expect
+      .poll(async () => {
+        await tab.goto(`${demo.url}/dashboard/p/1/overview`);
+        return tab.locator('[data-chart] canvas').count();
+      }, patience)
+      .toBeGreaterThan(0);
+    expect(broken).toEqual([]);
+    await posix.close();
+  });
+
   test('works by keyboard: past the menu, into a form, and the question before something is removed', async () => {
     const tab = await context.newPage();
     await tab.goto(`${demo.url}/dashboard/p/1/advertisers/1`);

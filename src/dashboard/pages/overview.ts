@@ -61,7 +61,7 @@ export function overviewPages(app: App, tools: Tools): void {
       title: 'Overview',
       lead: `${publisher.name}, times in ${publisher.timeZone}.`,
       nav: 'overview',
-      assets: ['uplot.css', 'uplot.js', 'charts.js'],
+      assets: ['uplot.css', 'language.js', 'uplot.js', 'charts.js'],
       body:
         total.sessions === 0
           ? html`${live}${emptyState('overview', 'No activity yet', 'Sessions, impressions, clicks and revenue appear here with the first calls. Paste a snippet and watch them arrive.', linkButton(path('/integration'), 'Integrate', 'main'))}`
