@@ -12,7 +12,7 @@ export const longestDays = 64;
  */
 export const factsSql = (isMeant: string, fromDay: string, sessionsFromDay = fromDay): string => `
 select t.day, t.session_id, t.publisher_id, t.created_at as at, t.placement, coalesce(t.country, '') as country, coalesce(t.device, '') as device,
-  coalesce(t.os, '') as os, t.custom, part.offer_id, part.campaign_id, part.kind, 0 as conversions, 0::bigint as revenue_micros
+  coalesce(t.os, '') as os, ${keysOf('t')} as custom, part.offer_id, part.campaign_id, part.kind, 0 as conversions, 0::bigint as revenue_micros
 from (select id as session_id, * from sessions) t
 cross join lateral (
   select 0 as offer_id, 0 as campaign_id, case when cardinality(t.offer_ids) > 0 then 'filled' else 'empty' end as kind
@@ -33,9 +33,12 @@ export const isFolded = `(t.written_by < (select upto from rollup_progress) and 
 
 const ofSession = "coalesce(s.placement, ''), coalesce(s.country, ''), coalesce(s.device, ''), coalesce(s.os, ''), s.custom";
 
+/** A session's own keys; values that were erased are `other`. */
+const keysOf = (session: string): string => `coalesce(${session}.custom, ${session}.forgotten)`;
+
 /** One index probe for each row: `offset 0` keeps it from becoming a join that reads whole partitions. */
 const sessionOf = (fromDay: string): string => `(
-  select placement, country, device, os, custom, dev from sessions
+  select placement, country, device, os, ${keysOf('sessions')} as custom, dev from sessions
   where day >= ${fromDay} and day = t.day and id = t.session_id offset 0
 )`;
 

@@ -18,7 +18,8 @@ const isMeant = `t.day = any($1::date[]) and t.session_id = any($2::uuid[]) and 
 
 /*
  * No more than a row has can be taken from it: some of the sessions may have been counted under `other` from the start.
- * A value that is left without any count goes, also from the list of known ones.
+ * A value that is left without any count goes, also from the list of known ones. The sessions keep the names of the keys, so that
+ * they are counted under `other` wherever they are counted again, and `other` is a known value of these keys.
  */
 const moveSql = `
 with facts as materialized (${factsSql(isMeant, '(select min(day) from unnest($1::date[]) as day)')}),
@@ -38,6 +39,13 @@ moved as materialized (
       .join(' and ')} as is_last
   from mine join custom_rollups kept using (${row})
 ),
+counted_pairs as (
+  select distinct (at at time zone 'UTC')::date as day, publisher_id, pair.key, facts.day as session_day, session_id
+  from facts cross join lateral jsonb_each_text(custom) as pair
+  where exists (
+    select from custom_values known where (known.day, known.publisher_id, known.key) = ((at at time zone 'UTC')::date, facts.publisher_id, pair.key)
+  )
+),
 counted_down as (
   update custom_rollups kept set ${eachMetric((name) => `${name} = kept.${name} - moved.${name}`)}
   from moved where ${isSame('kept', 'moved')} and not is_last
@@ -52,9 +60,21 @@ counted_up as (
     select ${row}, ${eachMetric((name) => name)} from moved where not is_last union all select * from gone
   ) as taken group by publisher_id, key, grain, bucket
   on conflict (${row}) do update set ${addedSql}
+),
+others_known as (
+  insert into custom_values (day, publisher_id, key, value)
+  select distinct day, publisher_id, key, '${otherValue}' from counted_pairs
+  on conflict do nothing
+),
+remembered as (
+  update sessions set forgotten = keys from (
+    select session_day, session_id, jsonb_object_agg(key, '${otherValue}') as keys from counted_pairs group by 1, 2
+  ) as counted
+  where sessions.day = session_day and sessions.id = session_id
 )
 delete from custom_values known using (
   select distinct publisher_id, key, value, (at at time zone 'UTC')::date as day from facts cross join lateral jsonb_each_text(custom) as pair
+  where value <> '${otherValue}'
 ) as left_behind
 where (known.day, known.publisher_id, known.key, known.value) = (left_behind.day, left_behind.publisher_id, left_behind.key, left_behind.value)
   and not exists (

@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { transaction } from '../../src/db/pool.ts';
+import { forgetValues } from '../../src/reports/forget-values.ts';
 import { dimensionNames } from '../../src/reports/metrics.ts';
 import { moveZone } from '../../src/reports/move-zone.ts';
 import { type ActivityQuery, queryActivity } from '../../src/reports/query.ts';
@@ -259,6 +261,44 @@ test('sums that are being put in order do not move meanwhile, and nobody waits f
   await changeZone('Asia/Kathmandu');
   expect(await differences()).toEqual([]);
   expect(await sessionsBy({ timeZone: 'Asia/Kathmandu' })).toEqual({ '2026-03-21': 1 });
+});
+
+test('what erased users had moves to another time zone like everything else', async () => {
+  await startAfresh('Asia/Kathmandu');
+  const gold = { ...at('2026-03-20T10:20:00Z'), plan: 'gold' };
+  await store([gold, { ...gold, plan: 'silver', offers: [1], seen: [1] }, { ...gold, atMs: Date.parse('2026-03-20T19:00:00Z') }]);
+  await foldAll(testApp, foldedMs);
+  const { rows: sessions } = await testApp.pool.query<{ id: string }>(
+    "select id from sessions where publisher_id = $1 and custom ->> 'plan' = 'silver' or publisher_id = $1 and created_at > '2026-03-20 12:00+0'",
+    [publisherId],
+  );
+  await transaction(testApp.pool, async (executor) => {
+    const ids = sessions.map(({ id }) => id);
+    await forgetValues(executor, ['2026-03-20'], ids);
+    await executor.query('update sessions set custom = null where id = any($1)', [ids]);
+  });
+  const byPlan = async (timeZone: string) =>
+    (await ask({ timeZone, aggregatedBy: 'day', groupBy: ['custom'], customKey: 'plan' })).map(({ time, group, metrics }) => [
+      time,
+      ...group,
+      metrics.sessions,
+      metrics.impressions,
+    ]);
+  expect(await byPlan('Asia/Kathmandu')).toEqual([
+    ['2026-03-20', 'gold', 1, 0],
+    ['2026-03-20', 'other', 1, 1],
+    ['2026-03-21', 'other', 1, 0],
+  ]);
+  await changeZone('America/New_York');
+  expect(await byPlan('America/New_York')).toEqual([
+    ['2026-03-20', 'gold', 1, 0],
+    ['2026-03-20', 'other', 2, 1],
+  ]);
+  const rows = await ask({ timeZone: 'America/New_York', groupBy: ['custom', 'country'], customKey: 'plan' });
+  expect(rows.map(({ group, metrics }) => [...group, metrics.sessions])).toEqual([
+    ['gold', 'DE', 1],
+    ['other', 'DE', 2],
+  ]);
 });
 
 test('hours of an old time zone, of which no raw rows are left, are added to the hours they begin in', async () => {
