@@ -52,6 +52,7 @@ const publisherNav = [
       { key: 'settings', text: 'Configuration', path: '/settings', icon: 'settings', role: 'analyst' },
       { key: 'themes', text: 'Themes', path: '/settings/themes', icon: 'themes', role: 'analyst' },
       { key: 'placements', text: 'Placements', path: '/settings/placements', icon: 'placements', role: 'analyst' },
+      { key: 'sequence-rules', text: 'Sequence rules', path: '/settings/sequence-rules', icon: 'sequence', role: 'analyst' },
       { key: 'keys', text: 'API keys', path: '/settings/keys', icon: 'keys', role: 'admin' },
       { key: 'webhooks', text: 'Webhooks', path: '/settings/webhooks', icon: 'webhooks', role: 'analyst' },
       { key: 'users', text: 'Users', path: '/settings/users', icon: 'users', role: 'admin' },
@@ -63,7 +64,7 @@ const publisherNav = [
 const operatorNav = [
   { key: 'publishers', text: 'Publishers', path: '/dashboard/operator/publishers', icon: 'publishers', role: 'operator' },
   { key: 'operators', text: 'Operators', path: '/dashboard/operator/users', icon: 'users', role: 'operator' },
-  { key: 'operator-activity', text: 'Activity log', path: '/dashboard/operator/activity', icon: 'activity', role: 'operator' },
+  { key: 'operator-activity', text: 'Operators’ log', path: '/dashboard/operator/activity', icon: 'activity', role: 'operator' },
   { key: 'system', text: 'System', path: '/dashboard/operator/system', icon: 'system', role: 'operator' },
 ] as const satisfies readonly NavEntry[];
 

@@ -19,7 +19,9 @@ import { keyPages } from './pages/keys.ts';
 import { offerPages } from './pages/offers.ts';
 import { overviewPages } from './pages/overview.ts';
 import { placementPages } from './pages/placements.ts';
+import { provisionPages } from './pages/provisions.ts';
 import { publisherAdminPages } from './pages/publishers.ts';
+import { sequenceRulePages } from './pages/sequence-rules.ts';
 import { settingsPages } from './pages/settings.ts';
 import { signInPages } from './pages/sign-in.ts';
 import { startPages } from './pages/start.ts';
@@ -43,7 +45,9 @@ const pages = [
   offerPages,
   overviewPages,
   placementPages,
+  provisionPages,
   publisherAdminPages,
+  sequenceRulePages,
   settingsPages,
   systemPages,
   themePages,

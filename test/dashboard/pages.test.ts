@@ -14,6 +14,7 @@ beforeAll(async () => {
   operator = await somebody(t, 'operator');
   admin = await somebody(t, 'admin');
   const made = await operator.post('/dashboard/operator/publishers', publisherFields('Other'));
+  await admin.post(own('/settings/sequence-rules'), { effect: 'deny', 'match.tags': 'nowhere', weight: '100' });
   otherId = Number(/\/p\/(\d+)\//.exec(String(made.headers.location))?.[1]);
 });
 afterAll(() => t.close());
@@ -192,6 +193,84 @@ describe('the catalogue', () => {
     expect(t.deps.catalog.current().offers.get(2)?.active).toBe(false);
     await admin.post(own('/offers/2/active'), { active: 'yes' });
     expect(t.deps.catalog.current().offers.get(2)?.active).toBe(true);
+  });
+});
+
+describe('sequence rules', () => {
+  const rule = { effect: 'allow', placement: '', weight: '100', active: 'on' };
+  const shown = async (): Promise<number[]> => {
+    const url = '/native/v4/offers.json?api_key=demo-key';
+    const fetched = await t.app.inject({ method: 'POST', url, payload: { placement: 'checkout' } });
+    return fetched.json().data.offers.map(({ id }: { id: number }) => id);
+  };
+
+  test('a rule gives a position to the offers it names, within a moment, and is found and changed by what it says', async () => {
+    const last = (await shown()).at(-1);
+    const made = await admin.post(own('/settings/sequence-rules'), { ...rule, 'match.offers': String(last), positions: '1' });
+    expect(made.statusCode, made.body).toBe(303);
+    const path = String(made.headers.location);
+    expect((await shown())[0]).toBe(last);
+    expect((await admin.get(own('/settings/sequence-rules'))).body).toMatch(/Only<\/span> offer \d+<\/td><td>all<\/td><td>1<\/td>/);
+    expect((await admin.get(path)).body).toMatch(new RegExp(`name="match.offers"[^>]* value="${last}"`));
+    expect((await admin.post(path, { ...rule, 'match.categories': 'Food, Drink' })).statusCode).toBe(303);
+    expect((await t.pool.query('select positions, match from sequence_rules where id = $1', [path.split('/').at(-1)])).rows).toEqual([
+      { positions: null, match: { categories: ['Food', 'Drink'] } },
+    ]);
+    expect((await admin.post(`${path}/remove`)).statusCode).toBe(303);
+  });
+
+  test('what is refused is named beside its field', async () => {
+    const answer = await admin.post(own('/settings/sequence-rules'), { ...rule, 'match.offers': '5, five', weight: 'much' });
+    expect(answer.statusCode).toBe(422);
+    expect(answer.body).toContain('value="5, five"');
+    for (const field of ['match-offers', 'weight']) expect(answer.body, field).toMatch(new RegExp(`id="f-${field}-error">\\S`));
+    const empty = await admin.post(own('/settings/sequence-rules'), rule);
+    expect(empty.body).toContain('must name offers');
+  });
+});
+
+describe('whom a campaign is served to', () => {
+  const path = '/dashboard/p/1/campaigns/3/publishers';
+  const form = { active: 'on', payout_amount: '2.5', priority: '', 'frequency_caps.0.limit': '1', 'frequency_caps.0.event': 'impression' };
+  const provisions = async () =>
+    (await t.pool.query('select * from campaign_publishers where campaign_id = 3 and publisher_id = $1', [otherId])).rows;
+
+  test('is set by operators, with what is different there, and ended; the form shows what is stored', async () => {
+    const caps = { 'frequency_caps.0.window_minutes': '1440', 'frequency_caps.0.scope': 'campaign' };
+    const saved = await operator.post(path, { ...form, ...caps, publisher_id: String(otherId) });
+    expect(saved.statusCode, saved.body).toBe(303);
+    expect(await provisions()).toMatchObject([
+      {
+        active: true,
+        priority: null,
+        frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 1, window_minutes: 1440 }],
+        total_caps: null,
+      },
+    ]);
+    const { body } = await operator.get(`${path}?to=${otherId}`);
+    expect(body).toMatch(/name="payout_amount"[^>]* value="2.5"/);
+    expect(body).toMatch(/name="frequency_caps.0.limit" value="1"|value="1"[^>]*name="frequency_caps.0.limit"/);
+    const version = /name="_version" value="([^"]+)"/.exec(body)?.[1]?.replaceAll('&quot;', '"') ?? '';
+    const ended = { payout_amount: '', priority: '7', publisher_id: String(otherId), _version: version };
+    expect((await operator.post(path, ended)).statusCode).toBe(303);
+    expect(await provisions()).toMatchObject([{ active: false, payout_amount: null, priority: 7, frequency_caps: null }]);
+    expect((await operator.post(path, { ...ended, active: 'on' })).statusCode).toBe(422);
+    expect((await operator.get(path)).body).toContain('Not served');
+  });
+
+  test('is refused beside the field; publishers see their own part only, and change nothing', async () => {
+    const wrong = await operator.post(path, {
+      ...form,
+      'frequency_caps.0.scope': 'offer',
+      payout_amount: 'much',
+      'frequency_caps.0.limit': '0.5',
+      publisher_id: String(otherId),
+    });
+    expect([wrong.statusCode, wrong.body.match(/class="problem"/g)?.length]).toEqual([422, 2]);
+    expect(wrong.body).toContain('value="much"');
+    const seen = (await admin.get(path)).body;
+    expect(seen).not.toContain('Other');
+    expect((await admin.post(path, { ...form, publisher_id: String(otherId) })).statusCode).toBe(403);
   });
 });
 

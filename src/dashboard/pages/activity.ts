@@ -21,11 +21,15 @@ const publisherKinds: Kinds = {
   offers: { title: 'Offers', one: 'Offer', pathOf: (id) => `/offers/${id}` },
   creatives: { title: 'Pictures of offers', one: 'Picture', pathOf: null },
   campaigns: { title: 'Campaigns', one: 'Campaign', pathOf: (id) => `/campaigns/${id}` },
-  provisions: { title: 'Campaigns served to publishers', one: 'Campaign for publisher', pathOf: null },
+  provisions: {
+    title: 'Campaigns served to publishers',
+    one: 'Campaign for publisher',
+    pathOf: (id) => `/campaigns/${id.split('/', 1)}/publishers`,
+  },
   advertisers: { title: 'Advertisers', one: 'Advertiser', pathOf: (id) => `/advertisers/${id}` },
   themes: { title: 'Themes', one: 'Theme', pathOf: (id) => `/settings/themes/${id}` },
   placements: { title: 'Placements', one: 'Placement', pathOf: (id) => `/settings/placements/${encodeURIComponent(id)}` },
-  'sequence-rules': { title: 'Sequence rules', one: 'Sequence rule', pathOf: null },
+  'sequence-rules': { title: 'Sequence rules', one: 'Sequence rule', pathOf: (id) => `/settings/sequence-rules/${id}` },
   'webhook-endpoints': { title: 'Webhooks', one: 'Webhook', pathOf: (id) => `/settings/webhooks/${encodeURIComponent(id)}` },
   keys: { title: 'API keys', one: 'API key', pathOf: () => '/settings/keys' },
   users: { title: 'Users', one: 'User', pathOf: () => '/settings/users' },
@@ -60,6 +64,7 @@ type Place<C extends Context> = {
   needs: Role;
   kinds: Kinds;
   zoneOf: (context: C) => Zone;
+  title: string;
   lead: string;
 };
 
@@ -74,6 +79,7 @@ export function activityPages(app: App, tools: Tools): void {
     needs: 'admin',
     kinds: publisherKinds,
     zoneOf: ({ publisher }) => publisher,
+    title: 'Activity log',
     lead: 'Who changed what, newest first. Entries are never changed; secrets are not in them.',
   });
   register(tools, {
@@ -83,11 +89,12 @@ export function activityPages(app: App, tools: Tools): void {
     needs: 'operator',
     kinds: operatorKinds,
     zoneOf: () => utc,
+    title: 'Operators’ log',
     lead: 'What became of the accounts of operators, newest first, in UTC. What concerns a publisher is in its own log.',
   });
 }
 
-function register<C extends Context>({ store }: Tools, { pages, path, nav, needs, kinds, zoneOf, lead }: Place<C>): void {
+function register<C extends Context>({ store }: Tools, { pages, path, nav, needs, kinds, zoneOf, title, lead }: Place<C>): void {
   pages.get(path, needs, async (context) => {
     const asked = queryText(context, 'resource');
     const resource = Object.hasOwn(kinds, asked) ? asked : '';
@@ -103,7 +110,7 @@ function register<C extends Context>({ store }: Tools, { pages, path, nav, needs
     const after = nextCursor === null ? null : `${at}?${new URLSearchParams({ ...filter, cursor: nextCursor })}`;
     const choices = [{ value: '', text: 'Everything' }, ...Object.entries(kinds).map(([value, { title }]) => ({ value, text: title }))];
     return {
-      title: 'Activity log',
+      title,
       lead,
       nav,
       body:

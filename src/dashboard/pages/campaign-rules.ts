@@ -120,8 +120,21 @@ export const splitList = (text: string): string[] =>
     .map((part) => part.trim())
     .filter((part) => part !== '');
 
+const rows = (render: (at: number) => Html): Html => html`${Array.from({ length: capRows }, (_, index) => render(index))}`;
+
+export const frequencyRows = (form: FormBuilder): Html =>
+  rows(
+    (index) =>
+      html`<div class="columns tight">${form.input(`frequency_caps.${index}.limit`, { label: 'At most', type: 'number', min: 1 })}${form.select(`frequency_caps.${index}.event`, { label: 'Of', choices: choicesOf(capEvents) })}${form.select(`frequency_caps.${index}.window_minutes`, { label: 'Within', choices: windows })}${form.select(`frequency_caps.${index}.scope`, { label: 'Counted over the', choices: choicesOf(['campaign', ...capScopes.filter((scope) => scope !== 'campaign')]) })}</div>`,
+  );
+
+export const totalRows = (form: FormBuilder): Html =>
+  rows(
+    (index) =>
+      html`<div class="columns tight">${form.input(`total_caps.${index}.limit`, { label: 'At most', type: 'number', min: 0, step: 'any' })}${form.select(`total_caps.${index}.metric`, { label: 'Of', choices: choicesOf(capMetrics) })}${form.select(`total_caps.${index}.per`, { label: 'Per', choices: choicesOf(capPeriods) })}</div>`,
+  );
+
 export function rulesFields(form: FormBuilder, timeZone: string): Html {
-  const rows = (render: (at: number) => Html): Html => html`${Array.from({ length: capRows }, (_, index) => render(index))}`;
   return html`<fieldset class="group"><legend>Who sees it</legend><div class="columns">${lists.map(({ path, label, hint }) => form.input(path, { label, hint }))}</div>
 ${boxes.map(({ path, label, choices }) => form.checks(path, { label, hint: 'None ticked: all.', choices: choicesOf(choices) }))}
 ${form.select('without_identity', {
@@ -133,13 +146,7 @@ ${form.select('without_identity', {
   hint: 'Caps cannot count for a user without an id.',
 })}</fieldset>
 <fieldset class="group"><legend>When</legend><div class="columns">${form.input('schedule.start_at', { label: 'Starts', type: 'datetime-local', hint: `${timeZone} time. Empty: at once.` })}${form.input('schedule.end_at', { label: 'Ends', type: 'datetime-local', hint: 'Empty: never.' })}</div></fieldset>
-<fieldset class="group"><legend>How often one user sees it</legend>${rows(
-    (index) =>
-      html`<div class="columns tight">${form.input(`frequency_caps.${index}.limit`, { label: 'At most', type: 'number', min: 1 })}${form.select(`frequency_caps.${index}.event`, { label: 'Of', choices: choicesOf(capEvents) })}${form.select(`frequency_caps.${index}.window_minutes`, { label: 'Within', choices: windows })}${form.select(`frequency_caps.${index}.scope`, { label: 'Counted over the', choices: choicesOf(['campaign', ...capScopes.filter((scope) => scope !== 'campaign')]) })}</div>`,
-  )}</fieldset>
-<fieldset class="group"><legend>How much in all</legend>${rows(
-    (index) =>
-      html`<div class="columns tight">${form.input(`total_caps.${index}.limit`, { label: 'At most', type: 'number', min: 0, step: 'any' })}${form.select(`total_caps.${index}.metric`, { label: 'Of', choices: choicesOf(capMetrics) })}${form.select(`total_caps.${index}.per`, { label: 'Per', choices: choicesOf(capPeriods) })}</div>`,
-  )}<div class="columns">${form.select('pacing', { label: 'Spread over the day', choices: choicesOf(pacings) })}</div>${form.check('force_priority', { label: 'Before everything that is not forced' })}</fieldset>
+<fieldset class="group"><legend>How often one user sees it</legend>${frequencyRows(form)}</fieldset>
+<fieldset class="group"><legend>How much in all</legend>${totalRows(form)}<div class="columns">${form.select('pacing', { label: 'Spread over the day', choices: choicesOf(pacings) })}</div>${form.check('force_priority', { label: 'Before everything that is not forced' })}</fieldset>
 <details class="more"><summary>Further rules, as JSON</summary>${form.area('rules', { label: 'Conditions, hours, cities, browsers, exclusion groups', rows: 8, code: true, hint: html`Such as <code>{"conditions":{"key":"cart_total","op":"gte","value":"50"}}</code>.` })}</details>`;
 }

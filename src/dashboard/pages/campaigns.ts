@@ -110,6 +110,8 @@ ${form.check('is_product', { label: 'Promotes a product' })}${form.check('is_loy
       return warning === undefined ? nothing : html`<div class="notice warn"><p>The currency ${warning.message}.</p></div>`;
     },
     below: ({ path }, view) =>
-      view.deleted_at === null ? html`<p>${linkButton(path(`/offers?campaign_id=${view.id}`), 'Offers of this campaign')}</p>` : nothing,
+      view.deleted_at === null
+        ? html`<p>${linkButton(path(`/offers?campaign_id=${view.id}`), 'Offers of this campaign')} ${linkButton(path(`/campaigns/${view.id}/publishers`), 'Publishers it is served to')}</p>`
+        : nothing,
   });
 }
