@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startPresence } from '../../src/presence.ts';
+import { type Route, routesOf } from '../support/routes.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { type Person, somebody } from './support.ts';
 
@@ -30,26 +31,11 @@ const publisherFields = (name: string, more: Record<string, string> = {}): Recor
   ...more,
 });
 
-/** Every route of a publisher's pages, with `:name` for what stands for something. */
-function publisherRoutes(): { method: 'GET' | 'POST'; path: string }[] {
-  const tree = t.app.printRoutes({ commonPrefix: false, includeHooks: false });
-  const found: { method: 'GET' | 'POST'; path: string }[] = [];
-  const stack: string[] = [];
-  for (const line of tree.split('\n')) {
-    const match = /^([│ ]*)(?:├──|└──) (\S+)(?: \(([A-Z, ]+)\))?/.exec(line);
-    if (match === null) continue;
-    const depth = (match[1] ?? '').length / 4;
-    stack.length = depth;
-    stack[depth] = match[2] ?? '';
-    const path = stack.join('');
-    if (!path.startsWith('/dashboard/p/:publisherId/')) continue;
-    for (const method of (match[3] ?? '').split(', ')) if (method === 'GET' || method === 'POST') found.push({ method, path });
-  }
-  return found;
-}
+/** Every route of a publisher's pages. */
+const publisherRoutes = (): Route[] =>
+  routesOf(t.app).filter(({ method, path }) => path.startsWith('/dashboard/p/:publisherId/') && (method === 'GET' || method === 'POST'));
 
-const call = (person: Person, { method, path }: { method: 'GET' | 'POST'; path: string }) =>
-  method === 'GET' ? person.get(path) : person.post(path);
+const call = (person: Person, { method, path }: Route) => (method === 'GET' ? person.get(path) : person.post(path));
 
 describe('isolation', () => {
   test('every page and form of another publisher answers like one that does not exist', async () => {
@@ -75,7 +61,7 @@ describe('isolation', () => {
   test('without a session, every page leads to the sign-in and no form is taken', async () => {
     for (const { method, path } of publisherRoutes()) {
       const url = path.replace(':publisherId', String(t.publisher.id)).replaceAll(/:\w+/g, '1');
-      const { statusCode, headers } = await t.app.inject({ method, url });
+      const { statusCode, headers } = await t.app.inject({ method: method as 'GET', url });
       expect(statusCode, `${method} ${path}`).toBe(303);
       expect(headers.location).toMatch(/^\/dashboard\/sign-in/);
     }

@@ -1,0 +1,109 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Person, somebody } from '../dashboard/support.ts';
+import { routesOf } from '../support/routes.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { hostileTexts } from './arbitraries.ts';
+
+/** More for a long search: FUZZ_RUNS=500. */
+const runs = Number(process.env.FUZZ_RUNS ?? 6);
+
+let t: TestApp;
+let operator: Person;
+beforeAll(async () => {
+  t = await createTestApp();
+  operator = await somebody(t, 'operator');
+  await operator.post('/dashboard/p/1/settings/sequence-rules', { effect: 'deny', 'match.tags': 'nowhere', weight: '100' });
+});
+afterAll(() => t?.close());
+
+const hostile = fc.constantFrom(...hostileTexts);
+const encode = (text: string): string => encodeURIComponent(text.toWellFormed());
+
+/** Parameters that some page reads. */
+const queryNames = [
+  'q',
+  'cursor',
+  'active',
+  'advertiser_id',
+  'campaign_id',
+  'resource',
+  'to',
+  'next',
+  'placement',
+  'country',
+  'custom',
+  'day',
+  'from',
+  'until',
+  'status',
+  'event',
+  'session_id',
+  'pub_user_id',
+  't',
+  'save',
+  'sdk_id',
+  'limit',
+  'category',
+  'days',
+  'sort',
+  'endpoint',
+  'id',
+];
+
+const fill = (path: string): fc.Arbitrary<string> =>
+  fc
+    .array(fc.oneof({ weight: 4, arbitrary: fc.constant('1') }, { weight: 1, arbitrary: hostile }), { minLength: 4, maxLength: 4 })
+    .map((values) => {
+      let at = 0;
+      return path
+        .replace(':publisherId', '1')
+        .replace(':event', 'usp.selection')
+        .replaceAll(/:\w+/g, () => encode(values[at++] ?? '1'));
+    });
+
+const query = fc.dictionary(fc.constantFrom(...queryNames), hostile, { maxKeys: 4 }).map((pairs) =>
+  Object.entries(pairs)
+    .map(([name, value]) => `${name}=${encode(value)}`)
+    .join('&'),
+);
+
+const isPage = ({ path }: { path: string }): boolean =>
+  /^\/(dashboard|wallet|offerwall|privacy|demo)/.test(path) && !path.includes('*') && !path.endsWith('/stream');
+
+describe('whatever a page is asked or sent, the answer is no failure of ours', () => {
+  test('addresses', async () => {
+    for (const { path } of routesOf(t.app).filter((one) => one.method === 'GET' && isPage(one)))
+      await fc.assert(
+        fc.asyncProperty(fill(path), query, async (url, search) => {
+          const answer = await operator.get(`${url}?${search}`.slice(0, 7000), { accept: 'text/html' });
+          expect(answer.statusCode, `${url}?${search} ${answer.body}`).toBeLessThan(500);
+        }),
+        { numRuns: runs },
+      );
+  });
+
+  test('forms', async () => {
+    const names = new Set<string>();
+    for (const { path } of routesOf(t.app).filter((one) => one.method === 'GET' && isPage(one))) {
+      const page = await operator.get(path.replace(':publisherId', '1').replace(':event', 'usp.selection').replaceAll(/:\w+/g, '1'));
+      for (const [, name] of page.body.matchAll(/ name="([^"]+)"/g)) if (name !== '_csrf') names.add(name as string);
+    }
+    expect(names.size).toBeGreaterThan(80);
+    const fields = fc.dictionary(fc.constantFrom(...names), fc.oneof(hostile, fc.constantFrom('1', 'on', 'yes', 'allow', '2026-11-21')), {
+      minKeys: 1,
+      maxKeys: 30,
+    });
+    const posts = routesOf(t.app).filter(
+      (one) => one.method === 'POST' && isPage(one) && !/sign-out|password|sign-in|test$/.test(one.path),
+    );
+    for (const { path } of posts)
+      await fc.assert(
+        fc.asyncProperty(fill(path), fields, async (url, typed) => {
+          const answer = await operator.post(url, typed);
+          expect(answer.statusCode, `${url} ${JSON.stringify(typed)} ${answer.body}`).toBeLessThan(500);
+        }),
+        { numRuns: runs },
+      );
+  });
+});

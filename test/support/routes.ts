@@ -1,0 +1,19 @@
+import type { App } from '../../src/deps.ts';
+
+export type Route = { method: string; path: string };
+
+/** Every route, with `:name` for what stands for something. */
+export function routesOf(app: App): Route[] {
+  const tree = app.printRoutes({ commonPrefix: false, includeHooks: false });
+  const found: Route[] = [];
+  const stack: string[] = [];
+  for (const line of tree.split('\n')) {
+    const match = /^([│ ]*)(?:├──|└──) (\S+)(?: \(([A-Z, ]+)\))?/.exec(line);
+    if (match === null) continue;
+    const depth = (match[1] ?? '').length / 4;
+    stack.length = depth;
+    stack[depth] = match[2] ?? '';
+    for (const method of (match[3] ?? '').split(', ')) if (method !== '') found.push({ method, path: stack.join('') });
+  }
+  return found;
+}
