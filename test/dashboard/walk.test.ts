@@ -286,6 +286,21 @@ describe('for everybody', () => {
     await posix.close();
   });
 
+  test('no field of a form lies over its neighbour, whatever the language makes of it', async () => {
+    const american = await open({ viewport: { width: 1280, height: 800 }, locale: 'en-US', storageState: await context.storageState() });
+    const tab = await american.newPage();
+    for (const path of ['/deliveries?status=failed', '/settings/keys', '/settings', '/offers', '/campaigns']) {
+      await tab.goto(`${demo.url}/dashboard/p/1${path}`);
+      const wide = await tab
+        .locator('.field')
+        .evaluateAll((fields) =>
+          fields.flatMap((field) => (field.scrollWidth > field.clientWidth ? [field.textContent?.trim().slice(0, 40)] : [])),
+        );
+      expect(wide, path).toEqual([]);
+    }
+    await american.close();
+  });
+
   test('works by keyboard: past the menu, into a form, and the question before something is removed', async () => {
     const tab = await context.newPage();
     await tab.goto(`${demo.url}/dashboard/p/1/advertisers/1`);
