@@ -7,6 +7,8 @@ export type LimiterOptions = {
   atOnceEach?: number;
   /** Pieces waiting for the same customer (count); further ones are refused with 503. */
   maxWaiting: number;
+  /** Pieces waiting in all (count). Default: no bound beside that for each customer. */
+  maxWaitingAll?: number;
   /** What waits for longer is refused, too (milliseconds). Default: no end. */
   maxWaitMs?: number;
   /** What the refused are told. */
@@ -15,7 +17,7 @@ export type LimiterOptions = {
 
 export type Turn = {
   /** Whose work it is. Default: all are the same. */
-  customer?: number;
+  customer?: number | string;
   /** Says that nobody waits for the work any more: it is not begun. */
   signal?: AbortSignal | undefined;
 };
@@ -30,26 +32,28 @@ type Line = { running: number; waiting: (() => void)[] };
  * First come, first served, and customers in turns: a flood costs at most `atOnce` at any moment, `maxWaiting` in memory, and other
  * customers one piece of work of waiting.
  */
-export function createLimiter({ atOnce, atOnceEach = atOnce, maxWaiting, maxWaitMs, message }: LimiterOptions): Limiter {
+export function createLimiter(options: LimiterOptions): Limiter {
+  const { atOnce, atOnceEach = atOnce, maxWaiting, maxWaitingAll = Number.POSITIVE_INFINITY, maxWaitMs, message } = options;
   /** In the order of their turns. */
-  const lines = new Map<number, Line>();
+  const lines = new Map<number | string, Line>();
   let running = 0;
+  let waitingAll = 0;
 
   const isFree = (line: Line): boolean => running < atOnce && line.running < atOnceEach;
   const refused = (): AppError => new AppError('unavailable', { retryAfterS: 1, message });
 
-  function begin(customer: number, line: Line): void {
+  function begin(customer: number | string, line: Line): void {
     running += 1;
     line.running += 1;
     lines.delete(customer);
     lines.set(customer, line); // last in the order
   }
 
-  function removeIfIdle(customer: number, line: Line): void {
+  function removeIfIdle(customer: number | string, line: Line): void {
     if (line.running === 0 && line.waiting.length === 0) lines.delete(customer);
   }
 
-  function end(customer: number, line: Line): void {
+  function end(customer: number | string, line: Line): void {
     running -= 1;
     line.running -= 1;
     removeIfIdle(customer, line);
@@ -62,9 +66,10 @@ export function createLimiter({ atOnce, atOnceEach = atOnce, maxWaiting, maxWait
     }
   }
 
-  const wait = (customer: number, line: Line, signal: AbortSignal | undefined): Promise<void> =>
+  const wait = (customer: number | string, line: Line, signal: AbortSignal | undefined): Promise<void> =>
     new Promise((resolve, reject) => {
       const settle = (how: () => void): void => {
+        waitingAll -= 1;
         clearTimeout(timer);
         signal?.removeEventListener('abort', giveUp);
         how();
@@ -78,11 +83,12 @@ export function createLimiter({ atOnce, atOnceEach = atOnce, maxWaiting, maxWait
       const timer = maxWaitMs === undefined ? undefined : setTimeout(giveUp, maxWaitMs);
       signal?.addEventListener('abort', giveUp);
       line.waiting.push(start);
+      waitingAll += 1;
     });
 
   return async (work, { customer = 0, signal } = {}) => {
     const line = lines.get(customer) ?? { running: 0, waiting: [] };
-    if (signal?.aborted || (!isFree(line) && line.waiting.length >= maxWaiting)) throw refused();
+    if (signal?.aborted || (!isFree(line) && (line.waiting.length >= maxWaiting || waitingAll >= maxWaitingAll))) throw refused();
     lines.set(customer, line);
     if (isFree(line)) begin(customer, line);
     else await wait(customer, line, signal);

@@ -58,6 +58,21 @@ test('customers take turns: a flood of one keeps another waiting for one piece o
   expect(await Promise.all([...flood, ...others])).toEqual(['a1', 'a2', 'a3', 'b1', 'c1', 'b2']);
 });
 
+test('many customers together wait in bounded numbers, too', async () => {
+  const limit = createLimiter({ atOnce: 1, maxWaiting: 2, maxWaitingAll: 3, message: 'Too much.' });
+  const { work, finish } = gates();
+  const all = ['a', 'b', 'c', 'd'].map((name) => limit(work(name), { customer: name }));
+  await expect(limit(work('e'), { customer: 'e' })).rejects.toMatchObject({ code: 'unavailable' });
+  finish('a');
+  await settled();
+  const later = limit(work('f'), { customer: 'f' });
+  for (const name of ['b', 'c', 'd', 'f']) {
+    finish(name);
+    await settled();
+  }
+  expect(await Promise.all([...all, later])).toEqual(['a', 'b', 'c', 'd', 'f']);
+});
+
 test('what nobody waits for any more is not begun, and what waits too long is refused', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   try {

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { App, Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
+import { clientNet } from '../http/client-net.ts';
 import { namesEtag } from '../http/etag.ts';
 import { errorAnswers } from '../http/schemas.ts';
 import { contentTypes, isImageType } from './accept.ts';
@@ -38,7 +39,7 @@ export async function imageRoutes(app: App, deps: Deps): Promise<void> {
   app.get('/images/:file', { schema }, async (request, reply) => {
     const wish = readImageQuery(request.query);
     const [, id, type = ''] = /^(\d{1,9})\.([a-z]{3,4})$/.exec(request.params.file) ?? [];
-    const picture = isImageType(type) ? await images.find(Number(id), type, wish, request.headers.accept) : null;
+    const picture = isImageType(type) ? await images.find(Number(id), type, wish, request.headers.accept, clientNet(request.ip)) : null;
     if (picture === null) throw new AppError('not_found');
     const found = namesEtag(request.headers['if-none-match'], picture.etag) ? null : await picture.bytes();
     reply.headers({ ...headers, etag: picture.etag });

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { createStoreGuard } from '../db/store-guard.ts';
 import type { Deps } from '../deps.ts';
 import { AppError } from '../errors.ts';
-import { createLimiter } from '../limiter.ts';
+import { createLimiter, type Turn } from '../limiter.ts';
 import { chooseType, type ImageType } from './accept.ts';
 import { openDiskCache } from './disk-cache.ts';
 import { completeOriginal, findPicture, type Original } from './original.ts';
@@ -21,18 +21,20 @@ export type Images = {
   /**
    * The picture of a creative, in the size and type wanted; null where there is none.
    * Errors: unavailable (store away, or too much waiting), image_not_processable.
+   * @param client who asks: clients take turns
    */
-  find: (id: number, type: ImageType, wish: ImageWish, accept: string | undefined) => Promise<Picture | null>;
+  find: (id: number, type: ImageType, wish: ImageWish, accept: string | undefined, client?: string) => Promise<Picture | null>;
   /** Since the start (counts). */
   counts: () => { transforms: number; loads: number };
 };
 
-/** libuv has four threads; two stay free for everything else. Waiting: about half a minute of work at worst. */
+/** libuv has four threads; two stay free for everything else. Waiting, for each client: about half a minute of work at worst. */
 const message = 'Too many pictures are being made.';
-const transformLimits = { atOnce: 2, maxWaiting: 32, message };
+const maxWaitMs = 30_000;
+const transformLimits = { atOnce: 2, maxWaiting: 32, maxWaitingAll: 512, maxWaitMs, message };
 
 /** A few connections of the pool, so that pictures never keep beacons waiting. */
-const loadLimits = { atOnce: 3, maxWaiting: 256, message };
+const loadLimits = { atOnce: 3, maxWaiting: 256, maxWaitingAll: 2048, maxWaitMs, message };
 
 /** How long an original is answered without asking the store whether it is still there (milliseconds). */
 const originalLifeMs = 60_000;
@@ -56,7 +58,7 @@ export async function createImages({ pool, pulse, config, logger }: Pick<Deps, '
   const transformsUnderWay = new Map<string, Promise<Buffer>>();
   const counts = { transforms: 0, loads: 0 };
 
-  async function load(key: string, id: number, type: ImageType): Promise<Original | null> {
+  async function load(key: string, id: number, type: ImageType, turn: Turn): Promise<Original | null> {
     return limitLoads(async () => {
       const picture = await guarded(() => findPicture(pool, id, type));
       counts.loads += 1;
@@ -64,10 +66,10 @@ export async function createImages({ pool, pulse, config, logger }: Pick<Deps, '
       const original = await completeOriginal(picture, type, store);
       originals.set(key, original);
       return original;
-    });
+    }, turn);
   }
 
-  async function make(original: Original, { key, size, type }: Plan): Promise<Buffer> {
+  async function make(original: Original, { key, size, type }: Plan, turn: Turn): Promise<Buffer> {
     const kept = await disk?.get(key);
     if (kept) {
       made.set(key, kept);
@@ -76,32 +78,33 @@ export async function createImages({ pool, pulse, config, logger }: Pick<Deps, '
     const bytes = await limitTransforms(() => {
       counts.transforms += 1;
       return transform(original, size, type);
-    });
+    }, turn);
     made.set(key, bytes);
     void disk?.set(key, bytes);
     return bytes;
   }
 
-  async function bytesOf(original: Original, plan: Plan): Promise<{ bytes: Buffer; source: Source }> {
+  async function bytesOf(original: Original, plan: Plan, turn: Turn): Promise<{ bytes: Buffer; source: Source }> {
     const known = made.get(plan.key);
     if (known !== undefined) return { bytes: known, source: 'hit' };
     const source = transformsUnderWay.has(plan.key) ? 'collapsed' : 'made';
-    return { bytes: await shared(transformsUnderWay, plan.key, () => make(original, plan)), source };
+    return { bytes: await shared(transformsUnderWay, plan.key, () => make(original, plan, turn)), source };
   }
 
   return {
     counts: () => ({ ...counts }),
-    find: async (id, type, wish, accept) => {
+    find: async (id, type, wish, accept, client = '') => {
+      const turn = { customer: client };
       const key = `${id}.${type}`;
       const known = originals.get(key);
-      const original = known ?? (await shared(loadsUnderWay, key, () => load(key, id, type)));
+      const original = known ?? (await shared(loadsUnderWay, key, () => load(key, id, type, turn)));
       if (original === null) return null;
       const plan = planOf(original, wish, accept);
       if (plan === null) {
         const source = known === undefined ? 'made' : 'hit';
         return { etag: etagOf(original.sha256), type, bytes: async () => ({ bytes: original.bytes, source }) };
       }
-      return { etag: etagOf(plan.key), type: plan.type, bytes: () => bytesOf(original, plan) };
+      return { etag: etagOf(plan.key), type: plan.type, bytes: () => bytesOf(original, plan, turn) };
     },
   };
 }

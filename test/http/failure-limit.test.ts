@@ -51,6 +51,11 @@ async function statusesOf(count: number, make: (index: number) => Call): Promise
 }
 
 describe('failures of one address', () => {
+  test('and of all addresses that one customer of a provider has, by IPv6', async () => {
+    expect(await statusesOf(120, (index) => ({ from: `2001:db8:0:7::${index.toString(16)}` }))).toEqual({ 401: 100, 429: 20 });
+    expect((await call({ from: '2001:db8:0:8::1' })).statusCode).toBe(401);
+  });
+
   test('are answered 429 with retry-after beyond 100 at once, and a valid key from there still works', async () => {
     expect(await statusesOf(120, (index) => ({ key: `bad-key-${index}` }))).toEqual({ 401: 100, 429: 20 });
     const limited = await call({});

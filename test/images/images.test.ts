@@ -292,7 +292,9 @@ test('422 for a picture of too many pixels, whatever is said of its size', async
 
 test('a flood of different sizes is bounded: some are refused with 503, the rest are right, and then all is well', async () => {
   const answers = await Promise.all(
-    Array.from({ length: 120 }, (_, index) => get(`${path}?width=${400 + index}`, { accept: 'image/webp' })),
+    Array.from({ length: 120 }, (_, index) =>
+      testApp.app.inject({ url: `${path}?width=${400 + index}`, headers: { accept: 'image/webp' }, remoteAddress: '10.6.6.6' }),
+    ),
   );
   const refused = answers.filter(({ statusCode }) => statusCode === 503);
   expect(refused.length).toBeGreaterThan(50);
@@ -300,6 +302,16 @@ test('a flood of different sizes is bounded: some are refused with 503, the rest
   expect(refused[0]?.json().error.code).toBe('unavailable');
   expect(answers.filter(({ statusCode }) => statusCode === 200).length).toBe(120 - refused.length);
   expect((await get(`${path}?width=519`, { accept: 'image/webp' })).statusCode).toBe(200);
+});
+
+test('a flood of one client keeps no other from pictures', async () => {
+  const flood = Array.from({ length: 60 }, (_, index) =>
+    testApp.app.inject({ url: `${path}?width=${300 + index}`, remoteAddress: '10.7.7.7' }),
+  );
+  const other = testApp.app.inject({ url: `${path}?width=299`, remoteAddress: '10.7.7.8' });
+  const [answers, answer] = await Promise.all([Promise.all(flood), other]);
+  expect(answers.filter(({ statusCode }) => statusCode === 503).length).toBeGreaterThan(10);
+  expect(answer.statusCode).toBe(200);
 });
 
 test('while the store is away a picture not in memory is answered 503 at once, and 200 again after', async () => {

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
-import ipaddr from 'ipaddr.js';
 import type { Executor } from '../../db/pool.ts';
+import { clientNet } from '../../http/client-net.ts';
 
 /** Failures within the window (milliseconds) after which sign-in is refused until it ends. */
 const windowMs = 15 * 60_000;
@@ -24,8 +24,8 @@ export type Lockout = {
 export function createLockout(pepper: string): Lockout {
   const subject = (kind: string, value: string): Buffer => createHmac('sha256', pepper).update(`sign-in\0${kind}\0${value}`).digest();
   const subjectsOf = (email: string, address: string): Record<keyof typeof limits, Buffer> => ({
-    pair: subject('account from address', `${email}\0${netOf(address)}`),
-    address: subject('address', netOf(address)),
+    pair: subject('account from address', `${email}\0${clientNet(address)}`),
+    address: subject('address', clientNet(address)),
     account: subject('account', email),
   });
   return {
@@ -63,11 +63,4 @@ function begunBy(rows: readonly Over[]): Lock['begun'] {
   const beyond = (kind: Over['kind']): number => rows.find((row) => row.kind === kind)?.beyond ?? 0;
   if (beyond('account') > 0) return beyond('account') === 1 ? 'everybody' : null;
   return beyond('pair') === 1 ? 'one address' : null;
-}
-
-/** One customer of a provider holds a whole /64. */
-function netOf(address: string): string {
-  if (!ipaddr.isValid(address)) return address;
-  const parsed = ipaddr.process(address);
-  return parsed.kind() === 'ipv6' ? parsed.toByteArray().slice(0, 8).join(':') : parsed.toString();
 }

@@ -12,11 +12,13 @@ export const maxPasswordLength = 200;
 
 const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 
-/** A flood of sign-ins costs two checks at any moment. */
+/** A flood of sign-ins costs two checks at any moment, and others one check of waiting. */
 const inTurn = createLimiter({ atOnce: 2, maxWaiting: 40, message: 'Too many people are signing in.' });
 
-const hash = (password: string, salt: Buffer, { logN, r, p }: Cost): Promise<Buffer> =>
-  inTurn(() => derive(password.normalize('NFKC'), salt, hashLength, { N: 2 ** logN, r, p, maxmem: 2 ** logN * r * 256 }));
+const hash = (password: string, salt: Buffer, { logN, r, p }: Cost, client = ''): Promise<Buffer> =>
+  inTurn(() => derive(password.normalize('NFKC'), salt, hashLength, { N: 2 ** logN, r, p, maxmem: 2 ** logN * r * 256 }), {
+    customer: client,
+  });
 
 /** @returns `scrypt$log2(N)$r$p$salt$hash` */
 export async function hashPassword(password: string): Promise<string> {
@@ -25,10 +27,13 @@ export async function hashPassword(password: string): Promise<string> {
   return ['scrypt', logN, r, p, salt.toString('base64url'), (await hash(password, salt, cost)).toString('base64url')].join('$');
 }
 
-/** Takes as long for an account that does not exist or has no password yet (`stored` null) as for one that does. */
-export async function checkPassword(password: string, stored: string | null): Promise<boolean> {
+/**
+ * Takes as long for an account that does not exist or has no password yet (`stored` null) as for one that does.
+ * @param client who tries: clients take turns
+ */
+export async function checkPassword(password: string, stored: string | null, client: string): Promise<boolean> {
   const [, logN = '', r = '', p = '', salt = '', expected = ''] = (stored ?? absent).split('$');
-  const given = await hash(password, Buffer.from(salt, 'base64url'), { logN: Number(logN), r: Number(r), p: Number(p) });
+  const given = await hash(password, Buffer.from(salt, 'base64url'), { logN: Number(logN), r: Number(r), p: Number(p) }, client);
   return timingSafeEqual(given, Buffer.from(expected, 'base64url')) && stored !== null;
 }
 

@@ -1,4 +1,5 @@
 import type { Deps } from '../../deps.ts';
+import { clientNet } from '../../http/client-net.ts';
 import { auditAccount, signInLabel, systemActor } from './account-log.ts';
 import { createLockout, type Lock } from './lockout.ts';
 import { checkPassword, maxPasswordLength } from './passwords.ts';
@@ -34,7 +35,8 @@ export function createSignIn({ pool, config, logger, now }: Pick<Deps, 'pool' | 
       return { ok: false, reason: 'locked', minutes: Math.max(1, Math.ceil((lock.untilMs - nowMs) / 60_000)) };
     }
     const found = await findByEmail(pool, account);
-    if (!(await checkPassword(password, found?.passwordHash ?? null)) || found === null || found.user.disabled) return wrong;
+    if (!(await checkPassword(password, found?.passwordHash ?? null, clientNet(address))) || found === null || found.user.disabled)
+      return wrong;
     await lockout.forgive(pool, account, address);
     return { ok: true, user: found.user };
   };
