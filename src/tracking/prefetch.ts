@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-const guess = /prefetch|prerender/i;
+/** Safari asks for what it shows small, before anybody opened it, with `preview`. */
+const guess = /prefetch|prerender|preview/i;
 
 /** Whether a browser only guesses that the address will be needed: `Sec-Purpose`, `Purpose` or `X-Moz` says so. */
 export function isPrefetch(headers: IncomingHttpHeaders): boolean {

@@ -63,6 +63,7 @@ test.each([
   [{ purpose: 'prefetch' }, true],
   [{ 'sec-purpose': 'other', purpose: 'Prefetch' }, true],
   [{ 'x-moz': 'prefetch' }, true],
+  [{ purpose: 'preview' }, true],
   [{ purpose: 'navigate' }, false],
   [{ 'user-agent': 'prefetch' }, false],
   [{}, false],
