@@ -66,7 +66,7 @@ function fill(text: string, values: MacroValues): string {
   return text
     .replace(macroPattern, (_macro, name: string, fallback: string | undefined) => {
       const value = Object.hasOwn(values, name) ? values[name] : undefined;
-      return value === undefined || value === '' ? (fallback ?? '') : escapeHtml(value);
+      return value === undefined || value.trim() === '' ? (fallback ?? '') : escapeHtml(value);
     })
     .replace(/\s+/g, ' ')
     .replace(/ ([,.!?;:])/g, '$1')

@@ -30,6 +30,7 @@ describe('a macro', () => {
     ['missing in the middle leaves one blank', 'Pick {{a}} a perk', {}, 'Pick a perk'],
     ['empty counts as missing', 'Hi {{first_name|friend}}', { first_name: '' }, 'Hi friend'],
     ['takes its fallback when missing', 'Hi {{ first_name | friend }}!', {}, 'Hi friend!'],
+    ['takes its fallback when the value is blank', 'Hi {{first_name|friend}}!', { first_name: ' ' }, 'Hi friend!'],
     ['leaves its fallback aside when there is a value', 'Hi {{first_name|friend}}!', { first_name: 'Ada' }, 'Hi Ada!'],
     ['may stand more than once', '{{a}}{{b}}{{a}}', { a: 'x', b: 'y' }, 'xyx'],
     ['has dots, dashes, digits and both cases in its name', '{{A-b.c_1}}', { 'A-b.c_1': 'x' }, 'x'],
