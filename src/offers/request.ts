@@ -22,7 +22,7 @@ export const fetchOffersQuery = Type.Object({
   creative: Type.Optional(Type.Union([Type.Literal('0'), Type.Literal('1')], { description: '1: only offers with an image.' })),
   campaignId: Type.Optional(Type.String({ pattern: '^[0-9]{1,40}$', description: 'Only the offer of this campaign.' })),
   country: Type.Optional(
-    Type.String({ pattern: '^[A-Za-z]{2}$', description: 'ISO 3166-1 alpha-2; overrides the country of the IP address.' }),
+    Type.String({ pattern: '^([A-Za-z]{2})?$', description: 'ISO 3166-1 alpha-2; overrides the country of the IP address.' }),
   ),
   pub_user_id: text(256, 'As in the body.'),
   timeout_ms: Type.Optional(timeoutText),

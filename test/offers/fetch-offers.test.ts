@@ -323,6 +323,11 @@ describe('accepted input', () => {
     expect(answer.status, JSON.stringify(answer.body)).toBe(200);
   });
 
+  test('an empty country or user in the query counts as absent', async () => {
+    const answer = await post({ placement: 'checkout' }, { query: 'api_key=demo-key&country=&pub_user_id=' });
+    expect(answer.status, JSON.stringify(answer.body)).toBe(200);
+  });
+
   test('old names of the fingerprint name the same user as the new one', async () => {
     const sessions = [];
     for (const name of ['ad_fp', 'adpx_fp', 'fingerprint', 'pub_user_id'])
