@@ -53,7 +53,7 @@ export type NewErasure = Pick<Erasure, 'id' | 'publisherId' | 'userKey' | 'named
 export async function insertErasure(executor: Executor, erasure: NewErasure): Promise<Erasure> {
   const { id, publisherId, userKey, namedBy, requestedAt, subjectSealed } = erasure;
   const { rows } = await executor.query<Row>(
-    `insert into erasures (id, publisher_id, user_key, named_by, requested_at, subject_sealed) values ($1, $2, $3, $4, $5, $6) returning ${columns}`,
+    `insert into erasures (id, publisher_id, user_key, named_by, requested_at, due_at, subject_sealed) values ($1, $2, $3, $4, $5, $5, $6) returning ${columns}`,
     [id, publisherId, userKey, namedBy, requestedAt, subjectSealed],
   );
   return erasureOf(rows[0] as Row);
@@ -74,17 +74,35 @@ const leaseMs = 15_000;
  */
 export const secondSweepMs = 25_000;
 
-/** Leases the oldest erasure that has something to do; null when there is none. */
+/*
+ * Publishers are found one after the other in the index, each with its oldest erasure that is due. Whoever was served of late
+ * has one that is due later: the end of a lease, or the second sweep.
+ */
+const claimSql = `
+with recursive publishers as (
+  (select publisher_id from erasures where finished_at is null order by publisher_id limit 1)
+  union all
+  select (select publisher_id from erasures where finished_at is null and publisher_id > p.publisher_id order by publisher_id limit 1)
+  from publishers p where p.publisher_id is not null
+), candidates as (
+  select oldest.*, greatest($1, (select max(due_at) from erasures where publisher_id = p.publisher_id and finished_at is null)) as served_at
+  from publishers p cross join lateral (
+    select user_key, id, due_at as waiting_since from erasures
+    where publisher_id = p.publisher_id and finished_at is null and due_at <= $1
+      and (lease_until is null or lease_until <= $1) and (swept_at is null or swept_at <= $3)
+    order by due_at limit 1) oldest
+)
+update erasures set lease_until = $2, due_at = $2
+where (user_key, id) = (
+  select e.user_key, e.id from erasures e join candidates c on c.user_key = e.user_key and c.id = e.id
+  where e.due_at <= $1 and e.finished_at is null
+  order by c.served_at, c.waiting_since limit 1 for update of e skip locked
+) returning ${columns}, subject_sealed`;
+
+/** Leases an erasure that has something to do, of the publisher that was not served for longest; null when there is none. */
 export async function claimErasure(executor: Executor, nowMs: number): Promise<ClaimedErasure | null> {
-  const { rows } = await executor.query<Row>(
-    `update erasures set lease_until = $2
-    where (user_key, id) = (
-      select user_key, id from erasures
-      where finished_at is null and (lease_until is null or lease_until < $1) and (swept_at is null or swept_at <= $3)
-      order by requested_at limit 1 for update skip locked
-    ) returning ${columns}, subject_sealed`,
-    [new Date(nowMs), new Date(nowMs + leaseMs), new Date(nowMs - secondSweepMs)],
-  );
+  const times = [nowMs, nowMs + leaseMs, nowMs - secondSweepMs].map((ms) => new Date(ms));
+  const { rows } = await executor.query<Row>({ name: 'claim_erasure', text: claimSql, values: times });
   const [row] = rows;
   return row === undefined ? null : { ...erasureOf(row), subjectSealed: row.subject_sealed as Buffer };
 }
@@ -96,7 +114,7 @@ export async function renewErasure(
   counts: Partial<ErasureCounts>,
   nowMs: number,
 ): Promise<void> {
-  await executor.query('update erasures set lease_until = $3, counts = $4 where user_key = $1 and id = $2', [
+  await executor.query('update erasures set lease_until = $3, due_at = $3, counts = $4 where user_key = $1 and id = $2', [
     userKey,
     id,
     new Date(nowMs + leaseMs),
@@ -106,6 +124,13 @@ export async function renewErasure(
 
 /** Notes the end of a sweep. After the second one, nothing names the user any more but the keyed hash. */
 export async function endSweep(executor: Executor, { userKey, id, sweptAt }: Erasure, nowMs: number): Promise<void> {
-  const change = sweptAt === null ? 'swept_at = $3' : 'finished_at = $3, subject_sealed = null';
-  await executor.query(`update erasures set ${change}, lease_until = null where user_key = $1 and id = $2`, [userKey, id, new Date(nowMs)]);
+  const isFirst = sweptAt === null;
+  const change = isFirst ? 'swept_at = $3' : 'finished_at = $3, subject_sealed = null';
+  const dueMs = isFirst ? nowMs + secondSweepMs : nowMs;
+  await executor.query(`update erasures set ${change}, lease_until = null, due_at = $4 where user_key = $1 and id = $2`, [
+    userKey,
+    id,
+    new Date(nowMs),
+    new Date(dueMs),
+  ]);
 }

@@ -64,6 +64,19 @@ describe('an erasure by pub_user_id', () => {
   });
 });
 
+test('publishers take turns: whoever erases one user does not wait for another who erases many', async () => {
+  for (let user = 0; user < 20; user += 1) await askErasure(t, { pub_user_id: `of many ${user}` });
+  t.clock.ms += 1000;
+  const { publisher: other } = await addPublisher(t);
+  const { id } = (await askErasure(t, { pub_user_id: 'only one' }, other.key)).json().data;
+  for (let turn = 0; turn < 2; turn += 1) await eraseNext(t.deps);
+  expect((await erasureStatus(t, id, other.key)).json().data.status).toBe('sweeping');
+  while (await eraseNext(t.deps));
+  t.clock.ms += 30_000;
+  while (await eraseNext(t.deps));
+  expect((await t.pool.query('select 1 from erasures where finished_at is null')).rows).toEqual([]);
+});
+
 test('an erasure by ad_fp takes the device’s sessions and what was saved from them', async () => {
   const onDevice = await showOffer(t, { ad_fp: 'phone-1', pub_user_id: 'owner-1' });
   const elsewhere = await showOffer(t, { ad_fp: 'laptop-1', pub_user_id: 'owner-1' });
