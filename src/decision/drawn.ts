@@ -1,3 +1,4 @@
+import { keptIn } from '../kept-in.ts';
 import { Leaders } from './leaders.ts';
 import { mix, salts } from './random.ts';
 import { drawScore, type Ranking } from './scores.ts';
@@ -43,18 +44,15 @@ export function drawnOf(ranking: Ranking, pooled: number, nowMs: number): Drawn 
     keptCount = 0;
     kept = new Map();
   }
-  let ofRanking = kept.get(ranking);
-  if (ofRanking === undefined) {
-    ofRanking = new Map();
-    kept.set(ranking, ofRanking);
-  }
-  let drawn = ofRanking.get(pooled);
-  if (drawn === undefined) {
-    drawn = draw(ranking, pooled);
-    ofRanking.set(pooled, drawn);
-    keptCount += drawn.places.length;
-  }
-  return drawn;
+  return keptIn(
+    keptIn(kept, ranking, () => new Map<number, Drawn>()),
+    pooled,
+    () => {
+      const drawn = draw(ranking, pooled);
+      keptCount += drawn.places.length;
+      return drawn;
+    },
+  );
 }
 
 function draw({ bounds, draws }: Ranking, seed: number): Drawn {

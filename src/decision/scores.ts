@@ -1,4 +1,5 @@
 import type { Offer, Payout } from '../catalog/types.ts';
+import { keptIn } from '../kept-in.ts';
 import { type Belief, type Beta, beliefOf } from './beliefs.ts';
 import type { Candidate } from './compile.ts';
 import type { EligibilityIndex } from './eligibility.ts';
@@ -141,15 +142,6 @@ function writeDraw(rows: Float64Array, at: number, { aBase, aStep, bBase, bStep 
   rows[at + 1] = aStep;
   rows[at + 2] = bBase;
   rows[at + 3] = bStep;
-}
-
-function keptIn<K, V>(map: { get: (key: K) => V | undefined; set: (key: K, value: V) => unknown }, key: K, make: () => V): V {
-  let value = map.get(key);
-  if (value === undefined) {
-    value = make();
-    map.set(key, value);
-  }
-  return value;
 }
 
 function makeEstimate(candidate: Candidate, publisherId: number, placement: string, posteriors: Posteriors): Estimate {

@@ -1,4 +1,5 @@
 import type { Offer, Publisher, SequenceRule } from '../catalog/types.ts';
+import { keptIn } from '../kept-in.ts';
 
 /** Which offers may stand where, at one placement. */
 export type Sequence = {
@@ -40,11 +41,7 @@ export function sequenceOf(publisher: Publisher, placement: string): Sequence | 
 
 function rulesOf(publisher: Publisher, placement: string): readonly Compiled[] {
   if (publisher.sequenceRules.length === 0) return noRules;
-  let byPlacement = known.get(publisher);
-  if (byPlacement === undefined) {
-    byPlacement = new Map();
-    known.set(publisher, byPlacement);
-  }
+  const byPlacement = keptIn(known, publisher, () => new Map<string, readonly Compiled[]>());
   let rules = byPlacement.get(placement);
   if (rules === undefined) {
     rules = publisher.sequenceRules

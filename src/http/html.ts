@@ -22,6 +22,24 @@ export const trusted = (markup: string): Html => ({ markup });
 
 export const nothing: Html = trusted('');
 
+type PageParts = { title: string; style: string; body: Html; head?: Html; viewport?: string };
+
+/** A page by itself, with its style inside. */
+export const pageOf = ({ title, style, body, head = nothing, viewport = 'width=device-width, initial-scale=1' }: PageParts): string =>
+  html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="${viewport}">
+<title>${title}</title>
+<style>${trusted(style)}</style>
+${head}</head>
+<body>
+${body}
+</body>
+</html>
+`.markup;
+
 const characters: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'" };
 
 /** Offer copy as plain text: values that filled its macros are HTML-escaped in it. */

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AppError, ErrorCode } from '../errors.ts';
-import { html, trusted } from './html.ts';
+import { html, pageOf } from './html.ts';
 
 /** What a page says where it cannot be shown. */
 export type Notice = { title: string; text: string };
@@ -53,18 +53,4 @@ const headers = {
 };
 
 const render = ({ title, text }: Notice): string =>
-  html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title}</title>
-<style>${trusted(style)}</style>
-</head>
-<body>
-<main>
-<section><h1>${title}</h1><p>${text}</p></section>
-</main>
-</body>
-</html>
-`.markup;
+  pageOf({ title, style, body: html`<main><section><h1>${title}</h1><p>${text}</p></section></main>` });

@@ -2,6 +2,7 @@ import type pg from 'pg';
 import type { Publisher } from '../catalog/types.ts';
 import { transaction } from '../db/pool.ts';
 import type { StoreGuard } from '../db/store-guard.ts';
+import { keptIn } from '../kept-in.ts';
 
 /** Placements of one publisher, at most; what comes later is counted under `other`. */
 export const maxPlacements = 200;
@@ -34,18 +35,12 @@ export function createPlacements(pool: pg.Pool, guarded: StoreGuard): Placements
     resolve: (publisher, name) => {
       if (publisher.placements.has(name)) return name;
       if (publisher.placements.size >= maxPlacements) return overflowPlacement;
-      let known = remembered.get(publisher);
-      if (known === undefined) {
-        known = new Map();
-        remembered.set(publisher, known);
-      }
-      let answer = known.get(name);
-      if (answer === undefined) {
-        answer = guarded(() => create(publisher.id, name));
+      const known = keptIn(remembered, publisher, () => new Map<string, Promise<string>>());
+      return keptIn(known, name, () => {
+        const answer = guarded(() => create(publisher.id, name));
         answer.catch(() => known.delete(name));
-        known.set(name, answer);
-      }
-      return answer;
+        return answer;
+      });
     },
   };
 }

@@ -1,4 +1,4 @@
-import { type Html, html, nothing, trusted } from '../http/html.ts';
+import { type Html, html, nothing, pageOf, trusted } from '../http/html.ts';
 
 /** What the page says beside its own words. */
 export type PrivacyPage = {
@@ -12,22 +12,14 @@ export type PrivacyPage = {
 
 /** What `privacy_url` shows where the publisher has no page of its own: its text, else one that says what is kept and how to ask. */
 export const renderPrivacyPage = (page: PrivacyPage): string =>
-  html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Offers and your privacy</title>
-<style>${trusted(style)}</style>
-</head>
-<body>
-<main>
+  pageOf({
+    title: 'Offers and your privacy',
+    style,
+    body: html`<main>
 <h1>Offers and your privacy</h1>
 ${page.ownText.trim() === '' ? standardText(page) : ownText(page.ownText)}
-</main>
-</body>
-</html>
-`.markup;
+</main>`,
+  });
 
 const style = `:root{color-scheme:light dark}body{font:16px/1.6 system-ui,sans-serif;margin:0;color:#1f2430;background:#fff}
 main{max-width:40rem;margin:3rem auto;padding:0 1rem}h1{font-size:1.5rem;line-height:1.25}h2{font-size:1.1rem;margin-top:2rem}a{color:#2347c5}

@@ -1,5 +1,5 @@
 import { sanitiseTerms } from '../catalog/sanitise.ts';
-import { type Html, html, nothing, plainText, trusted } from '../http/html.ts';
+import { type Html, html, nothing, pageOf, plainText, trusted } from '../http/html.ts';
 import type { OfferView } from '../offers/view.ts';
 import type { WalletEntry } from './entries.ts';
 import { style } from './style.ts';
@@ -23,30 +23,16 @@ export const savePath = '/wallet/save';
 /** The page with a user's saved offers, as text. */
 export function renderWallet({ publisherName, publicUrl, entries, saveable }: WalletPage): string {
   const count = entries.length === 1 ? '1 saved offer' : `${entries.length} saved offers`;
-  return frame(
-    'Saved offers',
-    html`<header><h1>Saved offers</h1><p class="quiet">${count} · ${publisherName}</p></header>
+  return pageOf({
+    title: 'Saved offers',
+    style,
+    body: html`<main>
+<header><h1>Saved offers</h1><p class="quiet">${count} · ${publisherName}</p></header>
 ${saveable === null ? nothing : savePanel(saveable.title, saveable.token)}
-${entries.length === 0 ? emptyNotice(saveable !== null) : html`<ul class="offers">${entries.map((entry) => card(entry, publicUrl))}</ul>`}`,
-  );
+${entries.length === 0 ? emptyNotice(saveable !== null) : html`<ul class="offers">${entries.map((entry) => card(entry, publicUrl))}</ul>`}
+</main>`,
+  });
 }
-
-const frame = (title: string, content: Html): string =>
-  html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title}</title>
-<style>${trusted(style)}</style>
-</head>
-<body>
-<main>
-${content}
-</main>
-</body>
-</html>
-`.markup;
 
 const emptyNotice = (besidesPanel: boolean): Html =>
   besidesPanel

@@ -1,18 +1,15 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createPool, transaction } from '../../src/db/pool.ts';
-import { cloneDatabase } from '../support/database.ts';
+import { transaction } from '../../src/db/pool.ts';
+import { clonePool } from '../support/database.ts';
 
-let database: Awaited<ReturnType<typeof cloneDatabase>>;
+let database: Awaited<ReturnType<typeof clonePool>>;
 let pool: pg.Pool;
 beforeAll(async () => {
-  database = await cloneDatabase();
-  pool = createPool({ url: database.url, size: 2, applicationName: 'perkwire-test', onError: () => {} });
+  database = await clonePool(2);
+  pool = database.pool;
 });
-afterAll(async () => {
-  await pool?.end();
-  await database?.drop();
-});
+afterAll(() => database?.close());
 
 /** Sets one column of one row, and takes it back. @returns the name of the broken rule, or null */
 async function tryToSet(table: string, column: string, value: unknown): Promise<string | null> {

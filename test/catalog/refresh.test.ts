@@ -3,21 +3,18 @@ import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { loadSnapshot, rowsOf } from '../../src/catalog/store.ts';
 import type { Snapshot } from '../../src/catalog/types.ts';
-import { createPool, transaction } from '../../src/db/pool.ts';
-import { cloneDatabase } from '../support/database.ts';
+import { transaction } from '../../src/db/pool.ts';
+import { clonePool } from '../support/database.ts';
 
-let database: Awaited<ReturnType<typeof cloneDatabase>>;
+let database: Awaited<ReturnType<typeof clonePool>>;
 let pool: pg.Pool;
 let base: Snapshot;
 beforeAll(async () => {
-  database = await cloneDatabase();
-  pool = createPool({ url: database.url, size: 3, applicationName: 'perkwire-test', onError: () => {} });
+  database = await clonePool(3);
+  pool = database.pool;
   await pool.query(`insert into publishers (name, sdk_id, time_zone) values ('Second', 'feedfeedfeedfeed', 'Asia/Tokyo')`);
 });
-afterAll(async () => {
-  await pool?.end();
-  await database?.drop();
-});
+afterAll(() => database?.close());
 beforeEach(async () => {
   base = await loadSnapshot(pool);
 });

@@ -2,19 +2,15 @@ import fc from 'fast-check';
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bigints, dates, integers, smallints, timestamps, uuids } from '../../src/db/binary-array.ts';
-import { createPool } from '../../src/db/pool.ts';
-import { cloneDatabase } from '../support/database.ts';
+import { clonePool } from '../support/database.ts';
 
-let database: Awaited<ReturnType<typeof cloneDatabase>>;
+let database: Awaited<ReturnType<typeof clonePool>>;
 let pool: pg.Pool;
 beforeAll(async () => {
-  database = await cloneDatabase();
-  pool = createPool({ url: database.url, size: 1, applicationName: 'perkwire-test', onError: () => {} });
+  database = await clonePool(1);
+  pool = database.pool;
 });
-afterAll(async () => {
-  await pool?.end();
-  await database?.drop();
-});
+afterAll(() => database?.close());
 
 const itself = <Value>(value: Value): Value => value;
 

@@ -1,9 +1,8 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createPool } from '../../src/db/pool.ts';
 import { createLogger } from '../../src/logger.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { startRelay } from '../tracking/journey.ts';
 import { addEndpoint, attemptsOf, deliveryOf, promise, startHook, startTestDispatcher, until } from './support.ts';
 
 let t: TestApp;
@@ -12,69 +11,29 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-/** A way to the database that can be cut. */
-async function startCable(databaseUrl: string) {
-  const { hostname, port } = new URL(databaseUrl);
-  const sockets = new Set<Socket>();
-  let whole = true;
-  const server = createServer((from) => {
-    if (!whole) return void from.destroy();
-    const to = connect(Number(port || 5432), hostname);
-    for (const [one, other] of [
-      [from, to],
-      [to, from],
-    ] as const) {
-      sockets.add(one);
-      one.on('error', () => {});
-      one.on('close', () => other.destroy());
-      one.pipe(other);
-    }
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const url = new URL(databaseUrl);
-  url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const cut = (): void => {
-    whole = false;
-    for (const socket of sockets) socket.destroy();
-    sockets.clear();
-  };
-  return {
-    url: url.href,
-    cut,
-    mend: () => {
-      whole = true;
-    },
-    close: async () => {
-      cut();
-      server.close();
-      await once(server, 'close');
-    },
-  };
-}
-
 test('while the database is away calls end and are sent no second time; work goes on within two seconds of its return', async () => {
-  const cable = await startCable(t.databaseUrl);
+  const relay = await startRelay(t.databaseUrl);
   const logs: { level: number; msg: string }[] = [];
   const logger = createLogger('info', { write: (line) => void logs.push(JSON.parse(line)) });
-  const pool = createPool({ url: cable.url, size: 4, applicationName: 'test', onError: () => {} });
+  const pool = createPool({ url: relay.url, size: 4, applicationName: 'test', onError: () => {} });
   let release: () => void = () => {};
   const hook = await startHook((response, _taken, count) => {
     if (count > 1) response.end();
     else release = () => void response.end();
   });
   const endpoint = await addEndpoint(t, hook.url);
-  const dispatcher = await startTestDispatcher(t, { databaseUrl: cable.url, pool, logger });
+  const dispatcher = await startTestDispatcher(t, { databaseUrl: relay.url, pool, logger });
 
   const inFlight = await promise(t, endpoint);
   await until(() => hook.taken.length, 1);
-  cable.cut();
+  relay.cut();
   release();
   const waiting = await promise(t, endpoint);
   await new Promise((resolve) => setTimeout(resolve, 1500));
   expect(await deliveryOf(t, inFlight)).toMatchObject({ status: 'pending', leased: true });
   expect(hook.taken).toHaveLength(1);
 
-  cable.mend();
+  relay.restore();
   const backMs = performance.now();
   await until(async () => (await deliveryOf(t, waiting)).status, 'delivered', 2000);
   await until(async () => (await deliveryOf(t, inFlight)).status, 'delivered', 2000 - (performance.now() - backMs));
@@ -85,5 +44,5 @@ test('while the database is away calls end and are sent no second time; work goe
   await dispatcher.stop();
   await pool.end();
   await hook.close();
-  await cable.close();
+  relay.close();
 });

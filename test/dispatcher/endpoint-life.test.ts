@@ -3,38 +3,18 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { tendEndpoints } from '../../src/webhooks/dispatcher/tend.ts';
 import { createV1aKey } from '../../src/webhooks/endpoint-secrets.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
-import {
-  addEndpoint,
-  deliveryOf,
-  type Hook,
-  promise,
-  startHook,
-  startTestDispatcher,
-  type TestEndpoint,
-  until,
-  untilTried,
-} from './support.ts';
+import { addEndpoint, createParts, deliveryOf, promise, type TestEndpoint, until, untilTried } from './support.ts';
 
 let t: TestApp;
-const parts: (() => Promise<void>)[] = [];
+const { hook, dispatcher, end } = createParts(() => t);
 
 beforeAll(async () => {
   t = await createTestApp();
 });
-afterEach(async () => {
-  for (const end of parts.splice(0).reverse()) await end();
-  await t.pool.query('delete from delivery_queue');
-});
+afterEach(end);
 afterAll(() => t.close());
 
-async function hook(answer?: Parameters<typeof startHook>[0]): Promise<Hook> {
-  const made = await startHook(answer);
-  parts.push(made.close);
-  return made;
-}
-async function work(): Promise<void> {
-  parts.push((await startTestDispatcher(t, { drainLimitMs: 0 })).stop);
-}
+const work = () => dispatcher({ drainLimitMs: 0 });
 const healthOf = async ({ id }: TestEndpoint) => (await t.pool.query('select * from endpoint_health where endpoint_id = $1', [id])).rows[0];
 const change = (endpoint: TestEndpoint, assignment: string) =>
   t.pool.query(`update webhook_endpoints set ${assignment} where id = $1`, [endpoint.id]);

@@ -2,25 +2,16 @@ import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createSlots } from '../../src/webhooks/dispatcher/slots.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
-import { addEndpoint, type Hook, promise, startHook, startTestDispatcher, until } from './support.ts';
+import { addEndpoint, createParts, promise, until } from './support.ts';
 
 let t: TestApp;
-const parts: (() => Promise<void>)[] = [];
+const { hook, dispatcher, end } = createParts(() => t);
 
 beforeAll(async () => {
   t = await createTestApp();
 });
-afterEach(async () => {
-  for (const end of parts.splice(0).reverse()) await end();
-  await t.pool.query('delete from delivery_queue');
-});
+afterEach(end);
 afterAll(() => t.close());
-
-async function hook(answer?: Parameters<typeof startHook>[0]): Promise<Hook> {
-  const made = await startHook(answer);
-  parts.push(made.close);
-  return made;
-}
 
 describe('one endpoint and the others', () => {
   test('one that hangs with a backlog holds four calls and keeps nobody waiting', async () => {
@@ -28,8 +19,7 @@ describe('one endpoint and the others', () => {
     const healthy = await hook();
     const stuck = await addEndpoint(t, hanging.url);
     for (let count = 0; count < 40; count++) await promise(t, stuck);
-    const dispatcher = await startTestDispatcher(t, { concurrency: 16, drainLimitMs: 0 });
-    parts.push(dispatcher.stop);
+    await dispatcher({ concurrency: 16, drainLimitMs: 0 });
     await until(() => hanging.taken.length, 4);
     const endpoint = await addEndpoint(t, healthy.url);
     for (let count = 1; count <= 20; count++) {
@@ -45,7 +35,7 @@ describe('one endpoint and the others', () => {
     const hanging = await hook(() => {});
     const endpoint = await addEndpoint(t, hanging.url, { max_in_flight: 7 });
     for (let count = 0; count < 30; count++) await promise(t, endpoint);
-    for (let count = 0; count < 2; count++) parts.push((await startTestDispatcher(t, { concurrency: 40, drainLimitMs: 0 })).stop);
+    for (let count = 0; count < 2; count++) await dispatcher({ concurrency: 40, drainLimitMs: 0 });
     await until(() => hanging.taken.length, 7);
     await new Promise((resolve) => setTimeout(resolve, 1300)); // a poll
     expect(hanging.taken).toHaveLength(7);
@@ -55,8 +45,7 @@ describe('one endpoint and the others', () => {
     const receiver = await hook();
     const endpoint = await addEndpoint(t, receiver.url);
     for (let count = 0; count < 60; count++) await promise(t, endpoint);
-    const dispatcher = await startTestDispatcher(t, { concurrency: 3 });
-    parts.push(dispatcher.stop);
+    await dispatcher({ concurrency: 3 });
     await until(() => receiver.taken.length, 60, 10_000); // two a second by polls alone
   });
 
@@ -66,8 +55,7 @@ describe('one endpoint and the others', () => {
       const endpoint = await addEndpoint(t, hanging.url);
       for (let each = 0; each < 5; each++) await promise(t, endpoint);
     }
-    const dispatcher = await startTestDispatcher(t, { concurrency: 60, drainLimitMs: 0 });
-    parts.push(dispatcher.stop);
+    await dispatcher({ concurrency: 60, drainLimitMs: 0 });
     await until(() => hanging.taken.length, 24, 10_000);
     await new Promise((resolve) => setTimeout(resolve, 1200));
     expect(hanging.taken).toHaveLength(24);
@@ -83,8 +71,7 @@ describe('one endpoint and the others', () => {
       const endpoint = await addEndpoint(t, hanging.url);
       for (let each = 0; each < 5; each++) await promise(t, endpoint);
     }
-    const dispatcher = await startTestDispatcher(t, { concurrency: 10, drainLimitMs: 0 });
-    parts.push(dispatcher.stop);
+    await dispatcher({ concurrency: 10, drainLimitMs: 0 });
     await until(() => hanging.taken.length, 4);
     for (let count = 0; count < 10; count++) await promise(t, good);
     await until(() => receiver.taken.length, 10, 900);

@@ -29,6 +29,31 @@ export async function startHook(answer: Answer = (response) => void response.end
   return { url: `http://127.0.0.1:${receiver.port}/hook`, taken, close: receiver.close };
 }
 
+type Ending = { stop?: () => Promise<unknown>; close?: () => Promise<unknown> };
+
+/** What a test starts; `end` ends all of it, the latest first. */
+export type Parts = {
+  hook: (answer?: Answer) => Promise<Hook>;
+  dispatcher: (options?: Partial<DispatcherOptions>) => Promise<Dispatcher>;
+  end: () => Promise<void>;
+};
+
+export function createParts(t: () => TestApp): Parts {
+  const parts: Ending[] = [];
+  const kept = <Part extends Ending>(part: Part): Part => {
+    parts.push(part);
+    return part;
+  };
+  return {
+    hook: async (answer) => kept(await startHook(answer)),
+    dispatcher: async (options) => kept(await startTestDispatcher(t(), options)),
+    end: async () => {
+      for (const part of parts.splice(0).reverse()) await (part.stop ?? part.close)?.();
+      await t().pool.query('delete from delivery_queue');
+    },
+  };
+}
+
 export const linksOf = ({ deps }: TestApp) =>
   createPayloadLinks(createSigner(deps.config.tokenKeys, payloadLinkPurpose), deps.config.publicUrl);
 

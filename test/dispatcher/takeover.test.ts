@@ -3,9 +3,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { claim } from '../../src/webhooks/dispatcher/claim.ts';
 import { workerLockClass } from '../../src/webhooks/dispatcher/liveness.ts';
 import { type Settlement, settle } from '../../src/webhooks/dispatcher/settle.ts';
-import type { Dispatcher } from '../../src/webhooks/dispatcher/worker.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
-import { addEndpoint, attemptsOf, deliveryOf, type Hook, promise, startHook, startTestDispatcher, until } from './support.ts';
+import { addEndpoint, attemptsOf, createParts, deliveryOf, promise, until } from './support.ts';
 
 const claimAll = async (workerId: number) => {
   const endpoints = await t.pool.query<{ id: number }>('select id from webhook_endpoints');
@@ -41,27 +40,13 @@ const delivered = {
 } as const;
 
 let t: TestApp;
-const parts: { stop?: () => Promise<void>; close?: () => Promise<void> }[] = [];
+const { hook, dispatcher, end } = createParts(() => t);
 
 beforeAll(async () => {
   t = await createTestApp();
 });
-afterEach(async () => {
-  for (const part of parts.splice(0).reverse()) await (part.stop ?? part.close)?.();
-  await t.pool.query('delete from delivery_queue');
-});
+afterEach(end);
 afterAll(() => t.close());
-
-async function hook(answer?: Parameters<typeof startHook>[0]): Promise<Hook> {
-  const made = await startHook(answer);
-  parts.push(made);
-  return made;
-}
-async function dispatcher(options?: Parameters<typeof startTestDispatcher>[1]): Promise<Dispatcher> {
-  const made = await startTestDispatcher(t, options);
-  parts.push(made);
-  return made;
-}
 
 /** A worker that has made itself known, and then died without a word. */
 async function deadWorker(): Promise<number> {

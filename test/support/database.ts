@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
+import { createPool } from '../../src/db/pool.ts';
 
 /** A fresh copy of the template database, with the demo catalogue. Dropped by `drop`. */
 export async function cloneDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
@@ -18,6 +19,13 @@ export async function cloneDatabase(): Promise<{ url: string; drop: () => Promis
     url: url.href,
     drop: () => admin(templateUrl, (client) => client.query(`drop database if exists ${name} with (force)`).then(() => {})),
   };
+}
+
+/** The same with connections to it, for what needs no application. */
+export async function clonePool(size: number): Promise<{ pool: pg.Pool; close: () => Promise<void> }> {
+  const { url, drop } = await cloneDatabase();
+  const pool = createPool({ url, size, applicationName: 'perkwire-test', onError: () => {} });
+  return { pool, close: () => pool.end().then(drop) };
 }
 
 async function admin(templateUrl: string, work: (client: pg.Client) => Promise<void>): Promise<void> {

@@ -66,3 +66,17 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     },
   };
 }
+
+/** Two applications on one database, as two processes are, by one clock. */
+export async function createTwins(now: () => number = Date.now): Promise<{ first: TestApp; second: TestApp; close: () => Promise<void> }> {
+  const first = await createTestApp({ now });
+  const second = await createTestApp({ now, databaseUrl: first.databaseUrl });
+  return {
+    first,
+    second,
+    close: async () => {
+      await second.close();
+      await first.close();
+    },
+  };
+}

@@ -1,21 +1,18 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createPool, type Executor } from '../../src/db/pool.ts';
+import type { Executor } from '../../src/db/pool.ts';
 import { newSessionId } from '../../src/session-id.ts';
 import { type Click, insertBeacons, insertClicks, insertNoThanks, type NoThanks } from '../../src/tracking/batch.ts';
-import { cloneDatabase } from '../support/database.ts';
+import { clonePool } from '../support/database.ts';
 
-let database: Awaited<ReturnType<typeof cloneDatabase>>;
+let database: Awaited<ReturnType<typeof clonePool>>;
 let pool: pg.Pool;
 
 beforeAll(async () => {
-  database = await cloneDatabase();
-  pool = createPool({ url: database.url, size: 4, applicationName: 'batch-test', onError: () => {} });
+  database = await clonePool(4);
+  pool = database.pool;
 });
-afterAll(async () => {
-  await pool?.end();
-  await database?.drop();
-});
+afterAll(() => database?.close());
 beforeEach(() => pool.query('truncate events'));
 
 type Event = NoThanks & Click;

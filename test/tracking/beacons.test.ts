@@ -1,21 +1,19 @@
 import sharp from 'sharp';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { newSessionId } from '../../src/session-id.ts';
-import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { createTwins, type TestApp } from '../support/test-app.ts';
 import { call, fetchOffers, googlebot, mintLike, type ShownOffer, showOffer, storedEvents, tokenOf } from './journey.ts';
 
+let twins: Awaited<ReturnType<typeof createTwins>>;
 let first: TestApp;
 let second: TestApp;
 let nowMs = Date.now();
 
 beforeAll(async () => {
-  first = await createTestApp({ now: () => nowMs });
-  second = await createTestApp({ now: () => nowMs, databaseUrl: first.databaseUrl });
+  twins = await createTwins(() => nowMs);
+  ({ first, second } = twins);
 });
-afterAll(async () => {
-  await second?.close();
-  await first?.close();
-});
+afterAll(() => twins?.close());
 beforeEach(async () => {
   nowMs = Date.now();
   await first.pool.query('truncate events, user_history');

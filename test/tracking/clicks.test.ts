@@ -2,22 +2,20 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createSigner } from '../../src/security/keyring.ts';
 import { newSessionId } from '../../src/session-id.ts';
 import { createClickIdCodec } from '../../src/tracking/click-id.ts';
-import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { createTwins, type TestApp } from '../support/test-app.ts';
 import { call, fetchOffers, googlebot, mintLike, type ShownOffer, showOffer, storedEvents, tokenOf } from './journey.ts';
 
+let twins: Awaited<ReturnType<typeof createTwins>>;
 let first: TestApp;
 let second: TestApp;
 let nowMs = Date.now();
 const dayMs = 86_400_000;
 
 beforeAll(async () => {
-  first = await createTestApp({ now: () => nowMs });
-  second = await createTestApp({ now: () => nowMs, databaseUrl: first.databaseUrl });
+  twins = await createTwins(() => nowMs);
+  ({ first, second } = twins);
 });
-afterAll(async () => {
-  await second?.close();
-  await first?.close();
-});
+afterAll(() => twins?.close());
 beforeEach(async () => {
   nowMs = Date.now();
   await first.pool.query('truncate events, user_history');

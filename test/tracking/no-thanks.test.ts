@@ -1,20 +1,18 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { createTwins, type TestApp } from '../support/test-app.ts';
 import { call, fetchOffers, googlebot, type ShownOffer, showOffer } from './journey.ts';
 
+let twins: Awaited<ReturnType<typeof createTwins>>;
 let first: TestApp;
 let second: TestApp;
 let nowMs = Date.now();
 const dayMs = 86_400_000;
 
 beforeAll(async () => {
-  first = await createTestApp({ now: () => nowMs });
-  second = await createTestApp({ now: () => nowMs, databaseUrl: first.databaseUrl });
+  twins = await createTwins(() => nowMs);
+  ({ first, second } = twins);
 });
-afterAll(async () => {
-  await second?.close();
-  await first?.close();
-});
+afterAll(() => twins?.close());
 beforeEach(async () => {
   nowMs = Date.now();
   await first.pool.query('truncate events, user_history');

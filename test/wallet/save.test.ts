@@ -1,23 +1,21 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { newSessionId } from '../../src/session-id.ts';
 import { cloneDatabase } from '../support/database.ts';
-import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { createTestApp, createTwins, type TestApp } from '../support/test-app.ts';
 import { call, mintLike, startRelay, storedEvents } from '../tracking/journey.ts';
 import { addPublisher, local, save, saveUrlOf, showOneTo, showTo, storedItems } from './support.ts';
 
+let twins: Awaited<ReturnType<typeof createTwins>>;
 let first: TestApp;
 let second: TestApp;
 let nowMs = Date.now();
 const dayMs = 86_400_000;
 
 beforeAll(async () => {
-  first = await createTestApp({ now: () => nowMs });
-  second = await createTestApp({ now: () => nowMs, databaseUrl: first.databaseUrl });
+  twins = await createTwins(() => nowMs);
+  ({ first, second } = twins);
 });
-afterAll(async () => {
-  await second?.close();
-  await first?.close();
-});
+afterAll(() => twins?.close());
 beforeEach(async () => {
   nowMs = Date.now();
   await first.pool.query('truncate wallet_items');
