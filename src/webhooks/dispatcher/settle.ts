@@ -40,14 +40,16 @@ export type Settlement = Outcome & {
 export type RequestHead = { method: Method; url: string; headers: Record<string, string> };
 
 /*
- * One statement for all: what still has the generation of its claim leaves the queue or gets its next date, and only
+ * One statement for all, who are of one day: what still has the generation of its claim leaves the queue or gets its next date, and only
  * for those the attempt, the delivery and the endpoint are written. An endpoint that was given another URL meanwhile is not
  * disabled by an answer of the old one. Where order is strict, a delivery keeps its place in the queue, and the endpoint waits.
  *
  * `any($1)` beside a join that loops over many rows is a trap: the list is sorted again for each of them. With it on
  * the two partitioned tables, 150 settlements took 75–220 ms instead of 9.
+ *
+ * The partitions of the day are named: an update of the whole tables would open every partition there is, which is 0.3 ms for 38.
  */
-const statement = `
+const statementFor = (partition: string): string => `
   with settled as (
     select * from unnest($1::uuid[], $2::date[], $3::int[], $4::text[], $5::smallint[], $6::int[], $7::smallint[], $8::text[],
       $9::text[], $10::jsonb[], $11::text[], $12::jsonb[], $13::bytea[], $14::int[], $15::text[], $16::text[], $17::bool[], $18::bool[], $19::jsonb[])
@@ -67,7 +69,7 @@ const statement = `
   ), own as (
     select * from settled join (select * from rescheduled union all select * from removed) r using (delivery_id, generation)
   ), attempts as (
-    update delivery_attempts a
+    update delivery_attempts_${partition} a
     set finished_at = now(), outcome = o.outcome, status_code = o.status_code, error_class = o.error_class, error_message = o.error_message,
       total_ms = round((o.timing ->> 'totalMs')::numeric), timing = o.timing, remote_address = o.remote_address,
       response_headers = o.response_headers, response_body = o.response_body, next_try_at = o.next_at,
@@ -75,7 +77,7 @@ const statement = `
     from own o
     where a.day = o.day and a.delivery_id = o.delivery_id and a.generation = o.generation
   ), fates as (
-    update deliveries d
+    update deliveries_${partition} d
     set tries = o.tries, finished_at = case when o.outcome <> 'retry' then now() end,
       status = case o.outcome when 'delivered' then 'delivered' when 'retry' then 'pending' else 'failed' end
     from own o
@@ -93,14 +95,16 @@ const statement = `
   select delivery_id, generation from own`;
 
 /**
- * Writes down what became of tries, in one statement.
+ * Writes down what became of tries of deliveries of one day, in one statement.
  * @returns those that were still under their lease; of the others nothing was changed
  */
 export async function settle(executor: Executor, settlements: readonly Settlement[]): Promise<Settlement[]> {
   const column = <Value>(read: (settlement: Settlement) => Value): Value[] => settlements.map(read);
+  const [day = ''] = new Set(column(({ claimed }) => claimed.day));
+  const partition = partitionOf(day);
   const { rows } = await executor.query<{ delivery_id: string; generation: number }>({
-    name: 'settle_deliveries',
-    text: statement,
+    name: `settle_deliveries_${partition}`,
+    text: statementFor(partition),
     values: [
       column(({ claimed }) => claimed.deliveryId),
       column(({ claimed }) => claimed.day),
@@ -125,6 +129,12 @@ export async function settle(executor: Executor, settlements: readonly Settlemen
   });
   const own = new Set(rows.map((row) => `${row.delivery_id} ${row.generation}`));
   return settlements.filter(({ claimed }) => own.has(`${claimed.deliveryId} ${claimed.generation}`));
+}
+
+/** The name of a day's partitions behind that of their table, such as `p20261121`. */
+function partitionOf(day: string): string {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(day)) throw new Error('a delivery without a day');
+  return `p${day.replaceAll('-', '')}`;
 }
 
 /** JSON text without U+0000, which PostgreSQL stores nowhere. */

@@ -20,7 +20,7 @@ export type Settler = {
 };
 
 type SettlerOptions = {
-  /** Writes all or nothing; answers those that were still under their lease. */
+  /** Writes settlements of one day's deliveries, all or nothing; answers those that were still under their lease. */
   write: (settlements: readonly Settlement[]) => Promise<readonly Settlement[]>;
   /** Called once for every settlement. */
   onDone: (settlement: Settlement, fate: Fate) => void;
@@ -61,9 +61,19 @@ export function createSettler({ write, onDone, logger, now }: SettlerOptions): S
     return false;
   }
 
+  /** The first, and those that wait with it for deliveries of the same day: nearly always all. */
+  function takeBatch(): Entry[] {
+    const day = waiting[0]?.settlement.claimed.day;
+    const batch: Entry[] = [];
+    const others: Entry[] = [];
+    for (const entry of waiting.splice(0, maxBatch)) (entry.settlement.claimed.day === day ? batch : others).push(entry);
+    waiting.unshift(...others);
+    return batch;
+  }
+
   async function run(): Promise<void> {
     while (waiting.length > 0) {
-      const failed = await writeBatch(waiting.splice(0, maxBatch));
+      const failed = await writeBatch(takeBatch());
       if (failed.length === 0) continue;
       waiting.unshift(...failed.filter(keepTrying));
       await new Promise((resolve) => setTimeout(resolve, retryMs));
