@@ -78,5 +78,65 @@ test('a look finds each of a thousand endpoints once, however their rows lie on 
   await t.pool.query('update webhook_endpoints set url = url where id % 3 = 0');
   await t.pool.query('analyze');
   const { rows } = await t.pool.query<{ id: number }>('select distinct endpoint_id as id from delivery_queue order by 1');
-  expect((await lookAround(t.pool, 'live')).map(({ endpointId }) => endpointId)).toEqual(rows.map(({ id }) => id));
+  const seen: number[] = [];
+  for (let after: number | null = 0; after !== null; ) {
+    const found: Awaited<ReturnType<typeof lookAround>> = await lookAround(t.pool, 'live', after);
+    expect(found.waiting.length).toBeLessThanOrEqual(100);
+    seen.push(...found.waiting.map(({ endpointId }) => endpointId));
+    after = found.next;
+  }
+  expect(seen).toEqual(rows.map(({ id }) => id));
+});
+
+test('an endpoint with a retry that waits for later is called at once with what comes new', async () => {
+  await t.pool.query('delete from delivery_queue');
+  const endpoint = await addPaced(1000, 4, 1);
+  await t.pool.query("update delivery_queue set due_at = now() + interval '1 h'");
+  const rounds = createRounds(t.pool, 16, () => 0);
+  while (!(await rounds.look()));
+  const id = await promise(t, endpoint);
+  rounds.arrived([endpoint.id]);
+  expect((await rounds.next(1, { takeOver: false })).claimed.map(({ deliveryId }) => deliveryId)).toEqual([id]);
+});
+
+test('one claim takes 16 deliveries, where PostgreSQL is slow up to 64, and those that follow at once the rest', async () => {
+  await t.pool.query('delete from delivery_queue');
+  let nowMs = 0;
+  let stepMs = 0;
+  const rounds = createRounds(t.pool, 512, () => (nowMs += stepMs));
+  const endpoints = await Promise.all(Array.from({ length: 50 }, () => addPaced(1000, 4, 2)));
+  await t.pool.query('update webhook_endpoints set rate_limit_per_s = null');
+  rounds.arrived(endpoints.map(({ id }) => id));
+  const sizes: number[] = [];
+  for (;;) {
+    const { claimed, more } = await rounds.next(1, { takeOver: false });
+    sizes.push(claimed.length);
+    if (!more) break;
+    stepMs = sizes.length < 2 ? 0 : 100;
+  }
+  expect(sizes.slice(0, 3)).toEqual([16, 16, 16]);
+  expect(Math.max(...sizes)).toBe(52);
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(100);
+});
+
+test('a delivery that was promised weeks ago and waits for a last try is claimed with its own bytes', async () => {
+  await t.pool.query('delete from delivery_queue');
+  await t.pool.query('select create_day_partitions(current_date - 20, current_date)');
+  const endpoint = await addPaced(1000, 4, 1);
+  await t.pool.query(
+    `with moved as (delete from deliveries d using delivery_queue q where d.id = q.delivery_id returning d.*)
+    insert into deliveries (day, id, publisher_id, endpoint_id, event, payload, status)
+    select day - 20, id, publisher_id, endpoint_id, 'offer_saved', 'of old', status from moved`,
+  );
+  await t.pool.query('update delivery_queue set day = day - 20, tries = 9');
+  await t.pool.query('update webhook_endpoints set rate_limit_per_s = null');
+  const recent = await promise(t, endpoint);
+  const rounds = createRounds(t.pool, 16, () => 0);
+  rounds.arrived([endpoint.id]);
+  const { claimed } = await rounds.next(1, { takeOver: false });
+  expect(claimed.map(({ event, payload, tries }) => [event, payload.toString().slice(0, 8), tries]).sort()).toEqual([
+    ['offer_saved', 'of old', 9],
+    ['usp.selection', '{"body":', 0],
+  ]);
+  expect(claimed.map(({ deliveryId }) => deliveryId)).toContain(recent);
 });

@@ -41,10 +41,10 @@ describe('whose turn it is', () => {
     expect(claim(turns, [])).toEqual([7]);
     turns.arrived([7]);
     expect(turns.next(ample)).toEqual([]);
-    turns.looked([{ endpointId: 7, callable: false, trusted: true }]);
+    turns.looked([{ endpointId: 7, callable: false, trusted: true }], true);
     turns.arrived([7]);
     expect(turns.next(ample)).toEqual([]);
-    turns.looked([{ endpointId: 7, callable: true, trusted: true }]);
+    turns.looked([{ endpointId: 7, callable: true, trusted: true }], true);
     expect(turns.next(ample)).toEqual([7]);
   });
 
@@ -64,7 +64,27 @@ describe('whose turn it is', () => {
     turns.arrived([7, 8]);
     claim(turns, [good(7)], { 7: 4 });
     turns.arrived([7, 8]);
-    turns.looked([{ endpointId: 8, callable: false, trusted: true }]); // what was seen before 7 came
+    turns.looked([{ endpointId: 8, callable: false, trusted: true }], true); // what was seen before 7 came
+    expect(turns.next(ample)).toEqual([7]);
+  });
+
+  test('while somebody looks, part by part, who becomes full is still called again when one of its calls has ended', () => {
+    const turns = createTurns();
+    turns.looked([{ endpointId: 3, callable: true, trusted: true }], false);
+    expect(claim(turns, [good(3)], { 3: 4 })).toEqual([3]);
+    turns.looked([{ endpointId: 9, callable: false, trusted: true }], true); // of 3 it saw what was before
+    turns.freed(3);
+    expect(turns.next(ample)).toEqual([3]);
+  });
+
+  test('who had been set aside and has nothing any more is called as soon as something comes', () => {
+    const turns = createTurns();
+    turns.looked([{ endpointId: 7, callable: false, trusted: true }], true);
+    turns.looked([{ endpointId: 8, callable: false, trusted: true }], false);
+    turns.arrived([7]);
+    expect(turns.next(ample)).toEqual([]);
+    turns.looked([{ endpointId: 9, callable: false, trusted: true }], true);
+    turns.arrived([7, 8]);
     expect(turns.next(ample)).toEqual([7]);
   });
 

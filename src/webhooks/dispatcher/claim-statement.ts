@@ -4,6 +4,12 @@ import { leaseGraceMs } from './lease.ts';
 export const mayBeCalled = `e.enabled and e.paused_at is null
       and (h.breaker_state = 'closed' or h.open_until <= now()) and (h.not_before is null or h.not_before <= now())`;
 
+/**
+ * Where a delivery `d` of these days is read, PostgreSQL opens their partitions and no others: of 38 that took 0.15 ms of each claim.
+ * Nearly all deliveries are tried for the last time within them; what older ones say is read by itself.
+ */
+const isRecent = `d.day between (now() at time zone 'UTC')::date - 1 and (now() at time zone 'UTC')::date + 1`;
+
 /** Whether it is in good standing, as far as is written down. */
 export const isTrusted = `h.breaker_state = 'closed' and h.in_flight_limit is null and h.last_success_at is not null`;
 
@@ -26,7 +32,8 @@ export const isTrusted = `h.breaker_state = 'closed' and h.in_flight_limit is nu
  * `picked` takes the oldest due ones. Where order is strict it looks the first one up before locking it: skipping a locked
  * first one would break the order. The attempt is written with the claim: before the first byte goes out.
  *
- * Every candidate is answered, also where nothing was found: the worker learns how it stands and what room it had.
+ * Every candidate is answered, also where nothing was found: the worker learns how it stands and what room it had. Without `payload`
+ * the delivery is an older one.
  */
 export const claimStatement = `
   with peer as materialized (
@@ -89,9 +96,17 @@ export const claimStatement = `
       case when e.signature_v1a and e.previous_secret_until > now() then e.previous_v1a_key_sealed end as previous_v1a_key_sealed,
       d.event, d.dev, d.payload
     from claimed k join webhook_endpoints e on e.id = k.endpoint_id join endpoint_health h on h.endpoint_id = e.id
-    cross join lateral (select event, dev, payload from deliveries d where d.day = k.day and d.id = k.delivery_id limit 1) d
+    left join lateral (
+      select event, dev, payload from deliveries d where ${isRecent} and d.day = k.day and d.id = k.delivery_id limit 1
+    ) d on true
     where k.endpoint_id = c.id
   ) found on true`;
+
+/** $1, $2: days and ids of deliveries, in pairs. */
+export const contentStatement = `
+  select d.id as delivery_id, d.event, d.dev, d.payload
+  from unnest($1::date[], $2::uuid[]) as k (day, id)
+  cross join lateral (select * from deliveries d where d.day = k.day and d.id = k.id limit 1) d`;
 
 /** The deliveries of candidates that may be claimed, as many of each as it has room for. */
 function picked(condition: string): string {

@@ -1,6 +1,6 @@
 import type { Executor } from '../../db/pool.ts';
 import type { SealedHeaders, SealedSecrets } from '../endpoint-secrets.ts';
-import { claimStatement } from './claim-statement.ts';
+import { claimStatement, contentStatement } from './claim-statement.ts';
 import type { Method } from './compose.ts';
 import { leaseGraceMs } from './lease.ts';
 import type { PaceAllowance } from './pace.ts';
@@ -75,13 +75,13 @@ type Found = {
   previous_secret_sealed: Buffer | null;
   v1a_key_sealed: Buffer | null;
   previous_v1a_key_sealed: Buffer | null;
-  event: string;
-  dev: boolean;
-  payload: Buffer;
 };
 
+/** What a delivery says. */
+type Content = { event: string; dev: boolean; payload: Buffer };
+
 /** One row for each delivery, or one without for an endpoint that had none to give. */
-type Row = { endpoint_id: number; trusted: boolean; room: number } & (Found | { delivery_id: null });
+type Row = { endpoint_id: number; trusted: boolean; room: number } & ((Found & (Content | { payload: null })) | { delivery_id: null });
 
 export type ClaimRequest = Allowance &
   PaceAllowance & {
@@ -103,13 +103,32 @@ export async function claim(executor: Executor, request: ClaimRequest): Promise<
     values: [workerId, lane, endpointIds, trusted, untrusted, perStranger, busyIds, busyCounts, slowIds, pacedIds, pacedCounts, takeOver],
   });
   const visits = new Map(rows.map((row) => [row.endpoint_id, { endpointId: row.endpoint_id, trusted: row.trusted, room: row.room }]));
-  return { claimed: rows.filter(isFound).map(claimedOf), visits: [...visits.values()] };
+  const found = rows.filter(isFound);
+  await addContents(
+    executor,
+    found.filter(({ payload }) => payload === null),
+  );
+  return { claimed: found.filter(hasContent).map(claimedOf), visits: [...visits.values()] };
 }
 
 type FoundRow = Extract<Row, Found>;
+type WholeRow = Extract<FoundRow, Content>;
 const isFound = (row: Row): row is FoundRow => row.delivery_id !== null;
+const hasContent = (row: FoundRow): row is WholeRow => row.payload !== null;
 
-const claimedOf = (row: FoundRow): Claimed => ({
+/** Reads what older deliveries say into their rows. */
+async function addContents(executor: Executor, rows: readonly FoundRow[]): Promise<void> {
+  if (rows.length === 0) return;
+  const read = await executor.query<Content & { delivery_id: string }>({
+    name: 'read_older_contents',
+    text: contentStatement,
+    values: [rows.map(({ day }) => day), rows.map(({ delivery_id }) => delivery_id)],
+  });
+  const contents = new Map(read.rows.map((content) => [content.delivery_id, content]));
+  for (const row of rows) Object.assign(row, contents.get(row.delivery_id));
+}
+
+const claimedOf = (row: WholeRow): Claimed => ({
   deliveryId: row.delivery_id,
   day: row.day,
   generation: row.generation,

@@ -2,17 +2,17 @@ import type { Executor } from '../../db/pool.ts';
 import type { Lane } from './claim.ts';
 import { isTrusted, mayBeCalled } from './claim-statement.ts';
 
-/** An endpoint with deliveries in the queue. */
+/** An endpoint of which something is due. */
 export type Waiting = {
   endpointId: number;
-  /** The oldest is due, and the endpoint may be called. */
+  /** It may be called. */
   callable: boolean;
   /** It is in good standing. */
   trusted: boolean;
 };
 
-/** Endpoints found by one statement (count): a few milliseconds. */
-const page = 250;
+/** Endpoints looked at by one statement (count): 1.5 ms. */
+const page = 100;
 
 /*
  * $1 lane · $2 the endpoint before the first · $3 how many
@@ -29,21 +29,18 @@ const statement = `
       where q.lane = $1 and q.endpoint_id > w.endpoint_id order by q.lane, q.endpoint_id, q.due_at limit 1
     ) next
   )
-  select w.endpoint_id as "endpointId", w.due_at <= now() and ${mayBeCalled} is true as callable, ${isTrusted} is true as trusted
+  select w.endpoint_id as "endpointId", w.due_at <= now() as due, ${mayBeCalled} is true as callable, ${isTrusted} is true as trusted
   from (select * from waiting limit $3) w
   left join webhook_endpoints e on e.id = w.endpoint_id left join endpoint_health h on h.endpoint_id = w.endpoint_id
   order by w.endpoint_id`;
 
-/** All endpoints that have something in a lane of the queue. */
-export async function lookAround(executor: Executor, lane: Lane): Promise<Waiting[]> {
-  const found: Waiting[] = [];
-  for (;;) {
-    const { rows } = await executor.query<Waiting>({
-      name: 'look_around',
-      text: statement,
-      values: [lane, found.at(-1)?.endpointId ?? 0, page],
-    });
-    found.push(...rows);
-    if (rows.length < page) return found;
-  }
+/**
+ * Looks at the next endpoints that have something in a lane of the queue, in the order of their ids.
+ * @param after the endpoint before the first; 0: from the start
+ * @returns those of which something is due, and after which to go on; null: these were the last
+ */
+export async function lookAround(executor: Executor, lane: Lane, after: number): Promise<{ waiting: Waiting[]; next: number | null }> {
+  const { rows } = await executor.query<Waiting & { due: boolean }>({ name: 'look_around', text: statement, values: [lane, after, page] });
+  const next = rows.length < page ? null : (rows.at(-1)?.endpointId ?? null);
+  return { waiting: rows.filter(({ due }) => due), next };
 }

@@ -26,8 +26,8 @@ const slowMs = 1000;
 const untrustedShare = 0.4;
 /** While less than this part of that share is in use, a new endpoint gets all its calls at once, else one. */
 const quietShare = 1 / 8;
-/** Claimed by one statement at most (count). */
-const maxClaimed = 200;
+/** More calls than any endpoint may hold (count). */
+const unlimited = 1000;
 
 type Busy = { trusted: boolean; startsMs: Set<{ atMs: number }> };
 
@@ -55,9 +55,9 @@ export function createSlots(total: number, now: () => number): Slots {
       }
       const free = Math.min(total - (all - untrusted) - Math.min(untrusted, reserve), 2 * total - all);
       return {
-        trusted: clamp(free),
-        untrusted: clamp(Math.min(reserve - untrusted, free)),
-        perStranger: untrusted < reserve * quietShare ? maxClaimed : 1,
+        trusted: Math.max(free, 0),
+        untrusted: Math.max(Math.min(reserve - untrusted, free), 0),
+        perStranger: untrusted < reserve * quietShare ? unlimited : 1,
         busyIds: [...busy.keys()],
         busyCounts: [...busy.values()].map(({ startsMs }) => startsMs.size),
         slowIds,
@@ -78,5 +78,3 @@ export function createSlots(total: number, now: () => number): Slots {
     },
   };
 }
-
-const clamp = (count: number): number => Math.min(Math.max(count, 0), maxClaimed);

@@ -11,8 +11,11 @@ type Room = { trusted: number; untrusted: number };
 export type Turns = {
   /** Something has come for these endpoints. */
   arrived: (endpointIds: Iterable<number>) => void;
-  /** All that wait were looked at: forgets what was known before. */
-  looked: (waiting: readonly Waiting[]) => void;
+  /**
+   * Some of all that wait were looked at: puts what was seen in the place of what was known. `isEnd`: these were the last; what
+   * was known of endpoints that nobody saw is forgotten.
+   */
+  looked: (waiting: readonly Waiting[], isEnd: boolean) => void;
   /** An endpoint that held all it may can take more. */
   freed: (endpointId: number) => void;
   /** The endpoints whose turn it is. They keep their turn until they were visited. */
@@ -20,9 +23,6 @@ export type Turns = {
   /** What a claim of `next` brought: how much was found where, and which limits it met. */
   visited: (endpointIds: readonly number[], visits: readonly Visit[], found: ReadonlyMap<number, number>, limits: Room) => void;
 };
-
-/** Endpoints visited by one claim (count). */
-const maxVisited = 64;
 
 /**
  * Endpoints take turns, first come, first served; one that had its turn and may have more goes to the end. Those in doubt
@@ -34,6 +34,8 @@ export function createTurns(): Turns {
   const good = new Set<number>();
   const doubtful = new Set<number>();
   const aside = new Set<number>();
+  /** Those aside since before the look under way, which has not come to them; null: nobody looks. */
+  let unseen: Set<number> | null = null;
   /** Since the last `next`: for whom something came, and who was freed. */
   const came = new Set<number>();
   const loosened = new Set<number>();
@@ -52,6 +54,7 @@ export function createTurns(): Turns {
   function setAside(endpointId: number): void {
     leave(endpointId);
     aside.add(endpointId);
+    unseen?.delete(endpointId);
   }
 
   function settle({ endpointId, trusted, room }: Visit, found: number, isCut: boolean): void {
@@ -68,11 +71,19 @@ export function createTurns(): Turns {
         if (!aside.has(id) && !doubtful.has(id)) good.add(id);
       }
     },
-    looked: (waiting) => {
-      aside.clear();
+    looked: (waiting, isEnd) => {
+      unseen ??= new Set(aside);
       for (const { endpointId, callable, trusted } of waiting) {
-        if (callable) queue(endpointId, trusted);
-        else setAside(endpointId);
+        if (!callable) {
+          setAside(endpointId);
+          continue;
+        }
+        aside.delete(endpointId);
+        queue(endpointId, trusted);
+      }
+      if (isEnd) {
+        for (const endpointId of unseen) aside.delete(endpointId);
+        unseen = null;
       }
       for (const id of came) if (!aside.has(id) && !doubtful.has(id)) good.add(id);
     },
@@ -83,7 +94,7 @@ export function createTurns(): Turns {
     next: ({ trusted, untrusted }) => {
       came.clear();
       loosened.clear();
-      return [...first(good, Math.min(trusted, maxVisited)), ...first(doubtful, Math.min(untrusted, maxVisited))];
+      return [...first(good, trusted), ...first(doubtful, untrusted)];
     },
     visited: (endpointIds, visits, found, limits) => {
       const taken = { trusted: 0, untrusted: 0 };

@@ -70,6 +70,8 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   let polls = 0;
   let wanted = false;
   let lookWanted = true;
+  /** A look is under way: a part of it goes before each claim, so that it keeps none waiting for long. */
+  let looking = false;
   /** A claim failed: it may have been committed all the same. */
   let uncertain = false;
   let stopped = false;
@@ -112,12 +114,13 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   async function claimSome(workerId: number): Promise<void> {
     if (uncertain) await freeUnknown(pool, workerId, [...held.keys()]);
     uncertain = false;
-    if (lookWanted) {
+    if (lookWanted && !looking) {
       lookWanted = false;
-      await rounds.look();
+      looking = true;
     }
+    if (looking) looking = !(await rounds.look());
     const round = await rounds.next(workerId, { takeOver: liveness?.mayTakeOver() ?? false });
-    wanted ||= round.more;
+    wanted ||= round.more || looking || lookWanted;
     for (const delivery of round.claimed) start(delivery);
     clearTimeout(pacing);
     const nextMs = rounds.nextMs();
