@@ -18,14 +18,20 @@ export const foldLock = "hashtext('perkwire_rollups')";
 /** Minutes are kept for those who watch; older ones are not worth writing (minutes). */
 export const minutesKept = 120;
 
+/** As the indexes have it: of an xid8, the eight bytes. */
+const written = 'xid8send(t.written_by)';
+
 /**
  * New rows: of transactions at or after the end of the last fold, or that were under way then. A snapshot knows which
  * transactions it sees, so the rows of two folds neither overlap nor leave a gap, however long a transaction takes.
  */
-const isNew = '(t.written_by >= $1::xid8 and t.written_by < $2::xid8 or t.written_by = any($3::xid8[]))';
+const isNew = `(${written} >= (select xid8send($1::xid8)) and ${written} < (select xid8send($2::xid8))
+  or ${written} = any(array(select xid8send(xid) from unnest($3::xid8[]) as xid)))`;
+
+const newFactsSql = factsSql(isNew, '$4::date');
 
 const foldSql = `
-with facts as materialized (${factsSql(isNew, '$4::date')}),
+with facts as materialized (${newFactsSql}),
 ${placedSql},
 ${sumsSql},
 ${customSql},
@@ -96,14 +102,16 @@ const isPartitionMissing = (err: unknown): boolean =>
 /** For facts of a time for which nobody made partitions, such as that of a clock that was wrong. */
 const createPartitionsOfFacts = (pool: pg.Pool, nowMs: number, span: number): Promise<void> =>
   transaction(pool, async (executor) => {
-    const { upto, to, unfinished, from_day } = await readProgress(executor, nowMs, span);
-    await executor.query({ name: 'create_partitions_of_facts', text: createPartitionsSql, values: [upto, to, unfinished, from_day] });
+    const progress = await readProgress(executor, nowMs, span);
+    await executor.query(settingsSql);
+    const { rows } = await executor.query<{ day: string }>({ name: 'days_of_facts', text: daysSql, values: newFacts(progress) });
+    await executor.query(createPartitionsSql, [rows.map(({ day }) => day)]);
   });
 
+const daysSql = `select distinct (at at time zone 'UTC')::date::text as day from (${newFactsSql}) as facts`;
+
 /** Of the days before and after, too: a day of the publisher's may begin in another month. */
-const createPartitionsSql = `
-select create_report_partitions(day - 1, day + 1)
-from (select distinct (at at time zone 'UTC')::date as day from (${factsSql(isNew, '$4::date')}) as facts offset 0) as days`;
+const createPartitionsSql = 'select create_report_partitions(day - 1, day + 1) from unnest($1::date[]) as day';
 
 async function readProgress(executor: Executor, nowMs: number, span: number): Promise<Progress> {
   const { rows } = await executor.query<Progress>({ name: 'rollup_progress', text: progressSql, values: [new Date(nowMs), span] });
@@ -111,10 +119,19 @@ async function readProgress(executor: Executor, nowMs: number, span: number): Pr
   return rows[0];
 }
 
-async function foldFacts(executor: Executor, { upto, to, unfinished, from_day }: Progress, nowMs: number): Promise<number> {
-  // Found by the index, also while statistics still say that a growing table is small; sorted in memory.
-  await executor.query("set local enable_seqscan = off; set local work_mem = '64MB'");
-  const values = [upto, to, unfinished, from_day, new Date(nowMs - minutesKept * 60_000)];
+/*
+ * New rows are found by their index whatever statistics say of it, which lag behind on a growing table: nothing is read from end
+ * to end, and of the indexes that one is taken which has few entries, not the primary key's. One plan serves all folds.
+ */
+const settingsSql = `set local enable_seqscan = off; set local cpu_index_tuple_cost = 1; set local plan_cache_mode = force_generic_plan;
+set local jit = off; set local work_mem = '64MB'`;
+
+/** The parameters of `newFactsSql`. */
+const newFacts = ({ upto, to, unfinished, from_day }: Progress): unknown[] => [upto, to, unfinished, from_day];
+
+async function foldFacts(executor: Executor, progress: Progress, nowMs: number): Promise<number> {
+  await executor.query(settingsSql);
+  const values = [...newFacts(progress), new Date(nowMs - minutesKept * 60_000)];
   const { rows } = await executor.query<{ facts: number }>({ name: 'fold_facts', text: foldSql, values });
   return rows[0]?.facts ?? 0;
 }

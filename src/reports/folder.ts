@@ -4,6 +4,7 @@ import { type Rounds, startRounds } from '../rounds.ts';
 import { dayMs } from '../session-id.ts';
 import { fold } from './fold.ts';
 import { moveZone } from './move-zone.ts';
+import { createSummariser } from './ranges.ts';
 
 type FolderOptions = { pool: pg.Pool; logger: Logger; now: () => number };
 
@@ -31,6 +32,12 @@ export function startFolder({ pool, logger, now }: FolderOptions): Rounds {
   let span = spans.first;
   let stepMs = steps.leastMs;
   let failing = false;
+  const summarise = createSummariser(pool);
+
+  /** Without it folds are right, and only read more. */
+  async function keepRangesShort(): Promise<void> {
+    await summarise(now()).catch((err: unknown) => logger.debug({ err }, 'what folds read could not be kept short'));
+  }
 
   /** Moves a little of the sums of a publisher whose time zone has changed. @returns whether there was something to move */
   async function moveOn(): Promise<boolean> {
@@ -45,6 +52,7 @@ export function startFolder({ pool, logger, now }: FolderOptions): Rounds {
   return startRounds(async () => {
     const startMs = performance.now();
     try {
+      await keepRangesShort();
       const { facts, complete } = await fold(pool, now(), span);
       const tookMs = performance.now() - startMs;
       if (tookMs > slowMs) span = Math.max(spans.least, Math.floor(span / 2));
