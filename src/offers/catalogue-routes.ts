@@ -33,7 +33,7 @@ const answer = Type.Object({
 });
 
 /** `GET /native/v3/catalog.json`: all offers a publisher may show (decisions section 8), without a session. */
-export async function catalogueRoutes(app: App, { auth, tokens, config }: Deps): Promise<void> {
+export async function catalogueRoutes(app: App, { auth, tokens, config, now }: Deps): Promise<void> {
   const schema = {
     summary: 'List the catalogue',
     tags: ['Offers'],
@@ -43,7 +43,7 @@ export async function catalogueRoutes(app: App, { auth, tokens, config }: Deps):
   app.get('/native/v3/catalog.json', { schema, preValidation: auth.requireKey('ads/offers') }, async (request, reply) => {
     const caller = callerOf(request);
     const { publisher } = caller;
-    const { offers, next } = pageOf(caller, readQuery(request.query));
+    const { offers, next } = pageOf(caller, { ...readQuery(request.query), nowMs: now() });
     const views = offers.map((offer) => buildCatalogueView(publisher, offer, { tokens, publicUrl: config.publicUrl }));
     const text = JSON.stringify({ data: { offers: views, count: views.length, next_cursor: next === null ? null : String(next) } });
     const etag = etagOf(text);
@@ -54,7 +54,7 @@ export async function catalogueRoutes(app: App, { auth, tokens, config }: Deps):
 }
 
 /** @throws AppError invalid_request */
-function readQuery({ offer_id, campaign_id, countries, limit, cursor }: Static<typeof querystring>): CatalogueQuery {
+function readQuery({ offer_id, campaign_id, countries, limit, cursor }: Static<typeof querystring>): Omit<CatalogueQuery, 'nowMs'> {
   const ids = (text: string | undefined, path: string): Set<number> | null => {
     const items = itemsOf(text, path, /^\d{1,15}$/, 'must be a comma list of ids');
     return items === null ? null : new Set(items.map(Number));

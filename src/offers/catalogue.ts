@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { isServedTo } from '../catalog/provision.ts';
+import { isServedTo, phaseOf } from '../catalog/provision.ts';
 import type { Campaign, Offer, Publisher, Snapshot } from '../catalog/types.ts';
 import type { TokenCodec } from '../tracking/token.ts';
 import { fillCopy } from './macros.ts';
@@ -14,6 +14,8 @@ export type CatalogueQuery = {
   /** Offers with a higher id only. */
   after: number;
   limit: number;
+  /** Epoch milliseconds; campaigns whose time it is not are left out. */
+  nowMs: number;
 };
 
 const servedOffers = new WeakMap<Publisher, readonly Offer[]>();
@@ -28,17 +30,18 @@ function offersOf(publisher: Publisher, snapshot: Snapshot): readonly Offer[] {
   return offers;
 }
 
-/** A page of the offers that a publisher may show, by id; `next` is the `after` of the page behind it, null on the last. */
+/** A page of the offers that a publisher may show now, by id; `next` is the `after` of the page behind it, null on the last. */
 export function pageOf(
   { publisher, snapshot }: { publisher: Publisher; snapshot: Snapshot },
-  { offerIds, campaignIds, countries, after, limit }: CatalogueQuery,
+  { offerIds, campaignIds, countries, after, limit, nowMs }: CatalogueQuery,
 ): { offers: Offer[]; next: number | null } {
   const meant = offersOf(publisher, snapshot).filter(
     ({ id, campaign }) =>
       id > after &&
       (offerIds === null || offerIds.has(id)) &&
       (campaignIds === null || campaignIds.has(campaign.id)) &&
-      (countries === null || countries.some((country) => isShownIn(campaign, country))),
+      (countries === null || countries.some((country) => isShownIn(campaign, country))) &&
+      phaseOf(campaign, nowMs) === 'running',
   );
   const offers = meant.slice(0, limit);
   return { offers, next: meant.length > limit ? (offers.at(-1)?.id ?? null) : null };

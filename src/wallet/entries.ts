@@ -1,4 +1,4 @@
-import { isKnownTo, isServedTo } from '../catalog/provision.ts';
+import { isKnownTo, isServedTo, phaseOf } from '../catalog/provision.ts';
 import type { Deps } from '../deps.ts';
 import { fillCopy } from '../offers/macros.ts';
 import { buildOfferView, clickUrl, type OfferView } from '../offers/view.ts';
@@ -6,7 +6,7 @@ import { checkToken } from '../tracking/check.ts';
 import type { TokenClaims } from '../tracking/token.ts';
 import type { WalletItem } from './items.ts';
 
-/** `expired`: paused or removed; it stays in the wallet, but leads nowhere any more. */
+/** `expired`: paused, removed, or its campaign is over; it stays in the wallet, but leads nowhere any more. */
 export type WalletState = 'active' | 'expired';
 
 /** A saved offer as it is shown. */
@@ -41,7 +41,7 @@ export function createEntries({ catalog, tokens, config, now }: EntriesDeps): (i
           view,
           qrUrl: clickUrl(publicUrl, tokens.mint(stable)),
           savedAt: item.savedAt,
-          state: isServedTo(offer, publisherId) ? 'active' : 'expired',
+          state: isServedTo(offer, publisherId) && phaseOf(offer.campaign, now()) !== 'over' ? 'active' : 'expired',
         },
       ];
     });

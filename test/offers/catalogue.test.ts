@@ -126,6 +126,20 @@ test('a known answer is 304 until something in it changes', async () => {
   expect((await ask({}, t.publisher.key, { 'if-none-match': String(etag) })).statusCode).toBe(200);
 });
 
+test('leaves out offers whose campaign is over or has not begun', async () => {
+  const [first] = all as [Entry];
+  const shown = async (schedule: object) => {
+    await t.pool.query('update campaigns set rules = $2 where id = $1', [first.campaign_id, { schedule }]);
+    await t.deps.catalog.refresh();
+    return (await catalogue({ campaign_id: String(first.campaign_id) })).count;
+  };
+  const at = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
+  expect(await shown({ start_at: at(-60), end_at: at(60) })).toBe(1);
+  expect(await shown({ end_at: at(-60) })).toBe(0);
+  expect(await shown({ start_at: at(60) })).toBe(0);
+  expect(await shown({})).toBe(1);
+});
+
 test('shows a publisher its own offers only, and those provisioned to it', async () => {
   const other = await addPublisher(t);
   const own = await catalogue({}, other.publisher.key);

@@ -84,6 +84,23 @@ describe('GET /wallet/v1/offers.json', () => {
     expect((await call(testApp, early.click_url)).statusCode).toBe(400);
   });
 
+  test('an offer whose campaign is over stays, as expired, and opens nothing', async () => {
+    const { offer } = await saveOneFor(testApp, 'late-comer');
+    const until = async (end_at: string | null) => {
+      const rules = end_at === null ? {} : { schedule: { end_at } };
+      await testApp.pool.query('update campaigns set rules = $2 where id = (select campaign_id from offers where id = $1)', [
+        offer.id,
+        rules,
+      ]);
+      await testApp.deps.catalog.refresh();
+      return (await list(testApp, 'late-comer')).json().data;
+    };
+    expect((await until(new Date(nowMs + 60_000).toISOString())).offers).toMatchObject([{ id: offer.id, state: 'active' }]);
+    const { offers, wallet_url } = await until(new Date(nowMs - 1000).toISOString());
+    expect(offers).toMatchObject([{ id: offer.id, state: 'expired', click_url: wallet_url }]);
+    await until(null);
+  });
+
   test('a paused offer stays, as expired; one that is gone for good does not', async () => {
     const { offer } = await saveOneFor(testApp, 'pauser');
     await testApp.pool.query('update offers set active = false where id = $1', [offer.id]);
