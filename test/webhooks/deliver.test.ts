@@ -227,7 +227,7 @@ describe('one deadline over everything', () => {
   test('a receiver that never answers; its connection is closed', async () => {
     const target = await receiver(() => {});
     const result = await sender().send(post(at(target), { deadlineMs: 150 }));
-    expect(result).toMatchObject({ ...timedOut, timing: { firstByteMs: null } });
+    expect(result).toMatchObject({ ...timedOut, remoteAddress: '127.0.0.1', timing: { firstByteMs: null } });
     await vi.waitFor(() => expect(target.open()).toBe(0));
   });
 

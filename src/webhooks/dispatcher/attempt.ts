@@ -89,7 +89,10 @@ function record(result: SendResult, verdict: Verdict): Pick<Settlement, Noted> {
   const answer = { remoteAddress: null, responseHeaders: null, responseBody: null, responseTruncated: null };
   const none = { status: null, errorClass, timing: null, ...answer };
   if (result.kind === 'blocked') return { ...none, errorMessage: result.reason };
-  if (result.kind === 'error') return { ...none, errorMessage: result.message, timing: result.timing };
+  if (result.kind === 'error') {
+    const { message, timing, remoteAddress = null } = result;
+    return { ...none, errorMessage: message, timing, remoteAddress };
+  }
   const { status, timing, remoteAddress, headers, body, truncated } = result;
   const errorMessage = errorClass === 'redirect' ? 'redirects are not followed' : errorClass && `the answer was ${status}`;
   return {

@@ -26,7 +26,8 @@ type Failure = { kind: 'error'; class: ErrorClass; message: string };
 export type SendResult =
   | (Answer & { remoteAddress: string; timing: Timing })
   | { kind: 'blocked'; reason: BlockReason }
-  | (Failure & { timing: Timing });
+  /** `remoteAddress`: where a connection was made. */
+  | (Failure & { remoteAddress?: string; timing: Timing });
 
 export type SendRequest = {
   url: string;
@@ -117,7 +118,8 @@ export function createSender(options: SenderOptions): Sender {
     clock.timing.tlsMs = connection.tlsMs;
     // A connection with an answer that was not read to its end is dropped, and the rest of it with it.
     lane.give(connection, answer.kind === 'response' && !answer.truncated);
-    return answer.kind === 'response' ? { ...answer, remoteAddress: connection.remoteAddress } : answer;
+    const { remoteAddress } = connection;
+    return answer.kind === 'response' || remoteAddress !== '' ? { ...answer, remoteAddress } : answer;
   };
 
   return {
@@ -139,7 +141,7 @@ export function createSender(options: SenderOptions): Sender {
   };
 }
 
-type Outcome = (Answer & { remoteAddress: string }) | Failure | { kind: 'blocked'; reason: BlockReason };
+type Outcome = (Answer & { remoteAddress: string }) | (Failure & { remoteAddress?: string }) | { kind: 'blocked'; reason: BlockReason };
 
 type Clock = { timing: Timing; elapsedMs: () => number };
 
