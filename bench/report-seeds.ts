@@ -78,6 +78,13 @@ export async function seedReports({ pool, databaseUrl }: Stage, { publisherId, f
         [firstDay, day, publisherId],
       );
     }
+    await client.query(
+      `insert into reconciliation select $1::date + n, publisher, kind, reason, 10000
+      from generate_series(0, $2::integer - 1) n, generate_series($3::integer, $3::integer + 499) publisher,
+        (select 'filled' as kind, '' as reason union all select 'shown', '' union all select 'empty', 'reason-' || r from generate_series(1, 5) r
+        union all select kind, reason from unnest(array['impression', 'click', 'no_thanks', 'close', 'save']) kind, unnest(array['', 'bot', 'qr']) reason) what`,
+      [firstDay, days, publisherId],
+    );
     await tidyRollups(pool, Date.parse(firstDay) + (days + 1) * 86_400_000);
     await client.query('vacuum analyze rollups');
     await client.query('vacuum analyze custom_rollups');

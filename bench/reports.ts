@@ -85,6 +85,7 @@ async function ask({ pool, databaseUrl }: Stage): Promise<void> {
   try {
     for (const [what, parameters] of questions)
       body.push([what, ...(await measure(`${perkwire.url}/native/activity.json?api_key=${key}&from=${from}&to=${to}&${parameters}`))]);
+    body.push(['reconciliation', ...(await measure(`${perkwire.url}/native/reconciliation.json?api_key=${key}&from=${from}&to=${to}`))]);
   } finally {
     await perkwire.stop();
   }
@@ -113,7 +114,9 @@ async function measure(url: string): Promise<string[]> {
   }
   taken.sort((a, b) => a - b);
   const at = (share: number): string => (taken[Math.min(taken.length - 1, Math.floor(taken.length * share))] as number).toFixed(0);
-  const rows = text.startsWith('{') ? (JSON.parse(text) as { data: { rows: unknown[] } }).data.rows.length : text.split('\r\n').length - 2;
+  const rows = text.startsWith('{')
+    ? ((JSON.parse(text) as { data: { rows?: unknown[] } }).data.rows?.length ?? 1)
+    : text.split('\r\n').length - 2;
   return [at(0.5), at(0.95), rows.toLocaleString('en'), Math.round(text.length / 1024).toLocaleString('en')];
 }
 

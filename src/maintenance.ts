@@ -81,6 +81,7 @@ const dropRollups = (pool: pg.Pool, keepFromMs: number): Promise<number> =>
   + (select sum(drop_day_partitions(parent, date_trunc('month', $1::date)::date))::int from unnest(array['rollups', 'custom_rollups']) as parent) as dropped`,
       [dayOf(keepFromMs)],
     );
+    await executor.query('delete from reconciliation where day < $1::date', [dayOf(keepFromMs)]);
     return rows[0]?.dropped ?? 0;
   });
 

@@ -59,8 +59,8 @@ admitted as (
 
 const nothingAdmittedSql = 'admitted as (select day, publisher_id, key, value from custom_values where false)';
 
-/** Counts each value under the name it is reported by. */
-const writtenSql = (sign: '' | '-'): string => `
+/** Gives `named`: the sums of each value under the name it is reported by. */
+const namedSql = `
 named as (
   select publisher_id, zone, quarter, key, coalesce(found.value, '${otherValue}') as value, ${eachMetric((name) => `pairs.${name}`)}
   from pairs
@@ -73,7 +73,9 @@ named as (
   where found.value is not null
     or exists (select from admitted where (admitted.day, admitted.publisher_id, admitted.key) = (pairs.day, pairs.publisher_id, pairs.key))
     or exists (select from custom_values known where (known.day, known.publisher_id, known.key) = (pairs.day, pairs.publisher_id, pairs.key))
-),
+)`;
+
+const writtenSql = (sign: '' | '-'): string => `
 custom_written as (
   insert into custom_rollups as kept (${customRollupKey}, ${eachMetric((name) => name)})
   select publisher_id, key, grain, date_trunc(unit, quarter, zone), value, ${eachMetric((name) => `${sign}${sumSql(name)}`)}
@@ -83,7 +85,10 @@ custom_written as (
 )`;
 
 /** Common table expressions that read `placed` and keep the sums by the publisher's own keys, bounded. */
-export const customSql = [pairsSql, admittedSql, writtenSql('')].join(',');
+export const customSql = [pairsSql, admittedSql, namedSql, writtenSql('')].join(',');
 
-/** The same for facts that are counted already: they are added once more, or taken off, under the names they have. */
-export const customAgainSql = (sign: '' | '-'): string => [pairsSql, nothingAdmittedSql, writtenSql(sign)].join(',');
+/** Reads `placed`, gives `named`, of facts that are counted already, under the names they have. */
+export const namedAgainSql = [pairsSql, nothingAdmittedSql, namedSql].join(',');
+
+/** The same, which are added once more, or taken off. */
+export const customAgainSql = (sign: '' | '-'): string => [namedAgainSql, writtenSql(sign)].join(',');

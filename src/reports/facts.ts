@@ -4,29 +4,35 @@ import { eachMetric, type MetricName, sumSql } from './metrics.ts';
 export const longestDays = 64;
 
 /**
- * What reports are made of, as SQL: one row for each thing that counts, with the dimensions of its session. `kind` is
- * `filled` or `empty` for a session, `shown` for each offer it showed, the event's kind, or `booking`.
+ * What happened, as SQL: one row for each thing, with the dimensions of its session. `kind` is `filled` or `empty` for a session,
+ * `shown` for each offer it showed, the event's kind, or `booking`. `reason` says why it does not count, `dev` or what is suspicious
+ * about it, or why a session is empty.
  * @param isMeant a condition on the raw rows of sessions, events and bookings; `t` is the row, `t.session_id` its session
  * @param fromDay an expression: no raw row is of an earlier day
  * @param sessionsFromDay the same for sessions that are counted themselves
  */
-export const factsSql = (isMeant: string, fromDay: string, sessionsFromDay = fromDay): string => `
-select t.day, t.session_id, t.publisher_id, t.created_at as at, t.placement, coalesce(t.country, '') as country, coalesce(t.device, '') as device,
-  coalesce(t.os, '') as os, ${keysOf('t')} as custom, part.offer_id, part.campaign_id, part.kind, 0 as conversions, 0::bigint as revenue_micros
+export const happenedSql = (isMeant: string, fromDay: string, sessionsFromDay = fromDay): string => `
+select not t.dev as counts, t.day, t.session_id, t.publisher_id, t.created_at as at, t.placement, coalesce(t.country, '') as country, coalesce(t.device, '') as device,
+  coalesce(t.os, '') as os, ${keysOf('t')} as custom, part.offer_id, part.campaign_id, part.kind, 0 as conversions, 0::bigint as revenue_micros,
+  case when t.dev then 'dev' when part.kind = 'empty' then coalesce(t.empty_reason, 'unknown') end as reason
 from (select id as session_id, * from sessions) t
 cross join lateral (
   select 0 as offer_id, 0 as campaign_id, case when cardinality(t.offer_ids) > 0 then 'filled' else 'empty' end as kind
   union all select offer_id, campaign_id, 'shown' from unnest(t.offer_ids, t.campaign_ids) as shown (offer_id, campaign_id)
 ) part
-where not t.dev and t.day >= ${sessionsFromDay} and ${isMeant}
+where t.day >= ${sessionsFromDay} and ${isMeant}
 union all
-select t.day, t.session_id, t.publisher_id, t.at, ${ofSession}, t.offer_id, t.campaign_id, t.kind, 0, coalesce(t.revenue_micros, 0)
+select t.suspicious is null, t.day, t.session_id, t.publisher_id, t.at, ${ofSession}, t.offer_id, t.campaign_id, t.kind, 0, coalesce(t.revenue_micros, 0), t.suspicious
 from events t left join lateral ${sessionOf(fromDay)} s on true
-where t.suspicious is null and s.dev is not true and t.day >= ${fromDay} and ${isMeant}
+where s.dev is not true and t.day >= ${fromDay} and ${isMeant}
 union all
-select t.day, t.session_id, t.publisher_id, t.at, ${ofSession}, t.offer_id, t.campaign_id, 'booking', t.conversions, t.revenue_micros
+select true, t.day, t.session_id, t.publisher_id, t.at, ${ofSession}, t.offer_id, t.campaign_id, 'booking', t.conversions, t.revenue_micros, null
 from bookings t left join lateral ${sessionOf(fromDay)} s on true
 where s.dev is not true and t.day >= ${fromDay} and ${isMeant}`;
+
+/** What reports are made of: what happened and counts. */
+export const factsSql = (isMeant: string, fromDay: string, sessionsFromDay = fromDay): string =>
+  `select * from (${happenedSql(isMeant, fromDay, sessionsFromDay)}) as happened where counts`;
 
 /** Of raw rows: those that are in the rollups, because folds have passed their transactions. Whoever asks must hold off folds, or share their snapshot. */
 export const isFolded = `(t.written_by < (select upto from rollup_progress) and t.written_by <> all (array(select unnest(unfinished) from rollup_progress)))`;

@@ -1,11 +1,12 @@
 import type pg from 'pg';
 import { type Executor, transaction } from '../db/pool.ts';
 import { customSql } from './custom.ts';
-import { countsSql, factsSql, longestDays } from './facts.ts';
+import { countsSql, happenedSql, longestDays } from './facts.ts';
 import { addedSql, eachMetric } from './metrics.ts';
+import { reconciledSql } from './reconcile.ts';
 import { placedSql, rollupsWrittenSql, sumsSql } from './sums.ts';
 
-/** What a fold did. `facts` null: another process was folding. */
+/** What a fold did. `facts`: what it found, also of what does not count; null: another process was folding. */
 export type Fold = {
   facts: number | null;
   /** Whether it reached the end of what was committed when it began. */
@@ -28,10 +29,12 @@ const written = 'xid8send(t.written_by)';
 const isNew = `(${written} >= (select xid8send($1::xid8)) and ${written} < (select xid8send($2::xid8))
   or ${written} = any(array(select xid8send(xid) from unnest($3::xid8[]) as xid)))`;
 
-const newFactsSql = factsSql(isNew, '$4::date');
+const newSql = happenedSql(isNew, '$4::date');
 
 const foldSql = `
-with facts as materialized (${newFactsSql}),
+with happened as materialized (${newSql}),
+facts as not materialized (select * from happened where counts),
+${reconciledSql},
 ${placedSql},
 ${sumsSql},
 ${customSql},
@@ -47,7 +50,7 @@ minutes_written as (
   where at >= $5::timestamptz and kind <> 'shown' group by 1, 2
   on conflict (publisher_id, minute) do update set ${addedSql}
 )
-select count(*)::int as facts, min(at) as earliest, max(at) as latest from facts`;
+select count(*)::int as facts from happened`;
 
 type Progress = { upto: string; unfinished: string[]; to: string; end: string; from_day: string; is_old: boolean };
 
@@ -108,7 +111,7 @@ const createPartitionsOfFacts = (pool: pg.Pool, nowMs: number, span: number): Pr
     await executor.query(createPartitionsSql, [rows.map(({ day }) => day)]);
   });
 
-const daysSql = `select distinct (at at time zone 'UTC')::date::text as day from (${newFactsSql}) as facts`;
+const daysSql = `select distinct (at at time zone 'UTC')::date::text as day from (${newSql}) as happened where counts`;
 
 /** Of the days before and after, too: a day of the publisher's may begin in another month. */
 const createPartitionsSql = 'select create_report_partitions(day - 1, day + 1) from unnest($1::date[]) as day';
@@ -126,7 +129,7 @@ async function readProgress(executor: Executor, nowMs: number, span: number): Pr
 const settingsSql = `set local enable_seqscan = off; set local cpu_index_tuple_cost = 1; set local plan_cache_mode = force_generic_plan;
 set local jit = off; set local work_mem = '64MB'`;
 
-/** The parameters of `newFactsSql`. */
+/** The parameters of `newSql`. */
 const newFacts = ({ upto, to, unfinished, from_day }: Progress): unknown[] => [upto, to, unfinished, from_day];
 
 async function foldFacts(executor: Executor, progress: Progress, nowMs: number): Promise<number> {

@@ -1,6 +1,6 @@
 import type { Executor } from '../db/pool.ts';
 
-/** What became of the sessions of some UTC days, counted from the raw rows: every gap has a name. */
+/** What became of the sessions of some UTC days: every gap has a name. */
 export type Reconciliation = {
   sessions: number;
   filled_sessions: number;
@@ -16,55 +16,65 @@ export type Reconciliation = {
   suspicious: Record<string, Record<string, number>>;
   offers_not_seen: number;
   impressions_not_clicked: number;
-  /** Sessions = filled + empty; empty = the sum of its reasons; offers served ≥ impressions ≥ clicks. */
+  /** Offers served ≥ impressions ≥ clicks. */
   balanced: boolean;
 };
 
+/** The columns of a sum before its count. */
+export const reconciliationKey = 'day, publisher_id, kind, reason';
+
+/** Reads `happened`, gives `sorted_out`: how often what happened, by the day of its session. Bookings are counted elsewhere. */
+export const sortedOutSql = `
+sorted_out as (
+  select day, publisher_id, kind, coalesce(reason, '') as reason, count(*) as count
+  from happened where kind <> 'booking' group by 1, 2, 3, 4
+)`;
+
+/** Common table expressions that read `happened` and add it to the sums. */
+export const reconciledSql = `${sortedOutSql},
+reconciled as (
+  insert into reconciliation as kept (${reconciliationKey}, count) select ${reconciliationKey}, count from sorted_out
+  on conflict (${reconciliationKey}) do update set count = kept.count + excluded.count
+)`;
+
+/** Each day is looked up, because those of all publishers lie together. */
 const reconcileSql = `
-with of_sessions as (
-  select dev, cardinality(offer_ids) > 0 as filled, coalesce(empty_reason, 'unknown') as reason, count(*) as sessions, sum(cardinality(offer_ids)) as served
-  from sessions where publisher_id = $1 and day between $2::date and $3::date group by 1, 2, 3
-),
-of_events as (
-  select kind, suspicious, count(*) as events from events where publisher_id = $1 and day between $2::date and $3::date group by 1, 2
-),
-reasons as (select reason, sum(sessions)::int as count from of_sessions where not dev and not filled group by 1),
-counted as (select kind, events::int as count from of_events where suspicious is null),
-left_out as (
-  select kind, jsonb_object_agg(suspicious, events::int) as reasons from of_events where suspicious is not null group by kind
-)
-select coalesce(sum(sessions) filter (where not dev), 0)::int as sessions,
-  coalesce(sum(sessions) filter (where not dev and filled), 0)::int as filled_sessions,
-  coalesce(sum(sessions) filter (where not dev and not filled), 0)::int as empty_sessions,
-  coalesce(sum(sessions) filter (where dev), 0)::int as dev_sessions,
-  coalesce(sum(served) filter (where not dev), 0)::int as offers_served,
-  coalesce((select jsonb_object_agg(reason, count) from reasons), '{}') as empty_reasons,
-  coalesce((select jsonb_object_agg(kind, count) from counted), '{}') as events,
-  coalesce((select jsonb_object_agg(kind, reasons) from left_out), '{}') as suspicious
-from of_sessions`;
+select kind, reason, sum_exact(count)::float8 as count
+from unnest(array(select generate_series($2::date, $3::date, interval '1 day')::date)) as asked join reconciliation on day = asked
+where publisher_id = $1 group by 1, 2`;
+
+type Sum = { kind: string; reason: string; count: number };
+
+const total = (sums: readonly Sum[]): number => sums.reduce((sum, { count }) => sum + count, 0);
+const isSession = ({ kind }: Sum): boolean => kind === 'filled' || kind === 'empty';
+const isDev = ({ reason }: Sum): boolean => reason === 'dev';
 
 /**
- * Adds up the sessions of these UTC days and the events that belong to them, whenever those happened, in one statement.
- * Events follow their session here, so that an impression after midnight leaves no gap.
+ * Adds up the sessions of these UTC days and the events that belong to them, whenever those happened. Events follow their session
+ * here, so that an impression after midnight leaves no gap.
  */
 export async function reconcile(executor: Executor, publisherId: number, from: string, to: string): Promise<Reconciliation> {
-  const { rows } = await executor.query<Omit<Reconciliation, 'offers_not_seen' | 'impressions_not_clicked' | 'balanced'>>({
-    name: 'reconcile',
-    text: reconcileSql,
-    values: [publisherId, from, to],
-  });
-  const [sums] = rows;
-  if (sums === undefined) throw new Error('a sum has one row');
-  const { impression = 0, click = 0 } = sums.events;
-  const reasons = Object.values(sums.empty_reasons).reduce((total, count) => total + count, 0);
+  const { rows } = await executor.query<Sum>({ name: 'reconcile', text: reconcileSql, values: [publisherId, from, to] });
+  const sessions = rows.filter((sum) => isSession(sum) && !isDev(sum));
+  const empty = sessions.filter(({ kind }) => kind === 'empty');
+  const happened = rows.filter((sum) => !isSession(sum) && !isDev(sum));
+  const { shown = 0, ...events } = Object.fromEntries(
+    happened.flatMap(({ kind, reason, count }) => (reason === '' ? [[kind, count]] : [])),
+  );
+  const suspicious: Reconciliation['suspicious'] = {};
+  for (const { kind, reason, count } of happened) if (reason !== '') suspicious[kind] = { ...suspicious[kind], [reason]: count };
+  const { impression = 0, click = 0 } = events;
   return {
-    ...sums,
-    offers_not_seen: sums.offers_served - impression,
+    sessions: total(sessions),
+    filled_sessions: total(sessions) - total(empty),
+    empty_sessions: total(empty),
+    empty_reasons: Object.fromEntries(empty.map(({ reason, count }) => [reason, count])),
+    dev_sessions: total(rows.filter((sum) => isSession(sum) && isDev(sum))),
+    offers_served: shown,
+    events,
+    suspicious,
+    offers_not_seen: shown - impression,
     impressions_not_clicked: impression - click,
-    balanced:
-      sums.sessions === sums.filled_sessions + sums.empty_sessions &&
-      sums.empty_sessions === reasons &&
-      sums.offers_served >= impression &&
-      impression >= click,
+    balanced: shown >= impression && impression >= click,
   };
 }

@@ -38,7 +38,6 @@ export type ReportRequest = { query: ActivityQuery; names: readonly string[] };
 /** Longest range (days), and longest one by the hour. */
 export const maxDays = 400;
 export const maxDaysByHour = 31;
-export const maxDaysOfRawRows = 31;
 const maxGroups = 4;
 
 const reserved: ReadonlySet<string> = new Set(Object.keys(activityQuery.properties));

@@ -90,16 +90,16 @@ const reconciliationAnswer = Type.Object({
     suspicious: Type.Record(Type.String(), counts, { description: 'Those that do not, by kind and reason.' }),
     offers_not_seen: Type.Integer(),
     impressions_not_clicked: Type.Integer(),
-    balanced: Type.Boolean({ description: 'sessions = filled + empty; empty = its reasons; served ≥ impressions ≥ clicks.' }),
+    balanced: Type.Boolean({ description: 'Offers served ≥ impressions ≥ clicks.' }),
   }),
 });
 
-/** What became of every session, from the raw rows. */
+/** What became of every session. */
 function addReconciliation(app: App, reports: ReportService, preValidation: ReturnType<Deps['auth']['requireKey']>): void {
   const schema = {
     summary: 'Reconcile sessions, offers and events',
     description:
-      'Of the sessions of UTC days (default: yesterday, at most 31), counted from the raw rows. Events belong to the day of their session.',
+      'Of the sessions of UTC days (default: yesterday, at most 400), as of two seconds ago. Events belong to the day of their session.',
     tags: ['Reports'],
     querystring: Type.Pick(activityQuery, ['api_key', 'from', 'to']),
     response: { 200: reconciliationAnswer, ...errorAnswers(400, 401, 403) },

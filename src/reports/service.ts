@@ -12,7 +12,7 @@ import { type Reconciliation, reconcile } from './reconcile.ts';
 import {
   type ActivityParameters,
   dateIn,
-  maxDaysOfRawRows,
+  maxDays,
   type Range,
   type RangeParameters,
   type ReportRequest,
@@ -65,10 +65,8 @@ export function createReportService({ pool, pulse, now }: Pick<Deps, 'pool' | 'p
   }
 
   async function reconciliation(publisher: Publisher, given: RangeParameters, signal?: AbortSignal): Promise<Range & Reconciliation> {
-    const range = readRange(given, dateIn('UTC', now() - dayMs), maxDaysOfRawRows);
-    const sums = await inTurn(publisher, { isOfSums: false, signal }, (executor) =>
-      reconcile(executor, publisher.id, range.from, range.to),
-    );
+    const range = readRange(given, dateIn('UTC', now() - dayMs), maxDays);
+    const sums = await inTurn(publisher, { isOfSums: true, signal }, (executor) => reconcile(executor, publisher.id, range.from, range.to));
     return { ...range, ...sums };
   }
 

@@ -98,7 +98,7 @@ test('a fold that is killed half-way leaves nothing behind; another takes over',
   const killed = fold(second.pool, Date.now(), 1e9);
   killed.catch(() => {});
   const folding =
-    "select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%facts as materialized%'";
+    "select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%happened as materialized%'";
   await expect.poll(async () => (await first.pool.query(folding)).rowCount, { timeout: 10_000 }).toBe(1);
   expect((await fold(first.pool, Date.now(), 1e9)).facts).toBeNull();
   await first.pool.query(`select pg_terminate_backend(pid) from (${folding}) as folding`);
@@ -112,13 +112,20 @@ test('a fold that is killed half-way leaves nothing behind; another takes over',
 });
 
 test('verifying names the rollup that was changed, and how', async () => {
-  await fetchOffers(first, { placement: 'cart', country: 'DE' });
+  await fetchOffers(first, { placement: 'cart', country: 'DE', plan: 'gold' });
+  await fetchOffers(first, { dev: '1' });
   await foldAll(first);
   expect(await differences()).toEqual([]);
   await first.pool.query("update rollups set sessions = sessions + 1 where grain = 5 and placement = 'cart'");
   await first.pool.query('delete from rollups where grain = 4');
+  await first.pool.query('update custom_rollups set impressions = 7 where grain = 0');
+  await first.pool.query("update reconciliation set count = count + 2 where kind = 'shown'");
+  await first.pool.query("update reconciliation set count = count - 3 where reason = 'dev'");
   const found = await differences();
-  expect(found).toHaveLength(2);
+  expect(found).toHaveLength(6);
+  expect(found.find((line) => line.includes('key=plan'))).toMatch(/grain=0 .*impressions: 7 → 0$/);
+  expect(found.find((line) => line.includes('kind=shown reason= '))).toMatch(/count: (\d) → (?!\1)\d$/);
+  expect(found.filter((line) => line.includes('reason=dev'))).toHaveLength(2);
   expect(found.find((line) => line.includes('grain=5'))).toMatch(/placement=cart .*country=DE .*sessions: 2 → 1$/);
   expect(found.find((line) => line.includes('grain=4'))).toMatch(/sessions: 0 → 1,filled_sessions: 0 → 1/);
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { hashKey } from '../../src/http/auth.ts';
 import { dayOf } from '../../src/session-id.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
-import { call, fetchOffers } from '../tracking/journey.ts';
+import { call, fetchOffers, googlebot } from '../tracking/journey.ts';
 import { foldAll } from './support.ts';
 
 const formula = '=HYPERLINK("http://evil.example";"x")';
@@ -222,26 +222,34 @@ test("another publisher's key sees nothing, not even which keys were sent", asyn
 test('the reconciliation names every gap, and adds up', async () => {
   const { offers } = await fetchOffers(testApp, { placement: 'gap' });
   await call(testApp, offers[0]?.click_url as string);
+  await call(testApp, offers[1]?.pixel as string, { 'user-agent': googlebot });
   await fetchOffers(testApp, { dev: '1' });
+  await testApp.pool.query(
+    `insert into sessions (day, id, publisher_id, placement, offer_ids, campaign_ids, dev, usp, usp_check_all, created_at, empty_reason)
+    select $1, gen_random_uuid(), $2, 'gap', '{}', '{}', false, false, false, now(), reason from unnest(array['no_campaigns', 'no_campaigns', null]) as reason`,
+    [today, testApp.publisher.id],
+  );
+  await foldAll(testApp);
   const answer = await testApp.app.inject({ url: `/native/reconciliation.json?api_key=reports&from=${today}&to=${today}` });
   expect(answer.statusCode, answer.body).toBe(200);
   expect(answer.json().data).toEqual({
     from: today,
     to: today,
-    sessions: 4,
+    sessions: 7,
     filled_sessions: 4,
-    empty_sessions: 0,
-    empty_reasons: {},
+    empty_sessions: 3,
+    empty_reasons: { no_campaigns: 2, unknown: 1 },
     dev_sessions: 1,
     offers_served: 12,
     events: { impression: 9 },
-    suspicious: { click: { no_impression: 1 } },
+    suspicious: { click: { no_impression: 1 }, impression: { bot: 1 } },
     offers_not_seen: 3,
     impressions_not_clicked: 9,
     balanced: true,
   });
   const ask = (parameters: string, key: string) => testApp.app.inject({ url: `/native/reconciliation.json?api_key=${key}&${parameters}` });
   expect((await ask(`from=${today}`, 'other')).json().data).toMatchObject({ sessions: 0, suspicious: {}, balanced: true });
-  expect((await ask('from=2026-01-01&to=2026-02-01', 'reports')).statusCode).toBe(400);
+  expect((await ask('from=2024-01-01&to=2025-02-03', 'reports')).json().data).toMatchObject({ sessions: 0, balanced: true });
+  expect((await ask('from=2024-01-01&to=2025-02-04', 'reports')).statusCode).toBe(400);
   expect((await ask('', 'no-reports')).statusCode).toBe(403);
 });
