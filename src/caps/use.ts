@@ -50,13 +50,17 @@ export function sumDeltas(deltas: readonly Delta[]): Delta[] {
 
 const columns = 'campaign_id, publisher_id, period, impressions, clicks, micros';
 
+/** Nine billion: far beyond any budget. Whoever reports absurd amounts must not make a sum that nobody can add to any more. */
+const mostMicros = 9e15;
+
 /* Everyone changes rows in the order of their keys, and nobody waits in a circle. */
 const addSql = `
 insert into campaign_use as known (${columns})
 select ${columns} from unnest($1::integer[], $2::integer[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[]) as given (${columns})
 order by campaign_id, publisher_id, period
 on conflict (campaign_id, publisher_id, period) do update set
-  impressions = known.impressions + excluded.impressions, clicks = known.clicks + excluded.clicks, micros = known.micros + excluded.micros
+  impressions = known.impressions + excluded.impressions, clicks = known.clicks + excluded.clicks,
+  micros = greatest(least(known.micros + excluded.micros, ${mostMicros}), -${mostMicros})
 returning ${columns}`;
 
 /** Adds to what campaigns have used. The rows stay locked until the transaction ends. @returns what is used now */

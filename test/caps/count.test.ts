@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { addUse } from '../../src/caps/use.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { browser, call, fetchOffers, googlebot, type ShownOffer } from '../tracking/journey.ts';
 
@@ -100,4 +101,11 @@ describe('what a campaign has used', () => {
       ['day', 'hour', 'lifetime', 'month'].map((per) => ({ per, impressions: 3, clicks: 0, micros: 6_000_000 })),
     );
   });
+});
+
+test('absurd amounts, as anybody can report them, never make a use that cannot be added to', async () => {
+  const change = { campaignId: 987_654, publisherId: null, period: 'lifetime', impressions: 1, clicks: 0, micros: 1e17 };
+  for (let report = 0; report < 120; report += 1) await addUse(t.pool, [change]);
+  const [used] = await addUse(t.pool, [{ ...change, micros: -1e15 }]);
+  expect(used).toMatchObject({ impressions: 121, micros: 8e15 });
 });
