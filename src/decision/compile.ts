@@ -32,6 +32,8 @@ export type CompiledRules = {
   /** Whether this is about a campaign that must know its user. */
   needsIdentity: boolean;
   groups: readonly string[];
+  /** Whether the index answers all of it. */
+  indexed: boolean;
 };
 
 /** Windows in minutes since Monday 00:00; `zone` null: the visitor's own. */
@@ -47,7 +49,7 @@ export type CompiledTotalCap = { cap: TotalCap; limit: number; key: string; zone
 export function compileRules(rules: CampaignRules, campaignId: number, capZone: string): CompiledRules {
   if (!isSound(rules, checkRules)) throw new Error('the rules make no sense');
   const { targeting = {}, schedule = {} } = rules;
-  return {
+  return withIndexed({
     targeting,
     startMs: timeOf(schedule.start_at) ?? Number.NEGATIVE_INFINITY,
     endMs: timeOf(schedule.end_at) ?? Number.POSITIVE_INFINITY,
@@ -60,7 +62,14 @@ export function compileRules(rules: CampaignRules, campaignId: number, capZone: 
     pacing: rules.pacing ?? 'asap',
     needsIdentity: rules.without_identity === 'withhold',
     groups: rules.exclusion_groups ?? [],
-  };
+  });
+}
+
+function withIndexed(rules: Omit<CompiledRules, 'indexed'>): CompiledRules {
+  const { startMs, endMs, hours, cities, postalCodes, conditions, frequencyCaps, totalCaps } = rules;
+  const isLimited = startMs > Number.NEGATIVE_INFINITY || endMs < Number.POSITIVE_INFINITY || hours?.wholeHours === false;
+  const isNarrow = cities !== null || postalCodes !== null || conditions !== null;
+  return { ...rules, indexed: !isLimited && !isNarrow && frequencyCaps.length === 0 && totalCaps.length === 0 };
 }
 
 /** An offer at a publisher. `index` is given when the order is known. @throws Error when what the provisioning overrides makes no sense */
@@ -80,7 +89,7 @@ export function toCandidate(offer: Offer, publisher: Pick<Publisher, 'id'>, base
     rules:
       own.length === 0 && frequencyCaps === null
         ? base
-        : { ...base, frequencyCaps: frequencyCaps ?? base.frequencyCaps, totalCaps: [...base.totalCaps, ...own] },
+        : withIndexed({ ...base, frequencyCaps: frequencyCaps ?? base.frequencyCaps, totalCaps: [...base.totalCaps, ...own] }),
   };
 }
 

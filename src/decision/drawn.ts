@@ -18,7 +18,7 @@ const poolMs = 60_000;
 const large = 128;
 
 /** The best that are remembered of a draw of so many; who wants more draws again (count). Of very large classes few may survive. */
-const remembered = (size: number): number => Math.min(size, 512, Math.max(64, Math.floor(size / 20)));
+const remembered = (size: number): number => Math.min(size, 256, Math.max(64, Math.floor(size / 20)));
 
 /** Places remembered over all draws (count): about 6 MB. */
 const maxKept = 524_288;

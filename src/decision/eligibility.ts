@@ -257,14 +257,47 @@ function gatesOf(index: EligibilityIndex, context: DecisionContext, relaxed: boo
   return gates;
 }
 
-/** The candidates that the index lets through; what remains to be asked of each are its residual rules. */
+/** Survivors of late, for each index; of requests for one campaign none are kept. */
+const known = new WeakMap<EligibilityIndex, { gates: readonly Gate[]; bits: Bits }[]>();
+
+/** Kinds of requests whose survivors are kept, for each index (count). */
+const maxKinds = 32;
+
+/**
+ * The candidates that the index lets through; what remains to be asked of each are its residual rules. Requests of one kind
+ * get the same object, not to be changed: what is worked out of it can be kept by it.
+ */
 export function survivors(index: EligibilityIndex, context: DecisionContext, relaxed: boolean): Bits {
+  const gates = gatesOf(index, context, relaxed);
+  if (context.campaignId !== null) return passing(index, gates);
+  let kinds = known.get(index);
+  if (kinds === undefined) {
+    kinds = [];
+    known.set(index, kinds);
+  }
+  for (const kind of kinds) if (isSame(kind.gates, gates)) return kind.bits;
+  if (kinds.length >= maxKinds) kinds.shift();
+  const bits = passing(index, gates);
+  kinds.push({ gates, bits });
+  return bits;
+}
+
+function passing(index: EligibilityIndex, gates: readonly Gate[]): Bits {
   const bits = index.everyone.slice();
-  for (const gate of gatesOf(index, context, relaxed)) {
+  for (const gate of gates) {
     if (gate.inverted) drop(bits, gate.bits);
     else keep(bits, gate.bits);
   }
   return bits;
+}
+
+function isSame(a: readonly Gate[], b: readonly Gate[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let at = 0; at < a.length; at++) {
+    const [one, other] = [a[at] as Gate, b[at] as Gate];
+    if (one.bits !== other.bits || one.inverted !== other.inverted) return false;
+  }
+  return true;
 }
 
 /** For each candidate, the first gate that shuts it out, or null: the same gates as `survivors`, one by one. */

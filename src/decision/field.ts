@@ -34,7 +34,9 @@ export function createField({ index, bits, input, relaxed, onObjection }: FieldO
     return () => {
       const found = nextBit(bits, at, to);
       at = found === -1 ? to : found + 1;
-      return found === -1 ? null : { candidate: index.candidates[found] as Candidate, score: 0, estimate: null, run: null };
+      return found === -1
+        ? null
+        : { candidate: index.candidates[found] as Candidate, score: 0, estimate: null, run: null, exploredChance: 0 };
     };
   }
 

@@ -8,8 +8,8 @@ const firstCapacity = 16;
  */
 export class Leaders {
   private capacity: number;
-  private scores: number[];
-  private members: number[];
+  private scores: Float64Array;
+  private members: Int32Array;
   private from = 0;
   private to = 0;
   /** The lowest score held when there is no room, else -1: what is below it is not held. */
@@ -22,8 +22,8 @@ export class Leaders {
   /** @param capacity untaken members to hold (count) */
   constructor(capacity = firstCapacity) {
     this.capacity = capacity;
-    this.scores = new Array<number>(capacity).fill(0);
-    this.members = new Array<number>(capacity).fill(0);
+    this.scores = new Float64Array(capacity);
+    this.members = new Int32Array(capacity);
   }
 
   /** Counts members up to this one as taken. */
@@ -53,14 +53,25 @@ export class Leaders {
       this.lose(members[last] as number, scores[last] as number);
       this.to = last;
     }
-    let at = this.to++;
-    for (; at > from && isBefore(score, member, scores[at - 1] as number, members[at - 1] as number); at--) {
-      scores[at] = scores[at - 1] as number;
-      members[at] = members[at - 1] as number;
-    }
+    const at = this.placeFor(member, score);
+    scores.copyWithin(at + 1, at, this.to);
+    members.copyWithin(at + 1, at, this.to);
+    this.to += 1;
     scores[at] = score;
     members[at] = member;
     if (this.to === capacity) this.bar = scores[capacity - 1] as number;
+  }
+
+  /** Where a member belongs among those held. */
+  private placeFor(member: number, score: number): number {
+    const { scores, members } = this;
+    let [low, high] = [this.from, this.to];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (isBefore(score, member, scores[middle] as number, members[middle] as number)) high = middle;
+      else low = middle + 1;
+    }
+    return low;
   }
 
   private lose(member: number, score: number): void {
@@ -81,8 +92,8 @@ export class Leaders {
   /** Begins anew with more room, after what was taken; all members must be given to `addAgain`. */
   lookAgain(): void {
     this.capacity *= 4;
-    this.scores = new Array<number>(this.capacity).fill(0);
-    this.members = new Array<number>(this.capacity).fill(0);
+    this.scores = new Float64Array(this.capacity);
+    this.members = new Int32Array(this.capacity);
     this.from = 0;
     this.to = 0;
     this.bar = -1;

@@ -11,9 +11,16 @@ import type { DecisionInput } from './types.ts';
 export const exploredShare = 0.01;
 
 /** A candidate that nothing shuts out; `estimate` and `run` null: nothing pays among its equals. */
-export type Contender = { candidate: Candidate; score: number; estimate: Estimate | null; run: PaidRun | null };
+export type Contender = {
+  candidate: Candidate;
+  score: number;
+  estimate: Estimate | null;
+  run: PaidRun | null;
+  /** The chance that it is put first without regard to its draw. */
+  exploredChance: number;
+};
 
-/** Survivors of equal force and priority that compete by expected revenue. */
+/** Survivors of equal force and priority that compete by expected revenue. Kept for all requests with the same survivors. */
 export type PaidRun = {
   ranking: Ranking;
   /** Who of the ranking survived, and how many. */
@@ -21,12 +28,39 @@ export type PaidRun = {
   survivors: number;
   /** Places of the ranking to look at, in order: those of the survivors, or all, where most survived. */
   places: Int32Array;
-  /** The chance that an offer is put first without regard to its draw. */
-  exploredChance: number;
 };
+
+const known = new WeakMap<Bits, WeakMap<Ranking, PaidRun>>();
+
+function runOf(ranking: Ranking, bits: Bits, from: number, to: number): PaidRun {
+  let runs = known.get(bits);
+  if (runs === undefined) {
+    runs = new WeakMap();
+    known.set(bits, runs);
+  }
+  let run = runs.get(ranking);
+  if (run === undefined) {
+    const survivors = countBits(bits, from, to);
+    run = { ranking, bits, survivors, places: placesOf(ranking, bits, { from, to, survivors }) };
+    runs.set(ranking, run);
+  }
+  return run;
+}
 
 /** From this many candidates of a class for each survivor on, survivors are few. */
 const sparse = 16;
+
+/** Few survivors of a large class are found by their bits rather than by passing all the others. */
+function placesOf(ranking: Ranking, bits: Bits, { from, to, survivors }: { from: number; to: number; survivors: number }): Int32Array {
+  if (survivors * sparse > ranking.order.length) return ranking.everyPlace;
+  const found = new Int32Array(survivors);
+  let at = from - 1;
+  for (let count = 0; count < survivors; count++) {
+    at = nextBit(bits, at + 1, to);
+    found[count] = ranking.placeOf[at - from] as number;
+  }
+  return found.sort();
+}
 
 type PaidRunOptions = {
   index: EligibilityIndex;
@@ -47,15 +81,16 @@ export function createPaidRun({ index, bits, input, classNo, from, to, mayExplor
   const { publisher, context, posteriors, seed } = input;
   const ranking = rankingOf(index, classNo, { publisherId: publisher.id, placement: context.placement }, posteriors);
   const { order, bounds, estimates, draws } = ranking;
-  const survivors = countBits(bits, from, to);
+  const run = runOf(ranking, bits, from, to);
+  const { survivors, places } = run;
   const explores = mayExplore && survivors > 0;
-  const places = placesOf();
-  const run: PaidRun = { ranking, bits, survivors, places, exploredChance: explores ? exploredShare / survivors : 0 };
+  const exploredChance = explores ? exploredShare / survivors : 0;
   const pooled = isPooled(survivors, order.length);
   const drawSeed = pooled ? pooledSeed(seed, context.nowMs) : seed;
   const drawn = pooled ? drawnOf(ranking, drawSeed, context.nowMs) : null;
   let nextDrawn = 0;
-  const leaders = new Leaders();
+  /** For who comes after those that the draw remembers, mostly nobody. */
+  let leaders: Leaders | null = null;
   const explored = explores && uniform(seed, salts.explore) < exploredShare ? pickEvenly() : -1;
   let isExploredDue = explored !== -1;
   let next = 0;
@@ -67,56 +102,55 @@ export function createPaidRun({ index, bits, input, classNo, from, to, mayExplor
     return ranking.placeOf[at - from] as number;
   }
 
-  /** Few survivors of a large class are found by their bits rather than by passing all the others. */
-  function placesOf(): Int32Array {
-    if (survivors * sparse > order.length) return ranking.everyPlace;
-    const found = new Int32Array(survivors);
-    let at = from - 1;
-    for (let count = 0; count < survivors; count++) {
-      at = nextBit(bits, at + 1, to);
-      found[count] = ranking.placeOf[at - from] as number;
-    }
-    return found.sort();
-  }
-
   const takesPart = (place: number): boolean => place !== explored && hasBit(bits, order[place] as number);
-
-  function lookAgain(): void {
-    leaders.lookAgain();
-    for (let at = 0; at < next; at++) {
-      const place = places[at] as number;
-      if (takesPart(place)) leaders.addAgain(place, drawScore(draws, place, drawSeed));
-    }
-  }
 
   const contender = (place: number, score: number): Contender => ({
     candidate: index.candidates[order[place] as number] as Candidate,
     score,
     estimate: estimates[place] as Estimate,
     run,
+    exploredChance,
   });
+
+  function startLeaders(): Leaders {
+    const found = new Leaders();
+    if (drawn !== null) found.skipTo(drawn.places.at(-1) as number, drawn.scores.at(-1) as number);
+    return found;
+  }
+
+  function lookAgain(among: Leaders): void {
+    among.lookAgain();
+    for (let at = 0; at < next; at++) {
+      const place = places[at] as number;
+      if (takesPart(place)) among.addAgain(place, drawScore(draws, place, drawSeed));
+    }
+  }
+
+  function nextLeader(among: Leaders): Contender | null {
+    for (; next < places.length; next++) {
+      const place = places[next] as number;
+      if (among.top > (bounds[place] as number)) break;
+      if (takesPart(place)) among.addAgain(place, drawScore(draws, place, drawSeed));
+    }
+    if (among.mustLookAgain) lookAgain(among);
+    const score = among.top;
+    const place = among.take();
+    return place === -1 ? null : contender(place, score);
+  }
 
   return () => {
     if (isExploredDue) {
       isExploredDue = false;
       return contender(explored, drawScore(draws, explored, drawSeed));
     }
-    if (drawn !== null && nextDrawn <= drawn.places.length) {
-      for (; nextDrawn < drawn.places.length; nextDrawn++) {
+    if (drawn !== null && nextDrawn < drawn.places.length) {
+      while (nextDrawn < drawn.places.length) {
         const place = drawn.places[nextDrawn] as number;
-        if (takesPart(place)) return contender(place, drawn.scores[nextDrawn++] as number);
+        const score = drawn.scores[nextDrawn++] as number;
+        if (takesPart(place)) return contender(place, score);
       }
-      nextDrawn += 1;
-      leaders.skipTo(drawn.places.at(-1) as number, drawn.scores.at(-1) as number);
     }
-    for (; next < places.length; next++) {
-      const place = places[next] as number;
-      if (leaders.top > (bounds[place] as number)) break;
-      if (takesPart(place)) leaders.addAgain(place, drawScore(draws, place, drawSeed));
-    }
-    if (leaders.mustLookAgain) lookAgain();
-    const score = leaders.top;
-    const place = leaders.take();
-    return place === -1 ? null : contender(place, score);
+    leaders ??= startLeaders();
+    return nextLeader(leaders);
   };
 }

@@ -39,28 +39,78 @@ function logChanceBelow({ mean, spread }: Estimate, at: number): number {
 /** How many of the strongest survivors are looked at each, and how many of the others, at most, stand for all of them. */
 const [strongest, sampled] = [12, 8];
 
-/** Those who stand for the field of a run: all that matters of it, found once for all its positions. */
+/** Those who stand for the field of a run. Fewer than `keyBits`. */
 type Standing = Rival & { advertiserId: number; candidate: Candidate };
+
+/** What is known of a run beforehand: who stands for its field, and chances worked out before, by who leads and who is out. */
+type Odds = { field: readonly Standing[]; members: Int32Array; advertisers: Int32Array; chances: Map<number, number> };
+
+const known = new WeakMap<PaidRun, Odds>();
+
+/** Chances kept for a run (count). */
+const maxChances = 4096;
+
+/** A bit for each of a field: more than there ever are, and with the index of a candidate still an exact number. */
+const keyBits = 30;
+
+function oddsOf(run: PaidRun, index: EligibilityIndex): Odds {
+  let odds = known.get(run);
+  if (odds === undefined) {
+    const field = fieldOf(run, index);
+    odds = {
+      field,
+      members: Int32Array.from(field, ({ candidate }) => candidate.index),
+      advertisers: Int32Array.from(field, ({ advertiserId }) => advertiserId),
+      chances: new Map(),
+    };
+    known.set(run, odds);
+  }
+  return odds;
+}
 
 /**
  * The estimated chances, over all seeds, that the shown offers get their positions: that a draw leads those who can still
  * have the position, or that the offer is explored. Where revenue orders nothing, nothing is left to chance.
  */
 export function propensitiesOf(shown: readonly Contender[], index: EligibilityIndex): number[] {
-  const fields = new Map<PaidRun, Standing[]>();
-  const gone = new Set<number>();
-  return shown.map(({ candidate, estimate, run }) => {
-    const advertiserId = candidate.offer.campaign.advertiserId;
-    let chance = 1;
-    if (run !== null && estimate !== null) {
-      const field = fields.get(run) ?? fieldOf(run, index);
-      fields.set(run, field);
-      const rivals = field.filter((other) => other.candidate !== candidate && !gone.has(other.advertiserId));
-      chance = Math.min(1, (1 - exploredShare) * chanceToLead(estimate, rivals) + run.exploredChance);
+  let of: PaidRun | null = null;
+  /** Who of its field is of an advertiser that is shown already, a bit for each. */
+  let gone = 0;
+  return shown.map(({ candidate, estimate, run, exploredChance }, at) => {
+    if (run === null || estimate === null) return 1;
+    const odds = oddsOf(run, index);
+    if (run !== of) {
+      of = run;
+      gone = 0;
+      for (const earlier of shown.slice(0, at)) gone |= bitsOf(odds.advertisers, advertiserOf(earlier));
     }
-    gone.add(advertiserId);
-    return chance;
+    const leads = chanceAmong(odds, candidate, estimate, gone | bitsOf(odds.members, candidate.index));
+    gone |= bitsOf(odds.advertisers, candidate.offer.campaign.advertiserId);
+    return Math.min(1, (1 - exploredShare) * leads + exploredChance);
   });
+}
+
+const advertiserOf = ({ candidate }: Contender): number => candidate.offer.campaign.advertiserId;
+
+function bitsOf(list: Int32Array, value: number): number {
+  let bits = 0;
+  for (let at = 0; at < list.length; at++) if (list[at] === value) bits |= 1 << at;
+  return bits;
+}
+
+/** As `chanceToLead`, against those of the field who are not out. */
+function chanceAmong({ field, chances }: Odds, candidate: Candidate, estimate: Estimate, out: number): number {
+  const key = candidate.index * 2 ** keyBits + out;
+  let chance = chances.get(key);
+  if (chance === undefined) {
+    chance = chanceToLead(
+      estimate,
+      field.filter((_, at) => ((out >>> at) & 1) === 0),
+    );
+    if (chances.size >= maxChances) chances.clear();
+    chances.set(key, chance);
+  }
+  return chance;
 }
 
 function fieldOf({ ranking: { order, estimates }, bits, survivors, places }: PaidRun, index: EligibilityIndex): Standing[] {

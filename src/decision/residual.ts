@@ -13,6 +13,7 @@ export function residualObjection(candidate: Candidate, index: EligibilityIndex,
   const { context, history, totals } = input;
   const { rules, offer } = candidate;
   const { nowMs } = context;
+  if (rules.indexed) return optOutOf(history.optOuts, offer.campaign.id, nowMs);
   if (nowMs < rules.startMs) return { rule: 'not_started' };
   if (nowMs >= rules.endMs) return { rule: 'ended' };
   if (rules.hours !== null && !rules.hours.wholeHours) {
