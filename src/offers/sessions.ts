@@ -43,38 +43,50 @@ export async function loadOptOuts(executor: Executor, userKeys: readonly string[
   return new Map(rows.map((row) => [row.user_key, row.opt_outs]));
 }
 
-/** The fields of `new_session`, and what writes them into a row of an array literal: nothing stands for null. */
-const fields: readonly (readonly [name: string, write: (session: SessionRecord) => string | number | boolean])[] = [
-  ['day', (s) => sessionDay(s.id)],
-  ['id', (s) => s.id],
-  ['publisher_id', (s) => s.publisherId],
-  ['placement', (s) => quotedField(s.placement)],
-  ['theme_id', (s) => s.themeId ?? ''],
-  ['user_key', (s) => s.userKey ?? ''],
-  ['pub_user_id', (s) => quotedField(s.pubUserId)],
-  ['country', (s) => s.surroundings.country ?? ''],
-  ['region', (s) => quotedField(s.surroundings.region)],
-  ['city', (s) => quotedField(s.surroundings.city)],
-  ['device', (s) => s.surroundings.device],
-  ['os', (s) => s.surroundings.os],
-  ['browser', (s) => s.surroundings.browser],
-  ['offer_ids', (s) => numbers(s.offers, (offer) => offer.id)],
-  ['campaign_ids', (s) => numbers(s.offers, (offer) => offer.campaign.id)],
-  ['decision', (s) => `\\"${decisionJson(s)}\\"`],
-  ['empty_reason', (s) => s.emptyReason ?? ''],
-  ['decision_inputs', (s) => quotedField(s.inputs)],
-  ['custom', (s) => (s.custom.size === 0 ? '' : quotedField(JSON.stringify(Object.fromEntries(s.custom))))],
-  ['macros', (s) => (isEmpty(s.macros) ? '' : quotedField(JSON.stringify(s.macros)))],
-  ['dev', (s) => s.dev],
-  ['usp', (s) => s.usp],
-  ['usp_check_all', (s) => s.uspCheckAll],
-  ['created_at', (s) => new Date(s.createdAtMs).toISOString()],
-];
+/** The fields of `new_session`, in the order of `sessionRow`. */
+const names = `day, id, publisher_id, placement, theme_id, user_key, pub_user_id, country, region, city, device, os, browser,
+  offer_ids, campaign_ids, decision, empty_reason, decision_inputs, custom, macros, dev, usp, usp_check_all, created_at`;
 
-function numbers<Value>(values: readonly Value[], of: (value: Value) => number): string {
+/** A session as one element of an array of `new_session`, in the order of `names`: nothing stands for null. */
+export function sessionRow(session: SessionRecord): string {
+  const { id, publisherId, themeId, userKey, offers, custom, macros, dev, usp, uspCheckAll } = session;
+  const { country, region, city, device, os, browser } = session.surroundings;
+  const who = `${publisherId},${quotedField(session.placement)},${themeId ?? ''},${userKey ?? ''},${quotedField(session.pubUserId)}`;
+  const where = `${country ?? ''},${quotedField(region)},${quotedField(city)},${device},${os},${browser}`;
+  const shown = `${numbers(offers, offerId)},${numbers(offers, campaignId)},\\"${decisionJson(session)}\\",${session.emptyReason ?? ''}`;
+  const told = `${custom.size === 0 ? '' : customField(custom)},${isEmpty(macros) ? '' : quotedField(JSON.stringify(macros))}`;
+  const how = `${dev},${usp},${uspCheckAll},${isoTime(session.createdAtMs)}`;
+  return `"(${sessionDay(id)},${id},${who},${where},${shown},${quotedField(session.inputs)},${told},${how})"`;
+}
+
+const offerId = ({ id }: Offer): number => id;
+const campaignId = ({ campaign }: Offer): number => campaign.id;
+
+function numbers(offers: readonly Offer[], of: (offer: Offer) => number): string {
   let text = '';
-  for (const value of values) text += text === '' ? of(value) : `,${of(value)}`;
+  for (const offer of offers) text += text === '' ? of(offer) : `,${of(offer)}`;
   return `\\"{${text}}\\"`;
+}
+
+/** Text that is the same in JSON. */
+const plainText = /^[^"\\\p{Cc}\p{Cs}]*$/u;
+
+/** The JSON of the publisher's own keys as `quotedField` would quote it, written in one go: their names need no quoting. */
+function customField(custom: ReadonlyMap<string, string>): string {
+  let text = '';
+  for (const [name, value] of custom) {
+    const quotedValue = plainText.test(value) ? `\\"\\"${value}\\"\\"` : quotedField(JSON.stringify(value)).slice(2, -2);
+    text += `${text === '' ? '' : ','}\\"\\"${name}\\"\\":${quotedValue}`;
+  }
+  return `\\"{${text}}\\"`;
+}
+
+let lastTime = { ms: 0, text: '' };
+
+/** Sessions of one batch mostly share their time. */
+function isoTime(ms: number): string {
+  if (ms !== lastTime.ms) lastTime = { ms, text: new Date(ms).toISOString() };
+  return lastTime.text;
 }
 
 /** What replays read, as far as the id (the seed) and the columns do not say it. As JSON it holds nothing that needs quoting. */
@@ -88,15 +100,6 @@ function decisionJson({ snapshotVersion, decided }: SessionRecord): string {
     comma = ',';
   }
   return `[${snapshotVersion},[${scores}],[${propensities}]]`;
-}
-
-const names = fields.map(([name]) => name).join(', ');
-
-/** A session as one element of an array of `new_session`. */
-export function sessionRow(session: SessionRecord): string {
-  let row = '"(';
-  for (const [index, [, write]] of fields.entries()) row += index === 0 ? write(session) : `,${write(session)}`;
-  return `${row})"`;
 }
 
 /** Writes many sessions, as `sessionRow` gives them, in one statement. */
