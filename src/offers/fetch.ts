@@ -141,19 +141,27 @@ export function createOfferService(deps: Deps): OfferService {
   /** What is decided after its deadline shows nothing. */
   const inTime = (one: Draft): Draft => (one.item.expired ? draft(one.item) : one);
 
+  /** Nothing is waited for where all that rendering needs is there, as nearly always. */
+  function renderAll(decided: readonly Decided[]): Rendered[] | Promise<Rendered[]> {
+    const preparing = decided.map(prepare);
+    return preparing.every((one) => one === undefined) ? decided.map(renderOne) : renderPrepared(decided, preparing);
+  }
+
+  const prepare = ({ item, session }: Decided): Promise<unknown> | undefined =>
+    item.wall !== null ? undefined : renderer.prepare(item.publisher, session.offers, session.pubUserId !== null);
+
+  async function renderPrepared(decided: readonly Decided[], preparing: readonly (Promise<unknown> | undefined)[]): Promise<Rendered[]> {
+    const prepared = await Promise.allSettled(preparing);
+    return prepared.map((one, at) => (one.status === 'rejected' ? failure(one.reason) : renderOne(decided[at] as Decided)));
+  }
+
   /** Whatever cannot be rendered fails for itself alone: the others of its batch are committed with it. */
-  async function renderAll(decided: readonly Decided[]): Promise<Rendered[]> {
-    const rendered: Rendered[] = [];
-    for (const { item, session } of decided) {
-      try {
-        const preparing = item.wall !== null ? undefined : renderer.prepare(item.publisher, session.offers, session.pubUserId !== null);
-        if (preparing !== undefined) await preparing;
-        rendered.push(item.wall !== null ? nothing : render(item, session));
-      } catch (err) {
-        rendered.push(failure(err));
-      }
+  function renderOne({ item, session }: Decided): Rendered {
+    try {
+      return item.wall !== null ? nothing : render(item, session);
+    } catch (err) {
+      return failure(err);
     }
-    return rendered;
   }
 
   /** Sessions whose commit came after their deadline showed nothing; what is kept says so. */

@@ -131,10 +131,14 @@ export function createRenderer({ publicUrl, tokens, qrCodes, pool }: RendererDep
 
   function prepare(publisher: Publisher, offers: readonly Offer[], hasUser: boolean): Promise<unknown> | undefined {
     const variant = variantFor(hasUser);
-    const missing = offers
-      .map((offer) => compiledOf(publisher, offer))
-      .filter((compiled) => compiled[variant] === null && qrCodes.get(compiled.qrUrl) === undefined);
-    return missing.length === 0 ? undefined : Promise.all(missing.map(({ qrUrl }) => qrCodes.make(qrUrl)));
+    let missing: Promise<unknown>[] | undefined;
+    for (const offer of offers) {
+      const { qrUrl, [variant]: stencil } = compiledOf(publisher, offer);
+      if (stencil !== null || qrCodes.get(qrUrl) !== undefined) continue;
+      missing ??= [];
+      missing.push(qrCodes.make(qrUrl));
+    }
+    return missing === undefined ? undefined : Promise.all(missing);
   }
 
   /** The whole answer: its offers, the members of `data` between them and the frame, and the frame. */
