@@ -99,6 +99,7 @@ const dropDeliveries = (pool: pg.Pool, retentionDays: number, nowMs: number): Pr
       from unnest(array['deliveries', 'delivery_attempts']) as parent`,
       [keepFrom],
     );
+    await executor.query('delete from delivery_counts where day < least($1::date, (select min(day) from delivery_queue))', [keepFrom]);
     await executor.query("delete from replay_jobs where status <> 'running' and created_at < $1::date", [keepFrom]);
     return { dropped: rows[0]?.dropped ?? 0, givenUp: givenUp ?? 0 };
   });

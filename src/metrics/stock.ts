@@ -70,12 +70,12 @@ function addBalance(registry: Registry, pool: pg.Pool, now: () => number): void 
   const cached = remember(() => checkBalance(pool, { days: balanceDays, nowMs: now() }), balanceAgeMs, now);
   new Gauge({
     name: 'perkwire_webhook_unbalanced',
-    help: 'Deliveries of the last two days that are neither delivered, failed, held nor queued, or queued twice over. Must be 0.',
+    help: 'Deliveries of the last two days that are neither delivered, failed, held nor queued, queued twice over, or miscounted. Must be 0.',
     registers: [registry],
     async collect() {
       const balance: Balance | null = await cached();
       this.reset();
-      if (balance !== null) this.set(balance.lost + balance.stray);
+      if (balance !== null) this.set(balance.lost + balance.stray + balance.miscounted);
     },
   });
 }

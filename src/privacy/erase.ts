@@ -3,6 +3,7 @@ import { type Executor, transaction } from '../db/pool.ts';
 import { forgetValues } from '../reports/forget-values.ts';
 import type { UserKeys } from '../security/user-key.ts';
 import { firstSessionId } from '../session-id.ts';
+import { countMoves } from '../webhooks/delivery-counts.ts';
 import type { ErasureCounts } from './erasures.ts';
 import { findTraces, type Subject, type Trace } from './traces.ts';
 
@@ -138,9 +139,15 @@ async function eraseDeliveries(pool: pg.Pool, rows: readonly DeliveryRow[], { no
         [day, id],
       );
       await executor.query(
-        `update deliveries set pub_user_id = null, payload = $3, erased_at = $4, finished_at = coalesce(finished_at, $4),
-          status = case when status in ('pending', 'held') then 'failed' else status end
-        where day = $1 and id = $2`,
+        `with before as materialized (
+          select status from deliveries where day = $1 and id = $2 for update
+        ), erased as (
+          update deliveries d set pub_user_id = null, payload = $3, erased_at = $4, finished_at = coalesce(finished_at, $4),
+            status = case when d.status in ('pending', 'held') then 'failed' else d.status end
+          from before where day = $1 and id = $2
+          returning publisher_id, day, before.status as was, d.status as became
+        )
+        ${countMoves('select * from erased where was <> became')}`,
         [day, id, erasedPayload, new Date(nowMs)],
       );
     });

@@ -1,5 +1,6 @@
 import type { Executor } from '../db/pool.ts';
 import { newSessionId as newUuidV7, sessionDay as uuidDay } from '../session-id.ts';
+import { countMoves } from './delivery-counts.ts';
 
 /** What a publisher is to be told. */
 export type Promised = {
@@ -70,11 +71,13 @@ async function insertDeliveries(executor: Executor, deliveries: readonly Deliver
     $10::boolean[], $11::timestamptz[])
     as d (day, id, publisher_id, endpoint_id, event, session_id, pub_user_id, dev, payload, enabled, created_at)
   on conflict (day, id) do nothing
-  returning id, day, endpoint_id, status, created_at
+  returning id, day, publisher_id, endpoint_id, status, created_at
 ), queued as (
   insert into delivery_queue (delivery_id, day, endpoint_id, due_at)
   select id, day, endpoint_id, least(now(), created_at) from promised where status = 'pending'
   returning endpoint_id
+), counted as (
+  ${countMoves('select publisher_id, day, null as was, status as became from promised')}
 )
 select pg_notify('perkwire_outbox', left(string_agg(distinct endpoint_id::text, ' '), ${maxNotified})) from queued having count(*) > 0`,
     values: [

@@ -31,6 +31,7 @@ describe('an operator acts for a publisher', () => {
     const secret = `/advertisers/${advertiser.id}/conversion-secret`;
     const explained = { placement: 'checkout' };
     expect((await t.operator.call('GET', forShop('/deliveries'))).status).toBe(200);
+    expect((await t.operator.call('GET', forShop('/deliveries/balance'))).body.data).toMatchObject({ created: 0, balanced: true });
     expect((await t.operator.call('POST', forShop('/deliveries/replay'), { status: ['failed'], dry_run: true })).status).toBe(200);
     expect((await t.operator.call('GET', forShop('/replays'))).body.data).toEqual([]);
     expect((await t.operator.call('GET', forShop(`/sessions/${newSessionId(Date.now())}/decision`))).status).toBe(404);
@@ -51,6 +52,7 @@ test.each([
   ['PUT', '/webhook-endpoints/usp.selection', endpoint],
   ['POST', '/webhook-endpoints/usp.selection/test', endpoint],
   ['GET', '/deliveries'],
+  ['GET', '/deliveries/balance'],
   ['POST', '/deliveries/replay', { status: ['failed'] }],
   ['GET', '/replays'],
   ['POST', '/explain', { placement: 'checkout' }],

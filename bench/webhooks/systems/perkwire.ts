@@ -1,5 +1,6 @@
 import { createPool } from '../../../src/db/pool.ts';
 import { newSessionId as newUuidV7, sessionDay as uuidDay } from '../../../src/session-id.ts';
+import { countMoves } from '../../../src/webhooks/delivery-counts.ts';
 import type { System } from './types.ts';
 
 /** Puts deliveries in as the outbox does, many at once. The worker is the built server in the role `worker`. */
@@ -20,6 +21,8 @@ export const perkwire: System = {
             select day, id, publisher_id, endpoint_id, 'usp.selection', convert_to(payload, 'utf8'), 'pending' from given
           ), queued as (
             insert into delivery_queue (delivery_id, day, endpoint_id, due_at) select id, day, endpoint_id, now() from given returning endpoint_id
+          ), counted as (
+            ${countMoves("select publisher_id, day, null as was, 'pending' as became from given")}
           )
           select pg_notify('perkwire_outbox', left(string_agg(distinct endpoint_id::text, ' '), 7000)) from queued having count(*) > 0`,
           [ids, ids.map(uuidDay), jobs.map((job) => job.url), jobs.map((job) => job.payload)],

@@ -1,4 +1,5 @@
 import type { Executor } from '../../db/pool.ts';
+import { countMoves } from '../delivery-counts.ts';
 
 /** Deliveries held by one statement (count). */
 const maxHeld = 5000;
@@ -9,7 +10,7 @@ const maxHeld = 5000;
  * @returns how many; up to 5,000 a call
  */
 export async function holdDisabled(executor: Executor): Promise<number> {
-  const { rowCount } = await executor.query(
+  const { rows } = await executor.query<{ count: number }>(
     `with waiting as materialized (
       select q.delivery_id, q.day from delivery_queue q
       where q.lane = any(array['live', 'replay']) and q.endpoint_id = any(array(select id from webhook_endpoints where not enabled))
@@ -17,9 +18,14 @@ export async function holdDisabled(executor: Executor): Promise<number> {
       limit ${maxHeld} for update skip locked
     ), removed as (
       delete from delivery_queue where delivery_id = any(array(select delivery_id from waiting))
+    ), held as (
+      update deliveries set status = 'held'
+      where day = any(array(select distinct day from waiting)) and id = any(array(select delivery_id from waiting))
+      returning publisher_id, day
+    ), counted as (
+      ${countMoves("select publisher_id, day, 'pending' as was, 'held' as became from held")}
     )
-    update deliveries set status = 'held'
-    where day = any(array(select distinct day from waiting)) and id = any(array(select delivery_id from waiting))`,
+    select count(*)::int as count from held`,
   );
-  return rowCount ?? 0;
+  return rows[0]?.count ?? 0;
 }

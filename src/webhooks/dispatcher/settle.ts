@@ -1,4 +1,5 @@
 import type { Executor } from '../../db/pool.ts';
+import { countMoves } from '../delivery-counts.ts';
 import type { Claimed } from './claim.ts';
 import type { Method } from './compose.ts';
 import type { Timing } from './deliver.ts';
@@ -82,6 +83,9 @@ const statementFor = (partition: string): string => `
       status = case o.outcome when 'delivered' then 'delivered' when 'retry' then 'pending' else 'failed' end
     from own o
     where d.day = o.day and d.id = o.delivery_id
+    returning d.publisher_id, d.day, d.status
+  ), counted as (
+    ${countMoves("select publisher_id, day, 'pending' as was, status as became from fates where status <> 'pending'")}
   ), disabled as (
     update webhook_endpoints e set enabled = false, disabled_reason = o.disables, updated_at = now()
     from own o where o.disables is not null and e.id = o.endpoint_id and e.url = o.url and e.enabled

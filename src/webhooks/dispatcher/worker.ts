@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type pg from 'pg';
 import { listen } from '../../db/listen.ts';
 import type { Logger } from '../../logger.ts';
+import { foldCounts } from '../delivery-counts.ts';
 import { createAlarms } from './alarms.ts';
 import { type AttemptTools, attempt } from './attempt.ts';
 import { type Claimed, freeUnknown, renew } from './claim.ts';
@@ -173,6 +174,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
     const workerId = claimant();
     if (workerId === null) return;
     hold();
+    foldCounts(pool).catch((err) => logger.debug({ err }, 'deliveries could not be counted together yet'));
     if (polls++ % tendEvery === 0) tend();
     const ending = [...held].filter(([, endMs]) => endMs - monotonic() < leaseGraceMs / 2).map(([claimed]) => claimed);
     if (ending.length > 0) renewLeases(workerId, ending);

@@ -4,6 +4,7 @@ import type { App, Deps } from '../../deps.ts';
 import { AppError } from '../../errors.ts';
 import { errorAnswers } from '../../http/schemas.ts';
 import { callOf, publisherQuery } from '../../management/http.ts';
+import { balanceRoute } from './balance-route.ts';
 import { findAttempts, findDelivery, readDeliveries } from './deliveries.ts';
 import { findPage } from './filter.ts';
 import { readCursor, readDeliveryId, readFilter, writeCursor } from './request.ts';
@@ -51,6 +52,8 @@ export async function deliveryLogRoutes(app: App, deps: Deps): Promise<void> {
       return { message: 'Deliveries found.', data };
     },
   );
+
+  balanceRoute(app, deps);
 
   app.get(
     `${deliveriesPath}/:id`,

@@ -79,6 +79,37 @@ export const listAnswer = Type.Object({
   }),
 });
 
+const dayText = (description: string) => Type.Optional(Type.String({ maxLength: 10, pattern: '^[\\d-]*$', description }));
+
+export const balanceQuery = Type.Object(
+  {
+    api_key: Type.Optional(Type.String({ description: 'API key with `configurations`.' })),
+    from: dayText('First UTC day of promises, `2026-11-21`. Default: `to`, else six days ago.'),
+    to: dayText('Last day. Default: today.'),
+    publisher_id: publisherIdParameter,
+  },
+  strict,
+);
+
+const balanceFields = {
+  created: Type.Integer({ description: 'Promised.' }),
+  delivered: Type.Integer(),
+  failed: Type.Integer(),
+  held: Type.Integer(),
+  pending: Type.Integer({ description: 'In the queue: waiting, or in flight.' }),
+  balanced: Type.Boolean({ description: 'created = delivered + failed + held + pending, on every day.' }),
+};
+
+export const balanceAnswer = Type.Object({
+  message: Type.String(),
+  data: Type.Object({
+    from: Type.String({ format: 'date' }),
+    to: Type.String({ format: 'date' }),
+    ...balanceFields,
+    days: Type.Array(Type.Object({ day: Type.String({ format: 'date' }), ...balanceFields })),
+  }),
+});
+
 const encodedBody = {
   body: orNull(Type.String()),
   body_encoding: Type.Union([Type.Literal('utf-8'), Type.Literal('base64')]),

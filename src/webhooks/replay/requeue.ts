@@ -1,4 +1,5 @@
 import type { Executor } from '../../db/pool.ts';
+import { countMoves } from '../delivery-counts.ts';
 import type { DeliveryStatus, Found } from '../log/filter.ts';
 
 /** The publisher's endpoints that take deliveries, kept as they are to the end of the transaction. */
@@ -31,8 +32,8 @@ export async function requeue(executor: Executor, { publisherId, keys, endpointI
   const days = [...new Set(keys.map(({ day }) => day))];
   const { rowCount } = await executor.query(
     `with chosen as materialized (
-      select d.day, d.id from unnest($1::date[], $2::uuid[]) as k (day, id) cross join lateral (
-        select d.day, d.id from deliveries d
+      select d.day, d.id, d.status from unnest($1::date[], $2::uuid[]) as k (day, id) cross join lateral (
+        select d.day, d.id, d.status from deliveries d
         where d.day = k.day and d.id = k.id and d.publisher_id = $3 and d.endpoint_id = any($4::integer[])
           and d.status = any($5::text[]) and d.status <> 'pending' and d.erased_at is null
         limit 1 for update
@@ -40,7 +41,9 @@ export async function requeue(executor: Executor, { publisherId, keys, endpointI
     ), changed as (
       update deliveries d set status = 'pending', tries = 0, finished_at = null, replayed_at = $6::timestamptz
       from chosen c where d.day = any($7::date[]) and d.day = c.day and d.id = c.id
-      returning d.day, d.id, d.endpoint_id
+      returning d.publisher_id, d.day, d.id, d.endpoint_id, c.status as was
+    ), counted as (
+      ${countMoves("select publisher_id, day, was, 'pending' as became from changed")}
     )
     insert into delivery_queue (delivery_id, day, endpoint_id, due_at, lane, generation)
     select c.id, c.day, c.endpoint_id, least(now(), $6::timestamptz), 'replay', coalesce((
