@@ -74,6 +74,17 @@ describe('the hosted offerwall', () => {
     await expect.poll(impressions, { timeout: 10_000 }).toContain(lastId);
   });
 
+  test('counts one close when it is left, also after a search that found nothing', async () => {
+    const { query } = await linkOfUnit();
+    const { page } = await openWall(query);
+    await expect.poll(async () => (await impressions()).length, { timeout: 10_000 }).toBeGreaterThan(0);
+    await page.getByRole('searchbox').fill('nothing is called that');
+    await page.getByText('No offers match.').waitFor();
+    await page.goto('about:blank');
+    const closes = "select 1 from events where kind = 'close'";
+    await expect.poll(async () => (await stage.t.pool.query(closes)).rowCount, { timeout: 10_000 }).toBe(1);
+  });
+
   test('loads more as it is scrolled, each offer once', async () => {
     await stage.t.pool.query(`
       insert into campaigns (publisher_id, advertiser_id, name, landing_url, category)

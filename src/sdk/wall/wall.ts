@@ -35,6 +35,8 @@ export function startWall({ root, query, base, bridge, beacons }: WallOptions): 
   let run = 0;
   let busy = false;
   let started = false;
+  /** Whatever is shown now: a search may have found nothing. */
+  let lastSeen: Offer | null = null;
 
   function onLink(url: string, event: Event): void {
     if (bridge.present()) event.preventDefault();
@@ -45,7 +47,9 @@ export function startWall({ root, query, base, bridge, beacons }: WallOptions): 
 
   const see = (element: Element): void => {
     const offer = shown.get(element);
-    if (offer !== undefined) beacons.impression(offer);
+    if (offer === undefined) return;
+    beacons.impression(offer);
+    lastSeen = offer;
   };
 
   async function loadMore(): Promise<void> {
@@ -131,8 +135,7 @@ export function startWall({ root, query, base, bridge, beacons }: WallOptions): 
     rootMargin: '600px',
   }).observe(more);
   window.addEventListener('pagehide', () => {
-    const last = [...shown.values()].filter(({ id }) => beacons.seen.has(id)).at(-1);
-    if (last !== undefined) beacons.close(last);
+    if (lastSeen !== null) beacons.close(lastSeen);
   });
   void loadMore();
 }
