@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Executor } from '../../src/db/pool.ts';
-import { newSessionId } from '../../src/session-id.ts';
+import { dayMs, newSessionId, sessionDay } from '../../src/session-id.ts';
 import { type Click, insertBeacons, insertClicks, insertNoThanks, type NoThanks } from '../../src/tracking/batch.ts';
 import { clonePool } from '../support/database.ts';
 
@@ -47,6 +47,18 @@ describe.each(writers)('a batch of %s events', (kind, insert) => {
     const event = eventOf(kind, newSessionId(Date.now()));
     await insert(pool, [event, event, { ...event }, { ...event, atMs: event.atMs + 1 }]);
     expect((await pool.query('select kind from events')).rows).toEqual([{ kind }]);
+  });
+
+  test('may hold events of sessions of several days', async () => {
+    const todayMs = Date.now();
+    const sessions = [todayMs, todayMs - dayMs, todayMs].map(newSessionId);
+    await insert(
+      pool,
+      sessions.map((sessionId) => eventOf(kind, sessionId)),
+    );
+    const { rows } = await pool.query<{ day: string; session_id: string }>('select day::text, session_id from events');
+    expect(rows).toHaveLength(3);
+    expect(rows).toEqual(expect.arrayContaining(sessions.map((id) => ({ day: sessionDay(id), session_id: id }))));
   });
 
   test('never locks itself into a circle with one that holds the same events in another order', async () => {
