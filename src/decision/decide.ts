@@ -1,7 +1,7 @@
 import type { Candidate } from './compile.ts';
 import { type Conflicts, createConflicts } from './conflicts.ts';
-import { gateObjections, survivors } from './eligibility.ts';
 import { createField, type Field } from './field.ts';
+import { gateObjections, survivors } from './gates.ts';
 import type { Objection } from './objections.ts';
 import type { Contender } from './paid-run.ts';
 import { propensitiesOf } from './propensity.ts';

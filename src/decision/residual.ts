@@ -1,7 +1,8 @@
 import { reachedCap, spentCap } from './caps.ts';
 import { admits, type Candidate, type Matcher } from './compile.ts';
 import { meets } from './conditions.ts';
-import { type EligibilityIndex, visitorZone } from './eligibility.ts';
+import type { EligibilityIndex } from './eligibility.ts';
+import { visitorZone } from './gates.ts';
 import type { Objection } from './objections.ts';
 import { pacingChance } from './pacing.ts';
 import { salts, uniform } from './random.ts';
