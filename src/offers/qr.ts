@@ -20,21 +20,30 @@ export async function renderQrPng(text: string): Promise<Buffer> {
   if (scale < 2) throw new Error('the URL is too long for a readable QR code');
   const offset = Math.floor((qrPixels - modules.length * scale) / 2);
   const pixels = Buffer.alloc(rowBytes * qrPixels, 255);
-  for (let y = 0; y < qrPixels; y += 1) {
-    pixels[y * rowBytes] = 0;
-    const row = modules[Math.floor((y - offset) / scale)];
-    for (const [x, dark] of row?.entries() ?? []) {
-      for (let at = offset + x * scale; dark && at < offset + (x + 1) * scale; at += 1) {
-        const byte = y * rowBytes + 1 + (at >> 3);
-        pixels[byte] = (pixels[byte] as number) & ~(128 >> (at & 7));
-      }
-    }
+  for (let y = 0; y < qrPixels; y += 1) pixels[y * rowBytes] = 0;
+  for (let line = 0; line < modules.length; line += 1) {
+    const first = (offset + line * scale) * rowBytes;
+    drawRow(modules[line] as readonly boolean[], { pixels, first, offset, scale });
+    for (let below = 1; below < scale; below += 1) pixels.copyWithin(first + below * rowBytes, first, first + rowBytes);
   }
   const header = Buffer.alloc(13);
   header.writeUInt32BE(qrPixels, 0);
   header.writeUInt32BE(qrPixels, 4);
   header[8] = 1; // bits for a pixel; all else 0: grey, deflate, no interlacing
   return Buffer.concat([signature, chunk('IHDR', header), chunk('IDAT', await deflated(pixels)), chunk('IEND', Buffer.alloc(0))]);
+}
+
+type Row = { pixels: Buffer; first: number; offset: number; scale: number };
+
+/** Draws the dark modules of a row into one row of pixels. */
+function drawRow(modules: readonly boolean[], { pixels, first, offset, scale }: Row): void {
+  for (let x = 0; x < modules.length; x += 1) {
+    if (modules[x] !== true) continue;
+    for (let at = offset + x * scale; at < offset + (x + 1) * scale; at += 1) {
+      const byte = first + 1 + (at >> 3);
+      pixels[byte] = (pixels[byte] as number) & ~(128 >> (at & 7));
+    }
+  }
 }
 
 const signature = Buffer.from('89504e470d0a1a0a', 'hex');
