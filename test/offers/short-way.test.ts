@@ -231,14 +231,16 @@ test('a client that goes away in the middle of its body leaves nothing behind', 
 
 test('a request counts once against the limit of its key', async () => {
   await t.pool.query('update api_keys set rate_limit_per_s = 2');
-  await t.deps.catalog.refresh();
+  const nowMs = Date.now();
+  const limited = await createTestApp({ databaseUrl: t.databaseUrl, now: () => nowMs });
   try {
+    await limited.app.listen({ port: 0, host: '127.0.0.1' });
     const statuses = [];
-    for (let at = 0; at < 3; at++) statuses.push((await over({ body })).status);
+    for (let at = 0; at < 3; at++) statuses.push((await over({ body }, limited.app)).status);
     expect(statuses).toEqual([200, 200, 429]);
   } finally {
     await t.pool.query('update api_keys set rate_limit_per_s = null');
-    await t.deps.catalog.refresh();
+    await limited.close();
   }
 });
 
