@@ -167,7 +167,7 @@ describe('IPv6 against the registry', () => {
   });
 
   test('plain global unicast may be called, in every spelling', () => {
-    const global = parseNets('2400::/12, 2600::/12, 2800::/12, 2a00::/12, 2c00::/12, 2003::/18, 2620:4f:8000::/48');
+    const global = parseNets('2400::/12, 2600::/12, 2800::/12, 2a00::/12, 2c00::/12, 2003::/18');
     fc.assert(
       fc.property(fc.constantFrom(...global), words, (net, noise) => {
         const parts = inside(net, noise);
