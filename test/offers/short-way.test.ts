@@ -3,7 +3,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
-import { startRelay } from '../tracking/journey.ts';
+import { withoutStore } from '../tracking/journey.ts';
 
 /*
  * Over a socket, where most fetches never see the framework. What is answered, and kept, must be what the route does.
@@ -245,23 +245,14 @@ test('a request counts once against the limit of its key', async () => {
 });
 
 test('while the store is away a fetch is refused with 503 in the usual form, and nothing is kept', async () => {
-  const relay = await startRelay(t.databaseUrl);
-  const cut = await createTestApp({ databaseUrl: relay.url });
-  try {
-    await cut.app.listen({ port: 0, host: '127.0.0.1' });
-    relay.cut();
-    await expect.poll(() => cut.deps.pulse.isUp(), { timeout: 5000 }).toBe(false);
+  await withoutStore(t.databaseUrl, async (cut) => {
     const answer = await over({ body }, cut.app);
     expect(answer.status).toBe(503);
     expect(answer.headers).toMatchObject({ 'access-control-allow-origin': '*', 'cache-control': 'no-store' });
     expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
     expect(JSON.parse(answer.body)).toMatchObject({ error: { code: 'unavailable' } });
     expect(await kept()).toEqual([]);
-  } finally {
-    relay.restore();
-    await cut.close();
-    relay.close();
-  }
+  });
 });
 
 test('a fetch that fails is answered as such, and not tried again behind its client’s back', async () => {

@@ -3,7 +3,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import type { LightMyRequestResponse } from 'fastify';
 import { expect } from 'vitest';
 import type { TokenClaims } from '../../src/tracking/token.ts';
-import type { TestApp } from '../support/test-app.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
 
 /** One offer as a client sees it. */
 export type ShownOffer = {
@@ -103,4 +103,20 @@ export async function startRelay(databaseUrl: string): Promise<{ url: string; cu
       server.close();
     },
   };
+}
+
+/** What `use` sees of an app whose store has gone away, and is known to be. The app listens. */
+export async function withoutStore(databaseUrl: string, use: (cut: TestApp) => Promise<void>): Promise<void> {
+  const relay = await startRelay(databaseUrl);
+  const cut = await createTestApp({ databaseUrl: relay.url });
+  try {
+    await cut.app.listen({ port: 0, host: '127.0.0.1' });
+    relay.cut();
+    await expect.poll(() => cut.deps.pulse.isUp(), { timeout: 5000 }).toBe(false);
+    await use(cut);
+  } finally {
+    relay.restore();
+    await cut.close();
+    relay.close();
+  }
 }

@@ -2,7 +2,7 @@ import { request as send } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
-import { browser, fetchOffers, googlebot, startRelay } from './journey.ts';
+import { browser, fetchOffers, googlebot, withoutStore } from './journey.ts';
 
 /*
  * Over a socket, where most beacons never see the framework. What is answered, and kept, must be what the routes do.
@@ -113,21 +113,12 @@ test('a bot is told apart, and a repeat is one event', async () => {
 
 test('while the store is away beacons are refused with 503, and none of them is kept', async () => {
   const paths = await beaconsOf();
-  const relay = await startRelay(t.databaseUrl);
-  const cut = await createTestApp({ databaseUrl: relay.url });
-  try {
-    await cut.app.listen({ port: 0, host: '127.0.0.1' });
-    relay.cut();
-    await expect.poll(() => cut.deps.pulse.isUp(), { timeout: 5000 }).toBe(false);
+  await withoutStore(t.databaseUrl, async (cut) => {
     const answers = await Promise.all(paths.map((path) => over(path, {}, cut.app)));
     expect(answers.map(({ status }) => status)).toEqual([503, 503, 503]);
     expect(JSON.parse(answers[0]?.body as string)).toMatchObject({ error: { code: 'unavailable' } });
     expect(await kept()).toEqual([]);
-  } finally {
-    relay.restore();
-    await cut.close();
-    relay.close();
-  }
+  });
 });
 
 test('what is under way when the process stops is answered, and its connection ends', async () => {
