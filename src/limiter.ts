@@ -57,11 +57,10 @@ export function createLimiter(options: LimiterOptions): Limiter {
     running -= 1;
     line.running -= 1;
     removeIfIdle(customer, line);
-    for (const [other, { waiting }] of lines) {
-      const theirs = lines.get(other) as Line;
-      if (waiting.length === 0 || !isFree(theirs)) continue;
+    for (const [other, theirs] of lines) {
+      if (theirs.waiting.length === 0 || !isFree(theirs)) continue;
       begin(other, theirs);
-      waiting.shift()?.();
+      theirs.waiting.shift()?.();
       return;
     }
   }
