@@ -79,12 +79,21 @@ export function createOfferService(deps: Deps): OfferService {
   const writeCapped = createCappedWriter({ pool, use, learnt: () => learnt, noteState: keeper.used, now });
   const plain = createBatcher<Draft, Buffer>({ write: writePlain, pulse, maxItems });
   const informed = createBatcher<Draft, Buffer>({ write: writeInformed, pulse, maxItems });
+  const emptying = createBatcher<string, void>({
+    write: async (ids) => {
+      await emptySessions(pool, ids);
+      return [];
+    },
+    pulse,
+    maxItems,
+    lanes: 1,
+  });
   const capped: Batcher<Item, Buffer> = createBatcher<Item, Buffer>({
     write: async (items) => {
       const sessions = await writeCapped(items);
       const decided = items.map((item, index) => ({ item, session: sessions[index] as SessionRecord }));
       const rendered = await renderAll(decided);
-      await emptyExpired(decided);
+      emptyExpired(decided);
       return rendered;
     },
     pulse,
@@ -113,7 +122,7 @@ export function createOfferService(deps: Deps): OfferService {
     storing.catch(() => {}); // handled below; rendering must not leave it unobserved
     const rendered = await renderAll(drafts);
     const optOuts = await storing;
-    await emptyExpired(drafts);
+    emptyExpired(drafts);
     if (optOuts.size === 0) return rendered;
     return rendered.map((answer, at) => {
       const { item } = drafts[at] as Draft;
@@ -134,7 +143,7 @@ export function createOfferService(deps: Deps): OfferService {
       drafts.map(({ row }) => row),
     );
     const rendered = await renderAll(drafts);
-    await emptyExpired(drafts);
+    emptyExpired(drafts);
     return rendered;
   }
 
@@ -164,16 +173,16 @@ export function createOfferService(deps: Deps): OfferService {
     }
   }
 
-  /** Sessions whose commit came after their deadline showed nothing; what is kept says so. */
-  async function emptyExpired(decided: readonly Decided[]): Promise<void> {
+  /**
+   * Sessions whose commit came after their deadline showed nothing; what is kept says so. Nobody waits for that: what is not late when
+   * this is called is answered before another deadline can pass.
+   */
+  function emptyExpired(decided: readonly Decided[]): void {
     const late = decided.filter(({ item, session }) => item.expired && session.offers.length > 0);
     if (late.length === 0) return;
-    await emptySessions(
-      pool,
-      late.map(({ session }) => session.id),
-    ).catch((err) => logger.warn({ err }, 'sessions answered empty on their deadline still hold offers'));
-    // More deadlines may have passed meanwhile.
-    await emptyExpired(decided.filter((one) => !late.includes(one)));
+    Promise.all(late.map(({ session }) => emptying.add(session.id))).catch((err) =>
+      logger.warn({ err }, 'sessions answered empty on their deadline still hold offers'),
+    );
   }
 
   type Shown = Pick<SessionRecord, 'id' | 'dev' | 'pubUserId' | 'usp' | 'offers' | 'macros'>;
@@ -266,6 +275,7 @@ export function createOfferService(deps: Deps): OfferService {
     drain: async () => {
       await Promise.all([plain.drain(), capped.drain(), ...tasks.map((task) => task.stop())]);
       await informed.drain();
+      await emptying.drain();
       await keeper.drain();
     },
   };

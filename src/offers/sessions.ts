@@ -1,8 +1,10 @@
+import type pg from 'pg';
 import type { Offer } from '../catalog/types.ts';
 import type { Surroundings } from '../context/surroundings.ts';
 import { plainArray, quotedField } from '../db/array-literal.ts';
-import type { Executor } from '../db/pool.ts';
+import { type Executor, transaction } from '../db/pool.ts';
 import type { DecidedOffer, OptOuts } from '../decision/types.ts';
+import { changeSessions } from '../reports/count-again.ts';
 import { sessionDay } from '../session-id.ts';
 import { isEmpty } from './inputs.ts';
 import type { MacroValues } from './macros.ts';
@@ -132,12 +134,16 @@ export async function insertUnlessOptedOut(
   return new Map(found.map((row) => [row.user_key, row.opt_outs]));
 }
 
-/** Sessions that showed nothing after all, because their deadline had passed. */
-export async function emptySessions(executor: Executor, ids: readonly string[]): Promise<void> {
-  await executor.query({
-    name: 'empty_sessions',
-    text: `update sessions set offer_ids = '{}', campaign_ids = '{}', empty_reason = 'deadline'
+/** Sessions that showed nothing after all, because their deadline had passed. Reports say so, too, also where they were counted already. */
+export const emptySessions = (pool: pg.Pool, ids: readonly string[]): Promise<void> =>
+  transaction(pool, (executor) => {
+    const days = ids.map(sessionDay);
+    return changeSessions(executor, [...new Set(days)], ids, () =>
+      executor.query({
+        name: 'empty_sessions',
+        text: `update sessions set offer_ids = '{}', campaign_ids = '{}', empty_reason = 'deadline'
       from unnest($1::date[], $2::uuid[]) as late (on_day, session_id) where day = on_day and id = session_id`,
-    values: [plainArray(ids.map(sessionDay)), plainArray(ids)],
+        values: [plainArray(days), plainArray(ids)],
+      }),
+    );
   });
-}

@@ -34,7 +34,7 @@ const newSql = happenedSql(isNew, '$4::date');
 const foldSql = `
 with happened as materialized (${newSql}),
 facts as not materialized (select * from happened where counts),
-${reconciledSql},
+${reconciledSql('')},
 ${placedSql},
 ${sumsSql},
 ${customSql},

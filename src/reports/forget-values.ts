@@ -1,4 +1,5 @@
 import type { Executor } from '../db/pool.ts';
+import { failOlderFolds } from './count-again.ts';
 import { customRollupKey, customUnits, otherValue } from './custom.ts';
 import { countsSql, factsSql, isFolded } from './facts.ts';
 import { foldLock } from './fold.ts';
@@ -97,4 +98,5 @@ export async function forgetValues(executor: Executor, days: readonly string[], 
   await executor.query(holdPublishersSql, [days, sessionIds]);
   await executor.query(`select pg_advisory_xact_lock(${foldLock})`);
   await executor.query(moveSql, [days, sessionIds]);
+  await failOlderFolds(executor);
 }

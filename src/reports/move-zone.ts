@@ -1,10 +1,9 @@
 import type pg from 'pg';
 import { type Executor, transaction } from '../db/pool.ts';
 import { dayMs, dayOf, firstSessionId, sessionTimeMs } from '../session-id.ts';
-import { customAgainSql } from './custom.ts';
+import { countAgainSql, failOlderFolds } from './count-again.ts';
 import { factsSql, isFolded } from './facts.ts';
 import { foldLock } from './fold.ts';
-import { placedSql, rollupsWrittenSql, sumsSql } from './sums.ts';
 
 /*
  * When a publisher's time zone changes, its sums are of the hours and days of the old one. They move, session by session from the
@@ -20,16 +19,10 @@ const ofStep = `t.publisher_id = $1 and t.day between $2::date and $4::date and 
   and (t.day, t.session_id) < ($4::date, $5::uuid) and ${isFolded}`;
 
 /** By `placed`, in the zone of the side of the cursor on which the sessions are. */
-const countSql = (sign: '' | '-'): string => `
-with facts as materialized (${factsSql(ofStep, '$2::date')}),
-${placedSql},
-${sumsSql},
-${customAgainSql(sign)},
-${rollupsWrittenSql(sign)}
-select from facts limit 0`;
+const factsOfStep = `facts as materialized (${factsSql(ofStep, '$2::date')})`;
 
-const takeOffSql = countSql('-');
-const addSql = countSql('');
+const takeOffSql = countAgainSql(factsOfStep, '-');
+const addSql = countAgainSql(factsOfStep, '');
 
 type Moving = { publisher_id: number; next_zone: string; moved_session: string | null; oldest: string | null };
 
@@ -87,8 +80,7 @@ async function move(executor: Executor, { publisher_id, next_zone, oldest }: Mov
     step.fromSession,
   ]);
   await executor.query(addSql, values);
-  // A fold that took its snapshot before, and does not know of this, must begin anew.
-  await executor.query('update rollup_progress set folded_at = folded_at');
+  await failOlderFolds(executor);
   if (oldest !== null && step.fromDay >= oldest) return;
   await executor.query(
     `update rollup_publishers set time_zone = next_zone, next_zone = null, moved_day = null, moved_session = null,

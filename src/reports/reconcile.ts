@@ -30,10 +30,10 @@ sorted_out as (
   from happened where kind <> 'booking' group by 1, 2, 3, 4
 )`;
 
-/** Common table expressions that read `happened` and add it to the sums. */
-export const reconciledSql = `${sortedOutSql},
+/** Common table expressions that read `happened` and add it to the sums, or take it off them. */
+export const reconciledSql = (sign: '' | '-'): string => `${sortedOutSql},
 reconciled as (
-  insert into reconciliation as kept (${reconciliationKey}, count) select ${reconciliationKey}, count from sorted_out
+  insert into reconciliation as kept (${reconciliationKey}, count) select ${reconciliationKey}, ${sign}count from sorted_out
   on conflict (${reconciliationKey}) do update set count = kept.count + excluded.count
 )`;
 

@@ -2,6 +2,7 @@ import { expect } from 'vitest';
 import { fold } from '../../src/reports/fold.ts';
 import type { Metrics } from '../../src/reports/metrics.ts';
 import { type ActivityQuery, type ActivityRow, queryActivity } from '../../src/reports/query.ts';
+import { type Difference, verifyRollups } from '../../src/reports/verify.ts';
 import { dayOf } from '../../src/session-id.ts';
 import type { TestApp } from '../support/test-app.ts';
 
@@ -29,6 +30,17 @@ export function activity({ pool, publisher, deps }: TestApp, asked: Partial<Acti
     timeZone: 'UTC',
     ...asked,
   });
+}
+
+/** What the sums of today and the raw rows disagree about. */
+export async function differences({ pool }: Pick<TestApp, 'pool'>): Promise<Difference[]> {
+  const client = await pool.connect();
+  const today = dayOf(Date.now());
+  try {
+    return (await verifyRollups(client, today, today)).differences;
+  } finally {
+    client.release();
+  }
 }
 
 /** The metrics that are not zero. */
