@@ -28,6 +28,9 @@ export function firstSessionId(timeMs: number): string {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
 }
 
+/** The lowest UUIDv7 that is later than a time. */
+export const firstIdAfter = (time: Date): string => firstSessionId(time.getTime() + 1);
+
 /** Whether a text is a UUIDv7 in its canonical, lower-case form. */
 export const isSessionId = (text: string): boolean => uuidPattern.test(text);
 

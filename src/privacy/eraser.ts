@@ -19,9 +19,10 @@ export const sealSubject = (box: SecretBox, identifier: string): Buffer => box.s
 export async function eraseNext({ pool, config, secretBox, now }: EraserDeps): Promise<boolean> {
   const erasure = await claimErasure(pool, now());
   if (erasure === null) return false;
-  const { publisherId, namedBy, userKey } = erasure;
+  const { id, publisherId, namedBy, userKey } = erasure;
   const identifier = secretBox.open(erasure.subjectSealed, context);
   const work = {
+    erasureId: id,
     subject: { publisherId, namedBy, userKey, identifier },
     until: erasure.requestedAt,
     isSecond: erasure.sweptAt !== null,

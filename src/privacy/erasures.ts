@@ -122,12 +122,13 @@ export async function renewErasure(
   ]);
 }
 
-/** Notes the end of a sweep. After the second one, nothing names the user any more but the keyed hash. */
+/** Notes the end of a sweep. After the second one, nothing names the user any more but the keyed hash, and nothing its sessions. */
 export async function endSweep(executor: Executor, { userKey, id, sweptAt }: Erasure, nowMs: number): Promise<void> {
   const isFirst = sweptAt === null;
   const change = isFirst ? 'swept_at = $3' : 'finished_at = $3, subject_sealed = null';
   const dueMs = isFirst ? nowMs + secondSweepMs : nowMs;
-  await executor.query(`update erasures set ${change}, lease_until = null, due_at = $4 where user_key = $1 and id = $2`, [
+  const forgetting = isFirst ? '' : 'with forgotten as (delete from erased_sessions where user_key = $1 and erasure_id = $2) ';
+  await executor.query(`${forgetting}update erasures set ${change}, lease_until = null, due_at = $4 where user_key = $1 and id = $2`, [
     userKey,
     id,
     new Date(nowMs),

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sweep } from '../../src/privacy/erase.ts';
 import { eraseNext } from '../../src/privacy/eraser.ts';
 import { createUserKeys } from '../../src/security/user-key.ts';
 import { enqueue } from '../../src/webhooks/outbox.ts';
@@ -84,6 +85,25 @@ test('an erasure by ad_fp takes the device’s sessions and what was saved from 
   expect((await erase(t, { ad_fp: 'phone-1' })).data.erased).toMatchObject({ sessions: 1, wallet_items: 1 });
   expect(await sessionOf(onDevice.sessionId)).toMatchObject({ pub_user_id: null });
   expect(await sessionOf(elsewhere.sessionId)).toMatchObject({ pub_user_id: 'owner-1' });
+});
+
+test('an erasure says that it is alive after each piece, however many webhooks the user had', async () => {
+  const promised = { publisherId: t.publisher.id, event: 'conversion', sessionId: null, pubUserId: 'of many webhooks', dev: false };
+  const payload = () => Buffer.from('{}');
+  await enqueue(
+    t.pool,
+    Array.from({ length: 450 }, () => ({ ...promised, payload, nowMs: t.clock.ms })),
+  );
+  const subject = {
+    publisherId: t.publisher.id,
+    namedBy: 'pub_user_id',
+    identifier: promised.pubUserId,
+    userKey: keyOf(promised.pubUserId),
+  } as const;
+  const work = { erasureId: keyOf('none'), subject, until: new Date(t.clock.ms), isSecond: false, nowMs: t.clock.ms };
+  const pieces: number[] = [];
+  await sweep(t.pool, createUserKeys(t.deps.config.userPepper), work, async ({ deliveries }) => void pieces.push(deliveries));
+  expect(pieces.filter((count) => count > 0)).toEqual([200, 200, 50]);
 });
 
 test('webhooks that wait for the user are never sent: they have failed, so that the sums stay true', async () => {
@@ -174,6 +194,38 @@ describe('after an erasure', () => {
     expect(await tablesWith(t, 'racing')).toEqual([]);
   });
 });
+
+test.each(['pub_user_id', 'ad_fp'] as const)(
+  'by %s, the second sweep takes what calls under way kept of a session that the first has emptied',
+  async (namedBy) => {
+    const user = { pub_user_id: `under way ${namedBy}`, ad_fp: `device under way ${namedBy}`, cart: `cart under way ${namedBy}` };
+    const click = await clickOffer(t, user);
+    await askErasure(t, { [namedBy]: user[namedBy] });
+    while (await eraseNext(t.deps));
+    // As calls write it that had read the session before.
+    const [id] = await enqueue(t.pool, [
+      {
+        ...{ publisherId: t.publisher.id, event: 'conversion', sessionId: click.sessionId, pubUserId: user.pub_user_id, dev: false },
+        ...{ payload: () => Buffer.from(JSON.stringify(user)), nowMs: t.clock.ms },
+      },
+    ]);
+    await track(t, { click_id: click.clickId, payout: '3', txn_id: `txn under way ${namedBy}` });
+    await t.pool.query(
+      `insert into wallet_items (user_key, offer_id, publisher_id, campaign_id, session_id, position, pub_user_id, saved_at)
+    values ($1, $2, $3, $4, $5, 1, $6, now())`,
+      [keyOf(user.pub_user_id), click.id, t.publisher.id, click.campaign_id, click.sessionId, user.pub_user_id],
+    );
+    await t.pool.query("insert into user_history (user_key, publisher_id, opt_outs, updated_at) values ($1, $2, '{}', now())", [
+      keyOf(user.ad_fp),
+      t.publisher.id,
+    ]);
+    t.clock.ms += 30_000;
+    while (await eraseNext(t.deps));
+    expect(await tablesWith(t, 'under way')).toEqual([]);
+    expect((await t.pool.query('select status from deliveries where id = $1', [id])).rows).toEqual([{ status: 'failed' }]);
+    expect(await tablesWith(t, keyOf(user.ad_fp))).toEqual(namedBy === 'ad_fp' ? ['erasures'] : []);
+  },
+);
 
 test('an erasure that a worker left half done is taken up by another', async () => {
   await fetchOffers(t, { pub_user_id: 'halfway' });
