@@ -13,6 +13,8 @@ export type BatcherOptions<Item, Result> = {
   maxItems?: number;
   /** Transactions under way at once (count). One does while the store is quick; more hide the latency of a slow one. */
   lanes?: number;
+  /** Items that are worth a transaction beside one that is under way (count). */
+  enough?: number;
   /** Items waiting (count) before further ones are refused with 503. */
   maxWaiting?: number;
 };
@@ -24,8 +26,11 @@ export type Batcher<Item, Result> = {
   drain: () => Promise<void>;
 };
 
-/** How long a batch has the store to itself before the next, if it is not full, starts beside it (milliseconds). */
+/** How long a batch has the store to itself before the next, if it is smaller than `enough`, starts beside it (milliseconds). */
 const patienceMs = 5;
+
+/** Items waiting (count) that go to the store before those of the batch that came back are answered. */
+const worthHurry = 4;
 
 type Entry<Item, Result> = { item: Item; resolve: (result: Result | Promise<Result>) => void; reject: (err: unknown) => void };
 
@@ -35,11 +40,13 @@ type Batch<Item, Result> = { entries: readonly Entry<Item, Result>[]; givenUp: b
 /**
  * Group commit: concurrent requests share one transaction. A flush starts at once when nothing is under way; what arrives
  * meanwhile forms the next batch. A single write waits for no window. While the store is quick there is one transaction at
- * a time: two of half the size cost half as much again. When a batch fails for a reason in its data, its items are tried one
- * by one, so that one bad item harms nobody else.
+ * a time, or one beside it where both are large: two of half the size cost half as much again. The store is kept at work
+ * while others read and are answered: `enough` items are sent before more are read, and the next batch goes out before the
+ * last is answered. When a batch fails for a reason in its data, its items are tried one by one, so that one bad item harms
+ * nobody else.
  */
 export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>): Batcher<Item, Result> {
-  const { write, pulse, maxItems = 256, lanes = 2, maxWaiting = 20_000 } = options;
+  const { write, pulse, maxItems = 256, lanes = 2, enough = maxItems, maxWaiting = 20_000 } = options;
   let waiting: Entry<Item, Result>[] = [];
   const underWay = new Set<Batch<Item, Result>>();
   let scheduled = false;
@@ -48,7 +55,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   let idle: (() => void)[] = [];
 
   function schedule(): void {
-    if (scheduled || waiting.length === 0 || underWay.size >= lanes) return;
+    if (scheduled || waiting.length === 0 || !hasLane()) return;
     if (!isDue()) {
       waitUntilDue();
       return;
@@ -58,15 +65,19 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
     setImmediate(() => {
       scheduled = false;
       if (waiting.length === 0) return settleIdle();
-      const batch = { entries: waiting.splice(0, maxItems), givenUp: false };
-      startedMs = performance.now();
-      underWay.add(batch);
-      void flush(batch).finally(() => {
-        underWay.delete(batch);
-        schedule();
-        settleIdle();
-      });
+      if (hasLane() && isDue()) start();
       schedule();
+    });
+  }
+
+  function start(): void {
+    const batch = { entries: waiting.splice(0, maxItems), givenUp: false };
+    startedMs = performance.now();
+    underWay.add(batch);
+    void flush(batch).finally(() => {
+      underWay.delete(batch);
+      schedule();
+      settleIdle();
     });
   }
 
@@ -78,14 +89,18 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
     }, patienceMs);
   }
 
-  /** Whether a batch is worth its transaction: beside another one it is full, or that one takes long. */
-  const isDue = (): boolean => underWay.size === 0 || waiting.length >= maxItems || performance.now() - startedMs >= patienceMs;
+  const hasLane = (): boolean => underWay.size < lanes;
+
+  /** Whether a batch is worth its transaction: beside another one it is large, or that one takes long. */
+  const isDue = (): boolean => underWay.size === 0 || waiting.length >= enough || performance.now() - startedMs >= patienceMs;
 
   async function flush(batch: Batch<Item, Result>): Promise<void> {
     const { entries } = batch;
     try {
       const results = await write(entries.map((entry) => entry.item));
       pulse.sawLife();
+      underWay.delete(batch);
+      if (waiting.length >= worthHurry && hasLane() && isDue()) start();
       entries.forEach((entry, index) => {
         entry.resolve(results[index] as Result);
       });
@@ -129,7 +144,8 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
       new Promise((resolve, reject) => {
         if (!pulse.isUp() || waiting.length >= maxWaiting) return reject(storeUnavailable());
         waiting.push({ item, resolve, reject });
-        schedule();
+        if (waiting.length >= enough && hasLane()) start();
+        else schedule();
       }),
     drain: () => (waiting.length === 0 && underWay.size === 0 ? Promise.resolve() : new Promise((resolve) => idle.push(resolve))),
   };

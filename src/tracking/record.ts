@@ -39,10 +39,13 @@ const maxItems = 512;
 /** Transactions of one kind under way at once (count). */
 const lanes = 2;
 
+/** Events that are worth a transaction of their own beside another (count): with fewer, transactions cost more than they gain. */
+const enough = 24;
+
 type RecorderDeps = { pool: pg.Pool; pulse: Pulse; catalog: Pick<CatalogStore, 'current'> };
 
 export function createRecorder({ pool, pulse, catalog }: RecorderDeps): Recorder {
-  const limits = { pulse, maxItems, lanes };
+  const limits = { pulse, maxItems, lanes, enough };
 
   /** One batcher for events nobody counts, which cost one statement, and one for those of campaigns with caps. */
   function recorder<Event extends TrackedEvent, Result>(

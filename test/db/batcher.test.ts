@@ -40,7 +40,7 @@ afterAll(async () => {
 type Ledger = { batcher: Batcher<number, string>; batches: number[][]; mostAtOnce: () => number };
 
 /** A batcher that writes numbers into the ledger; negative and repeated ones are refused by the database. */
-function openLedger(options: { maxItems?: number; lanes?: number; maxWaiting?: number; pulse?: Pulse } = {}): Ledger {
+function openLedger(options: { maxItems?: number; lanes?: number; enough?: number; maxWaiting?: number; pulse?: Pulse } = {}): Ledger {
   const batches: number[][] = [];
   let underWay = 0;
   let most = 0;
@@ -128,6 +128,31 @@ describe('a write', () => {
     await release();
     await Promise.all([first, ...later, latest]);
     expect(batches).toEqual([[0], [1, 2, 3]]);
+  });
+
+  test('waits for no further ones where enough are there: the store works on them while more are read', async () => {
+    const { batcher, batches, mostAtOnce } = openLedger({ lanes: 2, enough: 3 });
+    const writes = range(7).map((item) => batcher.add(item));
+    expect(batches).toEqual([
+      [0, 1, 2],
+      [3, 4, 5],
+    ]);
+    await Promise.all(writes);
+    expect(batches.slice(2)).toEqual([[6]]);
+    expect(mostAtOnce()).toBe(2);
+    expect(await stored()).toEqual(range(7));
+  });
+
+  test('that waits with others is under way before those of the batch that came back are answered', async () => {
+    const { batcher, batches } = openLedger({ lanes: 1 });
+    const release = await blockWrites();
+    const batchesWhenAnswered = batcher.add(0).then(() => batches.length);
+    await expect.poll(() => batches.length, { timeout: 8000 }).toBe(1);
+    const later = settle(batcher, range(9).slice(1));
+    await release();
+    expect(await batchesWhenAnswered).toBe(2);
+    await later;
+    expect(batches).toEqual([[0], range(9).slice(1)]);
   });
 });
 
