@@ -40,6 +40,8 @@ export type ClickFacts = ClickRef & {
   clickAtMs: number | null;
   suspicious: string | null;
   pubUserId: string | null;
+  /** Who it was of was erased: nothing more is kept that could name the user. */
+  erased: boolean;
   /** The publisher's own keys of the fetch. */
   custom: Readonly<Record<string, string>>;
   /** What is booked under the event and transaction asked for. */
@@ -70,7 +72,7 @@ const findSql = `
 select c.index::integer, coalesce(e.publisher_id, s.publisher_id) as publisher_id, k.id as campaign_id, k.is_loyalty, a.id as advertiser_id,
   a.name as advertiser_name, a.conversion_secret_sealed, k.payout_kind, (coalesce(r.payout_amount, k.payout_amount) * 1000000)::bigint::text as payout,
   k.payout_currency, (p.currency_multiplier * 1000000)::bigint::text as multiplier, s.dev is true as dev, extract(epoch from e.at) * 1000 as click_at,
-  e.suspicious, s.pub_user_id, s.custom, ${bookingJson(false)} as conversion, ${bookingJson(true)} as void,
+  s.erased_at is not null as erased, e.suspicious, s.pub_user_id, s.custom, ${bookingJson(false)} as conversion, ${bookingJson(true)} as void,
   (select count(*)::integer from (
     select from conversions where day = any($6::date[]) and day = c.day and session_id = c.session_id and offer_id = c.offer_id limit ${countedBookings}
   ) booked) as bookings
@@ -80,7 +82,7 @@ left join lateral (
   where day = any($6::date[]) and day = c.day and session_id = c.session_id and offer_id = c.offer_id and kind = 'click' offset 0
 ) e on true
 left join lateral (
-  select publisher_id, pub_user_id, custom, dev from sessions
+  select publisher_id, pub_user_id, custom, dev, erased_at from sessions
   where day = any($6::date[]) and day = c.day and id = c.session_id and (not dev or c.offer_id = any(offer_ids)) offset 0
 ) s on true
 join offers o on o.id = c.offer_id
@@ -114,6 +116,7 @@ type Row = {
   payout_currency: string;
   multiplier: string;
   dev: boolean;
+  erased: boolean;
   click_at: string | null;
   suspicious: string | null;
   pub_user_id: string | null;
@@ -177,6 +180,7 @@ function factsOf(lookup: Lookup, row: Row): ClickFacts {
     clickAtMs,
     suspicious: row.suspicious,
     pubUserId: row.pub_user_id,
+    erased: row.erased,
     custom: row.custom ?? {},
     conversion: bookingOf(row.conversion, false),
     void: bookingOf(row.void, true),

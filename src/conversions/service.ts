@@ -62,7 +62,7 @@ export function createConversionService({ pool, pulse, catalog, config, secretBo
   async function write(items: readonly Item[]): Promise<Verdict[]> {
     const found = await look(items);
     const wanted = found.flatMap(({ item, click, verdict }) =>
-      click !== null && verdict.outcome === 'book' ? [{ click, booking: verdict.booking, txnId: item.call.txnId }] : [],
+      click !== null && verdict.outcome === 'book' ? [{ click, booking: verdict.booking, txnId: click.erased ? '' : item.call.txnId }] : [],
     );
     if (wanted.length === 0) return found.map(({ verdict }) => verdict);
     const booked = await bookAll(pool, catalog.current(), wanted);

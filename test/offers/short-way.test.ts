@@ -74,7 +74,7 @@ const comparable = ({ status, headers, body }: Answer): unknown => {
 /** What is kept of sessions, but for their chance. */
 async function kept(): Promise<unknown[]> {
   const { rows } = await t.pool.query('select * from sessions order by created_at, id');
-  return rows.map(({ id, created_at, written_by, decision, ...rest }) => ({ ...rest, propensities: decision[2] }));
+  return rows.map(({ id, created_at, written_by, decision, ...rest }) => ({ ...rest, propensities: JSON.parse(decision)[2] }));
 }
 
 /** How many requests the framework has seen: its ids are counted. */

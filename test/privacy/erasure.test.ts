@@ -146,9 +146,11 @@ describe('after an erasure', () => {
     expect((await call(t, shown.beacons.no_thanks_click)).statusCode).toBe(200);
     expect((await save(t, shown)).statusCode).toBe(403);
     expect((await t.app.inject({ method: 'GET', url: saveUrlOf(shown) })).statusCode).toBe(403);
-    expect((await track(t, { click_id: click.clickId, payout: '2' })).json()).toEqual({ message: 'recorded' });
-    expect(await postbacks(t, click.sessionId)).toMatchObject([{ payout: 2, pub_user_id: '', payload: {} }]);
-    for (const trace of ['late-user', 'late-note']) expect(await tablesWith(t, trace)).toEqual([]);
+    const conversion = { click_id: click.clickId, payout: '2', txn_id: 'late-txn' };
+    expect((await track(t, conversion)).json()).toEqual({ message: 'recorded' });
+    expect((await track(t, conversion)).json()).toEqual({ message: 'duplicate' });
+    expect(await postbacks(t, click.sessionId)).toMatchObject([{ payout: 2, pub_user_id: '', txn_id: '', payload: {} }]);
+    for (const trace of ['late-user', 'late-note', 'late-txn']) expect(await tablesWith(t, trace)).toEqual([]);
     expect(
       (await t.pool.query('select count(*)::int as count from user_history where user_key = $1', [keyOf('late-device')])).rows[0].count,
     ).toBe(0);
