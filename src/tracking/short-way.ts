@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { App, Deps } from '../deps.ts';
-import { serveFirst } from '../http/short-way.ts';
+import { leaveUnread, serveFirst } from '../http/short-way.ts';
 import type { Admit } from './admit.ts';
 import { endWithImage } from './answers.ts';
 import type { Beacon } from './beacons.ts';
@@ -29,6 +29,7 @@ export function openShortWay(app: App, beacons: readonly Beacon[], { admit, reco
     if (!restPattern.test(url.slice(end))) return goOn();
     const visit = admit(request, url.slice(mark + tokenMark.length, end), beacon.kind);
     if (visit === null || !visit.recorded) return goOn();
+    leaveUnread(request);
     const startMs = metrics === null ? 0 : performance.now();
     beacon.store(recorder, visit).then(() => {
       if (way.closing) response.setHeader('connection', 'close');
