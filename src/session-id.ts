@@ -49,11 +49,35 @@ export function dayOf(timeMs: number): string {
 /** The UTC day of a session: kept by all its rows, so that they are found, and deduped, in one partition. */
 export const sessionDay = (id: string): string => dayOf(sessionTimeMs(id));
 
-/** Writes a UUID as 16 bytes at `offset`. */
-export const writeSessionId = (id: string, bytes: Buffer, offset: number): number => bytes.write(id.replaceAll('-', ''), offset, 'hex');
+/** Where the text of a UUID has the two digits of each byte. */
+const places = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+const digits = Buffer.from('0123456789abcdef');
+/** What a digit is worth, by its code. */
+const worth = Buffer.alloc(256);
+for (const [value, code] of digits.entries()) worth[code] = value;
+
+const written = Buffer.alloc(36, '-');
+
+/*
+ * Digit by digit, which takes a third of the time: a text put together from slices is copied as soon as it is looked into,
+ * and events take their ids from tokens to the store.
+ */
+
+/** Writes a UUID in its canonical form as 16 bytes at `offset`. */
+export function writeSessionId(id: string, bytes: Uint8Array, offset: number): void {
+  for (let index = 0; index < 16; index += 1) {
+    const at = places[index] as number;
+    bytes[offset + index] = ((worth[id.charCodeAt(at)] as number) << 4) | (worth[id.charCodeAt(at + 1)] as number);
+  }
+}
 
 /** Reads 16 bytes at `offset` as a UUID. */
-export function readSessionId(bytes: Buffer, offset: number): string {
-  const hex = bytes.toString('hex', offset, offset + 16);
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+export function readSessionId(bytes: Uint8Array, offset: number): string {
+  for (let index = 0; index < 16; index += 1) {
+    const byte = bytes[offset + index] as number;
+    const at = places[index] as number;
+    written[at] = digits[byte >> 4] as number;
+    written[at + 1] = digits[byte & 15] as number;
+  }
+  return written.toString('latin1');
 }

@@ -1,5 +1,5 @@
 import { request as send } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { browser, fetchOffers, googlebot, withoutStore } from './journey.ts';
@@ -99,6 +99,25 @@ test('odd requests are answered and kept as the routes do it', async () => {
   for (const url of [`${path}?cbuster=1&t=${token}`, `${path}?t=${token}&cbuster=1&x=2`]) expect((await over(url)).status).toBe(200);
   expect((await over(`${path}?t=${token}`, { body: 'what', headers: { 'content-length': '4' } })).status).toBe(200);
   expect(await kept()).toHaveLength(1);
+});
+
+test('beacons sent at once over one connection are answered each in full, in their order', async () => {
+  const [pixel, close] = await beaconsOf();
+  const image = (await through('/sdk/v2/impression/p.png')).body;
+  const { port } = t.app.server.address() as AddressInfo;
+  const socket = connect({ port, host: '127.0.0.1' });
+  let text = '';
+  socket.setEncoding('latin1').on('data', (piece) => {
+    text += piece;
+  });
+  const ask = (path: string, more = ''): string => `GET ${path} HTTP/1.1\r\nhost: perks.test\r\nuser-agent: ${browser}\r\n${more}\r\n`;
+  socket.write(ask(`${pixel}`) + ask('/sdk/v2/impression/p.png?t=bad') + ask(`${close}`, 'connection: close\r\n'));
+  await new Promise((resolve) => socket.once('close', resolve));
+  const answers = text.split(/(?=HTTP\/1\.1 )/);
+  expect(answers.map((answer) => answer.slice(9, 12))).toEqual(['200', '400', '200']);
+  for (const answer of answers) expect(answer.slice(answer.indexOf('\r\n\r\n') + 4)).toBe(image);
+  expect(answers[2]).toMatch(/^connection: close\r$/im);
+  expect(await kept()).toHaveLength(2);
 });
 
 test('a bot is told apart, and a repeat is one event', async () => {
