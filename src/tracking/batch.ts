@@ -37,19 +37,26 @@ export const tooFastMs = 100;
 
 const eventColumns = 'day, session_id, offer_id, kind, publisher_id, campaign_id, position, at, suspicious, revenue_micros';
 
-const givenArrays =
-  '$1::date[], $2::uuid[], $3::integer[], $4::text[], $5::integer[], $6::integer[], $7::smallint[], $8::timestamptz[], $9::text[], $10::bigint[]';
+/*
+ * The rows of a batch, from an array for each column. Unnested in the list of what is selected they are read in lock-step, row
+ * by row; as a function in FROM, PostgreSQL would copy each array into a store of its own first.
+ */
+const givenRows = `
+  select unnest($1::date[]) as day, unnest($2::uuid[]) as session_id, unnest($3::integer[]) as offer_id, unnest($4::text[]) as kind,
+    unnest($5::integer[]) as publisher_id, unnest($6::integer[]) as campaign_id, unnest($7::smallint[]) as position,
+    unnest($8::timestamptz[]) as at, unnest($9::text[]) as suspicious, unnest($10::bigint[]) as revenue_micros`;
 
 /*
  * Everyone inserts in the order of the primary key, so that two batches with the same events wait for one another and
  * never in a circle. A batch that meets an event under way waits for its commit: its clients are answered after it, too.
+ * The session says the day, so sessions sorted are days sorted.
  */
-const keyOrder = 'order by day, session_id, offer_id, kind';
+const keyOrder = 'order by session_id, offer_id, kind';
 
 const beaconsSql = `
 insert into events (${eventColumns})
 select ${eventColumns}
-from unnest(${givenArrays}) as given (${eventColumns})
+from (${givenRows}) as given
 ${keyOrder}
 on conflict do nothing`;
 
@@ -67,7 +74,7 @@ const noThanksSql = (then: (optOut: string) => string): string => `
 with inserted as (
   insert into events (${eventColumns})
   select ${eventColumns}
-  from unnest(${givenArrays}) as given (${eventColumns})
+  from (${givenRows}) as given
   ${keyOrder}
   on conflict do nothing
   returning day, session_id, offer_id, publisher_id, campaign_id, at, suspicious
@@ -122,14 +129,14 @@ select c.day, c.session_id, c.offer_id, c.kind, c.publisher_id, c.campaign_id, c
     when i.at is null then 'no_impression'
     when c.at < i.at + interval '${tooFastMs} milliseconds' then 'too_fast'
   end, c.revenue_micros
-from unnest(${givenArrays}, $11::boolean[]) as c (${eventColumns}, recorded)
+from (${givenRows}, unnest($11::boolean[]) as recorded) as c
 left join lateral (
   select at from events
   where day = any($12::date[]) and day = c.day and session_id = c.session_id and offer_id = c.offer_id and kind = 'impression'
   offset 0
 ) i on true
 where c.recorded
-order by c.day, c.session_id, c.offer_id, c.kind
+order by c.session_id, c.offer_id, c.kind
 on conflict do nothing`;
 
 const clicksWithSessionSql = `
@@ -193,6 +200,9 @@ const clickValues = (clicks: readonly Click[]): Values => [
 /** The days of a batch, each once. */
 const daysOf = (events: readonly TrackedEvent[]): string => plainArray([...new Set(events.map((event) => sessionDay(event.sessionId)))]);
 
+/** A column without a value: arrays that are shorter than others are filled up with NULL. */
+const none = '{}';
+
 /** The columns of a batch. */
 const toColumns = (events: readonly (TrackedEvent | Step)[]): Values => [
   dates(events, ({ sessionId }) => sessionTimeMs(sessionId)),
@@ -203,6 +213,6 @@ const toColumns = (events: readonly (TrackedEvent | Step)[]): Values => [
   integers(events, ({ claims }) => claims.campaignId),
   smallints(events, ({ claims }) => claims.position),
   timestamps(events, ({ atMs }) => atMs),
-  plainArray(events.map(({ suspicious }) => suspicious)),
-  bigints(events, ({ revenueMicros }) => (revenueMicros === 0 ? null : revenueMicros)),
+  events.some(({ suspicious }) => suspicious !== null) ? plainArray(events.map(({ suspicious }) => suspicious)) : none,
+  events.some(({ revenueMicros }) => revenueMicros !== 0) ? bigints(events, ({ revenueMicros }) => revenueMicros || null) : none,
 ];
