@@ -1,10 +1,12 @@
 import type pg from 'pg';
 import { type Executor, transaction } from '../db/pool.ts';
+import { dayMs, dayOf } from '../session-id.ts';
 import { customSql } from './custom.ts';
 import { countsSql, happenedSql, longestDays } from './facts.ts';
 import { addedSql, eachMetric } from './metrics.ts';
 import { reconciledSql } from './reconcile.ts';
-import { placedSql, rollupsWrittenSql, sumsSql } from './sums.ts';
+import { placedBy, rollupsWrittenSql, sumsSql } from './sums.ts';
+import { talliedSql } from './tally.ts';
 
 /** What a fold did. `facts`: what it found, also of what does not count; null: another process was folding. */
 export type Fold = {
@@ -29,13 +31,13 @@ const written = 'xid8send(t.written_by)';
 const isNew = `(${written} >= (select xid8send($1::xid8)) and ${written} < (select xid8send($2::xid8))
   or ${written} = any(array(select xid8send(xid) from unnest($3::xid8[]) as xid)))`;
 
-const newSql = happenedSql(isNew, '$4::date');
+const newSql = happenedSql(isNew, '$4::date', '$4::date', ['$5::date', '$6::date']);
 
 const foldSql = `
-with happened as materialized (${newSql}),
+with ${talliedSql(newSql, '$7::timestamptz')},
 facts as not materialized (select * from happened where counts),
 ${reconciledSql('')},
-${placedSql},
+${placedBy('moved')},
 ${sumsSql},
 ${customSql},
 ${rollupsWrittenSql('')},
@@ -46,11 +48,11 @@ publishers_noted as (
 ),
 minutes_written as (
   insert into minute_rollups as kept (publisher_id, minute, ${eachMetric((name) => name)})
-  select publisher_id, date_trunc('minute', at), ${countsSql} from facts
-  where at >= $5::timestamptz and kind <> 'shown' group by 1, 2
+  select publisher_id, at, ${countsSql} from facts
+  where at >= $7::timestamptz and kind <> 'shown' group by 1, 2
   on conflict (publisher_id, minute) do update set ${addedSql}
 )
-select count(*)::int as facts from happened`;
+select coalesce(sum_exact(times), 0)::int as facts from happened`;
 
 type Progress = { upto: string; unfinished: string[]; to: string; end: string; from_day: string; is_old: boolean };
 
@@ -107,7 +109,7 @@ const createPartitionsOfFacts = (pool: pg.Pool, nowMs: number, span: number): Pr
   transaction(pool, async (executor) => {
     const progress = await readProgress(executor, nowMs, span);
     await executor.query(settingsSql);
-    const { rows } = await executor.query<{ day: string }>({ name: 'days_of_facts', text: daysSql, values: newFacts(progress) });
+    const { rows } = await executor.query<{ day: string }>({ name: 'days_of_facts', text: daysSql, values: newFacts(progress, nowMs) });
     await executor.query(createPartitionsSql, [rows.map(({ day }) => day)]);
   });
 
@@ -124,17 +126,25 @@ async function readProgress(executor: Executor, nowMs: number, span: number): Pr
 
 /*
  * New rows are found by their index whatever statistics say of it, which lag behind on a growing table: nothing is read from end
- * to end, and of the indexes that one is taken which has few entries, not the primary key's. One plan serves all folds.
+ * to end, and of the indexes that one is taken which has few entries, not the primary key's. They do not know either how many things
+ * are alike: groups are hashed, because to sort rows by a dozen texts takes several times as long. One plan serves all folds.
  */
 const settingsSql = `set local enable_seqscan = off; set local cpu_index_tuple_cost = 1; set local plan_cache_mode = force_generic_plan;
-set local jit = off; set local work_mem = '64MB'`;
+set local jit = off; set local work_mem = '64MB'; set local enable_sort = off`;
 
 /** The parameters of `newSql`. */
-const newFacts = ({ upto, to, unfinished, from_day }: Progress): unknown[] => [upto, to, unfinished, from_day];
+const newFacts = ({ upto, to, unfinished, from_day }: Progress, nowMs: number): unknown[] => [
+  upto,
+  to,
+  unfinished,
+  from_day,
+  dayOf(nowMs),
+  dayOf(nowMs - dayMs),
+];
 
 async function foldFacts(executor: Executor, progress: Progress, nowMs: number): Promise<number> {
   await executor.query(settingsSql);
-  const values = [...newFacts(progress), new Date(nowMs - minutesKept * 60_000)];
+  const values = [...newFacts(progress, nowMs), new Date((Math.floor(nowMs / 60_000) - minutesKept) * 60_000)];
   const { rows } = await executor.query<{ facts: number }>({ name: 'fold_facts', text: foldSql, values });
   return rows[0]?.facts ?? 0;
 }

@@ -26,7 +26,7 @@ export const reconciliationKey = 'day, publisher_id, kind, reason';
 /** Reads `happened`, gives `sorted_out`: how often what happened, by the day of its session. Bookings are counted elsewhere. */
 export const sortedOutSql = `
 sorted_out as (
-  select day, publisher_id, kind, coalesce(reason, '') as reason, count(*) as count
+  select day, publisher_id, kind, coalesce(reason, '') as reason, sum_exact(times) as count
   from happened where kind <> 'booking' group by 1, 2, 3, 4
 )`;
 

@@ -11,8 +11,9 @@ import { addedSql, eachMetric, type MetricName, sumSql } from './metrics.ts';
 /**
  * Facts with the time zone whose hours and days they are counted in: the publisher's, and while its sums move to another one
  * (`move-zone.ts`), that of the side their session is on.
+ * @param isMoved a condition on facts: the sums of their session have moved
  */
-export const placedSql = `
+export const placedBy = (isMoved: string): string => `
 zones as materialized ( -- the check of a zone is dear: once for each publisher, not for each fact
   select publishers.id as publisher_id, usable_time_zone(coalesce(kept.time_zone, publishers.time_zone)) as zone,
     usable_time_zone(kept.next_zone) as next_zone, moved_day, moved_session
@@ -20,9 +21,14 @@ zones as materialized ( -- the check of a zone is dear: once for each publisher,
   where publishers.id in (select publisher_id from facts)
 ),
 placed as not materialized (
-  select facts.*, case when next_zone is not null and (day, session_id) >= (moved_day, moved_session) then next_zone else zones.zone end as zone
+  select facts.*, case when next_zone is not null and ${isMoved} then next_zone else zones.zone end as zone
   from facts join zones using (publisher_id)
 )`;
+
+/** The first session that has moved is in the row of the publisher. */
+export const isMovedSession = '(day, session_id) >= (moved_day, moved_session)';
+
+export const placedSql = placedBy(isMovedSession);
 
 const sessionMetrics: ReadonlySet<MetricName> = new Set(['sessions', 'filled_sessions']);
 
@@ -42,7 +48,7 @@ sums as (
     campaign_id, country, device, os, shown, ${eachMetric((name) => name)}
   from (
     select publisher_id, zone, ${quarterOf('at')} as quarter, placement, offer_id, max(campaign_id) as campaign_id, country, device, os,
-      count(*) filter (where kind = 'shown') as shown, ${countsSql}
+      sum_exact(times) filter (where kind = 'shown') as shown, ${countsSql}
     from placed group by 1, 2, 3, placement, offer_id, country, device, os
   ) as by_all
 ),

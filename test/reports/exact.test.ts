@@ -6,7 +6,7 @@ import { moveZone } from '../../src/reports/move-zone.ts';
 import { dayOf, newSessionId } from '../../src/session-id.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { call, fetchOffers } from '../tracking/journey.ts';
-import { activity, differences, foldAll, nonZero } from './support.ts';
+import { activity, byGroup, differences, foldAll, nonZero } from './support.ts';
 
 let first: TestApp;
 let second: TestApp;
@@ -121,6 +121,31 @@ test('verifying names the rollup that was changed, and how', async () => {
   expect(found.filter((line) => line.includes('reason=dev'))).toHaveLength(2);
   expect(found.find((line) => line.includes('grain=5'))).toMatch(/placement=cart .*country=DE .*sessions: 2 → 1$/);
   expect(found.find((line) => line.includes('grain=4'))).toMatch(/sessions: 0 → 1,filled_sessions: 0 → 1/);
+});
+
+test('events count with where and with what their session was, be it of today, of yesterday or of long ago', async () => {
+  const days = [-1, 0, 1, 2, 40];
+  await first.pool.query('select create_day_partitions(current_date - 40, current_date + 1)');
+  await first.pool.query(
+    `with visits as (
+      insert into sessions (day, id, publisher_id, placement, country, device, os, custom, offer_ids, campaign_ids, dev, usp, usp_check_all, created_at)
+      select $2::date - ago, gen_random_uuid(), $1, 'of-' || ago, 'DE', 'phone', 'ios', jsonb_build_object('ago', ago), '{1}', '{1}', ago = 2, false, false, now()
+      from unnest($3::integer[]) as ago returning *
+    )
+    insert into events (day, session_id, offer_id, kind, publisher_id, campaign_id, position, at)
+    select day, id, 1, kind, publisher_id, 1, 1, now() from visits cross join unnest(array['impression', 'click']) as kind`,
+    [first.publisher.id, today(), days],
+  );
+  await foldAll(first);
+  const counted = { sessions: 1, filled_sessions: 1, impressions: 1, clicks: 1 };
+  const all = days.filter((ago) => ago !== 2);
+  expect(byGroup(await activity(first, { groupBy: ['placement', 'os'] }))).toEqual(
+    Object.fromEntries(all.map((ago) => [`of-${ago} ios`, counted])),
+  );
+  expect(byGroup(await activity(first, { groupBy: ['custom'], customKey: 'ago' }))).toEqual(
+    Object.fromEntries(all.map((ago) => [`${ago}`, counted])),
+  );
+  expect(await disagreements()).toEqual([]);
 });
 
 test('of one key, a thousand values a day are kept apart, and all others are `other`', async () => {
