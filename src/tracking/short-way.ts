@@ -7,9 +7,11 @@ import type { Beacon } from './beacons.ts';
 import type { Recorder } from './record.ts';
 import { tokenLength } from './token.ts';
 
-const tokenMark = '?t=';
-/** What may follow the token; anything else needs a parser. */
-const restPattern = /^(?:&cbuster=[^&]*)?$/;
+const cacheBuster = '&cbuster=';
+
+/** Whether a URL ends after its token, or says nothing more than what keeps caches away; anything else needs a parser. */
+const endsPlainly = (url: string, end: number): boolean =>
+  url.length === end || (url.startsWith(cacheBuster, end) && !url.includes('&', end + cacheBuster.length));
 
 type ShortWayDeps = Pick<Deps, 'metrics'> & { admit: Admit; recorder: Recorder };
 
@@ -19,15 +21,15 @@ type ShortWayDeps = Pick<Deps, 'metrics'> & { admit: Admit; recorder: Recorder }
  * the long way through the routes, which say what happens then.
  */
 export function openShortWay(app: App, beacons: readonly Beacon[], { admit, recorder, metrics }: ShortWayDeps): void {
-  const byUrl = new Map(beacons.map((beacon) => [beacon.url, beacon]));
+  const known = beacons.map((beacon) => ({ beacon, start: `${beacon.url}?t=` }));
   const way = serveFirst(app, (request, response, goOn) => {
     const url = request.url as string;
-    const mark = url.indexOf(tokenMark);
-    const beacon = mark === -1 ? undefined : byUrl.get(url.slice(0, mark));
-    if (beacon === undefined || request.method !== 'GET' || hasBody(request)) return goOn();
-    const end = mark + tokenMark.length + tokenLength;
-    if (!restPattern.test(url.slice(end))) return goOn();
-    const visit = admit(request, url.slice(mark + tokenMark.length, end), beacon.kind);
+    const found = known.find(({ start }) => url.startsWith(start));
+    if (found === undefined || request.method !== 'GET' || hasBody(request)) return goOn();
+    const { beacon, start } = found;
+    const end = start.length + tokenLength;
+    if (!endsPlainly(url, end)) return goOn();
+    const visit = admit(request, url.slice(start.length, end), beacon.kind);
     if (visit === null || !visit.recorded) return goOn();
     leaveUnread(request);
     const startMs = metrics === null ? 0 : performance.now();
