@@ -59,13 +59,3 @@ export function takeBody(request: IncomingMessage, taken: (body: TakenBody) => v
 
 /** Says that nobody is going to read the request as a stream: else the server would read it to its end after the answer. */
 export const leaveUnread = (request: IncomingMessage): unknown => request.read(0);
-
-/**
- * Ends an answer whose head is written with a short body, one byte for each character. Node would hand its head and body to
- * the system as a list of pieces, which takes 2 µs more than one text; so the body goes with the head it keeps to be sent.
- */
-export function endInOnePiece(response: ServerResponse & { _header?: string | null }, body: string): void {
-  if (typeof response._header !== 'string') return void response.end(body, 'latin1');
-  response._header += body;
-  response.end();
-}

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { Type } from '@sinclair/typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { FailureLimit } from '../http/failure-limit.ts';
-import { endInOnePiece } from '../http/short-way.ts';
+import { createFixedAnswer } from '../http/fixed-answer.ts';
 
 /** 1×1, transparent. */
 const image = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAAC0lEQVR42mNgAAIAAAUAAen63NgAAAAASUVORK5CYII=', 'base64');
@@ -12,14 +12,8 @@ const imageHeaders = { 'content-type': 'image/png', ...headers };
 
 export const sendImage = (reply: FastifyReply): FastifyReply => reply.headers(imageHeaders).send(image);
 
-const imageText = image.toString('latin1');
-const plainHeaders = Object.entries({ ...imageHeaders, 'content-length': String(image.length) }).flat();
-
 /** The same answer past the framework. */
-export function endWithImage(response: ServerResponse): void {
-  response.writeHead(200, plainHeaders);
-  endInOnePiece(response, imageText);
-}
+export const createImageAnswer = (): ((response: ServerResponse) => void) => createFixedAnswer(imageHeaders, image.toString('latin1'));
 
 export const sendRedirect = (reply: FastifyReply, location: string): FastifyReply =>
   reply.code(302).headers(headers).header('location', location).send();

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { App, Deps } from '../deps.ts';
 import { leaveUnread, serveFirst } from '../http/short-way.ts';
 import type { Admit } from './admit.ts';
-import { endWithImage } from './answers.ts';
+import { createImageAnswer } from './answers.ts';
 import type { Beacon } from './beacons.ts';
 import type { Recorder } from './record.ts';
 import { tokenLength } from './token.ts';
@@ -22,6 +22,7 @@ type ShortWayDeps = Pick<Deps, 'metrics'> & { admit: Admit; recorder: Recorder }
  */
 export function openShortWay(app: App, beacons: readonly Beacon[], { admit, recorder, metrics }: ShortWayDeps): void {
   const known = beacons.map((beacon) => ({ beacon, start: `${beacon.url}?t=` }));
+  const endWithImage = createImageAnswer();
   const way = serveFirst(app, (request, response, goOn) => {
     const url = request.url as string;
     const found = known.find(({ start }) => url.startsWith(start));
@@ -34,7 +35,7 @@ export function openShortWay(app: App, beacons: readonly Beacon[], { admit, reco
     leaveUnread(request);
     const startMs = metrics === null ? 0 : performance.now();
     beacon.store(recorder, visit).then(() => {
-      if (way.closing) response.setHeader('connection', 'close');
+      if (way.closing) response.shouldKeepAlive = false;
       endWithImage(response);
       metrics?.requestEnded(beacon.url, 200, performance.now() - startMs);
     }, goOn);
