@@ -69,7 +69,7 @@ const advanceSql = `
 update rollup_progress set upto = $1::xid8, folded_at = $2,
   unfinished = array(select xid from pg_snapshot_xip(pg_current_snapshot()) as xid where xid < $1::xid8)`;
 
-/** Transactions after which even a fold of nothing is written down, so that the next need not look at them again (count). */
+/** Transactions after which even a fold of nothing is written down, so that the next need not look at them again (count); one that did not reach the end always is. */
 const worthNoting = 1000;
 
 /**
@@ -95,10 +95,11 @@ const foldOnce = (pool: pg.Pool, nowMs: number, span: number): Promise<Fold> =>
     const progress = await readProgress(executor, nowMs, span);
     const facts = await foldFacts(executor, progress, nowMs);
     const gone = BigInt(progress.to) - BigInt(progress.upto);
-    if (facts > 0 || gone > worthNoting || progress.is_old) {
+    const complete = progress.to === progress.end;
+    if (facts > 0 || !complete || gone > worthNoting || progress.is_old) {
       await executor.query({ name: 'advance_rollups', text: advanceSql, values: [progress.to, new Date(nowMs)] });
     }
-    return { facts, complete: progress.to === progress.end };
+    return { facts, complete };
   });
 
 const isPartitionMissing = (err: unknown): boolean =>

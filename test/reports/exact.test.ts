@@ -28,28 +28,33 @@ const disagreements = async (): Promise<string[]> =>
 const total = async () => nonZero((await activity(first))[0]?.metrics);
 
 test('beacons through two processes, each repeated, with folds by both in between: every sum is exact', async () => {
+  await foldAll(first);
   const sessions = await Promise.all(
     Array.from({ length: 40 }, (_, index) =>
       fetchOffers(index % 2 === 0 ? first : second, { placement: `page-${index % 3}`, plan: 'gold' }),
     ),
   );
   let folding = true;
+  let foldsWithFacts = 0;
   const folds = Promise.all(
     [first, second].map(async ({ pool }) => {
-      while (folding) await fold(pool, Date.now(), 3).catch(() => {});
+      while (folding) {
+        const { facts } = await fold(pool, Date.now(), 5).catch(() => ({ facts: null }));
+        if (facts !== null && facts > 0) foldsWithFacts += 1;
+      }
     }),
   );
   const shown = sessions.flatMap(({ offers }) => offers);
-  await Promise.all(
-    shown.flatMap((offer) => [
+  for (const offer of shown)
+    await Promise.all([
       call(first, offer.pixel),
       call(second, offer.pixel),
       call(second, offer.beacons.close),
       call(first, offer.beacons.close),
-    ]),
-  );
+    ]);
   folding = false;
   await folds;
+  expect(foldsWithFacts).toBeGreaterThan(1);
   await foldAll(first);
   expect(await total()).toEqual({ sessions: 40, filled_sessions: 40, impressions: shown.length, closes: shown.length });
   const byPlan = await activity(first, { groupBy: ['custom'], customKey: 'plan' });
