@@ -85,6 +85,7 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
     await open.register(imageRoutes, deps);
     await open.register(privacyRoutes, deps);
     await open.register(sdkRoutes, deps);
+    await open.register(reportRoutes, deps);
   });
   await app.register(offerwallPageRoutes, deps);
   await app.register(walletPageRoutes, deps);
@@ -92,7 +93,6 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
   await app.register(endpointRoutes, deps);
   await app.register(deliveryLogRoutes, deps);
   await app.register(replayRoutes, deps);
-  await app.register(reportRoutes, deps);
   await app.register(decisionRoutes, { ...deps, offers });
   await app.register(conversionSecretRoutes, deps);
   await app.register(dashboardRoutes, deps);

@@ -4,6 +4,7 @@ import { AppError, type ErrorCode, type ErrorDetail, storeUnavailable } from '..
 import { loggedUrl } from '../logger.ts';
 import type { FailureLimit } from './failure-limit.ts';
 import { readsPages, sendNotice } from './notices.ts';
+import { detailsOf } from './validation.ts';
 
 /** The one form of every error answer (decisions section 9). */
 export type ErrorBody = {
@@ -54,13 +55,7 @@ export function toAppError(err: unknown): AppError {
   if (isStoreUnavailable(err)) return storeUnavailable(err);
   const { code, statusCode, validation, validationContext } = err as Partial<FastifyError>;
   if (validation !== undefined) {
-    const prefix = validationContext === undefined || validationContext === 'body' ? '' : `/${validationContext}`;
-    const details = validation.map(({ instancePath, params, message }) => {
-      const { missingProperty, additionalProperty } = params as { missingProperty?: string; additionalProperty?: string };
-      const name = missingProperty ?? additionalProperty;
-      const problem = additionalProperty === undefined ? message : 'is not a known field';
-      return { path: `${prefix}${instancePath}${name === undefined ? '' : `/${name}`}` || '/', message: problem ?? 'is invalid' };
-    });
+    const details = detailsOf(validation, validationContext ?? 'body');
     return new AppError('invalid_request', { details });
   }
   const known = frameworkCodes[code ?? ''] ?? codeByStatus[statusCode ?? 500];

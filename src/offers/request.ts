@@ -105,7 +105,8 @@ export const clientOf = ({ ip, headers }: Pick<FastifyRequest, 'ip' | 'headers'>
   gpc: headers['sec-gpc'] === '1',
 });
 
-const isRefused = (consent: unknown): boolean => consent === '0' || consent === 0 || consent === false;
+/** In an address, `false` is a text. */
+const isRefused = (consent: unknown): boolean => consent === '0' || consent === 0 || consent === false || consent === 'false';
 
 /** Text without what PostgreSQL cannot keep; empty text counts as absent. */
 export function textOrNull(value: string | undefined): string | null {

@@ -152,6 +152,10 @@ describe('a request that cannot be read is answered in the error form', () => {
     expect(await send({ placement: 5 })).toEqual([{ path: '/placement', message: 'must be string' }]);
     expect((await send({ placement: 'p' }, '&campaignId=x'))[0].path).toBe('/querystring/campaignId');
     expect((await send({}))[0]).toEqual({ path: '/placement', message: 'is required' });
+    expect(await send({ placement: 'p', dev: '2' })).toEqual([
+      { path: '/dev', message: 'must be "0", or be "1", or be 0, or be 1, or be boolean' },
+    ]);
+    expect(await send({ placement: 'p', timeout_ms: 5 })).toEqual([{ path: '/timeout_ms', message: 'must be >= 10, or be string' }]);
   });
 });
 

@@ -70,6 +70,7 @@ describe('without consent', () => {
     ['consent "0"', { consent: '0' }, {}],
     ['consent 0', { consent: 0 }, {}],
     ['consent false', { consent: false }, {}],
+    ['consent "false"', { consent: 'false' }, {}],
   ];
 
   test.each(refusals)('%s: offers are served, and nobody is known or kept', async (_name, body, headers) => {

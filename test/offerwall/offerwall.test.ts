@@ -276,7 +276,12 @@ describe('the page', () => {
     expect(before.headers['content-security-policy']).toContain("frame-ancestors 'none'");
     await testApp.pool.query('update publishers set frame_hosts = $2 where id = $1', [
       testApp.publisher.id,
-      ['https://shop.example', 'https://*.app.example:8443', "https://evil.example; script-src 'unsafe-inline'"],
+      [
+        'https://shop.example',
+        'https://*.app.example:8443',
+        'https://shop.example:99999',
+        "https://evil.example; script-src 'unsafe-inline'",
+      ],
     ]);
     await testApp.deps.catalog.refresh();
     const { headers } = await open(`sdk_id=${testApp.publisher.sdkId}`);

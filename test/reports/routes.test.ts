@@ -207,6 +207,16 @@ describe('400', () => {
   });
 });
 
+test('a page of any origin may read reports, and what is wrong with its call', async () => {
+  for (const url of ['/native/activity.json', '/native/reconciliation.json']) {
+    for (const query of ['?api_key=reports', '?api_key=reports&from=yesterday', '']) {
+      const { headers } = await testApp.app.inject({ url: `${url}${query}`, headers: { origin: 'https://shop.example' } });
+      expect(headers['access-control-allow-origin']).toBe('*');
+      expect(headers['access-control-allow-credentials']).toBeUndefined();
+    }
+  }
+});
+
 test('401 without a key, 403 for one without reports', async () => {
   expect((await testApp.app.inject('/native/activity.json')).statusCode).toBe(401);
   expect((await ask({}, {}, 'no-reports')).statusCode).toBe(403);
