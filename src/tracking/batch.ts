@@ -53,16 +53,23 @@ const givenRows = `
  */
 const keyOrder = 'order by session_id, offer_id, kind';
 
-const beaconsSql = `
+const firstBeaconsSql = `
 insert into events (${eventColumns})
 select ${eventColumns}
 from (${givenRows}) as given
-${keyOrder}
+${keyOrder}`;
+
+const beaconsSql = `${firstBeaconsSql}
 on conflict do nothing`;
 
 /** Stores impressions, closes and steps; what is there already stays as it is. */
 export async function insertBeacons(executor: Executor, events: readonly (TrackedEvent | Step)[]): Promise<void> {
   await executor.query({ name: 'insert_beacons', text: beaconsSql, values: toColumns(events) });
+}
+
+/** Stores events of which none is there already or given twice: otherwise it fails with 23505 and stores nothing. */
+export async function insertFirstBeacons(executor: Executor, events: readonly TrackedEvent[]): Promise<void> {
+  await executor.query({ name: 'insert_first_beacons', text: firstBeaconsSql, values: toColumns(events) });
 }
 
 /*

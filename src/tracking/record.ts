@@ -9,7 +9,6 @@ import type { Pulse } from '../db/pulse.ts';
 import {
   type Click,
   type ClickSession,
-  insertBeacons,
   insertClicks,
   insertNewBeacons,
   insertNewClicks,
@@ -19,6 +18,7 @@ import {
   type NoThanks,
   type TrackedEvent,
 } from './batch.ts';
+import { createBeaconWriter } from './beacon-writer.ts';
 
 /** Stores events. Each call resolves after the commit and rejects with `unavailable` (503) when the store is away. */
 export type Recorder = {
@@ -82,7 +82,7 @@ export function createRecorder({ pool, pulse, catalog }: RecorderDeps): Recorder
     await countEvents(executor, needsOf(catalog.current()), events);
   }
 
-  const beacons = recorder<TrackedEvent, undefined>(quietly(insertBeacons), insertNewBeacons, nothing);
+  const beacons = recorder<TrackedEvent, undefined>(quietly(createBeaconWriter()), insertNewBeacons, nothing);
   const noThanks = recorder<NoThanks, undefined>(quietly(insertNoThanks), insertNewNoThanks, nothing);
   const clicks = recorder<Click, ClickSession | null>(insertClicks, insertNewClicks, lookUpClicks);
   return {
