@@ -14,13 +14,17 @@ const columnsOf = (table: string): string =>
     .map((name) => `${table}.${name}`)
     .join(', ');
 
+/** What stands for an erased value begins so. */
+const erasedValue = 'erased ';
+
 /** What folds have counted of these sessions; the rest was never counted under a value. $1: days, $2: sessions. */
 const isMeant = `t.day = any($1::date[]) and t.session_id = any($2::uuid[]) and ${isFolded}`;
 
 /*
  * No more than a row has can be taken from it: some of the sessions may have been counted under `other` from the start.
- * A value that is left without any count goes, also from the list of known ones. The sessions keep the names of the keys, so that
- * they are counted under `other` wherever they are counted again, and `other` is a known value of these keys.
+ * A value that is left without any count goes, also from the list of known ones, where something else keeps its place: another value
+ * that was counted under `other` until now would get a row of its own, with a part of its counts. The sessions keep the names of the
+ * keys, so that they are counted under `other` wherever they are counted again, and `other` is a known value of these keys.
  */
 const moveSql = `
 with facts as materialized (${factsSql(isMeant, '(select min(day) from unnest($1::date[]) as day)')}),
@@ -73,7 +77,7 @@ remembered as (
   ) as counted
   where sessions.day = session_day and sessions.id = session_id
 )
-delete from custom_values known using (
+update custom_values known set value = '${erasedValue}' || gen_random_uuid() from (
   select distinct publisher_id, key, value, (at at time zone 'UTC')::date as day from facts cross join lateral jsonb_each_text(custom) as pair
   where value <> '${otherValue}'
 ) as left_behind

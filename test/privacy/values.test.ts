@@ -56,6 +56,22 @@ test('erasing a user again, or one whose values came too late for a row of their
   expect(await byKey(key)).toEqual(before);
 });
 
+test('where too many values came for rows of their own, an erasure makes room for none of the others', async () => {
+  for (const user of ['shopper-8', 'shopper-9']) await visit(user, { desk: `of ${user}` });
+  await foldAll(t, t.clock.ms);
+  await t.pool.query(
+    "insert into custom_values (day, publisher_id, key, value) select $1, $2, 'desk', 'x' || n from generate_series(1, 998) as n",
+    [new Date(t.clock.ms).toISOString().slice(0, 10), t.publisher.id],
+  );
+  const { offers } = await fetchOffers(t, { pub_user_id: 'shopper-10', desk: 'too many' });
+  await foldAll(t, t.clock.ms);
+  for (const user of ['shopper-8', 'shopper-9']) await erase(t, { pub_user_id: user });
+  await call(t, offers[0]?.pixel as string);
+  await foldAll(t, t.clock.ms);
+  expect(await byKey('desk')).toEqual({ other: { sessions: 3, filled_sessions: 3, impressions: 3 } });
+  expect(await tablesWith(t, 'of shopper')).toEqual([]);
+});
+
 test('values of an erased user are gone, and no sum changes, also where the sums of the day are being written anew', async () => {
   await visit('shopper-6', { article: 'article-of-6', zone: 'north' });
   await visit('shopper-7', { article: 'article-of-7', zone: 'north' });
