@@ -5,6 +5,7 @@ import { normalisePlacement } from '../offers/request.ts';
 import { dayMs } from '../session-id.ts';
 import { type DimensionName, dimensionNames } from './metrics.ts';
 import { type ActivityQuery, isDimension } from './query.ts';
+import { viewNames } from './view.ts';
 
 const noNul = '^[^\\u0000]*$';
 const text = (description: string) => Type.Optional(Type.String({ maxLength: 2000, pattern: noNul, description }));
@@ -32,17 +33,20 @@ export const activityQuery = Type.Object(
 
 export type ActivityParameters = Static<typeof activityQuery> & Record<string, string | undefined>;
 
-/** A report as asked for: `names` are the columns of the groups as they were spelled. */
+/** A report as asked for: `names` are the columns of the groups, as they were spelled where no other column is called so. */
 export type ReportRequest = { query: ActivityQuery; names: readonly string[] };
 
 /** Longest range (days), and longest one by the hour. */
 export const maxDays = 400;
 export const maxDaysByHour = 31;
 const maxGroups = 4;
+const twice = 'names a dimension twice';
 
 const reserved: ReadonlySet<string> = new Set(Object.keys(activityQuery.properties));
 const keyPattern = /^[A-Za-z0-9_.-]{1,64}$/;
 const prefix = 'custom.';
+/** What every row has. An own key of such a name is told apart by `custom.`. */
+const otherColumns: ReadonlySet<string> = new Set(['date', 'hour', ...viewNames]);
 
 const invalid = (path: string, message: string): AppError => new AppError('invalid_request', { details: [{ path: `/${path}`, message }] });
 
@@ -66,6 +70,7 @@ export async function readActivity(
       throw new AppError('unknown_group_by', {
         details: [{ path: '/group_by', message: `has "${name.slice(0, 64)}", which is no dimension` }],
       });
+    if (keys.has(key)) throw invalid('group_by', twice);
     keys.add(key);
   }
   let customValues: string[] | null = null;
@@ -79,7 +84,7 @@ export async function readActivity(
   if (keys.size > 1) throw invalid('group_by', 'at most one own key can be asked for, and filtered by');
   const [customKey = null] = keys;
   return {
-    names,
+    names: names.map((name) => (otherColumns.has(name) ? `${prefix}${name}` : name)),
     query: {
       publisherId: publisher.id,
       ...range,
@@ -102,7 +107,7 @@ async function ownKey(name: string, hasKey: (key: string) => Promise<boolean>): 
 function readNames(groupBy: string): string[] {
   const names = splitList(groupBy);
   if (names.length > maxGroups) throw invalid('group_by', `must have at most ${maxGroups} dimensions`);
-  if (new Set(names).size !== names.length) throw invalid('group_by', 'names a dimension twice');
+  if (new Set(names).size !== names.length) throw invalid('group_by', twice);
   return names;
 }
 

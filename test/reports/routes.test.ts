@@ -16,7 +16,7 @@ beforeAll(async () => {
     ['checkout', 'silver, "plus"'],
     ['cart', formula],
   ] as const) {
-    const { offers } = await fetchOffers(testApp, { placement, plan, list: ['a'], country: 'DE' });
+    const { offers } = await fetchOffers(testApp, { placement, plan, list: ['a'], date: 'monday', revenue: 'high', country: 'DE' });
     for (const offer of offers) await call(testApp, offer.pixel);
   }
   const keys: [string, string][] = [
@@ -63,6 +63,18 @@ test('200: by the hour, times carry the offset of the time zone', async () => {
   const { rows } = (await ask({ aggregated_by: 'hour' })).json().data;
   expect(rows).toHaveLength(1);
   expect(rows[0]).toMatchObject({ date: today, hour: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:00:00Z$/), sessions: 3 });
+});
+
+test('200: an own key that is called like a column stands beside it', async () => {
+  for (const [key, value] of [
+    ['date', 'monday'],
+    ['revenue', 'high'],
+  ] as const) {
+    const { group_by, rows } = (await ask({ group_by: key })).json().data;
+    expect(group_by).toEqual([`custom.${key}`]);
+    expect(rows).toEqual([expect.objectContaining({ date: today, revenue: 0, sessions: 3, [`custom.${key}`]: value })]);
+    expect((await ask({ group_by: key, format: 'csv' })).body).toMatch(new RegExp(`^date,custom\\.${key},sessions,`));
+  }
 });
 
 test('200: one own key is a dimension and a filter, under its name or as custom.NAME', async () => {
@@ -186,6 +198,8 @@ describe('400', () => {
     ['a dimension that is no name', { group_by: 'pl an;drop' }, 'unknown_group_by', '/group_by'],
     ['a prototype', { group_by: '__proto__' }, 'unknown_group_by', '/group_by'],
     ['the same dimension twice', { group_by: 'offer,offer' }, 'invalid_request', '/group_by'],
+    ['a metric', { group_by: 'clicks' }, 'unknown_group_by', '/group_by'],
+    ['the same own key twice', { group_by: 'custom.plan,plan' }, 'invalid_request', '/group_by'],
     ['two own keys', { group_by: 'custom.a,custom.b' }, 'invalid_request', '/group_by'],
     ['an unknown parameter', { colour: 'red' }, 'invalid_request', '/colour'],
     ['a day that does not exist', { from: '2026-02-30' }, 'invalid_request', '/from'],
