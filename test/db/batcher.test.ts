@@ -6,6 +6,7 @@ import { breakConnections, createPool, transaction } from '../../src/db/pool.ts'
 import { type Pulse, startPulse } from '../../src/db/pulse.ts';
 import { AppError } from '../../src/errors.ts';
 import { cloneDatabase } from '../support/database.ts';
+import { holdTable } from '../support/locks.ts';
 import { startRelay } from '../tracking/journey.ts';
 
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
@@ -68,34 +69,19 @@ const settle = (batcher: Batcher<number, string>, items: readonly number[]): Pro
   Promise.allSettled(items.map((item) => batcher.add(item)));
 
 /** Holds up every write until it is called. */
-async function blockWrites(): Promise<() => Promise<void>> {
-  const client = await observer.connect();
-  await client.query('begin');
-  await client.query('lock table ledger in share mode');
-  let blocked = true;
-  return async () => {
-    if (!blocked) return;
-    blocked = false;
-    await client.query('commit');
-    client.release();
-  };
-}
+const blockWrites = async (): Promise<() => Promise<void>> => (await holdTable(observer, 'ledger')).release;
 
 describe('a write', () => {
   test('is committed when it is answered', async () => {
     const { batcher } = openLedger();
-    const release = await blockWrites();
+    const held = await holdTable(observer, 'ledger');
     let answered = false;
     const write = batcher.add(1).finally(() => {
       answered = true;
     });
-    await expect
-      .poll(async () => (await observer.query("select 1 from pg_locks where relation = 'ledger'::regclass and not granted")).rowCount, {
-        timeout: 8000,
-      })
-      .toBe(1);
+    await held.untilWaitedFor();
     expect(answered).toBe(false);
-    await release();
+    await held.release();
     await write;
     expect(await stored()).toEqual([1]);
   });

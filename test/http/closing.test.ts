@@ -7,6 +7,7 @@ import Fastify from 'fastify';
 import { expect, test } from 'vitest';
 import type { App } from '../../src/deps.ts';
 import { endConnections } from '../../src/http/closing.ts';
+import { holdTable } from '../support/locks.ts';
 import { createTestApp } from '../support/test-app.ts';
 import { browser, fetchOffers } from '../tracking/journey.ts';
 
@@ -31,14 +32,11 @@ test.each([
   const agent = new Agent({ keepAlive: true });
   await t.app.listen({ port: 0, host: '127.0.0.1' });
   const [offer] = (await fetchOffers(t)).offers;
-  const holder = await t.pool.connect();
-  await holder.query(`begin; lock table ${table} in share mode`);
+  const held = await holdTable(t.pool, table);
   const answer = ask(t.app, agent, askedOf(offer?.pixel.replace('http://perks.test', '') ?? ''));
-  const waiting = `select 1 from pg_locks where relation = '${table}'::regclass and not granted`;
-  await expect.poll(async () => (await holder.query(waiting)).rowCount, { timeout: 5000 }).toBe(1);
+  await held.untilWaitedFor();
   const closed = t.app.close();
-  await holder.query('commit');
-  holder.release();
+  await held.release();
   const { statusCode, headers } = await answer.then((incoming) => incoming.resume());
   expect([statusCode, headers.connection]).toEqual([200, 'close']);
   await closed;

@@ -2,6 +2,7 @@ import { request as send } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { holdTable } from '../support/locks.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { withoutStore } from '../tracking/journey.ts';
 
@@ -273,15 +274,11 @@ test('a fetch that fails is answered as such, and not tried again behind its cli
 test('what is under way when the process stops is answered, and its connection ends', async () => {
   const stopping = await createTestApp({ databaseUrl: t.databaseUrl });
   await stopping.app.listen({ port: 0, host: '127.0.0.1' });
-  const holder = await t.pool.connect();
-  await holder.query('begin');
-  await holder.query('lock table sessions in share mode');
+  const held = await holdTable(t.pool, 'sessions');
   const answer = over({ body: { placement: 'checkout' } }, stopping.app);
-  const waiting = "select 1 from pg_locks where relation = 'sessions'::regclass and not granted";
-  await expect.poll(async () => (await holder.query(waiting)).rowCount, { timeout: 5000 }).toBe(1);
+  await held.untilWaitedFor();
   const closed = stopping.close();
-  await holder.query('commit');
-  holder.release();
+  await held.release();
   expect(await answer).toMatchObject({ status: 200, headers: { connection: 'close' } });
   await closed;
   expect(await kept()).toHaveLength(1);

@@ -3,6 +3,7 @@ import { tidyRollups } from '../../src/reports/tidy.ts';
 import { dayMs } from '../../src/session-id.ts';
 import { createTimedApp } from '../conversions/support.ts';
 import { activity, byGroup, foldAll } from '../reports/support.ts';
+import { untilWaiting } from '../support/locks.ts';
 import { call, fetchOffers } from '../tracking/journey.ts';
 import { erase, tablesWith } from './support.ts';
 
@@ -78,16 +79,10 @@ test('values of an erased user are gone, and no sum changes, also where the sums
   await foldAll(t, t.clock.ms);
   const blocker = await t.pool.connect();
   await blocker.query("begin; select from custom_rollups where key = 'zone' for update");
-  const waiting = async () => {
-    const { rows } = await t.pool.query<{ count: number }>(
-      "select count(*)::int as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-    );
-    return rows[0]?.count;
-  };
   const tidied = tidyRollups(t.pool, t.clock.ms + 3 * dayMs);
-  await expect.poll(waiting).toBe(1); // has written `article` anew, and not committed it
+  await untilWaiting(t.pool, 1); // has written `article` anew, and not committed it
   const erased = erase(t, { pub_user_id: 'shopper-6' });
-  await expect.poll(waiting).toBe(2);
+  await untilWaiting(t.pool, 2);
   await blocker.query('commit');
   blocker.release();
   await Promise.all([tidied, erased]);

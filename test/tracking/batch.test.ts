@@ -4,6 +4,8 @@ import type { Executor } from '../../src/db/pool.ts';
 import { dayMs, newSessionId, sessionDay } from '../../src/session-id.ts';
 import { type Click, insertBeacons, insertClicks, insertNoThanks, type NoThanks } from '../../src/tracking/batch.ts';
 import { clonePool } from '../support/database.ts';
+import { untilWaiting } from '../support/locks.ts';
+import { trackedEvent } from './journey.ts';
 
 let database: Awaited<ReturnType<typeof clonePool>>;
 let pool: pg.Pool;
@@ -25,22 +27,11 @@ const writers: [Event['kind'], (executor: Executor, events: readonly Event[]) =>
 ];
 
 const eventOf = (kind: Event['kind'], sessionId: string): Event => ({
-  kind,
-  sessionId,
-  claims: { publisherId: 1, sessionId, offerId: 2, campaignId: 3, position: 1, dev: false },
-  atMs: Date.now(),
-  suspicious: null,
-  revenueMicros: 0,
+  ...trackedEvent(sessionId, kind),
   optOutDays: null,
   recorded: true,
   wantsSession: false,
 });
-
-/** Waits until so many statements of this database wait for another transaction. */
-async function untilWaiting(count: number): Promise<void> {
-  const sql = `select count(*)::int as waiting from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-  while ((await pool.query<{ waiting: number }>(sql)).rows[0]?.waiting !== count);
-}
 
 describe.each(writers)('a batch of %s events', (kind, insert) => {
   test('may hold the same event many times', async () => {
@@ -68,7 +59,7 @@ describe.each(writers)('a batch of %s events', (kind, insert) => {
     await holder.query('begin');
     await insert(holder, [events[1] as Event]);
     const both = Promise.allSettled([insert(pool, events), insert(pool, events.toReversed())]);
-    await untilWaiting(2);
+    await untilWaiting(pool, 2);
     await holder.query('rollback');
     holder.release();
     expect((await both).map((one) => one.status)).toEqual(['fulfilled', 'fulfilled']);

@@ -6,6 +6,8 @@ import { insertBeacons, type TrackedEvent } from '../../src/tracking/batch.ts';
 import { createBeaconWriter } from '../../src/tracking/beacon-writer.ts';
 import { createRecent } from '../../src/tracking/recent.ts';
 import { clonePool } from '../support/database.ts';
+import { untilWaiting } from '../support/locks.ts';
+import { trackedEvent } from './journey.ts';
 
 let database: Awaited<ReturnType<typeof clonePool>>;
 let pool: pg.Pool;
@@ -17,15 +19,6 @@ beforeAll(async () => {
 afterAll(() => database?.close());
 beforeEach(() => pool.query('truncate events'));
 
-const eventOf = (sessionId = newSessionId(Date.now()), kind: TrackedEvent['kind'] = 'impression'): TrackedEvent => ({
-  kind,
-  sessionId,
-  claims: { publisherId: 1, sessionId, offerId: 2, campaignId: 3, position: 1, dev: false },
-  atMs: Date.now(),
-  suspicious: null,
-  revenueMicros: 0,
-});
-
 const storedSessions = async (): Promise<string[]> =>
   (await pool.query<{ session_id: string }>('select session_id from events order by session_id')).rows.map((row) => row.session_id);
 
@@ -33,7 +26,7 @@ const sessionsOf = (events: readonly TrackedEvent[]): string[] => events.map(({ 
 
 describe('beacons', () => {
   test('of a batch are all stored, also where another process has stored one of them', async () => {
-    const events = [eventOf(), eventOf(), eventOf()];
+    const events = [trackedEvent(), trackedEvent(), trackedEvent()];
     await createBeaconWriter()(pool, events.slice(1, 2));
     await createBeaconWriter()(pool, events);
     expect(await storedSessions()).toEqual(sessionsOf(events));
@@ -41,17 +34,17 @@ describe('beacons', () => {
 
   test('are stored once, however often they come', async () => {
     const write = createBeaconWriter();
-    const event = eventOf();
+    const event = trackedEvent();
     await write(pool, [event, event]);
     await write(pool, [event]);
-    await createBeaconWriter()(pool, [event, eventOf(event.sessionId, 'close'), event]);
+    await createBeaconWriter()(pool, [event, trackedEvent(event.sessionId, 'close'), event]);
     const { rows } = await pool.query('select kind from events order by kind');
     expect(rows).toEqual([{ kind: 'close' }, { kind: 'impression' }]);
   });
 
   test.each(['commit', 'rollback'])('that others are just storing are stored once, in whatever order they come (%s)', async (end) => {
     const startMs = Date.now();
-    const events = [0, 1, 2].map((offsetMs) => eventOf(newSessionId(startMs + offsetMs)));
+    const events = [0, 1, 2].map((offsetMs) => trackedEvent(newSessionId(startMs + offsetMs)));
     const holder = await pool.connect();
     await holder.query('begin');
     await insertBeacons(holder, events.slice(1, 2));
@@ -61,8 +54,7 @@ describe('beacons', () => {
         answered += 1;
       }),
     );
-    const waiting = `select count(*)::int as waiting from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-    while ((await pool.query<{ waiting: number }>(waiting)).rows[0]?.waiting !== 2);
+    await untilWaiting(pool, 2);
     expect(answered).toBe(0);
     await holder.query(end);
     holder.release();
@@ -71,7 +63,7 @@ describe('beacons', () => {
   });
 
   test('that cannot be stored say why', async () => {
-    const tooLate = eventOf(newSessionId(Date.now() + 400 * 86_400_000));
+    const tooLate = trackedEvent(newSessionId(Date.now() + 400 * 86_400_000));
     await expect(createBeaconWriter()(pool, [tooLate])).rejects.toThrow('no partition');
   });
 });
@@ -89,7 +81,7 @@ describe('a repeat from elsewhere', () => {
       },
     } as Executor;
     const triesWith = async (): Promise<boolean> => {
-      const events = [eventOf(), eventOf()];
+      const events = [trackedEvent(), trackedEvent()];
       const before = tries;
       await insertBeacons(pool, events.slice(1));
       await write(counting, events);
@@ -126,15 +118,15 @@ describe('a repeat from elsewhere', () => {
 describe('the memory of events', () => {
   test('knows what it has just met, and hardly ever what it has not', () => {
     const recent = createRecent();
-    const events = Array.from({ length: 20_000 }, () => eventOf());
+    const events = Array.from({ length: 20_000 }, () => trackedEvent());
     expect(events.filter(recent.meet).length).toBeLessThan(20);
     expect(events.filter(recent.meet).length).toBeGreaterThan(19_000);
   });
 
   test('tells kinds and offers of a session apart', () => {
     const recent = createRecent();
-    const event = eventOf();
-    const others = [eventOf(event.sessionId, 'close'), { ...event, claims: { ...event.claims, offerId: 3 } }];
+    const event = trackedEvent();
+    const others = [trackedEvent(event.sessionId, 'close'), { ...event, claims: { ...event.claims, offerId: 3 } }];
     expect([event, ...others, event].map(recent.meet)).toEqual([false, false, false, true]);
   });
 });

@@ -1,6 +1,7 @@
 import sharp from 'sharp';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { newSessionId } from '../../src/session-id.ts';
+import { holdTable } from '../support/locks.ts';
 import { createTwins, type TestApp } from '../support/test-app.ts';
 import { call, fetchOffers, googlebot, mintLike, type ShownOffer, showOffer, storedEvents, tokenOf } from './journey.ts';
 
@@ -98,27 +99,18 @@ describe('a beacon', () => {
 
   test('is answered only after its event is committed', async () => {
     const offer = await showOffer(first);
-    const blocker = await first.pool.connect();
     for (const [kind, url] of beaconUrls(offer)) {
-      await blocker.query('begin');
-      await blocker.query('lock table events in share mode');
+      const held = await holdTable(first.pool, 'events');
       let answered = false;
       const answer = call(second, url).finally(() => {
         answered = true;
       });
-      let waiting = 0;
-      while (waiting === 0) {
-        const { rows } = await blocker.query<{ count: number }>(
-          "select count(*)::int as count from pg_locks where not granted and relation = 'events'::regclass",
-        );
-        waiting = rows[0]?.count ?? 0;
-      }
+      await held.untilWaitedFor();
       expect(answered).toBe(false);
-      await blocker.query('commit');
+      await held.release();
       expect((await answer).statusCode).toBe(200);
       expect((await storedEvents(first)).map((event) => event.kind)).toContain(kind);
     }
-    blocker.release();
   });
 
   test('of a bot is stored as suspicious; one without a user agent is not', async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createSigner } from '../../src/security/keyring.ts';
 import { newSessionId } from '../../src/session-id.ts';
 import { createClickIdCodec } from '../../src/tracking/click-id.ts';
+import { holdTable } from '../support/locks.ts';
 import { createTwins, type TestApp } from '../support/test-app.ts';
 import { call, fetchOffers, googlebot, mintLike, type ShownOffer, showOffer, storedEvents, tokenOf } from './journey.ts';
 
@@ -108,23 +109,14 @@ describe('a click', () => {
 
   test('is answered only after it is committed', async () => {
     const offer = await showOffer(first);
-    const blocker = await first.pool.connect();
-    await blocker.query('begin');
-    await blocker.query('lock table events in share mode');
+    const held = await holdTable(first.pool, 'events');
     let answered = false;
     const answer = call(second, offer.click_url).finally(() => {
       answered = true;
     });
-    let waiting = 0;
-    while (waiting === 0) {
-      const { rows } = await blocker.query<{ count: number }>(
-        "select count(*)::int as count from pg_locks where not granted and relation = 'events'::regclass",
-      );
-      waiting = rows[0]?.count ?? 0;
-    }
+    await held.untilWaitedFor();
     expect(answered).toBe(false);
-    await blocker.query('commit');
-    blocker.release();
+    await held.release();
     expect((await answer).statusCode).toBe(302);
     expect(await clicksStored()).toHaveLength(1);
   });

@@ -2,6 +2,8 @@ import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Socket } from 'node:net';
 import type { LightMyRequestResponse } from 'fastify';
 import { expect } from 'vitest';
+import { newSessionId } from '../../src/session-id.ts';
+import type { TrackedEvent } from '../../src/tracking/batch.ts';
 import type { TokenClaims } from '../../src/tracking/token.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
@@ -17,6 +19,16 @@ export type ShownOffer = {
 /** A user agent of a person. */
 export const browser = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Safari/537.36';
 export const googlebot = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)';
+
+/** An event as it is stored. */
+export const trackedEvent = (sessionId = newSessionId(Date.now()), kind: TrackedEvent['kind'] = 'impression'): TrackedEvent => ({
+  kind,
+  sessionId,
+  claims: { publisherId: 1, sessionId, offerId: 2, campaignId: 3, position: 1, dev: false },
+  atMs: Date.now(),
+  suspicious: null,
+  revenueMicros: 0,
+});
 
 export async function fetchOffers(
   { app, publisher }: TestApp,

@@ -1,6 +1,7 @@
 import { request as send } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { holdTable } from '../support/locks.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { browser, fetchOffers, googlebot, withoutStore } from './journey.ts';
 
@@ -142,15 +143,11 @@ test('while the store is away beacons are refused with 503, and none of them is 
 
 test('what is under way when the process stops is answered, and its connection ends', async () => {
   const [pixel = ''] = await beaconsOf();
-  const holder = await t.pool.connect();
-  await holder.query('begin');
-  await holder.query('lock table events in share mode');
+  const held = await holdTable(t.pool, 'events');
   const answer = over(pixel);
-  const waiting = "select 1 from pg_locks where relation = 'events'::regclass and not granted";
-  await expect.poll(async () => (await holder.query(waiting)).rowCount, { timeout: 5000 }).toBe(1);
+  await held.untilWaitedFor();
   const closed = t.app.close();
-  await holder.query('commit');
-  holder.release();
+  await held.release();
   expect((await answer).status).toBe(200);
   await closed;
   expect(await kept()).toHaveLength(1);

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { dayMs, newSessionId } from '../../src/session-id.ts';
+import { untilWaiting } from '../support/locks.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { addEndpoint, deliveriesOf, insertSession, type UspCalls, uspCalls } from './calls.ts';
 
@@ -141,7 +142,7 @@ describe('wrap', () => {
     await client.query('begin');
     await client.query('update webhook_endpoints set enabled = false');
     const wrapping = usp.wrap(id);
-    await waitsForLock();
+    await untilWaiting(other.pool, 1);
     await client.query('commit');
     client.release();
     expect((await wrapping).status).toBe(200);
@@ -198,16 +199,6 @@ describe('wrap', () => {
   });
 });
 
-/** Resolves when some statement of this database waits for a lock. */
-async function waitsForLock(): Promise<void> {
-  for (;;) {
-    const { rows } = await other.pool.query(
-      "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-    );
-    if (rows.length > 0) return;
-  }
-}
-
 describe('in parallel, over two processes', () => {
   const campaigns = Array.from({ length: 32 }, (_, index) => 5001 + index);
   const manyCampaigns = async (): Promise<string> => {
@@ -252,7 +243,7 @@ describe('in parallel, over two processes', () => {
     await client.query('begin');
     await client.query('update usp_sessions set wrapped_at = now() where session_id = $1', [id]);
     const tick = usp[name](id, name === 'select' ? ids[1] : ids[0]);
-    await waitsForLock();
+    await untilWaiting(other.pool, 1);
     await client.query('commit');
     client.release();
     expect(await tick).toMatchObject({ status: 409, code: 'session_wrapped' });
