@@ -82,16 +82,16 @@ async function ask({ pool, databaseUrl }: Stage): Promise<void> {
   const to = dayOf(counts[0].first.getTime() + (days - 1) * 86_400_000);
   const perkwire = await startServerProcess({ databaseUrl });
   const body: string[][] = [];
-  const processorMs = (): Promise<number[]> => readProcessorMs(pool, perkwire.child.pid as number);
+  const processor = (): Promise<Processor> => readProcessor(pool, perkwire.child.pid as number);
   try {
     for (const [what, parameters] of questions)
       body.push([
         what,
-        ...(await measure(`${perkwire.url}/native/activity.json?api_key=${key}&from=${from}&to=${to}&${parameters}`, processorMs)),
+        ...(await measure(`${perkwire.url}/native/activity.json?api_key=${key}&from=${from}&to=${to}&${parameters}`, processor)),
       ]);
     body.push([
       'reconciliation',
-      ...(await measure(`${perkwire.url}/native/reconciliation.json?api_key=${key}&from=${from}&to=${to}`, processorMs)),
+      ...(await measure(`${perkwire.url}/native/reconciliation.json?api_key=${key}&from=${from}&to=${to}`, processor)),
     ]);
   } finally {
     await perkwire.stop();
@@ -111,21 +111,29 @@ async function ask({ pool, databaseUrl }: Stage): Promise<void> {
   );
 }
 
-/** Processor time taken so far by the server, and by the database for it (milliseconds). */
-async function readProcessorMs(pool: Stage['pool'], serverPid: number): Promise<number[]> {
+/** Processor time taken so far by the server, and by each process of the database for it (milliseconds). */
+type Processor = { server: number; database: ReadonlyMap<number, number> };
+
+async function readProcessor(pool: Stage['pool'], serverPid: number): Promise<Processor> {
   const { rows } = await pool.query<{ pid: number }>("select pid from pg_stat_activity where backend_type = 'client backend'");
   const ofPid = async (pid: number): Promise<number> => {
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
     const [user, system] = stat.slice(stat.lastIndexOf(')')).split(' ').slice(12, 14).map(Number);
     return 10 * ((user ?? 0) + (system ?? 0)); // in ticks of 10 ms
   };
-  const ofDatabase = await Promise.all(rows.map(({ pid }) => ofPid(pid)));
-  return [await ofPid(serverPid), ofDatabase.reduce((sum, ms) => sum + ms, 0)];
+  const database = new Map(await Promise.all(rows.map(async ({ pid }) => [pid, await ofPid(pid)] as const)));
+  return { server: await ofPid(serverPid), database };
 }
 
-async function measure(url: string, processorMs: () => Promise<number[]>): Promise<string[]> {
+/** What was taken since, for one of the repeats; not of connections that ended meanwhile, whose time nobody knows. */
+function takenSince(before: Processor, after: Processor): string[] {
+  const ofDatabase = [...after.database].reduce((sum, [pid, ms]) => sum + ms - (before.database.get(pid) ?? 0), 0);
+  return [after.server - before.server, ofDatabase].map((ms) => (ms / repeats).toFixed(0));
+}
+
+async function measure(url: string, processor: () => Promise<Processor>): Promise<string[]> {
   const taken: number[] = [];
-  const before = await processorMs();
+  const before = await processor();
   let text = '';
   for (let count = 0; count < repeats; count++) {
     const startMs = performance.now();
@@ -134,13 +142,13 @@ async function measure(url: string, processorMs: () => Promise<number[]>): Promi
     taken.push(performance.now() - startMs);
     if (!answer.ok) throw new Error(text);
   }
-  const processor = (await processorMs()).map((ms, index) => ((ms - (before[index] as number)) / repeats).toFixed(0));
+  const used = takenSince(before, await processor());
   taken.sort((a, b) => a - b);
   const at = (share: number): string => (taken[Math.min(taken.length - 1, Math.floor(taken.length * share))] as number).toFixed(0);
   const rows = text.startsWith('{')
     ? ((JSON.parse(text) as { data: { rows?: unknown[] } }).data.rows?.length ?? 1)
     : text.split('\r\n').length - 2;
-  return [at(0.5), at(0.95), ...processor, rows.toLocaleString('en'), Math.round(text.length / 1024).toLocaleString('en')];
+  return [at(0.5), at(0.95), ...used, rows.toLocaleString('en'), Math.round(text.length / 1024).toLocaleString('en')];
 }
 
 if (folder !== undefined) await mkdir(folder, { recursive: true });
