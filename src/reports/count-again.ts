@@ -24,6 +24,12 @@ export const failOlderFolds = async (executor: Executor): Promise<void> => {
   await executor.query('update rollup_progress set folded_at = folded_at');
 };
 
+/** Waits for a fold that is under way, and lets none in until the transaction ends, nor any with an older snapshot after it. */
+export async function holdFolds(executor: Executor): Promise<void> {
+  await executor.query(`select pg_advisory_xact_lock(${foldLock})`);
+  await failOlderFolds(executor);
+}
+
 /** $1: days, $2: sessions. */
 const ofSessions = `t.day = any($1::date[]) and t.session_id = any($2::uuid[]) and ${isFolded}`;
 
@@ -49,9 +55,8 @@ export async function changeSessions(
   sessionIds: readonly string[],
   change: () => Promise<unknown>,
 ): Promise<void> {
-  await executor.query(`select pg_advisory_xact_lock(${foldLock})`);
+  await holdFolds(executor);
   await executor.query(takeOffSql, [days, sessionIds]);
   await change();
   await executor.query(addSql, [days, sessionIds]);
-  await failOlderFolds(executor);
 }

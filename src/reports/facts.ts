@@ -85,5 +85,8 @@ const counts: Record<MetricName, string> = {
 /** The metrics of a group of facts. */
 export const countsSql = eachMetric((name) => `${counts[name]} as ${name}`);
 
+/** How often an offer was shown, beside `countsSql`. */
+export const shownSql = "sum_exact(times) filter (where kind = 'shown') as shown";
+
 /** The quarter of an hour a time is in. */
 export const quarterOf = (at: string): string => `date_bin('15 minutes', ${at}, 'epoch'::timestamptz)`;

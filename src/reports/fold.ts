@@ -69,7 +69,10 @@ const advanceSql = `
 update rollup_progress set upto = $1::xid8, folded_at = $2,
   unfinished = array(select xid from pg_snapshot_xip(pg_current_snapshot()) as xid where xid < $1::xid8)`;
 
-/** Transactions after which even a fold of nothing is written down, so that the next need not look at them again (count); one that did not reach the end always is. */
+/**
+ * Transactions after which even a fold of nothing is written down, so that the next need not look at them again (count); one that did
+ * not reach the end always is.
+ */
 const worthNoting = 1000;
 
 /**

@@ -1,8 +1,7 @@
 import type { Executor } from '../db/pool.ts';
-import { failOlderFolds } from './count-again.ts';
+import { holdFolds } from './count-again.ts';
 import { customRollupKey, customUnits, otherValue } from './custom.ts';
 import { countsSql, factsSql, isFolded } from './facts.ts';
-import { foldLock } from './fold.ts';
 import { addedSql, eachMetric, metricNames, sumSql } from './metrics.ts';
 import { placedSql } from './sums.ts';
 
@@ -100,7 +99,6 @@ order by publisher_id for update`;
  */
 export async function forgetValues(executor: Executor, days: readonly string[], sessionIds: readonly string[]): Promise<void> {
   await executor.query(holdPublishersSql, [days, sessionIds]);
-  await executor.query(`select pg_advisory_xact_lock(${foldLock})`);
+  await holdFolds(executor);
   await executor.query(moveSql, [days, sessionIds]);
-  await failOlderFolds(executor);
 }

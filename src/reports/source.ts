@@ -1,5 +1,5 @@
 import { namedValue, otherValue } from './custom.ts';
-import { countsSql, factsSql, longestDays, quarterOf } from './facts.ts';
+import { countsSql, factsSql, longestDays, quarterOf, shownSql } from './facts.ts';
 import { dayBit, dimensionBits, keptGrains } from './grains.ts';
 import { type DimensionName, dimensionNames, eachMetric } from './metrics.ts';
 import type { ActivityQuery } from './query.ts';
@@ -69,7 +69,7 @@ select ${slotOf('quarter')} as bucket, ${dimensions}, value,
   ${eachMetric((name) => (offers && /sessions$/.test(name) ? `shown as ${name}` : name))}
 from (
   select ${quarterOf('at')} as quarter, ${dimensions}, ${namedValue(`custom ->> ${given(query.customKey ?? '')}`)} as value,
-    sum_exact(times) filter (where kind = 'shown') as shown, ${countsSql}
+    ${shownSql}, ${countsSql}
   from (${factsSql(`t.publisher_id = $1 and t.day <= ${utcDay('$3')}`, `${utcDay('$2')} - ${longestDays}`, `${utcDay('$2')} - 1`)}) as facts
   where at >= $2 and at < $3 group by 1, 2, 3, 4, 5, 6, 7, 8
 ) as summed

@@ -1,4 +1,4 @@
-import { countsSql, quarterOf } from './facts.ts';
+import { countsSql, quarterOf, shownSql } from './facts.ts';
 import { columnsOf, dayBit, keptGrains } from './grains.ts';
 import { addedSql, eachMetric, type MetricName, sumSql } from './metrics.ts';
 
@@ -48,7 +48,7 @@ sums as (
     campaign_id, country, device, os, shown, ${eachMetric((name) => name)}
   from (
     select publisher_id, zone, ${quarterOf('at')} as quarter, placement, offer_id, max(campaign_id) as campaign_id, country, device, os,
-      sum_exact(times) filter (where kind = 'shown') as shown, ${countsSql}
+      ${shownSql}, ${countsSql}
     from placed group by 1, 2, 3, placement, offer_id, country, device, os
   ) as by_all
 ),
