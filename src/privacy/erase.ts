@@ -64,7 +64,9 @@ async function eraseWhatCameSince(pool: pg.Pool, work: Sweep, onProgress: (done:
 const nothing: ErasureCounts = { sessions: 0, deliveries: 0, wallet_items: 0, histories: 0 };
 
 const toEmptied = (userKeys: UserKeys, { publisherId }: Subject, { day, id, userKey, pubUserId }: Trace): Emptied => ({
-  ...{ day, id, userKey },
+  day,
+  id,
+  userKey,
   walletKey: pubUserId === null ? null : userKeys.of(publisherId, pubUserId),
 });
 

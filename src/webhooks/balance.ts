@@ -1,14 +1,20 @@
 import type { Executor } from '../db/pool.ts';
 import { dayMs, dayOf } from '../session-id.ts';
 
-/** Every delivery that was promised is in exactly one place: created = delivered + failed + held + pending. */
-export type Balance = {
+/** How many deliveries were promised, and where they are. */
+export type Places = {
   created: number;
   delivered: number;
   failed: number;
   held: number;
   /** Waiting in the queue, or in flight. */
   pending: number;
+};
+
+/** Whether every delivery that was promised is in exactly one place. */
+export const isEven = ({ created, delivered, failed, held, pending }: Places): boolean => created === delivered + failed + held + pending;
+
+export type Balance = Places & {
   /** Said to be pending, and not in the queue: nobody would send them. */
   lost: number;
   /** In the queue, and not pending: they would be sent once more. */
@@ -54,11 +60,11 @@ export async function checkBalance(executor: Executor, options: { days: number; 
 }
 
 /** Whether nothing is lost and nothing is in two places. */
-export const isBalanced = ({ created, delivered, failed, held, pending, lost, stray, miscounted }: Balance): boolean =>
-  lost === 0 && stray === 0 && miscounted === 0 && created === delivered + failed + held + pending;
+export const isBalanced = (balance: Balance): boolean =>
+  balance.lost === 0 && balance.stray === 0 && balance.miscounted === 0 && isEven(balance);
 
 /** What became of the deliveries promised to a publisher on one UTC day. */
-export type DayBalance = { day: string; created: number; delivered: number; failed: number; held: number; pending: number };
+export type DayBalance = Places & { day: string };
 
 /**
  * The balance of a publisher day by day, in one snapshot and without reading deliveries: what was promised and what has become final is counted

@@ -4,7 +4,7 @@ import { errorAnswers } from '../../http/schemas.ts';
 import { callOf } from '../../management/http.ts';
 import { readRange } from '../../reports/request.ts';
 import { dayMs, dayOf } from '../../session-id.ts';
-import { type DayBalance, readBalance } from '../balance.ts';
+import { isEven, type Places, readBalance } from '../balance.ts';
 import { balanceAnswer, balanceQuery } from './schemas.ts';
 
 /** Days shown where none are asked for (count). */
@@ -43,10 +43,8 @@ export function balanceRoute(app: App, { pool, pulse, config, now }: Deps): void
   );
 }
 
-const isEven = ({ created, delivered, failed, held, pending }: DayBalance): boolean => created === delivered + failed + held + pending;
-
-function totalOf(days: readonly DayBalance[]): Omit<DayBalance, 'day'> {
-  const total = (name: keyof Omit<DayBalance, 'day'>): number => days.reduce((sum, one) => sum + one[name], 0);
+function totalOf(days: readonly Places[]): Places {
+  const total = (name: keyof Places): number => days.reduce((sum, one) => sum + one[name], 0);
   return {
     created: total('created'),
     delivered: total('delivered'),
