@@ -4,6 +4,7 @@ FROM node:24-bookworm-slim AS base
 WORKDIR /app
 ENV NPM_CONFIG_AUDIT=false NPM_CONFIG_FUND=false NPM_CONFIG_UPDATE_NOTIFIER=false
 COPY package.json package-lock.json ./
+COPY packages/client/package.json packages/client/
 
 FROM base AS build
 RUN npm ci
@@ -21,6 +22,7 @@ WORKDIR /app
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080
 COPY --from=dependencies /app/package.json ./
 COPY --from=dependencies /app/node_modules ./node_modules
+COPY --from=build /app/packages/client ./packages/client
 COPY --from=build /app/dist ./dist
 COPY --from=build /app/assets ./assets
 COPY migrations ./migrations

@@ -1,6 +1,6 @@
-import { createSigner } from '../src/security/keyring.ts';
-import { newSessionId } from '../src/session-id.ts';
-import { createTokenCodec } from '../src/tracking/token.ts';
+import { newSessionId } from '../src/platform/lib/uuid7.ts';
+import { createSigner } from '../src/platform/security/keyring.ts';
+import { createTokenCodec } from '../src/platform/security/tracking-token.ts';
 import { processSecrets, startServerProcess } from '../test/support/server-process.ts';
 import { getRequest, type LoadResult } from './load.ts';
 import type { Row } from './report.ts';

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { hashKey } from '../src/http/auth.ts';
+import { hashKey } from '../src/platform/http/auth.ts';
 
 export type BenchPublisher = {
   key: string;

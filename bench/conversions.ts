@@ -1,6 +1,6 @@
-import { createSigner } from '../src/security/keyring.ts';
-import { newSessionId } from '../src/session-id.ts';
-import { clickIdPurpose, createClickIdCodec } from '../src/tracking/click-id.ts';
+import { newSessionId } from '../src/platform/lib/uuid7.ts';
+import { createSigner } from '../src/platform/security/keyring.ts';
+import { clickIdPurpose, createClickIdCodec } from '../src/tracking/clicks/click-id.ts';
 import { processSecrets } from '../test/support/server-process.ts';
 import { getRequest, type LoadResult } from './load.ts';
 import type { Row } from './report.ts';

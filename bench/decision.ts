@@ -1,7 +1,7 @@
-import type { Offer } from '../src/catalog/types.ts';
+import type { CampaignRules } from '../src/catalog/rules/rules.ts';
+import type { Offer } from '../src/catalog/snapshot/types.ts';
 import { decide } from '../src/decision/decide.ts';
-import { mix } from '../src/decision/random.ts';
-import type { CampaignRules } from '../src/decision/rules.ts';
+import { mix } from '../src/decision/rank/random.ts';
 import { type DecisionInput, nothingLearnt, type Posteriors } from '../src/decision/types.ts';
 import { campaignOf, inputOf, offersOf, pays, publisherWith } from '../test/decision/support.ts';
 

@@ -1,7 +1,7 @@
 import pg from 'pg';
-import { dayBit, keptGrains } from '../src/reports/grains.ts';
-import { metricNames } from '../src/reports/metrics.ts';
-import { tidyRollups } from '../src/reports/tidy.ts';
+import { metricNames } from '../src/reports/query/metrics.ts';
+import { tidyRollups } from '../src/reports/rollup/compact.ts';
+import { dayBit, keptGrains } from '../src/reports/rollup/grains.ts';
 import type { Stage } from './stage.ts';
 
 type Seeds = { publisherId: number; firstDay: string; days: number };

@@ -3,8 +3,8 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { startEmbeddedPostgres } from '../src/db/embedded/index.ts';
-import { migrate } from '../src/db/migrate.ts';
+import { startEmbeddedPostgres } from '../src/embedded/postgres/index.ts';
+import { migrate } from '../src/platform/db/migrate.ts';
 import { endChild, freePort } from '../test/support/server-process.ts';
 
 export type Stage = { folder: string; databaseUrl: string; pool: pg.Pool; close: () => Promise<void> };

@@ -6,9 +6,13 @@ const target = ['chrome119', 'edge119', 'firefox119', 'safari17'];
 /** Bundles the web SDK into dist/sdk/launcher.js; the script of the hosted offerwall and the conversion tag beside it. */
 await build({
   absWorkingDir: new URL('..', import.meta.url).pathname,
-  entryPoints: { launcher: 'src/sdk/main.ts', offerwall: 'src/sdk/wall/main.ts', conversion: 'src/sdk/conversion/main.ts' },
+  entryPoints: {
+    launcher: 'src/browser/sdk/main.ts',
+    offerwall: 'src/browser/sdk/wall/main.ts',
+    conversion: 'src/browser/sdk/conversion/main.ts',
+  },
   outdir: 'dist/sdk',
-  tsconfig: 'src/sdk/tsconfig.json',
+  tsconfig: 'src/browser/sdk/tsconfig.json',
   bundle: true,
   format: 'iife',
   platform: 'browser',

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { type Static, Type } from '@sinclair/typebox';
 import { envSchema } from 'env-schema';
-import { type ImageStoreSetting, parseImageStore } from './images/store-setting.ts';
-import { type HttpProxy, parseProxy } from './webhooks/dispatcher/proxy.ts';
+import { type ImageStoreSetting, parseImageStore } from './catalog/images/store-setting.ts';
+import { type HttpProxy, parseProxy } from './webhooks/dispatcher/send/proxy.ts';
 
 const roles = ['api', 'worker', 'migrate'] as const;
 export type Role = (typeof roles)[number];

@@ -2,19 +2,19 @@ import { setFlagsFromString } from 'node:v8';
 import closeWithGrace from 'close-with-grace';
 import { buildApp } from './app.ts';
 import { type Config, ConfigError, loadConfig } from './config.ts';
-import { GeoError } from './context/geo.ts';
-import { createDeps } from './create-deps.ts';
-import { firstOperatorLink } from './dashboard/first-operator.ts';
-import { migrate } from './db/migrate.ts';
-import { startDemo } from './demo/start.ts';
-import { printWelcome } from './demo/welcome.ts';
-import { embeddedSecrets } from './embedded-secrets.ts';
-import { listen } from './listen.ts';
-import { createLogger, type Logger } from './logger.ts';
-import { startMaintenance } from './maintenance.ts';
-import { startPresence } from './presence.ts';
-import { sealStoredHeaders } from './webhooks/endpoint-secrets.ts';
-import { startWorker } from './worker.ts';
+import { firstOperatorLink } from './dashboard/auth/first-operator.ts';
+import { startDemo } from './embedded/demo/start.ts';
+import { printWelcome } from './embedded/demo/welcome.ts';
+import { GeoError } from './offers/context/geo.ts';
+import { migrate } from './platform/db/migrate.ts';
+import { createLogger, type Logger } from './platform/logger.ts';
+import { createDeps } from './runtime/create-deps.ts';
+import { startPresence } from './runtime/heartbeat.ts';
+import { startMaintenance } from './runtime/jobs.ts';
+import { listen } from './runtime/listen.ts';
+import { embeddedSecrets } from './runtime/secrets.ts';
+import { startWorker } from './runtime/worker.ts';
+import { sealStoredHeaders } from './webhooks/endpoints/secrets.ts';
 
 /*
  * V8 notices that objects live long while a server warms up (fetches wait for QR codes to be made), and from then on makes
@@ -105,7 +105,7 @@ async function start(config: Config, logger: Logger, parts: Part[]): Promise<voi
 }
 
 async function startEmbedded(config: Config, logger: Logger, parts: Part[]): Promise<string> {
-  const { startEmbeddedPostgres } = await import('./db/embedded/index.ts');
+  const { startEmbeddedPostgres } = await import('./embedded/postgres/index.ts');
   const database = await startEmbeddedPostgres({ dataDir: config.dataDir, log: (line) => logger.info({}, line) });
   parts.push({ name: 'embedded database', stop: database.stop });
   // The demo's receiver is on this machine.

@@ -1,7 +1,7 @@
 import type pg from 'pg';
-import { createLogger } from '../../src/logger.ts';
-import { createRounds } from '../../src/webhooks/dispatcher/rounds.ts';
-import { createDispatcherPool } from '../../src/webhooks/sending.ts';
+import { createLogger } from '../../src/platform/logger.ts';
+import { createRounds } from '../../src/webhooks/dispatcher/claim/scheduler.ts';
+import { createDispatcherPool } from '../../src/webhooks/message/sending.ts';
 import type { Stage } from './endpoints.ts';
 import { seedEndpoints } from './endpoints.ts';
 import { percentiles } from './percentiles.ts';

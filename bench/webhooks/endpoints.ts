@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import { createSecretBox } from '../../src/security/secret-box.ts';
-import { createEndpointSecret } from '../../src/webhooks/endpoint-secrets.ts';
+import { createSecretBox } from '../../src/platform/security/secret-box.ts';
+import { createEndpointSecret } from '../../src/webhooks/endpoints/secrets.ts';
 import { processSecrets } from '../../test/support/server-process.ts';
 import type { openStage } from '../stage.ts';
 

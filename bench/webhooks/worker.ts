@@ -1,8 +1,8 @@
-import { createPool } from '../../src/db/pool.ts';
-import { userAgent } from '../../src/version.ts';
-import { parseNets } from '../../src/webhooks/dispatcher/address-guard.ts';
-import { compose } from '../../src/webhooks/dispatcher/compose.ts';
-import { createSender } from '../../src/webhooks/dispatcher/deliver.ts';
+import { createPool } from '../../src/platform/db/pool.ts';
+import { userAgent } from '../../src/platform/version.ts';
+import { parseNets } from '../../src/webhooks/dispatcher/send/address-guard.ts';
+import { createSender } from '../../src/webhooks/dispatcher/send/deliver.ts';
+import { compose } from '../../src/webhooks/dispatcher/send/request.ts';
 import { bullmq } from './systems/bullmq.ts';
 import { graphileWorker } from './systems/graphile-worker.ts';
 import { pgBoss } from './systems/pg-boss.ts';

@@ -1,13 +1,13 @@
-import type { Candidate } from './compile.ts';
-import { type Conflicts, createConflicts } from './conflicts.ts';
-import { createField, type Field } from './field.ts';
-import { gateObjections, survivors } from './gates.ts';
-import type { Objection } from './objections.ts';
-import type { Contender } from './paid-run.ts';
-import { propensitiesOf } from './propensity.ts';
-import { type Sequence, sequenceOf } from './sequence.ts';
+import type { Objection } from './explain/exclusions.ts';
+import { createField, type Field } from './index/candidate-stream.ts';
+import type { Candidate } from './index/compile.ts';
+import { gateObjections, survivors } from './index/index-filters.ts';
+import { type Conflicts, createConflicts } from './rank/conflicts.ts';
+import { propensitiesOf } from './rank/propensity.ts';
+import type { Contender } from './rank/revenue-class.ts';
+import { type Sequence, sequenceOf } from './rank/sequence.ts';
+import { isAmong, unitOf } from './rules/unit.ts';
 import type { DecidedOffer, Decision, DecisionInput, EmptyReason } from './types.ts';
-import { isAmong, unitOf } from './unit.ts';
 
 /** What an explanation wants to know beside the decision. */
 export type Trace = {

@@ -1,5 +1,5 @@
-import type { Offer, Payout, Publisher, Theme } from '../catalog/types.ts';
-import type { CapEvent, CapMetric, CapPeriod } from './rules.ts';
+import type { CapEvent, CapMetric, CapPeriod } from '../catalog/rules/rules.ts';
+import type { Offer, Payout, Publisher, Theme } from '../catalog/snapshot/types.ts';
 
 /**
  * What a decision is made of. Everything it depends on is in here: the same input gives the same decision, bit for bit.

@@ -1,5 +1,5 @@
-import { plainArray } from '../db/array-literal.ts';
-import type { Executor } from '../db/pool.ts';
+import { plainArray } from '../platform/db/array-literal.ts';
+import type { Executor } from '../platform/db/pool.ts';
 import type { Subject } from './traces.ts';
 
 /** A session that an erasure empties, and what leads to whatever was written because of it. */

@@ -1,7 +1,7 @@
 import type pg from 'pg';
-import { transaction } from '../db/pool.ts';
-import { firstIdAfter } from '../session-id.ts';
-import { countMoves } from '../webhooks/delivery-counts.ts';
+import { transaction } from '../platform/db/pool.ts';
+import { firstIdAfter } from '../platform/lib/uuid7.ts';
+import { countMoves } from '../webhooks/deliveries/counts.ts';
 import type { Sweep } from './erase.ts';
 
 /** Called after each piece. */

@@ -1,8 +1,8 @@
 import type pg from 'pg';
-import { type Executor, transaction } from '../db/pool.ts';
-import { forgetValues } from '../reports/forget-values.ts';
-import type { UserKeys } from '../security/user-key.ts';
-import { firstIdAfter } from '../session-id.ts';
+import { type Executor, transaction } from '../platform/db/pool.ts';
+import { firstIdAfter } from '../platform/lib/uuid7.ts';
+import type { UserKeys } from '../platform/security/user-key.ts';
+import { forgetValues } from '../reports/rollup/erase-values.ts';
 import { type Emptied, findEmptied, noteEmptied } from './emptied.ts';
 import { eraseDeliveriesOfSessions, eraseDeliveriesOfUser } from './erase-deliveries.ts';
 import type { ErasureCounts } from './erasures.ts';

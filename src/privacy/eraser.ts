@@ -1,8 +1,8 @@
-import { isStoreUnavailable } from '../db/pool.ts';
-import type { Deps } from '../deps.ts';
-import { type Rounds, startRounds } from '../rounds.ts';
-import type { SecretBox } from '../security/secret-box.ts';
-import { createUserKeys } from '../security/user-key.ts';
+import { isStoreUnavailable } from '../platform/db/pool.ts';
+import { type Rounds, startRounds } from '../platform/lib/loop.ts';
+import type { Deps } from '../platform/ports.ts';
+import type { SecretBox } from '../platform/security/secret-box.ts';
+import { createUserKeys } from '../platform/security/user-key.ts';
 import { sweep } from './erase.ts';
 import { claimErasure, type ErasureCounts, endSweep, renewErasure } from './erasures.ts';
 

@@ -1,4 +1,4 @@
-import type { Executor } from '../db/pool.ts';
+import type { Executor } from '../platform/db/pool.ts';
 
 /** What the publisher named the user by. */
 export const identifiers = ['pub_user_id', 'ad_fp'] as const;

@@ -1,5 +1,5 @@
-import type { Executor } from '../db/pool.ts';
-import type { UserKeys } from '../security/user-key.ts';
+import type { Executor } from '../platform/db/pool.ts';
+import type { UserKeys } from '../platform/security/user-key.ts';
 import { findTraces, type Subject } from './traces.ts';
 
 /** Sessions of one export, and deliveries of it (count each); with more, the export says that it is cut. */

@@ -1,4 +1,4 @@
-import { type Html, html, nothing, pageOf, trusted } from '../http/html.ts';
+import { type Html, html, nothing, pageOf, trusted } from '../platform/http/html.ts';
 
 /** What the page says beside its own words. */
 export type PrivacyPage = {

@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox';
-import type { App, Deps } from '../deps.ts';
-import { AppError } from '../errors.ts';
-import type { Notices } from '../http/notices.ts';
-import { errorAnswers } from '../http/schemas.ts';
+import { AppError } from '../platform/errors.ts';
+import type { Notices } from '../platform/http/error-pages.ts';
+import { errorAnswers } from '../platform/http/schemas.ts';
+import type { App, Deps } from '../platform/ports.ts';
 import { renderPrivacyPage } from './page.ts';
 
 const page = { description: 'The page.', content: { 'text/html': { schema: Type.String() } } };

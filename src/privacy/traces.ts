@@ -1,4 +1,4 @@
-import type { Executor } from '../db/pool.ts';
+import type { Executor } from '../platform/db/pool.ts';
 import type { Identifier } from './erasures.ts';
 
 /** Whose data are meant. */

@@ -1,14 +1,14 @@
 import type { FastifyRequest } from 'fastify';
-import type { App, Deps } from '../deps.ts';
-import { AppError } from '../errors.ts';
-import { isOpened, type Notices } from '../http/notices.ts';
-import { errorAnswers } from '../http/schemas.ts';
-import { createAdmission, type Visit } from './admit.ts';
-import { badTokenAnswer, clickQuery, recordedAnswer, refuseToken, sendImage, sendRedirect, tokenQuery } from './answers.ts';
-import { beacons } from './beacons.ts';
-import { createClicks } from './clicks.ts';
-import { createRecorder } from './record.ts';
-import { openShortWay } from './short-way.ts';
+import { AppError } from '../platform/errors.ts';
+import { isOpened, type Notices } from '../platform/http/error-pages.ts';
+import { errorAnswers } from '../platform/http/schemas.ts';
+import type { App, Deps } from '../platform/ports.ts';
+import { openShortWay } from './beacons/hot-routes.ts';
+import { beacons } from './beacons/kinds.ts';
+import { badTokenAnswer, clickQuery, recordedAnswer, refuseToken, sendImage, sendRedirect, tokenQuery } from './beacons/pixel-answer.ts';
+import { createRecorder } from './beacons/recorder.ts';
+import { createClicks } from './clicks/follow.ts';
+import { createAdmission, type Visit } from './verify-token.ts';
 
 /** An odd query is answered with the image, not with an error of the validator: the schema is for the document only. */
 const unvalidated = { validatorCompiler: () => () => true };

@@ -1,6 +1,6 @@
-import type { Executor } from '../db/pool.ts';
-import { newSessionId as newUuidV7, sessionDay as uuidDay } from '../session-id.ts';
-import { countMoves } from './delivery-counts.ts';
+import type { Executor } from '../platform/db/pool.ts';
+import { newSessionId as newUuidV7, sessionDay as uuidDay } from '../platform/lib/uuid7.ts';
+import { countMoves } from './deliveries/counts.ts';
 
 /** What a publisher is to be told. */
 export type Promised = {

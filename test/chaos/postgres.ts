@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { startEmbeddedPostgres } from '../../src/db/embedded/index.ts';
-import { migrate } from '../../src/db/migrate.ts';
+import { startEmbeddedPostgres } from '../../src/embedded/postgres/index.ts';
+import { migrate } from '../../src/platform/db/migrate.ts';
 
 /** A PostgreSQL of one run, fsync on, that can be killed. Its port stays the same. */
 export type ChaosPostgres = {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { checkBalance, isBalanced } from '../../src/webhooks/balance.ts';
+import { checkBalance, isBalanced } from '../../src/webhooks/deliveries/reconciliation.ts';
 import { startLoad } from './load.ts';
 import { randomFrom } from './random.ts';
 import { openStage, processNames, type Stage } from './stage.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Balance, checkBalance, isBalanced } from '../../src/webhooks/balance.ts';
+import { type Balance, checkBalance, isBalanced } from '../../src/webhooks/deliveries/reconciliation.ts';
 import type { Stage } from './stage.ts';
 
 /** What came of a run: committed wraps against the receiver's log. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { renderCheckoutHtml, renderPrefetchHtml } from '../../src/client/index.ts';
+import { renderCheckoutHtml, renderPrefetchHtml } from '../../packages/client/src/index.ts';
 
 const asset = (name: string): string => readFileSync(new URL(`../../assets/html/${name}`, import.meta.url), 'utf8');
 const ids = { sdkId: '0123456789abcdef', sdkCdnUrl: 'https://offers.example/sdk/launcher.js', user: { placement: 'checkout' } };

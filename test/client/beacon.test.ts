@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { ConnectionError, fillCacheBuster, fireBeacon, ServerError } from '../../src/client/index.ts';
+import { ConnectionError, fillCacheBuster, fireBeacon, ServerError } from '../../packages/client/src/index.ts';
 import { closedUrl, type LocalServer, startServer } from './support.ts';
 
 let server: LocalServer;

@@ -1,5 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { ConnectionError, type FetchOffersOptions, fetchOffers, InvalidParameterError, ServerError } from '../../src/client/index.ts';
+import {
+  ConnectionError,
+  type FetchOffersOptions,
+  fetchOffers,
+  InvalidParameterError,
+  ServerError,
+} from '../../packages/client/src/index.ts';
 import { closedUrl, type LocalServer, startServer } from './support.ts';
 
 let answer = { status: 200, body: '{"data":{"offers":[],"count":0}}', headers: {} as Record<string, string> };

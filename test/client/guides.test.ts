@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { configFragments } from '../../src/client/template.ts';
+import { configFragments } from '../../packages/client/src/template.ts';
 
 const folder = new URL('../../docs/guides/', import.meta.url);
-const index = readFileSync(new URL('../../src/client/index.ts', import.meta.url), 'utf8');
+const index = readFileSync(new URL('../../packages/client/src/index.ts', import.meta.url), 'utf8');
 const guides = readdirSync(folder).map((name) => ({ name, text: readFileSync(new URL(name, folder), 'utf8') }));
 const platforms = ['android.md', 'flutter.md', 'ios.md', 'react-native.md', 'web.md'];
 const native = guides.filter(({ name }) => /^(android|flutter|ios)\.md$/.test(name));

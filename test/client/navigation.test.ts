@@ -9,7 +9,7 @@ import {
   parseAdCallback,
   parseAdMessage,
   requireBaseUrl,
-} from '../../src/client/index.ts';
+} from '../../packages/client/src/index.ts';
 
 /** A guard whose waits end when the test says so. */
 function guarded(waitMs?: number) {

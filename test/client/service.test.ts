@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest';
-import { type FetchOffersResponse, fetchOffers, fireBeacon, type Offer } from '../../src/client/index.ts';
-import type { FetchOffersAnswer } from '../../src/http/schemas.ts';
-import type { Settings, Styles } from '../../src/offers/settings.ts';
+import { type FetchOffersResponse, fetchOffers, fireBeacon, type Offer } from '../../packages/client/src/index.ts';
+import type { Settings, Styles } from '../../src/catalog/snapshot/theme-settings.ts';
+import type { FetchOffersAnswer } from '../../src/platform/http/schemas.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
 let t: TestApp;

@@ -8,7 +8,7 @@ import {
   type JsonValue,
   renderCheckoutHtml,
   renderPrefetchHtml,
-} from '../../src/client/index.ts';
+} from '../../packages/client/src/index.ts';
 
 const asset = (name: string): string => readFileSync(new URL(`../../assets/html/${name}`, import.meta.url), 'utf8');
 const checkout = asset('checkout.html');

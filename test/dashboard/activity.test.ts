@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../management/support.ts';
+import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../catalog/management/support.ts';
 import { type Person, somebody } from './support.ts';
 
 const nowMs = Date.parse('2026-03-01T20:30:15Z');

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startPresence } from '../../src/presence.ts';
+import { startPresence } from '../../src/runtime/heartbeat.ts';
 import { type Route, routesOf } from '../support/routes.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { type Person, somebody } from './support.ts';

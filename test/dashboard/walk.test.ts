@@ -3,10 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { firstOperatorLink } from '../../src/dashboard/first-operator.ts';
-import { type DemoServer, startDemoServer } from '../demo/support.ts';
-import { type Hook, startHook } from '../dispatcher/support.ts';
+import { firstOperatorLink } from '../../src/dashboard/auth/first-operator.ts';
+import { type DemoServer, startDemoServer } from '../embedded/demo/support.ts';
 import { launchBrowser, userAgent } from '../support/browser.ts';
+import { type Hook, startHook } from '../webhooks/dispatcher/support.ts';
 
 const patience = { timeout: 15_000 };
 let demo: DemoServer;

@@ -1,7 +1,7 @@
-import type { Campaign, Creative, Offer, Payout, Provision, Publisher, SequenceRule } from '../../src/catalog/types.ts';
+import type { CampaignRules } from '../../src/catalog/rules/rules.ts';
+import type { Campaign, Creative, Offer, Payout, Provision, Publisher, SequenceRule } from '../../src/catalog/snapshot/types.ts';
 import { decide } from '../../src/decision/decide.ts';
-import { buildIndex } from '../../src/decision/eligibility.ts';
-import type { CampaignRules } from '../../src/decision/rules.ts';
+import { buildIndex } from '../../src/decision/index/eligibility.ts';
 import {
   type CapUse,
   type Decision,

@@ -1,11 +1,11 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createSecretBox } from '../../src/security/secret-box.ts';
-import { saveEndpoint } from '../../src/webhooks/endpoint-changes.ts';
-import { createJob, findJob } from '../../src/webhooks/replay/jobs.ts';
-import { type Hook, startHook, until } from '../dispatcher/support.ts';
+import { createSecretBox } from '../../src/platform/security/secret-box.ts';
+import { saveEndpoint } from '../../src/webhooks/endpoints/changes.ts';
+import { createJob, findJob } from '../../src/webhooks/redelivery/jobs.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { processSecrets, startServerProcess } from '../support/server-process.ts';
+import { type Hook, startHook, until } from '../webhooks/dispatcher/support.ts';
 
 let hook: Hook;
 beforeAll(async () => {

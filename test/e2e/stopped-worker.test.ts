@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { addEndpoint, deliveryOf, promise, startHook, until } from '../dispatcher/support.ts';
 import { processSecrets, type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { addEndpoint, deliveryOf, promise, startHook, until } from '../webhooks/dispatcher/support.ts';
 
 let t: TestApp;
 const servers: ServerProcess[] = [];

@@ -58,7 +58,7 @@ function lines(paths: Iterable<string>, breaks: (line: string, path: string) => 
 
 describe('the decision is pure', () => {
   const io =
-    /^(node:(fs|net|http|https|http2|tls|dns|dgram|child_process|cluster|worker_threads|process|readline|timers)\b|(pg|fastify|@fastify|undici|pino)(\/|$)|src\/db\/)/;
+    /^(node:(fs|net|http|https|http2|tls|dns|dgram|child_process|cluster|worker_threads|process|readline|timers)\b|(pg|fastify|@fastify|undici|pino)(\/|$)|src\/platform\/db\/)/;
 
   test('it loads nothing that does I/O, not even by way of another file', () => {
     expect(loadedBy('src/decision/').filter(({ target }) => io.test(target))).toEqual([]);
@@ -85,17 +85,18 @@ test('the dispatcher loads no web framework, not even by way of another file', (
 test('only the entry points touch the process', () => {
   const isEntry = (path: string) =>
     path === 'src/server.ts' ||
-    path === 'src/verify-reports.ts' ||
+    path === 'src/reports/reconcile/command.ts' ||
     path === 'src/openapi.ts' ||
-    path === 'src/dashboard/create-operator.ts' ||
-    path === 'src/management/catalogue/command.ts' ||
-    path.startsWith('src/demo/');
+    path === 'src/dashboard/auth/create-operator.ts' ||
+    path === 'src/catalog/management/catalogue/command.ts' ||
+    path.startsWith('src/embedded/demo/');
   const measures = ['hrtime', 'memoryUsage', 'cpuUsage'];
   // The embedded database is a process beside this one: it looks at the platform and hands its environment on.
   const embedded = [...measures, 'arch', 'env', 'getuid', 'kill', 'pid', 'platform'];
   // Drawings are made by a process of their own.
   const drawing = ['env', 'execPath'];
-  const allowedIn = (path: string) => (path.startsWith('src/db/embedded/') ? embedded : path === 'src/images/draw.ts' ? drawing : measures);
+  const allowedIn = (path: string) =>
+    path.startsWith('src/embedded/postgres/') ? embedded : path === 'src/catalog/images/draw.ts' ? drawing : measures;
   const touches = (line: string, path: string) => {
     const allowed = allowedIn(path);
     return [...line.matchAll(/(?<![\w.])process\??\.(\w+)/g)].some(([, member = '']) => !allowed.includes(member));

@@ -1,7 +1,7 @@
 import type { LightMyRequestResponse } from 'fastify';
-import { transaction } from '../../src/db/pool.ts';
-import { loadDemoCatalogue, randomDemoIds } from '../../src/demo/catalogue.ts';
-import { newSessionId } from '../../src/session-id.ts';
+import { loadDemoCatalogue, randomDemoIds } from '../../src/embedded/demo/catalogue.ts';
+import { transaction } from '../../src/platform/db/pool.ts';
+import { newSessionId } from '../../src/platform/lib/uuid7.ts';
 import { enqueue } from '../../src/webhooks/outbox.ts';
 import type { TestApp } from '../support/test-app.ts';
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createUserKeys } from '../../src/platform/security/user-key.ts';
 import { sweep } from '../../src/privacy/erase.ts';
 import { eraseNext } from '../../src/privacy/eraser.ts';
-import { createUserKeys } from '../../src/security/user-key.ts';
 import { enqueue } from '../../src/webhooks/outbox.ts';
-import { addPostbackEndpoint, bookings, clickOffer, createTimedApp, postbacks, track } from '../conversions/support.ts';
+import { addPublisher, list, save, saveUrlOf } from '../perks/wallet/support.ts';
+import { addPostbackEndpoint, bookings, clickOffer, createTimedApp, postbacks, track } from '../tracking/conversions/support.ts';
 import { call, fetchOffers, showOffer } from '../tracking/journey.ts';
-import { addPublisher, list, save, saveUrlOf } from '../wallet/support.ts';
 import { askErasure, erase, erasureStatus, tablesWith } from './support.ts';
 
 let t: Awaited<ReturnType<typeof createTimedApp>>;

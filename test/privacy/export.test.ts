@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { addPostbackEndpoint, clickOffer, createTimedApp, track } from '../conversions/support.ts';
+import { addPublisher, save } from '../perks/wallet/support.ts';
+import { addPostbackEndpoint, clickOffer, createTimedApp, track } from '../tracking/conversions/support.ts';
 import { call, fetchOffers } from '../tracking/journey.ts';
-import { addPublisher, save } from '../wallet/support.ts';
 import { askExport, erase } from './support.ts';
 
 let t: Awaited<ReturnType<typeof createTimedApp>>;

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { buildApp } from '../../src/app.ts';
-import { createDeps } from '../../src/create-deps.ts';
-import { embeddedDemoIds } from '../../src/demo/catalogue.ts';
-import { createLogger } from '../../src/logger.ts';
-import { addPostbackEndpoint, type Clock, clickIdIn, track } from '../conversions/support.ts';
-import { type Hook, startHook, startTestDispatcher, until } from '../dispatcher/support.ts';
+import { embeddedDemoIds } from '../../src/embedded/demo/catalogue.ts';
+import { createLogger } from '../../src/platform/logger.ts';
+import { createDeps } from '../../src/runtime/create-deps.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { type TestApp, testConfig } from '../support/test-app.ts';
+import { addPostbackEndpoint, type Clock, clickIdIn, track } from '../tracking/conversions/support.ts';
 import { browser, type ShownOffer } from '../tracking/journey.ts';
+import { type Hook, startHook, startTestDispatcher, until } from '../webhooks/dispatcher/support.ts';
 import { erase, tablesWith } from './support.ts';
 
 const marks = {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { tidyRollups } from '../../src/reports/tidy.ts';
-import { dayMs } from '../../src/session-id.ts';
-import { createTimedApp } from '../conversions/support.ts';
+import { dayMs } from '../../src/platform/lib/uuid7.ts';
+import { tidyRollups } from '../../src/reports/rollup/compact.ts';
 import { activity, byGroup, foldAll } from '../reports/support.ts';
 import { untilWaiting } from '../support/locks.ts';
+import { createTimedApp } from '../tracking/conversions/support.ts';
 import { call, fetchOffers } from '../tracking/journey.ts';
 import { erase, tablesWith } from './support.ts';
 

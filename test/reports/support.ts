@@ -1,9 +1,9 @@
 import { expect } from 'vitest';
-import { fold } from '../../src/reports/fold.ts';
-import type { Metrics } from '../../src/reports/metrics.ts';
-import { type ActivityQuery, type ActivityRow, queryActivity } from '../../src/reports/query.ts';
-import { type Difference, verifyRollups } from '../../src/reports/verify.ts';
-import { dayOf } from '../../src/session-id.ts';
+import { dayOf } from '../../src/platform/lib/uuid7.ts';
+import type { Metrics } from '../../src/reports/query/metrics.ts';
+import { type ActivityQuery, type ActivityRow, queryActivity } from '../../src/reports/query/query.ts';
+import { type Difference, verifyRollups } from '../../src/reports/reconcile/verify.ts';
+import { fold } from '../../src/reports/rollup/statement.ts';
 import type { TestApp } from '../support/test-app.ts';
 
 /** Folds until everything committed is in the reports. @returns how much was taken */

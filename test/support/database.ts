@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
-import { createPool } from '../../src/db/pool.ts';
+import { createPool } from '../../src/platform/db/pool.ts';
 
 /** A fresh copy of the template database, with the demo catalogue. Dropped by `drop`. */
 export async function cloneDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {

@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { TestProject } from 'vitest/node';
-import { startEmbeddedPostgres } from '../../src/db/embedded/index.ts';
-import { migrate } from '../../src/db/migrate.ts';
-import { createPool, transaction } from '../../src/db/pool.ts';
-import { embeddedDemoIds, loadDemoCatalogue } from '../../src/demo/catalogue.ts';
-import { ensurePartitions } from '../../src/maintenance.ts';
+import { embeddedDemoIds, loadDemoCatalogue } from '../../src/embedded/demo/catalogue.ts';
+import { startEmbeddedPostgres } from '../../src/embedded/postgres/index.ts';
+import { migrate } from '../../src/platform/db/migrate.ts';
+import { createPool, transaction } from '../../src/platform/db/pool.ts';
+import { ensurePartitions } from '../../src/runtime/jobs.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {

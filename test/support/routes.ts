@@ -1,4 +1,4 @@
-import type { App } from '../../src/deps.ts';
+import type { App } from '../../src/platform/ports.ts';
 
 export type Route = { method: string; path: string };
 

@@ -1,10 +1,10 @@
 import type pg from 'pg';
 import { buildApp } from '../../src/app.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
-import { createDeps } from '../../src/create-deps.ts';
-import { embeddedDemoIds } from '../../src/demo/catalogue.ts';
-import type { App, Deps } from '../../src/deps.ts';
-import { createLogger } from '../../src/logger.ts';
+import { embeddedDemoIds } from '../../src/embedded/demo/catalogue.ts';
+import { createLogger } from '../../src/platform/logger.ts';
+import type { App, Deps } from '../../src/platform/ports.ts';
+import { createDeps } from '../../src/runtime/create-deps.ts';
 import { cloneDatabase } from './database.ts';
 
 export type TestApp = {

@@ -2,9 +2,9 @@ import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Socket } from 'node:net';
 import type { LightMyRequestResponse } from 'fastify';
 import { expect } from 'vitest';
-import { newSessionId } from '../../src/session-id.ts';
-import type { TrackedEvent } from '../../src/tracking/batch.ts';
-import type { TokenClaims } from '../../src/tracking/token.ts';
+import { newSessionId } from '../../src/platform/lib/uuid7.ts';
+import type { TokenClaims } from '../../src/platform/security/tracking-token.ts';
+import type { TrackedEvent } from '../../src/tracking/beacons/insert-events.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
 /** One offer as a client sees it. */

@@ -1,6 +1,6 @@
-import { createPool } from '../../../src/db/pool.ts';
-import { newSessionId as newUuidV7, sessionDay as uuidDay } from '../../../src/session-id.ts';
-import { countMoves } from '../../../src/webhooks/delivery-counts.ts';
+import { createPool } from '../../../src/platform/db/pool.ts';
+import { newSessionId as newUuidV7, sessionDay as uuidDay } from '../../../src/platform/lib/uuid7.ts';
+import { countMoves } from '../../../src/webhooks/deliveries/counts.ts';
 import type { System } from './types.ts';
 
 /** Puts deliveries in as the outbox does, many at once. The worker is the built server in the role `worker`. */

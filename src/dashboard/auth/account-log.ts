@@ -1,7 +1,7 @@
-import type { Executor } from '../../db/pool.ts';
-import { type AuditAction, audit } from '../../management/audit.ts';
-import type { View } from '../../management/resource.ts';
-import type { Actor } from '../../management/work.ts';
+import { type AuditAction, audit } from '../../catalog/management/audit.ts';
+import type { View } from '../../catalog/management/resource.ts';
+import type { Actor } from '../../catalog/management/work.ts';
+import type { Executor } from '../../platform/db/pool.ts';
 import type { User } from './users.ts';
 
 /** The audit log knows people by their addresses. */

@@ -1,4 +1,4 @@
-import type { Executor } from '../../db/pool.ts';
+import type { Executor } from '../../platform/db/pool.ts';
 import { createToken, hashToken } from './tokens.ts';
 import { type User, type UserRow, userColumns, userOf } from './users.ts';
 

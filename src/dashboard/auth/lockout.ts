@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
-import type { Executor } from '../../db/pool.ts';
-import { clientNet } from '../../http/client-net.ts';
+import type { Executor } from '../../platform/db/pool.ts';
+import { clientNet } from '../../platform/http/client-net.ts';
 
 /** Failures within the window (milliseconds) after which sign-in is refused until it ends. */
 const windowMs = 15 * 60_000;

@@ -1,6 +1,6 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
-import { createLimiter } from '../../limiter.ts';
+import { createLimiter } from '../../platform/lib/fair-limiter.ts';
 
 type Cost = { logN: number; r: number; p: number };
 

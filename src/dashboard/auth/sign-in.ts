@@ -1,5 +1,5 @@
-import type { Deps } from '../../deps.ts';
-import { clientNet } from '../../http/client-net.ts';
+import { clientNet } from '../../platform/http/client-net.ts';
+import type { Deps } from '../../platform/ports.ts';
 import { auditAccount, signInLabel, systemActor } from './account-log.ts';
 import { createLockout, type Lock } from './lockout.ts';
 import { checkPassword, maxPasswordLength } from './passwords.ts';

@@ -1,4 +1,4 @@
-import type { Executor } from '../../db/pool.ts';
+import type { Executor } from '../../platform/db/pool.ts';
 
 /**
  * operator  belongs to no publisher, sees all of them

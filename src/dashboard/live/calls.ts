@@ -1,6 +1,6 @@
 import { v7 } from 'uuid';
-import type { Executor } from '../../db/pool.ts';
-import { sessionDay } from '../../session-id.ts';
+import type { Executor } from '../../platform/db/pool.ts';
+import { sessionDay } from '../../platform/lib/uuid7.ts';
 
 /** One answered call for offers, and what has come of it so far. */
 export type Call = {

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AppError } from '../../errors.ts';
-import type { Logger } from '../../logger.ts';
+import { AppError } from '../../platform/errors.ts';
+import type { Logger } from '../../platform/logger.ts';
 
 /** Events sent to a page while it is open. `id`: where to go on after a break. */
 export type StreamEvent = { name: string; id?: string; data: string };

@@ -1,18 +1,18 @@
-import { transaction } from '../../db/pool.ts';
-import type { App } from '../../deps.ts';
-import { html } from '../../http/html.ts';
+import { transaction } from '../../platform/db/pool.ts';
+import { html } from '../../platform/http/html.ts';
+import type { App } from '../../platform/ports.ts';
 import { auditAccount } from '../auth/account-log.ts';
 import { hashPassword, minPasswordLength, passwordProblem } from '../auth/passwords.ts';
 import { endSession, endSessionsOf, startSession } from '../auth/sessions.ts';
 import { createSignIn } from '../auth/sign-in.ts';
 import { setPassword } from '../auth/users.ts';
-import type { Context } from '../context.ts';
-import { createForm, type Problems } from '../forms.ts';
-import { signInPath } from '../guard.ts';
-import type { Page } from '../layout.ts';
-import { commonPages, type Tools } from '../pages.ts';
-import { card, facts, saveForm } from '../parts.ts';
-import { actorOf } from '../store.ts';
+import { card, facts, saveForm } from '../shell/components.ts';
+import type { Context } from '../shell/context.ts';
+import { createForm, type Problems } from '../shell/forms.ts';
+import { signInPath } from '../shell/guard.ts';
+import type { Page } from '../shell/layout.ts';
+import { commonPages, type Tools } from '../shell/pages.ts';
+import { actorOf } from '../shell/store.ts';
 
 /** Everybody's own account. */
 export function accountPages(app: App, tools: Tools): void {

@@ -1,18 +1,18 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { App } from '../../deps.ts';
-import { type Html, html } from '../../http/html.ts';
-import { auditLog } from '../../management/audit.ts';
-import type { View } from '../../management/resource.ts';
-import { dispatcherLabel } from '../../webhooks/dispatcher/disabling.ts';
+import { auditLog } from '../../catalog/management/audit.ts';
+import type { View } from '../../catalog/management/resource.ts';
+import { type Html, html } from '../../platform/http/html.ts';
+import type { App } from '../../platform/ports.ts';
+import { dispatcherLabel } from '../../webhooks/dispatcher/settle/disabling.ts';
 import { signInLabel } from '../auth/account-log.ts';
 import type { Role } from '../auth/users.ts';
-import type { Context } from '../context.ts';
-import { moment, plural, utc } from '../format.ts';
-import { createForm } from '../forms.ts';
-import type { NavKey } from '../layout.ts';
-import { commonPages, type Pages, publisherPages, type Tools } from '../pages.ts';
-import { badge, emptyState, pager, type Tone } from '../parts.ts';
-import { queryText } from '../store.ts';
+import { badge, emptyState, pager, type Tone } from '../shell/components.ts';
+import type { Context } from '../shell/context.ts';
+import { moment, plural, utc } from '../shell/format.ts';
+import { createForm } from '../shell/forms.ts';
+import type { NavKey } from '../shell/layout.ts';
+import { commonPages, type Pages, publisherPages, type Tools } from '../shell/pages.ts';
+import { queryText } from '../shell/store.ts';
 
 /** Kinds of things in the log: how one is called, and where it is shown; null: it has no page. */
 type Kinds = Readonly<Record<string, { title: string; one: string; pathOf: ((id: string) => string) | null }>>;

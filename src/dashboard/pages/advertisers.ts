@@ -1,9 +1,9 @@
-import type { App } from '../../deps.ts';
-import { html } from '../../http/html.ts';
-import { advertisers } from '../../management/advertisers.ts';
-import { crudPages } from '../crud.ts';
-import { moment } from '../format.ts';
-import { publisherPages, type Tools } from '../pages.ts';
+import { advertisers } from '../../catalog/management/advertisers.ts';
+import { html } from '../../platform/http/html.ts';
+import type { App } from '../../platform/ports.ts';
+import { crudPages } from '../shell/crud.ts';
+import { moment } from '../shell/format.ts';
+import { publisherPages, type Tools } from '../shell/pages.ts';
 
 export function advertiserPages(app: App, tools: Tools): void {
   crudPages(publisherPages(app, tools), tools.store, {

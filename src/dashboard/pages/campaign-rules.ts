@@ -1,8 +1,8 @@
-import { capEvents, capMetrics, capPeriods, capScopes, pacings } from '../../decision/rules.ts';
-import { type Html, html } from '../../http/html.ts';
-import type { Fields, FormBuilder, FormValue } from '../forms.ts';
-import { instantToLocal, localToInstant } from '../local-time.ts';
-import { isNested, jsonText, mergeNested, type Nested, readJson, valueAt, without, withValue } from '../nested.ts';
+import { capEvents, capMetrics, capPeriods, capScopes, pacings } from '../../catalog/rules/rules.ts';
+import { type Html, html } from '../../platform/http/html.ts';
+import type { Fields, FormBuilder, FormValue } from '../shell/forms.ts';
+import { instantToLocal, localToInstant } from '../shell/local-time.ts';
+import { isNested, jsonText, mergeNested, type Nested, readJson, valueAt, without, withValue } from '../shell/nested.ts';
 
 /** Rows of caps that the form offers; more can be set as JSON. */
 const capRows = 3;

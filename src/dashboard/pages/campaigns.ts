@@ -1,14 +1,14 @@
-import { payoutKinds } from '../../decision/rules.ts';
-import type { App } from '../../deps.ts';
-import { html, nothing } from '../../http/html.ts';
-import { advertisers } from '../../management/advertisers.ts';
-import { campaigns, warnOfCurrencies } from '../../management/campaigns.ts';
-import type { PublisherContext } from '../context.ts';
-import { crudPages } from '../crud.ts';
-import type { FormValue } from '../forms.ts';
-import { publisherPages, type Tools } from '../pages.ts';
-import { badge, emptyState, linkButton } from '../parts.ts';
-import { actorOf, choicesOf, publisherOf, queryText } from '../store.ts';
+import { advertisers } from '../../catalog/management/advertisers.ts';
+import { campaigns, warnOfCurrencies } from '../../catalog/management/campaigns.ts';
+import { payoutKinds } from '../../catalog/rules/rules.ts';
+import { html, nothing } from '../../platform/http/html.ts';
+import type { App } from '../../platform/ports.ts';
+import { badge, emptyState, linkButton } from '../shell/components.ts';
+import type { PublisherContext } from '../shell/context.ts';
+import { crudPages } from '../shell/crud.ts';
+import type { FormValue } from '../shell/forms.ts';
+import { publisherPages, type Tools } from '../shell/pages.ts';
+import { actorOf, choicesOf, publisherOf, queryText } from '../shell/store.ts';
 import { readRules, rulesFields, rulesToForm, splitList } from './campaign-rules.ts';
 
 const payouts: Record<(typeof payoutKinds)[number], string> = {

@@ -1,9 +1,9 @@
-import type { Publisher } from '../../catalog/types.ts';
-import { isSessionId } from '../../session-id.ts';
-import { isWebhookEvent } from '../../webhooks/endpoints.ts';
-import { type DeliveryFilter, deliveryStatuses } from '../../webhooks/log/filter.ts';
-import type { Problems } from '../forms.ts';
-import { localToInstant } from '../local-time.ts';
+import type { Publisher } from '../../catalog/snapshot/types.ts';
+import { isSessionId } from '../../platform/lib/uuid7.ts';
+import { type DeliveryFilter, deliveryStatuses } from '../../webhooks/deliveries/filter.ts';
+import { isWebhookEvent } from '../../webhooks/endpoints/store.ts';
+import type { Problems } from '../shell/forms.ts';
+import { localToInstant } from '../shell/local-time.ts';
 
 export const filterNames = ['status', 'event', 'from', 'to', 'pub_user_id', 'session_id'] as const;
 

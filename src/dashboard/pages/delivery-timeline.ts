@@ -1,8 +1,8 @@
-import type { Publisher } from '../../catalog/types.ts';
-import { type Html, html, nothing } from '../../http/html.ts';
-import type { viewOfWholeDelivery } from '../../webhooks/log/view.ts';
-import { moment } from '../format.ts';
-import { badge, type Tone } from '../parts.ts';
+import type { Publisher } from '../../catalog/snapshot/types.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
+import type { viewOfWholeDelivery } from '../../webhooks/deliveries/view.ts';
+import { badge, type Tone } from '../shell/components.ts';
+import { moment } from '../shell/format.ts';
 import { headersText, timingFacts } from './webhook-test.ts';
 
 type AttemptView = ReturnType<typeof viewOfWholeDelivery>['attempts'][number];

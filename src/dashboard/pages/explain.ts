@@ -1,14 +1,14 @@
-import { createStoreGuard } from '../../db/store-guard.ts';
+import { offers } from '../../catalog/management/offers.ts';
 import type { Explanation } from '../../decision/types.ts';
-import { type Html, html, nothing } from '../../http/html.ts';
-import { loadLearnt } from '../../learning/posteriors.ts';
-import { offers } from '../../management/offers.ts';
-import type { PublisherContext } from '../context.ts';
-import { type Asked, explainFor } from '../explain.ts';
-import { createForm } from '../forms.ts';
-import type { Pages, Tools } from '../pages.ts';
-import { badge, table } from '../parts.ts';
-import { keyIn, queryText } from '../store.ts';
+import { loadLearnt } from '../../offers/model/posteriors.ts';
+import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
+import { badge, table } from '../shell/components.ts';
+import type { PublisherContext } from '../shell/context.ts';
+import { type Asked, explainFor } from '../shell/explain.ts';
+import { createForm } from '../shell/forms.ts';
+import type { Pages, Tools } from '../shell/pages.ts';
+import { keyIn, queryText } from '../shell/store.ts';
 
 const names = ['placement', 'country', 'platform', 'device', 'custom'] as const;
 const shown = 100;

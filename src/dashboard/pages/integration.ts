@@ -1,12 +1,12 @@
-import type { App } from '../../deps.ts';
-import { type Html, html, nothing } from '../../http/html.ts';
-import type { PublisherContext } from '../context.ts';
-import { moment, plural } from '../format.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
+import type { App } from '../../platform/ports.ts';
 import { type Call, callsOf, sessionIdAt, sessionsAfter } from '../live/calls.ts';
 import { createStreams, type StreamEvent } from '../live/streams.ts';
-import { publisherPages, type Tools } from '../pages.ts';
-import { badge, card, copyable, facts, tabs } from '../parts.ts';
-import { type Snippet, snippetsFor } from '../snippets.ts';
+import { badge, card, copyable, facts, tabs } from '../shell/components.ts';
+import type { PublisherContext } from '../shell/context.ts';
+import { moment, plural } from '../shell/format.ts';
+import { publisherPages, type Tools } from '../shell/pages.ts';
+import { type Snippet, snippetsFor } from '../shell/snippets.ts';
 
 /** Calls a stream keeps up to date (count), and how far back it begins (milliseconds). */
 const watched = 30;

@@ -1,15 +1,15 @@
-import { type Permission, permissions } from '../../catalog/types.ts';
-import type { App } from '../../deps.ts';
-import { html, nothing } from '../../http/html.ts';
-import { createKey, keys } from '../../management/keys.ts';
-import type { PublisherContext } from '../context.ts';
-import { moment } from '../format.ts';
-import { createForm, type Problems, problemsOf } from '../forms.ts';
-import type { Page } from '../layout.ts';
-import { localToInstant } from '../local-time.ts';
-import { publisherPages, type Tools } from '../pages.ts';
-import { actionButton, badge, card, copyable, emptyState, saveForm, table } from '../parts.ts';
-import { actorOf, keyIn, publisherOf } from '../store.ts';
+import { createKey, keys } from '../../catalog/management/keys.ts';
+import { type Permission, permissions } from '../../catalog/snapshot/types.ts';
+import { html, nothing } from '../../platform/http/html.ts';
+import type { App } from '../../platform/ports.ts';
+import { actionButton, badge, card, copyable, emptyState, saveForm, table } from '../shell/components.ts';
+import type { PublisherContext } from '../shell/context.ts';
+import { moment } from '../shell/format.ts';
+import { createForm, type Problems, problemsOf } from '../shell/forms.ts';
+import type { Page } from '../shell/layout.ts';
+import { localToInstant } from '../shell/local-time.ts';
+import { publisherPages, type Tools } from '../shell/pages.ts';
+import { actorOf, keyIn, publisherOf } from '../shell/store.ts';
 
 const meanings: Record<Permission, string> = {
   'ads/offers': 'fetch offers',

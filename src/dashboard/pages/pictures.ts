@@ -1,15 +1,15 @@
-import { type Html, html, nothing } from '../../http/html.ts';
-import { createImageStore } from '../../images/store.ts';
-import { readUpload } from '../../images/upload.ts';
-import { createUploadedCreative, creatives } from '../../management/creatives.ts';
-import { offers } from '../../management/offers.ts';
-import type { View } from '../../management/resource.ts';
+import { createImageStore } from '../../catalog/images/store.ts';
+import { readUpload } from '../../catalog/images/upload.ts';
+import { createUploadedCreative, creatives } from '../../catalog/management/creatives.ts';
+import { offers } from '../../catalog/management/offers.ts';
+import type { View } from '../../catalog/management/resource.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { mayAct } from '../auth/users.ts';
-import type { PublisherContext } from '../context.ts';
-import { createForm, csrfField, problemsOf } from '../forms.ts';
-import type { Pages, Tools } from '../pages.ts';
-import { actionButton, badge, card } from '../parts.ts';
-import { actorOf, keyIn, publisherOf } from '../store.ts';
+import { actionButton, badge, card } from '../shell/components.ts';
+import type { PublisherContext } from '../shell/context.ts';
+import { createForm, csrfField, problemsOf } from '../shell/forms.ts';
+import type { Pages, Tools } from '../shell/pages.ts';
+import { actorOf, keyIn, publisherOf } from '../shell/store.ts';
 
 const kinds = [
   { value: 'offer_image', text: 'Offer – square' },

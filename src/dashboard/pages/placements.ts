@@ -1,10 +1,10 @@
-import type { App } from '../../deps.ts';
-import { html } from '../../http/html.ts';
-import { placements } from '../../management/placements.ts';
-import { crudPages } from '../crud.ts';
-import { moment } from '../format.ts';
-import { publisherPages, type Tools } from '../pages.ts';
-import { badge } from '../parts.ts';
+import { placements } from '../../catalog/management/placements.ts';
+import { html } from '../../platform/http/html.ts';
+import type { App } from '../../platform/ports.ts';
+import { badge } from '../shell/components.ts';
+import { crudPages } from '../shell/crud.ts';
+import { moment } from '../shell/format.ts';
+import { publisherPages, type Tools } from '../shell/pages.ts';
 
 const triState = [
   { value: '', text: 'As the theme says' },

@@ -1,6 +1,6 @@
-import { type Html, html, nothing } from '../../http/html.ts';
-import type { Values } from '../../management/resource.ts';
-import type { Fields, FormBuilder } from '../forms.ts';
+import type { Values } from '../../catalog/management/resource.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
+import type { Fields, FormBuilder } from '../shell/forms.ts';
 
 const zones = Intl.supportedValuesOf('timeZone');
 const zoneChoices = ['UTC', ...zones.filter((zone) => zone !== 'UTC')].map((zone) => ({ value: zone, text: zone.replaceAll('_', ' ') }));

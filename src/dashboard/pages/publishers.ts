@@ -1,10 +1,10 @@
-import type { App } from '../../deps.ts';
-import { html } from '../../http/html.ts';
-import { publishers } from '../../management/publishers.ts';
-import { publisherPath } from '../context.ts';
-import { crudPages } from '../crud.ts';
-import { commonPages, type Tools } from '../pages.ts';
-import { badge, linkButton } from '../parts.ts';
+import { publishers } from '../../catalog/management/publishers.ts';
+import { html } from '../../platform/http/html.ts';
+import type { App } from '../../platform/ports.ts';
+import { badge, linkButton } from '../shell/components.ts';
+import { publisherPath } from '../shell/context.ts';
+import { crudPages } from '../shell/crud.ts';
+import { commonPages, type Tools } from '../shell/pages.ts';
 import { publisherFields, readPublisher } from './publisher-form.ts';
 
 /** For operators: all publishers, and the way into each. */

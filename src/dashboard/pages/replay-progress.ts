@@ -1,9 +1,9 @@
-import { type Html, html, nothing } from '../../http/html.ts';
-import type { ReplayJob } from '../../webhooks/replay/jobs.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
+import type { ReplayJob } from '../../webhooks/redelivery/jobs.ts';
 import { mayAct } from '../auth/users.ts';
-import type { PublisherContext } from '../context.ts';
-import { count, moment } from '../format.ts';
-import { actionButton, badge, card, facts, linkButton } from '../parts.ts';
+import { actionButton, badge, card, facts, linkButton } from '../shell/components.ts';
+import type { PublisherContext } from '../shell/context.ts';
+import { count, moment } from '../shell/format.ts';
 
 /** How far a replay of many is; renews itself while it runs. */
 export function replayProgress(context: PublisherContext, job: ReplayJob): Html {

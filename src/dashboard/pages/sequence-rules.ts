@@ -1,12 +1,12 @@
-import type { SequenceMatch } from '../../decision/rules.ts';
-import type { App } from '../../deps.ts';
-import { type Html, html } from '../../http/html.ts';
-import type { Values } from '../../management/resource.ts';
-import { sequenceRules } from '../../management/sequence-rules.ts';
-import { crudPages } from '../crud.ts';
-import type { Fields } from '../forms.ts';
-import { publisherPages, type Tools } from '../pages.ts';
-import { badge } from '../parts.ts';
+import type { Values } from '../../catalog/management/resource.ts';
+import { sequenceRules } from '../../catalog/management/sequence-rules.ts';
+import type { SequenceMatch } from '../../catalog/rules/rules.ts';
+import { type Html, html } from '../../platform/http/html.ts';
+import type { App } from '../../platform/ports.ts';
+import { badge } from '../shell/components.ts';
+import { crudPages } from '../shell/crud.ts';
+import type { Fields } from '../shell/forms.ts';
+import { publisherPages, type Tools } from '../shell/pages.ts';
 import { splitList } from './campaign-rules.ts';
 
 const mostPositions = 10;

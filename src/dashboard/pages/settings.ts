@@ -1,14 +1,14 @@
-import type { App } from '../../deps.ts';
-import { html } from '../../http/html.ts';
-import { publishers } from '../../management/publishers.ts';
-import type { Values, View } from '../../management/resource.ts';
-import { etagOf, PreconditionFailed } from '../../management/rows.ts';
+import { publishers } from '../../catalog/management/publishers.ts';
+import type { Values, View } from '../../catalog/management/resource.ts';
+import { etagOf, PreconditionFailed } from '../../catalog/management/rows.ts';
+import { html } from '../../platform/http/html.ts';
+import type { App } from '../../platform/ports.ts';
 import { mayAct } from '../auth/users.ts';
-import type { PublisherContext } from '../context.ts';
-import { createForm, type FormValue, type Problems, problemsOf } from '../forms.ts';
-import type { Page } from '../layout.ts';
-import { publisherPages, type Tools } from '../pages.ts';
-import { facts, saveForm } from '../parts.ts';
+import { facts, saveForm } from '../shell/components.ts';
+import type { PublisherContext } from '../shell/context.ts';
+import { createForm, type FormValue, type Problems, problemsOf } from '../shell/forms.ts';
+import type { Page } from '../shell/layout.ts';
+import { publisherPages, type Tools } from '../shell/pages.ts';
 import { publisherFields, readPublisher } from './publisher-form.ts';
 
 /** Settings > Configuration: the publisher's own. */

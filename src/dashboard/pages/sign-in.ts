@@ -1,16 +1,16 @@
-import { transaction } from '../../db/pool.ts';
-import type { App } from '../../deps.ts';
-import { type Html, html, nothing } from '../../http/html.ts';
+import { transaction } from '../../platform/db/pool.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
+import type { App } from '../../platform/ports.ts';
 import { auditAccount } from '../auth/account-log.ts';
 import { startSession } from '../auth/sessions.ts';
 import { createSignIn } from '../auth/sign-in.ts';
 import { hasOperator } from '../auth/users.ts';
-import { createForm, fieldsOf } from '../forms.ts';
-import { nextPath, signInPath } from '../guard.ts';
-import { pageHeaders } from '../headers.ts';
-import { renderCard } from '../layout.ts';
-import type { Tools } from '../pages.ts';
-import { actorFor } from '../store.ts';
+import { createForm, fieldsOf } from '../shell/forms.ts';
+import { nextPath, signInPath } from '../shell/guard.ts';
+import { pageHeaders } from '../shell/headers.ts';
+import { renderCard } from '../shell/layout.ts';
+import type { Tools } from '../shell/pages.ts';
+import { actorFor } from '../shell/store.ts';
 
 const schema = { hide: true };
 

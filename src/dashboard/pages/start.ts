@@ -1,17 +1,17 @@
-import { transaction } from '../../db/pool.ts';
-import type { App } from '../../deps.ts';
-import { AppError } from '../../errors.ts';
-import { type Html, html } from '../../http/html.ts';
+import { transaction } from '../../platform/db/pool.ts';
+import { AppError } from '../../platform/errors.ts';
+import { type Html, html } from '../../platform/http/html.ts';
+import type { App } from '../../platform/ports.ts';
 import { accountView, auditAccount, passwordOf } from '../auth/account-log.ts';
 import { findLink, linkPath, useLink } from '../auth/links.ts';
 import { hashPassword, minPasswordLength, passwordProblem } from '../auth/passwords.ts';
 import { endSessionsOf, startSession } from '../auth/sessions.ts';
 import { createUser, readEmail, setPassword, type User } from '../auth/users.ts';
-import { createForm, fieldsOf, type Problems } from '../forms.ts';
-import { pageHeaders } from '../headers.ts';
-import { renderCard } from '../layout.ts';
-import type { Tools } from '../pages.ts';
-import { actorFor } from '../store.ts';
+import { createForm, fieldsOf, type Problems } from '../shell/forms.ts';
+import { pageHeaders } from '../shell/headers.ts';
+import { renderCard } from '../shell/layout.ts';
+import type { Tools } from '../shell/pages.ts';
+import { actorFor } from '../shell/store.ts';
 
 const schema = { hide: true };
 

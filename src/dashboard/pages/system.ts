@@ -1,10 +1,10 @@
-import { createStoreGuard } from '../../db/store-guard.ts';
-import type { App } from '../../deps.ts';
-import { type Html, html, nothing } from '../../http/html.ts';
-import { count, moment, utc } from '../format.ts';
-import { commonPages, type Tools } from '../pages.ts';
-import { badge, card, facts, table } from '../parts.ts';
-import { readSystem, type SystemState } from '../system.ts';
+import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
+import type { App } from '../../platform/ports.ts';
+import { badge, card, facts, table } from '../shell/components.ts';
+import { count, moment, utc } from '../shell/format.ts';
+import { commonPages, type Tools } from '../shell/pages.ts';
+import { readSystem, type SystemState } from '../shell/system.ts';
 
 /** For operators: health, queues, partitions, and which configuration each process serves. */
 export function systemPages(app: App, tools: Tools): void {

@@ -1,7 +1,7 @@
-import { type Html, html } from '../../http/html.ts';
-import { defaultSettings, defaultStyles } from '../../offers/settings.ts';
-import type { Fields, FormBuilder, FormValue } from '../forms.ts';
-import { isNested, jsonText, mergeNested, type Nested, readJson, valueAt, without, withValue } from '../nested.ts';
+import { defaultSettings, defaultStyles } from '../../catalog/snapshot/theme-settings.ts';
+import { type Html, html } from '../../platform/http/html.ts';
+import type { Fields, FormBuilder, FormValue } from '../shell/forms.ts';
+import { isNested, jsonText, mergeNested, type Nested, readJson, valueAt, without, withValue } from '../shell/nested.ts';
 
 type LookField = { path: string; label: string; hint?: string; choices?: readonly string[] };
 

@@ -1,16 +1,16 @@
-import type { Theme, Unit } from '../../catalog/types.ts';
-import type { App } from '../../deps.ts';
-import { html, nothing } from '../../http/html.ts';
-import type { Values } from '../../management/resource.ts';
-import { themes } from '../../management/themes.ts';
-import { crudPages } from '../crud.ts';
-import { moment } from '../format.ts';
-import type { FormValue } from '../forms.ts';
-import { pageHeaders } from '../headers.ts';
-import { isNested } from '../nested.ts';
-import { publisherPages, type Tools } from '../pages.ts';
-import { badge } from '../parts.ts';
-import { previewFrame, previewPanel, themePreview } from '../preview.ts';
+import type { Values } from '../../catalog/management/resource.ts';
+import { themes } from '../../catalog/management/themes.ts';
+import type { Theme, Unit } from '../../catalog/snapshot/types.ts';
+import { html, nothing } from '../../platform/http/html.ts';
+import type { App } from '../../platform/ports.ts';
+import { badge } from '../shell/components.ts';
+import { crudPages } from '../shell/crud.ts';
+import { moment } from '../shell/format.ts';
+import type { FormValue } from '../shell/forms.ts';
+import { pageHeaders } from '../shell/headers.ts';
+import { isNested } from '../shell/nested.ts';
+import { publisherPages, type Tools } from '../shell/pages.ts';
+import { previewFrame, previewPanel, themePreview } from '../shell/preview.ts';
 import { lookFields, lookToForm, readLook } from './theme-look.ts';
 
 /** How a unit looks and behaves, with the User Selected Perks toggles (specification section 5). */

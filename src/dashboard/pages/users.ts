@@ -1,17 +1,17 @@
-import { transaction } from '../../db/pool.ts';
-import type { App } from '../../deps.ts';
-import { AppError } from '../../errors.ts';
-import { type Html, html, nothing } from '../../http/html.ts';
+import { transaction } from '../../platform/db/pool.ts';
+import { AppError } from '../../platform/errors.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
+import type { App } from '../../platform/ports.ts';
 import { accountView, auditAccount } from '../auth/account-log.ts';
 import { createInvitation, linkPath } from '../auth/links.ts';
 import { changeUser, createUser, findUser, isRole, listUsers, type Role, readEmail, type User } from '../auth/users.ts';
-import type { Context } from '../context.ts';
-import { moment, utc } from '../format.ts';
-import { createForm, type Fields, type Problems } from '../forms.ts';
-import type { NavKey, Page } from '../layout.ts';
-import { commonPages, type Outcome, type Pages, publisherPages, type Tools } from '../pages.ts';
-import { actionButton, badge, card, copyable, saveForm, table } from '../parts.ts';
-import { actorOf } from '../store.ts';
+import { actionButton, badge, card, copyable, saveForm, table } from '../shell/components.ts';
+import type { Context } from '../shell/context.ts';
+import { moment, utc } from '../shell/format.ts';
+import { createForm, type Fields, type Problems } from '../shell/forms.ts';
+import type { NavKey, Page } from '../shell/layout.ts';
+import { commonPages, type Outcome, type Pages, publisherPages, type Tools } from '../shell/pages.ts';
+import { actorOf } from '../shell/store.ts';
 
 const publisherRoles: readonly { value: Role; text: string }[] = [
   { value: 'analyst', text: 'Analyst – reads everything' },

@@ -1,7 +1,7 @@
-import { type Html, html, nothing } from '../../http/html.ts';
-import type { TestOutcome } from '../../webhooks/test-endpoint.ts';
-import type { TimingView } from '../../webhooks/timing-view.ts';
-import { badge, facts } from '../parts.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
+import type { TestOutcome } from '../../webhooks/endpoints/test-endpoint.ts';
+import type { TimingView } from '../../webhooks/endpoints/timing-view.ts';
+import { badge, facts } from '../shell/components.ts';
 
 /** Everything a test came back with: status, timing, headers, the first 4 KiB of the body. */
 export const testResult = ({ delivered, status, error, timing, headers, body }: TestOutcome): Html =>

@@ -1,10 +1,10 @@
-import { type Executor, transaction } from '../../db/pool.ts';
-import { createStoreGuard } from '../../db/store-guard.ts';
-import type { App } from '../../deps.ts';
-import { AppError } from '../../errors.ts';
-import { type Html, html, nothing } from '../../http/html.ts';
-import { parseNets } from '../../webhooks/dispatcher/address-guard.ts';
-import { changeEndpoint } from '../../webhooks/endpoint-audit.ts';
+import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { type Executor, transaction } from '../../platform/db/pool.ts';
+import { AppError } from '../../platform/errors.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
+import type { App } from '../../platform/ports.ts';
+import { parseNets } from '../../webhooks/dispatcher/send/address-guard.ts';
+import { changeEndpoint } from '../../webhooks/endpoints/audit.ts';
 import {
   type EndpointKey,
   enableEndpoint,
@@ -12,21 +12,21 @@ import {
   resumeEndpoint,
   rotateSecret,
   saveEndpoint,
-} from '../../webhooks/endpoint-changes.ts';
-import { targetOf } from '../../webhooks/endpoint-test-routes.ts';
-import { viewOfState } from '../../webhooks/endpoint-view.ts';
-import { findEndpoint, isWebhookEvent, listEndpoints, type WebhookEvent } from '../../webhooks/endpoints.ts';
-import { testEndpoint } from '../../webhooks/test-endpoint.ts';
-import { takeTestTurn } from '../../webhooks/test-limit.ts';
-import { requireUsableUrl } from '../../webhooks/url-rules.ts';
+} from '../../webhooks/endpoints/changes.ts';
+import { findEndpoint, isWebhookEvent, listEndpoints, type WebhookEvent } from '../../webhooks/endpoints/store.ts';
+import { testEndpoint } from '../../webhooks/endpoints/test-endpoint.ts';
+import { takeTestTurn } from '../../webhooks/endpoints/test-limit.ts';
+import { targetOf } from '../../webhooks/endpoints/test-routes.ts';
+import { requireUsableUrl } from '../../webhooks/endpoints/url-rules.ts';
+import { viewOfState } from '../../webhooks/endpoints/view.ts';
 import { mayAct } from '../auth/users.ts';
-import type { PublisherContext } from '../context.ts';
-import { moment, plural } from '../format.ts';
-import { createForm, type Fields, type FormValue, type Problems, problemsOf } from '../forms.ts';
-import type { Page } from '../layout.ts';
-import { publisherPages, type Tools } from '../pages.ts';
-import { actionButton, badge, card, copyable, facts, saveForm, tabs } from '../parts.ts';
-import { actorOf } from '../store.ts';
+import { actionButton, badge, card, copyable, facts, saveForm, tabs } from '../shell/components.ts';
+import type { PublisherContext } from '../shell/context.ts';
+import { moment, plural } from '../shell/format.ts';
+import { createForm, type Fields, type FormValue, type Problems, problemsOf } from '../shell/forms.ts';
+import type { Page } from '../shell/layout.ts';
+import { publisherPages, type Tools } from '../shell/pages.ts';
+import { actorOf } from '../shell/store.ts';
 import { testResult } from './webhook-test.ts';
 
 const titles: Record<WebhookEvent, { tab: string; text: string }> = {

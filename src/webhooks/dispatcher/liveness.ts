@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import pg from 'pg';
-import type { Logger } from '../../logger.ts';
-import { leaseGraceMs } from './lease.ts';
+import type { Logger } from '../../platform/logger.ts';
+import { leaseGraceMs } from './claim/lease.ts';
 
 /** First key of the advisory locks of workers; the second is the worker's id. */
 export const workerLockClass = 1_886_544_747;

@@ -1,21 +1,21 @@
 import { setMaxListeners } from 'node:events';
 import type pg from 'pg';
-import { listen } from '../../db/listen.ts';
-import type { Logger } from '../../logger.ts';
-import { foldCounts } from '../delivery-counts.ts';
-import { createAlarms } from './alarms.ts';
-import { type AttemptTools, attempt } from './attempt.ts';
-import { type Claimed, freeUnknown, renew } from './claim.ts';
-import { createHealthWatch } from './health.ts';
-import { recordHealth } from './health-store.ts';
-import { holdDisabled } from './hold.ts';
-import { leaseGraceMs } from './lease.ts';
+import { listen } from '../../platform/db/listen.ts';
+import type { Logger } from '../../platform/logger.ts';
+import { type Meter, noMeter } from '../../platform/metrics/dispatcher-meter.ts';
+import { foldCounts } from '../deliveries/counts.ts';
+import { type Claimed, freeUnknown, renew } from './claim/claim.ts';
+import { tendEndpoints } from './claim/housekeeping.ts';
+import { leaseGraceMs } from './claim/lease.ts';
+import { holdDisabled } from './claim/park.ts';
+import { createAlarms } from './claim/retry-timers.ts';
+import { createRounds } from './claim/scheduler.ts';
 import { type Liveness, startLiveness } from './liveness.ts';
-import { type Meter, noMeter } from './meter.ts';
-import { createRounds } from './rounds.ts';
-import { type Settlement, settle } from './settle.ts';
-import { createSettler, type Fate } from './settler.ts';
-import { tendEndpoints } from './tend.ts';
+import { type AttemptTools, attempt } from './send/attempt.ts';
+import { createHealthWatch } from './settle/health.ts';
+import { recordHealth } from './settle/health-store.ts';
+import { type Settlement, settle } from './settle/settle.ts';
+import { createSettler, type Fate } from './settle/settle-batches.ts';
 
 /**
  * NOTIFY on this channel, sent with the commit that queues deliveries, wakes the workers. It says for which endpoints, by their

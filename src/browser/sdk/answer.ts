@@ -1,0 +1,109 @@
+import { defaultSettings, defaultStyles } from '../../catalog/snapshot/theme-settings.ts';
+import { SdkError } from './errors.ts';
+import { withNewOfferNames } from './legacy-names.ts';
+import type { AdConfig, Answer, Creative, Offer } from './types.ts';
+
+type Fields = Record<string, unknown>;
+
+/**
+ * Makes an answer of fetch-offers safe to show: every field has its type, every URL is http(s), texts are plain.
+ * Accepts the JSON text, the whole answer, or its `data`. Offers without a usable click URL are left out.
+ * @throws SdkError server_error when it is no such answer
+ */
+export function readAnswer(given: unknown, config: AdConfig): Answer {
+  const raw = typeof given === 'string' ? parse(given) : given;
+  const data = fieldsOf(fieldsOf(raw).data ?? raw);
+  if (!Array.isArray(data.offers)) throw new SdkError('server_error', 'The answer holds no offers list.');
+  const styles = fieldsOf(data.styles);
+  return {
+    offers: data.offers.map(readOffer).filter((offer) => offer !== null),
+    sessionId: textOf(data.session_id),
+    privacyUrl: urlOf(data.privacy_url),
+    settings: overlay(overlay(defaultSettings, fieldsOf(data.settings ?? styles.settings)), config.settings),
+    styles: overlay(overlay(defaultStyles, styles), config.styles),
+    raw,
+  };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new SdkError('server_error', 'The answer is not JSON.');
+  }
+}
+
+const textNames = [
+  'title',
+  'advertiser_name',
+  'description',
+  'mini_text',
+  'cta_yes',
+  'cta_no',
+  'useraction_cta',
+  'short_description',
+  'short_headline',
+  'loyalty_requirements',
+] as const;
+const urlNames = ['click_url', 'image', 'pixel', 'useraction_url', 'adv_pixel_url', 'save_for_later_url', 'offerwall_url'] as const;
+const flagNames = ['offerwall_enabled', 'wallet_enabled', 'is_loyalty'] as const;
+
+const mapped = <Name extends string, Value>(names: readonly Name[], read: (name: Name) => Value): Record<Name, Value> =>
+  Object.fromEntries(names.map((name) => [name, read(name)])) as Record<Name, Value>;
+
+function readOffer(given: unknown): Offer | null {
+  const from = withNewOfferNames(fieldsOf(given));
+  const beacons = fieldsOf(from.beacons);
+  const texts = mapped(textNames, (name) => plain(from[name]));
+  const urls = mapped(urlNames, (name) => urlOf(from[name]));
+  if (urls.click_url === '' || typeof from.campaign_id !== 'number') return null;
+  return {
+    ...texts,
+    ...urls,
+    ...mapped(flagNames, (name) => from[name] === true),
+    id: typeof from.id === 'number' ? from.id : from.campaign_id,
+    campaign_id: from.campaign_id,
+    title: texts.title || texts.short_headline,
+    description: texts.description || texts.short_description,
+    short_description: texts.short_description || texts.description,
+    short_headline: texts.short_headline || texts.title,
+    cta_yes: texts.cta_yes || 'Yes, please',
+    cta_no: texts.cta_no || 'No, thanks',
+    terms_and_conditions: textOf(from.terms_and_conditions),
+    beacons: { close: urlOf(beacons.close), no_thanks_click: urlOf(beacons.no_thanks_click) },
+    creatives: Array.isArray(from.creatives) ? from.creatives.map(readCreative).filter(({ url }) => url !== '') : [],
+  };
+}
+
+function readCreative(given: unknown): Creative {
+  const from = fieldsOf(given);
+  return {
+    url: urlOf(from.url),
+    creative_type: textOf(from.creative_type),
+  };
+}
+
+const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null ? (value as Fields) : {});
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+const entities: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
+
+/** The server escapes the values of macros for HTML; here everything becomes text nodes, so that is undone once. */
+const plain = (value: unknown): string => textOf(value).replace(/&(amp|lt|gt|quot|#39);/g, (_all, name: string) => entities[name] ?? '');
+
+/** An absolute http(s) URL, or "". */
+export function urlOf(value: unknown): string {
+  const text = textOf(value);
+  return /^https?:\/\//i.test(text) && URL.canParse(text) ? text : '';
+}
+
+/** A deep copy of `base` with the values of `over` that have the same type. */
+export function overlay<Base extends object>(base: Base, over: unknown): Base {
+  const given = fieldsOf(over);
+  const entries = Object.entries(base).map(([key, value]) => {
+    const wanted = given[key];
+    return [key, typeof value === 'object' ? overlay(value, wanted) : typeof wanted === typeof value ? wanted : value];
+  });
+  return Object.fromEntries(entries) as Base;
+}

@@ -1,0 +1,109 @@
+import type { AdEvent } from '../../../packages/client/src/callback.ts';
+import type { Settings, Styles } from '../../catalog/snapshot/theme-settings.ts';
+
+/**
+ * offer     what is shown; field names as on the wire (specification 2.3)
+ * answer    one answered fetch-offers call, made safe to show
+ * unit      what the user sees: `single` shows one offer after another, `multi` a grid
+ * tick      a perk selected or unselected by the user (User Selected Perks)
+ */
+export type Creative = { url: string; creative_type: string };
+
+export type Offer = {
+  id: number;
+  campaign_id: number;
+  title: string;
+  advertiser_name: string;
+  description: string;
+  click_url: string;
+  image: string;
+  mini_text: string;
+  terms_and_conditions: string;
+  pixel: string;
+  cta_yes: string;
+  cta_no: string;
+  useraction_cta: string;
+  useraction_url: string;
+  adv_pixel_url: string;
+  beacons: { close: string; no_thanks_click: string };
+  creatives: Creative[];
+  offerwall_enabled: boolean;
+  wallet_enabled: boolean;
+  save_for_later_url: string;
+  offerwall_url: string;
+  short_description: string;
+  short_headline: string;
+  is_loyalty: boolean;
+  loyalty_requirements: string;
+};
+
+export type Answer = {
+  offers: Offer[];
+  sessionId: string;
+  privacyUrl: string;
+  settings: Settings;
+  styles: Styles;
+  /** As it came, to be kept for a later page. */
+  raw: unknown;
+};
+
+/** Values of the page for the request body (specification 2.1). */
+export type UserPayload = Record<string, unknown>;
+
+export type EventName = AdEvent;
+
+export type Emit = (event: EventName, payload?: Record<string, unknown>) => void;
+
+export type Callback = (event: EventName, payload: Record<string, unknown>) => void;
+
+/** What a page that draws the unit itself may do. Without an offer, the current one is meant. */
+export type Actions = {
+  take: (offer?: Offer) => void;
+  reject: (offer?: Offer) => void;
+  back: () => void;
+  close: () => void;
+  save: (offer?: Offer) => Promise<boolean>;
+  select: (campaignId: number, selected?: boolean) => void;
+};
+
+export type RenderContext = {
+  /** Empty element of the page (outside the shadow root) to draw into. */
+  element: HTMLElement;
+  /** All offers of a multi unit, the one shown of a single unit. */
+  offers: Offer[];
+  /** From 1. */
+  current: number;
+  total: number;
+  selected: number[];
+  settings: Settings;
+  styles: Styles;
+  actions: Actions;
+};
+
+export type Labels = Record<'offers' | 'close' | 'back' | 'terms' | 'progress' | 'saved' | 'newTab', string>;
+
+/** `window.AdConfig` (decisions section 10). */
+export type AdConfig = {
+  accountId?: string;
+  autoLoad?: boolean;
+  autoShow?: boolean;
+  prefetch?: boolean;
+  dev?: boolean | string | number;
+  themeId?: number | string;
+  placement?: string;
+  targetElement?: string | Element;
+  template?: string | HTMLTemplateElement;
+  render?: (context: RenderContext) => void;
+  settings?: Record<string, unknown>;
+  styles?: Record<string, unknown>;
+  callback?: Callback;
+  /** Origin (and path) of the service; default: where the script came from. */
+  apiUrl?: string;
+  /** Own words of the unit, for other languages. */
+  labels?: Partial<Labels>;
+  /** Query parameters of fetch-offers (specification 4.1). */
+  loyaltyboost?: string | number;
+  creative?: string | number;
+  campaignId?: string | number;
+  country?: string;
+};

@@ -1,0 +1,74 @@
+import { hash } from 'node:crypto';
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { LRUCache } from 'lru-cache';
+import type { Logger } from '../../platform/logger.ts';
+import { pathOf, readIfThere, writeWhole } from './files.ts';
+
+/** Made pictures on disk: what memory forgot is read instead of made again. Never an error: what does not work is a miss. */
+export type DiskCache = {
+  get: (key: string) => Promise<Buffer | null>;
+  set: (key: string, bytes: Buffer) => Promise<void>;
+};
+
+type Options = { folder: string; maxBytes: number; logger: Logger };
+
+/**
+ * Keeps at most `maxBytes` below `folder`; what was used longest ago goes first. What an earlier process left there is used,
+ * oldest file first out. The folder belongs to one process; another one that shares it only costs misses.
+ * @returns null where there is no room, or the folder cannot be used, which is logged once
+ */
+export async function openDiskCache({ folder, maxBytes, logger }: Options): Promise<DiskCache | null> {
+  if (maxBytes === 0) return null;
+  const known = new LRUCache<string, number>({
+    maxSize: maxBytes,
+    sizeCalculation: (size) => size,
+    dispose: (_size, name, reason) => {
+      if (reason !== 'set') rm(pathOf(folder, name), { force: true }).catch(() => {});
+    },
+  });
+  try {
+    await mkdir(folder, { recursive: true });
+    for (const { name, size } of await filesOf(folder)) known.set(name, Math.max(size, 1));
+  } catch (err) {
+    logger.warn({ err }, 'made pictures cannot be kept on disk');
+    return null;
+  }
+  return {
+    get: async (key) => {
+      const name = nameOf(key);
+      if (known.get(name) === undefined) return null;
+      return readIfThere(pathOf(folder, name)).catch(() => null);
+    },
+    set: async (key, bytes) => {
+      const name = nameOf(key);
+      if (bytes.length === 0 || bytes.length > maxBytes) return;
+      try {
+        await writeWhole(pathOf(folder, name), bytes, { durable: false });
+        known.set(name, bytes.length);
+      } catch (err) {
+        logger.debug({ err }, 'a made picture could not be kept on disk');
+      }
+    },
+  };
+}
+
+const nameOf = (key: string): string => hash('sha256', key, 'hex');
+
+/** Files of the cache, last used first out at the end; what a killed process left unfinished is removed. */
+async function filesOf(folder: string): Promise<{ name: string; size: number }[]> {
+  const found: { name: string; size: number; atMs: number }[] = [];
+  for (const part of await readdir(folder)) {
+    if (!/^[0-9a-f]{2}$/.test(part)) continue;
+    for (const name of await readdir(join(folder, part))) {
+      const path = join(folder, part, name);
+      if (!/^[0-9a-f]{64}$/.test(name)) {
+        if (name.endsWith('.tmp')) await rm(path, { force: true });
+        continue;
+      }
+      const { size, mtimeMs } = await stat(path);
+      found.push({ name, size, atMs: mtimeMs });
+    }
+  }
+  return found.sort((a, b) => a.atMs - b.atMs);
+}

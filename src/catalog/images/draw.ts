@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { Size } from './parameters.ts';
+
+/** What became of a drawing: its picture, its size where that is too much, or what else was wrong. */
+export type Drawn = { png: Buffer } | { tooLarge: Size } | { problem: 'broken' | 'slow' | 'heavy' };
+
+export type DrawingLimits = {
+  /** Of one side (pixels). */
+  maxSide: number;
+  /** In all (count). */
+  maxPixels: number;
+  /** Of the PNG (bytes). */
+  maxBytes: number;
+  /** From the start of the process to the picture (milliseconds). */
+  timeoutMs: number;
+};
+
+const program = fileURLToPath(new URL('../../../assets/draw-svg.mjs', import.meta.url));
+/** Exit codes of the program. */
+const tooLargeCode = 3;
+const brokenCode = 4;
+
+/** Nothing of the configuration, which holds secrets. */
+const environment = (): NodeJS.ProcessEnv => {
+  const names = ['PATH', 'HOME', 'LD_LIBRARY_PATH', 'FONTCONFIG_PATH', 'FONTCONFIG_FILE'];
+  return Object.fromEntries(names.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])));
+};
+
+/**
+ * Draws an SVG as a PNG, in a process of its own: a few hundred bytes of filters can keep the renderer busy for minutes, and only
+ * a process can be ended in the middle of that.
+ */
+export function drawSvg(svg: Buffer, { maxSide, maxPixels, maxBytes, timeoutMs }: DrawingLimits): Promise<Drawn> {
+  const args = [program, ...[maxSide, maxPixels, timeoutMs].map(String)];
+  const child = spawn(process.execPath, args, { env: environment(), stdio: ['pipe', 'pipe', 'ignore'] });
+  const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  child.stdout.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > maxBytes) child.kill('SIGKILL');
+    else chunks.push(chunk);
+  });
+  child.stdin.on('error', () => {}); // ended before it had read everything; its exit says why
+  child.stdin.end(svg);
+  return new Promise<Drawn>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => {
+      const output = Buffer.concat(chunks);
+      if (code === 0 && bytes <= maxBytes) resolve({ png: output });
+      else if (code === tooLargeCode) resolve({ tooLarge: JSON.parse(output.toString()) as Size });
+      else if (bytes > maxBytes) resolve({ problem: 'heavy' });
+      else if (code === null) resolve({ problem: 'slow' });
+      else if (code === brokenCode) resolve({ problem: 'broken' });
+      else reject(new Error(`${program} ended with ${code}`));
+    });
+  }).finally(() => clearTimeout(timer));
+}

@@ -1,0 +1,67 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { AppError } from '../../platform/errors.ts';
+
+/** Longest side that can be asked for (pixels). */
+const maxSide = 4096;
+
+const side = (name: string) =>
+  Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,3}$', description: `${name} in pixels, 1 to ${maxSide}.` }));
+
+/** Query of a picture (decisions section 7). Every value is text; a repeated parameter is invalid. */
+export const imageQuery = Type.Object({
+  width: side('Width'),
+  height: side('Height'),
+  aspect_ratio: Type.Optional(
+    Type.String({
+      pattern: '^([1-9][0-9]?|100):([1-9][0-9]?|100)$',
+      description: 'Width by height such as `16:9`, each 1 to 100: the picture is cropped to it, centred.',
+    }),
+  ),
+});
+
+export type ImageQuery = Static<typeof imageQuery>;
+
+export type Size = { width: number; height: number };
+
+/** What a client asks for; null: not given. */
+export type ImageWish = { width: number | null; height: number | null; aspectRatio: Size | null };
+
+/** @throws AppError invalid_request for a side beyond 4096; everything else is refused by the schema */
+export function readImageQuery({ width, height, aspect_ratio }: ImageQuery): ImageWish {
+  const [x, y] = aspect_ratio?.split(':').map(Number) ?? [];
+  return {
+    width: readSide('width', width),
+    height: readSide('height', height),
+    aspectRatio: x === undefined || y === undefined ? null : { width: x, height: y },
+  };
+}
+
+function readSide(name: string, text: string | undefined): number | null {
+  if (text === undefined) return null;
+  const value = Number(text);
+  if (value <= maxSide) return value;
+  throw new AppError('invalid_request', { details: [{ path: `/querystring/${name}`, message: `must be at most ${maxSide}` }] });
+}
+
+/**
+ * The size of the answer, in whole pixels, at least 1×1. Both sides asked: exactly that, enlarged if need be; the ratio is
+ * then theirs and `aspect_ratio` says nothing more. Otherwise the largest frame of the wanted ratio inside the original,
+ * reduced to the one side asked for; never enlarged.
+ */
+export function planSize(original: Size, { width, height, aspectRatio }: ImageWish): Size {
+  if (width !== null && height !== null) return { width, height };
+  const frame = aspectRatio === null ? original : frameInside(original, aspectRatio);
+  const ratio = aspectRatio ?? original;
+  if (width !== null && width < frame.width) return { width, height: atLeastOne((width * ratio.height) / ratio.width) };
+  if (height !== null && height < frame.height) return { width: atLeastOne((height * ratio.width) / ratio.height), height };
+  return frame;
+}
+
+/** The largest frame of a ratio inside a picture. */
+function frameInside(picture: Size, ratio: Size): Size {
+  return picture.width * ratio.height > picture.height * ratio.width
+    ? { width: atLeastOne((picture.height * ratio.width) / ratio.height), height: picture.height }
+    : { width: picture.width, height: atLeastOne((picture.width * ratio.height) / ratio.width) };
+}
+
+const atLeastOne = (length: number): number => Math.max(1, Math.round(length));

@@ -1,0 +1,52 @@
+import { Type } from '@sinclair/typebox';
+import { AppError } from '../../platform/errors.ts';
+import { clientNet } from '../../platform/http/client-net.ts';
+import { namesEtag } from '../../platform/http/etag.ts';
+import { errorAnswers } from '../../platform/http/schemas.ts';
+import type { App, Deps } from '../../platform/ports.ts';
+import { contentTypes, isImageType } from './accept.ts';
+import { imageQuery, readImageQuery } from './parameters.ts';
+import { createImages, type Source } from './service.ts';
+
+const headers = {
+  'cache-control': 'public, max-age=31536000, immutable',
+  vary: 'Accept',
+  'cross-origin-resource-policy': 'cross-origin',
+  'x-content-type-options': 'nosniff',
+};
+
+/** RFC 9211. */
+const cacheStatus: Record<Source, string> = {
+  hit: 'perkwire; hit',
+  made: 'perkwire; fwd=miss; stored',
+  collapsed: 'perkwire; fwd=miss; collapsed',
+};
+
+const answers = {
+  200: {
+    description: 'The picture; its type is negotiated by `Accept`.',
+    content: { 'image/*': { schema: Type.String({ format: 'binary' }) } },
+  },
+  304: { description: 'The client has it.' },
+  ...errorAnswers(400, 404, 422),
+};
+
+/** `GET /images/{id}.{ext}`: the picture of a creative, resized and cropped as asked (decisions section 7). */
+export async function imageRoutes(app: App, deps: Deps): Promise<void> {
+  const images = await createImages(deps);
+  const params = Type.Object({ file: Type.String({ description: 'Id of the creative, a dot, its file type.' }) });
+  const schema = { summary: 'Picture of a creative', tags: ['Images'], params, querystring: imageQuery, response: answers };
+  app.get('/images/:file', { schema }, async (request, reply) => {
+    const wish = readImageQuery(request.query);
+    const [, id, type = ''] = /^(\d{1,9})\.([a-z]{3,4})$/.exec(request.params.file) ?? [];
+    const picture = isImageType(type) ? await images.find(Number(id), type, wish, request.headers.accept, clientNet(request.ip)) : null;
+    if (picture === null) throw new AppError('not_found');
+    const found = namesEtag(request.headers['if-none-match'], picture.etag) ? null : await picture.bytes();
+    reply.headers({ ...headers, etag: picture.etag });
+    if (found === null) return reply.code(304).send();
+    return reply
+      .header('cache-status', cacheStatus[found.source])
+      .type(contentTypes[picture.type])
+      .send(found.bytes as never);
+  });
+}

@@ -1,0 +1,135 @@
+import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { AppError } from '../../platform/errors.ts';
+import { createLimiter, type Turn } from '../../platform/lib/fair-limiter.ts';
+import type { Deps } from '../../platform/ports.ts';
+import { chooseType, type ImageType } from './accept.ts';
+import { openDiskCache } from './disk-cache.ts';
+import { completeOriginal, findPicture, type Original } from './original.ts';
+import { type ImageWish, planSize, type Size } from './parameters.ts';
+import { createImageStore } from './store.ts';
+import { encoderVersion, isAnimated, isProcessable, transform } from './transform.ts';
+
+/** Where the bytes came from: memory, the store or an encoder, or one that worked for somebody else who asked for the same. */
+export type Source = 'hit' | 'made' | 'collapsed';
+
+/** A picture to answer with. Its ETag is known before the bytes are, so a client that has them costs no work. */
+export type Picture = { etag: string; type: ImageType; bytes: () => Promise<{ bytes: Buffer; source: Source }> };
+
+export type Images = {
+  /**
+   * The picture of a creative, in the size and type wanted; null where there is none.
+   * Errors: unavailable (store away, or too much waiting), image_not_processable.
+   * @param client who asks: clients take turns
+   */
+  find: (id: number, type: ImageType, wish: ImageWish, accept: string | undefined, client?: string) => Promise<Picture | null>;
+  /** Since the start (counts). */
+  counts: () => { transforms: number; loads: number };
+};
+
+/** libuv has four threads; two stay free for everything else. Waiting, for each client: about half a minute of work at worst. */
+const message = 'Too many pictures are being made.';
+const maxWaitMs = 30_000;
+const transformLimits = { atOnce: 2, maxWaiting: 32, maxWaitingAll: 512, maxWaitMs, message };
+
+/** A few connections of the pool, so that pictures never keep beacons waiting. */
+const loadLimits = { atOnce: 3, maxWaiting: 256, maxWaitingAll: 2048, maxWaitMs, message };
+
+/** How long an original is answered without asking the store whether it is still there (milliseconds). */
+const originalLifeMs = 60_000;
+
+type Plan = { key: string; size: Size; type: ImageType };
+
+/**
+ * Pictures, resized on the fly, kept in memory up to `IMAGE_CACHE_MB` and on disk up to `IMAGE_CACHE_DISK_MB`; parallel calls
+ * for one picture share the work.
+ */
+export async function createImages({ pool, pulse, config, logger }: Pick<Deps, 'pool' | 'pulse' | 'config' | 'logger'>): Promise<Images> {
+  const store = createImageStore(config.imageStore);
+  const disk = await openDiskCache({ folder: config.imageCacheDir, maxBytes: config.imageCacheDiskMb * 1024 * 1024, logger });
+  const guarded = createStoreGuard(pulse);
+  const limitLoads = createLimiter(loadLimits);
+  const limitTransforms = createLimiter(transformLimits);
+  const maxSize = (config.imageCacheMb * 1024 * 1024) / 2;
+  const originals = new LRUCache<string, Original>({ maxSize, sizeCalculation: ({ bytes }) => bytes.length + 256, ttl: originalLifeMs });
+  const made = new LRUCache<string, Buffer>({ maxSize, sizeCalculation: (bytes) => bytes.length + 256 });
+  const loadsUnderWay = new Map<string, Promise<Original | null>>();
+  const transformsUnderWay = new Map<string, Promise<Buffer>>();
+  const counts = { transforms: 0, loads: 0 };
+
+  async function load(key: string, id: number, type: ImageType, turn: Turn): Promise<Original | null> {
+    return limitLoads(async () => {
+      const picture = await guarded(() => findPicture(pool, id, type));
+      counts.loads += 1;
+      if (picture === null) return null;
+      const original = await completeOriginal(picture, type, store);
+      originals.set(key, original);
+      return original;
+    }, turn);
+  }
+
+  async function make(original: Original, { key, size, type }: Plan, turn: Turn): Promise<Buffer> {
+    const kept = await disk?.get(key);
+    if (kept) {
+      made.set(key, kept);
+      return kept;
+    }
+    const bytes = await limitTransforms(() => {
+      counts.transforms += 1;
+      return transform(original, size, type);
+    }, turn);
+    made.set(key, bytes);
+    void disk?.set(key, bytes);
+    return bytes;
+  }
+
+  async function bytesOf(original: Original, plan: Plan, turn: Turn): Promise<{ bytes: Buffer; source: Source }> {
+    const known = made.get(plan.key);
+    if (known !== undefined) return { bytes: known, source: 'hit' };
+    const source = transformsUnderWay.has(plan.key) ? 'collapsed' : 'made';
+    return { bytes: await shared(transformsUnderWay, plan.key, () => make(original, plan, turn)), source };
+  }
+
+  return {
+    counts: () => ({ ...counts }),
+    find: async (id, type, wish, accept, client = '') => {
+      const turn = { customer: client };
+      const key = `${id}.${type}`;
+      const known = originals.get(key);
+      const original = known ?? (await shared(loadsUnderWay, key, () => load(key, id, type, turn)));
+      if (original === null) return null;
+      const plan = planOf(original, wish, accept);
+      if (plan === null) {
+        const source = known === undefined ? 'made' : 'hit';
+        return { etag: etagOf(original.sha256), type, bytes: async () => ({ bytes: original.bytes, source }) };
+      }
+      return { etag: etagOf(plan.key), type: plan.type, bytes: () => bytesOf(original, plan, turn) };
+    },
+  };
+}
+
+/** What is to be made; null: the original as it is. */
+function planOf(original: Original, wish: ImageWish, accept: string | undefined): Plan | null {
+  const { size: originalSize, sha256 } = original;
+  if (originalSize === null || !isProcessable(originalSize)) {
+    if (wish.width === null && wish.height === null && wish.aspectRatio === null) return null;
+    throw new AppError('image_not_processable');
+  }
+  const size = planSize(originalSize, wish);
+  const type = chooseType(accept, original.type, isAnimated(original, size));
+  if (type === original.type && size.width === originalSize.width && size.height === originalSize.height) return null;
+  return { key: `${sha256} ${size.width}x${size.height} ${type} ${encoderVersion}`, size, type };
+}
+
+const etagOf = (text: string): string => `"${hash('sha256', text, 'hex').slice(0, 32)}"`;
+
+/** Parallel calls with one key share the work. */
+function shared<T>(underWay: Map<string, Promise<T>>, key: string, work: () => Promise<T>): Promise<T> {
+  let promise = underWay.get(key);
+  if (promise === undefined) {
+    promise = work().finally(() => underWay.delete(key));
+    underWay.set(key, promise);
+  }
+  return promise;
+}

@@ -1,0 +1,111 @@
+import { Type } from '@sinclair/typebox';
+import { campaignRules, payoutKinds } from '../rules/rules.ts';
+import { checkRules } from '../rules/validate.ts';
+import { advertisers } from './advertisers.ts';
+import { audit } from './audit.ts';
+import { problem } from './check.ts';
+import { checkDecimals, checkUrls, flag, httpsUrl, nameField, text, weight } from './fields.ts';
+import { offers } from './offers.ts';
+import { idSchema, orNull, type Resource, removal, stamps, type Values, type View, type Warning } from './resource.ts';
+import { columnsOf, viewOf } from './rows.ts';
+import type { Work } from './work.ts';
+
+/** What an advertiser promotes: where it leads, what it pays, and the rules of who sees it. */
+export const campaigns: Resource = {
+  name: 'campaigns',
+  noun: 'campaign',
+  table: 'campaigns',
+  key: 'id',
+  permission: 'offers/management',
+  input: Type.Object(
+    {
+      advertiser_id: idSchema,
+      name: nameField(),
+      category: text(100, { default: '' }),
+      tags: Type.Array(Type.String({ minLength: 1, maxLength: 100 }), { maxItems: 50, uniqueItems: true, default: [] }),
+      active: flag(true),
+      priority: Type.Integer({ minimum: 0, maximum: 10_000, default: 100, description: 'Lower is shown first.' }),
+      weight: weight('Among equal priorities, higher is shown first.'),
+      is_product: flag(false),
+      is_loyalty: flag(false, 'May be used as an incentive.'),
+      offer_description: text(2000, { default: '' }),
+      landing_url: httpsUrl(
+        'May hold macros after the host: `{click_id}`, `{session_id}`, `{placement}`, `{pub_user_id}`, `{offer_id}`, `{campaign_id}`, `{publisher_id}`.',
+      ),
+      click_id_param: Type.String({
+        pattern: '^[A-Za-z0-9_.-]{1,64}$',
+        [problem]: 'must be 1 to 64 letters, digits, dots, hyphens or underscores',
+        default: 'click_id',
+        description: 'Query parameter of the landing page that gets the click id.',
+      }),
+      opt_out_days: orNull(Type.Integer({ minimum: 1, maximum: 3650 }), {
+        default: null,
+        description: 'How long a “no thanks” keeps the campaign away from a user; null: for good.',
+      }),
+      payout_kind: Type.Union(
+        payoutKinds.map((kind) => Type.Literal(kind)),
+        { default: 'cpc', description: 'Paid for a click, an action, 1,000 impressions, or a share of the sale.' },
+      ),
+      payout_amount: Type.Number({ minimum: 0, maximum: 1_000_000, default: 0, description: 'Money; with `cps`, percent of the sale.' }),
+      payout_currency: Type.String({
+        pattern: '^[A-Z]{3}$',
+        [problem]: 'must be a currency code such as USD',
+        default: 'USD',
+        description: 'Amounts of campaigns that compete are compared as numbers: use one currency for all of them.',
+      }),
+      rules: Type.Object(campaignRules.properties, {
+        additionalProperties: false,
+        default: {},
+        description: 'Who sees the campaign, when and how often.',
+      }),
+    },
+    { additionalProperties: false },
+  ),
+  readOnly: { ...stamps, ...removal },
+  removedAt: 'deleted_at',
+  references: { advertiser_id: advertisers },
+  sorts: {
+    id: 'integer',
+    name: 'text',
+    priority: 'integer',
+    weight: 'integer',
+    category: 'text',
+    created_at: 'timestamptz',
+    updated_at: 'timestamptz',
+  },
+  filters: ['advertiser_id', 'active', 'category', 'is_loyalty', 'is_product', 'payout_kind'],
+  searched: ['name', 'category'],
+  check: (values) => [
+    ...checkUrls(values, ['landing_url']),
+    ...checkDecimals(values, 'payout_amount', 6),
+    ...(values.payout_kind === 'cps' && (values.payout_amount as number) > 100
+      ? [{ path: '/payout_amount', message: 'must be 100 or less: with cps it is percent of the sale' }]
+      : []),
+    ...checkRules(values.rules).map(({ path, message }) => ({ path: `/rules${path}`, message })),
+  ],
+  warn: warnOfCurrencies,
+  // Its offers are paused, so that none comes back by itself should the campaign be brought back.
+  beforeRemove: async (work, { id }) => {
+    const { rows } = await work.executor.query<Values>(
+      `update offers set active = false, updated_at = $2 where campaign_id = $1 and active returning ${columnsOf(offers, work)}`,
+      [id, new Date(work.nowMs)],
+    );
+    for (const row of rows) {
+      const after = viewOf(row);
+      await audit(work, { resource: offers, action: 'update', before: { ...after, active: true }, after });
+    }
+  },
+};
+
+/** Offers are ranked by what they pay, and reports add it up, in whatever currency it is. */
+export async function warnOfCurrencies({ id, payout_currency: currency }: View, { executor, publisherId }: Work): Promise<Warning[]> {
+  const { rows } = await executor.query<{ others: string }>(
+    `select string_agg(distinct payout_currency, ', ') as others from campaigns
+    where publisher_id = $1 and id <> $2 and payout_currency <> $3 and active and deleted_at is null having count(*) > 0`,
+    [publisherId, id, currency],
+  );
+  return rows.map(({ others }) => ({
+    path: '/payout_currency',
+    message: `is not that of other active campaigns (${others}): amounts are compared and added as numbers`,
+  }));
+}

@@ -1,0 +1,76 @@
+import { Type } from '@sinclair/typebox';
+import type { FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
+import { AppError } from '../../platform/errors.ts';
+import { callerOf } from '../../platform/http/auth.ts';
+import type { Deps } from '../../platform/ports.ts';
+import type { Permission, Publisher } from '../snapshot/types.ts';
+import { type Answer, once } from './idempotency.ts';
+import type { Management } from './service.ts';
+import { type Actor, isOperator, type Work } from './work.ts';
+
+/** What every management route works with. */
+export type Door = { management: Management; deps: Deps };
+
+export const publisherIdParameter = Type.Optional(
+  Type.String({ description: 'The publisher to act for; another than the own for operators only.' }),
+);
+
+/** The query of routes that ask for nothing else. */
+export const publisherQuery = Type.Object({ publisher_id: publisherIdParameter });
+
+/** The key that calls, as the audit log knows it. */
+export function keyActorOf(request: FastifyRequest): Actor {
+  const { publisher, key } = callerOf(request);
+  if (key === null) throw new AppError('permission_denied');
+  return {
+    kind: 'key',
+    id: key.id,
+    label: key.name,
+    permissions: key.permissions,
+    expiresAtMs: key.expiresAtMs,
+    publisherId: publisher.id,
+  };
+}
+
+/** Who calls, and for which publisher. Another publisher than the own exists for operators only. */
+export function callOf(request: FastifyRequest): { actor: Actor; publisher: Publisher; publisherId: number } {
+  const { publisher, snapshot } = callerOf(request);
+  const actor = keyActorOf(request);
+  const asked = (request.query as { publisher_id?: unknown }).publisher_id;
+  if (asked === undefined || asked === String(publisher.id)) return { actor, publisher, publisherId: publisher.id };
+  const other = typeof asked === 'string' && /^[1-9]\d{0,9}$/.test(asked) ? snapshot.publishers.get(Number(asked)) : undefined;
+  if (other === undefined || !isOperator(actor)) throw new AppError('resource_not_found', { message: 'There is no such publisher.' });
+  return { actor, publisher: other, publisherId: other.id };
+}
+
+/** Hooks of a management route. Operators need no further permission. */
+export const admit = ({ deps }: Door, permission: Permission): Pick<RouteShorthandOptions, 'preValidation'> => ({
+  preValidation: deps.auth.requireKey(permission, 'accounts'),
+});
+
+/** Sends an answer that nobody may keep. */
+export function send(reply: FastifyReply, { status, body, headers }: Answer): FastifyReply {
+  return reply
+    .code(status)
+    .headers({ 'cache-control': 'no-store', ...headers })
+    .send(body);
+}
+
+/** A call that makes something: in one transaction, and once for each `Idempotency-Key`. */
+export async function post(door: Door, request: FastifyRequest, reply: FastifyReply, make: (work: Work) => Promise<Answer>, body?: string) {
+  const { actor, publisherId } = callOf(request);
+  const key = request.headers['idempotency-key'];
+  const answer = await door.management.write(actor, publisherId, (work) => {
+    if (key === undefined) return make(work);
+    const text = `${request.routeOptions.url}\n${JSON.stringify(request.params)}\n${body ?? JSON.stringify(request.body ?? null)}`;
+    return once(work, { key: String(key), request: text, box: door.deps.secretBox }, () => make(work));
+  });
+  return send(reply, answer);
+}
+
+/** The fields of a body, without a key that came in it. */
+export function fieldsOf(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
+  const { key: _key, api_key: _apiKey, ...fields } = body as Record<string, unknown>;
+  return fields;
+}

@@ -1,0 +1,38 @@
+import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { transaction } from '../../platform/db/pool.ts';
+import type { Deps } from '../../platform/ports.ts';
+import type { Actor, Work } from './work.ts';
+
+/** With 10,000 offers a refresh takes most of a second, which a call that saves should not wait for (offers). */
+const largeCatalogue = 2000;
+
+/** Runs management work on the store, for routes, pages and commands alike. */
+export type Management = {
+  /** Reads; the work sees what is committed. */
+  read: <T>(actor: Actor, publisherId: number, work: (work: Work) => Promise<T>) => Promise<T>;
+  /**
+   * Writes in one transaction. When it resolves, this process serves the new configuration, unless the catalogue is so large
+   * that reading it takes longer than a caller should wait; others follow within a second.
+   */
+  write: <T>(actor: Actor, publisherId: number, work: (work: Work) => Promise<T>) => Promise<T>;
+};
+
+export function createManagement({
+  pool,
+  pulse,
+  catalog,
+  logger,
+  now,
+}: Pick<Deps, 'pool' | 'pulse' | 'catalog' | 'logger' | 'now'>): Management {
+  const guarded = createStoreGuard(pulse);
+  return {
+    read: (actor, publisherId, work) => guarded(() => work({ executor: pool, actor, publisherId, nowMs: now() })),
+    write: async (actor, publisherId, work) => {
+      const result = await guarded(() => transaction(pool, (executor) => work({ executor, actor, publisherId, nowMs: now() })));
+      // It is committed; that this process could not read it back now is no failure of the call.
+      const refreshed = catalog.refresh().catch((err: unknown) => logger.warn({ err }, 'catalogue refresh failed after a change'));
+      if (catalog.current().offers.size <= largeCatalogue) await refreshed;
+      return result;
+    },
+  };
+}

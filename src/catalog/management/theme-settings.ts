@@ -1,0 +1,59 @@
+import { type TObject, type TProperties, Type } from '@sinclair/typebox';
+import type { ErrorDetail } from '../../platform/errors.ts';
+import { defaultSettings, defaultStyles } from '../snapshot/theme-settings.ts';
+
+const maxTextLength = 2000;
+const maxNumber = 86_400_000;
+
+/** The shape of an object of defaults, every key optional: the overrides a theme keeps. */
+function overridesOf(defaults: object): TObject {
+  const fields: TProperties = {};
+  for (const [name, value] of Object.entries(defaults) as [string, unknown][]) {
+    if (typeof value === 'object' && value !== null) fields[name] = Type.Optional(overridesOf(value));
+    else if (typeof value === 'number') fields[name] = Type.Optional(Type.Integer({ minimum: -maxNumber, maximum: maxNumber }));
+    else if (typeof value === 'boolean') fields[name] = Type.Optional(Type.Boolean());
+    else fields[name] = Type.Optional(Type.String({ maxLength: maxTextLength }));
+  }
+  return Type.Object(fields, { additionalProperties: false });
+}
+
+export const settingsOverrides = overridesOf(defaultSettings);
+export const stylesOverrides = overridesOf(defaultStyles);
+
+type Overrides = { settings: Record<string, unknown>; styles: Record<string, unknown> };
+
+/** Overrides that say nothing: what they name follows from the publisher and from other fields of the theme. */
+const derived = [
+  'multi_offer_unit',
+  'enable_usp',
+  'usp_all_offers_checked',
+  'enable_wallet',
+  'enable_perkswallet',
+  'enable_offerwall',
+] as const;
+
+const links = ['settings/privacy_policy', 'styles/footer/publisher_privacy_policy', 'styles/offerwall/offerwall_logo_url'];
+
+/** What the shape does not say: links that clients open, numbers that clients read from texts. */
+export function checkOverrides(theme: Overrides): ErrorDetail[] {
+  const details: ErrorDetail[] = [];
+  for (const path of links) {
+    const value = path.split('/').reduce<unknown>((at, name) => (at as Record<string, unknown> | undefined)?.[name], theme);
+    if (value !== undefined && value !== '' && !(/^https?:\/\/\S+$/.test(String(value)) && URL.canParse(String(value))))
+      details.push({ path: `/${path}`, message: 'must be a URL that begins with https://, or empty' });
+  }
+  const { borderRadius = {} } = (theme.styles.popup ?? {}) as { borderRadius?: Record<string, string> };
+  for (const [corner, radius] of Object.entries(borderRadius)) {
+    if (!/^\d{1,4}(\.\d{1,4})?$/.test(radius))
+      details.push({ path: `/styles/popup/borderRadius/${corner}`, message: 'must be a plain number, without a unit' });
+  }
+  const event = theme.settings.usp_confirmation_event;
+  if (event !== undefined && !/^\S{1,100}$/.test(String(event)))
+    details.push({ path: '/settings/usp_confirmation_event', message: 'must be the name of an event, without blanks' });
+  return details;
+}
+
+export const warnOfOverrides = ({ settings }: Pick<Overrides, 'settings'>): ErrorDetail[] =>
+  derived
+    .filter((name) => Object.hasOwn(settings, name))
+    .map((name) => ({ path: `/settings/${name}`, message: 'has no effect here: it follows from the publisher and the theme' }));

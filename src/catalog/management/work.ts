@@ -1,0 +1,27 @@
+import type { Executor } from '../../platform/db/pool.ts';
+import type { Permission } from '../snapshot/types.ts';
+
+/** Who changes the configuration: an API key, a signed-in user, or the installation itself (a command of its operator). */
+export type Actor = {
+  kind: 'key' | 'user' | 'system';
+  id: number;
+  /** Name of the key, e-mail address of the user; kept in the audit log. */
+  label: string;
+  /** What it may do, and at most grant. `accounts` makes an operator. */
+  permissions: ReadonlySet<Permission>;
+  /** When a key ends (epoch milliseconds), and with it every key it makes; null: never. */
+  expiresAtMs: number | null;
+  /** The publisher it belongs to; null: an operator who belongs to none. */
+  publisherId: number | null;
+};
+
+/** One piece of work on the configuration of one publisher. The executor is inside a transaction where something is written. */
+export type Work = {
+  executor: Executor;
+  actor: Actor;
+  publisherId: number;
+  nowMs: number;
+};
+
+/** Operators see all publishers, and may do what only they may. */
+export const isOperator = (actor: Actor): boolean => actor.permissions.has('accounts');

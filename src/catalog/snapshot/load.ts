@@ -1,0 +1,187 @@
+import type { Executor } from '../../platform/db/pool.ts';
+import type { CampaignRow, CatalogRows, CreativeRow, OfferRow } from './rows.ts';
+
+/** The rows of one instant. `changed`: the campaigns of which anything may differ from the rows they were based on; null: all. */
+export type Loaded = { rows: CatalogRows; changed: ReadonlySet<number> | null };
+
+/** Reads the version of the configuration; it grows with every change. */
+export async function loadVersion(executor: Executor): Promise<number> {
+  const { rows } = await executor.query<{ version: string }>({ name: 'catalog_version', text: 'select version from catalog_version' });
+  return Number(rows[0]?.version);
+}
+
+/** Rows removed longer ago than this cannot be named by any valid token (a click lives 30 days). */
+const lately = (table: string): string => `(${table}.deleted_at is null or ${table}.deleted_at > now() - interval '31 days')`;
+
+/** Of the large tables only what a snapshot is made of: rows are kept, and there are many. The compiler misses none. */
+const columns =
+  <Row>(names: Record<keyof Row, true>) =>
+  (table: string): string =>
+    Object.keys(names)
+      .map((name) => `${table}.${name}`)
+      .join(', ');
+
+const campaignColumns = columns<Omit<CampaignRow, 'advertiser_name'>>({
+  id: true,
+  publisher_id: true,
+  advertiser_id: true,
+  name: true,
+  category: true,
+  tags: true,
+  active: true,
+  priority: true,
+  weight: true,
+  is_product: true,
+  is_loyalty: true,
+  offer_description: true,
+  landing_url: true,
+  click_id_param: true,
+  opt_out_days: true,
+  rules: true,
+  payout_kind: true,
+  payout_amount: true,
+  payout_currency: true,
+  deleted_at: true,
+});
+const offerColumns = columns<OfferRow>({
+  id: true,
+  publisher_id: true,
+  campaign_id: true,
+  active: true,
+  weight: true,
+  title: true,
+  description: true,
+  mini_text: true,
+  short_headline: true,
+  short_description: true,
+  terms_and_conditions: true,
+  cta_yes: true,
+  cta_no: true,
+  loyalty_requirements: true,
+  useraction_cta: true,
+  useraction_url: true,
+  adv_pixel_url: true,
+  wallet_enabled: true,
+  offerwall_enabled: true,
+  deleted_at: true,
+});
+const creativeColumns = columns<CreativeRow>({
+  id: true,
+  offer_id: true,
+  creative_type: true,
+  is_primary: true,
+  type: true,
+  width: true,
+  height: true,
+  url: true,
+  user_id: true,
+});
+
+/**
+ * Reads the configuration. Must run in one repeatable-read transaction.
+ * @param base rows read before: of campaigns that have not changed since then they are taken over, as the same objects
+ */
+export async function loadRows(executor: Executor, base: CatalogRows | null = null): Promise<Loaded> {
+  const changed = base === null ? null : await loadChanged(executor, base);
+  const ids = changed === null ? null : [...changed];
+  const all = async <Row>(text: string): Promise<Row[]> => (await executor.query(text)).rows as Row[];
+  const some = <Row>(text: string): Promise<Row[]> => readInSlices<Row>(executor, text, ids);
+  const rows: CatalogRows = {
+    version: await loadVersion(executor),
+    publishers: await all('select * from publishers order by id'),
+    keys: await all(
+      "select id, name, publisher_id, encode(key_hash, 'hex') as key_hash, permissions, rate_limit_per_s, expires_at from api_keys where revoked_at is null",
+    ),
+    themes: await all('select * from themes where deleted_at is null order by id'),
+    placements: await all('select * from placements'),
+    campaigns: await some(
+      `select ${campaignColumns('c')}, a.name as advertiser_name from campaigns c join advertisers a on a.id = c.advertiser_id
+      where ${lately('c')} and ($1::integer[] is null or c.id = any($1)) order by c.id`,
+    ),
+    provisions: await some(
+      `select p.* from campaign_publishers p join campaigns c on c.id = p.campaign_id
+      where ${lately('c')} and ($1::integer[] is null or c.id = any($1)) order by p.campaign_id, p.publisher_id`,
+    ),
+    sequenceRules: await all('select * from sequence_rules where active and deleted_at is null order by id'),
+    offers: await some(
+      `select ${offerColumns('offers')} from offers where ${lately('offers')} and ($1::integer[] is null or campaign_id = any($1)) order by id`,
+    ),
+    creatives: await some(
+      `select ${creativeColumns('i')} from creatives i join offers o on o.id = i.offer_id
+      where i.deleted_at is null and ${lately('o')} and ($1::integer[] is null or o.campaign_id = any($1))
+      order by i.offer_id, i.is_primary desc, i.id`,
+    ),
+  };
+  return { rows: base === null || changed === null ? rows : takeOver(rows, base, changed), changed };
+}
+
+/** The campaigns that changed since `base`, and those of which something was removed too long ago by now; null: it cannot be said. */
+async function loadChanged(executor: Executor, base: CatalogRows): Promise<Set<number> | null> {
+  const { rows } = await executor.query<{ listed: boolean; aged_before: Date; campaign_ids: number[] }>({
+    name: 'load_catalog_changes',
+    text: `select listed_after <= $1 as listed, now() - interval '31 days' as aged_before,
+array(select distinct campaign_id from catalog_changes where version > $1) as campaign_ids from catalog_version`,
+    values: [base.version],
+  });
+  const found = rows[0];
+  if (found === undefined || !found.listed) return null;
+  const changed = new Set(found.campaign_ids);
+  const isAged = (removedAt: Date | null): boolean => removedAt !== null && removedAt <= found.aged_before;
+  for (const { id, deleted_at } of base.campaigns) if (isAged(deleted_at)) changed.add(id);
+  for (const { campaign_id, deleted_at } of base.offers) if (isAged(deleted_at)) changed.add(campaign_id);
+  return changed;
+}
+
+/** Rows turned from bytes into objects at once (count): a few milliseconds of work. */
+const sliceSize = 500;
+
+async function readInSlices<Row>(executor: Executor, text: string, ids: number[] | null): Promise<Row[]> {
+  const found: Row[] = [];
+  await executor.query(`declare slices no scroll cursor for ${text}`, [ids]);
+  for (;;) {
+    const { rows } = await executor.query(`fetch ${sliceSize} from slices`);
+    for (const row of rows) found.push(row as Row);
+    if (rows.length < sliceSize) break;
+  }
+  await executor.query('close slices');
+  return found;
+}
+
+/** Adds to fresh rows those of `base` that belong to no changed campaign, each in its place. */
+function takeOver(fresh: CatalogRows, base: CatalogRows, changed: ReadonlySet<number>): CatalogRows {
+  const gone = new Set(base.offers.filter((row) => changed.has(row.campaign_id)).map(({ id }) => id));
+  return {
+    ...fresh,
+    campaigns: mergeBy(
+      ({ id }) => id,
+      base.campaigns.filter(({ id }) => !changed.has(id)),
+      fresh.campaigns,
+    ),
+    provisions: mergeBy(
+      (row) => row.campaign_id,
+      base.provisions.filter((row) => !changed.has(row.campaign_id)),
+      fresh.provisions,
+    ),
+    offers: mergeBy(
+      ({ id }) => id,
+      base.offers.filter(({ id }) => !gone.has(id)),
+      fresh.offers,
+    ),
+    creatives: mergeBy(
+      (row) => row.offer_id,
+      base.creatives.filter((row) => !gone.has(row.offer_id)),
+      fresh.creatives,
+    ),
+  };
+}
+
+/** One list of two that stand in the order of a key and have none in common. */
+function mergeBy<Row>(keyOf: (row: Row) => number, left: readonly Row[], right: readonly Row[]): Row[] {
+  const merged: Row[] = [];
+  let at = 0;
+  for (const row of left) {
+    for (; at < right.length && keyOf(right[at] as Row) < keyOf(row); at++) merged.push(right[at] as Row);
+    merged.push(row);
+  }
+  return merged.concat(right.slice(at));
+}

@@ -1,0 +1,46 @@
+import type pg from 'pg';
+import type { StoreGuard } from '../../platform/db/fail-fast.ts';
+import { transaction } from '../../platform/db/pool.ts';
+import { keptIn } from '../../platform/lib/get-or-insert.ts';
+import type { Publisher } from './types.ts';
+
+/** Placements of one publisher, at most; what comes later is counted under `other`. */
+export const maxPlacements = 200;
+export const overflowPlacement = 'other';
+
+export type Placements = {
+  /** The name a placement is counted under. An unknown one is created on first sight. */
+  resolve: (publisher: Publisher, name: string) => string | Promise<string>;
+};
+
+export function createPlacements(pool: pg.Pool, guarded: StoreGuard): Placements {
+  /** Answers for names the snapshot does not hold yet. */
+  const remembered = new WeakMap<Publisher, Map<string, Promise<string>>>();
+
+  async function create(publisherId: number, name: string): Promise<string> {
+    return transaction(pool, async (executor) => {
+      await executor.query('select 1 from publishers where id = $1 for update', [publisherId]);
+      const { rows } = await executor.query<{ count: number; known: boolean }>(
+        'select count(*)::int as count, coalesce(bool_or(name = $2), false) as known from placements where publisher_id = $1',
+        [publisherId, name],
+      );
+      if (rows[0]?.known) return name;
+      if ((rows[0]?.count ?? 0) >= maxPlacements) return overflowPlacement;
+      await executor.query('insert into placements (publisher_id, name, auto_created) values ($1, $2, true)', [publisherId, name]);
+      return name;
+    });
+  }
+
+  return {
+    resolve: (publisher, name) => {
+      if (publisher.placements.has(name)) return name;
+      if (publisher.placements.size >= maxPlacements) return overflowPlacement;
+      const known = keptIn(remembered, publisher, () => new Map<string, Promise<string>>());
+      return keptIn(known, name, () => {
+        const answer = guarded(() => create(publisher.id, name));
+        answer.catch(() => known.delete(name));
+        return answer;
+      });
+    },
+  };
+}

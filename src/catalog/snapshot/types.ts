@@ -1,0 +1,197 @@
+import type { EligibilityIndex } from '../../decision/index/eligibility.ts';
+import type { CampaignRules, FrequencyCap, PayoutKind, SequenceMatch, TotalCap } from '../rules/rules.ts';
+
+/**
+ * The catalogue as every request sees it: one immutable object, replaced as a whole.
+ *
+ * publisher  the tenant; everything a key can see belongs to its publisher
+ * theme      how a publisher's unit looks and behaves; `sou` shows one offer at a time, `mou` several
+ * placement  where a unit is shown
+ * campaign   what an advertiser promotes; offer: one copy variant of it; creative: one image of an offer
+ */
+export const permissions = ['ads/offers', 'reports', 'configurations', 'offers/management', 'wallet', 'accounts'] as const;
+export type Permission = (typeof permissions)[number];
+
+export type Unit = 'sou' | 'mou';
+
+export type Theme = {
+  id: number;
+  name: string;
+  unit: Unit;
+  uspEnabled: boolean;
+  uspCheckAll: boolean;
+  /** null: the publisher's, as in the next two. */
+  offersPerResponse: number | null;
+  deliveryPercentage: number | null;
+  unitEnabled: boolean | null;
+  /** Stored overrides of the defaults (decisions: settings and styles). */
+  settings: Readonly<Record<string, unknown>>;
+  styles: Readonly<Record<string, unknown>>;
+};
+
+/** null: as the theme, else as the publisher. */
+export type Placement = {
+  name: string;
+  themeId: number | null;
+  offersPerResponse: number | null;
+  deliveryPercentage: number | null;
+  unitEnabled: boolean | null;
+};
+
+/** Which offers may or may not stand at positions of a placement. */
+export type SequenceRule = {
+  id: number;
+  /** null: all placements. */
+  placement: string | null;
+  /** 1 to 10; null: all positions. */
+  positions: readonly number[] | null;
+  effect: 'allow' | 'deny';
+  match: SequenceMatch;
+  weight: number;
+};
+
+export type Publisher = {
+  id: number;
+  name: string;
+  /** 16 hex digits; public, carries `ads/offers` only. */
+  sdkId: string;
+  /** The whole unit on or off. */
+  unitEnabled: boolean;
+  offersPerResponse: number;
+  /** Share of users who get offers, 0 to 100. */
+  deliveryPercentage: number;
+  /** Every answer is one of dev mode. */
+  testMode: boolean;
+  timeZone: string;
+  currencyName: string;
+  currencyMultiplier: number;
+  uspEnabled: boolean;
+  walletEnabled: boolean;
+  offerwallEnabled: boolean;
+  privacyUrl: string | null;
+  /** Plain text for the privacy page of the service; empty: its own text. */
+  privacyText: string;
+  /** CSP host sources of pages that may show the offerwall in a frame. */
+  frameHosts: readonly string[];
+  themes: ReadonlyMap<number, Theme>;
+  defaultTheme: Theme | null;
+  placements: ReadonlyMap<string, Placement>;
+  /** What may be shown here, ready to be chosen from. */
+  index: EligibilityIndex;
+  sequenceRules: readonly SequenceRule[];
+};
+
+export type ApiKey = {
+  id: number;
+  name: string;
+  publisherId: number;
+  permissions: ReadonlySet<Permission>;
+  /** Calls per second; null: no limit. */
+  rateLimitPerS: number | null;
+  /** Epoch milliseconds; null: never. */
+  expiresAtMs: number | null;
+};
+
+export type CreativeType = 'icon_image' | 'offer_image' | 'hero_image';
+
+export type Creative = {
+  id: number;
+  creativeType: CreativeType;
+  isPrimary: boolean;
+  /** File type, such as `png`. */
+  type: string;
+  /** Pixels. */
+  width: number;
+  height: number;
+  /** null: served by this service. */
+  url: string | null;
+  userId: number;
+};
+
+/** What a campaign pays. */
+export type Payout = {
+  kind: PayoutKind;
+  /** Millionths of the currency for a click, a conversion or 1,000 impressions; of kind `cps`, millionths of a percent of the sale. */
+  amountMicros: number;
+  /** ISO 4217. */
+  currency: string;
+};
+
+/** That a publisher may show a campaign, and what is different there; null: as the campaign says. */
+export type Provision = {
+  publisherId: number;
+  active: boolean;
+  payoutMicros: number | null;
+  priority: number | null;
+  frequencyCaps: readonly FrequencyCap[] | null;
+  /** Hold beside the campaign's own; counted over this publisher alone. */
+  totalCaps: readonly TotalCap[] | null;
+};
+
+export type Campaign = {
+  id: number;
+  publisherId: number;
+  advertiserId: number;
+  advertiserName: string;
+  name: string;
+  category: string;
+  tags: readonly string[];
+  active: boolean;
+  /** Lower is shown first. */
+  priority: number;
+  /** Higher is shown first among equals. */
+  weight: number;
+  isProduct: boolean;
+  isLoyalty: boolean;
+  offerDescription: string;
+  /** https destination; may hold macros such as `{click_id}`. */
+  landingUrl: string;
+  clickIdParam: string;
+  /** How long a "no thanks" keeps the campaign away from the user (days); null: for good. */
+  optOutDays: number | null;
+  payout: Payout;
+  rules: CampaignRules;
+  /** By publisher; also those that are switched off. The campaign is served to no other publisher. */
+  provisions: ReadonlyMap<number, Provision>;
+  /** Images of all its offers. */
+  creatives: readonly Creative[];
+};
+
+/** The copy of an offer. Limits: specification section 8. */
+export type OfferCopy = {
+  title: string;
+  description: string;
+  miniText: string;
+  shortHeadline: string;
+  shortDescription: string;
+  ctaYes: string;
+  ctaNo: string;
+};
+
+export type Offer = {
+  id: number;
+  publisherId: number;
+  campaign: Campaign;
+  active: boolean;
+  weight: number;
+  copy: OfferCopy;
+  /** Sanitised HTML. */
+  termsAndConditions: string;
+  loyaltyRequirements: string;
+  useractionCta: string | null;
+  useractionUrl: string | null;
+  advPixelUrl: string;
+  walletEnabled: boolean;
+  offerwallEnabled: boolean;
+  creatives: readonly Creative[];
+};
+
+export type Snapshot = {
+  version: number;
+  publishers: ReadonlyMap<number, Publisher>;
+  publishersBySdkId: ReadonlyMap<string, Publisher>;
+  /** By hex sha256 of the key. */
+  keys: ReadonlyMap<string, ApiKey>;
+  /** Every offer that may still be referred to, also paused and recently removed ones. */
+  offers: ReadonlyMap<number, Offer>;
+};

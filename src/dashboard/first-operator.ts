@@ -1,9 +1,0 @@
-import type { Executor } from '../db/pool.ts';
-import { createFirstOperatorLink, linkPath } from './auth/links.ts';
-import { hasOperator } from './auth/users.ts';
-
-/** For the embedded demo: a one-time link to the dashboard, as long as nobody can sign in as operator. null: somebody can. */
-export async function firstOperatorLink(executor: Executor, publicUrl: string, nowMs: number): Promise<string | null> {
-  if (await hasOperator(executor)) return null;
-  return `${publicUrl}${linkPath}${await createFirstOperatorLink(executor, nowMs)}`;
-}

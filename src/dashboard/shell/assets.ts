@@ -1,0 +1,51 @@
+import { createRequire } from 'node:module';
+import { AppError } from '../../platform/errors.ts';
+import { immutable, loadPacked, type Packed, sendPacked } from '../../platform/http/decompress.ts';
+import type { App } from '../../platform/ports.ts';
+
+const { resolve } = createRequire(import.meta.url);
+const own = (name: string): URL => new URL(`../../../assets/dashboard/${name}`, import.meta.url);
+
+/** Every file the pages use; the libraries come from their packages. */
+const files = {
+  'dashboard.css': own('dashboard.css'),
+  'dashboard.js': own('dashboard.js'),
+  'charts.js': own('charts.js'),
+  'language.js': own('language.js'),
+  'preview.js': own('preview.js'),
+  'preview-frame.js': own('preview-frame.js'),
+  'preview.css': own('preview.css'),
+  'htmx.js': resolve('htmx.org/dist/htmx.min.js'),
+  'uplot.js': resolve('uplot/dist/uPlot.iife.min.js'),
+  'uplot.css': resolve('uplot/dist/uPlot.min.css'),
+} as const;
+
+export type AssetName = keyof typeof files;
+
+/** Address of a file; it names the content, so that browsers may keep it for good. */
+export type AssetUrl = (name: AssetName) => string;
+
+const types: Record<string, string> = { css: 'text/css', js: 'text/javascript' };
+
+/** Serves the files; answers how to name them. */
+export async function registerAssets(app: App): Promise<AssetUrl> {
+  const packed = new Map<string, Packed>();
+  const urls = new Map<string, string>();
+  for (const [name, file] of Object.entries(files)) {
+    const content = await loadPacked(file);
+    if (content === null) throw new Error(`the dashboard's file ${name} is missing`);
+    const [stem, extension] = name.split('.');
+    const hashed = `${stem}.${content.hash}.${extension}`;
+    packed.set(hashed, content);
+    urls.set(name, `/dashboard/assets/${hashed}`);
+  }
+  app.get<{ Params: { name: string } }>('/dashboard/assets/:name', { schema: { hide: true } }, async (request, reply) => {
+    const content = packed.get(request.params.name);
+    if (content === undefined) throw new AppError('not_found');
+    return sendPacked(request, reply, content, {
+      type: types[request.params.name.split('.')[2] ?? ''] ?? 'text/plain',
+      caching: immutable,
+    });
+  });
+  return (name) => urls.get(name) as string;
+}

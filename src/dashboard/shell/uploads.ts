@@ -1,0 +1,47 @@
+import multipart from '@fastify/multipart';
+import type { FastifyRequest } from 'fastify';
+import { maxUploadBytes } from '../../catalog/images/upload.ts';
+import { AppError } from '../../platform/errors.ts';
+import type { App } from '../../platform/ports.ts';
+
+/** A picture as it was sent; its name and type are claims. */
+export type Upload = { bytes: Buffer; declaredType: string };
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The file of a multipart form; null: none was chosen. */
+    upload: Upload | null;
+  }
+}
+
+const maxFormBytes = 512 * 1024;
+
+/** Forms become `URLSearchParams` in `request.body`; one file may come with them. */
+export async function registerFormParsing(app: App): Promise<void> {
+  app.decorateRequest('upload', null);
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string', bodyLimit: maxFormBytes }, (_request, body, done) =>
+    done(null, new URLSearchParams(body as string)),
+  );
+  await app.register(multipart, { limits: { files: 1, fields: 200, fileSize: maxUploadBytes, fieldSize: 64 * 1024, parts: 201 } });
+  app.addHook('preValidation', async (request) => {
+    if (!request.isMultipart()) return;
+    // Whoever has not signed in has nothing to upload; their bytes are not taken in.
+    if (request.viewer === null) throw new AppError('unsupported_media_type', { message: 'Sign in first.' });
+    await readParts(request);
+  });
+}
+
+async function readParts(request: FastifyRequest): Promise<void> {
+  const params = new URLSearchParams();
+  for await (const part of request.parts()) {
+    if (part.type === 'field') params.append(part.fieldname, String(part.value));
+    else {
+      const bytes = await part.toBuffer().catch((err: Error) => {
+        throw new AppError('body_too_large', { message: 'The file is larger than 5 MB.', cause: err });
+      });
+      if (bytes.length > 0) request.upload = { bytes, declaredType: part.mimetype };
+    }
+  }
+  request.body = params;
+}

@@ -1,0 +1,163 @@
+import type { FrequencyCap, TargetingKey } from '../../catalog/rules/rules.ts';
+import { minuteOfWeek } from '../../platform/lib/time-zone.ts';
+import type { Candidate, CompiledTotalCap } from '../index/compile.ts';
+import type { Condition } from '../rules/conditions.ts';
+import type { DecisionInput } from '../types.ts';
+import type { Objection } from './exclusions.ts';
+
+/** An objection as a campaign manager would say it. `candidate` null: it never came that far. */
+export function inWords(objection: Objection, candidate: Candidate | null, input: DecisionInput): string {
+  switch (objection.rule) {
+    case 'campaign_paused':
+      return 'The campaign is paused.';
+    case 'offer_paused':
+      return 'The offer is paused.';
+    case 'provisioning_paused':
+      return 'The campaign is switched off for this publisher.';
+    case 'rules_invalid':
+      return "The campaign's rules make no sense; save them anew.";
+    case 'unit_off':
+      return 'The unit is switched off.';
+    case 'percentage':
+      return 'The user is not among the share that gets offers.';
+    case 'campaign_id':
+      return `The request asks for campaign ${objection.campaignId} only.`;
+    case 'loyalty_not_wanted':
+      return 'It is an incentive campaign, and the request asks for none (loyaltyboost 0).';
+    case 'loyalty_only':
+      return 'It is no incentive campaign, and the request asks for these only (loyaltyboost 2).';
+    case 'no_creative':
+      return 'It has no image, and the request asks for offers with one.';
+    case 'not_on_offerwall':
+      return 'It is not meant for the offerwall.';
+    case 'no_identity':
+      return 'The user is not known, and the campaign is withheld from such users.';
+    case 'targeting':
+      return targetingInWords(objection.key, objection.value, candidate);
+    case 'not_started':
+      return `The campaign starts at ${timeInWords(candidate?.rules.startMs)}.`;
+    case 'ended':
+      return `The campaign ended at ${timeInWords(candidate?.rules.endMs)}.`;
+    case 'hours':
+      return `It is ${weekTimeInWords(objection.zone, input.context.nowMs)}, outside of the campaign's hours.`;
+    case 'conditions':
+      return `The custom keys do not meet the campaign's condition: ${conditionInWords(candidate?.rules.conditions ?? { all: [] })}.`;
+    case 'opted_out':
+      return `The user declined the campaign ${objection.untilMs === null ? 'for good' : `until ${timeInWords(objection.untilMs)}`}.`;
+    case 'frequency_cap':
+      return frequencyInWords(objection.cap, objection.seen);
+    case 'total_cap':
+      return totalInWords(objection.cap, objection.used, candidate);
+    case 'pacing':
+      return `Pacing holds the campaign back: it is ahead of its plan and takes part in ${percent(objection.chance)} of decisions now.`;
+    case 'same_campaign':
+      return `Offer ${objection.shown.offer.id} of the same campaign is shown.`;
+    case 'same_advertiser':
+      return `${nameOf(objection.shown)} of the same advertiser, ${objection.shown.offer.campaign.advertiserName}, is shown.`;
+    case 'exclusion_group':
+      return `${nameOf(objection.shown)} of the same exclusion group, ${objection.group}, is shown.`;
+    case 'sequence_denied':
+      return `Sequence rule ${objection.ruleId} keeps it from the positions that were left.`;
+    case 'sequence_reserved':
+      return 'The positions that were left are reserved for other offers by sequence rules.';
+    default:
+      return objection.count === 1 ? 'A better offer took the only position.' : `Better offers took all ${objection.count} positions.`;
+  }
+}
+
+const nameOf = ({ offer }: Candidate): string => `Campaign “${offer.campaign.name}”`;
+
+const targets: Record<TargetingKey, { one: string; of: string }> = {
+  countries: { one: 'Country', of: 'country' },
+  regions: { one: 'Region', of: 'region' },
+  cities: { one: 'City', of: 'city' },
+  postal_codes: { one: 'Postal code', of: 'postal code' },
+  placements: { one: 'Placement', of: 'placement' },
+  platforms: { one: 'Platform', of: 'platform' },
+  os: { one: 'Operating system', of: 'operating system' },
+  browsers: { one: 'Browser', of: 'browser' },
+  devices: { one: 'Device', of: 'device' },
+};
+
+function targetingInWords(key: TargetingKey, value: string | null, candidate: Candidate | null): string {
+  const { include, exclude } = candidate?.rules.targeting[key] ?? {};
+  const { one, of } = targets[key];
+  if (value === null) return `The ${of} of the user is not known, and the campaign needs one of its list (${few(include)}).`;
+  const excluded = exclude?.some((text) => text.toLowerCase() === value.toLowerCase()) === true || include === undefined;
+  return excluded
+    ? `${one} ${value} is excluded by the campaign (${few(exclude)}).`
+    : `${one} ${value} is not in the campaign's list (${few(include)}).`;
+}
+
+/** The first of a list, and how many more there are. */
+function few(values: readonly (string | number | boolean)[] = []): string {
+  const shown = values.slice(0, 10).join(', ');
+  return values.length > 10 ? `${shown} and ${values.length - 10} more` : shown;
+}
+
+const timeInWords = (atMs = 0): string => `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+
+const days = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
+
+function weekTimeInWords(zone: string, nowMs: number): string {
+  const minute = minuteOfWeek(zone, nowMs);
+  const [hours, minutes] = [Math.floor(minute / 60) % 24, minute % 60].map((part) => String(part).padStart(2, '0'));
+  return `${days[Math.floor(minute / 1440)]} ${hours}:${minutes} in ${zone}`;
+}
+
+const operators: Record<string, string> = {
+  equals: 'is',
+  not_equals: 'is not',
+  in: 'is one of',
+  not_in: 'is none of',
+  lt: 'is below',
+  lte: 'is at most',
+  gt: 'is above',
+  gte: 'is at least',
+  prefix: 'begins with',
+  exists: 'is given',
+  not_exists: 'is not given',
+};
+
+function conditionInWords(condition: Condition): string {
+  if ('all' in condition) return condition.all.map(partInWords).join(' and ');
+  if ('any' in condition) return condition.any.map(partInWords).join(' or ');
+  const value = 'value' in condition ? ` ${Array.isArray(condition.value) ? few(condition.value) : condition.value}` : '';
+  return `${condition.key} ${operators[condition.op]}${value}`;
+}
+
+const partInWords = (part: Condition): string => ('key' in part ? conditionInWords(part) : `(${conditionInWords(part)})`);
+
+const events: Record<FrequencyCap['event'], string> = {
+  impression: 'saw',
+  click: 'clicked',
+  no_thanks: 'declined',
+  conversion: 'converted with',
+};
+
+function frequencyInWords({ scope, event, limit, window_minutes }: FrequencyCap, seen: number): string {
+  const window = window_minutes === null ? '' : ` within ${durationInWords(window_minutes)}`;
+  return `The user ${events[event]} the ${scope} ${times(seen)}${window}; the cap is ${limit}.`;
+}
+
+const times = (count: number): string => (count === 1 ? 'once' : `${count} times`);
+
+function durationInWords(minutes: number): string {
+  const [count, unit] = minutes % 1440 === 0 ? [minutes / 1440, 'day'] : minutes % 60 === 0 ? [minutes / 60, 'hour'] : [minutes, 'minute'];
+  return `${count} ${unit}${count === 1 ? '' : 's'}`;
+}
+
+const periods: Record<CompiledTotalCap['cap']['per'], string> = {
+  hour: 'this hour',
+  day: 'today',
+  month: 'this month',
+  lifetime: 'in all',
+};
+
+function totalInWords({ cap, limit }: CompiledTotalCap, used: number, candidate: Candidate | null): string {
+  if (cap.metric !== 'budget') return `The campaign has had ${used} of ${limit} ${cap.metric} ${periods[cap.per]}.`;
+  const money = (micros: number): string => (micros / 1_000_000).toFixed(2);
+  return `The campaign has spent ${money(used)} of ${money(limit)} ${candidate?.payout.currency ?? ''} ${periods[cap.per]}; what is left does not pay for another.`;
+}
+
+const percent = (share: number): string => `${Number((share * 100).toPrecision(2))} %`;

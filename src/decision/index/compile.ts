@@ -1,0 +1,140 @@
+import type { CampaignRules, FrequencyCap, Pacing, Schedule, Targeting, TargetList, TotalCap } from '../../catalog/rules/rules.ts';
+import { checkCapOverrides, checkRules } from '../../catalog/rules/validate.ts';
+import { payoutOf, priorityOf } from '../../catalog/snapshot/provisioning.ts';
+import type { Offer, Payout, Publisher } from '../../catalog/snapshot/types.ts';
+import { minuteOf, timeOf } from '../../platform/lib/time-zone.ts';
+import type { Condition } from '../rules/conditions.ts';
+import { totalsKey } from '../types.ts';
+
+/** An offer as one publisher may show it, with its rules ready to be applied. */
+export type Candidate = {
+  offer: Offer;
+  /** Place in the publisher's order: its bit. */
+  index: number;
+  forced: boolean;
+  priority: number;
+  payout: Payout;
+  rules: CompiledRules;
+};
+
+export type CompiledRules = {
+  targeting: Targeting;
+  /** Epoch milliseconds; the end is no longer part of it. */
+  startMs: number;
+  endMs: number;
+  hours: Hours | null;
+  cities: Matcher | null;
+  postalCodes: Matcher | null;
+  conditions: Condition | null;
+  frequencyCaps: readonly FrequencyCap[];
+  totalCaps: readonly CompiledTotalCap[];
+  pacing: Pacing;
+  /** Whether this is about a campaign that must know its user. */
+  needsIdentity: boolean;
+  groups: readonly string[];
+  /** Whether the index answers all of it. */
+  indexed: boolean;
+};
+
+/** Windows in minutes since Monday 00:00; `zone` null: the visitor's own. */
+export type Hours = { zone: string | null; windows: readonly { start: number; end: number }[]; wholeHours: boolean };
+
+export type Matcher = { list: TargetList; include: readonly Pattern[] | null; exclude: readonly Pattern[] };
+type Pattern = { text: string; isPrefix: boolean };
+
+/** `limit` as it is counted: budgets in millionths. */
+export type CompiledTotalCap = { cap: TotalCap; limit: number; key: string; zone: string };
+
+/** Rules of a campaign; kept for all its offers. @throws Error when they make no sense, which only hands that write SQL can bring about */
+export function compileRules(rules: CampaignRules, campaignId: number, capZone: string): CompiledRules {
+  if (!isSound(rules, checkRules)) throw new Error('the rules make no sense');
+  const { targeting = {}, schedule = {} } = rules;
+  return withIndexed({
+    targeting,
+    startMs: timeOf(schedule.start_at) ?? Number.NEGATIVE_INFINITY,
+    endMs: timeOf(schedule.end_at) ?? Number.POSITIVE_INFINITY,
+    hours: compileHours(schedule),
+    cities: targeting.cities === undefined ? null : matcherOf(targeting.cities),
+    postalCodes: targeting.postal_codes === undefined ? null : matcherOf(targeting.postal_codes),
+    conditions: rules.conditions ?? null,
+    frequencyCaps: rules.frequency_caps ?? [],
+    totalCaps: compileTotalCaps(rules.total_caps ?? [], totalsKey(campaignId, null), capZone),
+    pacing: rules.pacing ?? 'asap',
+    needsIdentity: rules.without_identity === 'withhold',
+    groups: rules.exclusion_groups ?? [],
+  });
+}
+
+function withIndexed(rules: Omit<CompiledRules, 'indexed'>): CompiledRules {
+  const { startMs, endMs, hours, cities, postalCodes, conditions, frequencyCaps, totalCaps } = rules;
+  const isLimited = startMs > Number.NEGATIVE_INFINITY || endMs < Number.POSITIVE_INFINITY || hours?.wholeHours === false;
+  const isNarrow = cities !== null || postalCodes !== null || conditions !== null;
+  return { ...rules, indexed: !isLimited && !isNarrow && frequencyCaps.length === 0 && totalCaps.length === 0 };
+}
+
+/** An offer at a publisher. `index` is given when the order is known. @throws Error when what the provisioning overrides makes no sense */
+export function toCandidate(offer: Offer, publisher: Pick<Publisher, 'id'>, base: CompiledRules, capZone: string): Candidate {
+  const { campaign } = offer;
+  const provision = campaign.provisions.get(publisher.id);
+  const own = compileTotalCaps(provision?.totalCaps ?? [], totalsKey(campaign.id, publisher.id), capZone);
+  const frequencyCaps = provision?.frequencyCaps ?? null;
+  const overrides = { frequency_caps: frequencyCaps, total_caps: provision?.totalCaps ?? null };
+  if ((own.length > 0 || frequencyCaps !== null) && !isSound(overrides, checkCapOverrides)) throw new Error('the overrides make no sense');
+  return {
+    offer,
+    index: -1,
+    forced: campaign.rules.force_priority === true,
+    priority: priorityOf(campaign, publisher.id),
+    payout: payoutOf(campaign, publisher.id),
+    rules:
+      own.length === 0 && frequencyCaps === null
+        ? base
+        : withIndexed({ ...base, frequencyCaps: frequencyCaps ?? base.frequencyCaps, totalCaps: [...base.totalCaps, ...own] }),
+  };
+}
+
+/** Texts of rules that were checked before: a catalogue is built anew with each change, and hardly any rule has changed. */
+const checkedBefore = new Map<string, boolean>();
+const maxChecked = 50_000;
+
+function isSound<Rules>(rules: Rules, check: (rules: Rules) => readonly unknown[]): boolean {
+  const text = JSON.stringify(rules);
+  if (text === '{}') return true;
+  let sound = checkedBefore.get(text);
+  if (sound === undefined) {
+    sound = check(rules).length === 0;
+    if (checkedBefore.size >= maxChecked) checkedBefore.clear();
+    checkedBefore.set(text, sound);
+  }
+  return sound;
+}
+
+function compileHours({ time_zone, hours }: Schedule): Hours | null {
+  if (hours === undefined) return null;
+  const windows = hours.flatMap(({ days, from, to }) => {
+    const [start, end] = [minuteOf(from) as number, minuteOf(to) as number];
+    return days.map((day) => ({ start: (day - 1) * 1440 + start, end: (day - 1) * 1440 + end }));
+  });
+  return { zone: time_zone ?? null, windows, wholeHours: windows.every(({ start, end }) => start % 60 === 0 && end % 60 === 0) };
+}
+
+const matcherOf = (list: TargetList): Matcher => ({
+  list,
+  include: list.include?.map(patternOf) ?? null,
+  exclude: list.exclude?.map(patternOf) ?? [],
+});
+
+const patternOf = (value: string): Pattern => {
+  const isPrefix = value.endsWith('*');
+  return { text: (isPrefix ? value.slice(0, -1) : value).toLowerCase(), isPrefix };
+};
+
+/** Whether a value is among those wanted. One that is not known is in no list. */
+export function admits({ include, exclude }: Matcher, value: string | null): boolean {
+  const fits = ({ text, isPrefix }: Pattern): boolean => (isPrefix ? value?.startsWith(text) === true : value === text);
+  return (include === null || include.some(fits)) && !exclude.some(fits);
+}
+
+function compileTotalCaps(caps: readonly TotalCap[], key: string, zone: string): CompiledTotalCap[] {
+  return caps.map((cap) => ({ cap, limit: cap.metric === 'budget' ? Math.round(cap.limit * 1_000_000) : cap.limit, key, zone }));
+}

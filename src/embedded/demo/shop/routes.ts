@@ -1,0 +1,69 @@
+import { readFile } from 'node:fs/promises';
+import type { FastifyReply } from 'fastify';
+import type { App, Deps } from '../../../platform/ports.ts';
+import { embeddedDemoIds } from '../catalogue.ts';
+import { type Received, receiverSecret } from '../receiver.ts';
+import { recentBeacons, recentWebhooks } from './activity.ts';
+import { policy } from './policy.ts';
+import { createWebViews, type WebViewPage, type WebViewQuery } from './web-view.ts';
+
+const folder = new URL('../../../../demo/shop/', import.meta.url);
+
+/** Address → file of demo/shop. */
+const files = {
+  '/demo': 'shop.html',
+  '/demo/shop.css': 'shop.css',
+  '/demo/shop.js': 'shop.js',
+  '/demo/panel.js': 'panel.js',
+  '/demo/phone': 'phone.html',
+  '/demo/phone.css': 'phone.css',
+  '/demo/phone.js': 'phone.js',
+  '/demo/bridge.js': 'bridge.js',
+};
+
+const types: Record<string, string> = { html: 'text/html', css: 'text/css', js: 'text/javascript' };
+
+/** For people with a browser, so no part of the API's description. */
+const schema = { hide: true };
+
+/** A shop to look at, with the real SDK, a phone that plays an app, and what the service records meanwhile. Embedded demo only. */
+export async function demoShopRoutes(app: App, deps: Deps & { received: Received[] }): Promise<void> {
+  const { config, pool, secretBox, catalog, now, received } = deps;
+  const pagePolicy = policy(config.publicUrl);
+  const views = await createWebViews(config.publicUrl);
+
+  for (const [url, name] of Object.entries(files)) {
+    const content = await readFile(new URL(name, folder));
+    const type = types[name.split('.')[1] as string] as string;
+    app.get(url, { schema }, async (_request, reply) => withHeaders(reply, pagePolicy).type(`${type}; charset=utf-8`).send(content));
+  }
+
+  const sendView = (reply: FastifyReply, { html, csp }: WebViewPage) => withHeaders(reply, csp).type('text/html; charset=utf-8').send(html);
+  app.get('/demo/phone/prefetch.html', { schema }, async (request, reply) => sendView(reply, views.prefetch(viewQuery(request.query))));
+  app.get('/demo/phone/checkout.html', { schema }, async (request, reply) => sendView(reply, views.checkout(viewQuery(request.query))));
+
+  app.get('/', { schema }, async (_request, reply) => reply.redirect('/demo'));
+  app.get('/demo/activity.json', { schema }, async (_request, reply) => {
+    const publisher = catalog.current().publishersBySdkId.get(embeddedDemoIds.sdkId);
+    const beacons = publisher === undefined ? [] : await recentBeacons(pool, publisher.id, now());
+    const secret = received.length === 0 ? null : await receiverSecret(pool, secretBox);
+    return withHeaders(reply, pagePolicy).send({ beacons, webhooks: recentWebhooks(received, secret) });
+  });
+}
+
+const withHeaders = (reply: FastifyReply, csp: string): FastifyReply =>
+  reply.headers({
+    'content-security-policy': csp,
+    'cache-control': 'no-store',
+    'referrer-policy': 'same-origin',
+    'x-content-type-options': 'nosniff',
+    'x-robots-tag': 'noindex, nofollow',
+  });
+
+/** Anything unknown is as if it were not given: a demo has no errors to teach here. */
+function viewQuery(query: unknown): WebViewQuery {
+  const { user, placement, mode, dev } = query as Record<string, unknown>;
+  const name = (value: unknown, otherwise: string): string =>
+    typeof value === 'string' && /^[\w-]{1,64}$/.test(value) ? value : otherwise;
+  return { user: name(user, 'app-user'), placement: name(placement, 'checkout'), mode: mode === 'api' ? 'api' : 'sdk', dev: dev === '1' };
+}

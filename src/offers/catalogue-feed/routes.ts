@@ -1,0 +1,88 @@
+import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import { AppError } from '../../platform/errors.ts';
+import { callerOf } from '../../platform/http/auth.ts';
+import { namesEtag } from '../../platform/http/etag.ts';
+import { errorAnswers, offerSchema } from '../../platform/http/schemas.ts';
+import type { App, Deps } from '../../platform/ports.ts';
+import { buildCatalogueView, type CatalogueQuery, etagOf, pageOf } from './service.ts';
+
+/** Offers of one page (count). */
+const maxLimit = 1000;
+/** Entries of one filter (count). */
+const maxListed = 1000;
+
+const list = (description: string) => Type.Optional(Type.String({ maxLength: 10_000, description }));
+const querystring = Type.Object({
+  api_key: Type.Optional(Type.String({ description: 'API key with `ads/offers`, or the SDK id.' })),
+  offer_id: list('Comma list of ids: only these offers.'),
+  campaign_id: list('Comma list of ids: only offers of these campaigns.'),
+  countries: list('Comma list of ISO 3166-1 alpha-2 codes: only offers that may be shown in any of them.'),
+  limit: Type.Optional(Type.String({ description: `Offers of one page, 1–${maxLimit}. Default: ${maxLimit}.` })),
+  cursor: Type.Optional(Type.String({ description: '`next_cursor` of the page before.' })),
+});
+
+const { pixel, beacons, save_for_later_url, offerwall_url, qr_code_img, ...fields } = offerSchema.properties;
+const codes = Type.Array(Type.String());
+const entry = Type.Object({
+  ...(fields as Record<string, TSchema>),
+  category: Type.String(),
+  countries: Type.Object({ include: codes, exclude: codes }, { description: 'Where it may be shown; nothing included: everywhere.' }),
+});
+const answer = Type.Object({
+  data: Type.Object({ offers: Type.Array(entry), count: Type.Integer(), next_cursor: Type.Union([Type.String(), Type.Null()]) }),
+});
+
+/** `GET /native/v3/catalog.json`: all offers a publisher may show (decisions section 8), without a session. */
+export async function catalogueRoutes(app: App, { auth, tokens, config, now }: Deps): Promise<void> {
+  const schema = {
+    summary: 'List the catalogue',
+    tags: ['Offers'],
+    querystring,
+    response: { 200: answer, 304: Type.Null({ description: 'As `if-none-match` knows it.' }), ...errorAnswers(400, 401, 403) },
+  };
+  app.get('/native/v3/catalog.json', { schema, preValidation: auth.requireKey('ads/offers') }, async (request, reply) => {
+    const caller = callerOf(request);
+    const { publisher } = caller;
+    const { offers, next } = pageOf(caller, { ...readQuery(request.query), nowMs: now() });
+    const views = offers.map((offer) => buildCatalogueView(publisher, offer, { tokens, publicUrl: config.publicUrl }));
+    const text = JSON.stringify({ data: { offers: views, count: views.length, next_cursor: next === null ? null : String(next) } });
+    const etag = etagOf(text);
+    reply.headers({ etag, 'cache-control': 'private, no-cache' });
+    if (namesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send(null);
+    return reply.type('application/json; charset=utf-8').send(text as never);
+  });
+}
+
+/** @throws AppError invalid_request */
+function readQuery({ offer_id, campaign_id, countries, limit, cursor }: Static<typeof querystring>): Omit<CatalogueQuery, 'nowMs'> {
+  const ids = (text: string | undefined, path: string): Set<number> | null => {
+    const items = itemsOf(text, path, /^\d{1,15}$/, 'must be a comma list of ids');
+    return items === null ? null : new Set(items.map(Number));
+  };
+  const number = (text: string | undefined, path: string, otherwise: number, max: number): number => {
+    if (text === undefined) return otherwise;
+    if (!/^\d{1,10}$/.test(text) || Number(text) > max || (path === '/limit' && Number(text) === 0))
+      throw invalid(path, `must be a number up to ${max}`);
+    return Number(text);
+  };
+  return {
+    offerIds: ids(offer_id, '/offer_id'),
+    campaignIds: ids(campaign_id, '/campaign_id'),
+    countries:
+      itemsOf(countries, '/countries', /^[A-Za-z]{2}$/, 'must be a comma list of country codes')?.map((code) => code.toUpperCase()) ?? null,
+    after: number(cursor, '/cursor', 0, 9_999_999_999),
+    limit: number(limit, '/limit', maxLimit, maxLimit),
+  };
+}
+
+/** The entries of a comma list; an empty one counts as absent. */
+function itemsOf(text: string | undefined, path: string, pattern: RegExp, message: string): string[] | null {
+  const items = (text ?? '')
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+  if (items.length > maxListed || items.some((item) => !pattern.test(item))) throw invalid(path, message);
+  return items.length === 0 ? null : items;
+}
+
+const invalid = (path: string, message: string): AppError => new AppError('invalid_request', { details: [{ path, message }] });

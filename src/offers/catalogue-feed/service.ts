@@ -1,0 +1,81 @@
+import { hash } from 'node:crypto';
+import { isServedTo, phaseOf } from '../../catalog/snapshot/provisioning.ts';
+import type { Campaign, Offer, Publisher, Snapshot } from '../../catalog/snapshot/types.ts';
+import type { TokenCodec } from '../../platform/security/tracking-token.ts';
+import { fillCopy } from '../render/macros.ts';
+import { buildOfferView } from '../render/view.ts';
+
+/** Which offers of the catalogue are asked for; null: all. */
+export type CatalogueQuery = {
+  offerIds: ReadonlySet<number> | null;
+  campaignIds: ReadonlySet<number> | null;
+  /** Upper case; an offer is meant that may be shown in any of them. */
+  countries: readonly string[] | null;
+  /** Offers with a higher id only. */
+  after: number;
+  limit: number;
+  /** Epoch milliseconds; campaigns whose time it is not are left out. */
+  nowMs: number;
+};
+
+const servedOffers = new WeakMap<Publisher, readonly Offer[]>();
+
+/** The offers a publisher may show, by id; found once for each snapshot. */
+function offersOf(publisher: Publisher, snapshot: Snapshot): readonly Offer[] {
+  let offers = servedOffers.get(publisher);
+  if (offers === undefined) {
+    offers = [...snapshot.offers.values()].filter((offer) => isServedTo(offer, publisher.id)).sort((a, b) => a.id - b.id);
+    servedOffers.set(publisher, offers);
+  }
+  return offers;
+}
+
+/** A page of the offers that a publisher may show now, by id; `next` is the `after` of the page behind it, null on the last. */
+export function pageOf(
+  { publisher, snapshot }: { publisher: Publisher; snapshot: Snapshot },
+  { offerIds, campaignIds, countries, after, limit, nowMs }: CatalogueQuery,
+): { offers: Offer[]; next: number | null } {
+  const meant = offersOf(publisher, snapshot).filter(
+    ({ id, campaign }) =>
+      id > after &&
+      (offerIds === null || offerIds.has(id)) &&
+      (campaignIds === null || campaignIds.has(campaign.id)) &&
+      (countries === null || countries.some((country) => isShownIn(campaign, country))) &&
+      phaseOf(campaign, nowMs) === 'running',
+  );
+  const offers = meant.slice(0, limit);
+  return { offers, next: meant.length > limit ? (offers.at(-1)?.id ?? null) : null };
+}
+
+function isShownIn({ rules }: Campaign, country: string): boolean {
+  const { include, exclude } = rules.targeting?.countries ?? {};
+  const has = (list: readonly string[]): boolean => list.some((code) => code.toUpperCase() === country);
+  return (include === undefined || include.length === 0 || has(include)) && !has(exclude ?? []);
+}
+
+type ViewDeps = { tokens: Pick<TokenCodec, 'mint'>; publicUrl: string };
+
+/** What is the same of an offer for everybody: no session, so nothing that could be seen, closed or saved; its click URL is that of its QR code. */
+export function buildCatalogueView(publisher: Publisher, offer: Offer, { tokens, publicUrl }: ViewDeps) {
+  const { campaign } = offer;
+  const token = tokens.mint({
+    publisherId: publisher.id,
+    sessionId: null,
+    offerId: offer.id,
+    campaignId: campaign.id,
+    position: 0,
+    dev: false,
+  });
+  const copy = fillCopy(offer.copy, {});
+  const view = buildOfferView({ offer, publisher, copy, token, hasUser: false, qrCode: '', publicUrl });
+  const { pixel, beacons, save_for_later_url, offerwall_url, qr_code_img, ...fields } = view;
+  return {
+    ...fields,
+    tags: [...fields.tags],
+    category: campaign.category,
+    countries: { include: [], exclude: [], ...campaign.rules.targeting?.countries },
+  };
+}
+
+/** A strong ETag of an answer's text. */
+export const etagOf = (text: string): string => `"${hash('sha256', text, 'base64url').slice(0, 27)}"`;

@@ -1,0 +1,84 @@
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { createGzip, gunzip } from 'node:zlib';
+import { buildSnapshot } from '../../catalog/snapshot/build.ts';
+import type { CatalogRows } from '../../catalog/snapshot/rows.ts';
+import type { Snapshot } from '../../catalog/snapshot/types.ts';
+import type { Posteriors } from '../../decision/types.ts';
+import type { Executor } from '../../platform/db/pool.ts';
+import { dayMs } from '../../platform/lib/uuid7.ts';
+import { readLearnt, writeLearnt } from '../model/posteriors.ts';
+
+/** A state in use is noted as such this often (milliseconds). */
+export const touchMs = 3_600_000;
+
+/** Names the state of the catalogue among the states that decisions were made with. */
+export const catalogueId = (version: number): string => `catalogue ${version}`;
+
+/** Rows written between two pauses (count). */
+const sliceSize = 200;
+
+/** The rows as JSON, in pieces: a large catalogue must not keep requests waiting. Keys of the API are left out. */
+async function* writeRows({ version, keys: _keys, ...tables }: CatalogRows): AsyncGenerator<string> {
+  yield `{"version":${version}`;
+  for (const [name, rows] of Object.entries(tables) as [string, readonly object[]][]) {
+    yield `,${JSON.stringify(name)}:[`;
+    for (let from = 0; from < rows.length; from += sliceSize) {
+      const slice = rows.slice(from, from + sliceSize).map((row) => JSON.stringify(row));
+      yield `${from === 0 ? '' : ','}${slice.join(',')}`;
+      await nextTurn();
+    }
+    yield ']';
+  }
+  yield '}';
+}
+
+const pack = (pieces: AsyncIterable<string> | Iterable<string>): Promise<Buffer> =>
+  buffer(Readable.from(pieces).pipe(createGzip({ level: 1 })));
+const unpack = async (packed: Buffer): Promise<string> => (await promisify(gunzip)(packed)).toString();
+
+export const packCatalogue = (rows: CatalogRows): Promise<Buffer> => pack(writeRows(rows));
+export const packLearnt = (posteriors: Posteriors): Promise<Buffer> => pack([writeLearnt(posteriors)]);
+export const unpackLearnt = async (packed: Buffer): Promise<Posteriors> => readLearnt(await unpack(packed));
+
+/** Makes the snapshot anew that the rows once made; nobody can sign in with it. */
+export async function unpackCatalogue(packed: Buffer): Promise<Snapshot> {
+  const rows = JSON.parse(await unpack(packed), (key, value) =>
+    key === 'deleted_at' && typeof value === 'string' ? new Date(value) : value,
+  ) as Omit<CatalogRows, 'keys'>;
+  return buildSnapshot({ ...rows, keys: [] });
+}
+
+/** Keeps a state, or notes that it is used still. @returns whether it is there; false: give it with `state` */
+export async function touchState(executor: Executor, id: string, nowMs: number): Promise<boolean> {
+  const { rowCount } = await executor.query({
+    name: 'touch_state',
+    text: 'update decision_states set used_at = greatest(used_at, to_timestamp($2::float8)) where id = $1',
+    values: [id, nowMs / 1000],
+  });
+  return rowCount === 1;
+}
+
+export async function insertState(executor: Executor, id: string, state: Buffer, nowMs: number): Promise<void> {
+  await executor.query({
+    name: 'insert_state',
+    text: 'insert into decision_states (id, state, used_at) values ($1, $2, to_timestamp($3::float8)) on conflict do nothing',
+    values: [id, state, nowMs / 1000],
+  });
+}
+
+export async function findState(executor: Executor, id: string): Promise<Buffer | null> {
+  const { rows } = await executor.query<{ state: Buffer }>('select state from decision_states where id = $1', [id]);
+  return rows[0]?.state ?? null;
+}
+
+/** How long a decision can be made again (milliseconds). */
+export const replayableMs = 7 * dayMs;
+
+/** Removes the states that no decision of the last week was made with. */
+export async function forgetStates(executor: Executor, nowMs: number): Promise<void> {
+  // A state in use is noted as such once an hour.
+  await executor.query('delete from decision_states where used_at < to_timestamp($1::float8)', [(nowMs - replayableMs - touchMs) / 1000]);
+}

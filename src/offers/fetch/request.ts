@@ -1,0 +1,189 @@
+import { type Static, Type } from '@sinclair/typebox';
+import type { FastifyRequest } from 'fastify';
+import { AppError, type ErrorDetail } from '../../platform/errors.ts';
+import { oldRequestNames, withNewRequestNames } from '../render/legacy-names.ts';
+
+const maxPlacementLength = 128;
+const noNul = '^[^\\u0000]*$';
+const text = (maxLength: number, description: string) => Type.Optional(Type.String({ maxLength, pattern: noNul, description }));
+
+/** 10 to 5000, as text. */
+const timeoutText = Type.String({
+  pattern: '^([1-9][0-9]{1,2}|[1-4][0-9]{3}|5000)$',
+  description: 'Answer within this time (10–5000 ms), with fewer or no offers if need be.',
+});
+
+/** Query of fetch-offers (specification 4.1). Every value is text; a repeated parameter is invalid. */
+export const fetchOffersQuery = Type.Object({
+  api_key: Type.Optional(Type.String({ description: 'API key with `ads/offers`, or the SDK id.' })),
+  loyaltyboost: Type.Optional(
+    Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal('2')], { description: '0 no incentive offers, 1 also, 2 only.' }),
+  ),
+  creative: Type.Optional(Type.Union([Type.Literal('0'), Type.Literal('1')], { description: '1: only offers with an image.' })),
+  campaignId: Type.Optional(Type.String({ pattern: '^[0-9]{1,40}$', description: 'Only the offer of this campaign.' })),
+  country: Type.Optional(
+    Type.String({ pattern: '^([A-Za-z]{2})?$', description: 'ISO 3166-1 alpha-2; overrides the country of the IP address.' }),
+  ),
+  pub_user_id: text(256, 'As in the body.'),
+  timeout_ms: Type.Optional(timeoutText),
+});
+
+/** Body of fetch-offers (specification 2.1). Further keys are the publisher's own attributes. */
+export const fetchOffersBody = Type.Object(
+  {
+    placement: Type.Optional(
+      Type.String({ maxLength: maxPlacementLength, pattern: noNul, description: 'Required. Where the unit is shown.' }),
+    ),
+    ua: text(2048, "The end user's user agent; default: the User-Agent header."),
+    ip: text(64, "The end user's address; absent or `auto`: the caller's."),
+    ad_fp: text(256, 'Unique id of the end user, for caps and opt-outs.'),
+    pub_user_id: text(256, "The publisher's non-PII user id; required for User Selected Perks and the wallet."),
+    dev: Type.Optional(
+      Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal(0), Type.Literal(1), Type.Boolean()], {
+        description: '1: a test answer; nothing is recorded.',
+      }),
+    ),
+    country: Type.Optional(Type.String({ pattern: '^([A-Za-z]{2})?$', description: 'ISO 3166-1 alpha-2.' })),
+    creative: Type.Optional(Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal(0), Type.Literal(1), Type.Boolean()])),
+    themeId: Type.Optional(
+      Type.Union([Type.Integer(), Type.String({ pattern: '^[0-9]{0,9}$' })], { description: 'Theme to use; also `theme_id`.' }),
+    ),
+    theme_id: Type.Optional(Type.Union([Type.Integer(), Type.String({ pattern: '^[0-9]{0,9}$' })])),
+    timeout_ms: Type.Optional(Type.Union([Type.Integer({ minimum: 10, maximum: 5000 }), timeoutText], { description: 'As in the query.' })),
+    consent: Type.Optional(
+      Type.Unknown({ description: '`0` or false: neither identity nor history of the end user is used or kept, as with `Sec-GPC: 1`.' }),
+    ),
+    user_agent: text(2048, 'Old name of `ua`.'),
+    adpx_fp: text(256, 'Old name of `ad_fp`.'),
+    fingerprint: text(256, 'Old name of `ad_fp`.'),
+    key: Type.Optional(Type.String({ description: 'API key, where the query has none.' })),
+    api_key: Type.Optional(Type.String({ description: 'API key, where the query has none.' })),
+  },
+  { additionalProperties: true },
+);
+
+export type FetchOffersQuery = Static<typeof fetchOffersQuery>;
+export type FetchOffersBody = Static<typeof fetchOffersBody>;
+
+/** What a fetch-offers call asks for, read once and checked. */
+export type FetchOffersRequest = {
+  /** Normalised: lower case, hyphens. */
+  placement: string;
+  userAgent: string;
+  ip: string;
+  /** Upper case, or null when not given. */
+  country: string | null;
+  /** Whether the end user's identity may be used; without it `adFp` and `pubUserId` are null. */
+  consent: boolean;
+  adFp: string | null;
+  pubUserId: string | null;
+  dev: boolean;
+  loyalty: 'none' | 'also' | 'only';
+  onlyWithCreative: boolean;
+  campaignId: number | null;
+  themeId: number | null;
+  /** The answer is due this long after the request came; null: whenever it is ready. */
+  timeoutMs: number | null;
+  /** The publisher's own keys, as text. */
+  custom: ReadonlyMap<string, string>;
+};
+
+const knownKeys = new Set([...Object.keys(fetchOffersBody.properties), ...oldRequestNames]);
+const customKeyPattern = /^[A-Za-z0-9_.-]{1,64}$/;
+const refusedKeys = new Set(['__proto__', 'constructor', 'prototype']);
+const maxCustomKeys = 50;
+const maxCustomLength = 512;
+
+const isSet = (value: unknown): boolean => value === '1' || value === 1 || value === true;
+
+/** What the connection says about the end user. */
+export type Client = { ip: string; userAgent: string; gpc: boolean };
+
+export const clientOf = ({ ip, headers }: Pick<FastifyRequest, 'ip' | 'headers'>): Client => ({
+  ip,
+  userAgent: headers['user-agent'] ?? '',
+  gpc: headers['sec-gpc'] === '1',
+});
+
+/** In an address, `false` is a text. */
+const isRefused = (consent: unknown): boolean => consent === '0' || consent === 0 || consent === false || consent === 'false';
+
+/** Text without what PostgreSQL cannot keep; empty text counts as absent. */
+export function textOrNull(value: string | undefined): string | null {
+  const clean = value?.toWellFormed().trim();
+  return clean === undefined || clean === '' ? null : clean;
+}
+
+/**
+ * Reads query and body, both already checked against their schemas.
+ * @throws AppError missing_placement, pub_user_id_is_pii, invalid_request
+ */
+export function readFetchOffers(query: FetchOffersQuery, given: FetchOffersBody, client: Client): FetchOffersRequest {
+  const body = withNewRequestNames(given);
+  const placement = normalisePlacement(body.placement ?? '');
+  if (placement === '') throw new AppError('missing_placement', { details: [{ path: '/placement', message: 'is required' }] });
+  // A few letters become two in lower case.
+  if (placement.length > maxPlacementLength && [...placement].length > maxPlacementLength)
+    throw new AppError('invalid_request', {
+      details: [{ path: '/placement', message: `must have at most ${maxPlacementLength} characters` }],
+    });
+  const pubUserId = textOrNull(body.pub_user_id) ?? textOrNull(query.pub_user_id);
+  if (pubUserId !== null && isPii(pubUserId))
+    throw new AppError('pub_user_id_is_pii', {
+      details: [{ path: '/pub_user_id', message: 'must not be an e-mail address or a phone number' }],
+    });
+  const ip = textOrNull(body.ip);
+  const themeId = Number(body.themeId || Number.NaN);
+  const consent = !client.gpc && !isRefused(body.consent);
+  const timeoutMs = query.timeout_ms ?? body.timeout_ms;
+  return {
+    placement,
+    userAgent: textOrNull(body.ua) ?? client.userAgent,
+    ip: ip === null || ip.toLowerCase() === 'auto' ? client.ip : ip,
+    country: (textOrNull(body.country) ?? textOrNull(query.country))?.toUpperCase() ?? null,
+    consent,
+    adFp: consent ? textOrNull(body.ad_fp) : null,
+    pubUserId: consent ? pubUserId : null,
+    dev: isSet(body.dev),
+    loyalty: query.loyaltyboost === '2' ? 'only' : query.loyaltyboost === '1' ? 'also' : 'none',
+    onlyWithCreative: isSet(query.creative ?? body.creative),
+    campaignId: query.campaignId === undefined ? null : Number(query.campaignId),
+    themeId: Number.isNaN(themeId) ? null : themeId,
+    timeoutMs: timeoutMs === undefined ? null : Number(timeoutMs),
+    custom: readCustomKeys(given),
+  };
+}
+
+/** Lower case, blanks and underscores to hyphens (decisions section 1). U+0085 is a blank to PostgreSQL, and to nobody else. */
+export const normalisePlacement = (name: string): string =>
+  name
+    .toWellFormed()
+    .trim()
+    .toLowerCase()
+    .replace(/[\s\u0085_]+/g, '-');
+
+/** Whether a user id is an e-mail address, or a phone number written with `+`, blanks, dashes or brackets. Digits alone are fine. */
+export function isPii(id: string): boolean {
+  if (/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(id)) return true;
+  const digits = id.replace(/\D/g, '').length;
+  return /^[+\d\s()[\]-]+$/.test(id) && /\D/.test(id) && digits >= 7 && digits <= 15;
+}
+
+function readCustomKeys(body: Record<string, unknown>): Map<string, string> {
+  const custom = new Map<string, string>();
+  const details: ErrorDetail[] = [];
+  for (const [key, value] of Object.entries(body)) {
+    if (knownKeys.has(key) || value === null || value === undefined) continue;
+    const asText = (typeof value === 'string' ? value : typeof value === 'object' ? JSON.stringify(value) : String(value)).toWellFormed();
+    if (refusedKeys.has(key)) details.push({ path: `/${key}`, message: 'is a refused name' });
+    else if (!customKeyPattern.test(key))
+      details.push({ path: `/${key.slice(0, 64)}`, message: 'must have 1 to 64 characters of A–Z a–z 0–9 _ . -' });
+    else if (asText.length > maxCustomLength && [...asText].length > maxCustomLength)
+      details.push({ path: `/${key}`, message: `must have at most ${maxCustomLength} characters` });
+    else if (asText.includes('\0')) details.push({ path: `/${key}`, message: 'must not hold a NUL character' });
+    else custom.set(key, asText);
+  }
+  if (custom.size > maxCustomKeys) details.push({ path: '/', message: `must have at most ${maxCustomKeys} custom keys` });
+  if (details.length > 0) throw new AppError('invalid_request', { details: details.slice(0, 20) });
+  return custom;
+}

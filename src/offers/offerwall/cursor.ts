@@ -1,0 +1,47 @@
+import { readSessionId, sessionTimeMs, writeSessionId } from '../../platform/lib/uuid7.ts';
+import type { Signer } from '../../platform/security/keyring.ts';
+import { macLength } from '../../platform/security/mac.ts';
+
+/** Where a wall goes on: its session, and how many offers of it (of those the filter leaves) were given already. */
+export type Cursor = { publisherId: number; sessionId: string; offset: number };
+
+export type Cursors = {
+  /** @returns 56 characters of base64url */
+  mint: (cursor: Cursor) => string;
+  /** null for what we did not sign, and for a session that is over. */
+  read: (text: unknown, nowMs: number) => Cursor | null;
+};
+
+export const cursorPurpose = 'offerwall-cursor';
+
+/** How long a wall can be read on (milliseconds): as long as its impressions are accepted. */
+const lifeMs = 86_400_000;
+
+const version = 1;
+const dataLength = 26;
+const pattern = /^[A-Za-z0-9_-]{56}$/;
+
+/** Layout, 42 bytes: 0 version · 1 key id · 2–5 publisher · 6–21 session · 22–25 offset · 26–41 HMAC. */
+export function createCursors(signer: Signer): Cursors {
+  return {
+    mint: ({ publisherId, sessionId, offset }) => {
+      const bytes = Buffer.alloc(dataLength + macLength);
+      bytes[0] = version;
+      bytes[1] = signer.keyId;
+      bytes.writeUInt32BE(publisherId, 2);
+      writeSessionId(sessionId, bytes, 6);
+      bytes.writeUInt32BE(offset, 22);
+      signer.sign(bytes.subarray(0, dataLength)).copy(bytes, dataLength);
+      return bytes.toString('base64url');
+    },
+    read: (text, nowMs) => {
+      if (typeof text !== 'string' || !pattern.test(text)) return null;
+      const bytes = Buffer.from(text, 'base64url');
+      if (bytes[0] !== version) return null;
+      if (!signer.verify(bytes[1] as number, bytes.subarray(0, dataLength), bytes.subarray(dataLength))) return null;
+      const sessionId = readSessionId(bytes, 6);
+      if (nowMs - sessionTimeMs(sessionId) > lifeMs) return null;
+      return { publisherId: bytes.readUInt32BE(2), sessionId, offset: bytes.readUInt32BE(22) };
+    },
+  };
+}

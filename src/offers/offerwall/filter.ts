@@ -1,0 +1,49 @@
+import type { Offer } from '../../catalog/snapshot/types.ts';
+
+/** What a reader looks for; the empty text and null: everything. */
+export type WallFilter = { text: string; category: string | null };
+
+/** Offers whose copy, advertiser, category or tags hold every word of the text, in any spelling of upper and lower case or accents. */
+export function filterOffers(offers: readonly Offer[], { text, category }: WallFilter): readonly Offer[] {
+  const words = fold(text)
+    .split(/\s+/)
+    .filter((word) => word !== '');
+  if (words.length === 0 && category === null) return offers;
+  return offers.filter((offer) => {
+    if (category !== null && offer.campaign.category !== category) return false;
+    if (words.length === 0) return true;
+    const content = contentOf(offer);
+    return words.every((word) => content.includes(word));
+  });
+}
+
+/** Categories of these offers, most offers first; those without one are left out. */
+export function categoriesOf(offers: readonly Offer[]): string[] {
+  const counts = new Map<string, number>();
+  for (const { campaign } of offers) if (campaign.category !== '') counts.set(campaign.category, (counts.get(campaign.category) ?? 0) + 1);
+  return [...counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1)).map(([name]) => name);
+}
+
+const contents = new WeakMap<Offer, string>();
+
+function contentOf(offer: Offer): string {
+  let content = contents.get(offer);
+  if (content === undefined) {
+    const { copy, campaign } = offer;
+    content = fold(
+      [
+        copy.title,
+        copy.shortHeadline,
+        copy.description,
+        copy.shortDescription,
+        campaign.advertiserName,
+        campaign.category,
+        ...campaign.tags,
+      ].join('\n'),
+    );
+    contents.set(offer, content);
+  }
+  return content;
+}
+
+const fold = (text: string): string => text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();

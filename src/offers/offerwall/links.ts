@@ -1,0 +1,26 @@
+import type { Publisher } from '../../catalog/snapshot/types.ts';
+import { AppError } from '../../platform/errors.ts';
+import type { Deps } from '../../platform/ports.ts';
+import { checkToken } from '../../platform/security/check-tracking-token.ts';
+import type { TokenClaims } from '../../platform/security/tracking-token.ts';
+
+/** A link of an offer that may still be opened. */
+export type OpenedLink = {
+  token: string;
+  claims: TokenClaims & { sessionId: string };
+  publisher: Publisher;
+};
+
+/** Judges the tracking token in an offer's `offerwall_url`; it is good for as long as a click is. Errors: invalid_token, offerwall_not_enabled */
+export function openLink({ catalog, tokens, now }: Pick<Deps, 'catalog' | 'tokens' | 'now'>, token: unknown): OpenedLink {
+  const claims = typeof token === 'string' ? tokens.read(token) : null;
+  const publisher = claims === null ? undefined : catalog.current().publishers.get(claims.publisherId);
+  if (claims?.sessionId == null || publisher === undefined || !checkToken(claims, now(), 'click')) throw new AppError('invalid_token');
+  requireOfferwall(publisher);
+  return { token: token as string, claims: { ...claims, sessionId: claims.sessionId }, publisher };
+}
+
+/** @throws AppError offerwall_not_enabled */
+export function requireOfferwall(publisher: Publisher): void {
+  if (!publisher.offerwallEnabled) throw new AppError('offerwall_not_enabled');
+}

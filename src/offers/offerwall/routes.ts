@@ -1,0 +1,83 @@
+import { type Static, Type } from '@sinclair/typebox';
+import type { FastifyReply } from 'fastify';
+import { AppError } from '../../platform/errors.ts';
+import { callerOf } from '../../platform/http/auth.ts';
+import { absentForNull, emptyBodyForNone } from '../../platform/http/body.ts';
+import { errorAnswers, fetchOffersAnswer } from '../../platform/http/schemas.ts';
+import type { App, Deps } from '../../platform/ports.ts';
+import { clientOf, fetchOffersBody, fetchOffersQuery, readFetchOffers } from '../fetch/request.ts';
+import type { OfferService } from '../fetch/service.ts';
+import { createOfferwall, type WallWish } from './service.ts';
+
+/** Offers of one page, where the caller names no number, and at most (count). */
+const defaultLimit = 20;
+const maxLimit = 100;
+
+const limitSchema = Type.Union([Type.Integer({ minimum: 1, maximum: maxLimit }), Type.String({ pattern: '^([1-9][0-9]?|100)$' })], {
+  description: `Offers of one page, 1–${maxLimit}; default ${defaultLimit}. In the query or the body.`,
+});
+const cursorSchema = Type.String({ maxLength: 128, description: '`next_cursor` of the page before. In the query or the body.' });
+
+const wallQuery = Type.Object({
+  limit: Type.Optional(limitSchema),
+  cursor: Type.Optional(cursorSchema),
+  q: Type.Optional(Type.String({ maxLength: 100, description: 'Only offers that hold all of these words.' })),
+  category: Type.Optional(Type.String({ maxLength: 100, description: 'Only offers of this category.' })),
+});
+
+const browseQuery = Type.Composite([fetchOffersQuery, wallQuery]);
+const browseBody = Type.Object(
+  { ...fetchOffersBody.properties, limit: Type.Optional(limitSchema), cursor: Type.Optional(Type.Union([cursorSchema, Type.Null()])) },
+  { additionalProperties: true },
+);
+
+const wallAnswer = Type.Object({
+  data: Type.Object({
+    ...fetchOffersAnswer.properties.data.properties,
+    total: Type.Integer({ description: 'Offers of the whole wall, after the filter.' }),
+    next_cursor: Type.Union([Type.String(), Type.Null()], { description: 'null: this is the last page.' }),
+    first_cursor: Type.String({ description: 'The beginning of the same wall, for another filter.' }),
+    categories: Type.Array(Type.String()),
+  }),
+});
+
+const answers = { 200: wallAnswer, ...errorAnswers(400, 401, 403, 413, 415) };
+
+/** The offerwall: all offers a user may see, page by page (decisions section 6). */
+export async function offerwallRoutes(app: App, { offers, ...deps }: Deps & { offers: OfferService }): Promise<void> {
+  const wall = createOfferwall(deps, offers);
+
+  function send(reply: FastifyReply, answer: Buffer): FastifyReply {
+    reply.type('application/json; charset=utf-8').header('cache-control', 'no-store');
+    reply.raw.once('finish', () => wall.release(answer));
+    return reply.send(answer as never);
+  }
+
+  for (const url of ['/native/v4/offerwall.json', '/native/v4/perkswall.json'])
+    app.post(
+      url,
+      {
+        schema: { summary: 'Offerwall', tags: ['Offers'], querystring: browseQuery, body: browseBody, response: answers },
+        preValidation: [emptyBodyForNone, absentForNull, deps.auth.requireKey('ads/offers')],
+      },
+      async (request, reply) => {
+        const { limit, cursor, ...body } = request.body;
+        const wanted = () => readFetchOffers(request.query, body, clientOf(request));
+        const wish = wishOf({ ...(limit === undefined ? {} : { limit }), ...(cursor ? { cursor } : {}), ...request.query });
+        return send(reply, await wall.browse(callerOf(request).publisher, wanted, wish));
+      },
+    );
+
+  // What the hosted page calls; the signed link is the key.
+  const linkQuery = Type.Composite([Type.Object({ t: Type.Optional(Type.String()) }), wallQuery]);
+  app.post('/offerwall/offers.json', { schema: { hide: true, querystring: linkQuery } }, async (request, reply) => {
+    const { t, ...query } = request.query;
+    return send(reply, await wall.browseByLink(t, clientOf(request), wishOf(query)));
+  });
+}
+
+function wishOf({ limit, cursor, q, category }: Static<typeof wallQuery>): WallWish {
+  const filter = { text: q ?? '', category: category ?? null };
+  if (/\0/.test(filter.text + filter.category)) throw new AppError('invalid_request');
+  return { limit: Number(limit ?? defaultLimit), filter, cursor: cursor ?? null };
+}

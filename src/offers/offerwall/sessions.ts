@@ -1,0 +1,56 @@
+import type { Executor } from '../../platform/db/pool.ts';
+import { sessionDay } from '../../platform/lib/uuid7.ts';
+import type { MacroValues } from '../render/macros.ts';
+
+/** What a wall needs of a session that was answered before. */
+export type KnownSession = {
+  id: string;
+  publisherId: number;
+  placement: string;
+  themeId: number | null;
+  userKey: string | null;
+  pubUserId: string | null;
+  country: string | null;
+  /** In the order shown. */
+  offerIds: readonly number[];
+  custom: ReadonlyMap<string, string>;
+  macros: MacroValues;
+  dev: boolean;
+};
+
+type Row = {
+  placement: string;
+  theme_id: number | null;
+  user_key: string | null;
+  pub_user_id: string | null;
+  country: string | null;
+  offer_ids: number[];
+  custom: Record<string, string> | null;
+  macros: Record<string, string> | null;
+  dev: boolean;
+};
+
+/** @returns null when the publisher has no such session */
+export async function findKnownSession(executor: Executor, publisherId: number, id: string): Promise<KnownSession | null> {
+  const { rows } = await executor.query<Row>({
+    name: 'find_wall_session',
+    text: `select placement, theme_id, user_key, pub_user_id, country, offer_ids, custom, macros, dev
+from sessions where day = $1::date and id = $2::uuid and publisher_id = $3`,
+    values: [sessionDay(id), id, publisherId],
+  });
+  const [row] = rows;
+  if (row === undefined) return null;
+  return {
+    id,
+    publisherId,
+    placement: row.placement,
+    themeId: row.theme_id,
+    userKey: row.user_key,
+    pubUserId: row.pub_user_id,
+    country: row.country,
+    offerIds: row.offer_ids,
+    custom: new Map(Object.entries(row.custom ?? {})),
+    macros: row.macros ?? {},
+    dev: row.dev,
+  };
+}

@@ -1,0 +1,116 @@
+import type { Offer, Publisher, Snapshot } from '../../catalog/snapshot/types.ts';
+import { withOldOfferNames } from '../../offers/render/legacy-names.ts';
+import { fillCopy } from '../../offers/render/macros.ts';
+import { buildOfferView } from '../../offers/render/view.ts';
+import type { TokenCodec } from '../../platform/security/tracking-token.ts';
+import type { UspSession } from './sessions.ts';
+
+/** What the payload is built from beside the session. */
+export type PayloadContext = {
+  publisher: Publisher;
+  offers: Snapshot['offers'];
+  tokens: Pick<TokenCodec, 'mint'>;
+  /** Origin of every URL. */
+  publicUrl: string;
+};
+
+type PayloadSession = Pick<UspSession, 'id' | 'pubUserId' | 'offerIds' | 'campaignIds' | 'macros' | 'dev'>;
+
+/**
+ * The webhook's bytes (specification 2.6): the selected campaigns in the order shown, with the texts, tokens and URLs of
+ * the fetch answer. An empty selection is valid. Pure.
+ */
+export function buildUspPayload(session: PayloadSession, selected: readonly number[], context: PayloadContext): Buffer {
+  const chosen = new Set(selected);
+  const campaigns = session.campaignIds.flatMap((campaignId, index) =>
+    chosen.has(campaignId) ? [buildCampaign(session, campaignId, index, context)] : [],
+  );
+  const body = { pub_user_id: session.pubUserId ?? '', selected: campaigns.length > 0 ? 1 : 0, session_id: session.id, campaigns };
+  return Buffer.from(JSON.stringify({ body }));
+}
+
+function buildCampaign(session: PayloadSession, campaignId: number, index: number, context: PayloadContext) {
+  const { publisher, offers, tokens, publicUrl } = context;
+  const offerId = session.offerIds[index] ?? 0;
+  const offer = offers.get(offerId) ?? goneOffer(offerId, campaignId, publisher.id);
+  const claims = { publisherId: publisher.id, sessionId: session.id, offerId, campaignId, position: index + 1, dev: session.dev };
+  const copy = fillCopy(offer.copy, session.macros);
+  const view = buildOfferView({
+    offer,
+    publisher,
+    copy,
+    token: tokens.mint(claims),
+    hasUser: session.pubUserId !== null,
+    qrCode: '',
+    publicUrl,
+  });
+  return withOldOfferNames({
+    campaign_id: campaignId,
+    advertiser_name: view.advertiser_name,
+    title: view.title,
+    short_headline: view.short_headline,
+    short_description: view.short_description,
+    offer_description: view.campaign.offer_description,
+    description: view.description,
+    terms_and_conditions: view.terms_and_conditions,
+    click_url: view.click_url,
+    cta_yes: view.cta_yes,
+    cta_no: view.cta_no,
+    mini_text: view.mini_text,
+    image: view.image,
+    pixel: view.pixel,
+    adv_pixel_url: view.adv_pixel_url,
+    save_for_later_url: view.save_for_later_url,
+    is_loyalty: view.is_loyalty,
+    loyalty_requirements: view.loyalty_requirements === '' ? {} : { text: view.loyalty_requirements },
+    offerwall_enabled: view.offerwall_enabled,
+    wallet_enabled: view.wallet_enabled,
+    tags: view.tags,
+    beacons: view.beacons,
+    creatives: view.creatives,
+    useraction_cta: view.useraction_cta,
+    useraction_url: view.useraction_url,
+    campaign: view.campaign,
+  });
+}
+
+/** Stands for an offer that the catalogue no longer knows: the user's choice is sent with its ids and empty texts. */
+function goneOffer(id: number, campaignId: number, publisherId: number): Offer {
+  return {
+    id,
+    publisherId,
+    campaign: {
+      id: campaignId,
+      publisherId,
+      advertiserId: 0,
+      advertiserName: '',
+      name: '',
+      category: '',
+      tags: [],
+      active: false,
+      priority: 0,
+      weight: 0,
+      isProduct: false,
+      isLoyalty: false,
+      offerDescription: '',
+      landingUrl: '',
+      clickIdParam: '',
+      optOutDays: null,
+      payout: { kind: 'cpc', amountMicros: 0, currency: 'USD' },
+      rules: {},
+      provisions: new Map(),
+      creatives: [],
+    },
+    active: false,
+    weight: 0,
+    copy: { title: '', description: '', miniText: '', shortHeadline: '', shortDescription: '', ctaYes: '', ctaNo: '' },
+    termsAndConditions: '',
+    loyaltyRequirements: '',
+    useractionCta: null,
+    useractionUrl: null,
+    advPixelUrl: '',
+    walletEnabled: false,
+    offerwallEnabled: false,
+    creatives: [],
+  };
+}

@@ -1,0 +1,91 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { textOrNull } from '../../offers/fetch/request.ts';
+import { AppError } from '../../platform/errors.ts';
+import { callerOf } from '../../platform/http/auth.ts';
+import { emptyBodyForNone } from '../../platform/http/body.ts';
+import { errorAnswers } from '../../platform/http/schemas.ts';
+import type { App, Deps } from '../../platform/ports.ts';
+import { actionBody, campaignParams, changesBody, sessionParams, sessionView, userBody, uspQuery } from './schemas.ts';
+import { createUspService, type UspCall } from './service.ts';
+import type { SelectionChange, UspSession } from './sessions.ts';
+
+const ticks = [
+  { action: 'select', summary: 'Select an offer', message: 'Offer selected' },
+  { action: 'unselect', summary: 'Unselect an offer', message: 'Offer unselected' },
+] as const;
+
+const sessionPath = '/sdk/v4/usp/session/:session_id.json';
+const tags = ['User Selected Perks'];
+const response = { 200: sessionView, ...errorAnswers(400, 401, 403, 404, 409, 413, 415) };
+
+/** The five calls of User Selected Perks (decisions section 4). */
+export async function uspRoutes(app: App, deps: Deps): Promise<void> {
+  const usp = createUspService(deps);
+  const preValidation = deps.auth.requireKey('ads/offers');
+  const shared = { tags, querystring: uspQuery, response };
+  app.addHook('onRequest', noStore);
+  app.addHook('preValidation', emptyBodyForNone);
+
+  for (const { action, summary, message } of ticks) {
+    const url = `/sdk/v4/usp/:session_id/:campaign_id/${action}.json`;
+    const schema = { ...shared, summary, params: campaignParams, body: userBody };
+    app.post(url, { preValidation, schema }, async (request) => {
+      const { session_id, campaign_id } = request.params;
+      const data = await usp.change(callOf(request, session_id, true), (session) => tickOf(action, campaign_id, session));
+      return { message, data };
+    });
+  }
+
+  const changeSchema = { ...shared, summary: 'Change the selection', params: sessionParams, body: changesBody };
+  app.put(sessionPath, { preValidation, schema: changeSchema }, async (request) => {
+    const { selected = [], unselected = [] } = request.body;
+    refuseContradiction(selected, unselected);
+    const call = callOf(request, request.params.session_id, false);
+    const data = await usp.change(call, (session) => changeOf({ selected, unselected }, session));
+    return { message: 'Selection changed', data };
+  });
+
+  const getSchema = { ...shared, summary: 'Show the session', params: sessionParams };
+  app.get(sessionPath, { preValidation, schema: getSchema }, async (request) => {
+    const data = await usp.get(callOf(request, request.params.session_id, true));
+    return { message: 'Session found', data };
+  });
+
+  const wrapSchema = { ...shared, summary: 'Wrap the session and send the webhook', params: sessionParams, body: actionBody };
+  app.post(sessionPath, { preValidation, schema: wrapSchema }, async (request) => {
+    const data = await usp.wrap(callOf(request, request.params.session_id, false));
+    return { message: 'Session wrapped', data };
+  });
+}
+
+async function noStore(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  reply.header('cache-control', 'no-store');
+}
+
+function callOf(request: FastifyRequest, sessionId: string, needsUser: boolean): UspCall {
+  const body = request.body as { pub_user_id?: string };
+  const query = request.query as { pub_user_id?: string };
+  // Read as fetch-offers reads it, so that the same text is the same user.
+  const pubUserId = textOrNull(body.pub_user_id) ?? textOrNull(query.pub_user_id);
+  return { caller: callerOf(request), sessionId, pubUserId, needsUser };
+}
+
+/** @throws AppError invalid_request when an id is in both lists */
+function refuseContradiction(selected: readonly number[], unselected: readonly number[]): void {
+  if (!selected.some((id) => unselected.includes(id))) return;
+  const message = 'must not hold a campaign that is in /selected too';
+  throw new AppError('invalid_request', { details: [{ path: '/unselected', message }] });
+}
+
+/** @throws AppError campaign_not_in_session, also for a text that is no id */
+function tickOf(action: 'select' | 'unselect', campaignId: string, { campaignIds }: UspSession): SelectionChange {
+  const ids = campaignIds.filter((id) => String(id) === campaignId);
+  if (ids.length === 0) throw new AppError('campaign_not_in_session');
+  return action === 'select' ? { selected: ids, unselected: [] } : { selected: [], unselected: ids };
+}
+
+/** @throws AppError campaign_not_in_session when any of the ids is not */
+function changeOf(change: SelectionChange, { campaignIds }: UspSession): SelectionChange {
+  if (![...change.selected, ...change.unselected].every((id) => campaignIds.includes(id))) throw new AppError('campaign_not_in_session');
+  return change;
+}

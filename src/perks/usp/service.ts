@@ -1,0 +1,113 @@
+import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { transaction } from '../../platform/db/pool.ts';
+import { AppError } from '../../platform/errors.ts';
+import type { Caller } from '../../platform/http/auth.ts';
+import { dayMs, isSessionId, sessionTimeMs } from '../../platform/lib/uuid7.ts';
+import type { Deps } from '../../platform/ports.ts';
+import { insertBeacons, type Step, toStep } from '../../tracking/beacons/insert-events.ts';
+import { enqueue } from '../../webhooks/outbox.ts';
+import { buildUspPayload } from './payload.ts';
+import { changeSelection, findUspSession, markWrapped, type SelectionChange, type UspSession } from './sessions.ts';
+
+/** Which session is meant, and by whom. `pubUserId` null: not given. */
+export type UspCall = { caller: Caller; sessionId: string; pubUserId: string | null; needsUser: boolean };
+
+/** What a call asks of the selection; made from the session, so that it can refuse campaigns that are not in it. */
+export type ChangeOf = (session: UspSession) => SelectionChange;
+
+export type UspService = {
+  get: (call: UspCall) => Promise<SessionData>;
+  change: (call: UspCall, changeOf: ChangeOf) => Promise<SessionData>;
+  /** Idempotent: a wrapped session is answered as it is, and nothing is sent again. */
+  wrap: (call: UspCall) => Promise<SessionData>;
+};
+
+/** The `data` of the session view (decisions section 4). */
+export type SessionData = ReturnType<typeof viewOf>;
+
+/** How long after the fetch a session can be changed and wrapped (milliseconds). */
+const openForMs = dayMs;
+
+/** The User Selected Perks calls (decisions section 4). Errors: session_not_found, pub_user_id_required, usp_not_enabled, campaign_not_in_session, session_wrapped, session_expired. */
+export function createUspService({ pool, pulse, tokens, config, now }: Deps): UspService {
+  const guarded = createStoreGuard(pulse);
+
+  async function find({ caller, sessionId, pubUserId, needsUser }: UspCall): Promise<UspSession> {
+    const id = sessionId.toLowerCase();
+    // A made-up id can carry a time that no day of the calendar's four-digit years holds.
+    if (!isSessionId(id) || sessionTimeMs(id) > now() + dayMs) throw new AppError('session_not_found');
+    const session = await findUspSession(pool, caller.publisher.id, id);
+    if (session === null) throw new AppError('session_not_found');
+    // Before anything is said of the session: to whoever names another user it does not exist.
+    const isForeign = pubUserId !== null && session.pubUserId !== null && pubUserId !== session.pubUserId;
+    if (isForeign) throw new AppError('session_not_found');
+    if (!session.usp) throw new AppError(session.pubUserId === null ? 'pub_user_id_required' : 'usp_not_enabled');
+    if (!caller.publisher.uspEnabled) throw new AppError('usp_not_enabled');
+    if (pubUserId === null && needsUser) throw new AppError('pub_user_id_required');
+    return session;
+  }
+
+  async function get(call: UspCall): Promise<SessionData> {
+    return viewOf(await find(call), now());
+  }
+
+  async function change(call: UspCall, changeOf: ChangeOf): Promise<SessionData> {
+    const session = await find(call);
+    const wanted = changeOf(session);
+    if (session.wrappedAt !== null) throw new AppError('session_wrapped');
+    if (isOver(session, now())) throw new AppError('session_expired');
+    const selected = await changeSelection(pool, session, wanted);
+    if (selected === null) throw new AppError('session_wrapped');
+    return viewOf({ ...session, selected }, now());
+  }
+
+  async function wrap(call: UspCall): Promise<SessionData> {
+    const session = await find(call);
+    if (session.wrappedAt !== null) return viewOf(session, now());
+    if (isOver(session, now())) throw new AppError('session_expired');
+    await wrapOnce(session, call.caller, now());
+    return get(call);
+  }
+
+  /** Wraps and promises the webhook in one transaction, unless somebody else was first. */
+  const wrapOnce = (session: UspSession, { publisher, snapshot }: Caller, nowMs: number): Promise<void> =>
+    transaction(pool, async (executor) => {
+      const selected = await markWrapped(executor, session, nowMs);
+      if (selected === null) return;
+      const context = { publisher, offers: snapshot.offers, tokens, publicUrl: config.publicUrl };
+      const payload = (): Buffer => buildUspPayload(session, selected, context);
+      const { id: sessionId, publisherId, pubUserId, dev } = session;
+      const steps = dev ? [] : stepsOf(session, selected, nowMs);
+      if (steps.length > 0) await insertBeacons(executor, steps);
+      await enqueue(executor, [{ publisherId, event: 'usp.selection', sessionId, pubUserId, dev, payload, nowMs }]);
+    });
+
+  return {
+    get: (call) => guarded(() => get(call)),
+    change: (call, changeOf) => guarded(() => change(call, changeOf)),
+    wrap: (call) => guarded(() => wrap(call)),
+  };
+}
+
+/** The perks chosen, for the reports. */
+const stepsOf = ({ id, publisherId, offerIds, campaignIds }: UspSession, selected: readonly number[], nowMs: number): Step[] =>
+  campaignIds.flatMap((campaignId, index) => {
+    const claims = { publisherId, sessionId: id, offerId: offerIds[index] as number, campaignId, position: index + 1, dev: false };
+    return selected.includes(campaignId) ? [toStep('selection', claims, nowMs)] : [];
+  });
+
+const isOver = (session: UspSession, nowMs: number): boolean => nowMs - sessionTimeMs(session.id) > openForMs;
+
+function viewOf(session: UspSession, nowMs: number) {
+  const { id, pubUserId, campaignIds, wrappedAt } = session;
+  const selected = new Set(session.selected);
+  const status: 'open' | 'wrapped' | 'expired' = wrappedAt !== null ? 'wrapped' : isOver(session, nowMs) ? 'expired' : 'open';
+  return {
+    session_id: id,
+    pub_user_id: pubUserId ?? '',
+    status,
+    selected: campaignIds.filter((campaignId) => selected.has(campaignId)),
+    unselected: campaignIds.filter((campaignId) => !selected.has(campaignId)),
+    wrapped_at: wrappedAt?.toISOString() ?? null,
+  };
+}

@@ -1,0 +1,110 @@
+import type { MacroValues } from '../../offers/render/macros.ts';
+import type { Executor } from '../../platform/db/pool.ts';
+import { sessionDay } from '../../platform/lib/uuid7.ts';
+
+/** One offer in one user's wallet. */
+export type WalletItem = {
+  userKey: string;
+  offerId: number;
+  publisherId: number;
+  campaignId: number;
+  /** The newest session it was saved from, and where that showed it; clicks belong to it. */
+  sessionId: string;
+  position: number;
+  pubUserId: string;
+  macros: MacroValues;
+  savedAt: Date;
+};
+
+type ItemRow = {
+  user_key: string;
+  offer_id: number;
+  publisher_id: number;
+  campaign_id: number;
+  session_id: string;
+  position: number;
+  pub_user_id: string;
+  macros: Record<string, string> | null;
+  saved_at: Date;
+};
+
+const itemColumns = 'user_key, offer_id, publisher_id, campaign_id, session_id, position, pub_user_id, macros, saved_at';
+
+/** Most offers listed of one wallet (count), newest first. */
+const maxListed = 500;
+
+/** What saving needs of the session: who the user is, and what the copy was filled with. */
+export type Saver = { pubUserId: string | null; macros: MacroValues };
+
+/** @returns null when there is no such session of the publisher */
+export async function findSaver(executor: Executor, publisherId: number, sessionId: string): Promise<Saver | null> {
+  const { rows } = await executor.query<{ pub_user_id: string | null; macros: Record<string, string> | null }>({
+    name: 'find_wallet_saver',
+    text: 'select pub_user_id, macros from sessions where day = $1::date and id = $2::uuid and publisher_id = $3',
+    values: [sessionDay(sessionId), sessionId, publisherId],
+  });
+  const [row] = rows;
+  return row === undefined ? null : { pubUserId: row.pub_user_id, macros: row.macros ?? {} };
+}
+
+/**
+ * Keeps an offer. One that is kept already stays as it is, but for the session, which becomes the newest.
+ * @returns whether it was not there before; of parallel calls, one gets true
+ */
+export async function insertItem(executor: Executor, item: WalletItem): Promise<boolean> {
+  const { rows } = await executor.query<{ inserted: boolean }>({
+    name: 'insert_wallet_item',
+    text: `insert into wallet_items (${itemColumns}) values ($1::uuid, $2, $3, $4, $5::uuid, $6, $7, $8::jsonb, $9::timestamptz)
+on conflict (user_key, offer_id) do update
+set session_id = excluded.session_id, position = excluded.position, macros = excluded.macros
+where wallet_items.session_id < excluded.session_id
+returning xmax = 0 as inserted`,
+    values: [
+      item.userKey,
+      item.offerId,
+      item.publisherId,
+      item.campaignId,
+      item.sessionId,
+      item.position,
+      item.pubUserId,
+      Object.keys(item.macros).length === 0 ? null : JSON.stringify(item.macros),
+      item.savedAt,
+    ],
+  });
+  return rows[0]?.inserted ?? false;
+}
+
+/** A user's saved offers, newest first. */
+export async function listItems(executor: Executor, publisherId: number, userKey: string): Promise<WalletItem[]> {
+  const { rows } = await executor.query<ItemRow>({
+    name: 'list_wallet_items',
+    text: `select ${itemColumns} from wallet_items where user_key = $1::uuid and publisher_id = $2
+order by saved_at desc, offer_id desc limit ${maxListed}`,
+    values: [userKey, publisherId],
+  });
+  return rows.map(toItem);
+}
+
+/** Removes an offer. @returns what was removed; null when it was not there; of parallel calls, one gets the item */
+export async function deleteItem(executor: Executor, publisherId: number, userKey: string, offerId: number): Promise<WalletItem | null> {
+  const { rows } = await executor.query<ItemRow>({
+    name: 'delete_wallet_item',
+    text: `delete from wallet_items where user_key = $1::uuid and offer_id = $2 and publisher_id = $3 returning ${itemColumns}`,
+    values: [userKey, offerId, publisherId],
+  });
+  return rows[0] === undefined ? null : toItem(rows[0]);
+}
+
+function toItem(row: ItemRow): WalletItem {
+  return {
+    userKey: row.user_key,
+    offerId: row.offer_id,
+    publisherId: row.publisher_id,
+    campaignId: row.campaign_id,
+    sessionId: row.session_id,
+    position: row.position,
+    pubUserId: row.pub_user_id,
+    macros: row.macros ?? {},
+    savedAt: row.saved_at,
+  };
+}

@@ -1,0 +1,55 @@
+import { readSessionId as readUuid, writeSessionId as writeUuid } from '../../platform/lib/uuid7.ts';
+import type { Signer } from '../../platform/security/keyring.ts';
+import { macLength } from '../../platform/security/mac.ts';
+
+/** Whose wallet a link opens. The user is named by the keyed hash only, so a link tells nothing and cannot be guessed. */
+export type WalletClaims = {
+  publisherId: number;
+  userKey: string;
+  /** What the link acts on; 0: the wallet as a whole. */
+  offerId: number;
+  /** End of validity, epoch seconds. */
+  expiresS: number;
+};
+
+/** Signed links of one purpose: a link that opens a wallet cannot remove anything, and the other way round. */
+export type WalletLinks = {
+  /** @returns 63 characters of base64url; the same for the same claims */
+  mint: (claims: WalletClaims) => string;
+  /** The claims of a link we signed that has not expired, or null. */
+  read: (token: unknown, nowMs: number) => WalletClaims | null;
+};
+
+export const openPurpose = 'wallet-link';
+export const removePurpose = 'wallet-remove';
+
+const version = 1;
+const dataLength = 31;
+const pattern = /^[A-Za-z0-9_-]{63}$/;
+
+/** Layout, 47 bytes: 0 version · 1 key id · 2–5 publisher · 6–21 user key · 22–25 offer · 26–30 end of validity · 31–46 HMAC. */
+export function createWalletLinks(signer: Signer): WalletLinks {
+  return {
+    mint: ({ publisherId, userKey, offerId, expiresS }) => {
+      const bytes = Buffer.alloc(dataLength + macLength);
+      bytes[0] = version;
+      bytes[1] = signer.keyId;
+      bytes.writeUInt32BE(publisherId, 2);
+      writeUuid(userKey, bytes, 6);
+      bytes.writeUInt32BE(offerId, 22);
+      bytes.writeUIntBE(expiresS, 26, 5);
+      signer.sign(bytes.subarray(0, dataLength)).copy(bytes, dataLength);
+      return bytes.toString('base64url');
+    },
+    read: (token, nowMs) => {
+      if (typeof token !== 'string' || !pattern.test(token)) return null;
+      const bytes = Buffer.from(token, 'base64url');
+      // The last character has two bits to spare; only one spelling of a link is ours.
+      if (bytes[0] !== version || bytes.toString('base64url') !== token) return null;
+      if (!signer.verify(bytes[1] as number, bytes.subarray(0, dataLength), bytes.subarray(dataLength))) return null;
+      const expiresS = bytes.readUIntBE(26, 5);
+      if (nowMs / 1000 >= expiresS) return null;
+      return { publisherId: bytes.readUInt32BE(2), userKey: readUuid(bytes, 6), offerId: bytes.readUInt32BE(22), expiresS };
+    },
+  };
+}

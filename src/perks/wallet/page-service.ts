@@ -1,0 +1,62 @@
+import { fillCopy } from '../../offers/render/macros.ts';
+import { AppError } from '../../platform/errors.ts';
+import type { Deps } from '../../platform/ports.ts';
+import { createSigner } from '../../platform/security/keyring.ts';
+import type { WalletEntry } from './entries.ts';
+import { createWalletLinks, openPurpose, removePurpose, type WalletClaims } from './links.ts';
+import { renderWallet, type WalletPage } from './page.ts';
+import { createWalletService } from './service.ts';
+
+/** Values of a query or a form, as they came. */
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What the page does. Errors: invalid_token for any link that is not good; wallet_not_enabled. */
+export type Pages = {
+  /** The page of the link `t`; with a tracking token `save`, it offers to save that one. @returns HTML */
+  show: (query: Fields) => Promise<string>;
+  /** Removes the offer that the signed `t` names; repeated, it changes nothing. @returns the link to the page */
+  remove: (form: Fields) => Promise<string>;
+  /** Saves the offer of the tracking token `t`. @returns the link to the page */
+  save: (form: Fields) => Promise<string>;
+};
+
+export function createPages(deps: Deps): Pages {
+  const { catalog, config, now } = deps;
+  const wallet = createWalletService(deps);
+  const openLinks = createWalletLinks(createSigner(config.tokenKeys, openPurpose));
+  const removeLinks = createWalletLinks(createSigner(config.tokenKeys, removePurpose));
+
+  /** The offer of the token, when it is one for this user and not kept yet. */
+  async function saveableOf(token: unknown, owner: WalletClaims, entries: readonly WalletEntry[]): Promise<WalletPage['saveable']> {
+    if (typeof token !== 'string') return null;
+    const admitted = await wallet.admit(token, 'save').catch(nullIfRefused);
+    if (admitted === null || admitted.item.userKey !== owner.userKey) return null;
+    const { item, offer } = admitted;
+    return entries.some(({ view }) => view.id === offer.id) ? null : { title: fillCopy(offer.copy, item.macros).title, token };
+  }
+
+  return {
+    show: async ({ t, save }) => {
+      const claims = openLinks.read(t, now());
+      const publisher = claims === null ? undefined : catalog.current().publishers.get(claims.publisherId);
+      if (claims === null || publisher === undefined) throw new AppError('invalid_token');
+      if (!publisher.walletEnabled) throw new AppError('wallet_not_enabled');
+      const found = await wallet.list(claims);
+      const saveable = await saveableOf(save, claims, found);
+      const entries = found.map((entry) => ({ ...entry, removeToken: removeLinks.mint({ ...claims, offerId: entry.view.id }) }));
+      return renderWallet({ publisherName: publisher.name, publicUrl: config.publicUrl, entries, saveable });
+    },
+    remove: async ({ t }) => {
+      const claims = removeLinks.read(t, now());
+      if (claims === null) throw new AppError('invalid_token');
+      await wallet.remove(claims, claims.offerId);
+      return openLinks.mint({ ...claims, offerId: 0 });
+    },
+    save: async ({ t }) => new URL(await wallet.save(t)).searchParams.get('t') ?? '',
+  };
+}
+
+function nullIfRefused(err: unknown): null {
+  if (err instanceof AppError && err.status < 500) return null;
+  throw err;
+}

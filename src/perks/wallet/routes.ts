@@ -1,0 +1,122 @@
+import { Type } from '@sinclair/typebox';
+import { createQrCodes } from '../../offers/render/qr.ts';
+import { AppError } from '../../platform/errors.ts';
+import { callerOf } from '../../platform/http/auth.ts';
+import { errorAnswers, offerSchema } from '../../platform/http/schemas.ts';
+import type { App, Deps } from '../../platform/ports.ts';
+import { walletNotices } from './notices.ts';
+import { createWalletService, type WalletOwner, type WalletService } from './service.ts';
+
+const tags = ['Wallet'];
+const savePath = '/wallet/v1/save.json';
+
+const saveAnswer = Type.Object({
+  message: Type.String(),
+  data: Type.Object({
+    saved: Type.Boolean(),
+    wallet_url: Type.String({ format: 'uri', description: "Signed link to the page with the user's saved offers." }),
+  }),
+});
+
+const walletQuery = Type.Object({
+  api_key: Type.Optional(Type.String({ description: 'API key with `wallet`.' })),
+  pub_user_id: Type.String({ maxLength: 256, pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$', description: 'Whose wallet.' }),
+});
+
+const savedOffer = Type.Object({
+  ...offerSchema.properties,
+  saved_at: Type.String({ format: 'date-time' }),
+  state: Type.Union([Type.Literal('active'), Type.Literal('expired')], { description: 'expired: paused or removed since it was saved.' }),
+});
+const listAnswer = Type.Object({
+  data: Type.Object({
+    offers: Type.Array(savedOffer),
+    count: Type.Integer(),
+    wallet_url: Type.String({ format: 'uri', description: "Signed link to the page with the user's saved offers, good for 60 days." }),
+  }),
+});
+const removeAnswer = Type.Object({ message: Type.String(), data: Type.Object({ removed: Type.Boolean(), offer_id: Type.Integer() }) });
+
+/** Saving by the offer's own URL, and the publisher's view of a wallet (decisions section 5). */
+export async function walletRoutes(app: App, deps: Deps): Promise<void> {
+  const wallet = createWalletService(deps);
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.header('cache-control', 'no-store');
+  });
+  await app.register(saveRoutes, { wallet });
+  await app.register(listRoutes, { wallet, auth: deps.auth });
+}
+
+/** An odd query is a bad token, not an error of the validator: the schema is for the document only. */
+const unvalidated = { validatorCompiler: () => () => true, config: { notices: walletNotices } };
+
+/** Removing is called from web pages, too, which ask first (decisions section 2). */
+const corsMethods = ['GET', 'DELETE', 'OPTIONS'];
+
+async function saveRoutes(app: App, { wallet }: { wallet: WalletService }): Promise<void> {
+  // A body says nothing here, so any is taken.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined));
+  const querystring = Type.Object({ t: Type.Optional(Type.String({ description: 'Signed token of the offer in its session.' })) });
+  const tokenOf = (query: unknown): unknown => (query as { t?: unknown }).t;
+
+  const postSchema = { summary: 'Save an offer', tags, querystring, response: { 200: saveAnswer, ...errorAnswers(400, 403, 413) } };
+  app.post(savePath, { schema: postSchema, ...unvalidated }, async (request) => {
+    const walletUrl = await wallet.save(tokenOf(request.query));
+    return { message: 'Offer saved successfully', data: { saved: true, wallet_url: walletUrl } };
+  });
+
+  const found = { description: 'To the page with the saved offers, where this one can be saved, too. Nothing is saved by this call.' };
+  const getSchema = { summary: 'Open the wallet page', tags, querystring, response: { 302: found, ...errorAnswers(400, 403) } };
+  app.get(savePath, { schema: getSchema, ...unvalidated }, async (request, reply) => {
+    const token = tokenOf(request.query);
+    const pageUrl = await wallet.pageOf(token);
+    return reply
+      .code(302)
+      .header('location', `${pageUrl}&save=${String(token)}`)
+      .send();
+  });
+}
+
+async function listRoutes(app: App, { wallet, auth }: { wallet: WalletService; auth: Deps['auth'] }): Promise<void> {
+  const preValidation = auth.requireKey('wallet');
+  const qrCodes = createQrCodes();
+  const shared = { tags, querystring: walletQuery };
+
+  const listSchema = { ...shared, summary: "List a user's saved offers", response: { 200: listAnswer, ...errorAnswers(400, 401, 403) } };
+  app.get('/wallet/v1/offers.json', { preValidation, schema: listSchema }, async (request) => {
+    const owner = ownerOf(wallet, callerOf(request).publisher.id, request.query.pub_user_id);
+    const entries = await wallet.list(owner);
+    const walletUrl = wallet.pageFor(owner);
+    const offers = await Promise.all(
+      entries.map(async ({ view, qrUrl, savedAt, state }) => ({
+        ...view,
+        // What is not served any more opens nothing but the page that says so.
+        click_url: state === 'active' ? view.click_url : walletUrl,
+        tags: [...view.tags],
+        qr_code_img: await qrCodes.make(qrUrl),
+        saved_at: savedAt.toISOString(),
+        state,
+      })),
+    );
+    return { data: { offers: offers as never[], count: offers.length, wallet_url: walletUrl } };
+  });
+
+  const removeSchema = {
+    ...shared,
+    summary: 'Remove a saved offer',
+    params: Type.Object({ offer_id: Type.String() }),
+    response: { 200: removeAnswer, ...errorAnswers(400, 401, 403, 404) },
+  };
+  app.options('/wallet/v1/offers/:offer_id.json', { schema: { hide: true }, config: { cors: { methods: corsMethods } } }, async () => '');
+  app.delete('/wallet/v1/offers/:offer_id.json', { preValidation, schema: removeSchema }, async (request) => {
+    const owner = ownerOf(wallet, callerOf(request).publisher.id, request.query.pub_user_id);
+    const offerId = /^[1-9]\d{0,8}$/.test(request.params.offer_id) ? Number(request.params.offer_id) : 0;
+    if (offerId === 0 || !(await wallet.remove(owner, offerId))) throw new AppError('saved_offer_not_found');
+    return { message: 'Offer removed', data: { removed: true, offer_id: offerId } };
+  });
+}
+
+/** As fetch-offers keeps it, so that the same text is the same user. */
+const ownerOf = (wallet: WalletService, publisherId: number, pubUserId: string): WalletOwner =>
+  wallet.ownerOf(publisherId, pubUserId.toWellFormed().trim());

@@ -1,0 +1,61 @@
+import { dayMs, writeSessionId } from '../lib/uuid7.ts';
+
+/**
+ * Arrays in the binary form in which PostgreSQL takes parameters: nothing is parsed there, which makes a batch of events
+ * cheaper by a tenth. The parameter has to be cast to the array's type in the statement, such as `$1::integer[]`.
+ * @param pick the value of an item; null becomes NULL
+ */
+export type BinaryArray<Value> = <Item>(items: readonly Item[], pick: (item: Item) => Value | null) => Buffer;
+
+type Write<Value> = (bytes: Buffer, value: Value, at: number) => void;
+
+const headLength = 20;
+const lengthOfNull = -1;
+
+/** Arrays of a type all of whose values take `size` bytes. */
+function arrayOf<Value>(oid: number, size: number, write: Write<Value>): BinaryArray<Value> {
+  return (items, pick) => {
+    const bytes = Buffer.allocUnsafe(headLength + items.length * (4 + size));
+    let at = headLength;
+    let hasNull = 0;
+    for (const item of items) {
+      const value = pick(item);
+      if (value === null) {
+        hasNull = 1;
+        at = bytes.writeInt32BE(lengthOfNull, at);
+      } else {
+        at = bytes.writeInt32BE(size, at);
+        write(bytes, value, at);
+        at += size;
+      }
+    }
+    // One dimension, whether there are NULLs, the type, how many, and the index of the first.
+    bytes.writeInt32BE(1, 0);
+    bytes.writeInt32BE(hasNull, 4);
+    bytes.writeInt32BE(oid, 8);
+    bytes.writeInt32BE(items.length, 12);
+    bytes.writeInt32BE(1, 16);
+    return bytes.subarray(0, at);
+  };
+}
+
+const high = 2 ** 32;
+
+/** A whole number that JavaScript knows exactly, as 64 bits. */
+function writeInt64(bytes: Buffer, value: number, at: number): void {
+  const upper = Math.floor(value / high);
+  bytes.writeInt32BE(upper, at);
+  bytes.writeUInt32BE(value - upper * high, at + 4);
+}
+
+/** Where PostgreSQL's time begins. */
+const epochMs = Date.UTC(2000, 0, 1);
+
+export const smallints = arrayOf<number>(21, 2, (bytes, value, at) => bytes.writeInt16BE(value, at));
+export const integers = arrayOf<number>(23, 4, (bytes, value, at) => bytes.writeInt32BE(value, at));
+export const bigints = arrayOf<number>(20, 8, writeInt64);
+export const uuids = arrayOf<string>(2950, 16, (bytes, value, at) => writeSessionId(value, bytes, at));
+/** The UTC days of times in epoch milliseconds. */
+export const dates = arrayOf<number>(1082, 4, (bytes, ms, at) => bytes.writeInt32BE(Math.floor((ms - epochMs) / dayMs), at));
+/** Times in epoch milliseconds. */
+export const timestamps = arrayOf<number>(1184, 8, (bytes, ms, at) => writeInt64(bytes, Math.round((ms - epochMs) * 1000), at));

@@ -1,0 +1,44 @@
+import { readdir, readFile } from 'node:fs/promises';
+import pg from 'pg';
+
+const migrationsFolder = new URL('../../../migrations/', import.meta.url);
+
+/**
+ * Applies the migrations that are missing, each in its own transaction, forward only. Processes that start together
+ * wait for one another on an advisory lock.
+ * @returns the names applied now
+ */
+export async function migrate(databaseUrl: string, folder: URL = migrationsFolder): Promise<string[]> {
+  const client = new pg.Client({ connectionString: databaseUrl, application_name: 'perkwire-migrate' });
+  await client.connect();
+  try {
+    await client.query("select pg_advisory_lock(hashtext('perkwire_migrate'))");
+    await client.query(
+      'create table if not exists schema_migrations (name text primary key, applied_at timestamptz not null default now())',
+    );
+    const { rows } = await client.query<{ name: string }>('select name from schema_migrations');
+    const applied = new Set(rows.map((row) => row.name));
+    const files = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort();
+    const now: string[] = [];
+    for (const name of files) {
+      if (applied.has(name)) continue;
+      await applyOne(client, name, await readFile(new URL(name, folder), 'utf8'));
+      now.push(name);
+    }
+    return now;
+  } finally {
+    await client.end();
+  }
+}
+
+async function applyOne(client: pg.Client, name: string, sql: string): Promise<void> {
+  await client.query('begin');
+  try {
+    await client.query('insert into schema_migrations (name) values ($1)', [name]);
+    await client.query(sql);
+    await client.query('commit');
+  } catch (err) {
+    await client.query('rollback');
+    throw new Error(`migration ${name} failed: ${(err as Error).message}`, { cause: err });
+  }
+}

@@ -1,0 +1,25 @@
+import { Type } from '@sinclair/typebox';
+import type { App, Deps } from '../ports.ts';
+
+const live = Type.Object({ status: Type.Literal('ok') });
+const ready = Type.Object({
+  status: Type.Union([Type.Literal('ok'), Type.Literal('unavailable')]),
+  database: Type.Boolean(),
+  catalog_version: Type.Integer(),
+});
+
+/** Live: the process runs. Ready: it can do its work, so the store answers. */
+export async function healthRoutes(app: App, { pulse, catalog }: Deps): Promise<void> {
+  app.get('/health/live', { schema: { summary: 'Liveness', tags: ['Health'], response: { 200: live } } }, async () => ({
+    status: 'ok' as const,
+  }));
+  app.get(
+    '/health/ready',
+    { schema: { summary: 'Readiness', tags: ['Health'], response: { 200: ready, 503: ready } } },
+    async (_request, reply) => {
+      const database = pulse.isUp();
+      if (!database) reply.code(503).header('retry-after', '1');
+      return { status: database ? ('ok' as const) : ('unavailable' as const), database, catalog_version: catalog.current().version };
+    },
+  );
+}

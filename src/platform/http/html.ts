@@ -1,0 +1,46 @@
+import { escapeHtml } from '../../offers/render/macros.ts';
+
+/** Markup that may stand in a page as it is. */
+export type Html = { readonly markup: string };
+
+/** What may stand in a template; nothing is written for null, undefined and false. */
+export type Value = Html | readonly Html[] | string | number | null | undefined | false;
+
+/** Markup from a template. Whatever is put in is escaped, unless it is markup itself. */
+export function html(parts: TemplateStringsArray, ...values: readonly Value[]): Html {
+  return { markup: parts.map((part, index) => (index === 0 ? part : markupOf(values[index - 1] as Value) + part)).join('') };
+}
+
+function markupOf(value: Value): string {
+  if (value === null || value === undefined || value === false) return '';
+  if (typeof value === 'string' || typeof value === 'number') return escapeHtml(String(value));
+  return 'markup' in value ? value.markup : value.map((one) => one.markup).join('');
+}
+
+/** Only for what was sanitised, or was written by us. */
+export const trusted = (markup: string): Html => ({ markup });
+
+export const nothing: Html = trusted('');
+
+type PageParts = { title: string; style: string; body: Html; head?: Html; viewport?: string };
+
+/** A page by itself, with its style inside. */
+export const pageOf = ({ title, style, body, head = nothing, viewport = 'width=device-width, initial-scale=1' }: PageParts): string =>
+  html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="${viewport}">
+<title>${title}</title>
+<style>${trusted(style)}</style>
+${head}</head>
+<body>
+${body}
+</body>
+</html>
+`.markup;
+
+const characters: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'" };
+
+/** Offer copy as plain text: values that filled its macros are HTML-escaped in it. */
+export const plainText = (copy: string): string => copy.replace(/&(?:amp|lt|gt|quot|#39);/g, (entity) => characters[entity] as string);

@@ -1,0 +1,24 @@
+import swagger from '@fastify/swagger';
+import swaggerUi from '@fastify/swagger-ui';
+import type { App } from '../ports.ts';
+
+const description = `Personalised offers at checkout, exact beacons, User Selected Perks and signed webhooks.
+
+Keys: query \`api_key\`, \`Authorization: Bearer\`, body \`key\` or body \`api_key\`; the first found counts. The SDK id of a publisher works
+as a key that carries \`ads/offers\` only. Every error answer has the form of the schema **Error**.`;
+
+/** The OpenAPI 3.1 description, made from the routes' schemas, at /docs/json, with a page to browse it at /docs. */
+export async function registerOpenApi(app: App, publicUrl: string): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'Perkwire', version: '1.0.0', description },
+      servers: [{ url: publicUrl }],
+      components: {
+        securitySchemes: { apiKey: { type: 'apiKey', in: 'query', name: 'api_key' }, bearer: { type: 'http', scheme: 'bearer' } },
+      },
+    },
+    refResolver: { buildLocalReference: (json, _base, _fragment, index) => (typeof json.$id === 'string' ? json.$id : `schema-${index}`) },
+  });
+  await app.register(swaggerUi, { routePrefix: '/docs', uiConfig: { docExpansion: 'list', deepLinking: true } });
+}

@@ -1,0 +1,108 @@
+import type { CapPeriod } from '../../catalog/rules/rules.ts';
+
+/** Local time from an instant and an IANA zone; no clock of its own. What `Intl` answers is kept for each quarter of an hour. */
+const quarterMs = 15 * 60_000;
+const minuteMs = 60_000;
+export const hourMs = 60 * minuteMs;
+export const dayMs = 24 * hourMs;
+
+/** Memory is bounded: zones × the quarters of an hour lately asked for. */
+const maxKnown = 2000;
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+const offsets = new Map<string, number>();
+
+export function isTimeZone(name: string): boolean {
+  if (!/^[A-Za-z][A-Za-z0-9_+\-/]*$/.test(name)) return false;
+  try {
+    formatOf(name);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function formatOf(zone: string): Intl.DateTimeFormat {
+  let format = formats.get(zone);
+  if (format === undefined) {
+    format = new Intl.DateTimeFormat('en-US', {
+      timeZone: zone,
+      hourCycle: 'h23',
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: 'numeric',
+      second: 'numeric',
+    });
+    formats.set(zone, format);
+  }
+  return format;
+}
+
+/** How far local time is ahead of UTC (milliseconds); 0 for a zone nobody knows. Offsets change on quarters of an hour only. */
+export function offsetMs(zone: string, atMs: number): number {
+  if (zone === 'UTC') return 0;
+  const quarter = Math.floor(atMs / quarterMs);
+  const key = `${zone} ${quarter}`;
+  let offset = offsets.get(key);
+  if (offset === undefined) {
+    const startMs = quarter * quarterMs;
+    offset = isTimeZone(zone) ? localOf(zone, startMs) - startMs : 0;
+    if (offsets.size >= maxKnown) offsets.clear();
+    offsets.set(key, offset);
+  }
+  return offset;
+}
+
+function localOf(zone: string, atMs: number): number {
+  const parts: Record<string, number> = {};
+  for (const { type, value } of formatOf(zone).formatToParts(atMs)) parts[type] = Number(value);
+  const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = parts;
+  return Date.UTC(year, month - 1, day, hour, minute, second);
+}
+
+/** Minutes since Monday 00:00 local time: 0 to 10,079. */
+export function minuteOfWeek(zone: string, atMs: number): number {
+  const localMinutes = Math.floor((atMs + offsetMs(zone, atMs)) / minuteMs);
+  const sinceMonday = localMinutes + 3 * 1440; // 1970-01-01 was a Thursday
+  return ((sinceMonday % 10_080) + 10_080) % 10_080;
+}
+
+/** Start and end of the calendar period that holds an instant (epoch milliseconds). */
+export function periodOf(per: CapPeriod, zone: string, atMs: number): { startMs: number; endMs: number } {
+  if (per === 'lifetime') return { startMs: 0, endMs: Number.POSITIVE_INFINITY };
+  const localMs = atMs + offsetMs(zone, atMs);
+  if (per === 'hour') {
+    const startMs = Math.floor(localMs / hourMs) * hourMs - offsetMs(zone, atMs);
+    return { startMs, endMs: startMs + hourMs };
+  }
+  const local = new Date(localMs);
+  const [year, month, day] = [local.getUTCFullYear(), local.getUTCMonth(), per === 'day' ? local.getUTCDate() : 1];
+  const next = per === 'day' ? Date.UTC(year, month, day + 1) : Date.UTC(year, month + 1, 1);
+  return { startMs: instantOf(zone, Date.UTC(year, month, day)), endMs: instantOf(zone, next) };
+}
+
+/** The instant of a local time; where clocks jump over it, the instant of the jump or next to it. */
+function instantOf(zone: string, localMs: number): number {
+  const guess = localMs - offsetMs(zone, localMs);
+  return localMs - offsetMs(zone, guess);
+}
+
+/** Minutes of `HH:MM`, 0 to 1440; null when it is none. */
+export function minuteOf(text: string): number | null {
+  const found = /^(\d{2}):(\d{2})$/.exec(text);
+  const minutes = Number(found?.[1]) * 60 + Number(found?.[2]);
+  return found !== null && Number(found[2]) < 60 && minutes <= 1440 ? minutes : null;
+}
+
+const rfc3339 = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2})(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/i;
+
+/** Epoch milliseconds of an RFC 3339 time; null when absent, NaN when it is none. */
+export function timeOf(text: string | undefined): number | null {
+  if (text === undefined) return null;
+  const [, year, month, day] = rfc3339.exec(text) ?? [];
+  // 31 February would be taken for 3 March.
+  if (day === undefined || new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() !== Number(day)) return Number.NaN;
+  return Date.parse(text.toUpperCase());
+}

@@ -1,0 +1,34 @@
+import { hash, timingSafeEqual } from 'node:crypto';
+import { Type } from '@sinclair/typebox';
+import { AppError } from '../errors.ts';
+import { errorAnswers } from '../http/schemas.ts';
+import type { App, Deps } from '../ports.ts';
+import type { Metrics } from './metrics.ts';
+
+/** `GET /metrics` for Prometheus, in every role, for whoever has the token. Without METRICS_TOKEN there is no such page. */
+export async function metricsRoutes(app: App, { config, metrics }: Deps): Promise<void> {
+  const { metricsToken } = config;
+  if (metrics === null || metricsToken === null) return;
+  const expected = digest(metricsToken);
+  const schema = {
+    summary: 'Metrics for Prometheus',
+    description: 'Needs `Authorization: Bearer` with METRICS_TOKEN.',
+    tags: ['Health'],
+    response: { 200: Type.String(), ...errorAnswers(401) },
+  };
+  app.get('/metrics', { schema }, async (request, reply) => {
+    const given = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
+    if (!timingSafeEqual(digest(given), expected)) throw new AppError(given === '' ? 'missing_key' : 'unknown_key');
+    const text = await metrics.registry.metrics();
+    return reply.header('cache-control', 'no-store').header('content-type', metrics.registry.contentType).send(text);
+  });
+}
+
+const digest = (text: string): Buffer => hash('sha256', text, 'buffer');
+
+/** Counts every answer by the pattern of its route. */
+export function countRequests(app: App, metrics: Metrics): void {
+  app.addHook('onResponse', async (request, reply) => {
+    metrics.requestEnded(request.routeOptions.url ?? 'unknown', reply.statusCode, reply.elapsedTime);
+  });
+}

@@ -1,0 +1,168 @@
+import { type Static, Type } from '@sinclair/typebox';
+import type { Publisher } from '../../catalog/snapshot/types.ts';
+import { normalisePlacement } from '../../offers/fetch/request.ts';
+import { AppError } from '../../platform/errors.ts';
+import { dayMs } from '../../platform/lib/uuid7.ts';
+import { type DimensionName, dimensionNames } from './metrics.ts';
+import { type ActivityQuery, isDimension } from './query.ts';
+import { viewNames } from './view.ts';
+
+const noNul = '^[^\\u0000]*$';
+const text = (description: string) => Type.Optional(Type.String({ maxLength: 2000, pattern: noNul, description }));
+
+/** Query of the activity report (decisions section 8). Every value is text; a repeated parameter is invalid. */
+export const activityQuery = Type.Object(
+  {
+    api_key: text('API key with `reports`.'),
+    from: text("First day, `2026-11-21`, in the publisher's time zone. Default: `to`, else yesterday."),
+    to: text('Last day. Default: yesterday, or `from` where that is later.'),
+    aggregated_by: Type.Optional(Type.Unsafe<'day' | 'hour'>({ type: 'string', enum: ['day', 'hour'], description: 'Default: day.' })),
+    group_by: text('Comma list of placement, campaign, offer, country, device, os, and at most one own key as `custom.KEY`.'),
+    placement: text('Comma list of placements that count; so for the other dimensions, and for an own key as `custom.KEY`.'),
+    campaign: text('Ids.'),
+    offer: text('Ids.'),
+    country: text('ISO 3166-1 alpha-2, or `unknown`.'),
+    device: text('mobile, tablet, desktop, …'),
+    os: text('Such as ios.'),
+    format: Type.Optional(
+      Type.Unsafe<'json' | 'csv'>({ type: 'string', enum: ['json', 'csv'], description: 'Default: by the `Accept` header.' }),
+    ),
+  },
+  { additionalProperties: Type.String({ maxLength: 2000, pattern: noNul }) },
+);
+
+export type ActivityParameters = Static<typeof activityQuery> & Record<string, string | undefined>;
+
+/** A report as asked for: `names` are the columns of the groups, as they were spelled where no other column is called so. */
+export type ReportRequest = { query: ActivityQuery; names: readonly string[] };
+
+/** Longest range (days), and longest one by the hour. */
+export const maxDays = 400;
+export const maxDaysByHour = 31;
+const maxGroups = 4;
+const twice = 'names a dimension twice';
+
+const reserved: ReadonlySet<string> = new Set(Object.keys(activityQuery.properties));
+const keyPattern = /^[A-Za-z0-9_.-]{1,64}$/;
+const prefix = 'custom.';
+/** What every row has. An own key of such a name is told apart by `custom.`. */
+const otherColumns: ReadonlySet<string> = new Set(['date', 'hour', ...viewNames]);
+
+const invalid = (path: string, message: string): AppError => new AppError('invalid_request', { details: [{ path: `/${path}`, message }] });
+
+/**
+ * Reads what is asked. An own key may be named without `custom.` where the publisher has sent such a key.
+ * @throws AppError invalid_request, unknown_group_by
+ */
+export async function readActivity(
+  given: ActivityParameters,
+  { publisher, nowMs, hasKey }: { publisher: Publisher; nowMs: number; hasKey: (key: string) => Promise<boolean> },
+): Promise<ReportRequest> {
+  const aggregatedBy = given.aggregated_by ?? 'day';
+  const mostDays = aggregatedBy === 'hour' ? maxDaysByHour : maxDays;
+  const range = readRange(given, dateIn(publisher.timeZone, nowMs - dayMs), mostDays);
+  const names = readNames(given.group_by ?? '');
+  const keys = new Set<string>();
+  for (const name of names) {
+    if (isDimension(name)) continue;
+    const key = await ownKey(name, hasKey);
+    if (key === null)
+      throw new AppError('unknown_group_by', {
+        details: [{ path: '/group_by', message: `has "${name.slice(0, 64)}", which is no dimension` }],
+      });
+    if (keys.has(key)) throw invalid('group_by', twice);
+    keys.add(key);
+  }
+  let customValues: string[] | null = null;
+  for (const [name, value] of Object.entries(given)) {
+    if (reserved.has(name) || value === undefined) continue;
+    const key = await ownKey(name, hasKey);
+    if (key === null) throw invalid(name.slice(0, 64), 'is no parameter of this report');
+    keys.add(key);
+    customValues = splitList(value);
+  }
+  if (keys.size > 1) throw invalid('group_by', 'at most one own key can be asked for, and filtered by');
+  const [customKey = null] = keys;
+  return {
+    names: names.map((name) => (otherColumns.has(name) ? `${prefix}${name}` : name)),
+    query: {
+      publisherId: publisher.id,
+      ...range,
+      aggregatedBy,
+      groupBy: names.map((name) => (isDimension(name) ? name : 'custom')),
+      filters: readFilters(given),
+      customKey,
+      customValues,
+      timeZone: publisher.timeZone,
+    },
+  };
+}
+
+/** The own key that a name stands for, or null. */
+async function ownKey(name: string, hasKey: (key: string) => Promise<boolean>): Promise<string | null> {
+  if (name.startsWith(prefix) && keyPattern.test(name.slice(prefix.length))) return name.slice(prefix.length);
+  return keyPattern.test(name) && (await hasKey(name)) ? name : null;
+}
+
+function readNames(groupBy: string): string[] {
+  const names = splitList(groupBy);
+  if (names.length > maxGroups) throw invalid('group_by', `must have at most ${maxGroups} dimensions`);
+  if (new Set(names).size !== names.length) throw invalid('group_by', twice);
+  return names;
+}
+
+const splitList = (list: string): string[] =>
+  list
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+
+function readFilters(given: ActivityParameters): ActivityQuery['filters'] {
+  const filters: Partial<Record<DimensionName, (string | number)[]>> = {};
+  for (const name of dimensionNames) {
+    const values = splitList(given[name] ?? '');
+    if (values.length === 0) continue;
+    filters[name] = values.map((value) => {
+      if (name === 'placement') return normalisePlacement(value);
+      if (name === 'country') return value.toLowerCase() === 'unknown' ? 'unknown' : value.toUpperCase();
+      if (name === 'device' || name === 'os') return value.toLowerCase();
+      if (!/^\d{1,9}$/.test(value)) throw invalid(name, 'must be a list of ids');
+      return Number(value);
+    });
+  }
+  return filters;
+}
+
+export type Range = { from: string; to: string };
+export type RangeParameters = { from?: string | undefined; to?: string | undefined };
+
+/** The days asked for; default: yesterday. @throws AppError invalid_request */
+export function readRange(given: RangeParameters, yesterday: string, mostDays: number): Range {
+  for (const name of ['from', 'to'] as const) {
+    if (given[name] !== undefined && !isDate(given[name])) throw invalid(name, 'must be a day such as 2026-11-21');
+  }
+  const to = given.to ?? (given.from !== undefined && given.from > yesterday ? given.from : yesterday);
+  const from = given.from ?? to;
+  if (to < from) throw invalid('to', 'must not be before from');
+  const days = (Date.parse(to) - Date.parse(from)) / dayMs + 1;
+  if (days > mostDays) throw invalid('from', `the range must have at most ${mostDays} days here`);
+  return { from, to };
+}
+
+/** Whether a text is a day of the calendar, from the year 2000 on. */
+function isDate(value: string): boolean {
+  if (!/^2\d{3}-\d{2}-\d{2}$/.test(value)) return false;
+  const ms = Date.parse(value);
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(value);
+}
+
+/** The day it is in a time zone; by UTC where the zone is unknown. */
+export function dateIn(timeZone: string, atMs: number): string {
+  const format = (zone: string): string =>
+    new Intl.DateTimeFormat('en-CA', { timeZone: zone, year: 'numeric', month: '2-digit', day: '2-digit' }).format(atMs);
+  try {
+    return format(timeZone);
+  } catch {
+    return format('UTC');
+  }
+}

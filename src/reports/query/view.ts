@@ -1,0 +1,111 @@
+import { createWriter } from '../rollup/writer.ts';
+import { type Metrics, metricNames } from './metrics.ts';
+import type { ActivityRow } from './query.ts';
+import type { ReportRequest } from './request.ts';
+
+/** Counts and rates as they are answered. Money in the currency, not in millionths; rates are 0 where there is nothing to divide by. */
+export type MetricsView = Record<string, number>;
+
+const unit = 1_000_000;
+const rounded = (value: number): number => Math.round(value * unit) / unit;
+const rate = (part: number, whole: number): number => (whole === 0 ? 0 : rounded(part / whole));
+
+export const metricsView = (metrics: Metrics): MetricsView =>
+  Object.fromEntries(viewValues(metrics).map((value, index) => [viewNames[index] as string, value]));
+
+export const viewNames: readonly string[] = [
+  ...metricNames.filter((name) => name !== 'revenue_micros'),
+  'revenue',
+  'ctr',
+  'cvr',
+  'rpm',
+  'fill_rate',
+];
+
+/** In the order of `viewNames`. */
+function viewValues(metrics: Metrics): number[] {
+  const { sessions, filled_sessions, impressions, clicks, no_thanks, closes, saves, selections, conversions, revenue_micros } = metrics;
+  const revenue = revenue_micros / unit;
+  const rates = [rate(clicks, impressions), rate(conversions, clicks), rate(revenue * 1000, sessions), rate(filled_sessions, sessions)];
+  return [sessions, filled_sessions, impressions, clicks, no_thanks, closes, saves, selections, conversions, revenue, ...rates];
+}
+
+type Pieces = Generator<Buffer, void, undefined>;
+
+const metricKeys = viewNames.map((name) => Buffer.from(`,${JSON.stringify(name)}:`));
+const [comma, endOfItem, endOfLine] = [Buffer.from(','), Buffer.from('}'), Buffer.from('\r\n')];
+
+/**
+ * Rows as items of a JSON array, piece by piece: each with its day, by the hour also its hour, the dimensions under the names they
+ * were asked for by, and the metrics.
+ */
+export function* toJsonItems({ query, names }: ReportRequest, rows: readonly ActivityRow[]): Pieces {
+  const writer = createWriter();
+  const timeBytes = remember((time: string) => {
+    const hour = query.aggregatedBy === 'hour' ? `,"hour":"${time}"` : '';
+    return Buffer.from(`{"date":"${time.slice(0, 10)}"${hour}`);
+  });
+  const groupBytes = names.map((name) =>
+    remember((value: string | number) => Buffer.from(`,${JSON.stringify(name)}:${JSON.stringify(value)}`)),
+  );
+  let isFirst = true;
+  for (const { time, group, metrics } of rows) {
+    if (!isFirst) writer.put(comma);
+    isFirst = false;
+    writer.put(timeBytes(time));
+    for (let index = 0; index < group.length; index++) writer.put((groupBytes[index] as ToBytes)(group[index] as string | number));
+    const values = viewValues(metrics);
+    for (let index = 0; index < values.length; index++) {
+      writer.put(metricKeys[index] as Buffer);
+      writer.number(values[index] as number);
+    }
+    writer.put(endOfItem);
+    if (writer.isFull()) yield writer.take();
+  }
+  yield writer.take();
+}
+
+/** Rows as CSV by RFC 4180, piece by piece. Text that a spreadsheet would take for a formula gets an apostrophe in front. */
+export function* toCsv({ query, names }: ReportRequest, rows: readonly ActivityRow[]): Pieces {
+  const writer = createWriter();
+  const byHour = query.aggregatedBy === 'hour';
+  const timeBytes = remember((time: string) => Buffer.from(byHour ? `${time.slice(0, 10)},${time}` : time));
+  const cellBytes = remember((value: string | number) => Buffer.from(`,${cell(value)}`));
+  writer.put(Buffer.from(['date', ...(byHour ? ['hour'] : []), ...names, ...viewNames].map(cell).join(',')));
+  writer.put(endOfLine);
+  for (const { time, group, metrics } of rows) {
+    writer.put(timeBytes(time));
+    for (const value of group) writer.put(cellBytes(value));
+    for (const value of viewValues(metrics)) {
+      writer.put(comma);
+      writer.number(value);
+    }
+    writer.put(endOfLine);
+    if (writer.isFull()) yield writer.take();
+  }
+  yield writer.take();
+}
+
+type ToBytes = (value: string | number) => Buffer;
+
+/** The same times and values come again and again. */
+function remember<T extends string | number>(write: (value: T) => Buffer): (value: T) => Buffer {
+  const known = new Map<T, Buffer>();
+  return (value) => {
+    let bytes = known.get(value);
+    if (bytes === undefined) {
+      bytes = write(value);
+      known.set(value, bytes);
+    }
+    return bytes;
+  };
+}
+
+/** What a spreadsheet may take for a formula: also behind what cannot be seen, and in the wide letters of East Asia. */
+const formula = /^[\s\p{C}]*[=+\-@＝＋－＠]|^[\t\r\n]/u;
+
+function cell(value: string | number): string {
+  if (typeof value === 'number') return String(value);
+  const safe = formula.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}

@@ -1,0 +1,82 @@
+import type pg from 'pg';
+import { transaction } from '../../platform/db/pool.ts';
+import { dayMs, dayOf } from '../../platform/lib/uuid7.ts';
+
+/*
+ * Folds find new rows by BRIN indexes, which keep for each range of pages which transactions wrote it. A range without a summary
+ * is read by every fold, so nothing is ever missed; summaries keep short what is read. A range gets its summary when it is full,
+ * because each row that comes into it later has to look at the summary, too.
+ */
+
+/** Pages of a range, as the indexes were made (count). */
+const rangePages = 128;
+/** A table may be this much longer than what is written of it (pages). */
+const grownPages = 64;
+/** Ranges in one transaction (count): a tenth of a second of work. */
+const maxRanges = 40;
+/** Of one round, about (milliseconds). */
+const limitMs = 300;
+/** Sessions of a day have nearly all of their events by the end of the next; how often the days before are looked at (milliseconds). */
+const pastEveryMs = 3_600_000;
+
+type Partition = { table: string; index: string; day: string; pages: number };
+
+const partitionsSql = `
+select heap.oid::regclass::text as table, inhrelid::regclass::text as index, right(heap.relname, 8) as day,
+  (pg_relation_size(heap.oid) / current_setting('block_size')::integer)::integer as pages
+from pg_inherits join pg_index on indexrelid = inhrelid join pg_class heap on heap.oid = indrelid
+where inhparent in ('sessions_written_by'::regclass, 'events_written_by'::regclass) and right(heap.relname, 8) >= $1
+order by day desc, heap.relname`;
+
+/** Makes the summaries that are due, as far as they can be made at once; a partition that is being vacuumed waits. */
+export type Summarise = (nowMs: number) => Promise<void>;
+
+/** Remembers what it has done; any number of processes may do it. */
+export function createSummariser(pool: pg.Pool): Summarise {
+  /** Pages of each partition that were looked after, by its index. */
+  const done = new Map<string, number>();
+  let pastDueMs = Number.NEGATIVE_INFINITY;
+
+  return async (nowMs) => {
+    const openDay = dayOf(nowMs - dayMs).replaceAll('-', '');
+    const endMs = performance.now() + limitMs;
+    const withPast = nowMs >= pastDueMs;
+    const { rows } = await pool.query<Partition>({ name: 'partitions_written', text: partitionsSql, values: [withPast ? '' : openDay] });
+    for (const partition of rows) {
+      const { index, pages, day } = partition;
+      const isPast = day < openDay;
+      const due = isPast ? pages : wholeRanges(pages - grownPages);
+      for (let from = wholeRanges(done.get(index) ?? 0); from < due; from += maxRanges * rangePages) {
+        if (performance.now() > endMs) return;
+        const to = Math.min(due, from + maxRanges * rangePages);
+        if (!(await summarise(pool, partition, from, to))) break;
+        done.set(index, to);
+      }
+    }
+    if (withPast) pastDueMs = nowMs + pastEveryMs;
+  };
+}
+
+const wholeRanges = (pages: number): number => pages - (pages % rangePages);
+
+const passing = new Set(['55P03', '42P01']);
+
+/**
+ * Takes the lock that a vacuum takes, but never waits for it: who waits ends an autovacuum.
+ * @returns false where somebody else has it, or the partition has gone
+ */
+async function summarise(pool: pg.Pool, { table, index }: Partition, from: number, to: number): Promise<boolean> {
+  try {
+    await transaction(pool, async (executor) => {
+      await executor.query(`lock table only ${table} in share update exclusive mode nowait`);
+      await executor.query(
+        'select sum(brin_summarize_range($1::regclass, page)) from generate_series($2::bigint, $3::bigint - 1, $4) as page',
+        [index, from, to, rangePages],
+      );
+    });
+    return true;
+  } catch (err) {
+    if (passing.has((err as { code?: string }).code ?? '')) return false;
+    throw err;
+  }
+}

@@ -1,0 +1,64 @@
+import { startCatalogStore } from '../catalog/snapshot/store.ts';
+import type { Config } from '../config.ts';
+import { loadGeo } from '../offers/context/geo.ts';
+import { startPulse } from '../platform/db/health.ts';
+import { breakConnections, createPool } from '../platform/db/pool.ts';
+import { createAuthenticator } from '../platform/http/auth.ts';
+import { createFailureLimit } from '../platform/http/failure-limit.ts';
+import type { Logger } from '../platform/logger.ts';
+import { addStock } from '../platform/metrics/gauges.ts';
+import { createMetrics } from '../platform/metrics/metrics.ts';
+import type { Deps } from '../platform/ports.ts';
+import { createSigner } from '../platform/security/keyring.ts';
+import { createSecretBox } from '../platform/security/secret-box.ts';
+import { createTokenCodec } from '../platform/security/tracking-token.ts';
+import { userAgent } from '../platform/version.ts';
+import { parseNets } from '../webhooks/dispatcher/send/address-guard.ts';
+import { createSender } from '../webhooks/dispatcher/send/deliver.ts';
+import { ensurePartitions } from './jobs.ts';
+
+type DepsInput = { config: Config; databaseUrl: string; logger: Logger; now: () => number };
+
+/** Opens what every role needs, against a database whose migrations are applied. `close` ends it again. */
+export async function createDeps({ config, databaseUrl, logger, now }: DepsInput): Promise<{ deps: Deps; close: () => Promise<void> }> {
+  const geo = await loadGeo(config.geoipDb, logger);
+  const onError = (err: Error): void => logger.debug({ err }, 'a database connection broke');
+  const pool = createPool({ url: databaseUrl, size: config.databasePoolSize, applicationName: 'perkwire', onError });
+  await ensurePartitions(pool, now());
+  const pulse = await startPulse(databaseUrl, (up) =>
+    up ? logger.info({}, 'the database answers') : logger.error({}, 'the database is away'),
+  );
+  pulse.onAway(() => breakConnections(pool));
+  const catalog = await startCatalogStore({ pool, databaseUrl, logger });
+  const sender = createSender({
+    allowNets: parseNets(config.webhookAllowNets),
+    allowHttp: config.webhookAllowHttp,
+    proxy: config.webhookProxy,
+    userAgent,
+    now: () => performance.now(),
+  });
+  const metrics = config.metricsToken === null ? null : createMetrics();
+  if (metrics !== null) addStock(metrics.registry, pool, now);
+  const deps: Deps = {
+    config,
+    pool,
+    pulse,
+    catalog,
+    logger,
+    auth: createAuthenticator({ catalog, now }),
+    failures: createFailureLimit(now),
+    geo,
+    tokens: createTokenCodec(createSigner(config.tokenKeys, 'tracking-token')),
+    secretBox: createSecretBox(config.secretsKey),
+    metrics,
+    sender,
+    now,
+  };
+  const close = async (): Promise<void> => {
+    await sender.close();
+    await catalog.stop();
+    await pulse.stop();
+    await pool.end();
+  };
+  return { deps, close };
+}

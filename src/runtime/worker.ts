@@ -1,0 +1,18 @@
+import type { Deps } from '../platform/ports.ts';
+import { startEraser } from '../privacy/eraser.ts';
+import { startFolder } from '../reports/rollup/job.ts';
+import { startSending } from '../webhooks/message/sending.ts';
+import { startReplays } from '../webhooks/redelivery/runner.ts';
+
+/** The role `worker`: sends what is in the outbox, works off replays, keeps the reports up to date, and erases users on request. */
+export async function startWorker(deps: Deps, databaseUrl: string): Promise<{ stop: () => Promise<void> }> {
+  const sending = await startSending(deps, databaseUrl);
+  const replays = startReplays(deps);
+  const folder = startFolder(deps);
+  const eraser = startEraser(deps);
+  return {
+    stop: async () => {
+      await Promise.all([sending.stop(), replays.stop(), folder.stop(), eraser.stop()]);
+    },
+  };
+}

@@ -1,0 +1,29 @@
+import type { Deps } from '../../platform/ports.ts';
+import { createSigner } from '../../platform/security/keyring.ts';
+import type { Recorder } from '../beacons/recorder.ts';
+import type { Visit } from '../verify-token.ts';
+import { clickIdPurpose, createClickIdCodec } from './click-id.ts';
+import { fillLanding, parseLanding } from './landing.ts';
+
+/** Stores a click, unless it leaves no trace, and answers the address of the landing page. */
+export type FollowClick = (visit: Visit) => Promise<string>;
+
+export function createClicks({ config }: Pick<Deps, 'config'>, recorder: Recorder): FollowClick {
+  const clickIds = createClickIdCodec(createSigner(config.tokenKeys, clickIdPurpose));
+  return async ({ event, offer: { campaign }, recorded }) => {
+    const { claims } = event;
+    const landing = parseLanding(campaign.landingUrl);
+    if (landing === null) throw new Error(`campaign ${campaign.id} has no usable landing page`);
+    const wantsSession = landing.needsSession && claims.sessionId !== null;
+    const session = recorded || wantsSession ? await recorder.click({ ...event, recorded, wantsSession }, campaign) : null;
+    return fillLanding(landing, campaign.clickIdParam, {
+      click_id: clickIds.mint({ sessionId: event.sessionId, offerId: claims.offerId }),
+      session_id: claims.sessionId,
+      placement: session?.placement ?? null,
+      pub_user_id: session?.pubUserId ?? null,
+      offer_id: claims.offerId,
+      campaign_id: claims.campaignId,
+      publisher_id: claims.publisherId,
+    });
+  };
+}

@@ -1,0 +1,36 @@
+import { fillUrl, parseUrlTemplate, type UrlTemplate, urlMacros } from '../../platform/lib/url-template.ts';
+
+/** A landing page as it is stored, in which macros such as `{click_id}` may stand. */
+export type Landing = UrlTemplate & { needsSession: boolean };
+
+/** Values of the macros. Absent or null ones, and macros nobody knows, become empty. */
+export type LandingValues = {
+  click_id: string;
+  session_id: string | null;
+  placement: string | null;
+  pub_user_id: string | null;
+  offer_id: number;
+  campaign_id: number;
+  publisher_id: number;
+};
+
+/** Takes a stored landing URL apart; null for anything but an https address. Macros count after the host only. */
+export function parseLanding(landingUrl: string): Landing | null {
+  const template = /^https:/i.test(landingUrl) ? parseUrlTemplate(landingUrl) : null;
+  if (template === null) return null;
+  const names = urlMacros(template);
+  return { ...template, needsSession: names.includes('placement') || names.includes('pub_user_id') };
+}
+
+/**
+ * The address to send a click to (decisions section 3): macros filled, percent-encoded, and the click id added under
+ * `clickIdParam` unless its macro or a parameter of that name is there already. No value can change the origin.
+ */
+export function fillLanding(landing: Landing, clickIdParam: string, values: LandingValues): string {
+  const byName: ReadonlyMap<string, string | number | null> = new Map(Object.entries(values));
+  const url = fillUrl(landing, (name) => String(byName.get(name) ?? ''));
+  if (!urlMacros(landing).includes('click_id') && !url.searchParams.has(clickIdParam)) {
+    url.search += `${url.search === '' ? '?' : '&'}${clickIdParam}=${values.click_id}`;
+  }
+  return url.href;
+}

@@ -1,0 +1,71 @@
+import formbody from '@fastify/formbody';
+import { Type } from '@sinclair/typebox';
+import { emptyBodyForNone } from '../../platform/http/body.ts';
+import { limitedCodes, toAppError } from '../../platform/http/error-handler.ts';
+import { errorAnswers } from '../../platform/http/schemas.ts';
+import type { App, Deps } from '../../platform/ports.ts';
+import { sendImage } from '../beacons/pixel-answer.ts';
+import { isPrefetch } from '../beacons/prefetch.ts';
+import { conversionBody, conversionQuery, readConversion } from './request.ts';
+import { createConversionService } from './service.ts';
+
+export const trackPath = '/track';
+
+const tags = ['Conversions'];
+const answer = Type.Object({ message: Type.Union([Type.Literal('recorded'), Type.Literal('duplicate')]) });
+const response = { 200: answer, ...errorAnswers(400, 401, 404, 409, 413, 415) };
+const image = (description: string) => ({ description, content: { 'image/png': { schema: Type.String({ format: 'binary' }) } } });
+
+const refusedImage = image('Refused; nothing is recorded.');
+const imageAnswers = {
+  200: image('Recorded, now or earlier.'),
+  400: refusedImage,
+  401: refusedImage,
+  404: refusedImage,
+  409: refusedImage,
+};
+
+/** What advertisers call when a click led to something (decisions section 8): server to server, or as an image of a page. */
+export async function conversionRoutes(app: App, deps: Deps): Promise<void> {
+  const conversions = createConversionService(deps);
+  app.addHook('onClose', conversions.drain);
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.header('cache-control', 'no-store').header('cross-origin-resource-policy', 'cross-origin');
+  });
+  await app.register(formbody);
+  const shared = { tags, querystring: conversionQuery };
+  // A HEAD request is a look, and must not count.
+  const exposeHeadRoute = false;
+
+  const get = { ...shared, summary: 'Report a conversion', response };
+  app.get(trackPath, { schema: get, exposeHeadRoute }, async (request) => ({
+    message: await conversions.record(readConversion(request.query, {})),
+  }));
+
+  const post = { ...get, body: conversionBody, consumes: ['application/json', 'application/x-www-form-urlencoded'] };
+  app.post(trackPath, { schema: post, preValidation: emptyBodyForNone }, async (request) => ({
+    message: await conversions.record(readConversion(request.query, request.body)),
+  }));
+
+  const pixel = {
+    ...shared,
+    summary: 'Report a conversion by an image',
+    response: { ...imageAnswers, ...errorAnswers() },
+  };
+  app.get(`${trackPath}.png`, { schema: pixel, exposeHeadRoute, attachValidation: true }, async (request, reply) => {
+    if (isPrefetch(request.headers)) return sendImage(reply);
+    try {
+      if (request.validationError) throw request.validationError;
+      await conversions.record(readConversion(request.query, {}));
+    } catch (err) {
+      const error = toAppError(err);
+      if (error.status >= 500) throw err;
+      if (limitedCodes.has(error.code)) {
+        const limited = deps.failures.charge(request.ip);
+        if (limited !== null) throw limited;
+      }
+      reply.code(error.status as 400);
+    }
+    return sendImage(reply);
+  });
+}

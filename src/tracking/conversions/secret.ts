@@ -1,0 +1,19 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { SecretBox } from '../../platform/security/secret-box.ts';
+
+const context = 'conversion-secret';
+
+/** A new secret of an advertiser, as it is shown once and as it is stored. */
+export function createConversionSecret(box: SecretBox): { secret: string; sealed: Buffer } {
+  const secret = `cs_${randomBytes(32).toString('base64url')}`;
+  return { secret, sealed: box.seal(secret, context) };
+}
+
+/** @throws when it was sealed with another SECRETS_KEY */
+export const openConversionSecret = (box: SecretBox, sealed: Buffer): string => box.open(sealed, context);
+
+/** Whether a hex text is the HMAC-SHA256 of `text`; compared in constant time. */
+export function isSignedWith(secret: string, text: string, signature: string): boolean {
+  if (!/^[0-9a-f]{64}$/i.test(signature)) return false;
+  return timingSafeEqual(createHmac('sha256', secret).update(text).digest(), Buffer.from(signature, 'hex'));
+}

@@ -1,0 +1,55 @@
+import { callOf } from '../../catalog/management/http.ts';
+import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { errorAnswers } from '../../platform/http/schemas.ts';
+import { dayMs, dayOf } from '../../platform/lib/uuid7.ts';
+import type { App, Deps } from '../../platform/ports.ts';
+import { readRange } from '../../reports/query/request.ts';
+import { isEven, type Places, readBalance } from './reconciliation.ts';
+import { balanceAnswer, balanceQuery } from './schemas.ts';
+
+/** Days shown where none are asked for (count). */
+const defaultDays = 7;
+
+/** Whether everything that was promised to a publisher is where it must be. */
+export function balanceRoute(app: App, { pool, pulse, config, now }: Deps): void {
+  const guarded = createStoreGuard(pulse);
+  const mostDays = 2 * config.retentionDeliveryDays + 1; // a day is kept that long where something waits
+
+  app.get(
+    '/manage/v1/deliveries/balance',
+    {
+      schema: {
+        summary: 'Check that every delivery is delivered, failed, held or pending',
+        tags: ['Deliveries'],
+        querystring: balanceQuery,
+        response: { 200: balanceAnswer, ...errorAnswers(400, 401, 403, 404) },
+      },
+    },
+    async (request) => {
+      const { from, to } = request.query;
+      const today = dayOf(now());
+      const isOpen = from === undefined && to === undefined;
+      const asked = isOpen ? { from: dayOf(now() - (defaultDays - 1) * dayMs), to: today } : { from, to };
+      const range = readRange(asked, today, mostDays);
+      const days = await guarded(() => readBalance(pool, callOf(request).publisherId, range));
+      const data = {
+        ...range,
+        ...totalOf(days),
+        balanced: days.every(isEven),
+        days: days.map((one) => ({ ...one, balanced: isEven(one) })),
+      };
+      return { message: data.balanced ? 'Every delivery is in its place.' : 'Deliveries are missing, or in two places.', data };
+    },
+  );
+}
+
+function totalOf(days: readonly Places[]): Places {
+  const total = (name: keyof Places): number => days.reduce((sum, one) => sum + one[name], 0);
+  return {
+    created: total('created'),
+    delivered: total('delivered'),
+    failed: total('failed'),
+    held: total('held'),
+    pending: total('pending'),
+  };
+}

@@ -1,0 +1,77 @@
+import { Type } from '@sinclair/typebox';
+import { callOf, publisherQuery } from '../../catalog/management/http.ts';
+import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { AppError } from '../../platform/errors.ts';
+import { errorAnswers } from '../../platform/http/schemas.ts';
+import type { App, Deps } from '../../platform/ports.ts';
+import { findPage } from './filter.ts';
+import { balanceRoute } from './reconciliation-route.ts';
+import { readCursor, readDeliveryId, readFilter, writeCursor } from './request.ts';
+import { deliveryAnswer, listAnswer, listQuery } from './schemas.ts';
+import { findAttempts, findDelivery, readDeliveries } from './store.ts';
+import { viewOfDelivery, viewOfWholeDelivery } from './view.ts';
+
+export const deliveriesPath = '/manage/v1/deliveries';
+export const deliveryParams = Type.Object({ id: Type.String({ description: 'Id of a delivery, or the `webhook-id` of its tries.' }) });
+const tags = ['Deliveries'];
+const defaultLimit = 50;
+
+/** What was promised to a publisher's endpoints, and what became of it. */
+export async function deliveryLogRoutes(app: App, deps: Deps): Promise<void> {
+  const { pool, now } = deps;
+  const guarded = createStoreGuard(deps.pulse);
+  app.addHook('preValidation', deps.auth.requireKey('configurations', 'accounts'));
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.header('cache-control', 'no-store');
+  });
+
+  app.get(
+    deliveriesPath,
+    {
+      schema: {
+        summary: 'List deliveries, newest first',
+        tags,
+        querystring: listQuery,
+        response: { 200: listAnswer, ...errorAnswers(400, 401, 403, 404) },
+      },
+    },
+    async (request) => {
+      const { query } = request;
+      const narrowed = {
+        endpointId: query.endpoint === undefined ? null : Number(query.endpoint),
+        statuses: query.status === undefined ? null : [query.status],
+      };
+      const filter = readFilter(query, narrowed, callOf(request).publisherId, now());
+      const below = query.cursor === undefined ? null : readCursor(query.cursor, now());
+      const limit = Number(query.limit ?? defaultLimit);
+      const { rows, next } = await guarded(async () => {
+        const found = await findPage(pool, filter, below, limit);
+        return { rows: await readDeliveries(pool, found.keys), next: found.next };
+      });
+      const data = { deliveries: rows.map(viewOfDelivery), next_cursor: next === null ? null : writeCursor(next) };
+      return { message: 'Deliveries found.', data };
+    },
+  );
+
+  balanceRoute(app, deps);
+
+  app.get(
+    `${deliveriesPath}/:id`,
+    {
+      schema: {
+        summary: 'Show a delivery with its payload and all its tries',
+        tags,
+        params: deliveryParams,
+        querystring: publisherQuery,
+        response: { 200: deliveryAnswer, ...errorAnswers(401, 403, 404) },
+      },
+    },
+    async (request) => {
+      const id = readDeliveryId(request.params.id, now());
+      const found = id === null ? null : await guarded(() => findDelivery(pool, callOf(request).publisherId, id));
+      if (found === null) throw new AppError('delivery_not_found');
+      const attempts = await guarded(() => findAttempts(pool, found.id));
+      return { message: 'Delivery found.', data: viewOfWholeDelivery(found, attempts) };
+    },
+  );
+}

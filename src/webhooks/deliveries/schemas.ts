@@ -1,0 +1,158 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { publisherIdParameter } from '../../catalog/management/http.ts';
+import { orNull, timingSchema } from '../endpoints/schemas.ts';
+import { webhookEvents } from '../endpoints/store.ts';
+import { deliveryStatuses } from './filter.ts';
+
+const dateTime = Type.String({ format: 'date-time' });
+const timeText = (description: string) =>
+  Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2}))?$', description });
+
+const eventSchema = Type.Union(webhookEvents.map((event) => Type.Literal(event)));
+const statusSchema = Type.Union(deliveryStatuses.map((status) => Type.Literal(status)));
+
+export const filterFields = {
+  event: Type.Optional(eventSchema),
+  from: Type.Optional(timeText('Promised at this time or later: `2026-11-21`, a UTC day, or `2026-11-21T10:00:00Z`.')),
+  to: Type.Optional(timeText('Promised before this time.')),
+  session_id: Type.Optional(Type.String({ maxLength: 36 })),
+  pub_user_id: Type.Optional(Type.String({ maxLength: 256, pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$' })),
+};
+
+/** A filter whose name is misspelt must not match everything. */
+const strict = { additionalProperties: false };
+
+export const listQuery = Type.Object(
+  {
+    api_key: Type.Optional(Type.String({ description: 'API key with `configurations`.' })),
+    ...filterFields,
+    endpoint: Type.Optional(Type.String({ pattern: '^[1-9]\\d{0,8}$', description: '`id` of an endpoint, also of a removed one.' })),
+    status: Type.Optional(statusSchema),
+    limit: Type.Optional(Type.String({ pattern: '^([1-9]\\d?|1\\d\\d|200)$', description: '1–200, default 50.' })),
+    cursor: Type.Optional(Type.String({ description: '`next_cursor` of the page before.' })),
+    publisher_id: publisherIdParameter,
+  },
+  strict,
+);
+
+export const replayBody = Type.Object(
+  {
+    key: Type.Optional(Type.String({ description: 'API key, where query and header have none.' })),
+    api_key: Type.Optional(Type.String({ description: 'The same.' })),
+    ...filterFields,
+    endpoint: Type.Optional(Type.Integer({ minimum: 1, maximum: 999_999_999 })),
+    status: Type.Array(Type.Union([Type.Literal('delivered'), Type.Literal('failed'), Type.Literal('held')]), {
+      minItems: 1,
+      maxItems: 3,
+      uniqueItems: true,
+      description: 'Which deliveries are sent again; pending ones never are.',
+    }),
+    dry_run: Type.Boolean({ default: false, description: 'Only counts.' }),
+  },
+  strict,
+);
+
+const deliveryFields = {
+  id: Type.String({ format: 'uuid' }),
+  webhook_id: Type.String({ description: '`webhook-id` of every try.' }),
+  endpoint_id: Type.Integer(),
+  event: Type.String(),
+  status: statusSchema,
+  session_id: orNull(Type.String()),
+  pub_user_id: orNull(Type.String()),
+  dev: Type.Boolean(),
+  tries: Type.Integer({ description: 'Since it was promised or last replayed.' }),
+  last_status: orNull(Type.Integer({ description: 'Status of the newest answer.' })),
+  last_error: orNull(Type.String({ description: 'Error class of the newest try.' })),
+  created_at: dateTime,
+  finished_at: orNull(dateTime),
+  next_try_at: orNull(dateTime),
+  replayed_at: orNull(dateTime),
+  erased_at: orNull(dateTime),
+};
+
+export const listAnswer = Type.Object({
+  message: Type.String(),
+  data: Type.Object({
+    deliveries: Type.Array(Type.Object(deliveryFields)),
+    next_cursor: orNull(Type.String({ description: 'null: there is no more. A page may be short, or empty, and still name one.' })),
+  }),
+});
+
+const dayText = (description: string) => Type.Optional(Type.String({ maxLength: 10, pattern: '^[\\d-]*$', description }));
+
+export const balanceQuery = Type.Object(
+  {
+    api_key: Type.Optional(Type.String({ description: 'API key with `configurations`.' })),
+    from: dayText('First UTC day of promises, `2026-11-21`. Default: `to`, else six days ago.'),
+    to: dayText('Last day. Default: today.'),
+    publisher_id: publisherIdParameter,
+  },
+  strict,
+);
+
+const balanceFields = {
+  created: Type.Integer({ description: 'Promised.' }),
+  delivered: Type.Integer(),
+  failed: Type.Integer(),
+  held: Type.Integer(),
+  pending: Type.Integer({ description: 'In the queue: waiting, or in flight.' }),
+  balanced: Type.Boolean({ description: 'created = delivered + failed + held + pending, on every day.' }),
+};
+
+export const balanceAnswer = Type.Object({
+  message: Type.String(),
+  data: Type.Object({
+    from: Type.String({ format: 'date' }),
+    to: Type.String({ format: 'date' }),
+    ...balanceFields,
+    days: Type.Array(Type.Object({ day: Type.String({ format: 'date' }), ...balanceFields })),
+  }),
+});
+
+const encodedBody = {
+  body: orNull(Type.String()),
+  body_encoding: Type.Union([Type.Literal('utf-8'), Type.Literal('base64')]),
+  body_bytes: Type.Integer(),
+};
+
+const attemptSchema = Type.Object({
+  number: Type.Integer(),
+  started_at: dateTime,
+  finished_at: orNull(dateTime),
+  outcome: orNull(Type.String({ description: 'delivered, retry, failed, endpoint_disabled; null: in flight, or its worker died.' })),
+  error: Type.Union([Type.Object({ class: Type.String(), message: Type.String() }), Type.Null()]),
+  request: Type.Union([
+    Type.Object({
+      method: Type.String(),
+      url: Type.String(),
+      headers: Type.Record(Type.String(), Type.String(), { description: 'As sent; values of your own headers are left out.' }),
+      body_bytes: Type.Integer(),
+    }),
+    Type.Null(),
+  ]),
+  response: Type.Union([
+    Type.Object({
+      status: Type.Integer(),
+      headers: Type.Record(Type.String(), Type.String()),
+      ...encodedBody,
+      truncated: Type.Boolean({ description: 'The answer was longer than the 16 KiB that are kept.' }),
+    }),
+    Type.Null(),
+  ]),
+  timing: timingSchema,
+  remote_address: orNull(Type.String()),
+  next_try_at: orNull(dateTime),
+});
+
+export const deliveryAnswer = Type.Object({
+  message: Type.String(),
+  data: Type.Object({
+    ...deliveryFields,
+    payload: orNull(Type.String({ description: 'The signed text, byte for byte; null: erased.' })),
+    payload_bytes: Type.Integer(),
+    attempts: Type.Array(attemptSchema, { description: 'The newest 100, oldest first.' }),
+  }),
+});
+
+export type DeliveryView = Static<typeof deliveryAnswer>['data'];

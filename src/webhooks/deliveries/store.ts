@@ -1,0 +1,86 @@
+import type { Executor } from '../../platform/db/pool.ts';
+import { sessionDay as uuidDay } from '../../platform/lib/uuid7.ts';
+import type { Timing } from '../dispatcher/send/deliver.ts';
+import type { DeliveryStatus, Found } from './filter.ts';
+
+/** A delivery as the log lists it. */
+export type LoggedDelivery = {
+  id: string;
+  endpoint_id: number;
+  event: string;
+  session_id: string | null;
+  pub_user_id: string | null;
+  dev: boolean;
+  status: DeliveryStatus;
+  tries: number;
+  created_at: Date;
+  finished_at: Date | null;
+  replayed_at: Date | null;
+  erased_at: Date | null;
+  next_try_at: Date | null;
+  /** Of the newest try. */
+  last_status: number | null;
+  last_error: string | null;
+};
+
+const deliveryColumns = `d.id, d.endpoint_id, d.event, d.session_id, d.pub_user_id, d.dev, d.status, d.tries, d.created_at, d.finished_at,
+  d.replayed_at, d.erased_at, q.due_at as next_try_at, a.status_code as last_status, a.error_class as last_error`;
+const joins = `left join delivery_queue q on q.delivery_id = d.id
+  left join lateral (
+    select status_code, error_class from delivery_attempts a where a.day = d.day and a.delivery_id = d.id order by generation desc limit 1
+  ) a on true`;
+
+/** The deliveries with these keys, in their order. */
+export async function readDeliveries(executor: Executor, keys: Found['keys']): Promise<LoggedDelivery[]> {
+  const { rows } = await executor.query<LoggedDelivery>({
+    text: `select ${deliveryColumns} from unnest($1::date[], $2::uuid[]) with ordinality as k (day, id, place)
+      cross join lateral (select * from deliveries d where d.day = k.day and d.id = k.id limit 1) d ${joins} order by k.place`,
+    values: [keys.map(({ day }) => day), keys.map(({ id }) => id)],
+  });
+  return rows;
+}
+
+/** A delivery with what it says. */
+export type WholeDelivery = LoggedDelivery & { day: string; payload: Buffer };
+
+/** The publisher's delivery of that id; null when there is none. */
+export async function findDelivery(executor: Executor, publisherId: number, id: string): Promise<WholeDelivery | null> {
+  const { rows } = await executor.query<WholeDelivery>({
+    text: `select ${deliveryColumns}, d.day::text as day, d.payload from deliveries d ${joins}
+      where d.day = $1::date and d.id = $2::uuid and d.publisher_id = $3`,
+    values: [uuidDay(id), id, publisherId],
+  });
+  return rows[0] ?? null;
+}
+
+/** One try, with the request and the answer as far as they were kept. */
+export type Attempt = {
+  generation: number;
+  started_at: Date;
+  finished_at: Date | null;
+  outcome: string | null;
+  status_code: number | null;
+  error_class: string | null;
+  error_message: string | null;
+  timing: Timing | null;
+  remote_address: string | null;
+  request: { method: string; url: string; headers: Record<string, string> } | null;
+  response_headers: Record<string, string> | null;
+  response_body: Buffer | null;
+  response_truncated: boolean | null;
+  next_try_at: Date | null;
+};
+
+/** Tries shown of one delivery (count), the newest. */
+export const maxAttempts = 100;
+
+/** The newest tries of a delivery, oldest first. */
+export async function findAttempts(executor: Executor, id: string): Promise<Attempt[]> {
+  const { rows } = await executor.query<Attempt>({
+    text: `select generation, started_at, finished_at, outcome, status_code, error_class, error_message, timing, remote_address, request,
+      response_headers, response_body, response_truncated, next_try_at
+      from delivery_attempts where day = $1::date and delivery_id = $2::uuid order by generation desc limit ${maxAttempts}`,
+    values: [uuidDay(id), id],
+  });
+  return rows.reverse();
+}

@@ -1,0 +1,68 @@
+import { isUtf8 } from 'node:buffer';
+import { viewOfTiming } from '../endpoints/timing-view.ts';
+import type { Attempt, LoggedDelivery, WholeDelivery } from './store.ts';
+
+export const webhookIdOf = (id: string): string => `msg_${id.replaceAll('-', '')}`;
+
+/** A delivery as the log lists it. */
+export const viewOfDelivery = (row: LoggedDelivery) => ({
+  id: row.id,
+  webhook_id: webhookIdOf(row.id),
+  endpoint_id: row.endpoint_id,
+  event: row.event,
+  status: row.status,
+  session_id: row.session_id,
+  pub_user_id: row.pub_user_id,
+  dev: row.dev,
+  tries: row.tries,
+  last_status: row.last_status,
+  last_error: row.last_error,
+  created_at: row.created_at.toISOString(),
+  finished_at: textOf(row.finished_at),
+  next_try_at: textOf(row.next_try_at),
+  replayed_at: textOf(row.replayed_at),
+  erased_at: textOf(row.erased_at),
+});
+
+/** A delivery with its payload and tries. */
+export const viewOfWholeDelivery = (row: WholeDelivery, attempts: readonly Attempt[]) => ({
+  ...viewOfDelivery(row),
+  payload: row.erased_at === null ? row.payload.toString('utf8') : null,
+  payload_bytes: row.payload.length,
+  attempts: attempts.map((attempt) => viewOfAttempt(attempt, row.payload.length)),
+});
+
+const viewOfAttempt = (attempt: Attempt, payloadBytes: number) => ({
+  number: attempt.generation,
+  started_at: attempt.started_at.toISOString(),
+  finished_at: textOf(attempt.finished_at),
+  outcome: attempt.outcome,
+  error: attempt.error_class === null ? null : { class: attempt.error_class, message: attempt.error_message ?? '' },
+  request: attempt.request === null ? null : { ...attempt.request, body_bytes: attempt.request.method === 'POST' ? payloadBytes : 0 },
+  response: attempt.status_code === null ? null : { status: attempt.status_code, ...viewOfAnswer(attempt) },
+  timing: attempt.timing === null ? null : viewOfTiming(attempt.timing),
+  remote_address: attempt.remote_address,
+  next_try_at: textOf(attempt.next_try_at),
+});
+
+function viewOfAnswer({ response_headers: headers, response_body: body, response_truncated: truncated }: Attempt) {
+  // An answer that was cut may end in half a character; that alone does not make it binary.
+  const isText = body === null || isUtf8(body) || (truncated === true && isUtf8(withoutHalfCharacter(body)));
+  const encoding: 'utf-8' | 'base64' = isText ? 'utf-8' : 'base64';
+  return {
+    headers: headers ?? {},
+    body: body === null ? null : body.toString(encoding),
+    body_encoding: encoding,
+    body_bytes: body?.length ?? 0,
+    truncated: truncated ?? false,
+  };
+}
+
+/** Without the last character where it has more bytes than are there. */
+function withoutHalfCharacter(body: Buffer): Buffer {
+  let end = body.length;
+  while (end > 0 && body.length - end < 3 && ((body[end - 1] as number) & 0xc0) === 0x80) end -= 1;
+  return body.subarray(0, Math.max(0, end - 1));
+}
+
+const textOf = (time: Date | null): string | null => time?.toISOString() ?? null;

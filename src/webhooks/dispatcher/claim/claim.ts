@@ -1,0 +1,180 @@
+import type { Executor } from '../../../platform/db/pool.ts';
+import type { SealedHeaders, SealedSecrets } from '../../endpoints/secrets.ts';
+import type { Method } from '../send/request.ts';
+import { claimStatement, contentStatement } from './claim-statement.ts';
+import type { Allowance } from './concurrency.ts';
+import { leaseGraceMs } from './lease.ts';
+import type { PaceAllowance } from './rate-limiter.ts';
+
+/** Live deliveries go first; replays take what they leave, within a small share. */
+export type Lane = 'live' | 'replay';
+
+/** A delivery under lease: nobody else sends it until the lease ends or its worker is found dead. */
+export type Claimed = {
+  deliveryId: string;
+  /** The partition its rows live in, such as `2026-11-21`. */
+  day: string;
+  /** Of this claim; every later write names it. */
+  generation: number;
+  publisherId: number;
+  endpointId: number;
+  event: string;
+  dev: boolean;
+  payload: Buffer;
+  /** Tries made before this one. */
+  tries: number;
+  /** How long it has been due, milliseconds. */
+  lagMs: number;
+  url: string;
+  method: Method;
+  /** Headers the publisher wants with each call. */
+  headers: SealedHeaders;
+  secrets: SealedSecrets;
+  /** Sealed keys of ed25519 signatures; empty where the endpoint has none. */
+  v1aKeys: readonly Buffer[];
+  deadlineMs: number;
+  strictOrder: boolean;
+  /** Calls in flight at most (count). */
+  maxInFlight: number;
+  /** Calls a second at most; null: no limit. */
+  perS: number | null;
+  /** The endpoint is in good standing. */
+  trusted: boolean;
+  /** Nothing of the endpoint's health would change with another success. */
+  sound: boolean;
+  /** Waits before each try, seconds; null: the default schedule. */
+  steps: number[] | null;
+};
+
+/** What a claim learnt of an endpoint it visited. Those that may not be called are not among the visits. */
+export type Visit = {
+  endpointId: number;
+  /** It is in good standing. */
+  trusted: boolean;
+  /** What it might have been given (count); 0 or less: it holds all it may. */
+  room: number;
+};
+
+type Found = {
+  delivery_id: string;
+  day: string;
+  generation: number;
+  tries: number;
+  lag_ms: number;
+  publisher_id: number;
+  url: string;
+  method: Method;
+  headers: SealedHeaders;
+  deadline_ms: number;
+  retry_steps_s: number[] | null;
+  strict_order: boolean;
+  max_in_flight: number;
+  per_s: number | null;
+  sound: boolean;
+  secret_sealed: Buffer;
+  previous_secret_sealed: Buffer | null;
+  v1a_key_sealed: Buffer | null;
+  previous_v1a_key_sealed: Buffer | null;
+};
+
+/** What a delivery says. */
+type Content = { event: string; dev: boolean; payload: Buffer };
+
+/** One row for each delivery, or one without for an endpoint that had none to give. */
+type Row = { endpoint_id: number; trusted: boolean; room: number } & ((Found & (Content | { payload: null })) | { delivery_id: null });
+
+export type ClaimRequest = Allowance &
+  PaceAllowance & {
+    workerId: number;
+    lane: Lane;
+    /** The endpoints to visit, in their turn. */
+    endpointIds: readonly number[];
+    /** Leases that have ended may be taken over. */
+    takeOver: boolean;
+  };
+
+/** Leases deliveries that are due at some endpoints to a worker. */
+export async function claim(executor: Executor, request: ClaimRequest): Promise<{ claimed: Claimed[]; visits: Visit[] }> {
+  const { workerId, lane, endpointIds, trusted, untrusted, perStranger, busyIds, busyCounts, slowIds, pacedIds, pacedCounts, takeOver } =
+    request;
+  const { rows } = await executor.query<Row>({
+    name: 'claim_deliveries',
+    text: claimStatement,
+    values: [workerId, lane, endpointIds, trusted, untrusted, perStranger, busyIds, busyCounts, slowIds, pacedIds, pacedCounts, takeOver],
+  });
+  const visits = new Map(rows.map((row) => [row.endpoint_id, { endpointId: row.endpoint_id, trusted: row.trusted, room: row.room }]));
+  const found = rows.filter(isFound);
+  await addContents(
+    executor,
+    found.filter(({ payload }) => payload === null),
+  );
+  return { claimed: found.filter(hasContent).map(claimedOf), visits: [...visits.values()] };
+}
+
+type FoundRow = Extract<Row, Found>;
+type WholeRow = Extract<FoundRow, Content>;
+const isFound = (row: Row): row is FoundRow => row.delivery_id !== null;
+const hasContent = (row: FoundRow): row is WholeRow => row.payload !== null;
+
+/** Reads what older deliveries say into their rows. */
+async function addContents(executor: Executor, rows: readonly FoundRow[]): Promise<void> {
+  if (rows.length === 0) return;
+  const read = await executor.query<Content & { delivery_id: string }>({
+    name: 'read_older_contents',
+    text: contentStatement,
+    values: [rows.map(({ day }) => day), rows.map(({ delivery_id }) => delivery_id)],
+  });
+  const contents = new Map(read.rows.map((content) => [content.delivery_id, content]));
+  for (const row of rows) Object.assign(row, contents.get(row.delivery_id));
+}
+
+const claimedOf = (row: WholeRow): Claimed => ({
+  deliveryId: row.delivery_id,
+  day: row.day,
+  generation: row.generation,
+  publisherId: row.publisher_id,
+  endpointId: row.endpoint_id,
+  event: row.event,
+  dev: row.dev,
+  payload: row.payload,
+  tries: row.tries,
+  lagMs: row.lag_ms,
+  url: row.url,
+  method: row.method,
+  headers: row.headers,
+  secrets: { current: row.secret_sealed, previous: row.previous_secret_sealed },
+  v1aKeys: [row.v1a_key_sealed, row.previous_v1a_key_sealed].filter((key) => key !== null),
+  deadlineMs: row.deadline_ms,
+  steps: row.retry_steps_s,
+  strictOrder: row.strict_order,
+  maxInFlight: row.max_in_flight,
+  perS: row.per_s,
+  trusted: row.trusted,
+  sound: row.sound,
+});
+
+/**
+ * Frees leases this worker does not know of: those of a claim whose answer was lost with a connection. Without it they
+ * would wait for their end.
+ * @param held what the worker knows of
+ */
+export async function freeUnknown(executor: Executor, workerId: number, held: readonly Claimed[]): Promise<void> {
+  await executor.query(
+    `update delivery_queue q set lease_until = null, worker_id = null
+    where worker_id = $1 and not exists (
+      select from unnest($2::uuid[], $3::int[]) as h (delivery_id, generation)
+      where h.delivery_id = q.delivery_id and h.generation = q.generation
+    )`,
+    [workerId, held.map(({ deliveryId }) => deliveryId), held.map(({ generation }) => generation)],
+  );
+}
+
+/** Puts off the end of leases whose outcome could not be written in time. Changes nothing of what others have taken over. */
+export async function renew(executor: Executor, workerId: number, held: readonly Claimed[]): Promise<void> {
+  await executor.query(
+    `update delivery_queue q set lease_until = now() + ${leaseGraceMs} * interval '1 ms'
+    from unnest($2::uuid[], $3::int[]) as h (delivery_id, generation)
+    where q.delivery_id = h.delivery_id and q.generation = h.generation and q.worker_id = $1`,
+    [workerId, held.map(({ deliveryId }) => deliveryId), held.map(({ generation }) => generation)],
+  );
+}

@@ -1,0 +1,41 @@
+import type { Executor } from '../../../platform/db/pool.ts';
+import { auditDisabled } from '../settle/disabling.ts';
+
+/** An endpoint is disabled after so long without a success … */
+const givenUpAfter = '5 days';
+/** … and so many failed calls since (count). */
+const minFailures = 20;
+/** Its operator is warned after this. */
+const warnedAfter = '24 hours';
+
+export type Tended = { disabled: number[]; warned: number[] };
+
+/**
+ * Looks after endpoints that have failed for long: warns of them once, and disables those there is no hope for. Ends the
+ * limited rate of those that were resumed and have caught up.
+ * @returns the ids of endpoints it disabled and of those it warns of
+ */
+export async function tendEndpoints(executor: Executor): Promise<Tended> {
+  const disabled = await executor.query<{ id: number }>(
+    `with disabled as (
+      update webhook_endpoints e set enabled = false, disabled_reason = 'failing', updated_at = now()
+      from endpoint_health h
+      where h.endpoint_id = e.id and e.enabled and h.failures >= ${minFailures} and h.first_failure_at < now() - interval '${givenUpAfter}'
+      returning e.id, e.publisher_id, e.event, e.disabled_reason
+    ), noted as (
+      ${auditDisabled}
+    )
+    select id from disabled`,
+  );
+  const warned = await executor.query<{ id: number }>(
+    `update endpoint_health h set warned_at = now() from webhook_endpoints e
+    where h.endpoint_id = e.id and e.enabled and h.warned_at is null and h.first_failure_at < now() - interval '${warnedAfter}'
+    returning e.id`,
+  );
+  await executor.query(
+    `update webhook_endpoints e set resume_rate_per_s = null
+    where resume_rate_per_s is not null and paused_at is null
+      and not exists (select from delivery_queue q where q.lane = 'live' and q.endpoint_id = e.id and q.due_at <= now())`,
+  );
+  return { disabled: disabled.rows.map((row) => row.id), warned: warned.rows.map((row) => row.id) };
+}

@@ -1,0 +1,31 @@
+import type { Executor } from '../../../platform/db/pool.ts';
+import { countMoves } from '../../deliveries/counts.ts';
+
+/** Deliveries held by one statement (count). */
+const maxHeld = 5000;
+
+/**
+ * Takes the waiting deliveries of disabled endpoints out of the queue: they become `held`. Those under lease are left to
+ * their worker.
+ * @returns how many; up to 5,000 a call
+ */
+export async function holdDisabled(executor: Executor): Promise<number> {
+  const { rows } = await executor.query<{ count: number }>(
+    `with waiting as materialized (
+      select q.delivery_id, q.day from delivery_queue q
+      where q.lane = any(array['live', 'replay']) and q.endpoint_id = any(array(select id from webhook_endpoints where not enabled))
+        and (q.lease_until is null or q.lease_until < now())
+      limit ${maxHeld} for update skip locked
+    ), removed as (
+      delete from delivery_queue where delivery_id = any(array(select delivery_id from waiting))
+    ), held as (
+      update deliveries set status = 'held'
+      where day = any(array(select distinct day from waiting)) and id = any(array(select delivery_id from waiting))
+      returning publisher_id, day
+    ), counted as (
+      ${countMoves("select publisher_id, day, 'pending' as was, 'held' as became from held")}
+    )
+    select count(*)::int as count from held`,
+  );
+  return rows[0]?.count ?? 0;
+}

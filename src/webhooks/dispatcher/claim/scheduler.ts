@@ -1,0 +1,126 @@
+import type { Executor } from '../../../platform/db/pool.ts';
+import { type Claimed, claim, type Lane } from './claim.ts';
+import { createSlots } from './concurrency.ts';
+import { createPace } from './rate-limiter.ts';
+import { createTurns } from './ready-queue.ts';
+import { lookAround } from './scan.ts';
+
+/**
+ * Claimed by one statement (count). A small claim is a quick one: each delivery takes 25 µs, all wait for all, and of claims of 50 one in a
+ * hundred took 7 ms. But where commits are slow more at once cost nothing, so a claim takes as many as this for each millisecond of the one before.
+ */
+const claimedPerMs = 8;
+const claimSize = { least: 16, most: 64 };
+/** The part of a claim that endpoints in doubt may have. */
+const doubtfulShare = 0.5;
+/** The share of the slots that replays may hold. */
+const replayShare = 0.1;
+const lanes: readonly Lane[] = ['live', 'replay'];
+
+export type Rounds = {
+  /** Looks at some of all that waits, and goes on from there the next time. @returns whether all was seen; then it starts anew */
+  look: () => Promise<boolean>;
+  /** Live deliveries have come for these endpoints. */
+  arrived: (endpointIds: readonly number[]) => void;
+  /** What these endpoints were to be called with again is due. */
+  due: (endpointIds: readonly number[]) => void;
+  /** Claims what may be called now, live deliveries before replays. Each takes a slot, which `end` gives back. */
+  next: (workerId: number, options: { takeOver: boolean }) => Promise<Round>;
+  /** A call has ended. */
+  end: (claimed: Claimed) => void;
+  /** Calls in flight (count). */
+  inFlight: () => number;
+  /** Milliseconds until an endpoint with a rate limit may go on; null when none waits. */
+  nextMs: () => number | null;
+};
+
+export type Round = {
+  claimed: Claimed[];
+  /** There may be more that could be claimed at once. */
+  more: boolean;
+};
+
+/** Decides round by round what this worker may claim: it shares its slots among endpoints, paces them and gives each its turn. */
+export function createRounds(executor: Executor, concurrency: number, now: () => number): Rounds {
+  const slots = createSlots(concurrency, now);
+  const pace = createPace(now);
+  const turns = { live: createTurns(), replay: createTurns() };
+  const releases = new Map<Claimed, () => void>();
+  const replaying = new Set<Claimed>();
+  let lastClaimMs = 0;
+  let place: { lane: Lane; after: number } = { lane: 'live', after: 0 };
+  const replayLimit = Math.max(1, Math.floor(concurrency * replayShare));
+
+  function freed(endpointId: number): void {
+    for (const lane of lanes) turns[lane].freed(endpointId);
+  }
+
+  async function claimIn(lane: Lane, workerId: number, takeOver: boolean, limit: number): Promise<Round> {
+    const allowance = slots.allowance();
+    const size = Math.min(limit, Math.max(claimSize.least, Math.min(Math.floor(lastClaimMs * claimedPerMs), claimSize.most)));
+    const limits = {
+      trusted: Math.min(allowance.trusted, size),
+      untrusted: Math.min(allowance.untrusted, Math.ceil(size * doubtfulShare)),
+    };
+    const endpointIds = turns[lane].next(limits);
+    if (endpointIds.length === 0) return { claimed: [], more: false };
+    const startMs = now();
+    const { claimed, visits } = await claim(executor, {
+      workerId,
+      lane,
+      endpointIds,
+      takeOver,
+      ...allowance,
+      ...limits,
+      ...pace.allowance(),
+    });
+    lastClaimMs = now() - startMs;
+    for (const one of claimed) {
+      releases.set(one, slots.take(one.endpointId, one.trusted));
+      pace.spend(one.endpointId, one.perS);
+    }
+    for (const { endpointId, room } of visits) pace.visited(endpointId, room);
+    turns[lane].visited(endpointIds, visits, countByEndpoint(claimed), limits);
+    return { claimed, more: true };
+  }
+
+  return {
+    look: async () => {
+      const { lane, after } = place;
+      const { waiting, next } = await lookAround(executor, lane, after);
+      turns[lane].looked(waiting, next === null);
+      if (next !== null) place = { lane, after: next };
+      else place = { lane: lane === 'live' ? 'replay' : 'live', after: 0 };
+      return next === null && lane === 'replay';
+    },
+    arrived: (endpointIds) => turns.live.arrived(endpointIds),
+    due: (endpointIds) => {
+      for (const endpointId of endpointIds) freed(endpointId);
+      turns.live.arrived(endpointIds);
+    },
+    next: async (workerId, { takeOver }) => {
+      for (const endpointId of pace.ready()) freed(endpointId);
+      const live = await claimIn('live', workerId, takeOver, concurrency);
+      if (live.more || replaying.size >= replayLimit) return live;
+      const again = await claimIn('replay', workerId, takeOver, replayLimit - replaying.size);
+      for (const one of again.claimed) replaying.add(one);
+      return again;
+    },
+    end: (claimed) => {
+      const release = releases.get(claimed);
+      if (release === undefined) return;
+      release();
+      releases.delete(claimed);
+      replaying.delete(claimed);
+      freed(claimed.endpointId);
+    },
+    inFlight: slots.count,
+    nextMs: pace.nextMs,
+  };
+}
+
+function countByEndpoint(claimed: readonly Claimed[]): Map<number, number> {
+  const counts = new Map<number, number>();
+  for (const { endpointId } of claimed) counts.set(endpointId, (counts.get(endpointId) ?? 0) + 1);
+  return counts;
+}

@@ -1,0 +1,108 @@
+import type { SecretBox } from '../../../platform/security/secret-box.ts';
+import { openHeaders, openSecrets, openV1aKeys } from '../../endpoints/secrets.ts';
+import type { PayloadLinks } from '../../message/payload-link.ts';
+import type { Claimed } from '../claim/claim.ts';
+import { classify, defaultSteps, nextTry } from '../settle/schedule.ts';
+import type { Outcome, RequestHead, Settlement } from '../settle/settle.ts';
+import type { Sender, SendResult } from './deliver.ts';
+import { compose, type HttpCall } from './request.ts';
+
+export type AttemptTools = {
+  sender: Sender;
+  secretBox: SecretBox;
+  payloadLinks: Pick<PayloadLinks, 'url'>;
+  /** Epoch milliseconds. */
+  now: () => number;
+  /** A number in [0, 1). */
+  random: () => number;
+};
+
+/** The wait after a failure of our own, doubled each time up to the limit (milliseconds). It uses up no try, so the steps do not apply. */
+const localDelayMs = 1000;
+const maxLocalDelayMs = 60_000;
+
+/** Makes one try of a delivery. Never rejects. `signal` ends it early; the delivery is then due again at once. */
+export async function attempt(claimed: Claimed, tools: AttemptTools, signal: AbortSignal): Promise<Settlement> {
+  const call = prepare(claimed, tools);
+  const result: SendResult = 'kind' in call ? call : await tools.sender.send({ ...call, deadlineMs: claimed.deadlineMs, signal });
+  const request = 'kind' in call || result.kind === 'blocked' ? null : headOf(call, claimed);
+  const verdict = classify(result, tools.now());
+  const counts = verdict.outcome !== 'retry' || verdict.countsAsTry;
+  const tries = claimed.tries + (counts ? 1 : 0);
+  const disables = verdict.outcome === 'retry' ? null : verdict.disables;
+  return { claimed, tries, disables, ...outcomeOf(claimed, verdict, tries, tools, signal), ...record(result, verdict), request };
+}
+
+type Verdict = ReturnType<typeof classify>;
+
+function prepare(claimed: Claimed, { secretBox, payloadLinks, now }: AttemptTools): HttpCall | Extract<SendResult, { kind: 'error' }> {
+  try {
+    const nowMs = now();
+    const secrets = openSecrets(secretBox, claimed.secrets);
+    const v1aKeys = openV1aKeys(secretBox, claimed.v1aKeys);
+    const headers = openHeaders(secretBox, claimed.headers);
+    return compose({
+      ...claimed,
+      headers,
+      secrets,
+      v1aKeys,
+      nowMs,
+      test: false,
+      payloadUrl: () => payloadLinks.url(claimed.deliveryId, nowMs),
+    });
+  } catch (err) {
+    const message = `the request could not be made: ${(err as Error).message}`;
+    return { kind: 'error', class: 'local', message, timing: { dnsMs: 0, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 } };
+  }
+}
+
+function outcomeOf(claimed: Claimed, verdict: Verdict, tries: number, { random }: AttemptTools, signal: AbortSignal): Outcome {
+  if (verdict.outcome === 'delivered') return { outcome: 'delivered' };
+  if (verdict.outcome === 'disable_endpoint') return { outcome: 'endpoint_disabled' };
+  if (!verdict.countsAsTry) return { outcome: 'retry', delayMs: signal.aborted ? 0 : localWaitMs(claimed) };
+  const next = nextTry({ tries, steps: claimed.steps ?? defaultSteps, random, retryAfterMs: verdict.retryAfterMs });
+  return next === null ? { outcome: 'failed' } : { outcome: 'retry', delayMs: next.delayMs };
+}
+
+/** A claim that used up no try was a failure of our own, or a worker that died. */
+const localWaitMs = ({ generation, tries }: Claimed): number =>
+  Math.min(localDelayMs * 2 ** Math.min(Math.max(generation - tries - 1, 0), 10), maxLocalDelayMs);
+
+/** What was sent, as the log shows it. The endpoint's own headers may authorise: their values stay out of it. */
+function headOf({ method, url, headers }: HttpCall, { headers: own }: Claimed): RequestHead {
+  const shown = Object.entries(headers).map(([name, value]) => [name, Object.hasOwn(own, name) ? '[hidden]' : value]);
+  return { method, url, headers: Object.fromEntries(shown) };
+}
+
+type Noted =
+  | 'status'
+  | 'errorClass'
+  | 'errorMessage'
+  | 'timing'
+  | 'remoteAddress'
+  | 'responseHeaders'
+  | 'responseBody'
+  | 'responseTruncated';
+
+function record(result: SendResult, verdict: Verdict): Pick<Settlement, Noted> {
+  const errorClass = verdict.outcome === 'retry' ? verdict.failure : null;
+  const answer = { remoteAddress: null, responseHeaders: null, responseBody: null, responseTruncated: null };
+  const none = { status: null, errorClass, timing: null, ...answer };
+  if (result.kind === 'blocked') return { ...none, errorMessage: result.reason };
+  if (result.kind === 'error') {
+    const { message, timing, remoteAddress = null } = result;
+    return { ...none, errorMessage: message, timing, remoteAddress };
+  }
+  const { status, timing, remoteAddress, headers, body, truncated } = result;
+  const errorMessage = errorClass === 'redirect' ? 'redirects are not followed' : errorClass && `the answer was ${status}`;
+  return {
+    status,
+    errorClass,
+    errorMessage,
+    timing,
+    remoteAddress,
+    responseHeaders: headers,
+    responseBody: body,
+    responseTruncated: truncated,
+  };
+}

@@ -1,0 +1,57 @@
+import type { KeyObject } from 'node:crypto';
+import { isAllowedHeader } from '../../endpoints/custom-headers.ts';
+import { sign } from '../../message/signature.ts';
+import { targetUrl } from './target-url.ts';
+
+export type Method = 'POST' | 'GET';
+
+/** Everything a webhook call is made of. */
+export type Message = {
+  /** UUID; `webhook-id` is `msg_` and its hex digits, the same over all tries. */
+  deliveryId: string;
+  event: string;
+  /** Of the endpoint; macros in it are filled from the payload. */
+  url: string;
+  method: Method;
+  /** JSON text in UTF-8: bytes signed = bytes stored = bytes sent. */
+  payload: Buffer;
+  /** The endpoint's own headers; those it may not set are left out. */
+  headers?: Readonly<Record<string, string>>;
+  secrets: readonly Buffer[];
+  /** Ed25519 keys that sign beside the secrets. */
+  v1aKeys?: readonly KeyObject[];
+  nowMs: number;
+  dev: boolean;
+  test: boolean;
+  /** Makes a link from which the payload can be fetched, for GET calls whose URL would be too long; null: there is none. */
+  payloadUrl: (() => string) | null;
+};
+
+export type HttpCall = { url: string; method: Method; headers: Record<string, string>; body: Buffer | null };
+
+/** The request of a webhook, with the headers of Standard Webhooks 1.0 (decisions section 4). Pure. */
+export function compose(message: Message): HttpCall {
+  const { method, payload } = message;
+  const url = targetUrl(message);
+  const headers = { ...usable(message.headers ?? {}), ...headersOf(message) };
+  if (method === 'GET') return { url, method, headers, body: null };
+  return { url, method, headers: { ...headers, 'content-type': 'application/json' }, body: payload };
+}
+
+function headersOf({ deliveryId, event, payload, secrets, v1aKeys = [], nowMs, dev, test }: Message): Record<string, string> {
+  const id = `msg_${deliveryId.replaceAll('-', '')}`;
+  const timestampS = Math.floor(nowMs / 1000);
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': String(timestampS),
+    'webhook-signature': sign({ id, timestampS, body: payload, secrets, v1aKeys }),
+    'perkwire-event': event,
+    ...(test && { 'perkwire-test': '1' }),
+    ...(dev && { 'perkwire-dev': '1' }),
+  };
+}
+
+function usable(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const allowed = Object.entries(headers).filter(([name]) => isAllowedHeader(name));
+  return Object.fromEntries(allowed.map(([name, value]) => [name.toLowerCase(), value]));
+}

@@ -1,0 +1,70 @@
+import type { Executor } from '../../../platform/db/pool.ts';
+import type { Observation } from './health.ts';
+
+/** Time-outs in a row that open the breaker (count). */
+const maxTimeouts = 5;
+/** How long an open breaker waits before a probe: doubled each time one fails, up to the limit (seconds). */
+const firstWaitS = 30;
+const longestWaitS = 900;
+
+/*
+ * Rows are locked in order, so that workers never wait for one another in a circle.
+ *
+ * While the breaker is open: a success closes it, a failure after the wait was the probe's and doubles the wait, and a
+ * failure within the wait is of a call that was already out: it changes nothing. A breaker that closes lets one call
+ * through, then one more with each success.
+ */
+const statement = `
+  with locked as materialized (
+    select h.* from endpoint_health h where h.endpoint_id = any($1) order by h.endpoint_id for update
+  ), seen as (
+    select o.*, case when only_timeouts then l.timeouts_in_row else 0 end + timeouts as in_row,
+      l.breaker_state = 'open' and not succeeded and l.open_until <= now() as probe_failed
+    from unnest($1::int[], $2::int[], $3::int[], $4::bool[], $5::bool[], $6::int[], $7::int[], $8::bool[], $9::bool[])
+      as o (endpoint_id, max_in_flight, successes, succeeded, timed_out, failures, timeouts, only_timeouts, trips)
+    join locked l using (endpoint_id)
+  ), judged as (
+    select s.*, probe_failed or (l.breaker_state = 'closed' and (trips or in_row >= ${maxTimeouts})) as opens,
+      case when timed_out or trips then 1 when succeeded and l.breaker_state = 'open' then 1 else l.in_flight_limit end as base
+    from seen s join locked l using (endpoint_id)
+  )
+  update endpoint_health h set
+    breaker_state = case when opens then 'open' when succeeded then 'closed' else h.breaker_state end,
+    times_opened = case when opens then least(h.times_opened + 1, 100) when succeeded then 0 else h.times_opened end,
+    open_until = case
+      when opens then now() + least(${firstWaitS} * 2 ^ least(h.times_opened, 10), ${longestWaitS}) * interval '1 s'
+      when not succeeded then h.open_until end,
+    in_flight_limit = case when base + successes < max_in_flight then base + successes end,
+    timeouts_in_row = case when opens then 0 else least(in_row, 1000) end,
+    last_success_at = case when succeeded then now() else h.last_success_at end,
+    last_failure_at = case when j.failures > 0 then now() else h.last_failure_at end,
+    first_failure_at = case when j.failures = 0 then null when succeeded then now() else coalesce(h.first_failure_at, now()) end,
+    failures = case when succeeded then 0 else h.failures end + j.failures,
+    warned_at = case when not succeeded then h.warned_at end
+  from judged j where h.endpoint_id = j.endpoint_id
+  returning h.endpoint_id, h.breaker_state, h.open_until, j.opens`;
+
+/** A breaker that opened. */
+export type Opened = { endpointId: number; openUntil: Date };
+
+/** Adds what was observed to the health of endpoints. @returns the breakers that opened by it */
+export async function recordHealth(executor: Executor, observations: readonly Observation[]): Promise<Opened[]> {
+  if (observations.length === 0) return [];
+  const column = <Value>(read: (observation: Observation) => Value): Value[] => observations.map(read);
+  const { rows } = await executor.query<{ endpoint_id: number; open_until: Date; opens: boolean }>({
+    name: 'record_endpoint_health',
+    text: statement,
+    values: [
+      column((one) => one.endpointId),
+      column((one) => one.maxInFlight),
+      column((one) => one.successes),
+      column((one) => one.succeeded),
+      column((one) => one.timedOut),
+      column((one) => one.failures),
+      column((one) => one.timeouts),
+      column((one) => one.onlyTimeouts),
+      column((one) => one.trips),
+    ],
+  });
+  return rows.filter((row) => row.opens).map((row) => ({ endpointId: row.endpoint_id, openUntil: row.open_until }));
+}

@@ -1,0 +1,93 @@
+import { isStoreUnavailable } from '../../../platform/db/pool.ts';
+import type { Logger } from '../../../platform/logger.ts';
+import { leaseGraceMs } from '../claim/lease.ts';
+import type { Settlement } from './settle.ts';
+
+/** Settlements written by one statement (count). */
+const maxBatch = 200;
+const retryMs = 200;
+
+type Entry = { settlement: Settlement; giveUpAtMs: number };
+
+/** written; lost: another worker had taken the delivery over, nothing was changed; late: given up, others take it over. */
+export type Fate = 'written' | 'lost' | 'late';
+
+export type Settler = {
+  /** Hands over what became of a try. It is written with the others that are waiting, and again until it succeeds. */
+  add: (settlement: Settlement) => void;
+  /** Resolves when everything is written or given up. */
+  drain: () => Promise<void>;
+};
+
+type SettlerOptions = {
+  /** Writes settlements of one day's deliveries, all or nothing; answers those that were still under their lease. */
+  write: (settlements: readonly Settlement[]) => Promise<readonly Settlement[]>;
+  /** Called once for every settlement. */
+  onDone: (settlement: Settlement, fate: Fate) => void;
+  logger: Logger;
+  now: () => number;
+};
+
+/**
+ * Group commit for settlements: a batch is written at once when none is under way; what arrives meanwhile is the next.
+ * A batch that fails because the store is away is tried again until it succeeds: while nobody else has taken the delivery over,
+ * its outcome still counts. One that fails while the store answers is tried one by one, so that no settlement is held up by
+ * another, and given up when its lease has surely ended and others have taken it over.
+ */
+export function createSettler({ write, onDone, logger, now }: SettlerOptions): Settler {
+  const waiting: Entry[] = [];
+  let running: Promise<void> | null = null;
+
+  /** @returns what could not be written */
+  async function writeBatch(batch: Entry[]): Promise<Entry[]> {
+    const settlements = batch.map((entry) => entry.settlement);
+    try {
+      const written = new Set(await write(settlements));
+      for (const settlement of settlements) onDone(settlement, written.has(settlement) ? 'written' : 'lost');
+      return [];
+    } catch (err) {
+      logger.debug({ err, count: batch.length }, 'settlements could not be written yet');
+      if (isStoreUnavailable(err)) return batch.map(({ settlement }) => ({ settlement, giveUpAtMs: now() + leaseGraceMs }));
+      if (batch.length === 1) return batch;
+      const left: Entry[] = [];
+      for (const entry of batch) left.push(...(await writeBatch([entry])));
+      return left;
+    }
+  }
+
+  function keepTrying(entry: Entry): boolean {
+    if (now() < entry.giveUpAtMs) return true;
+    onDone(entry.settlement, 'late');
+    return false;
+  }
+
+  /** The first, and those that wait with it for deliveries of the same day: nearly always all. */
+  function takeBatch(): Entry[] {
+    const day = waiting[0]?.settlement.claimed.day;
+    const batch: Entry[] = [];
+    const others: Entry[] = [];
+    for (const entry of waiting.splice(0, maxBatch)) (entry.settlement.claimed.day === day ? batch : others).push(entry);
+    waiting.unshift(...others);
+    return batch;
+  }
+
+  async function run(): Promise<void> {
+    while (waiting.length > 0) {
+      const failed = await writeBatch(takeBatch());
+      if (failed.length === 0) continue;
+      waiting.unshift(...failed.filter(keepTrying));
+      await new Promise((resolve) => setTimeout(resolve, retryMs));
+    }
+    running = null;
+  }
+
+  return {
+    add: (settlement) => {
+      waiting.push({ settlement, giveUpAtMs: now() + settlement.claimed.deadlineMs + leaseGraceMs });
+      running ??= run();
+    },
+    drain: async () => {
+      while (running !== null) await running;
+    },
+  };
+}

@@ -1,0 +1,146 @@
+import type { Executor } from '../../../platform/db/pool.ts';
+import { countMoves } from '../../deliveries/counts.ts';
+import type { Claimed } from '../claim/claim.ts';
+import type { Timing } from '../send/deliver.ts';
+import type { Method } from '../send/request.ts';
+import { auditDisabled } from './disabling.ts';
+import type { DisableReason, TryFailure } from './schedule.ts';
+
+/** What became of a try. */
+export type Outcome =
+  | { outcome: 'delivered' }
+  /** Tried again after `delayMs`. */
+  | { outcome: 'retry'; delayMs: number }
+  /** No try is left. */
+  | { outcome: 'failed' }
+  /** The receiver wants nothing more, and did not take this one. */
+  | { outcome: 'endpoint_disabled' };
+
+/** What is written down of a try. */
+export type Settlement = Outcome & {
+  claimed: Claimed;
+  /** Tries made, with this one where it counts. */
+  tries: number;
+  /** Why the answer disables the endpoint; null: it does not. */
+  disables: DisableReason | null;
+  status: number | null;
+  errorClass: TryFailure | null;
+  errorMessage: string | null;
+  /** null where no call was made. */
+  timing: Timing | null;
+  remoteAddress: string | null;
+  responseHeaders: Record<string, string> | null;
+  responseBody: Buffer | null;
+  /** Whether the answer was longer than what is kept; null where none came. */
+  responseTruncated: boolean | null;
+  /** What was sent, but for the values of the endpoint's own headers; null where nothing was. */
+  request: RequestHead | null;
+};
+
+/** The head of a call, as the log shows it. */
+export type RequestHead = { method: Method; url: string; headers: Record<string, string> };
+
+/*
+ * One statement for all, who are of one day: what still has the generation of its claim leaves the queue or gets its next date, and only
+ * for those the attempt, the delivery and the endpoint are written. An endpoint that was given another URL meanwhile is not
+ * disabled by an answer of the old one. Where order is strict, a delivery keeps its place in the queue, and the endpoint waits.
+ *
+ * `any($1)` beside a join that loops over many rows is a trap: the list is sorted again for each of them. With it on
+ * the two partitioned tables, 150 settlements took 75–220 ms instead of 9.
+ *
+ * The partitions of the day are named: an update of the whole tables would open every partition there is, which is 0.3 ms for 38.
+ */
+const statementFor = (partition: string): string => `
+  with settled as (
+    select * from unnest($1::uuid[], $2::date[], $3::int[], $4::text[], $5::smallint[], $6::int[], $7::smallint[], $8::text[],
+      $9::text[], $10::jsonb[], $11::text[], $12::jsonb[], $13::bytea[], $14::int[], $15::text[], $16::text[], $17::bool[], $18::bool[], $19::jsonb[])
+    as s (delivery_id, day, generation, outcome, tries, delay_ms, status_code, error_class,
+      error_message, timing, remote_address, response_headers, response_body, endpoint_id, url, disables, strict,
+      response_truncated, request)
+  ), rescheduled as (
+    update delivery_queue q
+    set due_at = case when s.strict then q.due_at else now() + s.delay_ms * interval '1 ms' end, lease_until = null, worker_id = null, tries = s.tries
+    from settled s
+    where q.delivery_id = s.delivery_id and q.generation = s.generation and s.outcome = 'retry'
+    returning q.delivery_id, q.generation, now() + s.delay_ms * interval '1 ms' as next_at
+  ), removed as (
+    delete from delivery_queue q using settled s
+    where q.delivery_id = s.delivery_id and q.generation = s.generation and s.outcome <> 'retry'
+    returning q.delivery_id, q.generation, null::timestamptz as next_at
+  ), own as (
+    select * from settled join (select * from rescheduled union all select * from removed) r using (delivery_id, generation)
+  ), attempts as (
+    update delivery_attempts_${partition} a
+    set finished_at = now(), outcome = o.outcome, status_code = o.status_code, error_class = o.error_class, error_message = o.error_message,
+      total_ms = round((o.timing ->> 'totalMs')::numeric), timing = o.timing, remote_address = o.remote_address,
+      response_headers = o.response_headers, response_body = o.response_body, next_try_at = o.next_at,
+      response_truncated = o.response_truncated, request = o.request
+    from own o
+    where a.day = o.day and a.delivery_id = o.delivery_id and a.generation = o.generation
+  ), fates as (
+    update deliveries_${partition} d
+    set tries = o.tries, finished_at = case when o.outcome <> 'retry' then now() end,
+      status = case o.outcome when 'delivered' then 'delivered' when 'retry' then 'pending' else 'failed' end
+    from own o
+    where d.day = o.day and d.id = o.delivery_id
+    returning d.publisher_id, d.day, d.status
+  ), counted as (
+    ${countMoves("select publisher_id, day, 'pending' as was, status as became from fates where status <> 'pending'")}
+  ), disabled as (
+    update webhook_endpoints e set enabled = false, disabled_reason = o.disables, updated_at = now()
+    from own o where o.disables is not null and e.id = o.endpoint_id and e.url = o.url and e.enabled
+    returning e.publisher_id, e.event, e.disabled_reason
+  ), noted as (
+    ${auditDisabled}
+  ), held_up as (
+    update endpoint_health h set not_before = o.next_at
+    from own o where o.strict and h.endpoint_id = o.endpoint_id and h.not_before is distinct from o.next_at
+  )
+  select delivery_id, generation from own`;
+
+/**
+ * Writes down what became of tries of deliveries of one day, in one statement.
+ * @returns those that were still under their lease; of the others nothing was changed
+ */
+export async function settle(executor: Executor, settlements: readonly Settlement[]): Promise<Settlement[]> {
+  const column = <Value>(read: (settlement: Settlement) => Value): Value[] => settlements.map(read);
+  const [day = ''] = new Set(column(({ claimed }) => claimed.day));
+  const partition = partitionOf(day);
+  const { rows } = await executor.query<{ delivery_id: string; generation: number }>({
+    name: `settle_deliveries_${partition}`,
+    text: statementFor(partition),
+    values: [
+      column(({ claimed }) => claimed.deliveryId),
+      column(({ claimed }) => claimed.day),
+      column(({ claimed }) => claimed.generation),
+      column(({ outcome }) => outcome),
+      column(({ tries }) => tries),
+      column((settlement) => (settlement.outcome === 'retry' ? settlement.delayMs : null)),
+      column(({ status }) => status),
+      column(({ errorClass }) => errorClass),
+      column(({ errorMessage }) => errorMessage?.replaceAll('\0', '') ?? null),
+      column(({ timing }) => jsonOf(timing)),
+      column(({ remoteAddress }) => remoteAddress),
+      column(({ responseHeaders }) => jsonOf(responseHeaders)),
+      column(({ responseBody }) => responseBody),
+      column(({ claimed }) => claimed.endpointId),
+      column(({ claimed }) => claimed.url),
+      column(({ disables }) => disables),
+      column(({ claimed }) => claimed.strictOrder),
+      column(({ responseTruncated }) => responseTruncated),
+      column(({ request }) => jsonOf(request)),
+    ],
+  });
+  const own = new Set(rows.map((row) => `${row.delivery_id} ${row.generation}`));
+  return settlements.filter(({ claimed }) => own.has(`${claimed.deliveryId} ${claimed.generation}`));
+}
+
+/** The name of a day's partitions behind that of their table, such as `p20261121`. */
+function partitionOf(day: string): string {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(day)) throw new Error('a delivery without a day');
+  return `p${day.replaceAll('-', '')}`;
+}
+
+/** JSON text without U+0000, which PostgreSQL stores nowhere. */
+const jsonOf = (value: object | null): string | null =>
+  value === null ? null : JSON.stringify(value, (_key, entry) => (typeof entry === 'string' ? entry.replaceAll('\0', '') : entry));

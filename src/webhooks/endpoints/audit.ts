@@ -1,0 +1,53 @@
+import { isDeepStrictEqual } from 'node:util';
+import { audit } from '../../catalog/management/audit.ts';
+import type { View } from '../../catalog/management/resource.ts';
+import type { Work } from '../../catalog/management/work.ts';
+import type { SecretBox } from '../../platform/security/secret-box.ts';
+import type { EndpointKey } from './changes.ts';
+import { openHeaders } from './secrets.ts';
+import { type Endpoint, findEndpoint, type WebhookEvent } from './store.ts';
+import { plainViewOf } from './view.ts';
+
+const resource = { name: 'webhook-endpoints', key: 'id' } as const;
+
+/**
+ * Changes the endpoint of an event in somebody's name, and writes down what became different; a change that changes nothing
+ * leaves no trace. Changes of one publisher's endpoints wait for each other, so that each is told from the state it met.
+ * @param change gets the endpoint as it is, locked; null: there is none
+ */
+export async function changeEndpoint<T>(
+  work: Work,
+  event: WebhookEvent,
+  box: SecretBox,
+  change: (key: EndpointKey, stored: Endpoint | null) => Promise<T>,
+): Promise<T> {
+  const { executor, publisherId, nowMs } = work;
+  await executor.query("select pg_advisory_xact_lock(hashtext('perkwire_endpoints'), $1)", [publisherId]);
+  const before = await findEndpoint(executor, publisherId, event, true);
+  const result = await change({ publisherId, event, nowMs }, before);
+  const after = await findEndpoint(executor, publisherId, event);
+  const was = before && loggedView(before, null, box);
+  const is = after && loggedView(after, before, box);
+  const action = was === null ? 'create' : is === null ? 'remove' : 'update';
+  if (!isDeepStrictEqual(was, is)) await audit(work, { resource, action, before: was, after: is });
+  return result;
+}
+
+/** What the log keeps. Of the secret and the values of headers it says only that they are set, or changed since `before`. */
+function loggedView(endpoint: Endpoint, before: Endpoint | null, box: SecretBox): View {
+  const { event, updated_at: _time, ...fields } = plainViewOf(endpoint);
+  const isRotated = before !== null && !endpoint.secrets.current.equals(before.secrets.current);
+  return { ...fields, id: event, secret: isRotated ? 'changed' : 'set', headers: loggedHeaders(endpoint, before, box) };
+}
+
+/** Equal values are sealed anew with every save; only what looks different is opened. */
+function loggedHeaders({ headers }: Endpoint, before: Endpoint | null, box: SecretBox): Record<string, 'set' | 'changed'> {
+  const stored = before?.headers ?? {};
+  const differs = (name: string): boolean =>
+    Object.hasOwn(stored, name) &&
+    stored[name] !== headers[name] &&
+    !isDeepStrictEqual(openHeaders(box, pick(stored, name)), openHeaders(box, pick(headers, name)));
+  return Object.fromEntries(Object.keys(headers).map((name) => [name, differs(name) ? 'changed' : 'set']));
+}
+
+const pick = (headers: Endpoint['headers'], name: string): Record<string, string> => ({ [name]: headers[name] ?? '' });

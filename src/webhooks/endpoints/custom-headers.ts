@@ -1,0 +1,49 @@
+import { AppError } from '../../platform/errors.ts';
+
+/** Headers an endpoint's own may not name: those of the transport, of the message, and ours. */
+const refused = new Set(
+  `accept-encoding connection content-encoding content-length content-type date expect host http2-settings keep-alive proxy-authenticate
+   proxy-authorization proxy-connection te trailer transfer-encoding upgrade user-agent via`.split(/\s+/),
+);
+const refusedPrefixes = ['webhook-', 'perkwire-', 'proxy-', 'sec-', ':'];
+
+const maxHeaders = 20;
+const maxValueLength = 1000;
+const namePattern = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
+/** Visible ASCII and blanks within; nothing that could end the line. */
+const valuePattern = /^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/;
+
+/** Whether a header may be sent with every call of an endpoint. The name may be in any case. */
+export function isAllowedHeader(name: string): boolean {
+  const lower = name.toLowerCase();
+  return namePattern.test(name) && !refused.has(lower) && !refusedPrefixes.some((prefix) => lower.startsWith(prefix));
+}
+
+/**
+ * An endpoint's own headers, names in lower case. A value of null keeps what is stored under that name.
+ * @throws AppError `invalid_endpoint`, with what is wrong
+ */
+export function readHeaders(
+  given: Readonly<Record<string, string | null>>,
+  stored: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const entries = Object.entries(given);
+  if (entries.length > maxHeaders) throw invalidHeader('', `must be at most ${maxHeaders}`);
+  const headers = new Map<string, string>();
+  for (const [name, text] of entries) {
+    const lower = name.toLowerCase();
+    const value = text ?? (Object.hasOwn(stored, lower) ? stored[lower] : undefined);
+    if (!isAllowedHeader(name)) throw invalidHeader(name, 'is not a header that an endpoint may set');
+    if (headers.has(lower)) throw invalidHeader(name, 'is there twice');
+    if (value === undefined) throw invalidHeader(name, 'has no value yet, so there is none to keep');
+    if (value.length > maxValueLength || !valuePattern.test(value))
+      throw invalidHeader(name, `must be 1 to ${maxValueLength} visible ASCII characters`);
+    headers.set(lower, value);
+  }
+  return Object.fromEntries(headers);
+}
+
+const invalidHeader = (name: string, message: string): AppError =>
+  new AppError('invalid_endpoint', {
+    details: [{ path: name === '' ? '/headers' : `/headers/${name.toWellFormed().slice(0, 100)}`, message }],
+  });

@@ -1,0 +1,139 @@
+import { Type } from '@sinclair/typebox';
+import { webhookEvents } from './store.ts';
+
+export const orNull = <Schema extends ReturnType<typeof Type.String | typeof Type.Number | typeof Type.Integer>>(schema: Schema) =>
+  Type.Union([schema, Type.Null()]);
+
+export const eventParams = Type.Object({ event: Type.String({ description: `One of ${webhookEvents.join(', ')}.` }) });
+
+export const urlSchema = Type.String({
+  description:
+    'https, at most 2,000 characters, no user name or password; its query is kept. Macros such as `{payout}` stand for fields of the payload and custom keys.',
+});
+export const methodSchema = Type.Union([Type.Literal('POST'), Type.Literal('GET')]);
+
+/** The longest of all waits together (seconds): 7 days. */
+export const maxRetryS = 7 * 86_400;
+/** The longest time that two secrets sign (seconds): 7 days. */
+const maxOverlapS = 7 * 86_400;
+
+const settingSchemas = {
+  deadline_ms: Type.Integer({ minimum: 1000, maximum: 30_000, description: 'For lookup, connect, TLS, head and body together.' }),
+  retry_steps_s: Type.Array(Type.Integer({ minimum: 0, maximum: maxRetryS }), {
+    minItems: 1,
+    maxItems: 20,
+    description: 'Waits before each try in seconds, the first 0; 7 days at most together. Each is drawn from ±20 %.',
+  }),
+  max_in_flight: Type.Integer({ minimum: 1, maximum: 100, description: 'Calls at once.' }),
+  rate_limit_per_s: orNull(Type.Number({ minimum: 0.01, maximum: 10_000, description: 'Calls a second; null: no limit.' })),
+  strict_order: Type.Boolean({ description: 'One delivery at a time in the order of creation; a retry holds up the rest.' }),
+  signature_v1a: Type.Boolean({ description: 'Signs with ed25519 beside the HMAC.' }),
+};
+
+export const saveBody = Type.Object(
+  {
+    url: urlSchema,
+    method: methodSchema,
+    enabled: Type.Boolean({ default: true }),
+    headers: Type.Optional(
+      Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()]), {
+        description: 'Sent with each call, up to 20. Values are never shown again; null keeps the one there is.',
+      }),
+    ),
+    deadline_ms: Type.Optional(settingSchemas.deadline_ms),
+    retry_steps_s: Type.Optional(Type.Union([settingSchemas.retry_steps_s, Type.Null()])),
+    max_in_flight: Type.Optional(settingSchemas.max_in_flight),
+    rate_limit_per_s: Type.Optional(settingSchemas.rate_limit_per_s),
+    strict_order: Type.Optional(settingSchemas.strict_order),
+    signature_v1a: Type.Optional(settingSchemas.signature_v1a),
+  },
+  { description: 'Settings that are left out stay as they are; those of a new endpoint are the defaults.' },
+);
+
+export const testBody = Type.Object({
+  url: Type.Optional(urlSchema),
+  method: Type.Optional(methodSchema),
+  headers: saveBody.properties.headers,
+  deadline_ms: saveBody.properties.deadline_ms,
+});
+
+export const resumeBody = Type.Object({
+  rate_per_s: Type.Optional(
+    Type.Number({ minimum: 0.01, maximum: 10_000, description: 'Deliveries a second until the backlog is gone; default: no limit.' }),
+  ),
+});
+
+export const rotateBody = Type.Object({
+  overlap_s: Type.Integer({
+    minimum: 0,
+    maximum: maxOverlapS,
+    default: 86_400,
+    description: 'How long the secret before it signs, too (seconds).',
+  }),
+});
+
+const dateTime = Type.String({ format: 'date-time' });
+
+const stateSchema = Type.Object({
+  status: Type.Union([Type.Literal('active'), Type.Literal('paused'), Type.Literal('disabled')]),
+  breaker: Type.Union([Type.Literal('closed'), Type.Literal('open')], { description: 'open: too much failed, calls wait.' }),
+  breaker_open_until: orNull(dateTime),
+  warning: orNull(Type.String({ description: '`failing`: nothing succeeded for 24 hours; after 5 days the endpoint is disabled.' })),
+  failing_since: orNull(dateTime),
+  failures: Type.Integer({ description: 'Since the last success.' }),
+  last_success_at: orNull(dateTime),
+  pending: Type.Integer({ description: 'Deliveries that wait, counted up to 10,000.' }),
+  held: Type.Integer({ description: 'Deliveries that are held, counted up to 10,000.' }),
+});
+
+export const endpointView = Type.Object({
+  id: Type.Integer(),
+  event: Type.String(),
+  url: Type.String(),
+  method: methodSchema,
+  enabled: Type.Boolean(),
+  disabled_reason: orNull(
+    Type.String({
+      description:
+        '`gone`: the receiver answered 410; `asked`: it answered `webhook-delivery: disable`; `failing`: nothing but failures for five days.',
+    }),
+  ),
+  paused_at: orNull(dateTime),
+  resume_rate_per_s: orNull(Type.Number()),
+  headers: Type.Record(Type.String(), Type.Null(), { description: 'Names only; values are never shown.' }),
+  ...settingSchemas,
+  v1a_public_key: orNull(Type.String({ description: '`whpk_…`, which verifies the ed25519 signature.' })),
+  previous_secret_until: orNull(Type.String({ format: 'date-time', description: 'How long the secret before this one signs, too.' })),
+  created_at: dateTime,
+  updated_at: dateTime,
+  state: Type.Optional(stateSchema),
+  secret: Type.Optional(
+    Type.String({ description: '`whsec_…`, which verifies the signature. Only in the answer that creates or rotates it.' }),
+  ),
+});
+export const endpointAnswer = Type.Object({ message: Type.String(), data: endpointView });
+export const endpointList = Type.Object({ message: Type.String(), data: Type.Array(endpointView) });
+export const removedAnswer = Type.Object({ message: Type.String(), data: Type.Object({ event: Type.String(), removed: Type.Boolean() }) });
+
+export const timingSchema = Type.Union([
+  Type.Object({
+    dns_ms: orNull(Type.Number()),
+    connect_ms: orNull(Type.Number({ description: 'TCP; null on a connection used before.' })),
+    tls_ms: orNull(Type.Number()),
+    first_byte_ms: orNull(Type.Number()),
+    total_ms: Type.Number(),
+  }),
+  Type.Null(),
+]);
+
+export const testAnswer = Type.Object({
+  message: Type.String(),
+  data: Type.Object({
+    delivered: Type.Boolean(),
+    status: orNull(Type.Number()),
+    error: Type.Union([Type.Object({ class: Type.String(), message: Type.String() }), Type.Null()]),
+    timing: timingSchema,
+    headers: Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()]),
+    body: orNull(Type.String({ description: 'The first 4 KiB.' })),
+  }),
+});

@@ -1,0 +1,170 @@
+import type { Executor } from '../../platform/db/pool.ts';
+import type { Method } from '../dispatcher/send/request.ts';
+import type { SealedHeaders, SealedSecrets } from './secrets.ts';
+
+/** What publishers can be told of. */
+export const webhookEvents = ['usp.selection', 'offer_saved', 'offer_removed', 'conversion'] as const;
+export type WebhookEvent = (typeof webhookEvents)[number];
+
+export const isWebhookEvent = (name: string): name is WebhookEvent => (webhookEvents as readonly string[]).includes(name);
+
+/** What a publisher may set of an endpoint beside its URL and method. */
+export type EndpointSettings = {
+  /** Sent with each call. */
+  headers: SealedHeaders;
+  deadlineMs: number;
+  /** Waits before each try, seconds; null: the default schedule. */
+  retryStepsS: number[] | null;
+  maxInFlight: number;
+  /** Calls a second; null: no limit. */
+  rateLimitPerS: number | null;
+  /** One delivery at a time, in the order of creation. */
+  strictOrder: boolean;
+  /** Signs with ed25519, too. */
+  signatureV1a: boolean;
+};
+
+/** Where a publisher is told of an event. One for each event. */
+export type Endpoint = EndpointSettings & {
+  id: number;
+  event: WebhookEvent;
+  url: string;
+  method: Method;
+  enabled: boolean;
+  /** Why it is not enabled, such as `gone`: the receiver answered 410. null while it is enabled, and when it was disabled by hand. */
+  disabledReason: string | null;
+  /** null: not paused. */
+  pausedAt: Date | null;
+  /** Deliveries a second until the backlog of a pause is gone; null: no limit. */
+  resumeRatePerS: number | null;
+  createdAt: Date;
+  updatedAt: Date;
+  secrets: SealedSecrets;
+  /** How long the secret before the current one signs, too; null: it does not. */
+  previousSecretUntil: Date | null;
+  v1aKeySealed: Buffer | null;
+};
+
+type Row = {
+  id: number;
+  event: WebhookEvent;
+  url: string;
+  method: Method;
+  enabled: boolean;
+  disabled_reason: string | null;
+  paused_at: Date | null;
+  resume_rate_per_s: number | null;
+  headers: SealedHeaders;
+  deadline_ms: number;
+  retry_steps_s: number[] | null;
+  max_in_flight: number;
+  rate_limit_per_s: number | null;
+  strict_order: boolean;
+  signature_v1a: boolean;
+  created_at: Date;
+  updated_at: Date;
+  secret_sealed: Buffer;
+  previous_secret_sealed: Buffer | null;
+  previous_secret_until: Date | null;
+  v1a_key_sealed: Buffer | null;
+};
+
+/** The columns {@link endpointOf} reads. */
+export const endpointColumns = `e.id, event, url, method, enabled, disabled_reason, paused_at, resume_rate_per_s, headers, deadline_ms,
+  retry_steps_s, max_in_flight, rate_limit_per_s, strict_order, signature_v1a, created_at, updated_at, secret_sealed, v1a_key_sealed,
+  case when previous_secret_until > now() then previous_secret_sealed end as previous_secret_sealed,
+  case when previous_secret_until > now() then previous_secret_until end as previous_secret_until`;
+
+export type EndpointRow = Row;
+
+export const endpointOf = (row: Row): Endpoint => ({
+  id: row.id,
+  event: row.event,
+  url: row.url,
+  method: row.method,
+  enabled: row.enabled,
+  disabledReason: row.disabled_reason,
+  pausedAt: row.paused_at,
+  resumeRatePerS: row.resume_rate_per_s,
+  headers: row.headers,
+  deadlineMs: row.deadline_ms,
+  retryStepsS: row.retry_steps_s,
+  maxInFlight: row.max_in_flight,
+  rateLimitPerS: row.rate_limit_per_s,
+  strictOrder: row.strict_order,
+  signatureV1a: row.signature_v1a,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+  secrets: { current: row.secret_sealed, previous: row.previous_secret_sealed },
+  previousSecretUntil: row.previous_secret_until,
+  v1aKeySealed: row.v1a_key_sealed,
+});
+
+/** A publisher's endpoint for an event; null when there is none. `lock` keeps it as it is to the end of the transaction. */
+export async function findEndpoint(executor: Executor, publisherId: number, event: WebhookEvent, lock = false): Promise<Endpoint | null> {
+  const { rows } = await executor.query<Row>(
+    `select ${endpointColumns} from webhook_endpoints e
+    where publisher_id = $1 and event = $2 and deleted_at is null ${lock ? 'for update' : ''}`,
+    [publisherId, event],
+  );
+  return rows[0] === undefined ? null : endpointOf(rows[0]);
+}
+
+/** How an endpoint fares. */
+export type EndpointHealth = {
+  breakerOpenUntil: Date | null;
+  lastSuccessAt: Date | null;
+  /** Since when nothing succeeded; null: the last call did, or there was none. */
+  failingSince: Date | null;
+  failures: number;
+  /** Failing for 24 hours. */
+  warnedAt: Date | null;
+  /** Deliveries that wait, and that are held; both counted up to {@link maxCounted}. */
+  pending: number;
+  held: number;
+};
+
+/** Deliveries of one endpoint that are counted for its state (count). */
+export const maxCounted = 10_000;
+
+type HealthRow = {
+  breaker_state: string | null;
+  open_until: Date | null;
+  last_success_at: Date | null;
+  first_failure_at: Date | null;
+  failures: number | null;
+  warned_at: Date | null;
+  pending: number;
+  held: number;
+};
+
+/** A publisher's endpoints and how they fare, in the order of their creation. `event` null: all of them. */
+export async function listEndpoints(
+  executor: Executor,
+  publisherId: number,
+  event: WebhookEvent | null,
+): Promise<{ endpoint: Endpoint; health: EndpointHealth }[]> {
+  const { rows } = await executor.query<Row & HealthRow>(
+    `select ${endpointColumns}, h.breaker_state, h.open_until, h.last_success_at, h.first_failure_at, h.failures, h.warned_at,
+      (select count(*)::int from (
+        select from unnest(array['live', 'replay']) as l (lane) join delivery_queue q on q.lane = l.lane and q.endpoint_id = e.id limit ${maxCounted}
+      ) waiting) as pending,
+      (select count(*)::int from (
+        select from deliveries d where d.endpoint_id = e.id and d.in_trouble and d.status = 'held' limit ${maxCounted}
+      ) waiting) as held
+    from webhook_endpoints e left join endpoint_health h on h.endpoint_id = e.id
+    where publisher_id = $1 and deleted_at is null and ($2::text is null or event = $2) order by e.id`,
+    [publisherId, event],
+  );
+  return rows.map((row) => ({ endpoint: endpointOf(row), health: healthOf(row) }));
+}
+
+const healthOf = (row: HealthRow): EndpointHealth => ({
+  breakerOpenUntil: row.breaker_state === 'open' ? row.open_until : null,
+  lastSuccessAt: row.last_success_at,
+  failingSince: row.first_failure_at,
+  failures: row.failures ?? 0,
+  warnedAt: row.warned_at,
+  pending: row.pending,
+  held: row.held,
+});

@@ -1,0 +1,60 @@
+import type { KeyObject } from 'node:crypto';
+import { v7 } from 'uuid';
+import type { Publisher } from '../../catalog/snapshot/types.ts';
+import type { Sender, SendResult } from '../dispatcher/send/deliver.ts';
+import { compose, type Method } from '../dispatcher/send/request.ts';
+import { classify } from '../dispatcher/settle/schedule.ts';
+import { buildDummyPayload } from '../events.ts';
+import type { WebhookEvent } from './store.ts';
+import { type TimingView, viewOfTiming } from './timing-view.ts';
+
+export type TestTarget = {
+  event: WebhookEvent;
+  url: string;
+  method: Method;
+  /** The endpoint's own. */
+  headers: Readonly<Record<string, string>>;
+  secrets: readonly Buffer[];
+  v1aKeys: readonly KeyObject[];
+  deadlineMs: number;
+};
+
+/** What came of a test. `body` is the first 4 KiB as text; null where there was no answer. */
+export type TestOutcome = {
+  delivered: boolean;
+  status: number | null;
+  error: { class: string; message: string } | null;
+  timing: TimingView | null;
+  headers: Record<string, string> | null;
+  body: string | null;
+};
+
+type TestTools = { sender: Sender; publisher: Publisher; publicUrl: string; now: () => number };
+
+const shownBytes = 4096;
+
+/** Sends a dummy payload the way deliveries are sent. Never retried, never counted, not stored; a 410 disables nothing. */
+export async function testEndpoint({ deadlineMs, ...target }: TestTarget, tools: TestTools): Promise<TestOutcome> {
+  const nowMs = tools.now();
+  const call = compose({
+    deliveryId: v7({ msecs: nowMs }),
+    ...target,
+    payload: buildDummyPayload(target.event, { ...tools, nowMs }),
+    nowMs,
+    dev: false,
+    test: true,
+    payloadUrl: null,
+  });
+  return outcomeOf(await tools.sender.send({ ...call, deadlineMs }), nowMs);
+}
+
+function outcomeOf(result: SendResult, nowMs: number): TestOutcome {
+  const none = { delivered: false, status: null, timing: null, headers: null, body: null };
+  if (result.kind === 'blocked') return { ...none, error: { class: 'blocked', message: result.reason } };
+  if (result.kind === 'error')
+    return { ...none, error: { class: result.class, message: result.message }, timing: viewOfTiming(result.timing) };
+  const { status, headers, body } = result;
+  const delivered = classify(result, nowMs).outcome === 'delivered';
+  const error = delivered ? null : { class: status >= 300 && status < 400 ? 'redirect' : 'status', message: `the answer was ${status}` };
+  return { delivered, status, error, timing: viewOfTiming(result.timing), headers, body: body.subarray(0, shownBytes).toString('utf8') };
+}

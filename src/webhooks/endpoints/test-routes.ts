@@ -1,0 +1,70 @@
+import type { Static } from '@sinclair/typebox';
+import { callOf, publisherQuery } from '../../catalog/management/http.ts';
+import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { AppError } from '../../platform/errors.ts';
+import { errorAnswers } from '../../platform/http/schemas.ts';
+import type { App, Deps } from '../../platform/ports.ts';
+import { defaultSettings } from './changes.ts';
+import { readHeaders } from './custom-headers.ts';
+import { endpointsPath, eventOf } from './routes.ts';
+import { eventParams, testAnswer, testBody } from './schemas.ts';
+import { createEndpointSecret, openHeaders, openSecrets, openV1aKeys } from './secrets.ts';
+import { type Endpoint, findEndpoint, type WebhookEvent } from './store.ts';
+import { type TestTarget, testEndpoint } from './test-endpoint.ts';
+import { takeTestTurn } from './test-limit.ts';
+import { requireUsableUrl, type UrlRules } from './url-rules.ts';
+
+/** Test Endpoint: sends a dummy payload now and shows what came back (decisions section 4). */
+export async function endpointTestRoutes(app: App, { rules, ...deps }: Deps & { rules: UrlRules }): Promise<void> {
+  const { config, pool, now } = deps;
+  const guarded = createStoreGuard(deps.pulse);
+
+  app.post(
+    `${endpointsPath}/:event/test`,
+    {
+      schema: {
+        summary: 'Test Endpoint: send a dummy payload',
+        description: 'Uses the saved settings, or those of the body before they are saved. Nothing is stored or tried again.',
+        tags: ['Webhook endpoints'],
+        params: eventParams,
+        querystring: publisherQuery,
+        body: testBody,
+        response: { 200: testAnswer, ...errorAnswers(400, 401, 403, 404) },
+      },
+    },
+    async (request) => {
+      const { publisher } = callOf(request);
+      const event = eventOf(request.params.event);
+      await guarded(() => takeTestTurn(pool, publisher.id, now()));
+      const saved = await guarded(() => findEndpoint(pool, publisher.id, event));
+      const url = request.body.url ?? saved?.url;
+      if (url === undefined) throw new AppError('endpoint_not_found');
+      requireUsableUrl(url, rules);
+      const target = targetOf(event, url, request.body, saved, deps);
+      const data = await testEndpoint(target, { sender: deps.sender, publisher, publicUrl: config.publicUrl, now });
+      return { message: data.delivered ? 'The endpoint took the test.' : 'The endpoint did not take the test.', data };
+    },
+  );
+}
+
+/** What to test: the body's settings before the saved ones, with the saved secret, else one made for this call only. */
+export function targetOf(
+  event: WebhookEvent,
+  url: string,
+  asked: Static<typeof testBody>,
+  saved: Endpoint | null,
+  { secretBox }: Pick<Deps, 'secretBox'>,
+): TestTarget {
+  const sealed = saved?.secrets ?? { current: createEndpointSecret(secretBox).sealed, previous: null };
+  // What an endpoint sends may authorise; it is not sent to another server than the saved one.
+  const stored = saved !== null && new URL(url).origin === new URL(saved.url).origin ? openHeaders(secretBox, saved.headers) : {};
+  return {
+    event,
+    url,
+    method: asked.method ?? saved?.method ?? 'POST',
+    headers: asked.headers === undefined ? stored : readHeaders(asked.headers, stored),
+    secrets: openSecrets(secretBox, sealed),
+    v1aKeys: saved?.signatureV1a && saved.v1aKeySealed !== null ? openV1aKeys(secretBox, [saved.v1aKeySealed]) : [],
+    deadlineMs: asked.deadline_ms ?? saved?.deadlineMs ?? defaultSettings.deadlineMs,
+  };
+}

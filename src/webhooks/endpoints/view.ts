@@ -1,0 +1,53 @@
+import type { SecretBox } from '../../platform/security/secret-box.ts';
+import { defaultSteps } from '../dispatcher/settle/schedule.ts';
+import { v1aPublicKey } from './secrets.ts';
+import type { Endpoint, EndpointHealth } from './store.ts';
+
+/** An endpoint as its publisher sees it: without secrets and without the values of its own headers. */
+export const viewOfEndpoint = (endpoint: Endpoint, box: SecretBox) => ({
+  ...plainViewOf(endpoint),
+  v1a_public_key: endpoint.signatureV1a && endpoint.v1aKeySealed !== null ? v1aPublicKey(box, endpoint.v1aKeySealed) : null,
+});
+
+/** The same without what has to be unsealed. */
+export const plainViewOf = (endpoint: Endpoint) => ({
+  id: endpoint.id,
+  event: endpoint.event,
+  url: endpoint.url,
+  method: endpoint.method,
+  enabled: endpoint.enabled,
+  disabled_reason: endpoint.disabledReason,
+  paused_at: textOf(endpoint.pausedAt),
+  resume_rate_per_s: endpoint.resumeRatePerS,
+  headers: Object.fromEntries(Object.keys(endpoint.headers).map((name) => [name, null])),
+  deadline_ms: endpoint.deadlineMs,
+  retry_steps_s: endpoint.retryStepsS ?? [...defaultSteps],
+  max_in_flight: endpoint.maxInFlight,
+  rate_limit_per_s: endpoint.rateLimitPerS,
+  strict_order: endpoint.strictOrder,
+  signature_v1a: endpoint.signatureV1a,
+  previous_secret_until: textOf(endpoint.previousSecretUntil),
+  created_at: endpoint.createdAt.toISOString(),
+  updated_at: endpoint.updatedAt.toISOString(),
+});
+
+type Status = 'active' | 'paused' | 'disabled';
+
+/** How an endpoint fares, at a glance. */
+export function viewOfState({ enabled, pausedAt }: Endpoint, health: EndpointHealth) {
+  const status: Status = !enabled ? 'disabled' : pausedAt === null ? 'active' : 'paused';
+  const breaker: 'open' | 'closed' = health.breakerOpenUntil === null ? 'closed' : 'open';
+  return {
+    status,
+    breaker,
+    breaker_open_until: textOf(health.breakerOpenUntil),
+    warning: health.warnedAt === null ? null : 'failing',
+    failing_since: textOf(health.failingSince),
+    failures: health.failures,
+    last_success_at: textOf(health.lastSuccessAt),
+    pending: health.pending,
+    held: health.held,
+  };
+}
+
+const textOf = (time: Date | null): string | null => time?.toISOString() ?? null;

@@ -1,0 +1,65 @@
+import type pg from 'pg';
+import { breakConnections, createPool } from '../../platform/db/pool.ts';
+import type { Logger } from '../../platform/logger.ts';
+import { noMeter } from '../../platform/metrics/dispatcher-meter.ts';
+import type { Deps } from '../../platform/ports.ts';
+import { createSigner } from '../../platform/security/keyring.ts';
+import { startDispatcher } from '../dispatcher/worker.ts';
+import { createPayloadLinks, payloadLinkPurpose } from './payload-link.ts';
+
+/** Longest call of an endpoint, so that a stopping worker lets it end where the shutdown limit allows (milliseconds). */
+const longestCallMs = 20_000;
+
+/**
+ * The dispatcher's statements are planned once, for good: a handful of rows, each found by an index, however large the tables
+ * grow. Planned for the sizes of the moment, they would read a whole queue that was empty when the plan was made; planned anew
+ * each time, a claim spends more time on its plan than on its work.
+ */
+const plannerSettings = {
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  enable_bitmapscan: 'off',
+  jit: 'off',
+};
+
+/** One claims while the other settles; one to spare for what is rare. */
+const connections = 3;
+
+/** Connections for the dispatcher alone. */
+export const createDispatcherPool = (databaseUrl: string, logger: Logger): pg.Pool =>
+  createPool({
+    url: databaseUrl,
+    size: connections,
+    applicationName: 'perkwire-dispatcher',
+    onError: (err) => logger.debug({ err }, 'a connection of the dispatcher broke'),
+    settings: plannerSettings,
+  });
+
+/** Sends what is in the outbox, with the parts of this process. */
+export async function startSending(deps: Deps, databaseUrl: string): Promise<{ stop: () => Promise<void> }> {
+  const { config, logger, sender, secretBox, metrics, now } = deps;
+  const pool = createDispatcherPool(databaseUrl, logger);
+  deps.pulse.onAway(() => breakConnections(pool));
+  const dispatcher = await startDispatcher({
+    pool,
+    databaseUrl,
+    logger,
+    sender,
+    secretBox,
+    payloadLinks: createPayloadLinks(createSigner(config.tokenKeys, payloadLinkPurpose), config.publicUrl),
+    concurrency: config.workerConcurrency,
+    drainLimitMs: Math.min(longestCallMs, config.shutdownTimeoutMs / 2),
+    now,
+    random: Math.random,
+    meter: metrics?.dispatcher ?? noMeter,
+  });
+  metrics?.watchInFlight(dispatcher.inFlight);
+  return {
+    stop: async () => {
+      await dispatcher.stop();
+      await pool.end();
+    },
+  };
+}

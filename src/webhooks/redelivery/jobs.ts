@@ -1,0 +1,152 @@
+import type pg from 'pg';
+import { type Executor, transaction } from '../../platform/db/pool.ts';
+import { AppError } from '../../platform/errors.ts';
+import { newSessionId as newUuidV7 } from '../../platform/lib/uuid7.ts';
+import { countReplayable, type DeliveryFilter, walkDeliveries } from '../deliveries/filter.ts';
+import { lockOpenEndpoints, requeue } from './requeue.ts';
+
+/** The replay of many deliveries. */
+export type ReplayJob = {
+  id: string;
+  publisherId: number;
+  filter: DeliveryFilter;
+  status: 'running' | 'done' | 'cancelled';
+  /** Deliveries that matched when it was made, and how many of them are queued again by now. */
+  total: number;
+  queued: number;
+  createdAt: Date;
+  finishedAt: Date | null;
+};
+
+type Row = {
+  id: string;
+  publisher_id: number;
+  filter: DeliveryFilter;
+  newest: string;
+  cursor: string | null;
+  status: ReplayJob['status'];
+  total: number;
+  queued: number;
+  created_at: Date;
+  finished_at: Date | null;
+};
+
+const columns = 'id, publisher_id, filter, newest, cursor, status, total, queued, created_at, finished_at';
+
+const jobOf = (row: Row): ReplayJob => ({
+  id: row.id,
+  publisherId: row.publisher_id,
+  filter: row.filter,
+  status: row.status,
+  total: row.total,
+  queued: row.queued,
+  createdAt: row.created_at,
+  finishedAt: row.finished_at,
+});
+
+/** Deliveries are counted up to this. */
+export const maxCounted = 1_000_000;
+/** Replays of a publisher that run at once (count). */
+const maxRunning = 5;
+/** Jobs listed, the newest (count). */
+const maxListed = 50;
+/** Deliveries queued again in one transaction, and those due in the lane before the next are (count): the queue stays small. */
+const sliceSize = 500;
+const maxDue = 2000;
+
+export const countMatching = (executor: Executor, filter: DeliveryFilter, nowMs: number): Promise<number> =>
+  countReplayable(executor, filter, newUuidV7(nowMs), maxCounted);
+
+/**
+ * Makes a job for all deliveries that match now; the workers do it.
+ * @throws AppError `too_many_replays`
+ */
+export async function createJob(executor: Executor, filter: DeliveryFilter, nowMs: number): Promise<ReplayJob> {
+  const { publisherId } = filter;
+  await executor.query('select from publishers where id = $1 for update', [publisherId]);
+  const running = await executor.query("select from replay_jobs where publisher_id = $1 and status = 'running'", [publisherId]);
+  if (running.rows.length >= maxRunning) throw new AppError('too_many_replays');
+  const id = newUuidV7(nowMs);
+  const total = await countReplayable(executor, filter, id, maxCounted);
+  const { rows } = await executor.query<Row>(
+    `insert into replay_jobs (id, publisher_id, filter, newest, total, created_at, updated_at) values ($1::uuid, $2, $3, $1::uuid, $4, $5, $5)
+    returning ${columns}`,
+    [id, publisherId, filter, total, new Date(nowMs)],
+  );
+  return jobOf(rows[0] as Row);
+}
+
+export async function findJob(executor: Executor, publisherId: number, id: string): Promise<ReplayJob | null> {
+  const { rows } = await executor.query<Row>(`select ${columns} from replay_jobs where id = $1::uuid and publisher_id = $2`, [
+    id,
+    publisherId,
+  ]);
+  return rows[0] === undefined ? null : jobOf(rows[0]);
+}
+
+/** A publisher's newest jobs, newest first. */
+export async function listJobs(executor: Executor, publisherId: number): Promise<ReplayJob[]> {
+  const { rows } = await executor.query<Row>(
+    `select ${columns} from replay_jobs where publisher_id = $1 order by id desc limit ${maxListed}`,
+    [publisherId],
+  );
+  return rows.map(jobOf);
+}
+
+/** Ends a job; what it queued already is sent. @returns false when it was not running */
+export async function cancelJob(executor: Executor, publisherId: number, id: string, nowMs: number): Promise<boolean> {
+  const { rowCount } = await executor.query(
+    `update replay_jobs set status = 'cancelled', ${finished} where id = $1::uuid and publisher_id = $2 and status = 'running'`,
+    [id, publisherId, new Date(nowMs)],
+  );
+  return rowCount === 1;
+}
+
+/** Whom it was about is not kept longer than it is needed. $3 is the time. */
+const finished = "finished_at = $3, updated_at = $3, filter = filter - 'pubUserId'";
+
+/** Jobs that have something to do, oldest first. */
+export async function runningJobs(executor: Executor): Promise<string[]> {
+  const { rows } = await executor.query<{ id: string }>("select id from replay_jobs where status = 'running' order by id");
+  return rows.map(({ id }) => id);
+}
+
+/**
+ * Queues the next deliveries of a job and notes how far it came, in one transaction: a worker that dies in between leaves it as it
+ * was. Another worker's slice of the same job is not waited for.
+ * @returns whether there is more to do now; not while many deliveries of the publisher are due in the lane
+ */
+export const runSlice = (pool: pg.Pool, id: string, nowMs: number): Promise<boolean> =>
+  transaction(pool, async (executor) => {
+    const { rows } = await executor.query<Row>(
+      `select ${columns} from replay_jobs where id = $1::uuid and status = 'running' for update skip locked`,
+      [id],
+    );
+    const [job] = rows;
+    if (job === undefined) return false;
+    const { filter, publisher_id: publisherId } = job;
+    const endpointIds = await lockOpenEndpoints(executor, publisherId);
+    if ((await countDue(executor, endpointIds)) >= maxDue) return false;
+    const walk = { order: 'oldest', above: job.cursor, below: job.newest, limit: sliceSize } as const;
+    const { keys, next } = await walkDeliveries(executor, filter, walk);
+    const queued = await requeue(executor, { publisherId, keys, endpointIds, statuses: filter.statuses ?? [], nowMs });
+    const end = next === null ? `, status = 'done', ${finished}` : ', updated_at = $3';
+    await executor.query(`update replay_jobs set queued = queued + $2, cursor = coalesce($4::uuid, cursor)${end} where id = $1::uuid`, [
+      id,
+      queued,
+      new Date(nowMs),
+      next,
+    ]);
+    return next !== null;
+  });
+
+/** Replays of these endpoints that could be sent now, counted up to the limit. */
+async function countDue(executor: Executor, endpointIds: readonly number[]): Promise<number> {
+  const { rows } = await executor.query<{ count: number }>(
+    `select count(*)::int as count from (
+      select from delivery_queue where lane = 'replay' and endpoint_id = any($1::integer[]) and due_at <= now() limit ${maxDue}
+    ) due`,
+    [endpointIds],
+  );
+  return rows[0]?.count ?? 0;
+}

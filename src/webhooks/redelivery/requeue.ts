@@ -1,0 +1,57 @@
+import type { Executor } from '../../platform/db/pool.ts';
+import { countMoves } from '../deliveries/counts.ts';
+import type { DeliveryStatus, Found } from '../deliveries/filter.ts';
+
+/** The publisher's endpoints that take deliveries, kept as they are to the end of the transaction. */
+export async function lockOpenEndpoints(executor: Executor, publisherId: number): Promise<number[]> {
+  const { rows } = await executor.query<{ id: number; enabled: boolean }>(
+    'select id, enabled from webhook_endpoints where publisher_id = $1 order by id for share',
+    [publisherId],
+  );
+  return rows.filter(({ enabled }) => enabled).map(({ id }) => id);
+}
+
+/** Which deliveries of the publisher may be queued again. */
+export type Requeue = {
+  publisherId: number;
+  keys: Found['keys'];
+  /** Of {@link lockOpenEndpoints}. */
+  endpointIds: readonly number[];
+  statuses: readonly DeliveryStatus[];
+  nowMs: number;
+};
+
+/**
+ * Queues deliveries again, in the lane of replays and with all their tries: the same id and the same bytes, signed anew. Those
+ * that are pending, erased, of another status or of an endpoint that takes nothing are left out. Their generation goes on from their last try,
+ * so that no worker that was stopped long ago can settle the new ones.
+ * @returns how many were queued
+ */
+export async function requeue(executor: Executor, { publisherId, keys, endpointIds, statuses, nowMs }: Requeue): Promise<number> {
+  if (keys.length === 0 || endpointIds.length === 0) return 0;
+  const days = [...new Set(keys.map(({ day }) => day))];
+  const { rowCount } = await executor.query(
+    `with chosen as materialized (
+      select d.day, d.id, d.status from unnest($1::date[], $2::uuid[]) as k (day, id) cross join lateral (
+        select d.day, d.id, d.status from deliveries d
+        where d.day = k.day and d.id = k.id and d.publisher_id = $3 and d.endpoint_id = any($4::integer[])
+          and d.status = any($5::text[]) and d.status <> 'pending' and d.erased_at is null
+        limit 1 for update
+      ) d
+    ), changed as (
+      update deliveries d set status = 'pending', tries = 0, finished_at = null, replayed_at = $6::timestamptz
+      from chosen c where d.day = any($7::date[]) and d.day = c.day and d.id = c.id
+      returning d.publisher_id, d.day, d.id, d.endpoint_id, c.status as was
+    ), counted as (
+      ${countMoves("select publisher_id, day, was, 'pending' as became from changed")}
+    )
+    insert into delivery_queue (delivery_id, day, endpoint_id, due_at, lane, generation)
+    select c.id, c.day, c.endpoint_id, least(now(), $6::timestamptz), 'replay', coalesce((
+      select max(generation) from delivery_attempts a where a.day = c.day and a.delivery_id = c.id
+    ), 0)
+    from changed c`,
+    [keys.map(({ day }) => day), keys.map(({ id }) => id), publisherId, endpointIds, statuses, new Date(nowMs), days],
+  );
+  await executor.query("select pg_notify('perkwire_outbox', '')");
+  return rowCount ?? 0;
+}

@@ -1,0 +1,26 @@
+import type pg from 'pg';
+import { type Rounds, startRounds } from '../../platform/lib/loop.ts';
+import type { Logger } from '../../platform/logger.ts';
+import { runningJobs, runSlice } from './jobs.ts';
+
+/** How often the workers look for jobs (milliseconds). */
+const pollMs = 1000;
+
+type RunnerOptions = { pool: pg.Pool; logger: Logger; now: () => number };
+
+/** Works off replay jobs, a slice of each in turn. Any number of workers may do it. */
+export function startReplays({ pool, logger, now }: RunnerOptions): Rounds {
+  return startRounds(async (isStopped) => {
+    try {
+      let busy = await runningJobs(pool);
+      while (busy.length > 0 && !isStopped()) {
+        const more: string[] = [];
+        for (const id of busy) if (!isStopped() && (await runSlice(pool, id, now()))) more.push(id);
+        busy = more;
+      }
+    } catch (err) {
+      logger.debug({ err }, 'replays could not be worked off yet');
+    }
+    return pollMs;
+  });
+}

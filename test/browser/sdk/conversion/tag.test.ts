@@ -1,0 +1,113 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { launchBrowser, userAgent } from '../../../support/browser.ts';
+import { freePort } from '../../../support/server-process.ts';
+import { bookings, type Clicked, clickOffer, createTimedApp } from '../../../tracking/conversions/support.ts';
+
+let t: Awaited<ReturnType<typeof createTimedApp>>;
+let browser: Browser;
+let shop: Server;
+let shopUrl: string;
+let serviceUrl: string;
+/** What a page of the shop may load beside its scripts. */
+let allowed = 'connect-src';
+
+beforeAll(async () => {
+  const port = await freePort();
+  serviceUrl = `http://127.0.0.1:${port}`;
+  t = await createTimedApp({ config: { publicUrl: 'http://perks.test' } });
+  await t.app.listen({ port, host: '127.0.0.1' });
+  shop = createServer((request, response) => {
+    const attributes =
+      new URL(request.url ?? '', 'http://shop').pathname === '/thanks'
+        ? 'data-event="purchase" data-payout="49.90" data-currency="EUR" data-txn-id="o-1"'
+        : '';
+    response
+      .writeHead(200, {
+        'content-type': 'text/html',
+        'content-security-policy': `default-src 'none'; script-src ${serviceUrl}; ${allowed} ${serviceUrl}`,
+      })
+      .end(`<!doctype html><title>Shop</title><script src="${serviceUrl}/sdk/conversion.js" ${attributes} async></script>`);
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => shop.once('listening', resolve));
+  shopUrl = `http://127.0.0.1:${(shop.address() as AddressInfo).port}`;
+  browser = await launchBrowser(inject('templateUrl'));
+});
+afterAll(async () => {
+  await browser?.close();
+  shop?.close();
+  await t?.close();
+});
+
+async function openLanding(click: Clicked, before = ''): Promise<{ context: BrowserContext; page: Page }> {
+  const context = await browser.newContext({ userAgent });
+  if (before !== '') await context.addInitScript(before);
+  const page = await context.newPage();
+  await page.goto(`${shopUrl}/landing?click_id=${click.clickId}&utm=x`);
+  await page.waitForFunction('window.PerkwireConversion !== undefined');
+  return { context, page };
+}
+
+const booked = (click: Clicked) => expect.poll(() => bookings(t, click.sessionId), { timeout: 10_000 });
+
+test('the tag remembers the click of the landing page and reports the purchase pages later, under a strict policy', async () => {
+  const click = await clickOffer(t);
+  const { context, page } = await openLanding(click);
+  const problems: string[] = [];
+  page.on('console', (message) => problems.push(message.text()));
+  await page.goto(`${shopUrl}/cart`);
+  await page.goto(`${shopUrl}/thanks`);
+  await booked(click).toMatchObject([{ event: 'purchase', payout_micros: '49900000', currency: 'EUR', txn_id: 'o-1' }]);
+  await page.reload();
+  expect(await page.evaluate(`PerkwireConversion.track({ event: 'signup', payout: 2 })`)).toBe(true);
+  await booked(click).toHaveLength(2);
+  expect(problems.filter((text) => /Security Policy/.test(text))).toEqual([]);
+  await context.close();
+});
+
+test('where only pictures are allowed the tag reports by the picture', async () => {
+  const click = await clickOffer(t);
+  allowed = 'img-src';
+  const { context, page } = await openLanding(click);
+  expect(await page.evaluate(`PerkwireConversion.track({ event: 'by-picture', payout: '1.25' })`)).toBe(true);
+  await booked(click).toMatchObject([{ event: 'by-picture', payout_micros: '1250000' }]);
+  allowed = 'connect-src';
+  await context.close();
+});
+
+test('with Global Privacy Control the click is forgotten with the tab', async () => {
+  const click = await clickOffer(t);
+  const gpc = "Object.defineProperty(navigator, 'globalPrivacyControl', { value: true })";
+  const { context, page } = await openLanding(click, gpc);
+  expect(await page.evaluate('localStorage.length + document.cookie.length')).toBe(0);
+  const other = await context.newPage();
+  await other.goto(`${shopUrl}/cart`);
+  await other.waitForFunction('window.PerkwireConversion !== undefined');
+  expect(await other.evaluate(`PerkwireConversion.track({ event: 'x' })`)).toBe(false);
+  await page.goto(`${shopUrl}/cart`);
+  await page.waitForFunction('window.PerkwireConversion !== undefined');
+  expect(await page.evaluate(`PerkwireConversion.track({ event: 'same-tab' })`)).toBe(true);
+  await context.close();
+});
+
+test('without a click nothing is sent, and the tag is small and cached', async () => {
+  const context = await browser.newContext({ userAgent });
+  const page = await context.newPage();
+  const sent: string[] = [];
+  page.on('request', (request) => sent.push(new URL(request.url()).pathname));
+  await page.goto(`${shopUrl}/thanks?click_id=javascript:alert(1)`);
+  await page.waitForFunction('window.PerkwireConversion !== undefined');
+  expect(await page.evaluate(`PerkwireConversion.track({ event: 'x' })`)).toBe(false);
+  expect(sent.filter((path) => path.startsWith('/track'))).toEqual([]);
+  await context.close();
+  const script = await t.app.inject({ method: 'GET', url: '/sdk/conversion.js' });
+  expect([script.statusCode, script.headers['content-type']]).toEqual([200, 'text/javascript; charset=utf-8']);
+  expect(script.rawPayload.length).toBeLessThan(3000);
+  expect((await t.app.inject({ method: 'GET', url: String(script.headers['content-location']) })).statusCode).toBe(200);
+  expect(
+    (await t.app.inject({ method: 'GET', url: '/sdk/conversion.js', headers: { 'if-none-match': String(script.headers.etag) } }))
+      .statusCode,
+  ).toBe(304);
+});

@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { encodingFor } from '../../../src/platform/http/decompress.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+
+let t: TestApp;
+beforeAll(async () => {
+  t = await createTestApp();
+});
+afterAll(() => t.close());
+
+const get = (url: string, headers: Record<string, string> = {}) => t.app.inject({ url, headers });
+
+test('the script is at most 15 KB compressed', async () => {
+  const { rawPayload } = await get('/sdk/launcher.js');
+  expect(gzipSync(rawPayload, { level: 9 }).length).toBeLessThanOrEqual(15 * 1024);
+});
+
+test('any page may load it, and asks again after a few minutes', async () => {
+  for (const url of ['/sdk/launcher.js', '/sdk/launcher.min.js']) {
+    const answer = await get(url, { origin: 'https://shop.example' });
+    expect(answer.statusCode).toBe(200);
+    expect(answer.headers).toMatchObject({
+      'content-type': 'text/javascript; charset=utf-8',
+      'cross-origin-resource-policy': 'cross-origin',
+      'access-control-allow-origin': '*',
+      'cache-control': expect.stringMatching(/^public, max-age=300\b/),
+      vary: expect.stringContaining('accept-encoding'),
+    });
+    const again = await get(url, { 'if-none-match': String(answer.headers.etag) });
+    expect([again.statusCode, again.body]).toEqual([304, '']);
+  }
+});
+
+test('the versioned URL is named by the content and kept for good; that of another release leads to the present script', async () => {
+  const plain = await get('/sdk/launcher.js');
+  const hash = createHash('sha256').update(plain.rawPayload).digest('hex').slice(0, 12);
+  expect(plain.headers['content-location']).toBe(`/sdk/launcher.${hash}.js`);
+  const versioned = await get(`/sdk/launcher.${hash}.js`);
+  expect(versioned.headers['cache-control']).toBe('public, max-age=31536000, immutable');
+  expect(versioned.body).toBe(plain.body);
+  const other = await get('/sdk/launcher.0123456789ab.js');
+  expect([other.statusCode, other.headers.location, other.headers['cache-control']]).toEqual([302, '/sdk/launcher.js', 'no-store']);
+  expect((await get('/sdk/launcher.nothing.js')).statusCode).toBe(404);
+});
+
+test('it is sent compressed to those who say they can read that', async () => {
+  const plain = await get('/sdk/launcher.js');
+  const packed = await get('/sdk/launcher.js', { 'accept-encoding': 'gzip, br;q=0' });
+  expect(packed.headers['content-encoding']).toBe('gzip');
+  expect(gunzipSync(packed.rawPayload).equals(plain.rawPayload)).toBe(true);
+  expect(packed.headers.etag).not.toBe(plain.headers.etag);
+  expect(['gzip, deflate, br', 'gzip;q=0.5', 'br;q=0.0', 'identity', undefined].map(encodingFor)).toEqual([
+    'br',
+    'gzip',
+    'identity',
+    'identity',
+    'identity',
+  ]);
+});
+
+test('it holds nothing that a strict policy forbids', async () => {
+  const { body } = await get('/sdk/launcher.js');
+  expect(body).not.toMatch(/\beval\(|new Function\(|\.innerHTML|document\.write|setAttribute\("style"/);
+});

@@ -1,0 +1,156 @@
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
+import { expect, inject } from 'vitest';
+import { launchBrowser, userAgent } from '../../support/browser.ts';
+import { freePort } from '../../support/server-process.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+
+export type SdkEvent = { event: string; payload: Record<string, unknown> };
+
+export type PageSetup = {
+  /** `window.AdConfig`, with JSON values; the callback that keeps events is added. */
+  config?: Record<string, unknown>;
+  user?: Record<string, unknown>;
+  /** Script of the page, run before the SDK and after config and user are set. */
+  before?: string;
+  body?: string;
+  /** Attributes of the html element. */
+  html?: string;
+  csp?: string;
+  viewport?: { width: number; height: number };
+  context?: BrowserContext;
+  /** The API in place of the real one. */
+  apiUrl?: string;
+};
+
+export type OpenPage = {
+  page: Page;
+  /** Requests made, as "METHOD path" without the query. */
+  calls: () => string[];
+  requests: Request[];
+  /** Uncaught errors and CSP violations. */
+  problems: string[];
+  events: () => Promise<SdkEvent[]>;
+  names: () => Promise<string[]>;
+  until: (event: string, count?: number) => Promise<Record<string, unknown>>;
+  calledTimes: (path: string) => number;
+};
+
+/** A real service and a shop's page server, with a browser in front. */
+export type Stage = {
+  t: TestApp;
+  url: string;
+  browser: Browser;
+  pageUrl: string;
+  newContext: () => Promise<BrowserContext>;
+  open: (setup?: PageSetup) => Promise<OpenPage>;
+  /** URL of a further page, for a tab to go on to. */
+  urlOf: (setup: PageSetup) => string;
+  close: () => Promise<void>;
+};
+
+export async function startStage(): Promise<Stage> {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const t = await createTestApp({ config: { publicUrl: url } });
+  await t.app.listen({ port, host: '127.0.0.1' });
+  const setups = new Map<string, PageSetup>();
+  const shop = await listen((path, response) => servePage(setups, url, path, response));
+  const pageUrl = `http://127.0.0.1:${(shop.address() as AddressInfo).port}`;
+  const browser = await launchBrowser(inject('templateUrl'));
+  const newContext = () => browser.newContext({ userAgent });
+  let pages = 0;
+  const urlOf = (setup: PageSetup): string => {
+    const path = `/p${++pages}`;
+    setups.set(path, setup);
+    return pageUrl + path;
+  };
+
+  async function open(setup: PageSetup = {}): Promise<OpenPage> {
+    const context = setup.context ?? (await newContext());
+    const page = await context.newPage();
+    if (setup.viewport !== undefined) await page.setViewportSize(setup.viewport);
+    const requests: Request[] = [];
+    const problems: string[] = [];
+    page.on('request', (request) => requests.push(request));
+    page.on('pageerror', (err) => problems.push(String(err)));
+    page.on('console', (message) => {
+      if (/Content Security Policy|Trusted/.test(message.text())) problems.push(message.text());
+    });
+    await context.route(/\.example\//, (route) => route.fulfill({ status: 200, contentType: 'text/html', body: 'advertiser' }));
+    await page.goto(urlOf(setup));
+    return openPage(page, requests, problems);
+  }
+
+  return {
+    t,
+    url,
+    browser,
+    pageUrl,
+    newContext,
+    open,
+    urlOf,
+    close: async () => {
+      await browser.close();
+      shop.close();
+      shop.closeAllConnections();
+      await t.close();
+    },
+  };
+}
+
+function openPage(page: Page, requests: Request[], problems: string[]): OpenPage {
+  const events = () => page.evaluate(() => (window as unknown as { seen: SdkEvent[] }).seen);
+  const pathOf = (request: Request): string => `${request.method()} ${new URL(request.url()).pathname}`;
+  return {
+    page,
+    requests,
+    problems,
+    calls: () => requests.map(pathOf),
+    events,
+    names: async () => (await events()).map(({ event }) => event),
+    until: async (event, count = 1) => {
+      const found = async () => (await events()).filter((one) => one.event === event);
+      await expect.poll(async () => (await found()).length, { timeout: 15_000, message: `events ${event}` }).toBeGreaterThanOrEqual(count);
+      return (await found())[count - 1]?.payload ?? {};
+    },
+    calledTimes: (path) => requests.filter((request) => new URL(request.url()).pathname.endsWith(path)).length,
+  };
+}
+
+export function listen(serve: (path: string, response: ServerResponse) => void): Promise<Server> {
+  return new Promise((resolve) => {
+    const server = createServer((request, response) => serve(request.url ?? '/', response)).listen(0, '127.0.0.1', () => resolve(server));
+  });
+}
+
+/** The page holds no inline script, so that a strict policy can be put on it. */
+function servePage(setups: Map<string, PageSetup>, apiUrl: string, path: string, response: ServerResponse): void {
+  const [, name = '', file] = path.split(/[/?]/);
+  const setup = setups.get(`/${name}`);
+  if (setup === undefined) return void response.writeHead(404).end();
+  if (file === 'setup.js') return void response.writeHead(200, { 'content-type': 'text/javascript' }).end(setupScript(setup));
+  response.writeHead(200, {
+    'content-type': 'text/html; charset=utf-8',
+    ...(setup.csp === undefined ? {} : { 'content-security-policy': setup.csp }),
+  });
+  response.end(`<!doctype html><html ${setup.html ?? 'lang="en"'}><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Shop</title><body><main><h1>Thank you for your order</h1>${setup.body ?? ''}</main>
+<script src="/${name}/setup.js"></script><script src="${apiUrl}/sdk/launcher.js"></script></body></html>`);
+}
+
+function setupScript({ config = {}, user = {}, before = '', apiUrl }: PageSetup): string {
+  const full = { accountId: '0123456789abcdef', ...(apiUrl === undefined ? {} : { apiUrl }), ...config };
+  return `window.seen = [];
+window.AdConfig = ${JSON.stringify(full)};
+window.AdConfig.callback = (event, payload) => { window.seen.push({ event, payload }); };
+window.AdUser = ${JSON.stringify(user)};
+${before}`;
+}
+
+/** What the server keeps of the pages' beacons, in the order of their arrival. */
+export async function storedKinds({ t }: Stage): Promise<string[]> {
+  const { rows } = await t.pool.query<{ kind: string }>('select kind from events order by at, kind');
+  return rows.map(({ kind }) => kind);
+}

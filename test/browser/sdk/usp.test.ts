@@ -1,0 +1,179 @@
+import { Webhook } from 'standardwebhooks';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Dispatcher } from '../../../src/webhooks/dispatcher/worker.ts';
+import { type Hook, startHook, startTestDispatcher } from '../../webhooks/dispatcher/support.ts';
+import { type OpenPage, type Stage, startStage } from './support.ts';
+
+let stage: Stage;
+let hook: Hook;
+let dispatcher: Dispatcher;
+let secret = '';
+let users = 0;
+beforeAll(async () => {
+  stage = await startStage();
+  hook = await startHook();
+  dispatcher = await startTestDispatcher(stage.t);
+  const answer = await fetch(`${stage.url}/manage/v1/webhook-endpoints/usp.selection?api_key=demo-key`, {
+    method: 'PUT',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ url: hook.url, method: 'POST', enabled: true }),
+  });
+  secret = JSON.stringify(await answer.json()).match(/whsec_[^"]+/)?.[0] ?? '';
+});
+afterAll(async () => {
+  await dispatcher.stop();
+  await hook.close();
+  await stage.close();
+});
+
+const newUser = (): { placement: string; pub_user_id: string } => ({ placement: 'checkout', pub_user_id: `perks-${++users}` });
+
+type Row = { session_id: string; campaign_ids: number[]; selected: number[]; wrapped: boolean };
+
+async function rowOf(user: { pub_user_id: string }): Promise<Row> {
+  const { rows } = await stage.t.pool.query<{ id: string; campaign_ids: number[] }>(
+    'select id, campaign_ids from sessions where pub_user_id = $1 order by created_at desc limit 1',
+    [user.pub_user_id],
+  );
+  const session = rows[0] as { id: string; campaign_ids: number[] };
+  const answer = await fetch(`${stage.url}/sdk/v4/usp/session/${session.id}.json?api_key=demo-key&pub_user_id=${user.pub_user_id}`);
+  const { data } = (await answer.json()) as { data: { selected: number[]; status: string } };
+  return { session_id: session.id, campaign_ids: session.campaign_ids, selected: data.selected, wrapped: data.status === 'wrapped' };
+}
+
+const deliveriesOf = async (session: string): Promise<number> =>
+  (await stage.t.pool.query<{ n: number }>('select count(*)::int as n from deliveries where session_id = $1', [session])).rows[0]?.n ?? -1;
+
+const box = ({ page }: OpenPage, index: number) => page.getByRole('checkbox').nth(index);
+const fire = ({ page }: OpenPage, target = 'document', name = 'ad:confirm') =>
+  page.evaluate(`${target}.dispatchEvent(new CustomEvent('${name}', { bubbles: true }))`);
+const webhooksOf = (session: string) => hook.taken.filter(({ body }) => body.includes(session));
+
+describe('perks, from tick to webhook', () => {
+  test('what the user ticked arrives once, signed, when the page confirms', async () => {
+    const user = newUser();
+    const opened = await stage.open({ user });
+    await opened.until('ads_found');
+    await box(opened, 0).check();
+    await box(opened, 2).check();
+    await box(opened, 0).uncheck();
+    await fire(opened);
+    const row = await rowOf(user);
+    expect(await opened.until('usp_confirmed')).toEqual({ selected: [row.campaign_ids[2]] });
+    await fire(opened, 'window');
+    await expect.poll(() => webhooksOf(row.session_id).length).toBe(1);
+    const [taken] = webhooksOf(row.session_id);
+    const payload = new Webhook(secret).verify(taken?.body as Buffer, taken?.headers as Record<string, string>) as {
+      body: { selected: number; campaigns: { campaign_id: number }[] };
+    };
+    expect(payload.body.selected).toBe(1);
+    expect(payload.body.campaigns.map(({ campaign_id }) => campaign_id)).toEqual([row.campaign_ids[2]]);
+    expect((await rowOf(user)).wrapped).toBe(true);
+    expect(await deliveriesOf(row.session_id)).toBe(1);
+    expect(await opened.page.evaluate('Ad.confirm()')).toBe(true);
+    expect(opened.calls().filter((call) => call.startsWith('POST /sdk/v4/usp/session/'))).toHaveLength(1);
+    expect(await box(opened, 1).isDisabled()).toBe(true);
+    const names = (await opened.names()).filter((name) => name.startsWith('usp'));
+    expect(names).toEqual(['usp_selected', 'usp_selected', 'usp_unselected', 'usp_confirmed']);
+  });
+
+  test('ticks reach the server one after another, in the order of the user, however slow it is', async () => {
+    const user = newUser();
+    const opened = await stage.open({ user });
+    await opened.until('ads_found');
+    let under = 0;
+    let most = 0;
+    await opened.page.route('**/sdk/v4/usp/**/*select.json*', async (route) => {
+      most = Math.max(most, ++under);
+      await new Promise((resolve) => setTimeout(resolve, 120));
+      await route.continue();
+      under--;
+    });
+    for (const index of [1, 0, 2]) await box(opened, index).check();
+    await box(opened, 1).uncheck();
+    const { campaign_ids: ids } = await rowOf(user);
+    await expect.poll(async () => (await rowOf(user)).selected).toEqual([ids[0], ids[2]]);
+    const ticks = opened.calls().flatMap((call) => /^POST .*\/(\d+)\/((?:un)?select)\.json$/.exec(call)?.slice(1).join(' ') ?? []);
+    expect(ticks).toEqual([`${ids[1]} select`, `${ids[0]} select`, `${ids[2]} select`, `${ids[1]} unselect`]);
+    expect(most).toBe(1);
+  });
+
+  test('ticks that the server has not heard of go with the confirmation', async () => {
+    const user = newUser();
+    const opened = await stage.open({ user });
+    await opened.until('ads_found');
+    await opened.page.route('**/sdk/v4/usp/*/*/*select.json*', (route) => route.abort());
+    await box(opened, 0).check();
+    await box(opened, 1).check();
+    await opened.page.evaluate('Ad.confirm()');
+    const row = await rowOf(user);
+    expect([row.selected, row.wrapped]).toEqual([row.campaign_ids.slice(0, 2), true]);
+    expect(opened.calls().filter((call) => call.startsWith('PUT '))).toHaveLength(1);
+  });
+
+  test('ticks survive a reload of the page: same offers, same boxes, same session', async () => {
+    const user = newUser();
+    const opened = await stage.open({ user });
+    await opened.until('ads_found');
+    await box(opened, 1).check();
+    const { session_id, campaign_ids } = await rowOf(user);
+    await expect.poll(async () => (await rowOf(user)).selected).toEqual([campaign_ids[1]]);
+    await opened.page.reload();
+    await opened.until('ads_found');
+    await box(opened, 1).waitFor();
+    expect(await Promise.all([0, 1, 2].map((index) => box(opened, index).isChecked()))).toEqual([false, true, false]);
+    await fire(opened, 'window');
+    await opened.until('usp_confirmed');
+    expect(await rowOf(user)).toMatchObject({ session_id, selected: [campaign_ids[1]], wrapped: true });
+    await opened.page.reload();
+    await opened.until('ads_found');
+    expect((await rowOf(user)).session_id).not.toBe(session_id);
+  });
+
+  test('a later page of the tab can confirm', async () => {
+    const user = newUser();
+    const opened = await stage.open({ user });
+    await opened.until('ads_found');
+    await box(opened, 0).check();
+    await opened.until('usp_selected');
+    await opened.page.goto(stage.urlOf({ user: { ...user, placement: 'order-status' }, config: { autoLoad: false } }));
+    expect(await opened.page.evaluate('Ad.confirm()')).toBe(true);
+    const row = await rowOf(user);
+    expect([row.selected, row.wrapped]).toEqual([row.campaign_ids.slice(0, 1), true]);
+  });
+
+  test('with "check all" every box is ticked from the start, and stays so without a click', async () => {
+    await stage.t.pool.query("update themes set usp_check_all = true where unit = 'mou'");
+    await stage.t.deps.catalog.refresh();
+    const user = newUser();
+    const opened = await stage.open({ user });
+    await opened.until('ads_found');
+    await box(opened, 2).waitFor();
+    expect(await Promise.all([0, 1, 2].map((index) => box(opened, index).isChecked()))).toEqual([true, true, true]);
+    await box(opened, 1).uncheck();
+    await opened.page.evaluate('Ad.confirm()');
+    const row = await rowOf(user);
+    expect(row.selected).toEqual([row.campaign_ids[0], row.campaign_ids[2]]);
+    await stage.t.pool.query("update themes set usp_check_all = false where unit = 'mou'");
+    await stage.t.deps.catalog.refresh();
+  });
+
+  test('an event of the theme’s own name confirms too', async () => {
+    const user = newUser();
+    const opened = await stage.open({ user, config: { settings: { usp_confirmation_event: 'shop:paid' } } });
+    await opened.until('ads_found');
+    await fire(opened, 'document', 'shop:paid');
+    expect(await opened.until('usp_confirmed')).toEqual({ selected: [] });
+    const row = await rowOf(user);
+    await expect.poll(() => webhooksOf(row.session_id).length).toBe(1);
+    expect(JSON.parse(String(webhooksOf(row.session_id)[0]?.body)).body.selected).toBe(0);
+  });
+
+  test('confirming where there is nothing to confirm is an error event, not an exception', async () => {
+    const opened = await stage.open({ user: { placement: 'order-status' } });
+    await opened.until('ads_found');
+    expect(await opened.page.evaluate('Ad.confirm()')).toBe(false);
+    expect(await opened.until('error')).toMatchObject({ kind: 'usp_error' });
+    expect(opened.problems).toEqual([]);
+  });
+});

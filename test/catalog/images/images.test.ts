@@ -1,0 +1,347 @@
+import { createHash, randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import sharp from 'sharp';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createImages } from '../../../src/catalog/images/service.ts';
+import { cloneDatabase } from '../../support/database.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { startRelay } from '../../tracking/journey.ts';
+import { drawStripes, storePicture } from './pictures.ts';
+
+let testApp: TestApp;
+let stripes: Buffer;
+let path: string;
+
+beforeAll(async () => {
+  testApp = await createTestApp();
+  stripes = await drawStripes(600, 400);
+  path = await storePicture(testApp, stripes, 'png');
+});
+afterAll(() => testApp?.close());
+
+const get = (url: string, headers: Record<string, string> = {}) =>
+  testApp.app.inject({ method: 'GET', url, headers, remoteAddress: `10.0.${Math.floor(Math.random() * 256)}.1` });
+
+async function sizeOf(url: string, headers: Record<string, string> = {}) {
+  const response = await get(url, headers);
+  expect(response.statusCode, `${url} ${response.body.slice(0, 200)}`).toBe(200);
+  const { width, height, format, pages } = await sharp(response.rawPayload).metadata();
+  return { width, height, format, pages };
+}
+
+describe('the answer has the size asked for', () => {
+  test.each([
+    ['', 600, 400],
+    ['?width=300', 300, 200],
+    ['?height=100', 150, 100],
+    ['?width=1', 1, 1],
+    ['?width=4096', 600, 400],
+    ['?height=4096', 600, 400],
+    ['?width=200&height=200', 200, 200],
+    ['?width=900&height=900', 900, 900],
+    ['?aspect_ratio=1:1', 400, 400],
+    ['?aspect_ratio=3%3A1', 600, 200],
+    ['?aspect_ratio=1:100', 4, 400],
+    ['?width=100&aspect_ratio=1:2', 100, 200],
+    ['?height=90&aspect_ratio=16:9', 160, 90],
+    ['?width=4096&aspect_ratio=1:1', 400, 400],
+    ['?width=50&height=60&aspect_ratio=100:1', 50, 60],
+    ['?width=300&unknown=1', 300, 200],
+  ])('%s → %i×%i', async (query, width, height) => {
+    expect(await sizeOf(path + query)).toMatchObject({ width, height, format: 'png' });
+  });
+
+  test('for any parameters, in any type', async () => {
+    const side = fc.option(fc.integer({ min: 1, max: 700 }), { nil: undefined });
+    const ratio = fc.option(fc.tuple(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 1, max: 100 })), { nil: undefined });
+    const accept = fc.constantFrom('*/*', 'image/webp', 'image/avif;q=0.9');
+    await fc.assert(
+      fc.asyncProperty(side, side, ratio, accept, async (width, height, aspectRatio, wanted) => {
+        const query = new URLSearchParams();
+        if (width !== undefined) query.set('width', String(width));
+        if (height !== undefined) query.set('height', String(height));
+        if (aspectRatio !== undefined) query.set('aspect_ratio', aspectRatio.join(':'));
+        const size = await sizeOf(`${path}?${query}`, { accept: wanted });
+        if (width !== undefined && height !== undefined) return void expect(size).toMatchObject({ width, height });
+        const [x, y] = aspectRatio ?? [3, 2];
+        expect(size.width).toBeLessThanOrEqual(Math.min(width ?? 600, 600));
+        expect(size.height).toBeLessThanOrEqual(Math.min(height ?? 400, 400));
+        // Some side is as long as it may be, and the other follows the ratio to the pixel.
+        const limits = [size.width === Math.min(width ?? 600, 600), size.height === Math.min(height ?? 400, 400)];
+        expect(limits).toContain(true);
+        const error = Math.min(Math.abs(size.height - (size.width * y) / x), Math.abs(size.width - (size.height * x) / y));
+        expect(size.width === 1 || size.height === 1 || error <= 0.501).toBe(true);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test('cropped to cover, centred and undistorted: a square of the middle shows the middle', async () => {
+    const response = await get(`${path}?width=120&height=240`);
+    const { data, info } = await sharp(response.rawPayload).raw().toBuffer({ resolveWithObject: true });
+    const at = (x: number) => [...data.subarray((120 * info.width + x) * info.channels).subarray(0, 3)];
+    expect([at(20), at(60), at(100)]).toEqual(Array(3).fill([0, 255, 0]));
+  });
+
+  test('a picture that its EXIF data turns is turned, and loses that data', async () => {
+    const turned = await sharp(stripes).withMetadata({ orientation: 6 }).jpeg().toBuffer();
+    const url = await storePicture(testApp, turned, 'jpg');
+    expect(await sizeOf(`${url}?width=200`)).toMatchObject({ width: 200, height: 300, format: 'jpeg' });
+    expect((await sharp((await get(`${url}?width=200`)).rawPayload).metadata()).orientation).toBeUndefined();
+  });
+});
+
+describe('the type', () => {
+  test.each([
+    ['image/avif,image/webp,image/*,*/*;q=0.8', 'image/avif', 'heif'],
+    ['image/webp,*/*', 'image/webp', 'webp'],
+    ['image/avif;q=0,image/webp', 'image/webp', 'webp'],
+    ['image/*', 'image/png', 'png'],
+    ['image/jpeg', 'image/jpeg', 'jpeg'],
+  ])('for Accept %s is %s', async (accept, contentType, format) => {
+    for (const query of ['', '?width=64']) {
+      const response = await get(path + query, { accept });
+      expect(response.headers['content-type']).toBe(contentType);
+      expect((await sharp(response.rawPayload).metadata()).format).toBe(format);
+      expect(response.headers.vary).toMatch(/accept/i);
+    }
+  });
+
+  test('of an animation still moves', async () => {
+    const frames = await Promise.all(
+      ['#f00', '#0f0', '#00f'].map((background) =>
+        sharp({ create: { width: 40, height: 20, channels: 3, background } })
+          .png()
+          .toBuffer(),
+      ),
+    );
+    const gif = await sharp(frames, { join: { animated: true } })
+      .gif()
+      .toBuffer();
+    const url = await storePicture(testApp, gif, 'gif');
+    expect(await sizeOf(`${url}?width=20`)).toMatchObject({ format: 'gif', pages: 3, width: 20 });
+    expect(await sizeOf(`${url}?width=20`, { accept: 'image/avif,image/webp' })).toMatchObject({ format: 'webp', pages: 3 });
+  });
+});
+
+describe('caching', () => {
+  test('without parameters and a better type, the original bytes are answered', async () => {
+    for (const query of ['', '?width=4000']) {
+      const response = await get(path + query);
+      expect(createHash('sha256').update(response.rawPayload).digest('hex')).toBe(createHash('sha256').update(stripes).digest('hex'));
+      expect(response.headers['content-type']).toBe('image/png');
+    }
+  });
+
+  test('every answer is immutable, embeddable, and has a strong ETag of its own', async () => {
+    const answers = await Promise.all([
+      get(path),
+      get(`${path}?width=10`),
+      get(`${path}?width=11`),
+      get(`${path}?width=10`, { accept: 'image/webp' }),
+    ]);
+    for (const { headers } of answers) {
+      expect(headers).toMatchObject({
+        'cache-control': 'public, max-age=31536000, immutable',
+        'cross-origin-resource-policy': 'cross-origin',
+        'access-control-allow-origin': '*',
+        'x-content-type-options': 'nosniff',
+        vary: 'Accept',
+      });
+      expect(headers.etag).toMatch(/^"[0-9a-f]{32}"$/);
+    }
+    expect(new Set(answers.map(({ headers }) => headers.etag)).size).toBe(4);
+  });
+
+  test('a client that has it is answered 304 without a body', async () => {
+    for (const url of [path, `${path}?width=33`]) {
+      const { headers } = await get(url);
+      for (const condition of [headers.etag, `"x", ${headers.etag}`, `W/${headers.etag}`, '*']) {
+        const again = await get(url, { 'if-none-match': String(condition) });
+        expect(again.statusCode).toBe(304);
+        expect(again.body).toBe('');
+        expect(again.headers).toMatchObject({ etag: headers.etag, vary: 'Accept', 'cache-control': headers['cache-control'] });
+      }
+      expect((await get(url, { 'if-none-match': '"other"' })).statusCode).toBe(200);
+    }
+  });
+
+  test('a HEAD has the headers of the GET', async () => {
+    const response = await testApp.app.inject({ method: 'HEAD', url: `${path}?width=34` });
+    expect(response.statusCode).toBe(200);
+    expect(response.headers['content-type']).toBe('image/png');
+  });
+
+  test('64 parallel equal requests cost one transform, and later ones none', async () => {
+    const answers = await Promise.all(Array.from({ length: 64 }, () => get(`${path}?width=77`, { accept: 'image/webp' })));
+    expect(new Set(answers.map(({ statusCode }) => statusCode))).toEqual(new Set([200]));
+    const sources = answers.map(({ headers }) => headers['cache-status']);
+    expect(sources.filter((source) => source === 'perkwire; fwd=miss; stored')).toHaveLength(1);
+    expect((await get(`${path}?width=77`, { accept: 'image/webp' })).headers['cache-status']).toBe('perkwire; hit');
+  });
+
+  test('many parallel sizes of one picture load it once', async () => {
+    const images = await createImages(testApp.deps);
+    const id = Number(/\d+/.exec(path)?.[0]);
+    const find = async (width: number) => (await images.find(id, 'png', { width, height: null, aspectRatio: null }, undefined))?.bytes();
+    await Promise.all([1, 2, 3, 1, 2, 3].map(find));
+    expect(images.counts()).toEqual({ loads: 1, transforms: 3 });
+  });
+
+  test('memory is bounded in bytes: what does not fit is made again', async () => {
+    const images = await createImages({ ...testApp.deps, config: { ...testApp.deps.config, imageCacheMb: 1 } });
+    const noise = randomBytes(900 * 900 * 3);
+    const url = await storePicture(
+      testApp,
+      await sharp(noise, { raw: { width: 900, height: 900, channels: 3 } })
+        .png()
+        .toBuffer(),
+      'png',
+    );
+    const ask = async () =>
+      (await images.find(Number(/\d+/.exec(url)?.[0]), 'png', { width: 899, height: null, aspectRatio: null }, undefined))?.bytes();
+    const first = await ask();
+    expect(first?.bytes.length).toBeGreaterThan(512 * 1024);
+    await ask();
+    expect(images.counts()).toEqual({ loads: 2, transforms: 2 });
+  });
+});
+
+describe('400', () => {
+  test.each([
+    'width=0',
+    'width=4097',
+    'width=5000',
+    'height=5000',
+    'width=-1',
+    'width=1.5',
+    'width=abc',
+    'width=',
+    'width=%20',
+    'width=010',
+    'width=1e3',
+    'width=10&width=20',
+    'height=1&height=1',
+    'aspect_ratio=0:1',
+    'aspect_ratio=1:0',
+    'aspect_ratio=1000:1',
+    'aspect_ratio=101:1',
+    'aspect_ratio=16x9',
+    'aspect_ratio=16',
+    'aspect_ratio=',
+    'aspect_ratio=1:1:1',
+    'aspect_ratio=1:1&aspect_ratio=1:1',
+    'aspect_ratio=-1:1',
+  ])('for %s, with the place of the fault', async (query) => {
+    const response = await get(`${path}?${query}`);
+    expect(response.statusCode).toBe(400);
+    expect(response.headers['content-type']).toMatch(/^application\/json/);
+    expect(response.headers['cache-control']).toBe('no-store');
+    expect(response.headers.etag).toBeUndefined();
+    const { error } = response.json();
+    expect(error.code).toBe('invalid_request');
+    expect(error.details[0].path).toBe(`/querystring/${query.split('=')[0]}`);
+  });
+});
+
+describe('404', () => {
+  test.each([
+    '/images/999999999.png',
+    '/images/1.svg',
+    '/images/1',
+    '/images/x.png',
+    '/images/1.png.png',
+    '/images/99999999999.png',
+    '/images/1.constructor',
+  ])('for %s', async (url) => {
+    const response = await get(url);
+    expect(response.statusCode).toBe(404);
+    expect(response.json().error.code).toBe('not_found');
+    expect(response.headers['cache-control']).toBe('no-store');
+  });
+
+  test('for a picture under another type than its own', async () => {
+    expect((await get(path.replace('.png', '.webp'))).statusCode).toBe(404);
+  });
+});
+
+test('422 for a broken picture that is to be resized; as it is, it is answered', async () => {
+  const url = await storePicture(testApp, Buffer.from('no picture at all'), 'png');
+  expect((await get(url)).body).toBe('no picture at all');
+  const response = await get(`${url}?width=10`);
+  expect(response.statusCode).toBe(422);
+  expect(response.json().error.code).toBe('image_not_processable');
+  const cut = await storePicture(testApp, stripes.subarray(0, stripes.length - 400), 'png');
+  expect((await get(`${cut}?width=10`)).statusCode).toBe(422);
+});
+
+test('422 for a drawing that was stored as a picture: nothing but pictures is worked on', async () => {
+  const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40"><text>x</text></svg>';
+  const url = await storePicture(testApp, Buffer.from(svg), 'png');
+  expect((await get(`${url}?width=10`)).statusCode).toBe(422);
+});
+
+test('422 for a picture of too many pixels, whatever is said of its size', async () => {
+  const huge = await sharp({ create: { width: 8000, height: 8000, channels: 3, background: '#123' } })
+    .png()
+    .toBuffer();
+  const url = await storePicture(testApp, huge, 'png', { width: 10, height: 10 });
+  expect((await get(`${url}?width=10`)).statusCode).toBe(422);
+  expect((await get(url, { accept: 'image/avif' })).headers['content-type']).toBe('image/png');
+});
+
+test('a flood of different sizes is bounded: some are refused with 503, the rest are right, and then all is well', async () => {
+  const answers = await Promise.all(
+    Array.from({ length: 120 }, (_, index) =>
+      testApp.app.inject({ url: `${path}?width=${400 + index}`, headers: { accept: 'image/webp' }, remoteAddress: '10.6.6.6' }),
+    ),
+  );
+  const refused = answers.filter(({ statusCode }) => statusCode === 503);
+  expect(refused.length).toBeGreaterThan(50);
+  expect(refused[0]?.headers['retry-after']).toBe('1');
+  expect(refused[0]?.json().error.code).toBe('unavailable');
+  expect(answers.filter(({ statusCode }) => statusCode === 200).length).toBe(120 - refused.length);
+  expect((await get(`${path}?width=519`, { accept: 'image/webp' })).statusCode).toBe(200);
+});
+
+test('a flood of one client keeps no other from pictures', async () => {
+  const flood = Array.from({ length: 60 }, (_, index) =>
+    testApp.app.inject({ url: `${path}?width=${300 + index}`, remoteAddress: '10.7.7.7' }),
+  );
+  const other = testApp.app.inject({ url: `${path}?width=299`, remoteAddress: '10.7.7.8' });
+  const [answers, answer] = await Promise.all([Promise.all(flood), other]);
+  expect(answers.filter(({ statusCode }) => statusCode === 503).length).toBeGreaterThan(10);
+  expect(answer.statusCode).toBe(200);
+});
+
+test('while the store is away a picture not in memory is answered 503 at once, and 200 again after', async () => {
+  const database = await cloneDatabase();
+  const relay = await startRelay(database.url);
+  const behindRelay = await createTestApp({ databaseUrl: relay.url });
+  const until = async (condition: () => boolean): Promise<void> => {
+    while (!condition()) await new Promise((resolve) => setTimeout(resolve, 10));
+  };
+  try {
+    const { rows } = await behindRelay.pool.query<{ file: string }>(
+      "select c.id || '.' || c.type as file from creatives c join creative_images i on i.creative_id = c.id order by c.id limit 2",
+    );
+    const [first, second] = rows.map((row) => `/images/${row.file}`);
+    expect((await behindRelay.app.inject(`${first}?width=20`)).statusCode).toBe(200);
+    relay.cut();
+    await until(() => !behindRelay.deps.pulse.isUp());
+    const startMs = performance.now();
+    const response = await behindRelay.app.inject(`${second}?width=20`);
+    expect(performance.now() - startMs).toBeLessThan(1000);
+    expect(response.statusCode).toBe(503);
+    expect(response.headers['retry-after']).toBe('1');
+    expect(response.headers.etag).toBeUndefined();
+    expect((await behindRelay.app.inject(`${first}?width=20`)).headers['cache-status']).toBe('perkwire; hit');
+    relay.restore();
+    await until(() => behindRelay.deps.pulse.isUp());
+    expect((await behindRelay.app.inject(`${second}?width=20`)).statusCode).toBe(200);
+  } finally {
+    await behindRelay.close();
+    relay.close();
+    await database.drop();
+  }
+});

@@ -1,0 +1,87 @@
+import sharp from 'sharp';
+import { describe, expect, test } from 'vitest';
+import { stripMetadata } from '../../../src/catalog/images/metadata.ts';
+import { readUpload } from '../../../src/catalog/images/upload.ts';
+import { drawStripes } from './pictures.ts';
+
+const types = { jpg: 'jpeg', png: 'png', webp: 'webp' } as const;
+type Type = keyof typeof types;
+
+/** A picture as a telephone makes it: with place, device and remarks, lying on its side. */
+async function snap(type: Type, orientation = 6): Promise<Buffer> {
+  return sharp(await drawStripes(60, 30))
+    .toFormat(types[type])
+    .withExif({ IFD0: { Make: 'A telephone', ImageDescription: 'At home' }, IFD3: { GPSLatitudeRef: 'N', GPSLatitude: '52/1 31/1 12/1' } })
+    .withXmp('<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/></x:xmpmeta>')
+    .withMetadata({ orientation })
+    .withIccProfile('p3')
+    .toBuffer();
+}
+
+const pixels = (bytes: Buffer): Promise<Buffer> => sharp(bytes).autoOrient().raw().toBuffer();
+
+describe.each(Object.keys(types) as Type[])('a %s that is uploaded', (type) => {
+  test('loses place, device and remarks, and keeps its pixels, its colours and its turn', async () => {
+    const given = await snap(type);
+    const before = await sharp(given).metadata();
+    expect(given.includes('A telephone') && before.exif !== undefined && before.xmp !== undefined).toBe(true);
+    const { bytes, size } = await readUpload(given, `image/${types[type]}`);
+    const after = await sharp(bytes).metadata();
+    for (const secret of ['A telephone', 'At home', 'xmpmeta']) expect(bytes.includes(secret), secret).toBe(false);
+    expect(after.xmp).toBeUndefined();
+    expect(after.exif?.length ?? 0).toBeLessThan(40);
+    expect({ orientation: after.orientation, size }).toEqual({ orientation: 6, size: { width: 30, height: 60 } });
+    expect(after.icc?.equals(before.icc as Buffer)).toBe(true);
+    expect((await pixels(bytes)).equals(await pixels(given))).toBe(true);
+  });
+
+  test('is the same picture when it is uploaded again', async () => {
+    const { bytes } = await readUpload(await snap(type), '');
+    expect((await readUpload(bytes, '')).bytes.equals(bytes)).toBe(true);
+  });
+
+  test('that lies straight needs nothing beside its pixels', async () => {
+    const { bytes } = await readUpload(await snap(type, 1), '');
+    expect((await sharp(bytes).metadata()).exif).toBeUndefined();
+  });
+
+  test('loses what was put behind its end', async () => {
+    const { bytes } = await readUpload(Buffer.concat([await snap(type), Buffer.from('GPS 52.52 13.40')]), '');
+    expect(bytes.includes('GPS 52.52')).toBe(false);
+  });
+
+  test('cut off anywhere is no picture, and nothing is thrown but the reason', async () => {
+    const given = await snap(type);
+    for (let length = 12; length < given.length; length += 97) {
+      const part = given.subarray(0, length);
+      expect(() => stripMetadata(part, type, 1)).not.toThrow();
+      await expect(readUpload(part, '')).rejects.toMatchObject({ code: 'invalid_picture' });
+    }
+  });
+});
+
+test('a progressive JPEG and its comment', async () => {
+  const plain = await sharp(await drawStripes(60, 30))
+    .jpeg({ progressive: true })
+    .toBuffer();
+  const comment = Buffer.concat([Buffer.from([0xff, 0xfe, 0, 9]), Buffer.from('At home')]);
+  const given = Buffer.concat([plain.subarray(0, 2), comment, plain.subarray(2)]);
+  expect((await readUpload(given, '')).bytes.equals(plain)).toBe(true);
+});
+
+test('an animation goes on moving', async () => {
+  const frames = await Promise.all(
+    ['#f00', '#0f0', '#00f'].map((background) =>
+      sharp({ create: { width: 20, height: 20, channels: 3, background } })
+        .png()
+        .toBuffer(),
+    ),
+  );
+  const given = await sharp(frames, { join: { animated: true } })
+    .webp({ delay: [100, 200, 300], loop: 0 })
+    .withExif({ IFD0: { Make: 'A telephone' } })
+    .toBuffer();
+  const { bytes } = await readUpload(given, 'image/webp');
+  const after = await sharp(bytes, { animated: true }).metadata();
+  expect({ pages: after.pages, delay: after.delay, exif: after.exif }).toEqual({ pages: 3, delay: [100, 200, 300], exif: undefined });
+});

@@ -1,0 +1,72 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type ImageWish, planSize, readImageQuery } from '../../../src/catalog/images/parameters.ts';
+
+const none: ImageWish = { width: null, height: null, aspectRatio: null };
+const side = fc.integer({ min: 1, max: 4096 });
+const ratio = fc.record({ width: fc.integer({ min: 1, max: 100 }), height: fc.integer({ min: 1, max: 100 }) });
+const original = fc.record({ width: fc.integer({ min: 1, max: 6000 }), height: fc.integer({ min: 1, max: 6000 }) });
+
+/** Whether `width` by `height` is the ratio as exactly as whole pixels allow. */
+const isClose = (size: { width: number; height: number }, wanted: { width: number; height: number }): boolean =>
+  Math.abs(size.height - (size.width * wanted.height) / wanted.width) <= 0.5001 ||
+  Math.abs(size.width - (size.height * wanted.width) / wanted.height) <= 0.5001 ||
+  size.width === 1 ||
+  size.height === 1;
+
+describe('the size of an answer', () => {
+  const picture = { width: 1200, height: 628 };
+  test.each<[string, Partial<ImageWish>, number, number]>([
+    ['nothing asked', {}, 1200, 628],
+    ['a width keeps the ratio', { width: 600 }, 600, 314],
+    ['a height keeps the ratio', { height: 314 }, 600, 314],
+    ['a width beyond the original enlarges nothing', { width: 4000 }, 1200, 628],
+    ['a height beyond the original enlarges nothing', { height: 4000 }, 1200, 628],
+    ['both sides are taken literally', { width: 4000, height: 10 }, 4000, 10],
+    ['a ratio crops', { aspectRatio: { width: 1, height: 1 } }, 628, 628],
+    ['a wide ratio crops', { aspectRatio: { width: 4, height: 1 } }, 1200, 300],
+    ['a ratio with a width', { width: 320, aspectRatio: { width: 16, height: 9 } }, 320, 180],
+    ['a ratio with a height', { height: 90, aspectRatio: { width: 16, height: 9 } }, 160, 90],
+    ['a ratio with too much width', { width: 2000, aspectRatio: { width: 1, height: 1 } }, 628, 628],
+    ['both sides win over a ratio', { width: 100, height: 50, aspectRatio: { width: 1, height: 1 } }, 100, 50],
+  ])('%s', (_name, wish, width, height) => {
+    expect(planSize(picture, { ...none, ...wish })).toEqual({ width, height });
+  });
+
+  test('is exactly what was asked when both sides were', () => {
+    fc.assert(
+      fc.property(original, side, side, fc.option(ratio), (from, width, height, aspectRatio) => {
+        expect(planSize(from, { width, height, aspectRatio })).toEqual({ width, height });
+      }),
+    );
+  });
+
+  test('with one side or none: never larger than the original, the wanted ratio, and the side asked for where there is room', () => {
+    const wish = fc.oneof(
+      fc.record({ width: fc.option(side), height: fc.constant(null), aspectRatio: fc.option(ratio) }),
+      fc.record({ width: fc.constant(null), height: fc.option(side), aspectRatio: fc.option(ratio) }),
+    );
+    fc.assert(
+      fc.property(original, wish, (from, wanted) => {
+        const size = planSize(from, wanted);
+        expect(size.width).toBeLessThanOrEqual(from.width);
+        expect(size.height).toBeLessThanOrEqual(from.height);
+        expect(Math.min(size.width, size.height)).toBeGreaterThanOrEqual(1);
+        expect(isClose(size, wanted.aspectRatio ?? from), JSON.stringify(size)).toBe(true);
+        if (wanted.width !== null) expect(size.width).toBeLessThanOrEqual(wanted.width);
+        if (wanted.height !== null) expect(size.height).toBeLessThanOrEqual(wanted.height);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+test('a query is read as numbers', () => {
+  expect(readImageQuery({})).toEqual(none);
+  expect(readImageQuery({ width: '4096', height: '1', aspect_ratio: '16:9' })).toEqual({
+    width: 4096,
+    height: 1,
+    aspectRatio: { width: 16, height: 9 },
+  });
+  expect(() => readImageQuery({ height: '4097' })).toThrow(expect.objectContaining({ code: 'invalid_request' }));
+});

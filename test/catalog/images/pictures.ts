@@ -1,0 +1,27 @@
+import { createHash } from 'node:crypto';
+import sharp from 'sharp';
+import type { TestApp } from '../../support/test-app.ts';
+
+/** A picture of noise-free stripes: left third red, middle green, right third blue. */
+export async function drawStripes(width: number, height: number): Promise<Buffer> {
+  const stripe = (left: number, colour: string) => ({
+    input: { create: { width: Math.ceil(width / 3), height, channels: 3 as const, background: colour } },
+    left: Math.floor(left),
+    top: 0,
+  });
+  return sharp({ create: { width, height, channels: 3, background: '#00f' } })
+    .composite([stripe(0, '#f00'), stripe(width / 3, '#0f0')])
+    .png()
+    .toBuffer();
+}
+
+/** Stores a picture as a creative of the first offer. @returns its path */
+export async function storePicture({ pool }: TestApp, bytes: Buffer, type: string, size = { width: 1, height: 1 }): Promise<string> {
+  const { rows } = await pool.query<{ id: number }>(
+    `insert into creatives (offer_id, creative_type, type, width, height) values ((select min(id) from offers), 'offer_image', $1, $2, $3) returning id`,
+    [type, size.width, size.height],
+  );
+  const id = rows[0]?.id as number;
+  await pool.query('insert into creative_images values ($1, $2, $3)', [id, bytes, createHash('sha256').update(bytes).digest()]);
+  return `/images/${id}.${type}`;
+}

@@ -1,0 +1,197 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Caller, createManagementApp, type ManagementApp } from './support.ts';
+
+type Row = Record<string, unknown>;
+type File = { perkwire_catalogue: number; publisher: Row } & Record<
+  'themes' | 'placements' | 'advertisers' | 'campaigns' | 'offers' | 'creatives' | 'sequence_rules',
+  Row[]
+>;
+
+let t: ManagementApp;
+let demo: Caller;
+let folder: string;
+beforeAll(async () => {
+  t = await createManagementApp();
+  demo = await t.caller(t.publisher.id);
+  folder = await mkdtemp(join(tmpdir(), 'perkwire-catalogue-'));
+  const { rows } = await t.pool.query(
+    'select min(id) as campaign, min(advertiser_id) as advertiser from campaigns where publisher_id = $1',
+    [t.publisher.id],
+  );
+  await demo.call('PATCH', `/campaigns/${rows[0].campaign}`, {
+    rules: {
+      targeting: { countries: { include: ['US', 'DE'] } },
+      frequency_caps: [{ scope: 'offer', event: 'impression', limit: 3, window_minutes: null }],
+    },
+    payout_amount: 1.234567,
+    tags: ['one', 'two'],
+  });
+  await demo.call('POST', '/sequence-rules', {
+    placement: 'checkout',
+    positions: [1, 2],
+    effect: 'allow',
+    match: { campaigns: [rows[0].campaign], advertisers: [rows[0].advertiser], tags: ['one'] },
+  });
+  await demo.call('PATCH', `/publishers/${t.publisher.id}`, { frame_hosts: ['https://shop.example'], currency_multiplier: 12.5 });
+});
+afterAll(async () => {
+  await t?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const exported = async (who: Caller): Promise<File> => (await who.call('GET', '/catalogue/export')).body as unknown as File;
+
+/** The file without what an import may change: ids become the position of the row they name. */
+function withoutIds(file: File): unknown {
+  const position = new Map<string, number>();
+  for (const kind of ['themes', 'advertisers', 'campaigns', 'offers'] as const)
+    for (const [index, { id }] of file[kind].entries()) position.set(`${kind} ${id}`, index);
+  const at = (kind: string, id: unknown) => (id === null ? null : position.get(`${kind} ${id}`));
+  const names: Record<string, string> = { theme_id: 'themes', advertiser_id: 'advertisers', campaign_id: 'campaigns', offer_id: 'offers' };
+  const clean = ({ id: _id, ...row }: Row): Row =>
+    Object.fromEntries(
+      Object.entries(row).map(([name, value]) => {
+        if (names[name] !== undefined) return [name, at(names[name], value)];
+        if (name !== 'match') return [name, value];
+        return [
+          name,
+          Object.fromEntries(
+            Object.entries(value as Row).map(([kind, list]) => [
+              kind,
+              kind === 'tags' ? list : (list as number[]).map((one) => at(kind, one)),
+            ]),
+          ),
+        ];
+      }),
+    );
+  const { sdk_id: _sdkId, ...publisher } = file.publisher;
+  return {
+    ...file,
+    publisher,
+    ...Object.fromEntries(
+      Object.entries(file).map(([name, list]) => [name, Array.isArray(list) ? list.map(clean) : name === 'publisher' ? publisher : list]),
+    ),
+  };
+}
+
+describe('a catalogue', () => {
+  test('exported, imported into an empty publisher and exported again is the same but for its ids', async () => {
+    const file = await exported(demo);
+    expect(file.offers.length).toBeGreaterThan(5);
+    expect(file.creatives.some(({ image }) => typeof image === 'string')).toBe(true);
+    expect(file.sequence_rules).toHaveLength(1);
+    const target = await t.addPublisher('Empty');
+    const reply = await t.operator.call('POST', `/catalogue/import?publisher_id=${target}`, file);
+    expect(reply.status, JSON.stringify(reply.body)).toBe(201);
+    expect(reply.body.data).toMatchObject({ publisher_id: target, counts: { offers: file.offers.length } });
+    const again = await exported(await t.caller(target));
+    expect(withoutIds(again)).toEqual(withoutIds(file));
+    expect(again.offers[0]?.id).not.toBe(file.offers[0]?.id);
+    const creative = again.creatives.find(({ image }) => typeof image === 'string') as { id: number; type: string; image: string };
+    const picture = await t.app.inject({ url: `/images/${creative.id}.${creative.type}`, headers: { accept: 'image/*' } });
+    expect(picture.rawPayload.toString('base64')).toBe(creative.image);
+    expect((await t.operator.call('POST', `/catalogue/import?publisher_id=${target}`, file)).status).toBe(409);
+  });
+
+  test('imported by its publisher keeps what only an operator sets', async () => {
+    const me = await t.caller(await t.addPublisher());
+    const file = await exported(demo);
+    expect(file.publisher.usp_enabled).toBe(true);
+    expect((await me.call('POST', '/catalogue/import', file)).status).toBe(201);
+    expect((await exported(me)).publisher).toMatchObject({ usp_enabled: false, currency_multiplier: 12.5 });
+  });
+
+  test('with mistakes is refused as a whole, each with its path in the file', async () => {
+    const me = await t.caller(await t.addPublisher());
+    const file = structuredClone(await exported(demo));
+    Object.assign(file.offers[1] as Row, { title: 'x'.repeat(91) });
+    Object.assign(file.offers[2] as Row, { campaign_id: 424242 });
+    Object.assign(file.campaigns[0] as Row, { colour: 'red' });
+    Object.assign(file.themes[1] as Row, { is_default: true, id: file.themes[0]?.id });
+    const reply = await me.call('POST', '/catalogue/import', file);
+    expect(reply.status).toBe(400);
+    expect((reply.body as unknown as { error: { details: unknown } }).error.details).toEqual([
+      { path: '/themes/1/id', message: 'stands for an earlier row already' },
+      { path: expect.stringMatching(/^.placements.\d.theme_id$/), message: 'There is no such theme in the file' },
+      { path: '/campaigns/0/colour', message: 'is not known here' },
+      { path: '/offers/1/title', message: 'must be at most 90 characters long; it has 91' },
+      { path: '/offers/2/campaign_id', message: 'There is no such campaign in the file' },
+    ]);
+    expect((await exported(me)).offers).toEqual([]);
+  });
+
+  test.each([
+    [{ image: 'AAAA' }, '/creatives/0/image'],
+    [{ image: 'not base64!' }, '/creatives/0/image'],
+    [{ image: 17 }, '/creatives/0/image'],
+  ])('with the picture %j is refused at its path', async (change, path) => {
+    const me = await t.caller(await t.addPublisher());
+    const file = structuredClone(await exported(demo));
+    Object.assign(file.creatives[0] as Row, change);
+    const reply = await me.call('POST', '/catalogue/import', file);
+    expect(reply.status).toBe(400);
+    expect((reply.body as unknown as { error: { details: { path: string }[] } }).error.details.map((detail) => detail.path)).toContain(
+      path,
+    );
+  });
+
+  test('is checked without being written, on request', async () => {
+    const me = await t.caller(await t.addPublisher());
+    const reply = await me.call('POST', '/catalogue/import?dry_run=true', await exported(demo));
+    expect(reply.body).toMatchObject({ data: { dry_run: true } });
+    expect((await exported(me)).offers).toEqual([]);
+  });
+
+  test('a dry run says that a publisher with a catalogue takes none', async () => {
+    const { id } = t.publisher;
+    const reply = await (await t.caller(id)).call('POST', '/catalogue/import?dry_run=true', await exported(await t.caller(id)));
+    expect(reply.status).toBe(409);
+  });
+
+  test('403: needs both permissions, of settings and of offers', async () => {
+    const half = await t.caller(t.publisher.id, ['configurations']);
+    expect((await half.call('GET', '/catalogue/export')).status).toBe(403);
+    expect((await half.call('POST', '/catalogue/import', {})).status).toBe(403);
+  });
+});
+
+describe('npm run catalogue', () => {
+  const run = (...args: string[]) =>
+    new Promise<{ code: number; out: string; err: string }>((resolve) => {
+      execFile(
+        process.execPath,
+        ['--import', 'tsx', 'src/catalog/management/catalogue/command.ts', ...args],
+        { env: { ...process.env, DATABASE_URL: t.databaseUrl } },
+        (err, out, errText) => resolve({ code: err === null ? 0 : Number(err.code ?? 1), out, err: errText }),
+      );
+    });
+
+  test('export writes the file the API answers; import makes a publisher of it', async () => {
+    const file = join(folder, 'demo.json');
+    const made = await run('export', file, '--publisher', String(t.publisher.id));
+    expect(made).toMatchObject({ code: 0, out: `Wrote the catalogue of publisher ${t.publisher.id} to ${file}.\n` });
+    expect(JSON.parse(await readFile(file, 'utf8'))).toEqual(await exported(demo));
+    expect((await run('import', file, '--dry-run')).out).toContain('Nothing was written');
+    const { out, err } = await run('import', file);
+    expect(err).toBe('');
+    const id = Number(/into publisher (\d+)/.exec(out)?.[1]);
+    expect(withoutIds(await exported(await t.caller(id)))).toEqual(withoutIds(await exported(demo)));
+  });
+
+  test('names what is wrong with a file, and changes nothing', async () => {
+    const file = join(folder, 'wrong.json');
+    await writeFile(file, JSON.stringify({ perkwire_catalogue: 1, publisher: { name: '' }, offers: [{ id: 1, campaign_id: 1 }] }));
+    const { code, err } = await run('import', file);
+    expect(code).toBe(1);
+    expect(err).toContain('/publisher/name must not be empty');
+    expect(err).toContain('/offers/0/campaign_id There is no such campaign in the file');
+    await writeFile(file, '{"perkwire');
+    expect((await run('import', file)).err).toContain('not valid JSON');
+    expect((await run('export', file)).err).toContain('several publishers');
+    expect((await run('export')).code).toBe(1);
+  });
+});

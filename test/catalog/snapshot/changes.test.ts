@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { loadVersion } from '../../../src/catalog/snapshot/load.ts';
+import { loadSnapshot } from '../../../src/catalog/snapshot/store.ts';
+import type { Offer } from '../../../src/catalog/snapshot/types.ts';
+import { transaction } from '../../../src/platform/db/pool.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+
+/** Two processes on one database. */
+let one: TestApp;
+let other: TestApp;
+beforeAll(async () => {
+  one = await createTestApp();
+  other = await createTestApp({ databaseUrl: one.databaseUrl });
+});
+afterAll(async () => {
+  await other?.close();
+  await one?.close();
+});
+
+type Shown = { id: number; campaign_id: number; title: string; click_url: string };
+
+async function offersOf({ app, publisher }: TestApp, query = ''): Promise<Shown[]> {
+  const answer = await app.inject({
+    method: 'POST',
+    url: `/native/v4/offers.json?api_key=${publisher.key}${query}`,
+    payload: { placement: 'checkout' },
+  });
+  expect(answer.statusCode).toBe(200);
+  return answer.json().data.offers;
+}
+
+/** Changes become visible by themselves within a second; what a busy machine adds is no part of the promise. */
+const patiently = { timeout: 10_000, interval: 25 };
+
+let best: Shown;
+beforeEach(async () => {
+  await expect.poll(async () => (await offersOf(other)).length, patiently).toBe(3);
+  best = (await offersOf(other))[0] as Shown;
+});
+
+describe('a change made by plain SQL is served by every process, without a restart', () => {
+  test('of a text', async () => {
+    await one.pool.query('update offers set title = $1 where id = $2', ['Changed by hand', best.id]);
+    for (const app of [one, other]) await expect.poll(async () => (await offersOf(app))[0]?.title, patiently).toBe('Changed by hand');
+  });
+
+  test('of the order', async () => {
+    const [, second] = await offersOf(other);
+    await one.pool.query('update campaigns set priority = 0 where id = $1', [second?.campaign_id]);
+    await expect.poll(async () => (await offersOf(other))[0]?.id, patiently).toBe(second?.id);
+  });
+
+  test('of the number of offers', async () => {
+    await one.pool.query('update publishers set offers_per_response = 1');
+    await expect.poll(async () => (await offersOf(other)).length, patiently).toBe(1);
+    await one.pool.query('update publishers set offers_per_response = 3');
+    await expect.poll(async () => (await offersOf(other)).length, patiently).toBe(3);
+  });
+
+  test('also of many rows in one transaction: it is seen as a whole or not at all', async () => {
+    const shown = () => other.deps.catalog.current();
+    const { rows } = await one.pool.query<{ id: number }>('select id from offers order by id');
+    const before = shown();
+    await transaction(one.pool, async (executor) => {
+      for (const { id } of rows) await executor.query("update offers set cta_yes = 'All together' where id = $1", [id]);
+      await other.deps.catalog.refresh();
+      expect(shown()).toBe(before);
+    });
+    await expect.poll(() => shown() !== before, patiently).toBe(true);
+    expect(new Set([...shown().offers.values()].map(({ copy }) => copy.ctaYes))).toEqual(new Set(['All together']));
+  });
+
+  test('of every table of the configuration', async () => {
+    const columns: Record<string, string> = {
+      api_keys: 'revoked_at',
+      creatives: 'user_id',
+      offers: 'title',
+      campaign_publishers: 'active',
+      sequence_rules: 'active',
+    };
+    for (const table of [
+      'publishers',
+      'api_keys',
+      'themes',
+      'placements',
+      'advertisers',
+      'campaigns',
+      'offers',
+      'creatives',
+      'campaign_publishers',
+      'sequence_rules',
+    ]) {
+      const before = await loadVersion(one.pool);
+      const column = columns[table] ?? 'name';
+      await one.pool.query(`update ${table} set ${column} = ${column}`);
+      expect(await loadVersion(one.pool), table).toBeGreaterThan(before);
+    }
+  });
+});
+
+describe('an offer disappears from the answers', () => {
+  const gone = (): Promise<void> =>
+    expect.poll(async () => (await offersOf(other, `&loyaltyboost=1&campaignId=${best.campaign_id}`)).length, patiently).toBe(0);
+  const back = (): Promise<void> =>
+    expect.poll(async () => (await offersOf(other, `&loyaltyboost=1&campaignId=${best.campaign_id}`)).length, patiently).toBe(1);
+
+  test.each([
+    [
+      'when its campaign is paused',
+      'update campaigns set active = false where id = $1',
+      'update campaigns set active = true where id = $1',
+    ],
+    [
+      'when its campaign is removed',
+      'update campaigns set deleted_at = now() where id = $1',
+      'update campaigns set deleted_at = null where id = $1',
+    ],
+    [
+      'when all its copy is paused',
+      'update offers set active = false where campaign_id = $1',
+      'update offers set active = true where campaign_id = $1',
+    ],
+    [
+      'when it is removed',
+      'update offers set deleted_at = now() where campaign_id = $1',
+      'update offers set deleted_at = null where campaign_id = $1',
+    ],
+  ])('%s, and is back afterwards', async (_when, away, again) => {
+    await one.pool.query(away, [best.campaign_id]);
+    await gone();
+    // Who saw it before can still follow it.
+    const click = await other.app.inject(best.click_url.replace('http://perks.test', ''));
+    expect(click.statusCode).toBe(302);
+    await one.pool.query(again, [best.campaign_id]);
+    await back();
+  });
+});
+
+describe('an offer that was removed', () => {
+  const removedAt = async (sql: string): Promise<Offer | undefined> => {
+    await one.pool.query(`update offers set deleted_at = ${sql} where id = $1`, [best.id]);
+    const { offers } = await loadSnapshot(one.pool);
+    await one.pool.query('update offers set deleted_at = null where id = $1', [best.id]);
+    return offers.get(best.id);
+  };
+
+  test('can be referred to for 31 days, because its links live 30', async () => {
+    expect(await removedAt('now()')).toMatchObject({ id: best.id, active: false });
+    expect(await removedAt("now() - interval '30 days 23 hours'")).toMatchObject({ id: best.id, active: false });
+    expect(await removedAt("now() - interval '31 days 1 minute'")).toBeUndefined();
+  });
+});
+
+test('two refreshes at once load once and both see the change', async () => {
+  await one.pool.query("update offers set cta_no = 'Both see it' where id = $1", [best.id]);
+  await Promise.all([other.deps.catalog.refresh(), other.deps.catalog.refresh(), other.deps.catalog.refresh()]);
+  expect(other.deps.catalog.current().offers.get(best.id)?.copy.ctaNo).toBe('Both see it');
+});
+
+test('a request works with one catalogue to its end: the old object is never changed', async () => {
+  const before = one.deps.catalog.current();
+  const text = JSON.stringify([...before.offers.values()]);
+  await one.pool.query("update offers set title = 'Another title'");
+  await expect.poll(() => one.deps.catalog.current() !== before, patiently).toBe(true);
+  expect(JSON.stringify([...before.offers.values()])).toBe(text);
+});

@@ -1,0 +1,135 @@
+import fc from 'fast-check';
+import type pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { loadSnapshot, rowsOf } from '../../../src/catalog/snapshot/store.ts';
+import type { Snapshot } from '../../../src/catalog/snapshot/types.ts';
+import { transaction } from '../../../src/platform/db/pool.ts';
+import { clonePool } from '../../support/database.ts';
+
+let database: Awaited<ReturnType<typeof clonePool>>;
+let pool: pg.Pool;
+let base: Snapshot;
+beforeAll(async () => {
+  database = await clonePool(3);
+  pool = database.pool;
+  await pool.query(`insert into publishers (name, sdk_id, time_zone) values ('Second', 'feedfeedfeedfeed', 'Asia/Tokyo')`);
+});
+afterAll(() => database?.close());
+beforeEach(async () => {
+  base = await loadSnapshot(pool);
+});
+
+/** Of any two rows of a table, by a number. */
+const pick = (table: string, n: number, column = 'id'): string =>
+  `(select ${column} from ${table} order by ${column} offset ${n} % greatest(1, (select count(*) from ${table})) limit 1)`;
+
+/** Changes as people and programs make them, also by hand. */
+const changes: ((n: number, m: number) => string)[] = [
+  (n, m) => `update offers set title = 'Title ${m}' where id = ${pick('offers', n)}`,
+  (n) => `update offers set active = not active where id = ${pick('offers', n)}`,
+  (n, m) => `update offers set deleted_at = now() - interval '${[1, 30, 32][m % 3]} days' where id = ${pick('offers', n)}`,
+  (n) => `update offers set deleted_at = null where id = ${pick('offers', n)}`,
+  (n, m) => `update offers set campaign_id = ${pick('campaigns', m)} where id = ${pick('offers', n)}`,
+  (n) =>
+    `insert into offers (publisher_id, campaign_id, title) select publisher_id, id, 'New' from campaigns where id = ${pick('campaigns', n)}`,
+  (n) => `delete from offers o where id = ${pick('offers', n)} and not exists (select 1 from creatives where offer_id = o.id)`,
+  (n, m) => `update campaigns set weight = ${m} where id = ${pick('campaigns', n)}`,
+  (n, m) => `update campaigns set deleted_at = now() - interval '${[1, 30, 32][m % 3]} days' where id = ${pick('campaigns', n)}`,
+  (n) => `update campaigns set deleted_at = null where id = ${pick('campaigns', n)}`,
+  (n) => `update campaigns set active = not active where id = ${pick('campaigns', n)}`,
+  (n, m) => `update campaigns set advertiser_id = ${pick('advertisers', m)} where id = ${pick('campaigns', n)}`,
+  (n) => `insert into campaigns (publisher_id, advertiser_id, name, landing_url)
+    select publisher_id, id, 'New', 'https://shop.example/' from advertisers where id = ${pick('advertisers', n)}`,
+  (n, m) => `update advertisers set name = 'Advertiser ${m}' where id = ${pick('advertisers', n)}`,
+  (n, m) => `insert into campaign_publishers (campaign_id, publisher_id, priority)
+    values (${pick('campaigns', n)}, ${pick('publishers', m)}, 3) on conflict (campaign_id, publisher_id) do update set priority = ${m}`,
+  (n) => `delete from campaign_publishers where campaign_id = ${pick('campaigns', n)}`,
+  (n, m) => `update creatives set offer_id = ${pick('offers', m)}, is_primary = false where id = ${pick('creatives', n)}`,
+  (n) => `insert into creatives (offer_id, creative_type, type, width, height, url)
+    values (${pick('offers', n)}, 'icon_image', 'png', 10, 10, 'https://cdn.example/x.png')`,
+  (n) => `update creatives set deleted_at = now(), is_primary = false where id = ${pick('creatives', n)}`,
+  (n) => `delete from creatives where id = ${pick('creatives', n)}`,
+  (n, m) => `update publishers set time_zone = '${['UTC', 'Asia/Tokyo', 'America/New_York'][m % 3]}' where id = ${pick('publishers', n)}`,
+  (n, m) => `update publishers set name = 'Publisher ${m}' where id = ${pick('publishers', n)}`,
+  (n) => `update themes set deleted_at = case when deleted_at is null and not is_default then now() end where id = ${pick('themes', n)}`,
+  (n) => `insert into sequence_rules (publisher_id, effect, match) values (${pick('publishers', n)}, 'deny', '{"tags":["x"]}')`,
+  (n) => `insert into placements (publisher_id, name) values (${pick('publishers', n)}, 'place-${n}') on conflict do nothing`,
+  () => `update offers set weight = weight + 1`,
+  () => `update offers set title = title where false`,
+];
+
+const change = fc.record({ kind: fc.nat(changes.length - 1), n: fc.nat(50), m: fc.nat(50) });
+/** Changes of one transaction; `undone`: behind a savepoint that is taken back. */
+const step = fc.record({ list: fc.array(change, { minLength: 1, maxLength: 4 }), undone: fc.array(change, { maxLength: 2 }) });
+
+async function apply({ list, undone }: typeof step extends fc.Arbitrary<infer T> ? T : never): Promise<void> {
+  const run = ({ kind, n, m }: (typeof list)[number]): string => (changes[kind] as (typeof changes)[number])(n, m);
+  await transaction(pool, async (executor) => {
+    if (undone.length > 0) {
+      await executor.query('savepoint before');
+      for (const one of undone) await executor.query(run(one));
+      await executor.query('rollback to before');
+    }
+    for (const one of list) await executor.query(run(one));
+  });
+}
+
+describe('a refresh that reads only what changed', () => {
+  test('ends with what reading everything ends with, after any changes', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 4 }), async (steps) => {
+        for (const each of steps) await apply(each);
+        base = await loadSnapshot(pool, base);
+        const whole = await loadSnapshot(pool);
+        expect(base).toEqual(whole);
+        expect(rowsOf(base)).toEqual(rowsOf(whole));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('keeps the campaigns that did not change, and the index of a publisher to whom all is the same, as the same objects', async () => {
+    const [changed, ...others] = [...base.offers.values()].sort((a, b) => a.id - b.id);
+    const apart = others.find(({ campaign }) => campaign !== changed?.campaign);
+    await pool.query("update offers set title = 'Only this' where id = $1", [changed?.id]);
+    const next = await loadSnapshot(pool, base);
+    expect(next.offers.get(changed?.id as number)?.copy.title).toBe('Only this');
+    expect(next.offers.get(apart?.id as number)).toBe(apart);
+    await pool.query('insert into placements (publisher_id, name) select id, $1 from publishers', ['a-new-place']);
+    const last = await loadSnapshot(pool, next);
+    for (const [id, publisher] of last.publishers) {
+      expect([...publisher.placements.keys()]).toContain('a-new-place');
+      expect(publisher.index).toBe(next.publishers.get(id)?.index);
+    }
+  });
+
+  test('lets go of what was removed 31 days ago, although nothing changed then', async () => {
+    const { id } = [...base.offers.values()].at(-1) as { id: number };
+    await pool.query('update offers set deleted_at = now() where id = $1', [id]);
+    base = await loadSnapshot(pool, base);
+    expect(base.offers.has(id)).toBe(true);
+    // A month goes by: the removal lies as far back, in the store and in what was read of it.
+    const longAgo = new Date(Date.now() - 32 * 86_400_000);
+    for (const row of rowsOf(base).offers) if (row.id === id) row.deleted_at = longAgo;
+    await transaction(pool, async (executor) => {
+      await executor.query("set local session_replication_role = 'replica'"); // no triggers
+      await executor.query('update offers set deleted_at = $2 where id = $1', [id, longAgo]);
+    });
+    expect((await loadSnapshot(pool, base)).offers.has(id)).toBe(false);
+  });
+
+  test('reads everything where the list of changes is too old, or a table was emptied', async () => {
+    await pool.query("update offers set title = 'Long ago'");
+    await pool.query(`do $$ begin for n in 1..510 loop
+      perform set_config('perkwire.catalog_bumped', '', true);
+      update publishers set name = name where false;
+    end loop; end $$`);
+    const { rows } = await pool.query('select min(version) > $1 or min(version) is null as forgotten from catalog_changes', [base.version]);
+    expect(rows[0].forgotten).toBe(true);
+    base = await loadSnapshot(pool, base);
+    expect(new Set([...base.offers.values()].map(({ copy }) => copy.title))).toEqual(new Set(['Long ago']));
+    await pool.query('truncate creatives cascade');
+    base = await loadSnapshot(pool, base);
+    expect([...base.offers.values()].flatMap(({ creatives }) => creatives)).toEqual([]);
+  });
+});

@@ -1,0 +1,175 @@
+import { describe, expect, test } from 'vitest';
+import { ConfigError, configSchema, loadConfig } from '../src/config.ts';
+
+const databaseUrl = 'postgres://perkwire@localhost:5432/perkwire';
+const secretsKey = Buffer.alloc(32, 7).toString('base64');
+const given = { DATABASE_URL: databaseUrl, TOKEN_KEYS: `1:${'a'.repeat(32)}`, USER_PEPPER: 'p'.repeat(32), SECRETS_KEY: secretsKey };
+
+/** Secrets are made only for the embedded database. */
+const noSecrets = (): never => {
+  throw new Error('embedded secrets were asked for although there is a DATABASE_URL');
+};
+
+function load(env: Record<string, string | undefined> = {}) {
+  return loadConfig({ ...given, ...env }, noSecrets);
+}
+
+function problemsOf(env: Record<string, string | undefined>): readonly string[] {
+  try {
+    load(env);
+  } catch (err) {
+    if (err instanceof ConfigError) return err.problems;
+    throw err;
+  }
+  return [];
+}
+
+/** The variables that the problems begin with. */
+const namesOf = (problems: readonly string[]) => problems.map((problem) => problem.split(' ', 1)[0]).sort();
+
+describe('defaults', () => {
+  test('apply to whatever is not set', () => {
+    expect(load()).toEqual({
+      roles: ['api', 'worker'],
+      host: '127.0.0.1',
+      port: 8080,
+      publicUrl: 'http://localhost:8080',
+      trustProxy: false,
+      databaseUrl,
+      databasePoolSize: 12,
+      dataDir: '.data',
+      tokenKeys: [{ id: 1, secret: 'a'.repeat(32) }],
+      userPepper: 'p'.repeat(32),
+      secretsKey: Buffer.alloc(32, 7),
+      logLevel: 'info',
+      imageCacheDir: '.data/image-cache',
+      imageCacheDiskMb: 256,
+      imageStore: { kind: 'database' },
+      webhookAllowNets: '',
+      webhookAllowHttp: false,
+      webhookProxy: null,
+      metricsToken: null,
+      workerConcurrency: 512,
+      imageCacheMb: 64,
+      geoipDb: null,
+      retentionRawDays: 90,
+      retentionRollupDays: 400,
+      retentionDeliveryDays: 30,
+      shutdownTimeoutMs: 25_000,
+    });
+  });
+
+  test('apply to empty and blank variables as well', () => {
+    const names = Object.keys(configSchema.properties).filter((name) => !(name in given));
+    expect(names.length).toBeGreaterThan(10);
+    for (const blank of ['', '  ', '\t']) expect(load(Object.fromEntries(names.map((name) => [name, blank])))).toEqual(load());
+  });
+
+  test('the public URL follows the port, and a given one loses its trailing slash', () => {
+    expect(load({ PORT: '9000' }).publicUrl).toBe('http://localhost:9000');
+    expect(load({ PORT: '9000', PUBLIC_URL: 'https://perks.example.com/' }).publicUrl).toBe('https://perks.example.com');
+  });
+});
+
+describe('values', () => {
+  test('arrive with the type of their use, not as strings', () => {
+    const config = load({ PORT: '9000', WEBHOOK_ALLOW_HTTP: 'true', SHUTDOWN_TIMEOUT_S: '3', ROLES: 'worker' });
+    expect(config).toMatchObject({ port: 9000, webhookAllowHttp: true, shutdownTimeoutMs: 3000, roles: ['worker'] });
+  });
+
+  test('TRUST_PROXY is a number of hops or a list of nets', () => {
+    expect(load({ TRUST_PROXY: '2' }).trustProxy).toBe(2);
+    expect(load({ TRUST_PROXY: '10.0.0.0/8, ::1' }).trustProxy).toEqual(['10.0.0.0/8', '::1']);
+    expect(namesOf(problemsOf({ TRUST_PROXY: 'everyone' }))).toEqual(['TRUST_PROXY']);
+  });
+});
+
+describe('problems', () => {
+  test('are all named at once, in one error', () => {
+    const problems = problemsOf({
+      ROLES: 'api,cook',
+      PORT: '70000',
+      PUBLIC_URL: 'https://perks.example.com/shop',
+      TRUST_PROXY: 'everyone',
+      DATABASE_URL: 'mysql://localhost/perkwire',
+      LOG_LEVEL: 'loud',
+      TOKEN_KEYS: 'short',
+      USER_PEPPER: 'short',
+      SECRETS_KEY: 'short',
+      WORKER_CONCURRENCY: 'many',
+    });
+    expect(namesOf(problems)).toEqual([
+      'DATABASE_URL',
+      'LOG_LEVEL',
+      'PORT',
+      'PUBLIC_URL',
+      'ROLES',
+      'SECRETS_KEY',
+      'TOKEN_KEYS',
+      'TRUST_PROXY',
+      'USER_PEPPER',
+      'WORKER_CONCURRENCY',
+    ]);
+  });
+
+  test('the message says how many there are and lists each on a line', () => {
+    const error = new ConfigError(['PORT must be <= 65535', 'LOG_LEVEL is unknown']);
+    expect(error.message).toBe('The configuration has 2 problem(s):\n  - PORT must be <= 65535\n  - LOG_LEVEL is unknown');
+  });
+
+  test('do not repeat secrets', () => {
+    const secret = 'hunter2-hunter2';
+    expect(problemsOf({ TOKEN_KEYS: secret, USER_PEPPER: secret, SECRETS_KEY: secret }).join('\n')).not.toContain(secret);
+  });
+});
+
+describe('secrets', () => {
+  test('are demanded where there is a DATABASE_URL', () => {
+    expect(namesOf(problemsOf({ TOKEN_KEYS: undefined, USER_PEPPER: '', SECRETS_KEY: ' ' }))).toEqual([
+      'SECRETS_KEY',
+      'TOKEN_KEYS',
+      'USER_PEPPER',
+    ]);
+  });
+
+  test('are made for the embedded database, but only those that are not given', () => {
+    const folders: string[] = [];
+    const config = loadConfig({ DATA_DIR: '/tmp/somewhere', USER_PEPPER: 'g'.repeat(32) }, (dataDir) => {
+      folders.push(dataDir);
+      return { TOKEN_KEYS: `7:${'m'.repeat(32)}`, USER_PEPPER: 'm'.repeat(32), SECRETS_KEY: secretsKey };
+    });
+    expect(folders).toEqual(['/tmp/somewhere']);
+    expect(config).toMatchObject({ databaseUrl: null, userPepper: 'g'.repeat(32), tokenKeys: [{ id: 7, secret: 'm'.repeat(32) }] });
+  });
+
+  test('are not needed to migrate, a database is', () => {
+    expect(loadConfig({ ROLES: 'migrate', DATABASE_URL: databaseUrl }, noSecrets).roles).toEqual(['migrate']);
+    expect(() => loadConfig({ ROLES: 'migrate' }, noSecrets)).toThrow('DATABASE_URL is required for the role migrate');
+  });
+});
+
+describe('token keys', () => {
+  const key = (letter: string) => letter.repeat(32);
+
+  test('keep their order, so that the first signs and the others verify', () => {
+    expect(load({ TOKEN_KEYS: `12:${key('n')}, 3:${key('o')}` }).tokenKeys).toEqual([
+      { id: 12, secret: key('n') },
+      { id: 3, secret: key('o') },
+    ]);
+  });
+
+  test.each([
+    ['an id over 255', `256:${key('a')}`],
+    ['an id that is no number', `x:${key('a')}`],
+    ['a secret of 31 characters', `1:${'a'.repeat(31)}`],
+    ['no id', key('a')],
+    ['a trailing comma', `1:${key('a')},`],
+    ['the same id twice', `1:${key('a')},1:${key('b')}`],
+  ])('with %s are refused', (_, text) => {
+    expect(namesOf(problemsOf({ TOKEN_KEYS: text }))).toEqual(['TOKEN_KEYS']);
+  });
+
+  test('may have the ids 0 and 255', () => {
+    expect(load({ TOKEN_KEYS: `0:${key('a')},255:${key('b')}` }).tokenKeys.map(({ id }) => id)).toEqual([0, 255]);
+  });
+});

@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { recentWebhooks } from '../../../src/embedded/demo/shop/activity.ts';
+import { type DemoServer, startDemoServer } from './support.ts';
+
+type Activity = {
+  beacons: { kind: string; offer_id: number; title: string; suspicious: string | null }[];
+  webhooks: { verified: boolean | null; pub_user_id: string; selected: number; titles: string[] }[];
+};
+
+let demo: DemoServer;
+beforeAll(async () => {
+  demo = await startDemoServer();
+});
+afterAll(() => demo.close());
+
+const get = (path: string) => fetch(demo.url + path);
+const activity = async () => (await get('/demo/activity.json')).json() as Promise<Activity>;
+const post = async (path: string, body: unknown) =>
+  (
+    await fetch(`${demo.url}${path}?api_key=${demo.t.publisher.key}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) Chrome/147.0.0.0 Safari/537.36' },
+      body: JSON.stringify(body),
+    })
+  ).json();
+
+const pages = ['/demo', '/demo/shop.css', '/demo/shop.js', '/demo/panel.js', '/demo/phone', '/demo/phone.css', '/demo/phone.js'];
+
+describe('the pages of the shop', () => {
+  test.each([...pages, '/demo/bridge.js', '/demo/activity.json'])(
+    '%s is served, is kept by nobody and runs no inline script',
+    async (path) => {
+      const answer = await get(path);
+      expect(answer.status).toBe(200);
+      expect(answer.headers.get('cache-control')).toBe('no-store');
+      const csp = answer.headers.get('content-security-policy') ?? '';
+      expect(csp).toContain("default-src 'none'; script-src 'self'; style-src 'self';");
+      expect(await answer.text()).not.toMatch(/<script(?![^>]*\ssrc=)|<style|\sstyle="|\son\w+="/);
+    },
+  );
+
+  test.each(['/demo', '/demo/phone'])('%s names the account of the demo', async (path) => {
+    expect(await (await get(path)).text()).toContain(`data-account="${demo.t.publisher.sdkId}"`);
+  });
+
+  test('are not there where there is no embedded demo', async () => {
+    for (const url of [...pages, '/demo/activity.json']) expect((await demo.t.app.inject(url)).statusCode).toBe(404);
+  });
+});
+
+describe('the web views of the phone', () => {
+  test('are the shipped templates with the user, and no value gets out of its string', async () => {
+    const page = await (await get('/demo/phone/checkout.html?user=app-1&placement=order-status&mode=api&dev=1')).text();
+    expect(page).toContain('window.AdUser = { "placement": "order-status", "pub_user_id": "app-1", "dev": "1" };');
+    expect(page).toContain('autoLoad: false, prefetch: false');
+    expect(page).not.toContain('%%');
+    const hidden = await get('/demo/phone/prefetch.html?user=%3C/script%3E&placement=a&placement=b');
+    expect(hidden.status).toBe(200);
+    expect(await hidden.text()).toContain('window.AdUser = { "placement": "checkout", "pub_user_id": "app-user" };');
+  });
+});
+
+test('a beacon and the webhook of a confirmation are in the activity a moment later, the signature verified', async () => {
+  const user = { placement: 'checkout', pub_user_id: 'activity-1' };
+  type Offers = { data: { session_id: string; offers: { id: number; campaign_id: number; title: string; pixel: string }[] } };
+  const { data } = (await post('/native/v4/offers.json', user)) as Offers;
+  const { session_id, offers } = data;
+  const offer = offers[0] as Offers['data']['offers'][number];
+  await fetch(offer.pixel, { headers: { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) Chrome/147.0.0.0 Safari/537.36' } });
+  expect((await activity()).beacons[0]).toMatchObject({ kind: 'impression', offer_id: offer.id, suspicious: null });
+  await post(`/sdk/v4/usp/${session_id}/${offer.campaign_id}/select.json`, { pub_user_id: user.pub_user_id });
+  await post(`/sdk/v4/usp/session/${session_id}.json`, { action: 'wrap' });
+  await expect.poll(async () => (await activity()).webhooks.length, { timeout: 10_000 }).toBe(1);
+  const [webhook] = (await activity()).webhooks;
+  expect(webhook).toMatchObject({ verified: true, pub_user_id: 'activity-1', selected: 1, titles: [offer.title] });
+});
+
+test('what somebody else posts to the receiver is shown as not verified', () => {
+  const secret = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
+  const headers = { 'webhook-id': 'msg_1', 'webhook-timestamp': '1700000000', 'webhook-signature': 'v1,AAAA' };
+  const received = { received_at: '2024-01-01T00:00:00.000Z', method: 'POST', url: '/demo/receiver', headers };
+  for (const body of ['', 'null', '[]', '{"body":{"campaigns":[null,{}],"selected":"x"}}', '{"body":null}'])
+    expect(recentWebhooks([{ ...received, body }], secret)).toMatchObject([{ verified: false, selected: null }]);
+  expect(
+    recentWebhooks(
+      Array.from({ length: 30 }, () => ({ ...received, body: '' })),
+      secret,
+    ),
+  ).toHaveLength(20);
+});

@@ -1,0 +1,100 @@
+import { existsSync } from 'node:fs';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { launchBrowser, userAgent } from '../../support/browser.ts';
+import { type DemoServer, startDemoServer } from './support.ts';
+
+let demo: DemoServer;
+let browser: Browser;
+beforeAll(async () => {
+  demo = await startDemoServer();
+  browser = await launchBrowser(inject('templateUrl'));
+});
+afterAll(async () => {
+  await browser?.close();
+  await demo?.close();
+});
+
+async function open(path: string, options: BrowserContextOptions = {}): Promise<{ page: Page; problems: string[] }> {
+  const context = await browser.newContext({ userAgent, viewport: { width: 1360, height: 1100 }, ...options });
+  await context.route(/\.example\//, (route) => route.fulfill({ status: 200, contentType: 'text/html', body: 'advertiser' }));
+  const page = await context.newPage();
+  const problems: string[] = [];
+  page.on('pageerror', (err) => problems.push(String(err)));
+  page.on('console', (message) => {
+    if (message.type() === 'error') problems.push(message.text());
+  });
+  await page.goto(demo.url + path);
+  return { page, problems };
+}
+
+const event = (page: Page, name: string) => page.locator('#events li').filter({ hasText: name });
+
+// UPDATE_IMAGES=1 takes the picture of the documentation anew.
+test('a visitor sees the unit in the page, ticks a perk, confirms, and the webhook appears, verified', async () => {
+  const { page, problems } = await open('/demo');
+  await page.getByRole('checkbox').nth(1).check();
+  await expect.poll(() => page.locator('#beacons li').count(), { timeout: 15_000 }).toBe(3);
+  await page.getByRole('button', { name: 'Confirm my perks' }).click();
+  await page
+    .locator('#webhooks li')
+    .filter({ hasText: '1 selected' })
+    .filter({ hasText: 'signature verified' })
+    .waitFor({ timeout: 15_000 });
+  expect(await page.getByRole('button', { name: 'Perks confirmed' }).isDisabled()).toBe(true);
+  expect(problems).toEqual([]);
+  const path = 'docs/images/demo.png';
+  await page.mouse.move(0, 0);
+  await page.evaluate('document.activeElement.blur()');
+  await page.screenshot(existsSync(path) && process.env.UPDATE_IMAGES === undefined ? {} : { path });
+});
+
+test('with all perks picked from the start, every box is ticked, on the server as well', async () => {
+  const { page } = await open('/demo?usp=all&dev=on');
+  await expect.poll(() => page.getByRole('checkbox', { checked: true }).count(), { timeout: 15_000 }).toBe(3);
+  await page.getByRole('button', { name: 'Confirm my perks' }).click();
+  await page.locator('#webhooks li').filter({ hasText: '3 selected' }).waitFor({ timeout: 15_000 });
+});
+
+test.each(['sdk', 'api'])(
+  'with prefetch by %s, the offers are fetched in the basket and shown after the order without a call',
+  async (prefetch) => {
+    const { page, problems } = await open(`/demo?prefetch=${prefetch}&place=modal&unit=single&step=basket&dev=on`);
+    const calls: string[] = [];
+    page.on('request', (request) => calls.push(new URL(request.url()).pathname));
+    await event(page, prefetch === 'sdk' ? 'ads_found' : 'answer kept').waitFor();
+    await page.getByRole('link', { name: 'Place the order' }).click();
+    await page.getByRole('dialog').waitFor();
+    await event(page, 'ad_shown').waitFor();
+    expect(calls.filter((path) => path === '/native/v4/offers.json')).toEqual([]);
+    expect(problems).toEqual([]);
+  },
+);
+
+test.each(['off', 'sdk', 'api'])('the app on the phone, prefetch %s: shows the offers, opens links outside, confirms', async (prefetch) => {
+  const { page, problems } = await open(`/demo?on=phone&prefetch=${prefetch}`);
+  const phone = page.frameLocator('#phone');
+  if (prefetch !== 'off') await event(page, prefetch === 'sdk' ? 'ads_found' : 'answer kept').waitFor();
+  await phone.getByRole('button', { name: 'Place the order' }).click();
+  const view = phone.frameLocator('iframe.view');
+  await view.getByRole('checkbox').first().check();
+  await view.locator('.quiet').first().click();
+  await phone.getByRole('dialog', { name: 'External browser' }).getByText(demo.url).waitFor();
+  await phone.getByRole('button', { name: 'Back to the app' }).click();
+  await phone.getByRole('button', { name: 'Confirm my perks' }).click();
+  await phone.getByRole('button', { name: 'Perks confirmed' }).waitFor();
+  await event(page, 'usp_confirmed').waitFor();
+  expect(page.context().pages()).toHaveLength(1);
+  expect(problems).toEqual([]);
+});
+
+test('fits a screen of 360 pixels, and the switches work by keyboard', async () => {
+  const { page } = await open('/demo', { viewport: { width: 360, height: 740 } });
+  await page.getByRole('checkbox').first().waitFor();
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);
+  await page.getByRole('radio', { name: 'Multi' }).focus();
+  await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/unit=single/);
+  await page.locator('#perks').getByRole('link').first().waitFor();
+});

@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createLiveUse } from '../../../src/offers/caps/live-use.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { browser, call, fetchOffers, type ShownOffer } from '../../tracking/journey.ts';
+
+let t: TestApp;
+let nowMs = Date.now();
+beforeAll(async () => {
+  t = await createTestApp({ now: () => nowMs });
+});
+afterAll(() => t.close());
+
+async function setRules(rules: object): Promise<number> {
+  await t.pool.query("update campaigns set rules = '{}', priority = 100");
+  const { rows } = await t.pool.query<{ id: number }>(
+    "update campaigns set rules = $1, priority = 0, payout_kind = 'cpc', payout_amount = 0.5 where id = (select min(id) from campaigns where not is_loyalty) returning id",
+    [rules],
+  );
+  await t.deps.catalog.refresh();
+  return (rows[0] as { id: number }).id;
+}
+
+/** The first offer shown, if it is of this campaign. */
+async function show(campaignId: number, user: string): Promise<ShownOffer | null> {
+  const { offers } = await fetchOffers(t, { pub_user_id: user, ua: browser });
+  return offers.find((offer) => offer.campaign_id === campaignId) ?? null;
+}
+
+const useOf = async (campaignId: number) =>
+  (
+    await t.pool.query(
+      "select impressions::int, clicks::int, micros::int from campaign_use where campaign_id = $1 and period = 'lifetime'",
+      [campaignId],
+    )
+  ).rows[0];
+
+test('an offer whose impression never came may be shown again after a minute', async () => {
+  const campaignId = await setRules({ frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 1, window_minutes: null }] });
+  expect(await show(campaignId, 'ada')).not.toBeNull();
+  nowMs += 59_000;
+  expect(await show(campaignId, 'ada')).toBeNull();
+  nowMs += 2_000;
+  const offer = await show(campaignId, 'ada');
+  expect(offer).not.toBeNull();
+  await call(t, (offer as ShownOffer).pixel);
+  nowMs += 61_000;
+  expect(await show(campaignId, 'ada')).toBeNull();
+});
+
+test('a cap rolls: it is over when its window is', async () => {
+  const campaignId = await setRules({ frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 1, window_minutes: 10 }] });
+  await call(t, ((await show(campaignId, 'bob')) as ShownOffer).pixel);
+  nowMs += 599_000;
+  expect(await show(campaignId, 'bob')).toBeNull();
+  nowMs += 1_000;
+  expect(await show(campaignId, 'bob')).not.toBeNull();
+});
+
+test('what was held of totals is given back after a minute, and what was paid stays', async () => {
+  const campaignId = await setRules({ total_caps: [{ metric: 'impressions', per: 'lifetime', limit: 100 }] });
+  const offers = await Promise.all(['c1', 'c2', 'c3'].map((user) => show(campaignId, user)));
+  expect((await useOf(campaignId)).impressions).toBe(3);
+  await call(t, (offers[0] as ShownOffer).pixel);
+  nowMs += 1_000;
+  await call(t, (offers[0] as ShownOffer).click_url);
+  nowMs += 61_000;
+  await createLiveUse({ pool: t.pool, catalog: t.deps.catalog, now: () => nowMs }).refresh();
+  expect(await useOf(campaignId)).toEqual({ impressions: 1, clicks: 1, micros: 500_000 });
+  expect((await t.pool.query('select 1 from cap_reservations')).rows).toEqual([]);
+});

@@ -1,0 +1,96 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildMmdb } from '../../support/mmdb.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+
+let t: TestApp;
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'perkwire-places-'));
+  const geoipDb = join(folder, 'city.mmdb');
+  const record = { country: { iso_code: 'US' }, subdivisions: [{ iso_code: 'CA' }], city: { names: { en: 'Los "Angeles", \\' } } };
+  await writeFile(geoipDb, buildMmdb('GeoLite2-City', [{ net: '198.41.0.0/16', record }]));
+  t = await createTestApp({ config: { geoipDb } });
+});
+afterAll(async () => {
+  await t.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const iphone = 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 Version/18.1 Mobile/15E148 Safari/604.1';
+
+async function post(body: object, query = '', headers: Record<string, string> = {}) {
+  const answer = await t.app.inject({
+    method: 'POST',
+    url: `/native/v4/offers.json?api_key=demo-key${query}`,
+    headers,
+    payload: { placement: 'checkout', ...body },
+  });
+  return { status: answer.statusCode, body: answer.json() };
+}
+
+async function sessionOf(body: object, query = '', headers: Record<string, string> = {}) {
+  const answer = await post(body, query, headers);
+  expect(answer.status, JSON.stringify(answer.body)).toBe(200);
+  const { rows } = await t.pool.query('select * from sessions where id = $1', [answer.body.data.session_id]);
+  return { data: answer.body.data, session: rows[0] };
+}
+
+describe('a session keeps', () => {
+  test('where and with what the user was, and never the address', async () => {
+    const { session } = await sessionOf({ ip: '198.41.7.7', ua: iphone });
+    expect(session).toMatchObject({
+      country: 'US',
+      region: 'US-CA',
+      city: 'Los "Angeles", \\',
+      device: 'mobile',
+      os: 'ios',
+      browser: 'safari',
+    });
+    expect(JSON.stringify(session)).not.toContain('198.41');
+  });
+
+  test('the country that was given, and region and city only where they are in it', async () => {
+    expect((await sessionOf({ ip: '198.41.7.7', country: 'us' })).session).toMatchObject({ country: 'US', region: 'US-CA' });
+    expect((await sessionOf({ ip: '198.41.7.7' }, '&country=de')).session).toMatchObject({ country: 'DE', region: null, city: null });
+  });
+
+  test('nothing of a place it does not know', async () => {
+    for (const ip of ['10.0.0.1', 'nonsense', '198.51.100.1']) {
+      expect((await sessionOf({ ip })).session).toMatchObject({ country: null, region: null, city: null });
+    }
+  });
+});
+
+describe('without consent', () => {
+  const refusals: [string, object, Record<string, string>][] = [
+    ['Sec-GPC: 1', {}, { 'sec-gpc': '1' }],
+    ['consent "0"', { consent: '0' }, {}],
+    ['consent 0', { consent: 0 }, {}],
+    ['consent false', { consent: false }, {}],
+    ['consent "false"', { consent: 'false' }, {}],
+  ];
+
+  test.each(refusals)('%s: offers are served, and nobody is known or kept', async (_name, body, headers) => {
+    const { data, session } = await sessionOf({ ad_fp: 'fp-1', pub_user_id: 'u-1', ...body }, '', headers);
+    expect(data.count).toBe(3);
+    expect(data.settings.enable_usp).toBe(false);
+    expect(data.offers.map((offer: { save_for_later_url: unknown }) => offer.save_for_later_url)).toEqual([null, null, null]);
+    expect(session).toMatchObject({ user_key: null, pub_user_id: null, usp: false, custom: null });
+    expect(JSON.stringify(session)).not.toMatch(/fp-1|u-1/);
+  });
+
+  test('anything else is no refusal, and never a key of the publisher', async () => {
+    for (const body of [{}, { consent: '1' }, { consent: true }, { consent: '' }, { consent: null }, { consent: { a: 1 } }]) {
+      const { session } = await sessionOf({ pub_user_id: 'u-1', ...body }, '', { 'sec-gpc': '0' });
+      expect(session).toMatchObject({ pub_user_id: 'u-1', custom: null });
+      expect(session.user_key).not.toBeNull();
+    }
+  });
+
+  test('what the publisher asks for is checked all the same', async () => {
+    expect((await post({ consent: '0', pub_user_id: 'ada@shop.example' })).body.error.code).toBe('pub_user_id_is_pii');
+  });
+});

@@ -1,0 +1,260 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  type FetchOffersBody,
+  type FetchOffersQuery,
+  isPii,
+  normalisePlacement,
+  readFetchOffers,
+} from '../../../src/offers/fetch/request.ts';
+import { AppError } from '../../../src/platform/errors.ts';
+
+const client = { ip: '198.51.100.1', userAgent: 'Header/1.0', gpc: false };
+
+const read = (body: Record<string, unknown>, query: FetchOffersQuery = {}) =>
+  readFetchOffers(query, { placement: 'checkout', ...body } as FetchOffersBody, client);
+
+/** The error a call answers. */
+function refusal(body: Record<string, unknown>, query: FetchOffersQuery = {}): AppError {
+  try {
+    read(body, query);
+  } catch (err) {
+    if (err instanceof AppError) return err;
+    throw err;
+  }
+  throw new Error('the request was accepted');
+}
+
+describe('the address of the end user', () => {
+  test.each([
+    ['is the one of the body', '203.0.113.9', '203.0.113.9'],
+    ['may be of version 6', '2001:db8::1', '2001:db8::1'],
+    ['is the caller’s when absent', undefined, client.ip],
+    ['is the caller’s when empty', '', client.ip],
+    ['is the caller’s when blank', '  ', client.ip],
+    ['is the caller’s when auto', 'auto', client.ip],
+    ['is the caller’s when AUTO', 'AUTO', client.ip],
+  ])('%s', (_name, ip, expected) => {
+    expect(read({ ip }).ip).toBe(expected);
+  });
+});
+
+describe('the user agent', () => {
+  test('is the one of the body, else the header', () => {
+    expect(read({ ua: 'Body/2' }).userAgent).toBe('Body/2');
+    expect(read({}).userAgent).toBe('Header/1.0');
+    expect(read({ ua: '' }).userAgent).toBe('Header/1.0');
+  });
+});
+
+describe('old names', () => {
+  test.each([
+    ['adpx_fp', 'adFp'],
+    ['fingerprint', 'adFp'],
+    ['user_agent', 'userAgent'],
+  ] as const)('%s means the same as the new one', (name, field) => {
+    const request = read({ [name]: 'value-1' });
+    expect(request[field]).toBe('value-1');
+    expect(request.custom.size).toBe(0);
+  });
+
+  test('theme_id means themeId, as number or text', () => {
+    expect(read({ theme_id: 5 }).themeId).toBe(5);
+    expect(read({ theme_id: '5' }).themeId).toBe(5);
+    expect(read({ themeId: '7', theme_id: 5 }).themeId).toBe(7);
+    expect(read({ themeId: '' }).themeId).toBeNull();
+  });
+
+  test('lose against the new name', () => {
+    const request = read({ ad_fp: 'new', adpx_fp: 'old', fingerprint: 'older', ua: 'New/1', user_agent: 'Old/1' });
+    expect([request.adFp, request.userAgent]).toEqual(['new', 'New/1']);
+  });
+
+  test('never become keys of the publisher, and the body given is not changed', () => {
+    const body = { placement: 'p', adpx_fp: 'a', fingerprint: 'b', user_agent: 'c', theme_id: 1, key: 'k', api_key: 'k', shoe: '42' };
+    const before = structuredClone(body);
+    expect([...readFetchOffers({}, body, client).custom]).toEqual([['shoe', '42']]);
+    expect(body).toEqual(before);
+  });
+});
+
+describe('dev', () => {
+  test.each([
+    ['1', true],
+    [1, true],
+    [true, true],
+    ['0', false],
+    [0, false],
+    [false, false],
+    [undefined, false],
+  ])('%j is %s', (dev, expected) => {
+    expect(read({ dev }).dev).toBe(expected);
+  });
+});
+
+describe('filters', () => {
+  test('loyaltyboost is none, also or only', () => {
+    expect(read({}).loyalty).toBe('none');
+    expect(read({}, { loyaltyboost: '0' }).loyalty).toBe('none');
+    expect(read({}, { loyaltyboost: '1' }).loyalty).toBe('also');
+    expect(read({}, { loyaltyboost: '2' }).loyalty).toBe('only');
+  });
+
+  test('creative is read from the body where the query has none', () => {
+    for (const creative of ['1', 1, true]) expect(read({ creative }).onlyWithCreative).toBe(true);
+    expect(read({ creative: '1' }, { creative: '0' }).onlyWithCreative).toBe(false);
+    expect(read({}, { creative: '1' }).onlyWithCreative).toBe(true);
+    expect(read({}).onlyWithCreative).toBe(false);
+  });
+
+  test('country is upper case, the body before the query, null when in neither', () => {
+    expect(read({ country: 'de' }).country).toBe('DE');
+    expect(read({ country: 'De' }, { country: 'US' }).country).toBe('DE');
+    expect(read({ country: '' }, { country: 'us' }).country).toBe('US');
+    expect(read({}).country).toBeNull();
+  });
+
+  test('pub_user_id is read from body, then query; empty counts as absent', () => {
+    expect(read({ pub_user_id: 'b' }, { pub_user_id: 'q' }).pubUserId).toBe('b');
+    expect(read({ pub_user_id: '' }, { pub_user_id: 'q' }).pubUserId).toBe('q');
+    expect(read({ pub_user_id: ' ' }).pubUserId).toBeNull();
+  });
+
+  test('campaignId is a number', () => {
+    expect(read({}, { campaignId: '42' }).campaignId).toBe(42);
+    expect(read({}).campaignId).toBeNull();
+  });
+});
+
+describe('personal data as pub_user_id is refused', () => {
+  test.each([
+    'ann@example.com',
+    'Ann.Lee+shop@mail.example.co.uk',
+    'ann@münchen.example',
+    '+491511234567',
+    '+49 151 1234567',
+    '+49 (151) 1234-567',
+    '(+49) 151 1234567',
+    '0151 1234567',
+    '0151-1234567',
+    '(0151) 1234567',
+    '[0151]1234567',
+    '1-800-555-0199',
+    ' +49 151 1234567 ',
+    '0151\u00a01234567',
+  ])('%s', (id) => {
+    expect(isPii(id.trim())).toBe(true);
+    for (const error of [refusal({ pub_user_id: id }), refusal({}, { pub_user_id: id })]) {
+      expect([error.code, error.status, error.details?.[0]?.path]).toEqual(['pub_user_id_is_pii', 400, '/pub_user_id']);
+    }
+  });
+});
+
+describe('a pub_user_id without personal data is accepted', () => {
+  test.each([
+    '491511234567',
+    '1',
+    'user-1',
+    'user_1@shop',
+    '@ann',
+    'ann@',
+    '3f2504e0-4f89-41d3-9a0c-0305e82c3301',
+    'a1b2-c3d4',
+    '+',
+    '12-34',
+    '1234567890123456-78',
+    'über-user',
+    '12.345.678',
+  ])('%s', (id) => {
+    expect(read({ pub_user_id: id }).pubUserId).toBe(id);
+  });
+});
+
+describe('the placement', () => {
+  test('is normalised: lower case, blanks and underscores to hyphens, none around', () => {
+    expect(read({ placement: '  Order  Review_Page\t' }).placement).toBe('order-review-page');
+    expect(read({ placement: 'ÄPFEL' }).placement).toBe('äpfel');
+  });
+
+  test('stays as it is once normalised', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(0xffff)), (units) => {
+        const once = normalisePlacement(String.fromCharCode(...units));
+        expect(normalisePlacement(once)).toBe(once);
+        expect(once).not.toMatch(/[\s\u0085_A-Z]/);
+      }),
+    );
+  });
+
+  test('has at most 128 characters, also after letters that become two in lower case', () => {
+    expect(read({ placement: 'x'.repeat(128) }).placement).toHaveLength(128);
+    expect(read({ placement: '𝒳'.repeat(128) }).placement).toBe('𝒳'.repeat(128));
+    expect(refusal({ placement: 'İ'.repeat(128) })).toMatchObject({ code: 'invalid_request', details: [{ path: '/placement' }] });
+  });
+
+  test('has no character that the store takes for a blank', () => {
+    expect(normalisePlacement('a\u0085b\u00a0c\u2028d\ufeffe\u3000f')).toBe('a-b-c-d-e-f');
+  });
+
+  test.each([undefined, '', ' ', '\t\n'])('%j is missing', (placement) => {
+    expect(refusal({ placement })).toMatchObject({ code: 'missing_placement', status: 400 });
+  });
+});
+
+describe('custom keys', () => {
+  test('keep text, and make text of numbers, booleans, lists and objects', () => {
+    const { custom } = read({ a: 'x', b: 1.5, c: false, d: [1, 'two'], e: { f: null }, g: null, h: '' });
+    expect(Object.fromEntries(custom)).toEqual({ a: 'x', b: '1.5', c: 'false', d: '[1,"two"]', e: '{"f":null}', h: '' });
+  });
+
+  test('are at most 50, with names of 1 to 64 and values of up to 512 characters', () => {
+    const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, '1']));
+    expect(read(keys(50)).custom.size).toBe(50);
+    expect(refusal(keys(51)).code).toBe('invalid_request');
+    expect(read({ ['n'.repeat(64)]: 'v'.repeat(512) }).custom.size).toBe(1);
+    expect(refusal({ ['n'.repeat(65)]: '1' }).code).toBe('invalid_request');
+    expect(refusal({ note: 'v'.repeat(513) }).details).toEqual([{ path: '/note', message: 'must have at most 512 characters' }]);
+    expect(refusal({ list: ['v'.repeat(512)] }).details?.[0]?.path).toBe('/list');
+  });
+
+  test.each(['a b', 'ä', 'a/b', 'a$', ''])('may not be named %j', (name) => {
+    expect(refusal({ [name]: '1' }).code).toBe('invalid_request');
+  });
+
+  test('may not be named like the parts of every object', () => {
+    for (const name of ['__proto__', 'constructor', 'prototype']) {
+      const body = JSON.parse(`{"${name}":{"polluted":true}}`);
+      const withPlacement = Object.defineProperty(body, 'placement', { value: 'p', enumerable: true });
+      expect(() => readFetchOffers({}, withPlacement, client)).toThrow(AppError);
+    }
+    expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
+  });
+
+  test('never make reading fail in another way than with an error of the catalogue, and hold only text that can be stored', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string({ maxLength: 70 }), fc.jsonValue(), { maxKeys: 60 }), (own) => {
+        // Known fields have types of their own, which the route's schema has checked before.
+        const known = ['placement', 'ua', 'ip', 'ad_fp', 'pub_user_id', 'dev', 'country', 'creative', 'themeId', 'theme_id'];
+        fc.pre(!known.some((name) => Object.hasOwn(own, name)));
+        try {
+          for (const [name, value] of read(own).custom) {
+            expect(name).toMatch(/^[A-Za-z0-9_.-]{1,64}$/);
+            expect(value.isWellFormed() && !value.includes('\0') && value.length <= 512).toBe(true);
+          }
+        } catch (err) {
+          if (!(err instanceof AppError)) throw err;
+          expect(err.code).toBe('invalid_request');
+          expect(err.details?.length).toBeLessThanOrEqual(20);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+test('broken halves of characters are replaced, so that the store can keep every text', () => {
+  const request = read({ pub_user_id: 'a\ud800', ad_fp: '\udfff', ua: 'x\ud83d', note: '\ud800', placement: 'p\ud800' });
+  for (const text of [request.pubUserId, request.adFp, request.userAgent, request.custom.get('note'), request.placement]) {
+    expect(text?.isWellFormed()).toBe(true);
+  }
+});

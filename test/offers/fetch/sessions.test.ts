@@ -1,0 +1,68 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { insertSessions, type SessionRecord, sessionRow } from '../../../src/offers/fetch/sessions.ts';
+import { newSessionId } from '../../../src/platform/lib/uuid7.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+
+let t: TestApp;
+beforeAll(async () => {
+  t = await createTestApp();
+});
+afterAll(() => t.close());
+beforeEach(() => t.pool.query('truncate sessions'));
+
+const nowMs = Date.now();
+const surroundings = {
+  country: 'FR',
+  postalCode: null,
+  timeZone: null,
+  device: 'mobile',
+  os: 'ios',
+  browser: 'safari',
+  platform: 'ios',
+} as const;
+
+const recordOf = (changes: Partial<SessionRecord>): SessionRecord => ({
+  id: newSessionId(nowMs),
+  publisherId: t.publisher.id,
+  placement: 'checkout',
+  themeId: null,
+  userKey: null,
+  pubUserId: null,
+  surroundings: { ...surroundings, region: null, city: null },
+  offers: [],
+  decided: [],
+  emptyReason: 'no_campaigns',
+  snapshotVersion: 1,
+  inputs: null,
+  custom: new Map(),
+  macros: {},
+  dev: false,
+  usp: false,
+  uspCheckAll: false,
+  createdAtMs: nowMs,
+  ...changes,
+});
+
+/** Any text that PostgreSQL can keep, with a liking for what quotes, escapes and separates. */
+const text = fc
+  .oneof(fc.string({ unit: 'grapheme' }), fc.string({ unit: fc.constantFrom(...'"\\{}(),\' \n\t\u0085\u2028é🎁a') }))
+  .map((any) => any.replaceAll('\0', ''));
+const name = fc.stringMatching(/^[A-Za-z0-9_.-]{1,64}$/);
+
+test('a session is read back with the texts it was written with, whatever they are', async () => {
+  await fc.assert(
+    fc.asyncProperty(text, text, fc.dictionary(name, text), fc.dictionary(name, text), async (userId, city, custom, macros) => {
+      const place = { ...surroundings, region: null, city: city === '' ? null : city };
+      const given = { pubUserId: userId, surroundings: place, custom: new Map(Object.entries(custom)), macros: { ...macros } };
+      const record = recordOf({ ...given, inputs: JSON.stringify(macros) });
+      await insertSessions(t.pool, [sessionRow(recordOf({})), sessionRow(record)]);
+      const { rows } = await t.pool.query('select * from sessions where id = $1', [record.id]);
+      expect(rows).toMatchObject([{ pub_user_id: userId, city: place.city, decision_inputs: JSON.stringify(macros), country: 'FR' }]);
+      expect(rows[0].custom ?? {}).toEqual({ ...custom });
+      expect(rows[0].macros ?? {}).toEqual({ ...macros });
+      expect(rows[0].created_at.getTime()).toBe(nowMs);
+    }),
+    { numRuns: 300 },
+  );
+});

@@ -1,0 +1,111 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { transaction } from '../../../src/platform/db/pool.ts';
+import { newSessionId } from '../../../src/platform/lib/uuid7.ts';
+import { createSigner } from '../../../src/platform/security/keyring.ts';
+import { createPayloadLinks, payloadLinkPurpose } from '../../../src/webhooks/message/payload-link.ts';
+import { enqueue } from '../../../src/webhooks/outbox.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { addEndpoint } from './calls.ts';
+
+const key = (id: number) => ({ id, secret: `secret-${id}-`.repeat(6) });
+const links = createPayloadLinks(createSigner([key(1)], payloadLinkPurpose), 'https://perks.test');
+const tokenOf = (url: string): string => new URL(url).searchParams.get('t') ?? '';
+const nowMs = Date.UTC(2026, 0, 31);
+const hours72 = 72 * 3600 * 1000;
+
+describe('a payload link', () => {
+  test('names its delivery for 72 hours', () => {
+    const deliveryId = newSessionId(nowMs);
+    const url = links.url(deliveryId, nowMs);
+    expect(url).toMatch(/^https:\/\/perks\.test\/webhooks\/v1\/payload\?t=[A-Za-z0-9_-]{52}$/);
+    expect(links.read(tokenOf(url), nowMs)).toEqual({ deliveryId });
+    expect(links.read(tokenOf(url), nowMs + hours72 - 1)).toEqual({ deliveryId });
+    expect(links.read(tokenOf(url), nowMs + hours72)).toBeNull();
+  });
+
+  test('cannot be changed in any bit', () => {
+    const token = tokenOf(links.url(newSessionId(nowMs), nowMs));
+    fc.assert(
+      fc.property(fc.nat(38), fc.integer({ min: 1, max: 255 }), (at, flip) => {
+        const bytes = Buffer.from(token, 'base64url');
+        bytes[at] = (bytes[at] as number) ^ flip;
+        expect(links.read(bytes.toString('base64url'), nowMs)).toBeNull();
+      }),
+    );
+  });
+
+  test('is refused when it is any other text', () => {
+    fc.assert(fc.property(fc.string(), (text) => links.read(text, nowMs) === null));
+    expect(links.read('A'.repeat(52), nowMs)).toBeNull();
+  });
+
+  test('signed for another purpose, or with another key, is refused', () => {
+    for (const signer of [createSigner([key(1)], 'tracking-token'), createSigner([{ ...key(2), id: 1 }], payloadLinkPurpose)])
+      expect(links.read(tokenOf(createPayloadLinks(signer, 'https://perks.test').url(newSessionId(nowMs), nowMs)), nowMs)).toBeNull();
+  });
+
+  test('still works after the keys have been rotated', () => {
+    const rotated = createPayloadLinks(createSigner([key(2), key(1)], payloadLinkPurpose), 'https://perks.test');
+    const deliveryId = newSessionId(nowMs);
+    expect(rotated.read(tokenOf(links.url(deliveryId, nowMs)), nowMs)).toEqual({ deliveryId });
+    expect(rotated.read(tokenOf(rotated.url(deliveryId, nowMs)), nowMs)).toEqual({ deliveryId });
+    expect(links.read(tokenOf(rotated.url(deliveryId, nowMs)), nowMs)).toBeNull();
+  });
+});
+
+describe('GET /webhooks/v1/payload', () => {
+  let t: TestApp;
+  let aheadMs = 0;
+  beforeAll(async () => {
+    t = await createTestApp({ now: () => Date.now() + aheadMs });
+    await addEndpoint(t);
+  });
+  afterAll(() => t.close());
+
+  const appLinks = () => createPayloadLinks(createSigner(t.deps.config.tokenKeys, payloadLinkPurpose), t.deps.config.publicUrl);
+  const get = (url: string) => t.app.inject({ method: 'GET', url: url.replace(t.deps.config.publicUrl, '') });
+  const payload = Buffer.from('{"body": {"text":  "ü \u{1f381}"}}\n');
+
+  async function promise(): Promise<string> {
+    const fact = { publisherId: t.publisher.id, event: 'usp.selection', sessionId: null, pubUserId: null, dev: false };
+    const [id] = await transaction(t.pool, (executor) => enqueue(executor, [{ ...fact, payload: () => payload, nowMs: Date.now() }]));
+    return id as string;
+  }
+
+  test('200: answers the stored bytes, byte for byte, and lets nobody keep them', async () => {
+    const answer = await get(appLinks().url(await promise(), Date.now()));
+    expect(answer.statusCode).toBe(200);
+    expect(answer.rawPayload.equals(payload)).toBe(true);
+    expect(answer.headers).toMatchObject({ 'content-type': 'application/json', 'cache-control': 'no-store' });
+  });
+
+  test('404: once its user was erased', async () => {
+    const id = await promise();
+    await t.pool.query('update deliveries set erased_at = now() where id = $1', [id]);
+    expect((await get(appLinks().url(id, Date.now()))).statusCode).toBe(404);
+  });
+
+  test('400 invalid_token: with a token that is missing, made up, expired or of a tracking URL', async () => {
+    const id = await promise();
+    const claims = { publisherId: t.publisher.id, sessionId: id, offerId: 1, campaignId: 1, position: 1, dev: false };
+    const old = appLinks().url(id, Date.now() - hours72 - 1000);
+    for (const url of ['/webhooks/v1/payload', '/webhooks/v1/payload?t=x', old, `/webhooks/v1/payload?t=${t.deps.tokens.mint(claims)}`]) {
+      const answer = await get(url);
+      expect([answer.statusCode, answer.json().error.code], url).toEqual([400, 'invalid_token']);
+    }
+  });
+
+  test('400 invalid_token: 72 hours later', async () => {
+    const url = appLinks().url(await promise(), Date.now());
+    aheadMs = hours72 + 1000;
+    const answer = await get(url);
+    aheadMs = 0;
+    expect([answer.statusCode, answer.json().error.code]).toEqual([400, 'invalid_token']);
+  });
+
+  test('404 not_found: for a delivery that is no longer kept', async () => {
+    const answer = await get(appLinks().url(newSessionId(Date.now()), Date.now()));
+    expect([answer.statusCode, answer.json().error.code]).toEqual([404, 'not_found']);
+  });
+});

@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { type Hook, startHook, startTestDispatcher, until } from '../../webhooks/dispatcher/support.ts';
+import { remove, save, showOneTo } from './support.ts';
+
+let first: TestApp;
+let second: TestApp;
+
+beforeAll(async () => {
+  first = await createTestApp();
+  second = await createTestApp({ databaseUrl: first.databaseUrl });
+  await first.pool.query('update publishers set wallet_enabled = true');
+  await first.deps.catalog.refresh();
+  await second.deps.catalog.refresh();
+});
+afterAll(async () => {
+  await second?.close();
+  await first?.close();
+});
+beforeEach(() => first.pool.query('truncate wallet_items, deliveries, delivery_queue; delete from webhook_endpoints'));
+
+const setEndpoint = async (event: string, url = 'http://127.0.0.1:9/hook'): Promise<void> => {
+  const answer = await first.app.inject({
+    method: 'PUT',
+    url: `/manage/v1/webhook-endpoints/${event}?api_key=${first.publisher.key}`,
+    payload: { url, method: 'POST' },
+  });
+  expect(answer.statusCode, answer.body).toBe(201);
+};
+
+type Row = { event: string; dev: boolean; session_id: string; pub_user_id: string; payload: Record<string, unknown> };
+const promised = async (): Promise<Row[]> => {
+  const { rows } = await first.pool.query('select event, dev, session_id::text, pub_user_id, payload from deliveries order by id');
+  return rows.map((row) => ({ ...row, payload: JSON.parse(row.payload.toString()) }));
+};
+
+const both = async (work: (testApp: TestApp) => Promise<{ statusCode: number }>): Promise<number[]> =>
+  (await Promise.all(Array.from({ length: 64 }, (_, index) => work(index % 2 === 0 ? first : second)))).map(({ statusCode }) => statusCode);
+
+test('a save and a removal reach the publisher’s server, each with what the user saw', async () => {
+  const hook: Hook = await startHook();
+  const dispatcher = await startTestDispatcher(first);
+  await setEndpoint('offer_saved', hook.url);
+  await setEndpoint('offer_removed', hook.url);
+  const offer = await showOneTo(first, 'user-1');
+  const before = Date.now();
+  await save(first, offer);
+  await until(() => hook.taken.length, 1);
+  await remove(first, offer.id, 'user-1');
+  await until(() => hook.taken.length, 2);
+  const told = hook.taken.map(({ body }) => JSON.parse(body.toString()));
+  const shown = offer as unknown as Record<string, unknown>;
+  for (const [index, event] of ['offer_saved', 'offer_removed'].entries()) {
+    expect(hook.taken[index]?.headers).toMatchObject({ 'perkwire-event': event });
+    expect(hook.taken[index]?.headers['perkwire-dev']).toBeUndefined();
+    expect(told[index]).toEqual({
+      event,
+      pub_user_id: 'user-1',
+      offer_id: offer.id,
+      advertiser_name: shown.advertiser_name,
+      headline: offer.title,
+      short_headline: shown.short_headline,
+      description: shown.description,
+      short_description: shown.short_description,
+      mini_text: shown.mini_text,
+      click_url: shown.click_url,
+      image: shown.image,
+      cta_yes: shown.cta_yes,
+      cta_no: shown.cta_no,
+      tnc: shown.terms_and_conditions,
+      timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+    });
+    expect(Date.parse(told[index].timestamp)).toBeGreaterThanOrEqual(before);
+  }
+  await dispatcher.stop();
+  await hook.close();
+});
+
+test('exactly once, also when 64 saves or removals come at once through two processes, and again for the next save', async () => {
+  await setEndpoint('offer_saved');
+  await setEndpoint('offer_removed');
+  const offer = await showOneTo(first, 'racer');
+  expect(new Set(await both((testApp) => save(testApp, offer)))).toEqual(new Set([200]));
+  expect((await both((testApp) => remove(testApp, offer.id, 'racer'))).filter((status) => status === 200)).toHaveLength(1);
+  await both((testApp) => save(testApp, offer));
+  expect((await promised()).map(({ event, pub_user_id, session_id }) => [event, pub_user_id, session_id])).toEqual(
+    ['offer_saved', 'offer_removed', 'offer_saved'].map((event) => [event, 'racer', offer.sessionId]),
+  );
+});
+
+test('a developer’s session is told with the dev flag, once for each offer, and keeps nothing', async () => {
+  await setEndpoint('offer_saved');
+  const offer = await showOneTo(first, 'developer', { dev: 1 });
+  expect(new Set(await both((testApp) => save(testApp, offer)))).toEqual(new Set([200]));
+  expect(await promised()).toMatchObject([{ event: 'offer_saved', dev: true, payload: { offer_id: offer.id } }]);
+  expect((await first.pool.query('select from wallet_items')).rows).toEqual([]);
+});
+
+test('without an endpoint for the event nothing is promised; with a disabled one it is held', async () => {
+  await setEndpoint('offer_removed');
+  const offer = await showOneTo(first, 'quiet');
+  await save(first, offer);
+  expect(await promised()).toEqual([]);
+  await first.app.inject({ method: 'POST', url: `/manage/v1/webhook-endpoints/offer_removed/disable?api_key=${first.publisher.key}` });
+  await remove(first, offer.id, 'quiet');
+  expect((await first.pool.query('select event, status from deliveries')).rows).toEqual([{ event: 'offer_removed', status: 'held' }]);
+});

@@ -1,0 +1,321 @@
+import fc from 'fast-check';
+import type pg from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { type Batcher, createBatcher } from '../../../src/platform/db/batcher.ts';
+import { type Pulse, startPulse } from '../../../src/platform/db/health.ts';
+import { breakConnections, createPool, transaction } from '../../../src/platform/db/pool.ts';
+import { AppError } from '../../../src/platform/errors.ts';
+import { cloneDatabase } from '../../support/database.ts';
+import { holdTable } from '../../support/locks.ts';
+import { startRelay } from '../../tracking/journey.ts';
+
+let database: Awaited<ReturnType<typeof cloneDatabase>>;
+let relay: Awaited<ReturnType<typeof startRelay>>;
+let pulse: Pulse;
+/** What the batchers write with; goes through the relay. */
+let pool: pg.Pool;
+/** Looks at the database from beside. */
+let observer: pg.Pool;
+beforeAll(async () => {
+  database = await cloneDatabase();
+  relay = await startRelay(database.url);
+  observer = createPool({ url: database.url, size: 2, applicationName: 'perkwire-test', onError: () => {} });
+  pool = createPool({ url: relay.url, size: 6, applicationName: 'perkwire-test', onError: () => {} });
+  await observer.query('create table ledger (id integer primary key, batch integer not null, check (id >= 0))');
+  pulse = await startPulse(relay.url, () => {});
+  pulse.onAway(() => breakConnections(pool));
+});
+beforeEach(async () => {
+  relay.restore();
+  await expect.poll(pulse.isUp, { timeout: 8000 }).toBe(true);
+  await observer.query('truncate ledger');
+});
+afterAll(async () => {
+  await pulse?.stop();
+  await pool?.end();
+  relay?.close();
+  await observer?.end();
+  await database?.drop();
+});
+
+type Ledger = { batcher: Batcher<number, string>; batches: number[][]; mostAtOnce: () => number };
+
+/** A batcher that writes numbers into the ledger; negative and repeated ones are refused by the database. */
+function openLedger(options: { maxItems?: number; lanes?: number; enough?: number; maxWaiting?: number; pulse?: Pulse } = {}): Ledger {
+  const batches: number[][] = [];
+  let underWay = 0;
+  let most = 0;
+  const write = async (items: readonly number[]): Promise<string[]> => {
+    const batch = batches.push([...items]);
+    most = Math.max(most, ++underWay);
+    try {
+      await transaction(pool, (executor) =>
+        executor.query('insert into ledger select id, $2 from unnest($1::integer[]) as id', [items, batch]),
+      );
+      return items.map((item) => `wrote ${item}`);
+    } finally {
+      underWay -= 1;
+    }
+  };
+  return { batcher: createBatcher({ write, pulse, ...options }), batches, mostAtOnce: () => most };
+}
+
+const stored = async (): Promise<number[]> =>
+  (await observer.query<{ id: number }>('select id from ledger order by id')).rows.map(({ id }) => id);
+
+const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+
+const settle = (batcher: Batcher<number, string>, items: readonly number[]): Promise<PromiseSettledResult<string>[]> =>
+  Promise.allSettled(items.map((item) => batcher.add(item)));
+
+/** Holds up every write until it is called. */
+const blockWrites = async (): Promise<() => Promise<void>> => (await holdTable(observer, 'ledger')).release;
+
+describe('a write', () => {
+  test('is committed when it is answered', async () => {
+    const { batcher } = openLedger();
+    const held = await holdTable(observer, 'ledger');
+    let answered = false;
+    const write = batcher.add(1).finally(() => {
+      answered = true;
+    });
+    await held.untilWaitedFor();
+    expect(answered).toBe(false);
+    await held.release();
+    await write;
+    expect(await stored()).toEqual([1]);
+  });
+
+  test('shares its transaction with those that come at the same time, and each gets its own answer', async () => {
+    const { batcher, batches, mostAtOnce } = openLedger({ maxItems: 64, lanes: 2 });
+    const items = range(1000);
+    const answers = await Promise.all(items.map((item) => batcher.add(item)));
+    expect(answers).toEqual(items.map((item) => `wrote ${item}`));
+    expect(await stored()).toEqual(items);
+    expect(batches.length).toBe(Math.ceil(1000 / 64));
+    expect(Math.max(...batches.map((batch) => batch.length))).toBe(64);
+    expect(mostAtOnce()).toBe(2);
+  });
+
+  test('starts at once when nothing is under way: a single one waits for no other', async () => {
+    const { batcher, batches } = openLedger();
+    for (const item of [1, 2, 3]) await batcher.add(item);
+    expect(batches).toEqual([[1], [2], [3]]);
+  });
+
+  test('made while others are under way joins the next batch', async () => {
+    const { batcher, batches } = openLedger({ lanes: 1 });
+    const release = await blockWrites();
+    const first = batcher.add(0);
+    await expect.poll(() => batches.length, { timeout: 8000 }).toBe(1);
+    const later = [batcher.add(1), batcher.add(2)];
+    await new Promise(setImmediate);
+    const latest = batcher.add(3);
+    await release();
+    await Promise.all([first, ...later, latest]);
+    expect(batches).toEqual([[0], [1, 2, 3]]);
+  });
+
+  test('waits for no further ones where enough are there: the store works on them while more are read', async () => {
+    const { batcher, batches, mostAtOnce } = openLedger({ lanes: 2, enough: 3 });
+    const writes = range(7).map((item) => batcher.add(item));
+    expect(batches).toEqual([
+      [0, 1, 2],
+      [3, 4, 5],
+    ]);
+    await Promise.all(writes);
+    expect(batches.slice(2)).toEqual([[6]]);
+    expect(mostAtOnce()).toBe(2);
+    expect(await stored()).toEqual(range(7));
+  });
+
+  test('that waits with others is under way before those of the batch that came back are answered', async () => {
+    const { batcher, batches } = openLedger({ lanes: 1 });
+    const release = await blockWrites();
+    const batchesWhenAnswered = batcher.add(0).then(() => batches.length);
+    await expect.poll(() => batches.length, { timeout: 8000 }).toBe(1);
+    const later = settle(batcher, range(9).slice(1));
+    await release();
+    expect(await batchesWhenAnswered).toBe(2);
+    await later;
+    expect(batches).toEqual([[0], range(9).slice(1)]);
+  });
+});
+
+describe('a bad item', () => {
+  test('fails alone: the others of its batch are written and answered', async () => {
+    const { batcher } = openLedger();
+    const results = await settle(batcher, [1, 2, -3, 4, 5]);
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled', 'fulfilled']);
+    expect((results[2] as PromiseRejectedResult).reason).toMatchObject({ code: '23514' });
+    expect((results[4] as PromiseFulfilledResult<string>).value).toBe('wrote 5');
+    expect(await stored()).toEqual([1, 2, 4, 5]);
+  });
+
+  test('alone in its batch fails with its own error, and is tried once', async () => {
+    const { batcher, batches } = openLedger();
+    await expect(batcher.add(-1)).rejects.toMatchObject({ code: '23514', constraint: 'ledger_id_check' });
+    expect(batches).toEqual([[-1]]);
+  });
+
+  test('is found among any others, for any sizes of batches: every good one is written once, every answer is its own', async () => {
+    const runs = fc.record({
+      items: fc.array(fc.integer({ min: -3, max: 60 }), { maxLength: 40 }),
+      maxItems: fc.integer({ min: 1, max: 20 }),
+      lanes: fc.integer({ min: 1, max: 4 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(runs, async ({ items, maxItems, lanes }) => {
+        await observer.query('truncate ledger');
+        const { batcher, batches, mostAtOnce } = openLedger({ maxItems, lanes });
+        const results = await settle(batcher, items);
+        const written = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+        const good = [...new Set(items.filter((item) => item >= 0))].sort((a, b) => a - b);
+        expect(await stored()).toEqual(good);
+        // Of equal numbers one is written and the others are refused.
+        expect(written.sort()).toEqual(good.map((item) => `wrote ${item}`).sort());
+        results.forEach((result, index) => {
+          if (result.status === 'fulfilled') expect(result.value).toBe(`wrote ${items[index]}`);
+          else expect(['23514', '23505', '40P01']).toContain(result.reason.code);
+        });
+        expect(Math.max(0, ...batches.map((batch) => batch.length))).toBeLessThanOrEqual(maxItems);
+        expect(mostAtOnce()).toBeLessThanOrEqual(lanes);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+describe('waiting', () => {
+  test('is bounded: what comes beyond it is refused with 503 at once, and the rest is written', async () => {
+    const { batcher, batches } = openLedger({ lanes: 1, maxItems: 2, maxWaiting: 5 });
+    const release = await blockWrites();
+    const under = [batcher.add(0), batcher.add(1)];
+    await expect.poll(() => batches.length, { timeout: 8000 }).toBe(1);
+    const waiting = [2, 3, 4, 5, 6].map((item) => batcher.add(item));
+    await expect(batcher.add(7)).rejects.toMatchObject({ code: 'unavailable', status: 503, retryAfterS: 1 });
+    await release();
+    await Promise.all([...under, ...waiting]);
+    expect(await stored()).toEqual([0, 1, 2, 3, 4, 5, 6]);
+    expect(await batcher.add(8)).toBe('wrote 8');
+  });
+
+  test('ends with drain, after everything was written, the bad ones aside', async () => {
+    const { batcher } = openLedger({ maxItems: 3, lanes: 2 });
+    void settle(batcher, [...range(20), -1]);
+    await batcher.drain();
+    expect(await stored()).toEqual(range(20));
+  });
+
+  test('is over at once where there is nothing to do, also again after work', async () => {
+    const { batcher } = openLedger();
+    await batcher.drain();
+    await batcher.add(1);
+    await Promise.all([batcher.drain(), batcher.drain()]);
+    expect(await stored()).toEqual([1]);
+  });
+});
+
+describe('when the store goes away', () => {
+  const reasons = (results: PromiseSettledResult<string>[]): unknown[] =>
+    results.map((result) => (result.status === 'rejected' && result.reason instanceof AppError ? result.reason.code : result.status));
+
+  let release: (() => Promise<void>) | null = null;
+  afterEach(async () => {
+    await release?.();
+    release = null;
+  });
+
+  test('whatever waits or is under way is refused with 503, and nothing hangs', async () => {
+    const { batcher, batches } = openLedger({ lanes: 2, maxItems: 3 });
+    release = await blockWrites();
+    const results = settle(batcher, range(50));
+    await expect.poll(() => batches.length, { timeout: 8000 }).toBe(2);
+    relay.cut();
+    expect(reasons(await results)).toEqual(range(50).map(() => 'unavailable'));
+    await batcher.drain();
+    await expect.poll(pulse.isUp, { timeout: 8000 }).toBe(false);
+    await expect(batcher.add(51)).rejects.toMatchObject({ code: 'unavailable', status: 503, retryAfterS: 1 });
+    // What only waited was never sent.
+    expect(batches).toHaveLength(2);
+  });
+
+  test('and comes back, writing goes on', async () => {
+    const { batcher } = openLedger();
+    await batcher.add(1);
+    relay.cut();
+    await expect.poll(pulse.isUp, { timeout: 8000 }).toBe(false);
+    expect(reasons(await settle(batcher, [2, 3]))).toEqual(['unavailable', 'unavailable']);
+    relay.restore();
+    await expect.poll(pulse.isUp, { timeout: 8000 }).toBe(true);
+    expect(await batcher.add(4)).toBe('wrote 4');
+    expect(await stored()).toEqual([1, 4]);
+  });
+
+  test('an item is tried no second time, because nobody knows whether it was written', async () => {
+    const { batcher, batches } = openLedger();
+    release = await blockWrites();
+    const results = settle(batcher, [1, 2, 3]);
+    await expect.poll(() => batches.length, { timeout: 8000 }).toBe(1);
+    relay.cut();
+    expect(reasons(await results)).toEqual(['unavailable', 'unavailable', 'unavailable']);
+    await batcher.drain();
+    expect(batches).toEqual([[1, 2, 3]]);
+  });
+});
+
+describe('when the store goes away while the items of a batch are tried one by one', () => {
+  test('all are refused with 503 at once, no further one is tried, and writing goes on when it is back', async () => {
+    await observer.query(`create function wait_at_seven() returns trigger language plpgsql as
+      $$ begin if new.id = 7 then perform pg_advisory_xact_lock(7); end if; return new; end $$`);
+    await observer.query('create trigger wait_at_seven before insert on ledger for each row execute function wait_at_seven()');
+    const holder = await observer.connect();
+    await holder.query('select pg_advisory_lock(7)');
+    try {
+      const { batcher, batches } = openLedger({ maxItems: 50, lanes: 1 });
+      const results = settle(batcher, [-1, ...range(40)]);
+      await expect.poll(() => batches.at(-1), { timeout: 8000 }).toEqual([7]);
+      relay.cut();
+      const reasons = (await results).slice(8).map((result) => (result as PromiseRejectedResult).reason.code);
+      expect(reasons).toEqual(reasons.map(() => 'unavailable'));
+      await batcher.drain();
+      expect(batches.at(-1)).toEqual([7]);
+      await expect.poll(pulse.isUp, { timeout: 8000 }).toBe(false);
+      relay.restore();
+      await expect.poll(pulse.isUp, { timeout: 8000 }).toBe(true);
+      expect(await batcher.add(100)).toBe('wrote 100');
+    } finally {
+      await holder.query('select pg_advisory_unlock(7)');
+      holder.release();
+      await observer.query('drop trigger wait_at_seven on ledger');
+    }
+  });
+});
+
+describe('a result that comes later than its batch', () => {
+  test('is waited for by its own item, and fails for it alone', async () => {
+    const write = async (items: readonly number[]) =>
+      items.map((item) => (item < 0 ? Promise.reject(new Error('not me')) : `wrote ${item}`));
+    const results = await settle(createBatcher<number, string>({ write, pulse }), [1, -2, 3]);
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+  });
+});
+
+describe('a slow store', () => {
+  test('holds up nobody who comes later: another batch starts beside the one that takes long', async () => {
+    // Slow, not away: on a starved machine the pulse may say otherwise.
+    const { batcher, batches, mostAtOnce } = openLedger({ lanes: 2, pulse: { ...pulse, isUp: () => true, onAway: () => {} } });
+    const release = await blockWrites();
+    try {
+      const first = batcher.add(1);
+      await expect.poll(() => batches.length, { timeout: 8000 }).toBe(1);
+      const second = batcher.add(2);
+      await expect.poll(() => batches.length, { timeout: 8000 }).toBe(2);
+      await release();
+      expect(await Promise.all([first, second])).toEqual(['wrote 1', 'wrote 2']);
+    } finally {
+      await release();
+    }
+    expect(mostAtOnce()).toBe(2);
+  });
+});

@@ -1,0 +1,279 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { startPulse } from '../../../src/platform/db/health.ts';
+import { cloneDatabase } from '../../support/database.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+
+type Proxy = {
+  url: string;
+  /** Breaks every connection and refuses new ones. */
+  cut: () => void;
+  /** Takes connections and bytes, and hands nothing on, like a server that hangs. */
+  freeze: () => void;
+  /** Ends both: what was held back is handed on. */
+  heal: () => void;
+  /** Ends a freeze for new connections only: the old ones hang for ever, like those of a machine that is gone. */
+  strand: () => void;
+  /** Connections with bytes that are held back (count). */
+  held: () => number;
+  close: () => void;
+};
+
+/** Stands between the application and the database. */
+async function startProxy(databaseUrl: string): Promise<Proxy> {
+  const target = new URL(databaseUrl);
+  let links: { sockets: Socket[]; held: [Socket, Buffer][]; frozen: boolean }[] = [];
+  let refusing = false;
+  let freezing = false;
+
+  const server = createServer({ allowHalfOpen: true }, (client) => {
+    if (refusing) return void client.resetAndDestroy();
+    const upstream = connect(Number(target.port), target.hostname);
+    const link = { sockets: [client, upstream], held: [] as [Socket, Buffer][], frozen: freezing };
+    links.push(link);
+    for (const [from, to] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      from.on('data', (bytes) => (link.frozen ? link.held.push([to, bytes]) : to.write(bytes)));
+      from.on('end', () => link.frozen || to.end());
+      from.on('error', () => {}).on('close', () => link.frozen || to.destroy());
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = new URL(databaseUrl);
+  url.hostname = '127.0.0.1';
+  url.port = String((server.address() as AddressInfo).port);
+
+  const cut = (): void => {
+    refusing = true;
+    for (const socket of links.flatMap(({ sockets }) => sockets)) socket.destroy();
+    links = [];
+  };
+  return {
+    url: url.href,
+    cut,
+    freeze: () => {
+      freezing = true;
+      for (const link of links) link.frozen = true;
+    },
+    heal: () => {
+      refusing = false;
+      freezing = false;
+      for (const link of links) {
+        link.frozen = false;
+        for (const [to, bytes] of link.held.splice(0)) to.write(bytes);
+      }
+    },
+    strand: () => {
+      freezing = false;
+    },
+    held: () => links.filter(({ held }) => held.length > 0).length,
+    close: () => {
+      cut();
+      server.close();
+    },
+  };
+}
+
+let database: Awaited<ReturnType<typeof cloneDatabase>>;
+let proxy: Proxy;
+beforeAll(async () => {
+  database = await cloneDatabase();
+  proxy = await startProxy(database.url);
+});
+afterEach(() => proxy.heal());
+afterAll(async () => {
+  proxy?.close();
+  await database?.drop();
+});
+
+/** What happens by itself, and when it must have happened at the latest on a busy machine. */
+const patiently = { timeout: 8000, interval: 20 };
+
+describe('the pulse of a store', () => {
+  async function follow() {
+    const changes: boolean[] = [];
+    const pulse = await startPulse(proxy.url, (up) => changes.push(up));
+    return { pulse, changes };
+  }
+
+  test('is known from the start', async () => {
+    const { pulse, changes } = await follow();
+    expect([pulse.isUp(), ...changes]).toEqual([true, true]);
+    await pulse.stop();
+  });
+
+  test('is away from the start where nobody answers, and comes up by itself', async () => {
+    proxy.cut();
+    const { pulse, changes } = await follow();
+    expect(pulse.isUp()).toBe(false);
+    proxy.heal();
+    await expect.poll(pulse.isUp, patiently).toBe(true);
+    expect(changes).toEqual([true]);
+    await pulse.stop();
+  });
+
+  test.each(['cut', 'freeze'] as const)('is away after a %s, tells so once, and comes up again each time', async (kind) => {
+    const { pulse, changes } = await follow();
+    let told = 0;
+    pulse.onAway(() => told++);
+    for (const round of [1, 2, 3]) {
+      proxy[kind]();
+      await expect.poll(pulse.isUp, patiently).toBe(false);
+      expect(told).toBe(round);
+      proxy.heal();
+      await expect.poll(pulse.isUp, patiently).toBe(true);
+    }
+    expect(changes).toEqual([true, false, true, false, true, false, true]);
+    await pulse.stop();
+  });
+
+  test('stays up while somebody else is answered, and goes when nobody is', async () => {
+    const { pulse, changes } = await follow();
+    proxy.freeze();
+    const others = setInterval(pulse.sawLife, 5);
+    await expect.poll(proxy.held, patiently).toBe(1);
+    const heldMs = performance.now();
+    await expect.poll(() => performance.now() - heldMs, patiently).toBeGreaterThan(600);
+    expect(changes).toEqual([true]);
+    clearInterval(others);
+    await expect.poll(pulse.isUp, patiently).toBe(false);
+    await pulse.stop();
+  });
+
+  test('can be stopped while it is away', async () => {
+    const { pulse } = await follow();
+    proxy.freeze();
+    await expect.poll(pulse.isUp, patiently).toBe(false);
+    await expect.poll(proxy.held, patiently).toBe(2); // its last question, and the greeting of its next connection
+    await pulse.stop();
+  });
+
+  test('that is stopped says nothing more, also when its question is never answered', async () => {
+    const { pulse, changes } = await follow();
+    proxy.freeze();
+    await expect.poll(proxy.held, patiently).toBe(1);
+    await pulse.stop();
+    proxy.cut();
+    proxy.heal();
+    // By the time that another one has asked and been answered, this one has had every reason to speak.
+    await (await follow()).pulse.stop();
+    expect(changes).toEqual([true]);
+  });
+});
+
+type Shown = { pixel: string; click_url: string; beacons: { close: string; no_thanks_click: string } };
+
+describe('while the store is away', () => {
+  let t: TestApp;
+  let shown: Shown;
+  beforeEach(async () => {
+    t ??= await createTestApp({ databaseUrl: proxy.url });
+    await expect.poll(t.deps.pulse.isUp, patiently).toBe(true);
+    await expect.poll(async () => (await fetchOffers()).status, patiently).toBe(200);
+    shown = (await fetchOffers()).offers[0] as Shown;
+  });
+  afterAll(async () => {
+    proxy.heal();
+    await t?.close();
+  });
+
+  type Answer = { status: number; retryAfter: unknown; code: string | undefined; offers: Shown[] };
+
+  async function send(method: 'GET' | 'POST', url: string, payload?: object): Promise<Answer> {
+    const answer = await t.app.inject({ method, url: url.replace('http://perks.test', ''), ...(payload === undefined ? {} : { payload }) });
+    const json = String(answer.headers['content-type']).includes('json') ? answer.json() : {};
+    return { status: answer.statusCode, retryAfter: answer.headers['retry-after'], code: json.error?.code, offers: json.data?.offers };
+  }
+
+  const fetchOffers = (body: object = {}): Promise<Answer> =>
+    send('POST', '/native/v4/offers.json?api_key=demo-key', { placement: 'checkout', ...body });
+
+  /** One of every call that needs the store. */
+  const calls = (): Promise<Answer[]> =>
+    Promise.all([
+      fetchOffers(),
+      fetchOffers({ pub_user_id: 'u-1' }),
+      fetchOffers({ dev: '1' }),
+      fetchOffers({ placement: `never-seen-${performance.now()}` }),
+      send('GET', shown.pixel),
+      send('GET', shown.beacons.close),
+      send('GET', shown.beacons.no_thanks_click),
+      send('GET', shown.click_url),
+    ]);
+
+  const refused: Answer = { status: 503, retryAfter: '1', code: 'unavailable', offers: undefined as never };
+
+  /** All are refused as soon as the store is known to be away: what waits for it is told, and waits no longer. */
+  async function expectRefusedOnceAway(answers: Promise<Answer[]>): Promise<void> {
+    let done: Answer[] | null = null;
+    void answers.then((all) => {
+      done = all;
+    });
+    await expect.poll(t.deps.pulse.isUp, patiently).toBe(false);
+    await expect.poll(() => done, { timeout: 1000, interval: 10 }).not.toBeNull();
+    expect(done).toEqual((await answers).map(() => refused));
+  }
+
+  const settled = async (): Promise<number[]> => (await calls()).map(({ status }) => status);
+
+  describe.each(['cut', 'freeze'] as const)('after a %s', (kind) => {
+    test('offers and beacons are answered 503 with retry-after, never 200, and work again when it is back', async () => {
+      proxy[kind]();
+      // At once, when nobody knows yet, and later, when it is known.
+      await expectRefusedOnceAway(calls());
+      for (const answer of await calls()) expect(answer).toEqual(refused);
+      proxy.heal();
+      await expect.poll(settled, patiently).toEqual([200, 200, 200, 200, 200, 200, 200, 302]);
+    });
+
+    test('the process is alive and not ready, and ready again when it is back', async () => {
+      expect(await send('GET', '/health/ready')).toMatchObject({ status: 200 });
+      proxy[kind]();
+      await expect.poll(async () => (await send('GET', '/health/ready')).status, patiently).toBe(503);
+      expect(await send('GET', '/health/ready')).toMatchObject({ status: 503, retryAfter: '1' });
+      expect((await t.app.inject('/health/ready')).json()).toMatchObject({ status: 'unavailable', database: false });
+      expect(await send('GET', '/health/live')).toMatchObject({ status: 200 });
+      proxy.heal();
+      await expect.poll(async () => (await send('GET', '/health/ready')).status, patiently).toBe(200);
+    });
+
+    test('what needs no store is answered as always', async () => {
+      proxy[kind]();
+      await expect.poll(t.deps.pulse.isUp, patiently).toBe(false);
+      expect(await send('POST', '/native/v4/offers.json?api_key=nope', { placement: 'p' })).toMatchObject({ status: 401 });
+      expect(await send('POST', '/native/v4/offers.json?api_key=demo-key', {})).toMatchObject({ status: 400 });
+      expect(await send('GET', '/docs/json')).toMatchObject({ status: 200 });
+    });
+  });
+
+  test('connections that hang for ever do not hold up those who come after the store is back', async () => {
+    const size = t.deps.config.databasePoolSize;
+    await Promise.all(Array.from({ length: size }, () => t.pool.query('select pg_sleep(0.1)')));
+    expect(t.pool.totalCount).toBe(size);
+    proxy.freeze();
+    const first = calls();
+    await expect.poll(proxy.held, patiently).toBeGreaterThan(2);
+    // The second round goes to the writers that are still free.
+    await expectRefusedOnceAway(Promise.all([first, calls()]).then((rounds) => rounds.flat()));
+    proxy.strand();
+    await expect.poll(t.deps.pulse.isUp, patiently).toBe(true);
+    // A statement on a dead connection is given up after 10 s; nobody may have to wait for that.
+    let statuses: number[] = [];
+    void settled().then((done) => {
+      statuses = done;
+    });
+    await expect.poll(() => statuses, patiently).toEqual([200, 200, 200, 200, 200, 200, 200, 302]);
+  });
+
+  test('a change of the catalogue made meanwhile is served when it is back', async () => {
+    proxy.freeze();
+    await expect.poll(t.deps.pulse.isUp, patiently).toBe(false);
+    const direct = await createTestApp({ databaseUrl: database.url });
+    await direct.pool.query("update offers set title = 'Changed meanwhile'");
+    await direct.close();
+    proxy.heal();
+    await expect.poll(async () => JSON.stringify((await fetchOffers()).offers), patiently).toContain('Changed meanwhile');
+  });
+});

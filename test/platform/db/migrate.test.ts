@@ -1,0 +1,107 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { migrate } from '../../../src/platform/db/migrate.ts';
+import { cloneDatabase } from '../../support/database.ts';
+
+/** A database with nothing in it. */
+async function emptyDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
+  const database = await cloneDatabase();
+  await query(database.url, 'drop schema public cascade; create schema public');
+  return database;
+}
+
+async function query<Row extends pg.QueryResultRow>(url: string, text: string): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query<Row>(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+const tables = async (url: string): Promise<string[]> =>
+  (await query<{ tablename: string }>(url, "select tablename from pg_tables where schemaname = 'public' order by tablename")).map(
+    ({ tablename }) => tablename,
+  );
+
+const appliedIn = async (url: string): Promise<string[]> =>
+  (await query<{ name: string }>(url, 'select name from schema_migrations order by name')).map(({ name }) => name);
+
+let database: Awaited<ReturnType<typeof emptyDatabase>>;
+let folderPath: string;
+let folder: URL;
+beforeEach(async () => {
+  database = await emptyDatabase();
+  folderPath = await mkdtemp(join(tmpdir(), 'perkwire-migrations-'));
+  folder = pathToFileURL(`${folderPath}/`);
+});
+afterEach(async () => {
+  await database.drop();
+  await rm(folderPath, { recursive: true });
+});
+
+const write = (name: string, sql: string): Promise<void> => writeFile(join(folderPath, name), sql);
+
+describe('migrations of our own', () => {
+  test('make an empty database complete, in the order of their numbers', async () => {
+    const files = (await readdir(new URL('../../../migrations/', import.meta.url))).filter((name) => name.endsWith('.sql')).sort();
+    expect(await migrate(database.url)).toEqual(files);
+    expect(await tables(database.url)).toEqual(
+      expect.arrayContaining(['publishers', 'offers', 'sessions', 'events', 'deliveries', 'delivery_queue', 'schema_migrations']),
+    );
+    // Partitions are made day by day, not by a migration.
+    const made = (await tables(inject('templateUrl'))).filter((name) => !/_p\d{8}$/.test(name));
+    expect(await tables(database.url)).toEqual(made);
+  });
+
+  test('are applied once when two processes start together, and both find a complete database', async () => {
+    const [one, other, third] = await Promise.all([migrate(database.url), migrate(database.url), migrate(database.url)]);
+    const winners = [one, other, third].filter((applied) => (applied as string[]).length > 0);
+    expect(winners).toHaveLength(1);
+    expect(await appliedIn(database.url)).toEqual(winners[0]);
+  });
+
+  test('that are applied are skipped', async () => {
+    await migrate(database.url);
+    expect(await migrate(database.url)).toEqual([]);
+  });
+});
+
+describe('a migration', () => {
+  test('that was added is the only one applied by an upgrade', async () => {
+    await write('0001-a.sql', 'create table a (x integer)');
+    expect(await migrate(database.url, folder)).toEqual(['0001-a.sql']);
+    await write('0002-b.sql', 'create table b (x integer); insert into b values (1)');
+    await write('notes.txt', 'no migration');
+    expect(await migrate(database.url, folder)).toEqual(['0002-b.sql']);
+    expect(await tables(database.url)).toEqual(['a', 'b', 'schema_migrations']);
+  });
+
+  test('that fails leaves nothing behind, says which one it was, and keeps those before it', async () => {
+    await write('0001-good.sql', 'create table good (x integer)');
+    await write('0002-bad.sql', "create table bad (x integer); insert into good values (1); insert into bad values ('no number')");
+    await write('0003-later.sql', 'create table later (x integer)');
+    await expect(migrate(database.url, folder)).rejects.toThrow(/^migration 0002-bad\.sql failed: invalid input syntax/);
+    expect(await tables(database.url)).toEqual(['good', 'schema_migrations']);
+    expect(await appliedIn(database.url)).toEqual(['0001-good.sql']);
+    expect(await query(database.url, 'select * from good')).toEqual([]);
+  });
+
+  test('that failed and was mended is applied by the next start', async () => {
+    await write('0001-x.sql', 'create table x (y integer); select 1 / 0');
+    await expect(migrate(database.url, folder)).rejects.toThrow('division by zero');
+    await write('0001-x.sql', 'create table x (y integer)');
+    expect(await migrate(database.url, folder)).toEqual(['0001-x.sql']);
+  });
+
+  test('that fails in one process does not keep the lock from the next', async () => {
+    await write('0001-x.sql', 'select 1 / 0');
+    const results = await Promise.allSettled([migrate(database.url, folder), migrate(database.url, folder)]);
+    expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  });
+});

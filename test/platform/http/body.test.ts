@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+
+let t: TestApp;
+beforeAll(async () => {
+  t = await createTestApp();
+});
+afterAll(() => t?.close());
+
+const fetchOffers = (note: string) =>
+  t.app.inject({
+    method: 'POST',
+    url: '/native/v4/offers.json?api_key=demo-key',
+    headers: { 'content-type': 'application/json' },
+    payload: `{"placement":"checkout","note":${note}}`,
+  });
+
+const nested = (depth: number, inside = ''): string => '['.repeat(depth) + inside + ']'.repeat(depth);
+
+test('a body that is nested thousands deep is a bad request, in whatever it is wrapped', async () => {
+  for (const note of [nested(20_000), `"\\\\",${'"a":'}${nested(20_000)}`, `${'{"a":'.repeat(9000)}1${'}'.repeat(9000)}`]) {
+    const answer = await fetchOffers(note);
+    expect(answer.statusCode, note.slice(0, 40)).toBe(400);
+    expect(answer.json().error.code).toBe('malformed_json');
+  }
+});
+
+test('brackets within texts are texts, and a few levels are fine', async () => {
+  for (const note of [`"${'['.repeat(400)}"`, `"\\"${'[{'.repeat(200)}\\\\"`, nested(60, `"${'\\\\\\"['.repeat(60)}"`)])
+    expect((await fetchOffers(note)).statusCode, note.slice(0, 40)).toBe(200);
+});
+
+test('a body that says it is not encoded is read as it is', async () => {
+  const headers = { 'content-type': 'application/json', 'content-encoding': 'identity' };
+  const url = '/native/v4/offers.json?api_key=demo-key';
+  expect((await t.app.inject({ method: 'POST', url, headers, payload: '{"placement":"checkout"}' })).statusCode).toBe(200);
+});
+
+test('OPTIONS is answered like a preflight, whoever asks', async () => {
+  const answer = await t.app.inject({ method: 'OPTIONS', url: '/native/v4/offers.json' });
+  expect(answer.statusCode).toBe(204);
+  expect(answer.headers['access-control-allow-methods']).toContain('POST');
+});

@@ -1,0 +1,104 @@
+import { once } from 'node:events';
+import { Agent, type IncomingMessage, request as send } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import Fastify from 'fastify';
+import { expect, test } from 'vitest';
+import { endConnections } from '../../../src/platform/http/closing.ts';
+import type { App } from '../../../src/platform/ports.ts';
+import { holdTable } from '../../support/locks.ts';
+import { createTestApp } from '../../support/test-app.ts';
+import { browser, fetchOffers } from '../../tracking/journey.ts';
+
+type Asked = { path: string; method?: string; body?: string };
+
+/** Asks over a connection that the client would like to keep. */
+const ask = (app: App, agent: Agent, { path, method = 'GET', body }: Asked): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    const { port } = app.server.address() as AddressInfo;
+    const headers = { 'user-agent': browser, ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
+    send({ port, host: '127.0.0.1', path, method, headers, agent }, resolve).on('error', reject).end(body);
+  });
+
+const fetching = { path: '/native/v4/offers.json?api_key=demo-key', method: 'POST', body: JSON.stringify({ placement: 'checkout' }) };
+
+test.each([
+  ['a beacon', 'events', (pixel: string): Asked => ({ path: pixel })],
+  ['an odd beacon', 'events', (pixel: string): Asked => ({ path: `${pixel}&x=1` })],
+  ['a fetch', 'sessions', (): Asked => fetching],
+])('%s under way when the process stops is answered, and does not hold up the stop', async (_name, table, askedOf) => {
+  const t = await createTestApp();
+  const agent = new Agent({ keepAlive: true });
+  await t.app.listen({ port: 0, host: '127.0.0.1' });
+  const [offer] = (await fetchOffers(t)).offers;
+  const held = await holdTable(t.pool, table);
+  const answer = ask(t.app, agent, askedOf(offer?.pixel.replace('http://perks.test', '') ?? ''));
+  await held.untilWaitedFor();
+  const closed = t.app.close();
+  await held.release();
+  const { statusCode, headers } = await answer.then((incoming) => incoming.resume());
+  expect([statusCode, headers.connection]).toEqual([200, 'close']);
+  await closed;
+  agent.destroy();
+  await t.close();
+});
+
+test('an answer that had begun when the process stops is sent to its end, and its connection is not kept', async () => {
+  const app = Fastify() as unknown as App;
+  endConnections(app);
+  const answer = new PassThrough();
+  app.get('/', (_request, reply) => reply.send(answer));
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  const agent = new Agent({ keepAlive: true });
+  answer.write('begun');
+  const incoming = await ask(app, agent, { path: '/' });
+  expect(incoming.headers.connection).toBe('keep-alive');
+  const { port } = app.server.address() as AddressInfo;
+  const silent = connect(port, '127.0.0.1').on('error', () => {});
+  await once(app.server, 'connection');
+  const closed = app.close();
+  await once(silent, 'close'); // whoever has sent nothing by now is cut off
+  answer.end(' and ended');
+  expect(await text(incoming)).toBe('begun and ended');
+  await closed;
+  agent.destroy();
+});
+
+test.each([
+  ['has sent nothing', ''],
+  ['has sent half a request', 'GET /health/live HTTP/1.1\r\nhost: x\r\n'],
+  [
+    'has sent half a body',
+    'POST /native/v4/offers.json HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\ncontent-type: application/json\r\n\r\n{',
+  ],
+])(
+  'a connection that %s does not hold up the stop',
+  async (_name, sent) => {
+    const t = await createTestApp();
+    await t.app.listen({ port: 0, host: '127.0.0.1' });
+    const { port } = t.app.server.address() as AddressInfo;
+    const accepted = once(t.app.server, 'connection');
+    const client = connect(port, '127.0.0.1').on('error', () => {});
+    client.write(sent);
+    await accepted;
+    await t.close();
+    client.destroy();
+  },
+  5000,
+);
+
+test('a request that arrives slowly when the process stops is answered', async () => {
+  const t = await createTestApp();
+  await t.app.listen({ port: 0, host: '127.0.0.1' });
+  const client = connect((t.app.server.address() as AddressInfo).port, '127.0.0.1');
+  const accepted = once(t.app.server, 'connection');
+  client.write('GET /health/live HTTP/1.1\r\n');
+  await accepted;
+  const closed = t.app.close();
+  await expect.poll(() => t.app.server.listening).toBe(false);
+  client.write('host: x\r\n\r\n');
+  expect(await text(client)).toMatch(/^HTTP\/1.1 200 OK/);
+  await closed;
+  await t.close();
+});

@@ -1,0 +1,205 @@
+import { type AddressInfo, connect } from 'node:net';
+import Fastify, { type FastifyInstance, type LightMyRequestResponse } from 'fastify';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildApp } from '../../../src/app.ts';
+import { AppError, type ErrorCode, errorCatalogue } from '../../../src/platform/errors.ts';
+import { registerErrorHandling, toAppError } from '../../../src/platform/http/error-handler.ts';
+import { createFailureLimit } from '../../../src/platform/http/failure-limit.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+
+let t: TestApp;
+/** The same application with routes that fail, listening. */
+let app: FastifyInstance;
+let port: number;
+
+const inside = 'secret-inside-5f3a';
+
+beforeAll(async () => {
+  // Time stands still for the failure limit, which has tests of its own: this file fails less than 100 times.
+  t = await createTestApp();
+  app = (await buildApp(t.deps, { serveApi: true, demoReceiver: false })) as unknown as FastifyInstance;
+  app.get('/test/throws', async () => {
+    throw Object.assign(new Error(inside), { statusCode: 502, detail: inside });
+  });
+  app.get('/test/throws-text', async () => {
+    throw inside;
+  });
+  app.get('/test/store', async () => t.pool.query(`select * from "${inside}"`));
+  app.get('/test/teapot', async () => {
+    throw Object.assign(new Error(inside), { statusCode: 418 });
+  });
+  app.get('/test/cannot-serialise', { schema: { response: { 200: { type: 'object', required: [inside] } } } }, async () => ({}));
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  port = (app.server.address() as AddressInfo).port;
+});
+afterAll(async () => {
+  await app?.close();
+  await t?.close();
+});
+
+/** The one form of every error answer, and nothing beside it. */
+function expectForm(answer: { statusCode: number; headers: Record<string, unknown>; body: string }, status: number, code: ErrorCode): void {
+  expect(answer.statusCode).toBe(status);
+  expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
+  const body = JSON.parse(answer.body);
+  expect(body).toEqual({
+    message: expect.stringMatching(/./),
+    error: { code, message: body.message, ...(body.error.details === undefined ? {} : { details: expect.any(Array) }) },
+    request_id: expect.stringMatching(/^[a-z0-9]+-[a-z0-9]+$/),
+  });
+}
+
+/** Sends bytes as they are and reads the answer until the connection ends. */
+function raw(bytes: string | Buffer): Promise<{ statusCode: number; statusLine: string; headers: Record<string, string>; body: string }> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
+    socket.setEncoding('utf8').on('data', (chunk) => {
+      text += chunk;
+    });
+    // A reset after the answer is no failure: the server closes what it could not read to its end.
+    socket.on('error', (err) => (text === '' ? reject(err) : undefined));
+    socket.on('close', () => {
+      const [head = '', body = ''] = text.split('\r\n\r\n', 2);
+      const [statusLine = '', ...lines] = head.split('\r\n');
+      const headers = Object.fromEntries(lines.map((line) => line.toLowerCase().split(/: */, 2)));
+      resolve({ statusCode: Number(statusLine.split(' ')[1]), statusLine, headers, body });
+    });
+  });
+}
+
+describe('an unknown address is answered 404 in the error form', () => {
+  test.each([
+    '/',
+    '/nowhere',
+    '/native/v3/offers.json',
+    '/native/v4/offers.json/',
+    '/NATIVE/v4/offers.json',
+    '/sdk/v4/usp/session',
+    '/docs/nothing',
+  ])('%s', async (url) => {
+    const answer = await app.inject(url);
+    expectForm(answer, 404, 'not_found');
+    expect(answer.headers.allow).toBeUndefined();
+    expect(answer.headers['cache-control']).toBe('no-store');
+    expect(answer.headers['access-control-allow-origin']).toBe('*');
+  });
+});
+
+describe('a wrong method is answered 405 with the methods that work', () => {
+  test.each([
+    ['GET', '/native/v4/offers.json', 'POST'],
+    ['DELETE', '/native/v2/offers.json?api_key=demo-key', 'POST'],
+    ['POST', '/sdk/v2/impression/p.png', 'GET, HEAD'],
+    ['DELETE', '/health/live', 'GET, HEAD'],
+    ['DELETE', '/sdk/v4/usp/session/0190f5c4-1111-7222-8333-944444444444.json', 'PUT, GET, HEAD, POST'],
+    ['GET', '/sdk/v4/usp/0190f5c4-1111-7222-8333-944444444444/5/select.json', 'POST'],
+  ] as const)('%s %s', async (method, url, allow) => {
+    const answer: LightMyRequestResponse = await app.inject({ method, url });
+    expectForm(answer, 405, 'method_not_allowed');
+    expect(String(answer.headers.allow).split(', ').sort()).toEqual(allow.split(', ').sort());
+    expect(answer.headers['access-control-allow-origin']).toBe('*');
+  });
+
+  test('also a method that nobody here has heard of', async () => {
+    const answer = await raw('PURGE /native/v4/offers.json HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
+    expectForm(answer, 405, 'method_not_allowed');
+    expect(answer.headers.allow).toBe('post');
+  });
+});
+
+describe('what is no HTTP is answered 400 in the error form, and the connection is closed', () => {
+  test.each<[string, string | Buffer]>([
+    ['a method of nonsense', 'HELLO\r\n\r\n'],
+    ['a header without a colon', 'GET / HTTP/1.1\r\nhost: x\r\nnonsense\r\n\r\n'],
+    ['a header with a NUL', 'GET / HTTP/1.1\r\nhost: x\r\na: \0\r\n\r\n'],
+    ['the first bytes of TLS', Buffer.from('1603010200010001fc0303', 'hex')],
+    ['two lengths', 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nx'],
+    ['a length and chunks', 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n'],
+  ])('%s', async (_name, bytes) => {
+    const answer = await raw(bytes);
+    expectForm(answer, 400, 'malformed_request');
+    expect(answer.statusLine).toBe('HTTP/1.1 400 Bad Request');
+    expect(answer.headers.connection).toBe('close');
+  });
+});
+
+test('headers beyond what is read are answered 431 in the error form', async () => {
+  const answer = await raw(`GET /health/live HTTP/1.1\r\nhost: x\r\ncookie: ${'x'.repeat(20_000)}\r\n\r\n`);
+  expectForm(answer, 431, 'headers_too_large');
+  expect(answer.statusLine).toBe('HTTP/1.1 431 Request Header Fields Too Large');
+});
+
+describe('a request that cannot be read is answered in the error form', () => {
+  test('an address with a broken percent sign is answered 400', async () => {
+    expectForm(await app.inject('/native/%zz'), 400, 'malformed_request');
+    expectForm(await app.inject('/images/%c0%af.png'), 400, 'malformed_request');
+  });
+
+  test('a part of the path that is too long is answered 414', async () => {
+    expectForm(await app.inject(`/privacy/${'x'.repeat(500)}`), 414, 'uri_too_long');
+  });
+
+  test('an unknown content encoding is answered 415', async () => {
+    const headers = { 'content-type': 'application/json', 'content-encoding': 'zstd' };
+    const answer = await app.inject({ method: 'POST', url: '/native/v4/offers.json?api_key=demo-key', headers, payload: '{}' });
+    expectForm(answer, 415, 'unsupported_media_type');
+  });
+
+  test('invalid fields are named by JSON pointers, each with what is wrong', async () => {
+    const send = async (payload: object, query = '') =>
+      (await app.inject({ method: 'POST', url: `/native/v4/offers.json?api_key=demo-key${query}`, payload })).json().error.details;
+    expect(await send({ placement: 5 })).toEqual([{ path: '/placement', message: 'must be string' }]);
+    expect((await send({ placement: 'p' }, '&campaignId=x'))[0].path).toBe('/querystring/campaignId');
+    expect((await send({}))[0]).toEqual({ path: '/placement', message: 'is required' });
+    expect(await send({ placement: 'p', dev: '2' })).toEqual([
+      { path: '/dev', message: 'must be "0", or be "1", or be 0, or be 1, or be boolean' },
+    ]);
+    expect(await send({ placement: 'p', timeout_ms: 5 })).toEqual([{ path: '/timeout_ms', message: 'must be >= 10, or be string' }]);
+  });
+});
+
+describe('a failure of our own is answered 500 and shows nothing of its inside', () => {
+  test.each(['/test/throws', '/test/throws-text', '/test/store', '/test/cannot-serialise'])('%s', async (url) => {
+    const answer = await app.inject(url);
+    expectForm(answer, 500, 'internal');
+    expect(answer.json().message).toBe(errorCatalogue.internal.message);
+    expect(JSON.stringify(answer.headers) + answer.body).not.toContain(inside);
+    expect(answer.body).not.toMatch(/stack|\.ts|node_modules|relation|at /);
+  });
+
+  test('a client error of a plugin keeps its kind and loses its text', async () => {
+    const answer = await app.inject('/test/teapot');
+    expectForm(answer, 400, 'malformed_request');
+    expect(answer.body).not.toContain(inside);
+  });
+});
+
+test('every error of the catalogue has its status, its message and no cache', async () => {
+  const bare = Fastify();
+  registerErrorHandling(
+    bare,
+    createFailureLimit(() => 0),
+  );
+  bare.get('/:code', async (request) => {
+    throw new AppError((request.params as { code: ErrorCode }).code, { retryAfterS: 7 });
+  });
+  for (const [code, { status, message }] of Object.entries(errorCatalogue) as [ErrorCode, { status: number; message: string }][]) {
+    const answer = await bare.inject(`/${code}`);
+    expectForm(answer, status, code);
+    expect(answer.json().message).toBe(message);
+    expect(answer.headers).toMatchObject({ 'cache-control': 'no-store', 'retry-after': '7' });
+  }
+  await bare.close();
+});
+
+test('a store that cannot be reached is answered 503 with retry-after, a statement that is wrong 500', () => {
+  for (const code of ['ECONNREFUSED', 'ECONNRESET', '08006', '53300', '57P01', '57P03']) {
+    expect(toAppError(Object.assign(new Error('x'), { code }))).toMatchObject({ code: 'unavailable', retryAfterS: 1 });
+  }
+  expect(toAppError(new Error('timeout exceeded when trying to connect'))).toMatchObject({ code: 'unavailable', retryAfterS: 1 });
+  expect(toAppError(new Error('Connection terminated unexpectedly'))).toMatchObject({ code: 'unavailable' });
+  for (const code of ['23505', '42601', '22P02', '40P01']) {
+    expect(toAppError(Object.assign(new Error('connection'), { code }))).toMatchObject({ code: 'internal' });
+  }
+});

@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest';
+import { namesEtag } from '../../../src/platform/http/etag.ts';
+
+test.each([
+  ['"a"', true],
+  ['W/"a"', true],
+  ['"b", W/"a"', true],
+  ['"b","a"', true],
+  ['*', true],
+  ['"b"', false],
+  ['a', false],
+  ['', false],
+  [undefined, false],
+])('%s names "a": %s', (header, named) => expect(namesEtag(header, '"a"')).toBe(named));

@@ -1,0 +1,134 @@
+import fc from 'fast-check';
+import type { LightMyRequestResponse } from 'fastify';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createRateLimit, takeToken } from '../../../src/platform/http/failure-limit.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+
+const startMs = Date.now();
+let nowMs = startMs;
+let t: TestApp;
+let behindProxy: TestApp;
+beforeAll(async () => {
+  t = await createTestApp({ now: () => nowMs });
+  behindProxy = await createTestApp({ databaseUrl: t.databaseUrl, now: () => nowMs, config: { trustProxy: 1 } });
+});
+afterAll(async () => {
+  await behindProxy?.close();
+  await t?.close();
+});
+let address: string;
+let addresses = 0;
+beforeEach(() => {
+  nowMs = startMs;
+  address = `198.51.100.${++addresses}`;
+});
+
+type Call = { key?: string; url?: string; from?: string; forwardedFor?: string; app?: TestApp; placement?: string };
+
+const call = ({
+  key = 'bad-key',
+  url,
+  from = address,
+  forwardedFor,
+  app = t,
+  placement = 'checkout',
+}: Call): Promise<LightMyRequestResponse> =>
+  app.app.inject({
+    method: url === undefined ? 'POST' : 'GET',
+    url: url ?? `/native/v4/offers.json?api_key=${key}`,
+    remoteAddress: from,
+    ...(forwardedFor === undefined ? {} : { headers: { 'x-forwarded-for': forwardedFor } }),
+    ...(url === undefined ? { payload: { placement } } : {}),
+  });
+
+async function statusesOf(count: number, make: (index: number) => Call): Promise<Record<number, number>> {
+  const counts: Record<number, number> = {};
+  for (let index = 0; index < count; index++) {
+    const { statusCode } = await call(make(index));
+    counts[statusCode] = (counts[statusCode] ?? 0) + 1;
+  }
+  return counts;
+}
+
+describe('failures of one address', () => {
+  test('and of all addresses that one customer of a provider has, by IPv6', async () => {
+    expect(await statusesOf(120, (index) => ({ from: `2001:db8:0:7::${index.toString(16)}` }))).toEqual({ 401: 100, 429: 20 });
+    expect((await call({ from: '2001:db8:0:8::1' })).statusCode).toBe(401);
+  });
+
+  test('are answered 429 with retry-after beyond 100 at once, and a valid key from there still works', async () => {
+    expect(await statusesOf(120, (index) => ({ key: `bad-key-${index}` }))).toEqual({ 401: 100, 429: 20 });
+    const limited = await call({});
+    expect(limited.headers['retry-after']).toBe('1');
+    expect(limited.json()).toMatchObject({ error: { code: 'too_many_requests' }, request_id: expect.any(String) });
+    expect((await call({ key: 'demo-key' })).statusCode).toBe(200);
+  });
+
+  test('are allowed again at 20 a second', async () => {
+    await statusesOf(110, () => ({}));
+    nowMs += 1000;
+    expect(await statusesOf(30, () => ({}))).toEqual({ 401: 20, 429: 10 });
+    nowMs += 3600_000;
+    expect(await statusesOf(120, () => ({}))).toEqual({ 401: 100, 429: 20 });
+  });
+
+  test('do not count for another address', async () => {
+    await statusesOf(110, () => ({}));
+    expect((await call({ from: '192.0.2.1' })).statusCode).toBe(401);
+  });
+
+  test('count together: bad keys, no keys, bad tokens, unknown routes and wrong methods', async () => {
+    const kinds: Call[] = [
+      {},
+      { key: '' },
+      { url: '/sdk/v2/impression/p.png?t=nonsense' },
+      { url: '/nowhere' },
+      { url: '/native/v4/offers.json' },
+    ];
+    expect(await statusesOf(105, (index) => kinds[index % 5] as Call)).toEqual({ 400: 20, 401: 40, 404: 20, 405: 20, 429: 5 });
+  });
+
+  test('with a valid key are never limited, because one server may send the calls of all its users', async () => {
+    expect(await statusesOf(150, () => ({ key: 'demo-key', placement: ' ' }))).toEqual({ 400: 150 });
+    expect((await call({})).statusCode).toBe(401);
+  });
+
+  test('cannot be given another address by a header that nobody was told to trust', async () => {
+    expect(await statusesOf(110, (index) => ({ forwardedFor: `203.0.113.${index}` }))).toEqual({ 401: 100, 429: 10 });
+  });
+
+  test('are those of the client where a trusted proxy names it', async () => {
+    const through = (client: string): Call => ({ app: behindProxy, from: '10.0.0.1', forwardedFor: client });
+    expect(await statusesOf(110, () => through(address))).toEqual({ 401: 100, 429: 10 });
+    expect((await call(through('192.0.2.77'))).statusCode).toBe(401);
+    // What the client itself wrote into the header stands before what the proxy added.
+    expect((await call(through(`192.0.2.78, ${address}`))).statusCode).toBe(429);
+  });
+});
+
+test('a bucket never gives more than its burst and its rate allow, and never less', () => {
+  const calls = fc.array(fc.integer({ min: 0, max: 400 }), { minLength: 1, maxLength: 200 });
+  fc.assert(
+    fc.property(calls, fc.integer({ min: 1, max: 50 }), fc.integer({ min: 1, max: 100 }), (pausesMs, perS, burst) => {
+      const bucket = { tokens: burst, atMs: 0 };
+      let timeMs = 0;
+      // The model counts in thousandths of a token, without fractions.
+      let left = burst * 1000;
+      for (const pauseMs of pausesMs) {
+        timeMs += pauseMs;
+        left = Math.min(burst * 1000, left + pauseMs * perS);
+        const taken = takeToken(bucket, { perS, burst }, timeMs);
+        if (Math.abs(left - 1000) > 1) expect(taken).toBe(left >= 1000);
+        if (taken) left -= 1000;
+      }
+    }),
+  );
+});
+
+test('a clock that goes back gives nothing away', () => {
+  const take = createRateLimit(() => timeMs);
+  let timeMs = 10_000;
+  expect(take('a', { perS: 1, burst: 1 })).toBe(true);
+  timeMs = 0;
+  expect(take('a', { perS: 1, burst: 1 })).toBe(false);
+});

@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+
+type Reference = { $ref?: string };
+type Answer = Reference & { description?: string; content?: Record<string, { schema: Reference }> };
+type Operation = {
+  summary?: string;
+  tags?: string[];
+  parameters?: { name: string; in: string; required?: boolean; schema: unknown }[];
+  requestBody?: { content: Record<string, { schema: unknown }> };
+  responses: Record<string, Answer>;
+};
+type Description = {
+  openapi: string;
+  info: { title: string; version: string };
+  servers: { url: string }[];
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, unknown> };
+};
+
+let t: TestApp;
+let description: Description;
+let operations: { name: string; path: string; method: string; operation: Operation }[];
+beforeAll(async () => {
+  t = await createTestApp();
+  const answer = await t.app.inject('/docs/json');
+  expect(answer.statusCode).toBe(200);
+  description = answer.json();
+  operations = Object.entries(description.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ name: `${method} ${path}`, path, method, operation })),
+  );
+});
+afterAll(() => t?.close());
+
+/** Names of the operations of which the check is not true. */
+const without = (check: (one: { path: string; method: string; operation: Operation }) => boolean): string[] =>
+  operations.filter((one) => !check(one)).map(({ name }) => name);
+
+describe('the OpenAPI description', () => {
+  test('is of version 3.1, names the product and the origin that is configured', () => {
+    expect(description.openapi).toMatch(/^3\.1\.\d+$/);
+    expect(description.info).toMatchObject({ title: 'Perkwire', version: expect.stringMatching(/^\d+\.\d+\.\d+$/) });
+    expect(description.servers).toEqual([{ url: 'http://perks.test' }]);
+  });
+
+  test('has the public calls', () => {
+    const names = operations.map(({ name }) => name);
+    for (const name of [
+      'post /native/v2/offers.json',
+      'post /native/v4/offers.json',
+      'get /sdk/v2/impression/p.png',
+      'get /event/record/no_thanks_click',
+      'get /event/record/close',
+      'get /sdk/offer-click',
+      'post /sdk/v4/usp/{session_id}/{campaign_id}/select.json',
+      'put /sdk/v4/usp/session/{session_id}.json',
+    ])
+      expect(names).toContain(name);
+  });
+
+  test('gives every operation a summary, a tag and an answer that is no error', () => {
+    expect(without(({ operation }) => (operation.summary ?? '') !== '')).toEqual([]);
+    expect(without(({ operation }) => (operation.tags ?? []).length > 0)).toEqual([]);
+    expect(without(({ operation }) => Object.keys(operation.responses).some((status) => /^[23]/.test(status)))).toEqual([]);
+  });
+
+  test('names every variable of a path as a parameter', () => {
+    expect(
+      without(({ path, operation }) =>
+        [...path.matchAll(/\{(\w+)\}/g)].every(([, name]) =>
+          operation.parameters?.some((parameter) => parameter.name === name && parameter.in === 'path' && parameter.required === true),
+        ),
+      ),
+    ).toEqual([]);
+  });
+
+  test('describes every error answer by the one error form', () => {
+    const broken = operations
+      .filter(({ path }) => !path.startsWith('/health/'))
+      .flatMap(({ name, operation }) =>
+        Object.entries(operation.responses)
+          .filter(([status, { content }]) => {
+            // A bad token is answered with the same image as a good one.
+            if (!/^[45]/.test(status) || content?.['image/png'] !== undefined) return false;
+            return content?.['application/json']?.schema.$ref !== '#/components/schemas/Error';
+          })
+          .map(([status]) => `${name} ${status}`),
+      );
+    expect(broken).toEqual([]);
+    expect(description.components.schemas.Error).toMatchObject({
+      type: 'object',
+      required: ['message', 'error', 'request_id'],
+      properties: { error: { required: ['code', 'message'] } },
+    });
+  });
+
+  test('refers to nothing that it does not hold', () => {
+    const references = [...JSON.stringify(description).matchAll(/"\$ref":"([^"]+)"/g)].map(([, target]) => target as string);
+    expect(references.length).toBeGreaterThan(10);
+    for (const target of new Set(references)) {
+      expect(target).toMatch(/^#\//);
+      let found: unknown = description;
+      for (const part of target.slice(2).split('/')) found = (found as Record<string, unknown> | undefined)?.[part];
+      expect(found, target).toBeDefined();
+    }
+  });
+
+  test('tells the fields of fetch-offers', () => {
+    const fetch = description.paths['/native/v4/offers.json']?.post;
+    expect(fetch?.parameters?.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['api_key', 'loyaltyboost', 'creative', 'campaignId', 'country', 'pub_user_id']),
+    );
+    const body = fetch?.requestBody?.content['application/json']?.schema as { properties: Record<string, unknown> };
+    expect(Object.keys(body.properties)).toEqual(expect.arrayContaining(['placement', 'ua', 'ip', 'ad_fp', 'pub_user_id', 'dev']));
+  });
+});
+
+test('the documentation can be browsed at /docs', async () => {
+  let url = '/docs';
+  let page = await t.app.inject(url);
+  for (let hops = 0; page.statusCode >= 300 && page.statusCode < 400 && hops < 3; hops++) {
+    url = new URL(String(page.headers.location), `http://perks.test${url}`).pathname;
+    page = await t.app.inject(url);
+  }
+  expect(page.statusCode).toBe(200);
+  expect(page.headers['content-type']).toMatch(/^text\/html/);
+  expect(page.body).toContain('swagger-ui');
+  // What the page loads is served here too.
+  const scripts = [...page.body.matchAll(/<script src="([^"]+)"/g)].map(([, src]) => src as string);
+  expect(scripts.length).toBeGreaterThan(0);
+  for (const src of scripts) {
+    expect((await t.app.inject(new URL(src, `http://perks.test${url}`).pathname)).statusCode).toBe(200);
+  }
+});

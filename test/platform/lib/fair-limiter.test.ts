@@ -1,0 +1,102 @@
+import { expect, test, vi } from 'vitest';
+import { createLimiter } from '../../../src/platform/lib/fair-limiter.ts';
+
+test('no more than `atOnce` run, the rest wait their turn, and what is too much is refused with 503', async () => {
+  const limit = createLimiter({ atOnce: 2, maxWaiting: 3, message: 'Too much.' });
+  const open: (() => void)[] = [];
+  let most = 0;
+  const order: number[] = [];
+  let running = 0;
+  const work = (id: number) => async (): Promise<number> => {
+    running += 1;
+    most = Math.max(most, running);
+    await new Promise<void>((resolve) => open.push(resolve));
+    running -= 1;
+    order.push(id);
+    if (id === 1) throw new Error('broken');
+    return id;
+  };
+  const results = [0, 1, 2, 3, 4, 5].map((id) =>
+    limit(work(id)).catch((err: { code?: string; message: string }) => err.code ?? err.message),
+  );
+  expect(await results[5]).toBe('unavailable');
+  while (order.length < 5) {
+    open.shift()?.();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(await Promise.all(results)).toEqual([0, 'broken', 2, 3, 4, 'unavailable']);
+  expect(order).toEqual([0, 1, 2, 3, 4]);
+  expect(most).toBe(2);
+  await expect(Promise.all([limit(async () => 'free'), limit(async () => 'again')])).resolves.toEqual(['free', 'again']);
+});
+
+/** Work that goes on until it is let go, in the order in which it began. */
+function gates() {
+  const begun: string[] = [];
+  const open = new Map<string, () => void>();
+  const work = (name: string) => (): Promise<string> => {
+    begun.push(name);
+    return new Promise((resolve) => open.set(name, () => resolve(name)));
+  };
+  return { begun, work, finish: (name: string) => open.get(name)?.() };
+}
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+test('customers take turns: a flood of one keeps another waiting for one piece of work, and never has all', async () => {
+  const limit = createLimiter({ atOnce: 2, atOnceEach: 1, maxWaiting: 2, message: 'Too much.' });
+  const { begun, work, finish } = gates();
+  const flood = [1, 2, 3].map((at) => limit(work(`a${at}`), { customer: 1 }));
+  await expect(limit(work('a4'), { customer: 1 })).rejects.toMatchObject({ code: 'unavailable', retryAfterS: 1 });
+  const others = [limit(work('b1'), { customer: 2 }), limit(work('c1'), { customer: 3 }), limit(work('b2'), { customer: 2 })];
+  expect(begun).toEqual(['a1', 'b1']);
+  for (const name of ['a1', 'b1', 'a2', 'b2', 'c1', 'a3']) {
+    finish(name);
+    await settled();
+  }
+  expect(begun).toEqual(['a1', 'b1', 'a2', 'b2', 'c1', 'a3']);
+  expect(await Promise.all([...flood, ...others])).toEqual(['a1', 'a2', 'a3', 'b1', 'c1', 'b2']);
+});
+
+test('many customers together wait in bounded numbers, too', async () => {
+  const limit = createLimiter({ atOnce: 1, maxWaiting: 2, maxWaitingAll: 3, message: 'Too much.' });
+  const { work, finish } = gates();
+  const all = ['a', 'b', 'c', 'd'].map((name) => limit(work(name), { customer: name }));
+  await expect(limit(work('e'), { customer: 'e' })).rejects.toMatchObject({ code: 'unavailable' });
+  finish('a');
+  await settled();
+  const later = limit(work('f'), { customer: 'f' });
+  for (const name of ['b', 'c', 'd', 'f']) {
+    finish(name);
+    await settled();
+  }
+  expect(await Promise.all([...all, later])).toEqual(['a', 'b', 'c', 'd', 'f']);
+});
+
+test('what nobody waits for any more is not begun, and what waits too long is refused', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const limit = createLimiter({ atOnce: 1, maxWaiting: 2, maxWaitMs: 1000, message: 'Too much.' });
+    const { begun, work, finish } = gates();
+    const gone = new AbortController();
+    const first = limit(work('first'));
+    const second = limit(work('second'), { signal: gone.signal });
+    const third = limit(work('third'));
+    gone.abort();
+    await expect(second).rejects.toMatchObject({ code: 'unavailable' });
+    const refused = expect(third).rejects.toMatchObject({ code: 'unavailable', retryAfterS: 1 });
+    vi.advanceTimersByTime(999);
+    const fourth = limit(work('fourth'));
+    vi.advanceTimersByTime(1);
+    await refused;
+    finish('first');
+    await settled();
+    vi.advanceTimersByTime(5000);
+    finish('fourth');
+    expect(await Promise.all([first, fourth])).toEqual(['first', 'fourth']);
+    await expect(limit(work('fifth'), { signal: gone.signal })).rejects.toMatchObject({ code: 'unavailable' });
+    expect(begun).toEqual(['first', 'fourth']);
+  } finally {
+    vi.useRealTimers();
+  }
+});

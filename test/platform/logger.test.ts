@@ -1,0 +1,198 @@
+import { connect } from 'node:net';
+import { Writable } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { buildApp } from '../../src/app.ts';
+import { createLogger, loggedUrl } from '../../src/platform/logger.ts';
+import type { Deps } from '../../src/platform/ports.ts';
+import { createDeps } from '../../src/runtime/create-deps.ts';
+import { cloneDatabase } from '../support/database.ts';
+import { testConfig } from '../support/test-app.ts';
+
+/** Everything logged since the last `clear`. */
+function createSink() {
+  let text = '';
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      text += String(chunk);
+      done();
+    },
+  });
+  return {
+    stream,
+    text: () => text,
+    lines: (): Record<string, unknown>[] => text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)])),
+    clear: () => {
+      text = '';
+    },
+  };
+}
+
+const sink = createSink();
+let database: Awaited<ReturnType<typeof cloneDatabase>>;
+let deps: Deps;
+let closeDeps: () => Promise<void>;
+let app: FastifyInstance;
+
+beforeAll(async () => {
+  database = await cloneDatabase();
+  const made = await createDeps({
+    config: testConfig(),
+    databaseUrl: database.url,
+    logger: createLogger('trace', sink.stream),
+    now: Date.now,
+  });
+  deps = made.deps;
+  closeDeps = made.close;
+  app = (await buildApp(deps, { serveApi: true, demoReceiver: false })) as unknown as FastifyInstance;
+  app.get('/test/broken', async () => {
+    throw new Error('boom');
+  });
+  app.get('/test/violation', async () =>
+    deps.pool.query("update offers set title = repeat('x', 91), mini_text = 'pub-user-77' where id = 1"),
+  );
+  await app.listen({ host: '127.0.0.1', port: 0 });
+});
+afterAll(async () => {
+  await app?.close();
+  await closeDeps?.();
+  await database?.drop();
+});
+beforeEach(() => sink.clear());
+
+/** What must never be read in a log, wherever a client puts it. */
+const secrets = {
+  key: 'demo-key',
+  user: 'pub-user-77',
+  fingerprint: 'finger-88',
+  address: '203.0.113.77',
+  agent: 'Agent-Of-A-Person/9',
+  attribute: 'ada.lovelace',
+};
+
+const fetchOffers = (query: string, headers: Record<string, string> = {}) =>
+  app.inject({
+    method: 'POST',
+    url: `/native/v4/offers.json?${query}`,
+    headers: { 'user-agent': secrets.agent, 'x-forwarded-for': secrets.address, ...headers },
+    payload: {
+      placement: 'checkout',
+      pub_user_id: secrets.user,
+      ad_fp: secrets.fingerprint,
+      ip: secrets.address,
+      last_name: secrets.attribute,
+      key: secrets.key,
+    },
+  });
+
+function expectNoSecrets(...more: string[]): void {
+  for (const secret of [...Object.values(secrets), ...more]) expect(sink.text()).not.toContain(secret);
+}
+
+describe('at level trace no log line holds a key, a token, a user, an address or a payload', () => {
+  test('of answered requests', async () => {
+    const answer = await fetchOffers(`api_key=${secrets.key}&loyaltyboost=1&pub_user_id=${secrets.user}`, {
+      authorization: `Bearer ${secrets.key}`,
+    });
+    expect(answer.statusCode).toBe(200);
+    const { offers } = answer.json().data;
+    const token = new URL(offers[0].pixel).searchParams.get('t') as string;
+    for (const url of [offers[0].pixel, offers[0].click_url, offers[0].beacons.close, offers[0].beacons.no_thanks_click]) {
+      expect(
+        (await app.inject({ url: url.replace('http://perks.test', ''), headers: { 'user-agent': secrets.agent } })).statusCode,
+      ).toBeLessThan(400);
+    }
+    // The lines are there, with what may be read in them.
+    expect(sink.lines()).toContainEqual(
+      expect.objectContaining({
+        msg: 'request',
+        method: 'POST',
+        url: '/native/v4/offers.json?api_key=…&loyaltyboost=1&pub_user_id=…',
+        status: 200,
+      }),
+    );
+    expect(sink.text()).toContain('/sdk/v2/impression/p.png?t=…');
+    expectNoSecrets(token, token.slice(0, 20));
+  });
+
+  test('of refused requests', async () => {
+    expect((await fetchOffers('api_key=wrong-key-55', { authorization: 'Bearer wrong-key-66' })).statusCode).toBe(401);
+    expect((await fetchOffers(`api_key=${secrets.key}&loyaltyboost=7`)).statusCode).toBe(400);
+    expect((await app.inject(`/nowhere?api_key=${secrets.key}`)).statusCode).toBe(404);
+    expect((await app.inject(`/sdk/offer-click?t=${secrets.key}`)).statusCode).toBe(400);
+    expect(sink.lines().filter((line) => line.msg === 'request')).toHaveLength(4);
+    expectNoSecrets('wrong-key-55', 'wrong-key-66');
+  });
+
+  test.each([
+    ['a key without its name', `/nowhere?${secrets.key}`],
+    ['an equals sign that was encoded', `/nowhere?api_key%3D${secrets.key}`],
+    ['a second question mark', `/nowhere?loyaltyboost=1?api_key=${secrets.key}`],
+    ['a semicolon', `/nowhere?country=US;api_key=${secrets.key}`],
+    ['an ampersand for the question mark', `/nowhere&api_key=${secrets.key}`],
+    ['a question mark that was encoded', `/nowhere%3Fapi_key=${secrets.key}`],
+    ['an absolute address with a user in it', `http://${secrets.key}@host/nowhere`],
+  ])('of addresses put together wrongly: %s', async (_name, url) => {
+    const { port } = app.server.address() as { port: number };
+    await new Promise<void>((resolve, reject) => {
+      const socket = connect(port, '127.0.0.1', () => socket.write(`GET ${url} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`));
+      socket
+        .on('error', reject)
+        .on('close', () => resolve())
+        .resume();
+    });
+    await expect.poll(() => sink.lines().filter((line) => line.msg === 'request')).toHaveLength(1);
+    expectNoSecrets();
+  });
+
+  test('of failures', async () => {
+    const headers = { authorization: `Bearer ${secrets.key}`, 'user-agent': secrets.agent };
+    const answer = await app.inject({ url: `/test/broken?api_key=${secrets.key}&pub_user_id=${secrets.user}`, headers });
+    expect(answer.statusCode).toBe(500);
+    expect(sink.lines()).toContainEqual(
+      expect.objectContaining({
+        level: 50,
+        msg: 'request failed',
+        url: '/test/broken?api_key=…&pub_user_id=…',
+        err: expect.objectContaining({ message: 'boom', stack: expect.stringContaining('logger.test.ts') }),
+      }),
+    );
+    expectNoSecrets();
+  });
+
+  test('of failures in the store, whose messages quote the row', async () => {
+    expect((await app.inject('/test/violation')).statusCode).toBe(500);
+    const failure = sink.lines().find((line) => line.msg === 'request failed');
+    expect(failure?.err).toMatchObject({ code: '23514', constraint: 'offers_title_check' });
+    expectNoSecrets();
+  });
+});
+
+test('the fields that would carry them are removed even where a log call names them', () => {
+  const logger = createLogger('trace', sink.stream);
+  const { key: secret } = secrets;
+  logger.info({ authorization: secret, headers: { authorization: secret }, api_key: secret, key: secret, secret }, 'one');
+  logger.info({ ip: secret, payload: { secret }, body: secret, req: { method: 'GET', url: `/x?t=${secret}`, headers: { secret } } }, 'two');
+  logger.child({ api_key: secret }).info({}, 'three');
+  expect(sink.lines().map((line) => line.msg)).toEqual(['one', 'two', 'three']);
+  expect(sink.text()).not.toContain(secret);
+});
+
+test('lines are JSON without host and process id, and below the level nothing is written', () => {
+  const logger = createLogger('warn', sink.stream);
+  logger.info({}, 'quiet');
+  logger.warn({ part: 'x' }, 'loud');
+  expect(sink.lines()).toEqual([{ level: 40, time: expect.any(Number), part: 'x', msg: 'loud' }]);
+});
+
+test.each([
+  ['/health/live', '/health/live'],
+  ['/images/5.png?width=200&height=100&aspect_ratio=16:9', '/images/5.png?width=200&height=100&aspect_ratio=16:9'],
+  ['/images/5.png?aspect_ratio=16%3A9', '/images/5.png?aspect_ratio=16%3A9'],
+  ['/x.json?limit=5&cursor=abc', '/x.json?limit=5&cursor=…'],
+  ['/x.json?country=averylongvaluethatisnocountry', '/x.json?country=…'],
+  ['/sdk/v4/usp/0190f5c4-1111-7222-8333-944444444444/12/select.json', '/sdk/v4/usp/0190f5c4-1111-7222-8333-944444444444/12/select.json'],
+  [`/dashboard/start/${'a-'.repeat(21)}b`, '/dashboard/start/…'],
+])('the address %s is logged as %s', (url, expected) => {
+  expect(loggedUrl(url)).toBe(expected);
+});

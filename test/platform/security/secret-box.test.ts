@@ -1,0 +1,57 @@
+import { randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { createSecretBox } from '../../../src/platform/security/secret-box.ts';
+
+const box = createSecretBox(Buffer.alloc(32, 1));
+
+describe('secrets at rest', () => {
+  test('any text comes back as it was, for its own context', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), fc.string({ unit: 'grapheme' }), (plain, context) => {
+        expect(box.open(box.seal(plain, context), context)).toBe(plain);
+      }),
+    );
+  });
+
+  test('a secret moved to another row does not open', () => {
+    const sealed = box.seal('whsec_x', 'endpoint:1');
+    expect(() => box.open(sealed, 'endpoint:2')).toThrow('cannot be opened');
+    expect(() => box.open(sealed, '')).toThrow('cannot be opened');
+  });
+
+  test('a secret sealed with another key does not open', () => {
+    const other = createSecretBox(randomBytes(32));
+    expect(() => other.open(box.seal('whsec_x', 'a'), 'a')).toThrow('cannot be opened');
+  });
+
+  test('one changed bit anywhere is noticed', () => {
+    const sealed = box.seal('whsec_abcdefgh', 'a');
+    fc.assert(
+      fc.property(fc.nat(sealed.length * 8 - 1), (bit) => {
+        const altered = Buffer.from(sealed);
+        altered[bit >> 3] = (altered[bit >> 3] as number) ^ (1 << (bit & 7));
+        expect(() => box.open(altered, 'a')).toThrow();
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('a cut or lengthened box is noticed', () => {
+    const sealed = box.seal('whsec_abcdefgh', 'a');
+    for (let length = 0; length < sealed.length; length++) expect(() => box.open(sealed.subarray(0, length), 'a')).toThrow();
+    expect(() => box.open(Buffer.concat([sealed, Buffer.from([0])]), 'a')).toThrow();
+  });
+
+  test('equal secrets look different, show nothing of the text, and carry the version in front', () => {
+    const [one, two] = [box.seal('whsec_same', 'a'), box.seal('whsec_same', 'a')];
+    expect(one.equals(two)).toBe(false);
+    expect(one[0]).toBe(1);
+    expect(one).toHaveLength(1 + 12 + 16 + 'whsec_same'.length);
+    expect(one.includes('whsec')).toBe(false);
+  });
+
+  test('a key of another length is refused at once', () => {
+    expect(() => createSecretBox(Buffer.alloc(16))).toThrow('32 bytes');
+  });
+});

@@ -1,0 +1,106 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { newSessionId } from '../../../src/platform/lib/uuid7.ts';
+import { createSigner } from '../../../src/platform/security/keyring.ts';
+import { createTokenCodec, type TokenClaims } from '../../../src/platform/security/tracking-token.ts';
+
+const oldKey = { id: 1, secret: 'an-old-secret-of-more-than-32-characters' };
+const newKey = { id: 2, secret: 'a-new-secret-of-more-than-32-characters!' };
+const codecOf = (...keys: { id: number; secret: string }[]) => createTokenCodec(createSigner(keys, 'tracking-token'));
+
+const id = fc.integer({ min: 0, max: 2 ** 32 - 1 });
+const claims: fc.Arbitrary<TokenClaims> = fc.record({
+  publisherId: id,
+  sessionId: fc.option(fc.integer({ min: 1, max: 2 ** 47 }).map(newSessionId)),
+  offerId: id,
+  campaignId: id,
+  position: fc.integer({ min: 0, max: 255 }),
+  dev: fc.boolean(),
+});
+
+function flipBit(text: string, bit: number): string {
+  const bytes = Buffer.from(text, 'base64url');
+  bytes[bit >> 3] = (bytes[bit >> 3] as number) ^ (1 << (bit & 7));
+  return bytes.toString('base64url');
+}
+
+describe('a tracking token', () => {
+  const codec = codecOf(oldKey);
+
+  test('gives back exactly what it was made of', () => {
+    fc.assert(fc.property(claims, (given) => void expect(codec.read(codec.mint(given))).toEqual(given)));
+  });
+
+  test('is 64 characters that need no escaping in a URL', () => {
+    fc.assert(fc.property(claims, (given) => void expect(codec.mint(given)).toMatch(/^[A-Za-z0-9_-]{64}$/)));
+  });
+
+  test('is refused when any single bit is changed', () => {
+    fc.assert(
+      fc.property(claims, (given) => {
+        const token = codec.mint(given);
+        for (let bit = 0; bit < 48 * 8; bit++) expect(codec.read(flipBit(token, bit))).toBeNull();
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test('is refused when any single character is another one', () => {
+    fc.assert(
+      fc.property(claims, fc.nat(63), fc.string({ unit: 'grapheme', minLength: 1, maxLength: 1 }), (given, at, character) => {
+        const token = codec.mint(given);
+        const changed = token.slice(0, at) + character + token.slice(at + 1);
+        expect(codec.read(changed) === null).toBe(changed !== token);
+      }),
+    );
+  });
+
+  test('is refused when it is cut short or made longer', () => {
+    fc.assert(
+      fc.property(claims, fc.string({ minLength: 1, maxLength: 80 }), (given, more) => {
+        const token = codec.mint(given);
+        for (let length = 0; length < token.length; length++) expect(codec.read(token.slice(0, length))).toBeNull();
+        expect(codec.read(token + more)).toBeNull();
+        expect(codec.read(more + token)).toBeNull();
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test('cannot be made up', () => {
+    const text = fc
+      .uint8Array({ minLength: 46, maxLength: 46 })
+      .map((bytes) => Buffer.from([1, oldKey.id, ...bytes]).toString('base64url'));
+    fc.assert(fc.property(text, (made) => void expect(codec.read(made)).toBeNull()));
+  });
+
+  test('signed for another purpose is refused', () => {
+    const other = createTokenCodec(createSigner([oldKey], 'click-id'));
+    fc.assert(fc.property(claims, (given) => void expect(codec.read(other.mint(given))).toBeNull()));
+  });
+
+  test('survives a key rotation while its key is configured, and is refused after', () => {
+    fc.assert(
+      fc.property(claims, (given) => {
+        const token = codecOf(oldKey).mint(given);
+        expect(codecOf(newKey, oldKey).read(token)).toEqual(given);
+        expect(codecOf(newKey).read(token)).toBeNull();
+      }),
+    );
+  });
+
+  test('made during a rotation is signed with the first key', () => {
+    fc.assert(
+      fc.property(claims, (given) => {
+        const token = codecOf(newKey, oldKey).mint(given);
+        expect(codecOf(newKey).read(token)).toEqual(given);
+        expect(codecOf(oldKey).read(token)).toBeNull();
+      }),
+    );
+  });
+
+  test('of a key whose secret was changed under the same id is refused', () => {
+    const token = codecOf(oldKey).mint({ publisherId: 1, sessionId: null, offerId: 1, campaignId: 1, position: 0, dev: false });
+    expect(codecOf({ ...newKey, id: oldKey.id }).read(token)).toBeNull();
+  });
+});

@@ -1,0 +1,56 @@
+import { createHmac } from 'node:crypto';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { createUserKeys } from '../../../src/platform/security/user-key.ts';
+
+const keys = createUserKeys('pepper-'.repeat(6));
+
+test('a user keeps the same key in every process with the same pepper', () => {
+  expect(createUserKeys('pepper-'.repeat(6)).of(1, 'user-1')).toBe(keys.of(1, 'user-1'));
+  // Written down, so that an upgrade can never forget every user.
+  expect(keys.of(1, 'user-1')).toBe('7ed293b3-9460-9f33-6731-7de4496cae9b');
+});
+
+test('the same person has another key at each publisher, so that publishers cannot compare their users', () => {
+  const seen = new Set(Array.from({ length: 500 }, (_, publisherId) => keys.of(publisherId, 'user-1')));
+  expect(seen.size).toBe(500);
+});
+
+test('another pepper gives other keys', () => {
+  expect(createUserKeys('another-'.repeat(6)).of(1, 'user-1')).not.toBe(keys.of(1, 'user-1'));
+});
+
+test('publisher 1 with user "2x" is not publisher 12 with user "x"', () => {
+  expect(keys.of(1, '2x')).not.toBe(keys.of(12, 'x'));
+});
+
+test('different identifiers have different keys, each a UUID that holds nothing of the identifier', () => {
+  fc.assert(
+    fc.property(fc.string({ minLength: 1 }), fc.string({ minLength: 1 }), (one, other) => {
+      const key = keys.of(1, one);
+      expect(key).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+      expect(key === keys.of(1, other)).toBe(one === other);
+    }),
+  );
+});
+
+test('a key is HMAC-SHA256 under the pepper, whatever their lengths', () => {
+  fc.assert(
+    fc.property(
+      fc.string({ minLength: 1, maxLength: 200, unit: 'grapheme' }),
+      fc.string({ maxLength: 2000, unit: 'grapheme' }),
+      (pepper, id) => {
+        const expected = createHmac('sha256', pepper).update(`7\0${id}`).digest('hex').slice(0, 32);
+        expect(createUserKeys(pepper).of(7, id).replaceAll('-', '')).toBe(expected);
+      },
+    ),
+  );
+});
+
+test('keys of long and short identifiers in turn do not touch one another', () => {
+  const ids = ['a', 'b'.repeat(5000), 'c', 'd'.repeat(300), 'e'.repeat(5000), ''];
+  for (const id of [...ids, ...ids]) {
+    const expected = createHmac('sha256', 'pepper-'.repeat(6)).update(`1\0${id}`).digest('hex').slice(0, 32);
+    expect(keys.of(1, id).replaceAll('-', '')).toBe(expected);
+  }
+});

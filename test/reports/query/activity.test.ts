@@ -1,0 +1,102 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { queryLiveMinutes } from '../../../src/reports/query/live.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { call, fetchOffers, googlebot, type ShownOffer } from '../../tracking/journey.ts';
+import { activity, byGroup, foldAll, nonZero } from '../support.ts';
+
+let testApp: TestApp;
+beforeEach(async () => {
+  testApp = await createTestApp();
+});
+afterEach(() => testApp.close());
+
+/** Shows the offers, then turns the first away, and clicks the second where there is one. */
+async function visit(body: Record<string, unknown>): Promise<ShownOffer[]> {
+  const { offers } = await fetchOffers(testApp, body);
+  for (const offer of offers) await call(testApp, offer.pixel);
+  if (offers[0] !== undefined) await call(testApp, offers[0].beacons.no_thanks_click);
+  if (offers[1] !== undefined) await call(testApp, offers[1].beacons.close);
+  return offers;
+}
+
+test('sessions, impressions, refusals and closes are counted, by each dimension', async () => {
+  const offers = await visit({ placement: 'Checkout', country: 'de' });
+  await visit({ placement: 'cart', country: 'us' });
+  await foldAll(testApp);
+
+  const shown = offers.length;
+  expect(shown).toBeGreaterThan(1);
+  const one = { sessions: 1, filled_sessions: 1, impressions: shown, no_thanks: 1, closes: 1 };
+  expect(byGroup(await activity(testApp, { groupBy: ['placement'] }))).toEqual({ checkout: one, cart: one });
+  expect(byGroup(await activity(testApp, { groupBy: ['country'] }))).toEqual({ DE: one, US: one });
+  expect(byGroup(await activity(testApp, { groupBy: ['country', 'placement'] }))).toEqual({ 'DE checkout': one, 'US cart': one });
+  const [total] = await activity(testApp);
+  expect(nonZero(total?.metrics)).toEqual({ sessions: 2, filled_sessions: 2, impressions: 2 * shown, no_thanks: 2, closes: 2 });
+});
+
+test('a session counts once, however many offers it shows; by offer it counts for each of them', async () => {
+  const offers = await visit({});
+  await foldAll(testApp);
+  expect((await activity(testApp))[0]?.metrics.sessions).toBe(1);
+  const rows = await activity(testApp, { groupBy: ['offer'] });
+  expect(rows.map(({ group, metrics }) => [group[0], metrics.sessions, metrics.impressions])).toEqual(
+    offers.map((offer) => [offer.id, 1, 1]).sort(([a = 0], [b = 0]) => a - b),
+  );
+  const campaigns = await activity(testApp, { groupBy: ['campaign'] });
+  expect(campaigns.map(({ group }) => group[0])).toEqual(offers.map((offer) => offer.campaign_id).sort((a, b) => a - b));
+});
+
+test('an answer without offers is a session that was not filled', async () => {
+  await testApp.pool.query('update publishers set unit_enabled = false');
+  await expect.poll(() => [...testApp.deps.catalog.current().publishers.values()][0]?.unitEnabled).toBe(false);
+  await fetchOffers(testApp);
+  await foldAll(testApp);
+  expect(nonZero((await activity(testApp))[0]?.metrics)).toEqual({ sessions: 1 });
+});
+
+test('filters leave out everything else, one dimension or many', async () => {
+  const offers = await visit({ placement: 'checkout', country: 'DE' });
+  await visit({ placement: 'cart', country: 'DE' });
+  await visit({ placement: 'cart', country: 'US' });
+  await foldAll(testApp);
+  const sessions = async (asked: Parameters<typeof activity>[1]) => (await activity(testApp, asked))[0]?.metrics.sessions ?? 0;
+  expect(await sessions({ filters: { placement: ['cart'] } })).toBe(2);
+  expect(await sessions({ filters: { placement: ['cart', 'checkout'], country: ['US'] } })).toBe(1);
+  expect(await sessions({ filters: { placement: ['nowhere'] } })).toBe(0);
+  const offer = offers[0] as ShownOffer;
+  const [device] = (await activity(testApp, { groupBy: ['device'] })).map(({ group }) => group[0] as string);
+
+  for (const aggregatedBy of ['day', 'hour'] as const) {
+    const filters = { placement: ['cart'], country: ['DE'], campaign: [offer.campaign_id], device: [device as string] };
+    expect(nonZero((await activity(testApp, { aggregatedBy, filters, groupBy: ['offer'] }))[0]?.metrics)).toMatchObject({
+      sessions: 1,
+      impressions: 1,
+    });
+  }
+});
+
+test('repeats, bots and developers are not counted', async () => {
+  const { offers } = await fetchOffers(testApp);
+  const { pixel, click_url } = offers[0] as ShownOffer;
+  await Promise.all(Array.from({ length: 20 }, () => call(testApp, pixel)));
+  await foldAll(testApp);
+  await call(testApp, pixel);
+  await call(testApp, click_url, { 'user-agent': googlebot });
+  await fetchOffers(testApp, { dev: '1' }).then(({ offers: shown }) => call(testApp, shown[0]?.pixel as string));
+  await foldAll(testApp);
+  expect(nonZero((await activity(testApp))[0]?.metrics)).toEqual({ sessions: 1, filled_sessions: 1, impressions: 1 });
+});
+
+test("what belongs to another publisher is in no report of one's own", async () => {
+  await visit({});
+  await foldAll(testApp);
+  expect(await activity(testApp, { publisherId: testApp.publisher.id + 1 })).toEqual([]);
+});
+
+test('the last minutes can be watched', async () => {
+  await visit({});
+  await foldAll(testApp);
+  const minutes = await queryLiveMinutes(testApp.pool, { publisherId: testApp.publisher.id, minutes: 30, nowMs: Date.now() });
+  expect(minutes.reduce((sum, { metrics }) => sum + metrics.sessions, 0)).toBe(1);
+  expect(minutes.at(-1)?.startMs).toBeGreaterThan(Date.now() - 180_000);
+});

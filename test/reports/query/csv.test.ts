@@ -1,0 +1,91 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { Metrics } from '../../../src/reports/query/metrics.ts';
+import type { ActivityRow } from '../../../src/reports/query/query.ts';
+import type { ReportRequest } from '../../../src/reports/query/request.ts';
+import { toCsv, toJsonItems } from '../../../src/reports/query/view.ts';
+import { createWriter } from '../../../src/reports/rollup/writer.ts';
+
+const metrics: Metrics = {
+  sessions: 3,
+  filled_sessions: 2,
+  impressions: 4,
+  clicks: 1,
+  no_thanks: 0,
+  closes: 0,
+  saves: 0,
+  selections: 0,
+  conversions: -1,
+  revenue_micros: -1_250_000,
+};
+const request = { names: ['plan'], query: { aggregatedBy: 'hour' } } as unknown as ReportRequest;
+const rowOf = (value: string): ActivityRow => ({ time: '2026-11-21T13:00:00+05:45', startMs: 0, group: [value], metrics });
+const numbers = '3,2,4,1,0,0,0,0,-1,-1.25,0.25,-1,-416.666667,0.666667';
+
+test.each([
+  ['=1+1', "'=1+1"],
+  ['+49 30', "'+49 30"],
+  ['-2', "'-2"],
+  ['@SUM(A1)', "'@SUM(A1)"],
+  ['  =1', "'  =1"],
+  ['\u200b=1', "'\u200b=1"],
+  ['\u00a0@x', "'\u00a0@x"],
+  ['\ufeff-x', "'\ufeff-x"],
+  ['＝1', "'＝1"],
+  ['\tx', "'\tx"],
+  ['\r=1', `"'\r=1"`],
+  ['a,"b"', '"a,""b"""'],
+  ['a=1', 'a=1'],
+  ['🎁', '🎁'],
+])('CSV writes %j as %j, and amounts as the numbers they are', (value, written) => {
+  const csv = Buffer.concat([...toCsv(request, [rowOf(value)])]).toString();
+  expect(csv.slice(csv.indexOf('\n') + 1)).toBe(`2026-11-21,2026-11-21T13:00:00+05:45,${written},${numbers}\r\n`);
+});
+
+test('a report of thousands of rows is whole, as JSON and as CSV', () => {
+  const rows = Array.from({ length: 1501 }, (_, index) => rowOf(`"${index}\u2028`));
+  const items = JSON.parse(`[${Buffer.concat([...toJsonItems(request, rows)])}]`);
+  expect(items).toHaveLength(1501);
+  expect(items[1500]).toEqual({
+    date: '2026-11-21',
+    hour: '2026-11-21T13:00:00+05:45',
+    plan: '"1500\u2028',
+    ...{ sessions: 3, filled_sessions: 2, impressions: 4, clicks: 1, no_thanks: 0, closes: 0, saves: 0, selections: 0, conversions: -1 },
+    ...{ revenue: -1.25, ctr: 0.25, cvr: -1, rpm: -416.666667, fill_rate: 0.666667 },
+  });
+  expect(
+    Buffer.concat([...toCsv(request, rows)])
+      .toString()
+      .split('\r\n'),
+  ).toHaveLength(1503);
+});
+
+test('any amount, count or rate is written as the number it is', () => {
+  const numberOf = (value: number): string => {
+    const writer = createWriter();
+    writer.put(Buffer.from('='));
+    writer.number(value);
+    return writer.take().toString().slice(1);
+  };
+  const millionths = fc.integer({ min: -(2 ** 51), max: 2 ** 51 }).map((micros) => micros / 1e6);
+  fc.assert(
+    fc.property(fc.oneof(fc.integer(), fc.maxSafeInteger(), millionths), (value) => {
+      expect(numberOf(value)).toBe(String(value));
+    }),
+    { numRuns: 2000 },
+  );
+  expect([0, -0, 0.000001, -0.5, 999999999.999999, 1e18].map(numberOf)).toEqual([
+    '0',
+    '0',
+    '0.000001',
+    '-0.5',
+    '999999999.999999',
+    '1000000000000000000',
+  ]);
+});
+
+test('a value longer than a piece is whole', () => {
+  const long = 'x'.repeat(1_000_000);
+  const [item, ...others] = JSON.parse(`[${Buffer.concat([...toJsonItems(request, [rowOf(long), rowOf('b')])])}]`);
+  expect([item.plan.length, item.fill_rate, others[0].plan]).toEqual([1_000_000, 0.666667, 'b']);
+});

@@ -1,0 +1,279 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { hashKey } from '../../../src/platform/http/auth.ts';
+import { dayOf } from '../../../src/platform/lib/uuid7.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { call, fetchOffers, googlebot } from '../../tracking/journey.ts';
+import { foldAll } from '../support.ts';
+
+const formula = '=HYPERLINK("http://evil.example";"x")';
+const today = dayOf(Date.now());
+let testApp: TestApp;
+
+beforeAll(async () => {
+  testApp = await createTestApp();
+  for (const [placement, plan] of [
+    ['checkout', 'gold'],
+    ['checkout', 'silver, "plus"'],
+    ['cart', formula],
+  ] as const) {
+    const { offers } = await fetchOffers(testApp, { placement, plan, list: ['a'], date: 'monday', revenue: 'high', country: 'DE' });
+    for (const offer of offers) await call(testApp, offer.pixel);
+  }
+  const keys: [string, string][] = [
+    ['no-reports', '{ads/offers}'],
+    ['reports', '{reports}'],
+  ];
+  for (const [key, permissions] of keys)
+    await testApp.pool.query(
+      `insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'k', decode('${hashKey(key)}', 'hex'), $2)`,
+      [testApp.publisher.id, permissions],
+    );
+  await testApp.pool.query("insert into publishers (name, sdk_id) values ('Other', 'ffffffffffffffff')");
+  await testApp.pool.query(
+    `insert into api_keys (publisher_id, name, key_hash, permissions) select id, 'k', decode('${hashKey('other')}', 'hex'), '{reports}' from publishers where name = 'Other'`,
+  );
+  const hash = hashKey('other');
+  await vi.waitUntil(() => testApp.deps.catalog.current().keys.has(hash), 5000);
+  await foldAll(testApp);
+});
+afterAll(() => testApp.close());
+
+const ask = (parameters: Record<string, string>, headers: Record<string, string> = {}, key = 'reports') =>
+  testApp.app.inject({
+    url: `/native/activity.json?${new URLSearchParams({ api_key: key, from: today, to: today, ...parameters })}`,
+    headers,
+  });
+
+test('200: rows by day and dimension, with rates, and totals in which a session counts once', async () => {
+  const answer = await ask({ group_by: 'placement' });
+  expect(answer.statusCode, answer.body).toBe(200);
+  expect(answer.headers['cache-control']).toBe('no-store');
+  const { rows, totals, ...rest } = answer.json().data;
+  expect(rest).toEqual({ from: today, to: today, time_zone: 'UTC', aggregated_by: 'day', group_by: ['placement'], currency: 'USD' });
+  const zero = { clicks: 0, no_thanks: 0, closes: 0, saves: 0, selections: 0, conversions: 0, revenue: 0, ctr: 0, cvr: 0, rpm: 0 };
+  expect(rows).toEqual([
+    { date: today, placement: 'cart', sessions: 1, filled_sessions: 1, impressions: 3, fill_rate: 1, ...zero },
+    { date: today, placement: 'checkout', sessions: 2, filled_sessions: 2, impressions: 6, fill_rate: 1, ...zero },
+  ]);
+  expect(totals).toMatchObject({ sessions: 3, impressions: 9 });
+  expect((await ask({ group_by: 'offer' })).json().data.totals).toMatchObject({ sessions: 3, impressions: 9 });
+});
+
+test('200: by the hour, times carry the offset of the time zone', async () => {
+  const { rows } = (await ask({ aggregated_by: 'hour' })).json().data;
+  expect(rows).toHaveLength(1);
+  expect(rows[0]).toMatchObject({ date: today, hour: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:00:00Z$/), sessions: 3 });
+});
+
+test('200: an own key that is called like a column stands beside it', async () => {
+  for (const [key, value] of [
+    ['date', 'monday'],
+    ['revenue', 'high'],
+  ] as const) {
+    const { group_by, rows } = (await ask({ group_by: key })).json().data;
+    expect(group_by).toEqual([`custom.${key}`]);
+    expect(rows).toEqual([expect.objectContaining({ date: today, revenue: 0, sessions: 3, [`custom.${key}`]: value })]);
+    expect((await ask({ group_by: key, format: 'csv' })).body).toMatch(new RegExp(`^date,custom\\.${key},sessions,`));
+  }
+});
+
+test('200: one own key is a dimension and a filter, under its name or as custom.NAME', async () => {
+  const values = async (parameters: Record<string, string>, column: string) =>
+    (await ask(parameters)).json().data.rows.map((row: Record<string, unknown>) => [row[column], row.sessions]);
+  const all = [
+    [formula, 1],
+    ['gold', 1],
+    ['silver, "plus"', 1],
+  ];
+  expect(await values({ group_by: 'plan' }, 'plan')).toEqual(all);
+  expect(await values({ group_by: 'custom.plan' }, 'custom.plan')).toEqual(all);
+  expect(await values({ group_by: 'plan', 'custom.plan': 'gold,none' }, 'plan')).toEqual([['gold', 1]]);
+  expect(await values({ group_by: 'placement', plan: 'gold' }, 'placement')).toEqual([['checkout', 1]]);
+  expect(await values({ group_by: 'plan,placement', placement: 'cart' }, 'plan')).toEqual([[formula, 1]]);
+  expect(await values({ group_by: 'custom.never_sent' }, 'custom.never_sent')).toEqual([]);
+});
+
+test('200: filters take lists, in any case, and `unknown`', async () => {
+  const sessions = async (parameters: Record<string, string>) => (await ask(parameters)).json().data.totals.sessions;
+  expect(await sessions({ country: 'de' })).toBe(3);
+  expect(await sessions({ country: 'unknown' })).toBe(0);
+  expect(await sessions({ placement: 'Cart, nowhere' })).toBe(1);
+  expect(await sessions({ offer: '999999999', campaign: '1' })).toBe(0);
+});
+
+test('CSV: by format or Accept; quoted by RFC 4180, and no value is a formula', async () => {
+  const csv = await ask({ group_by: 'plan', format: 'csv' });
+  expect(csv.headers['content-type']).toBe('text/csv; charset=utf-8');
+  expect(csv.headers['content-disposition']).toBe(`attachment; filename="activity-${today}-${today}.csv"`);
+  const lines = csv.body.split('\r\n');
+  expect(lines[0]).toBe(
+    'date,plan,sessions,filled_sessions,impressions,clicks,no_thanks,closes,saves,selections,conversions,revenue,ctr,cvr,rpm,fill_rate',
+  );
+  expect(lines[1]).toBe(`${today},"'=HYPERLINK(""http://evil.example"";""x"")",1,1,3,0,0,0,0,0,0,0,0,0,0,1`);
+  expect(lines[3]).toBe(`${today},"silver, ""plus""",1,1,3,0,0,0,0,0,0,0,0,0,0,1`);
+  expect(lines[4]).toBe('');
+  expect((await ask({}, { accept: 'text/csv' })).headers['content-type']).toContain('text/csv');
+  expect((await ask({}, { accept: 'text/csv, application/json' })).headers['content-type']).toContain('application/json');
+});
+
+test('reports from raw rows wait for one another, and keep no others waiting; too many are 503 with retry-after', async () => {
+  const holder = await testApp.pool.connect();
+  await holder.query('begin; lock table bookings in access exclusive mode');
+  const statuses: number[] = [];
+  const raw = Array.from({ length: 18 }, () =>
+    ask({ group_by: 'placement,country,device', aggregated_by: 'hour' }).then((answer) => {
+      statuses.push(answer.statusCode);
+      return answer;
+    }),
+  );
+  try {
+    await expect.poll(() => statuses).toEqual([503]);
+    expect((await ask({ group_by: 'placement,country,device' })).json().data.rows).toHaveLength(2);
+  } finally {
+    await holder.query('rollback');
+    holder.release();
+  }
+  const answers = await Promise.all(raw);
+  expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([...Array.from({ length: 17 }, () => 200), 503]);
+  expect(answers.find(({ statusCode }) => statusCode === 503)?.headers['retry-after']).toBe('1');
+  expect(answers[0]?.json().data.rows).toHaveLength(2);
+});
+
+const rawReport = { group_by: 'placement,country,device', aggregated_by: 'hour' };
+const readers = "select 1 from pg_locks where relation = 'bookings'::regclass and not granted";
+
+test('a flood of reports from raw rows by one publisher keeps no other waiting', async () => {
+  const holder = await testApp.pool.connect();
+  await holder.query('begin; lock table bookings in access exclusive mode');
+  const flood = Array.from({ length: 10 }, () => ask(rawReport));
+  try {
+    await expect.poll(async () => (await holder.query(readers)).rowCount).toBe(1);
+    const other = ask(rawReport, {}, 'other');
+    await expect.poll(async () => (await holder.query(readers)).rowCount).toBe(2);
+    await holder.query('rollback');
+    expect((await other).statusCode).toBe(200);
+  } finally {
+    await holder.query('rollback');
+    holder.release();
+  }
+  expect((await Promise.all(flood)).map(({ statusCode }) => statusCode)).toEqual(Array.from({ length: 10 }, () => 200));
+});
+
+test('a report is given up when its client goes, whether it is being counted or waits', async () => {
+  const url = new URL(await testApp.app.listen({ port: 0, host: '127.0.0.1' }));
+  url.pathname = '/native/activity.json';
+  url.search = String(new URLSearchParams({ api_key: 'reports', from: today, to: today, ...rawReport }));
+  const holder = await testApp.pool.connect();
+  await holder.query('begin; lock table bookings in access exclusive mode');
+  const reading = async () => (await holder.query(readers)).rowCount;
+  const clients = [0, 1].map(() => new AbortController());
+  const [counted, waiting] = clients.map(({ signal }) => fetch(url, { signal }).catch((err: Error) => err.name));
+  try {
+    await expect.poll(reading).toBe(1);
+    clients[1]?.abort();
+    expect(await waiting).toBe('AbortError');
+    expect(await reading()).toBe(1);
+    clients[0]?.abort();
+    expect(await counted).toBe('AbortError');
+    await expect.poll(reading).toBe(0);
+    const next = ask(rawReport);
+    await expect.poll(reading).toBe(1);
+    await holder.query('rollback');
+    expect((await next).statusCode).toBe(200);
+  } finally {
+    await holder.query('rollback');
+    holder.release();
+  }
+});
+
+test('the default is yesterday', async () => {
+  const answer = await testApp.app.inject({ url: '/native/activity.json?api_key=reports' });
+  const yesterday = dayOf(Date.now() - 86_400_000);
+  expect(answer.json().data).toMatchObject({ from: yesterday, to: yesterday, rows: [] });
+});
+
+describe('400', () => {
+  test.each([
+    ['an unknown dimension', { group_by: 'planet' }, 'unknown_group_by', '/group_by'],
+    ['a dimension that is no name', { group_by: 'pl an;drop' }, 'unknown_group_by', '/group_by'],
+    ['a prototype', { group_by: '__proto__' }, 'unknown_group_by', '/group_by'],
+    ['the same dimension twice', { group_by: 'offer,offer' }, 'invalid_request', '/group_by'],
+    ['a metric', { group_by: 'clicks' }, 'unknown_group_by', '/group_by'],
+    ['the same own key twice', { group_by: 'custom.plan,plan' }, 'invalid_request', '/group_by'],
+    ['two own keys', { group_by: 'custom.a,custom.b' }, 'invalid_request', '/group_by'],
+    ['an unknown parameter', { colour: 'red' }, 'invalid_request', '/colour'],
+    ['a day that does not exist', { from: '2026-02-30' }, 'invalid_request', '/from'],
+    ['a time', { to: '2026-02-03T00:00:00Z' }, 'invalid_request', '/to'],
+    ['an end before the beginning', { from: '2026-03-02', to: '2026-03-01' }, 'invalid_request', '/to'],
+    ['more than 400 days', { from: '2024-01-01', to: '2025-02-04' }, 'invalid_request', '/from'],
+    ['more than 31 days by the hour', { from: '2026-01-01', to: '2026-02-01', aggregated_by: 'hour' }, 'invalid_request', '/from'],
+    ['an unknown aggregation', { aggregated_by: 'week' }, 'invalid_request', '/querystring/aggregated_by'],
+    ['an id that is none', { offer: '1e3' }, 'invalid_request', '/offer'],
+    ['a NUL character', { placement: 'a\0b' }, 'invalid_request', '/querystring/placement'],
+  ])('%s', async (_what, parameters, code, path) => {
+    const answer = await ask(parameters as Record<string, string>);
+    expect(answer.statusCode, answer.body).toBe(400);
+    expect(answer.json().error).toMatchObject({ code, details: [{ path }] });
+  });
+
+  test('400 days are allowed', async () => {
+    expect((await ask({ from: '2024-01-01', to: '2025-02-03' })).statusCode).toBe(200);
+  });
+});
+
+test('a page of any origin may read reports, and what is wrong with its call', async () => {
+  for (const url of ['/native/activity.json', '/native/reconciliation.json']) {
+    for (const query of ['?api_key=reports', '?api_key=reports&from=yesterday', '']) {
+      const { headers } = await testApp.app.inject({ url: `${url}${query}`, headers: { origin: 'https://shop.example' } });
+      expect(headers['access-control-allow-origin']).toBe('*');
+      expect(headers['access-control-allow-credentials']).toBeUndefined();
+    }
+  }
+});
+
+test('401 without a key, 403 for one without reports', async () => {
+  expect((await testApp.app.inject('/native/activity.json')).statusCode).toBe(401);
+  expect((await ask({}, {}, 'no-reports')).statusCode).toBe(403);
+  expect((await ask({}, {}, testApp.publisher.sdkId)).statusCode).toBe(403);
+});
+
+test("another publisher's key sees nothing, not even which keys were sent", async () => {
+  expect((await ask({ group_by: 'placement' }, {}, 'other')).json().data.rows).toEqual([]);
+  expect((await ask({ group_by: 'plan' }, {}, 'other')).json().error.code).toBe('unknown_group_by');
+  expect((await ask({ placement: 'checkout', campaign: '1' }, {}, 'other')).json().data.totals.sessions).toBe(0);
+});
+
+test('the reconciliation names every gap, and adds up', async () => {
+  const { offers } = await fetchOffers(testApp, { placement: 'gap' });
+  await call(testApp, offers[0]?.click_url as string);
+  await call(testApp, offers[1]?.pixel as string, { 'user-agent': googlebot });
+  await fetchOffers(testApp, { dev: '1' });
+  await testApp.pool.query(
+    `insert into sessions (day, id, publisher_id, placement, offer_ids, campaign_ids, dev, usp, usp_check_all, created_at, empty_reason)
+    select $1, gen_random_uuid(), $2, 'gap', '{}', '{}', false, false, false, now(), reason from unnest(array['no_campaigns', 'no_campaigns', null]) as reason`,
+    [today, testApp.publisher.id],
+  );
+  await foldAll(testApp);
+  const answer = await testApp.app.inject({ url: `/native/reconciliation.json?api_key=reports&from=${today}&to=${today}` });
+  expect(answer.statusCode, answer.body).toBe(200);
+  expect(answer.json().data).toEqual({
+    from: today,
+    to: today,
+    sessions: 7,
+    filled_sessions: 4,
+    empty_sessions: 3,
+    empty_reasons: { no_campaigns: 2, unknown: 1 },
+    dev_sessions: 1,
+    offers_served: 12,
+    events: { impression: 9 },
+    suspicious: { click: { no_impression: 1 }, impression: { bot: 1 } },
+    offers_not_seen: 3,
+    impressions_not_clicked: 9,
+    balanced: true,
+  });
+  const ask = (parameters: string, key: string) => testApp.app.inject({ url: `/native/reconciliation.json?api_key=${key}&${parameters}` });
+  expect((await ask(`from=${today}`, 'other')).json().data).toMatchObject({ sessions: 0, suspicious: {}, balanced: true });
+  expect((await ask('from=2024-01-01&to=2025-02-03', 'reports')).json().data).toMatchObject({ sessions: 0, balanced: true });
+  expect((await ask('from=2024-01-01&to=2025-02-04', 'reports')).statusCode).toBe(400);
+  expect((await ask('', 'no-reports')).statusCode).toBe(403);
+});

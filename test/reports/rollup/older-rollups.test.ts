@@ -1,0 +1,71 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { emptySessions } from '../../../src/offers/fetch/sessions.ts';
+import { createPool } from '../../../src/platform/db/pool.ts';
+import { dayMs } from '../../../src/platform/lib/uuid7.ts';
+import { eraseNext } from '../../../src/privacy/eraser.ts';
+import { moveZone } from '../../../src/reports/rollup/rebucket.ts';
+import { fold } from '../../../src/reports/rollup/statement.ts';
+import { askErasure, tablesWith } from '../../privacy/support.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { call, fetchOffers } from '../../tracking/journey.ts';
+import { differences, foldAll } from '../support.ts';
+
+let t: TestApp;
+beforeEach(async () => {
+  t = await createTestApp();
+});
+afterEach(() => t.close());
+
+/** Folds with a pause after the fold's snapshot was taken and before it has the lock, in which `work` is done. */
+async function foldAround(work: () => Promise<unknown>): Promise<void> {
+  await t.pool.query(`create schema slow; create function slow.pg_try_advisory_xact_lock(key integer) returns boolean language plpgsql as
+    $$ begin perform pg_advisory_xact_lock(8); return pg_catalog.pg_try_advisory_xact_lock(key); end $$`);
+  const settings = { search_path: 'slow,public' };
+  const slow = createPool({ url: t.databaseUrl, size: 1, applicationName: 'slow fold', onError: () => {}, settings });
+  const holder = await t.pool.connect();
+  try {
+    await holder.query('select pg_advisory_lock(8)');
+    const folding = fold(slow, Date.now(), 1e9).catch(() => {});
+    const waiting = "select from pg_stat_activity where application_name = 'slow fold' and wait_event = 'advisory'";
+    await expect.poll(async () => (await t.pool.query(waiting)).rowCount).toBe(1);
+    await work();
+    await holder.query('select pg_advisory_unlock(8)');
+    await folding;
+  } finally {
+    holder.release();
+    await slow.end();
+    await t.pool.query('drop schema slow cascade');
+  }
+}
+
+test('a fold that began before a user was erased counts nothing under values the user had', async () => {
+  const { offers } = await fetchOffers(t, { pub_user_id: 'gone', plan: 'platinum' });
+  await foldAll(t);
+  await call(t, offers[0]?.pixel as string);
+  await foldAround(async () => {
+    await askErasure(t, { pub_user_id: 'gone' });
+    await eraseNext(t.deps);
+  });
+  await foldAll(t);
+  expect(await tablesWith(t, 'platinum')).toEqual([]);
+  expect(await differences(t)).toEqual([]);
+});
+
+test('a fold that began before a session was emptied counts it as empty', async () => {
+  const { sessionId } = await fetchOffers(t);
+  await foldAround(() => emptySessions(t.pool, [sessionId]));
+  await foldAll(t);
+  expect(await differences(t)).toEqual([]);
+});
+
+test('a fold that began before sums moved to another time zone counts in that one', async () => {
+  const { offers } = await fetchOffers(t);
+  await foldAll(t);
+  await call(t, offers[0]?.pixel as string);
+  await foldAround(async () => {
+    await t.pool.query("update publishers set time_zone = 'Asia/Kathmandu'");
+    while ((await moveZone(t.pool, Date.now(), dayMs)).found);
+  });
+  await foldAll(t);
+  expect(await differences(t)).toEqual([]);
+});

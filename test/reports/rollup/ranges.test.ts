@@ -1,0 +1,119 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createPool } from '../../../src/platform/db/pool.ts';
+import { dayMs, dayOf } from '../../../src/platform/lib/uuid7.ts';
+import { verifyRollups } from '../../../src/reports/reconcile/verify.ts';
+import { createSummariser } from '../../../src/reports/rollup/ranges.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { activity, foldAll, nonZero } from '../support.ts';
+
+let testApp: TestApp;
+beforeEach(async () => {
+  testApp = await createTestApp();
+});
+afterEach(() => testApp.close());
+
+const nowMs = Date.now();
+
+/** Impressions, as many, all of now, of sessions of a day. */
+async function store(count: number, daysAgo = 0): Promise<void> {
+  await testApp.pool.query(
+    `insert into events (day, session_id, offer_id, kind, publisher_id, campaign_id, position, at)
+    select $1, gen_random_uuid(), 1, 'impression', $2, 1, 1, $3 from generate_series(1, $4)`,
+    [dayOf(nowMs - daysAgo * dayMs), testApp.publisher.id, new Date(nowMs), count],
+  );
+}
+
+const impressions = async (): Promise<number | undefined> => nonZero((await activity(testApp))[0]?.metrics).impressions;
+
+async function differences(): Promise<unknown[]> {
+  const client = await testApp.pool.connect();
+  try {
+    return (await verifyRollups(client, dayOf(nowMs), dayOf(nowMs))).differences;
+  } finally {
+    client.release();
+  }
+}
+
+const partition = (daysAgo = 0): string => `events_p${dayOf(nowMs - daysAgo * dayMs).replaceAll('-', '')}`;
+
+/** Whether the range of a page has a summary; it has one afterwards. */
+async function isSummarised(daysAgo: number, page = 0): Promise<boolean> {
+  const { rows } = await testApp.pool.query<{ made: number }>(
+    `select brin_summarize_range(indexrelid, $2) as made from pg_index join pg_class index on index.oid = indexrelid join pg_am am on am.oid = relam
+    where indrelid = $1::regclass and amname = 'brin'`,
+    [partition(daysAgo), page],
+  );
+  expect(rows).toHaveLength(1);
+  return rows[0]?.made === 0;
+}
+
+/** Pages of today's partition that one fold looks at. */
+async function pagesOfFold(): Promise<number> {
+  const pool = createPool({ url: testApp.databaseUrl, size: 1, applicationName: 'perkwire-test', onError: () => {} });
+  try {
+    const read = async (): Promise<number> => {
+      await pool.query('select pg_stat_force_next_flush()');
+      const { rows } = await pool.query<{ pages: number }>(
+        'select (heap_blks_hit + heap_blks_read)::integer as pages from pg_statio_user_tables where relname = $1',
+        [partition()],
+      );
+      return rows[0]?.pages ?? 0;
+    };
+    const before = await read();
+    await foldAll({ pool });
+    return (await read()) - before;
+  } finally {
+    await pool.end();
+  }
+}
+
+test('what comes into pages that are summarised already, or that were freed, is counted like everything else', async () => {
+  const summarise = createSummariser(testApp.pool);
+  await store(30_000);
+  await foldAll(testApp);
+  await summarise(nowMs);
+  await testApp.pool.query(`delete from events where session_id < '80000000-0000-0000-0000-000000000000'`);
+  await testApp.pool.query(`vacuum ${partition()}`);
+  await store(20_000);
+  await summarise(nowMs);
+  await store(10_000);
+  await foldAll(testApp);
+  expect(await impressions()).toBe(60_000);
+  await testApp.pool.query('update events set position = 2');
+  await summarise(nowMs);
+  expect(await foldAll(testApp)).toBe(0);
+});
+
+test('a fold of little reads little of a day that holds much', async () => {
+  await store(80_000);
+  await foldAll(testApp);
+  await store(1);
+  const all = await pagesOfFold();
+  await createSummariser(testApp.pool)(nowMs);
+  await store(1);
+  const few = await pagesOfFold();
+  expect(all).toBeGreaterThan(700);
+  expect(few).toBeLessThan(220);
+  expect(await impressions()).toBe(80_002);
+  expect(await differences()).toEqual([]);
+});
+
+test('ranges are summarised once they are full, and all of them once their day is over', async () => {
+  const summarise = createSummariser(testApp.pool);
+  for (const daysAgo of [0, 1, 2]) await store(25_000, daysAgo);
+  await summarise(nowMs);
+  expect([await isSummarised(0), await isSummarised(1), await isSummarised(2)]).toEqual([true, true, true]);
+  expect([await isSummarised(0, 200), await isSummarised(1, 200), await isSummarised(2, 200)]).toEqual([false, false, true]);
+});
+
+test('a day that is being vacuumed is left alone, and looked after later', async () => {
+  const summarise = createSummariser(testApp.pool);
+  await store(25_000);
+  const vacuum = await testApp.pool.connect();
+  await vacuum.query(`begin; lock table ${partition()} in share update exclusive mode`);
+  await summarise(nowMs);
+  await vacuum.query('rollback');
+  vacuum.release();
+  await summarise(nowMs);
+  expect(await isSummarised(0)).toBe(true);
+});

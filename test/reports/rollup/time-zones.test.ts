@@ -1,0 +1,324 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { transaction } from '../../../src/platform/db/pool.ts';
+import { dimensionNames } from '../../../src/reports/query/metrics.ts';
+import { type ActivityQuery, queryActivity } from '../../../src/reports/query/query.ts';
+import { verifyRollups } from '../../../src/reports/reconcile/verify.ts';
+import { tidyRollups } from '../../../src/reports/rollup/compact.ts';
+import { forgetValues } from '../../../src/reports/rollup/erase-values.ts';
+import { moveZone } from '../../../src/reports/rollup/rebucket.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { foldAll } from '../support.ts';
+
+let testApp: TestApp;
+beforeAll(async () => {
+  testApp = await createTestApp();
+  await testApp.pool.query(
+    "select create_day_partitions('2026-03-01', '2026-04-05'), create_report_partitions('2026-03-01', '2026-04-05')",
+  );
+});
+afterAll(() => testApp.close());
+
+let publisherId = 0;
+/** Goes on with a publisher that has no activity yet. */
+async function startAfresh(timeZone: string): Promise<void> {
+  const { rows } = await testApp.pool.query<{ id: number }>(
+    "insert into publishers (name, sdk_id, time_zone) values ('P', substr(md5(gen_random_uuid()::text), 1, 16), $1) returning id",
+    [timeZone],
+  );
+  publisherId = rows[0]?.id as number;
+}
+
+/** A time at which all of it was long ago, and not too long. */
+const foldedMs = Date.parse('2026-04-01T00:00:00Z');
+
+/** Moves the publisher to another time zone, as its settings would, and its sums after it. */
+async function changeZone(timeZone: string): Promise<void> {
+  await testApp.pool.query('update publishers set time_zone = $2 where id = $1', [publisherId, timeZone]);
+  for (let steps = 0; (await moveZone(testApp.pool, foldedMs, 30 * 3_600_000)).found; steps += 1) {
+    if (steps === 2) expect(await differences()).toEqual([]);
+  }
+}
+
+/** What the rollups and the raw rows disagree about. */
+async function differences(): Promise<unknown[]> {
+  const client = await testApp.pool.connect();
+  try {
+    return (await verifyRollups(client, '2026-03-01', '2026-04-04')).differences;
+  } finally {
+    client.release();
+  }
+}
+
+type Visit = {
+  atMs: number;
+  placement: string;
+  country: string;
+  device: string;
+  plan: string | null;
+  offers: number[];
+  seen: number[];
+  delayMs: number;
+};
+
+/** Stores sessions with impressions of the offers seen, as the routes do. */
+async function store(visits: readonly Visit[]): Promise<void> {
+  for (const { atMs, placement, country, device, plan, offers, seen, delayMs } of visits) {
+    const { rows } = await testApp.pool.query<{ day: string; id: string }>(
+      `insert into sessions (day, id, publisher_id, placement, country, device, os, offer_ids, campaign_ids, custom, dev, usp, usp_check_all, created_at)
+      values (($1::timestamptz at time zone 'UTC')::date, gen_random_uuid(), $2, $3, $4, $5, 'ios', $6::integer[], array(select o % 2 + 1 from unnest($6::integer[]) o), $7, false, false, false, $1)
+      returning day::text, id`,
+      [new Date(atMs), publisherId, placement, country, device, offers, plan === null ? null : { plan }],
+    );
+    await testApp.pool.query(
+      `insert into events (day, session_id, offer_id, kind, publisher_id, campaign_id, position, at, revenue_micros)
+      select $1, $2, o, 'impression', $3, o % 2 + 1, 1, $4, 1000 + o from unnest($5::integer[]) o`,
+      [rows[0]?.day, rows[0]?.id, publisherId, new Date(atMs + delayMs), seen],
+    );
+  }
+}
+
+const ask = (asked: Partial<ActivityQuery>) =>
+  queryActivity(testApp.pool, {
+    publisherId,
+    from: '2026-03-01',
+    to: '2026-04-04',
+    aggregatedBy: 'day',
+    groupBy: [],
+    filters: {},
+    customKey: null,
+    customValues: null,
+    timeZone: 'UTC',
+    ...asked,
+  });
+
+const at = (time: string): Visit => ({
+  atMs: Date.parse(time),
+  placement: 'checkout',
+  country: 'DE',
+  device: 'mobile',
+  plan: null,
+  offers: [],
+  seen: [],
+  delayMs: 0,
+});
+
+/** `time: sessions` of each row. */
+const sessionsBy = async (asked: Partial<ActivityQuery>): Promise<Record<string, number>> =>
+  Object.fromEntries((await ask(asked)).map(({ time, metrics }) => [time, metrics.sessions]));
+
+test.each([
+  // The day has 23 hours: clocks go from 2 to 3.
+  [
+    'America/New_York',
+    '2026-03-08',
+    '2026-03-08T05:00:00Z',
+    '2026-03-09T04:00:00Z',
+    '2026-03-08T00:00:00-05:00',
+    '2026-03-08T23:00:00-04:00',
+  ],
+  ['Europe/Berlin', '2026-03-29', '2026-03-28T23:00:00Z', '2026-03-29T22:00:00Z', '2026-03-29T00:00:00+01:00', '2026-03-29T23:00:00+02:00'],
+  [
+    'Asia/Kathmandu',
+    '2026-03-15',
+    '2026-03-14T18:15:00Z',
+    '2026-03-15T18:15:00Z',
+    '2026-03-15T00:00:00+05:45',
+    '2026-03-15T23:00:00+05:45',
+  ],
+  ['Asia/Kolkata', '2026-03-15', '2026-03-14T18:30:00Z', '2026-03-15T18:30:00Z', '2026-03-15T00:00:00+05:30', '2026-03-15T23:00:00+05:30'],
+  ['no/such zone', '2026-03-15', '2026-03-15T00:00:00Z', '2026-03-16T00:00:00Z', '2026-03-15T00:00:00Z', '2026-03-15T23:00:00Z'],
+])('a day of %s begins and ends where its clocks say', async (timeZone, day, begin, end, firstHour, lastHour) => {
+  const before = (time: string): string => new Date(Date.parse(time) - 1).toISOString();
+  await startAfresh(timeZone);
+  await store([at(before(begin)), at(begin), at(before(end)), at(end)]);
+  await foldAll(testApp, foldedMs);
+  expect(await sessionsBy({ timeZone, from: day, to: day })).toEqual({ [day]: 2 });
+  expect(await sessionsBy({ timeZone, from: day, to: day, aggregatedBy: 'hour' })).toEqual({ [firstHour]: 1, [lastHour]: 1 });
+});
+
+test('a day of 25 hours has two hours of the same name', async () => {
+  await testApp.pool.query(
+    "select create_day_partitions('2026-10-24', '2026-10-26'), create_report_partitions('2026-10-24', '2026-10-26')",
+  );
+  await startAfresh('Europe/Berlin');
+  await store(Array.from({ length: 25 }, (_, hour) => at(new Date(Date.parse('2026-10-24T22:30:00Z') + hour * 3_600_000).toISOString())));
+  await foldAll(testApp, foldedMs);
+  const day = { timeZone: 'Europe/Berlin', from: '2026-10-25', to: '2026-10-25' };
+  expect(await sessionsBy(day)).toEqual({ '2026-10-25': 25 });
+  const hours = await sessionsBy({ ...day, aggregatedBy: 'hour' });
+  expect(Object.values(hours)).toEqual(Array.from({ length: 25 }, () => 1));
+  expect(hours).toMatchObject({ '2026-10-25T02:00:00+02:00': 1, '2026-10-25T02:00:00+01:00': 1 });
+});
+
+const visit: fc.Arbitrary<Visit> = fc
+  .record({
+    atMs: fc.integer({ min: Date.parse('2026-03-27T00:00:00Z'), max: Date.parse('2026-03-31T00:00:00Z') }),
+    placement: fc.constantFrom('checkout', 'cart', 'home'),
+    country: fc.constantFrom('DE', 'US'),
+    device: fc.constantFrom('mobile', 'desktop'),
+    plan: fc.constantFrom('gold', 'silver', null),
+    offers: fc.uniqueArray(fc.integer({ min: 1, max: 4 }), { maxLength: 3 }),
+    delayMs: fc.integer({ min: 0, max: 20 * 3_600_000 }),
+    share: fc.integer({ min: 0, max: 3 }),
+  })
+  .map(({ share, ...rest }) => ({ ...rest, seen: rest.offers.slice(0, share) }));
+
+const groupings = fc.record({
+  groupBy: fc.uniqueArray(fc.constantFrom(...dimensionNames, 'custom' as const), { maxLength: 3 }),
+  filters: fc.record(
+    {
+      placement: fc.constant(['cart', 'home']),
+      country: fc.constant(['US']),
+      device: fc.constant(['mobile']),
+      offer: fc.constant([1, 2]),
+      campaign: fc.constant([1]),
+    },
+    { requiredKeys: [] },
+  ),
+  aggregatedBy: fc.constantFrom('day' as const, 'hour' as const),
+});
+
+/** What is read from the sums by own keys. */
+const byKey: Question[] = (['day', 'hour'] as const).map((aggregatedBy) => ({ groupBy: ['custom'], filters: {}, aggregatedBy }));
+
+type Question = Pick<ActivityQuery, 'groupBy' | 'filters' | 'aggregatedBy'>;
+
+/** Sessions, filled ones, impressions and revenue by time and group. */
+type Expected = Record<string, number[]>;
+
+const added = (sum: readonly number[] | undefined, amounts: readonly number[]): number[] =>
+  amounts.map((amount, index) => amount + (sum?.[index] ?? 0));
+
+/** The report, counted one by one. */
+function count(visits: readonly Visit[], { groupBy, filters, aggregatedBy }: Question, timeZone: string): Expected {
+  const sums: Expected = {};
+  const byOffer = [...groupBy, ...Object.keys(filters)].some((name) => name === 'offer' || name === 'campaign');
+  const format = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'medium' });
+  const add = (atMs: number, of: Visit, offer: number | null, amounts: readonly number[]): void => {
+    const values = { ...of, offer, campaign: offer === null ? null : (offer % 2) + 1, os: 'ios', custom: of.plan };
+    if (groupBy.includes('custom') && of.plan === null) return;
+    for (const [name, wanted] of Object.entries(filters)) if (!(wanted as unknown[]).includes(values[name as 'os'])) return;
+    const local = format.format(atMs);
+    const key = [local.slice(0, aggregatedBy === 'day' ? 10 : 13), ...groupBy.map((name) => values[name])].join(' ');
+    sums[key] = added(sums[key], amounts);
+  };
+  for (const one of visits) {
+    if (byOffer) for (const offer of one.offers) add(one.atMs, one, offer, [1, 1, 0, 0]);
+    else add(one.atMs, one, null, [1, one.offers.length > 0 ? 1 : 0, 0, 0]);
+    for (const offer of one.seen) add(one.atMs + one.delayMs, one, offer, [0, 0, 1, 1000 + offer]);
+  }
+  return sums;
+}
+
+test('any report of any activity says what counting one by one says', async () => {
+  const zones = ['Europe/Berlin', 'Asia/Kathmandu', 'America/New_York', 'UTC'];
+  let round = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(visit, { minLength: 1, maxLength: 12 }),
+      fc.array(groupings, { minLength: 8, maxLength: 8 }),
+      async (visits, questions) => {
+        const timeZone = zones[round++ % zones.length] as string;
+        await startAfresh(zones[(round * 3) % zones.length] as string);
+        for (const one of visits) {
+          await store([one]);
+          if (one.atMs % 3 === 0) await foldAll(testApp, foldedMs);
+          if (one.atMs % 5 === 0) await tidyRollups(testApp.pool, one.atMs + 2 * 86_400_000);
+        }
+        await foldAll(testApp, foldedMs);
+        await changeZone(timeZone);
+        await tidyRollups(testApp.pool, foldedMs);
+        expect(await differences()).toEqual([]);
+        for (const question of [...questions, ...byKey]) {
+          const usesKey = question.groupBy.includes('custom');
+          const rows = await ask({ ...question, timeZone, from: '2026-03-20', customKey: usesKey ? 'plan' : null });
+          const got: Expected = {};
+          for (const { time, group, metrics } of rows) {
+            // The hour that comes twice is told apart by its offset only, which the count does not know.
+            const key = [time.slice(0, question.aggregatedBy === 'day' ? 10 : 13).replace('T', ' '), ...group].join(' ');
+            got[key] = added(got[key], [metrics.sessions, metrics.filled_sessions, metrics.impressions, metrics.revenue_micros]);
+          }
+          expect(got, JSON.stringify(question)).toEqual(count(visits, question, timeZone));
+        }
+      },
+    ),
+    { numRuns: 10 },
+  );
+});
+
+test('sums that are being put in order do not move meanwhile, and nobody waits for another', async () => {
+  await startAfresh('Europe/Berlin');
+  await store([at('2026-03-20T22:30:00Z')]);
+  await foldAll(testApp, foldedMs);
+  await testApp.pool.query("update publishers set time_zone = 'Asia/Kathmandu' where id = $1", [publisherId]);
+  const tidying = await testApp.pool.connect();
+  await tidying.query('begin');
+  await tidying.query('select from rollup_publishers where publisher_id = $1 for update', [publisherId]);
+  expect(await moveZone(testApp.pool, foldedMs, 30 * 86_400_000)).toEqual({ found: false });
+  await tidying.query('rollback');
+  tidying.release();
+  await changeZone('Asia/Kathmandu');
+  expect(await differences()).toEqual([]);
+  expect(await sessionsBy({ timeZone: 'Asia/Kathmandu' })).toEqual({ '2026-03-21': 1 });
+});
+
+test('what erased users had moves to another time zone like everything else', async () => {
+  await startAfresh('Asia/Kathmandu');
+  const gold = { ...at('2026-03-20T10:20:00Z'), plan: 'gold' };
+  await store([gold, { ...gold, plan: 'silver', offers: [1], seen: [1] }, { ...gold, atMs: Date.parse('2026-03-20T19:00:00Z') }]);
+  await foldAll(testApp, foldedMs);
+  const { rows: sessions } = await testApp.pool.query<{ id: string }>(
+    "select id from sessions where publisher_id = $1 and custom ->> 'plan' = 'silver' or publisher_id = $1 and created_at > '2026-03-20 12:00+0'",
+    [publisherId],
+  );
+  await transaction(testApp.pool, async (executor) => {
+    const ids = sessions.map(({ id }) => id);
+    await forgetValues(executor, ['2026-03-20'], ids);
+    await executor.query('update sessions set custom = null where id = any($1)', [ids]);
+  });
+  const byPlan = async (timeZone: string) =>
+    (await ask({ timeZone, aggregatedBy: 'day', groupBy: ['custom'], customKey: 'plan' })).map(({ time, group, metrics }) => [
+      time,
+      ...group,
+      metrics.sessions,
+      metrics.impressions,
+    ]);
+  expect(await byPlan('Asia/Kathmandu')).toEqual([
+    ['2026-03-20', 'gold', 1, 0],
+    ['2026-03-20', 'other', 1, 1],
+    ['2026-03-21', 'other', 1, 0],
+  ]);
+  await changeZone('America/New_York');
+  expect(await byPlan('America/New_York')).toEqual([
+    ['2026-03-20', 'gold', 1, 0],
+    ['2026-03-20', 'other', 2, 1],
+  ]);
+  const rows = await ask({ timeZone: 'America/New_York', groupBy: ['custom', 'country'], customKey: 'plan' });
+  expect(rows.map(({ group, metrics }) => [...group, metrics.sessions])).toEqual([
+    ['gold', 'DE', 1],
+    ['other', 'DE', 2],
+  ]);
+});
+
+test('hours of an old time zone, of which no raw rows are left, are added to the hours they begin in', async () => {
+  await startAfresh('Asia/Kathmandu');
+  await store([
+    at('2026-03-20T10:20:00Z'),
+    { ...at('2026-03-20T10:20:00Z'), country: 'US' },
+    { ...at('2026-03-20T11:20:00Z'), country: 'FR' },
+  ]);
+  await foldAll(testApp, foldedMs);
+  await testApp.pool.query('delete from sessions where publisher_id = $1', [publisherId]);
+  await testApp.pool.query("update publishers set time_zone = 'UTC' where id = $1", [publisherId]);
+  while ((await moveZone(testApp.pool, foldedMs, 30 * 86_400_000)).found);
+  await store([at('2026-03-20T10:05:00Z'), { ...at('2026-03-20T11:05:00Z'), country: 'AT' }]);
+  await foldAll(testApp, foldedMs);
+  const rows = await ask({ timeZone: 'UTC', aggregatedBy: 'hour', groupBy: ['country'] });
+  expect(rows.map(({ time, group, metrics }) => [time, ...group, metrics.sessions])).toEqual([
+    ['2026-03-20T10:00:00Z', 'DE', 2],
+    ['2026-03-20T10:00:00Z', 'US', 1],
+    ['2026-03-20T11:00:00Z', 'AT', 1],
+    ['2026-03-20T11:00:00Z', 'FR', 1],
+  ]);
+});

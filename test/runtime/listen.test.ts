@@ -1,0 +1,19 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import Fastify from 'fastify';
+import { expect, test } from 'vitest';
+import { listen } from '../../src/runtime/listen.ts';
+
+test('a port that is taken is said in words, with what to change', async () => {
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+  const { port } = other.address() as AddressInfo;
+  await expect(listen(Fastify(), { host: '127.0.0.1', port })).rejects.toThrow(`127.0.0.1:${port} is in use by another program: set PORT`);
+  other.close();
+});
+
+test('so is an address of another machine', async () => {
+  await expect(listen(Fastify(), { host: '192.0.2.1', port: 0 })).rejects.toThrow(
+    '192.0.2.1:0 is not an address of this machine: set HOST',
+  );
+});

@@ -1,0 +1,13 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { embeddedSecrets } from '../../src/runtime/secrets.ts';
+
+test('secrets are made once; a data folder that cannot be used is said in words', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'perkwire-secrets-'));
+  expect(embeddedSecrets(join(folder, 'data'))).toEqual(embeddedSecrets(join(folder, 'data')));
+  await writeFile(join(folder, 'file'), '');
+  expect(() => embeddedSecrets(join(folder, 'file'))).toThrow(/DATA_DIR cannot be used: E/);
+  await rm(folder, { recursive: true });
+});

@@ -1,0 +1,132 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Executor } from '../../../src/platform/db/pool.ts';
+import { newSessionId } from '../../../src/platform/lib/uuid7.ts';
+import { createBeaconWriter } from '../../../src/tracking/beacons/beacon-writer.ts';
+import { insertBeacons, type TrackedEvent } from '../../../src/tracking/beacons/insert-events.ts';
+import { createRecent } from '../../../src/tracking/beacons/seen-filter.ts';
+import { clonePool } from '../../support/database.ts';
+import { untilWaiting } from '../../support/locks.ts';
+import { trackedEvent } from '../journey.ts';
+
+let database: Awaited<ReturnType<typeof clonePool>>;
+let pool: pg.Pool;
+
+beforeAll(async () => {
+  database = await clonePool(4);
+  pool = database.pool;
+});
+afterAll(() => database?.close());
+beforeEach(() => pool.query('truncate events'));
+
+const storedSessions = async (): Promise<string[]> =>
+  (await pool.query<{ session_id: string }>('select session_id from events order by session_id')).rows.map((row) => row.session_id);
+
+const sessionsOf = (events: readonly TrackedEvent[]): string[] => events.map(({ sessionId }) => sessionId).sort();
+
+describe('beacons', () => {
+  test('of a batch are all stored, also where another process has stored one of them', async () => {
+    const events = [trackedEvent(), trackedEvent(), trackedEvent()];
+    await createBeaconWriter()(pool, events.slice(1, 2));
+    await createBeaconWriter()(pool, events);
+    expect(await storedSessions()).toEqual(sessionsOf(events));
+  });
+
+  test('are stored once, however often they come', async () => {
+    const write = createBeaconWriter();
+    const event = trackedEvent();
+    await write(pool, [event, event]);
+    await write(pool, [event]);
+    await createBeaconWriter()(pool, [event, trackedEvent(event.sessionId, 'close'), event]);
+    const { rows } = await pool.query('select kind from events order by kind');
+    expect(rows).toEqual([{ kind: 'close' }, { kind: 'impression' }]);
+  });
+
+  test.each(['commit', 'rollback'])('that others are just storing are stored once, in whatever order they come (%s)', async (end) => {
+    const startMs = Date.now();
+    const events = [0, 1, 2].map((offsetMs) => trackedEvent(newSessionId(startMs + offsetMs)));
+    const holder = await pool.connect();
+    await holder.query('begin');
+    await insertBeacons(holder, events.slice(1, 2));
+    let answered = 0;
+    const both = [events, events.toReversed()].map((batch) =>
+      createBeaconWriter()(pool, batch).then(() => {
+        answered += 1;
+      }),
+    );
+    await untilWaiting(pool, 2);
+    expect(answered).toBe(0);
+    await holder.query(end);
+    holder.release();
+    await Promise.all(both);
+    expect(await storedSessions()).toEqual(sessionsOf(events));
+  });
+
+  test('that cannot be stored say why', async () => {
+    const tooLate = trackedEvent(newSessionId(Date.now() + 400 * 86_400_000));
+    await expect(createBeaconWriter()(pool, [tooLate])).rejects.toThrow('no partition');
+  });
+});
+
+describe('a repeat from elsewhere', () => {
+  /** A writer at a time that the test sets, and whether it still tries without asking when one of two events is a repeat. */
+  function writerAt(startMs: number) {
+    const clock = { nowMs: startMs };
+    const write = createBeaconWriter(() => clock.nowMs);
+    let tries = 0;
+    const counting = {
+      query: (statement: { name: string }) => {
+        if (statement.name === 'insert_first_beacons') tries += 1;
+        return pool.query(statement as pg.QueryConfig);
+      },
+    } as Executor;
+    const triesWith = async (): Promise<boolean> => {
+      const events = [trackedEvent(), trackedEvent()];
+      const before = tries;
+      await insertBeacons(pool, events.slice(1));
+      await write(counting, events);
+      expect(await storedSessions()).toEqual(expect.arrayContaining(sessionsOf(events)));
+      return tries > before;
+    };
+    return { clock, triesWith };
+  }
+
+  test('costs one batch a second try, and no other for ten seconds, then for twenty, up to an hour', async () => {
+    const { clock, triesWith } = writerAt(5_000);
+    expect(await triesWith()).toBe(true);
+    for (let pauseMs = 10_000; pauseMs < 4 * 3_600_000; pauseMs *= 2) {
+      const expectedMs = Math.min(pauseMs, 3_600_000);
+      clock.nowMs += expectedMs - 1;
+      expect(await triesWith()).toBe(false);
+      clock.nowMs += 1;
+      expect(await triesWith()).toBe(true);
+    }
+  });
+
+  test('counts as the first again after a time without', async () => {
+    const { clock, triesWith } = writerAt(5_000);
+    expect(await triesWith()).toBe(true);
+    clock.nowMs += 10_000;
+    expect(await triesWith()).toBe(true);
+    clock.nowMs += 20_000 + 20_001;
+    expect(await triesWith()).toBe(true);
+    clock.nowMs += 10_000;
+    expect(await triesWith()).toBe(true);
+  });
+});
+
+describe('the memory of events', () => {
+  test('knows what it has just met, and hardly ever what it has not', () => {
+    const recent = createRecent();
+    const events = Array.from({ length: 20_000 }, () => trackedEvent());
+    expect(events.filter(recent.meet).length).toBeLessThan(20);
+    expect(events.filter(recent.meet).length).toBeGreaterThan(19_000);
+  });
+
+  test('tells kinds and offers of a session apart', () => {
+    const recent = createRecent();
+    const event = trackedEvent();
+    const others = [trackedEvent(event.sessionId, 'close'), { ...event, claims: { ...event.claims, offerId: 3 } }];
+    expect([event, ...others, event].map(recent.meet)).toEqual([false, false, false, true]);
+  });
+});

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { cloneDatabase } from '../../support/database.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { call, type ShownOffer, showOffer, startRelay, storedEvents } from '../journey.ts';
+
+let database: Awaited<ReturnType<typeof cloneDatabase>>;
+let relay: Awaited<ReturnType<typeof startRelay>>;
+let testApp: TestApp;
+let offer: ShownOffer;
+
+beforeAll(async () => {
+  database = await cloneDatabase();
+  relay = await startRelay(database.url);
+  testApp = await createTestApp({ databaseUrl: relay.url });
+  offer = await showOffer(testApp);
+});
+afterAll(async () => {
+  await testApp?.close();
+  relay?.close();
+  await database?.drop();
+});
+
+const until = async (condition: () => boolean): Promise<void> => {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 10));
+};
+
+test('while the store is away every event is answered 503 with retry-after, never a false 200, and 200 again after', async () => {
+  const urls = [offer.pixel, offer.beacons.close, offer.beacons.no_thanks_click, offer.click_url];
+  relay.cut();
+  // Both at the moment of the break, when a write may have come through unseen, and once it is known.
+  const atOnce = await Promise.all(urls.map((url) => call(testApp, url)));
+  await until(() => !testApp.deps.pulse.isUp());
+  const later = await Promise.all(urls.map((url) => call(testApp, url)));
+  for (const response of [...atOnce, ...later]) {
+    expect(response.statusCode).toBe(503);
+    expect(response.headers['retry-after']).toBe('1');
+    expect(response.headers['cache-control']).toBe('no-store');
+    expect(response.headers.location).toBeUndefined();
+    expect(response.json().error.code).toBe('unavailable');
+  }
+  relay.restore();
+  await until(() => testApp.deps.pulse.isUp());
+  const statuses = (await Promise.all(urls.map((url) => call(testApp, url)))).map((response) => response.statusCode);
+  expect(statuses).toEqual([200, 200, 200, 302]);
+  expect((await storedEvents(testApp)).map((event) => event.kind).sort()).toEqual(['click', 'close', 'impression', 'no_thanks']);
+});
+
+test('while the store is away a bad token is still answered 400', async () => {
+  relay.cut();
+  await until(() => !testApp.deps.pulse.isUp());
+  expect((await call(testApp, '/sdk/v2/impression/p.png?t=nonsense')).statusCode).toBe(400);
+  relay.restore();
+  await until(() => testApp.deps.pulse.isUp());
+});

@@ -1,0 +1,56 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { newSessionId } from '../../../src/platform/lib/uuid7.ts';
+import { createSigner } from '../../../src/platform/security/keyring.ts';
+import { createClickIdCodec } from '../../../src/tracking/clicks/click-id.ts';
+
+const oldKey = { id: 7, secret: 'an-old-secret-of-more-than-32-characters' };
+const newKey = { id: 8, secret: 'a-new-secret-of-more-than-32-characters!' };
+const codecOf = (...keys: { id: number; secret: string }[]) => createClickIdCodec(createSigner(keys, 'click-id'));
+
+const clicks = fc.record({
+  sessionId: fc.integer({ min: 1, max: 2 ** 47 }).map(newSessionId),
+  offerId: fc.integer({ min: 0, max: 2 ** 32 - 1 }),
+});
+
+describe('a click id', () => {
+  const codec = codecOf(oldKey);
+
+  test('names its click, and is the same for every repeat of it', () => {
+    fc.assert(
+      fc.property(clicks, (click) => {
+        expect(codec.read(codec.mint(click))).toEqual(click);
+        expect(codec.mint(click)).toBe(codec.mint({ ...click }));
+        expect(codec.mint(click)).toMatch(/^[A-Za-z0-9_-]{51}$/);
+      }),
+    );
+  });
+
+  test('has one spelling: any other character, a cut or an addition is refused', () => {
+    const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+    fc.assert(
+      fc.property(clicks, fc.nat(50), (click, at) => {
+        const clickId = codec.mint(click);
+        for (const place of [at, clickId.length - 1]) {
+          for (const character of alphabet) {
+            const changed = clickId.slice(0, place) + character + clickId.slice(place + 1);
+            expect(codec.read(changed) === null).toBe(changed !== clickId);
+          }
+        }
+        for (let length = 0; length < clickId.length; length++) expect(codec.read(clickId.slice(0, length))).toBeNull();
+        expect(codec.read(`${clickId}A`)).toBeNull();
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test('survives a key rotation while its key is configured, and is refused after', () => {
+    fc.assert(
+      fc.property(clicks, (click) => {
+        const clickId = codecOf(oldKey).mint(click);
+        expect(codecOf(newKey, oldKey).read(clickId)).toEqual(click);
+        expect(codecOf(newKey).read(clickId)).toBeNull();
+      }),
+    );
+  });
+});

@@ -1,0 +1,255 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { newSessionId } from '../../../src/platform/lib/uuid7.ts';
+import { createSigner } from '../../../src/platform/security/keyring.ts';
+import { createClickIdCodec } from '../../../src/tracking/clicks/click-id.ts';
+import { holdTable } from '../../support/locks.ts';
+import { createTwins, type TestApp } from '../../support/test-app.ts';
+import { call, fetchOffers, googlebot, mintLike, type ShownOffer, showOffer, storedEvents, tokenOf } from '../journey.ts';
+
+let twins: Awaited<ReturnType<typeof createTwins>>;
+let first: TestApp;
+let second: TestApp;
+let nowMs = Date.now();
+const dayMs = 86_400_000;
+
+beforeAll(async () => {
+  twins = await createTwins(() => nowMs);
+  ({ first, second } = twins);
+});
+afterAll(() => twins?.close());
+beforeEach(async () => {
+  nowMs = Date.now();
+  await first.pool.query('truncate events, user_history');
+});
+
+async function setLanding(offer: ShownOffer, landingUrl: string, clickIdParam = 'click_id'): Promise<void> {
+  await first.pool.query('update campaigns set landing_url = $2, click_id_param = $3 where id = $1', [
+    offer.campaign_id,
+    landingUrl,
+    clickIdParam,
+  ]);
+  await first.deps.catalog.refresh();
+}
+
+const setWallet = async (publisher: boolean, offer: boolean): Promise<void> => {
+  await first.pool.query('update publishers set wallet_enabled = $1', [publisher]);
+  await first.pool.query('update offers set wallet_enabled = $1', [offer]);
+  await first.deps.catalog.refresh();
+};
+
+const clicksStored = async () => (await storedEvents(first)).filter((event) => event.kind === 'click').map((event) => event.suspicious);
+
+/** Sees the offer, and clicks a while later. */
+async function seeAndClick(offer: ShownOffer, headers: Record<string, string> = {}) {
+  await call(first, offer.pixel);
+  nowMs += 1_000;
+  return call(first, offer.click_url, headers);
+}
+
+describe('a click', () => {
+  test('is answered 302 to the landing page with its macros filled and a click id that names the click', async () => {
+    const offer = await showOffer(first, { pub_user_id: 'user/1&x=y', placement: 'checkout' });
+    await setLanding(
+      offer,
+      'https://shop.example/{campaign_id}?c={click_id}&s={session_id}&p={placement}&u={pub_user_id}&o={offer_id}&pub={publisher_id}&x={nonsense}',
+    );
+    const response = await seeAndClick(offer);
+    expect(response.statusCode).toBe(302);
+    expect(response.headers).toMatchObject({
+      'cache-control': 'no-store',
+      'cross-origin-resource-policy': 'cross-origin',
+      'access-control-allow-origin': '*',
+    });
+    expect(response.headers['set-cookie']).toBeUndefined();
+    const url = new URL(response.headers.location as string);
+    expect(url.origin + url.pathname).toBe(`https://shop.example/${offer.campaign_id}`);
+    const { c, ...rest } = Object.fromEntries(url.searchParams);
+    expect(rest).toEqual({
+      s: offer.sessionId,
+      p: 'checkout',
+      u: 'user/1&x=y',
+      o: String(offer.id),
+      pub: String(first.publisher.id),
+      x: '',
+    });
+    const clickIds = createClickIdCodec(createSigner(first.deps.config.tokenKeys, 'click-id'));
+    expect(clickIds.read(c as string)).toEqual({ sessionId: offer.sessionId, offerId: offer.id });
+    expect(await clicksStored()).toEqual([null]);
+  });
+
+  test('gets the click id under the campaign’s parameter', async () => {
+    const offer = await showOffer(first);
+    await setLanding(offer, 'https://shop.example/?a=b', 'aff_sub');
+    const url = new URL((await seeAndClick(offer)).headers.location as string);
+    expect([...url.searchParams.keys()]).toEqual(['a', 'aff_sub']);
+  });
+
+  test('repeated 64 times at once on each of two processes goes to the same address and counts once', async () => {
+    const offer = await showOffer(first, { pub_user_id: 'fast' });
+    await setLanding(offer, 'https://shop.example/?u={pub_user_id}');
+    await second.deps.catalog.refresh();
+    await call(first, offer.pixel);
+    nowMs += 1_000;
+    const answers = await Promise.all(Array.from({ length: 128 }, (_, index) => call(index % 2 === 0 ? first : second, offer.click_url)));
+    expect([...new Set(answers.map((answer) => answer.statusCode))]).toEqual([302]);
+    const locations = new Set(answers.map((answer) => answer.headers.location));
+    expect([...locations]).toEqual([expect.stringMatching(/^https:\/\/shop\.example\/\?u=fast&click_id=[\w-]{51}$/)]);
+    expect(await clicksStored()).toEqual([null]);
+  });
+
+  test('of many users at once is answered with each one’s own values', async () => {
+    const shown = await Promise.all(Array.from({ length: 30 }, (_, index) => showOffer(first, { pub_user_id: `user-${index}` })));
+    await setLanding(shown[0] as ShownOffer, 'https://shop.example/?u={pub_user_id}&s={session_id}');
+    const answers = await Promise.all(shown.map((offer) => call(first, offer.click_url)));
+    answers.forEach((answer, index) => {
+      const url = new URL(answer.headers.location as string);
+      expect([url.searchParams.get('u'), url.searchParams.get('s')]).toEqual([`user-${index}`, shown[index]?.sessionId]);
+    });
+  });
+
+  test('is answered only after it is committed', async () => {
+    const offer = await showOffer(first);
+    const held = await holdTable(first.pool, 'events');
+    let answered = false;
+    const answer = call(second, offer.click_url).finally(() => {
+      answered = true;
+    });
+    await held.untilWaitedFor();
+    expect(answered).toBe(false);
+    await held.release();
+    expect((await answer).statusCode).toBe(302);
+    expect(await clicksStored()).toHaveLength(1);
+  });
+
+  test('30 days after the session is still taken, and refused after', async () => {
+    const offer = await showOffer(first);
+    nowMs += 30 * dayMs - 5_000;
+    expect((await call(first, offer.click_url)).statusCode).toBe(302);
+    await first.pool.query('truncate events');
+    nowMs += 10_000;
+    expect((await call(first, offer.click_url)).statusCode).toBe(400);
+    expect(await storedEvents(first)).toEqual([]);
+  });
+
+  test('by prefetch or HEAD, or in a dev session, is redirected and not counted', async () => {
+    const offer = await showOffer(first, { pub_user_id: 'ghost' });
+    const dev = await showOffer(first, { pub_user_id: 'developer', dev: 1 });
+    await setLanding(offer, 'https://shop.example/?u={pub_user_id}');
+    const locations = [
+      await call(first, offer.click_url, { 'sec-purpose': 'prefetch' }),
+      await call(first, offer.click_url, {}, 'HEAD'),
+      await call(first, dev.click_url),
+    ].map((answer) => [answer.statusCode, new URL(answer.headers.location as string).searchParams.get('u')]);
+    expect(locations).toEqual([
+      [302, 'ghost'],
+      [302, 'ghost'],
+      [302, 'developer'],
+    ]);
+    expect(await storedEvents(first)).toEqual([]);
+  });
+
+  test('with a bad, foreign or expired token is answered 400 with the beacon’s image, and nothing is recorded', async () => {
+    const offer = await showOffer(first);
+    const token = tokenOf(offer.click_url);
+    const bad = [
+      '',
+      't=',
+      `t=${token}&t=${token}`,
+      `t=${token.slice(0, -4)}`,
+      `t=${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`,
+      `t=${mintLike(first, offer, { publisherId: 999 })}`,
+      `t=${mintLike(first, offer, { offerId: 2_000_000_000 })}`,
+      `t=${mintLike(first, offer, { sessionId: newSessionId(nowMs - 30 * dayMs - 1) })}`,
+    ];
+    const { rawPayload } = await call(first, offer.pixel);
+    await first.pool.query('truncate events');
+    for (const query of bad) {
+      const response = await call(first, `/sdk/offer-click?${query}`);
+      expect([query, response.statusCode, response.headers['content-type']]).toEqual([query, 400, 'image/png']);
+      expect(response.headers.location).toBeUndefined();
+      expect(response.rawPayload.equals(rawPayload)).toBe(true);
+    }
+    expect(await storedEvents(first)).toEqual([]);
+  });
+
+  test('on an offer that was paused after it was shown is still taken', async () => {
+    const offer = await showOffer(first);
+    await first.pool.query('update campaigns set active = false where id = $1', [offer.campaign_id]);
+    await first.deps.catalog.refresh();
+    expect((await call(first, offer.click_url)).statusCode).toBe(302);
+    await first.pool.query('update campaigns set active = true where id = $1', [offer.campaign_id]);
+    await first.deps.catalog.refresh();
+  });
+});
+
+describe('a suspicious click', () => {
+  test('without an impression is stored as that, and answered like any other', async () => {
+    const { offers } = await fetchOffers(first);
+    await call(first, (offers[1] as ShownOffer).pixel);
+    nowMs += 1_000;
+    expect((await call(first, (offers[0] as ShownOffer).click_url)).statusCode).toBe(302);
+    expect(await clicksStored()).toEqual(['no_impression']);
+  });
+
+  test('less than 100 ms after the impression is stored as too fast; at 100 ms it counts', async () => {
+    const { offers } = await fetchOffers(first);
+    for (const offer of offers.slice(0, 2)) await call(first, offer.pixel);
+    nowMs += 99;
+    await call(first, (offers[0] as ShownOffer).click_url);
+    nowMs += 1;
+    await call(first, (offers[1] as ShownOffer).click_url);
+    expect(await clicksStored()).toEqual(['too_fast', null]);
+  });
+
+  test('of a bot is stored as that', async () => {
+    expect((await seeAndClick(await showOffer(first), { 'user-agent': googlebot })).statusCode).toBe(302);
+    expect(await clicksStored()).toEqual(['bot']);
+  });
+});
+
+describe('a scanned QR code', () => {
+  test('is redirected years later, each scan stored as an event of its own, apart from the counts', async () => {
+    const offer = await showOffer(first);
+    await setLanding(offer, 'https://shop.example/?p={placement}&u={pub_user_id}&s={session_id}');
+    const token = mintLike(first, offer, { sessionId: null, position: 0 });
+    nowMs += 400 * dayMs;
+    await first.pool.query('select create_day_partitions($1::date, $1::date)', [new Date(nowMs)]);
+    const scans = [await call(first, `/sdk/offer-click?t=${token}`), await call(first, `/sdk/offer-click?t=${token}&save_for_later=1`)];
+    const urls = scans.map((scan) => new URL(scan.headers.location as string));
+    for (const url of urls) {
+      expect(url.origin).toBe('https://shop.example');
+      expect([url.searchParams.get('p'), url.searchParams.get('u'), url.searchParams.get('s')]).toEqual(['', '', '']);
+    }
+    const clickIds = createClickIdCodec(createSigner(first.deps.config.tokenKeys, 'click-id'));
+    const named = urls.map((url) => clickIds.read(url.searchParams.get('click_id') as string)?.sessionId).sort();
+    const stored = await storedEvents(first);
+    expect(stored.map((event) => event.session_id).sort()).toEqual(named);
+    expect(new Set(named).size).toBe(2);
+    expect(stored.map((event) => event.suspicious)).toEqual(['qr', 'qr']);
+  });
+});
+
+describe('save for later', () => {
+  test('goes to the page that keeps the offer and is no click', async () => {
+    await setWallet(true, true);
+    const offer = await showOffer(first, { pub_user_id: 'keeper' });
+    const response = await call(first, `${offer.click_url}&save_for_later=1`);
+    expect([response.statusCode, response.headers.location]).toEqual([
+      302,
+      `http://perks.test/wallet/v1/save.json?t=${tokenOf(offer.click_url)}`,
+    ]);
+    expect(await storedEvents(first)).toEqual([]);
+  });
+
+  test.each([
+    ['publisher', false, true],
+    ['offer', true, false],
+  ])('is a normal click where the wallet is off for the %s', async (_, publisher, walletOfOffer) => {
+    await setWallet(publisher, walletOfOffer);
+    const offer = await showOffer(first, { pub_user_id: 'keeper' });
+    await setLanding(offer, 'https://shop.example/');
+    const response = await call(first, `${offer.click_url}&save_for_later=1`);
+    expect(response.headers.location).toMatch(/^https:\/\/shop\.example\//);
+    expect(await clicksStored()).toEqual(['no_impression']);
+  });
+});

@@ -1,0 +1,132 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { fillLanding, type Landing, type LandingValues, parseLanding } from '../../../src/tracking/clicks/landing.ts';
+
+const values: LandingValues = {
+  click_id: 'CLICK',
+  session_id: 'SESSION',
+  placement: 'checkout',
+  pub_user_id: 'user 1',
+  offer_id: 5,
+  campaign_id: 6,
+  publisher_id: 7,
+};
+
+const fill = (landingUrl: string, given: Partial<LandingValues> = {}, param = 'click_id'): string =>
+  fillLanding(parseLanding(landingUrl) as Landing, param, { ...values, ...given });
+
+const hostile = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  fc.constantFrom(
+    '..',
+    '.',
+    '../../admin',
+    '%2e%2e',
+    '@evil.example',
+    '//evil.example',
+    '\\\\evil.example',
+    'a\r\nset-cookie: x=1',
+    '\0',
+    '\ud800',
+    '#x',
+    '?a=b',
+    '&click_id=forged',
+    '{click_id}',
+    'https://evil.example/',
+    'javascript:alert(1)',
+    ':443',
+    '\t//evil.example',
+  ),
+);
+
+describe('a landing page', () => {
+  test('gets every macro, percent-encoded, in path, query and fragment', () => {
+    const url = fill(
+      'https://shop.example/{campaign_id}/{placement}?c={click_id}&s={session_id}&u={pub_user_id}&o={offer_id}#p={publisher_id}',
+    );
+    expect(url).toBe('https://shop.example/6/checkout?c=CLICK&s=SESSION&u=user%201&o=5#p=7');
+  });
+
+  test('gets nothing for a macro nobody knows, or a value nobody gave', () => {
+    const url = fill('https://shop.example/?a={nonsense}&b={constructor}&c={click_id}&u={pub_user_id}', { pub_user_id: null });
+    expect(url).toBe('https://shop.example/?a=&b=&c=CLICK&u=');
+  });
+
+  test('gets the click id as the campaign’s parameter, before the fragment, and keeps the rest as it was written', () => {
+    expect(fill('https://shop.example')).toBe('https://shop.example/?click_id=CLICK');
+    expect(fill('https://shop.example/x?a=b%20c+d&e=%2F#f', {}, 'aff_sub')).toBe('https://shop.example/x?a=b%20c+d&e=%2F&aff_sub=CLICK#f');
+    expect(fill('https://shop.example/x?')).toBe('https://shop.example/x?click_id=CLICK');
+  });
+
+  test('does not get the click id twice', () => {
+    expect(fill('https://shop.example/{click_id}')).toBe('https://shop.example/CLICK');
+    expect(fill('https://shop.example/?click_id=own')).toBe('https://shop.example/?click_id=own');
+    expect(fill('https://shop.example/?aff=own', {}, 'aff')).toBe('https://shop.example/?aff=own');
+  });
+
+  test('says whether it asks for something only the session knows', () => {
+    expect(parseLanding('https://shop.example/?p={placement}')?.needsSession).toBe(true);
+    expect(parseLanding('https://shop.example/#{pub_user_id}')?.needsSession).toBe(true);
+    expect(parseLanding('https://shop.example/?c={click_id}&s={session_id}')?.needsSession).toBe(false);
+  });
+
+  test('is https or nothing', () => {
+    for (const url of [
+      'http://shop.example/',
+      'javascript:alert(1)',
+      '//shop.example',
+      'https://',
+      'https:///shop.example',
+      'https:shop.example',
+      '',
+    ])
+      expect(parseLanding(url)).toBeNull();
+  });
+
+  test('cannot be moved to another origin, out of its path or into other headers by any value', () => {
+    fc.assert(
+      fc.property(hostile, hostile, (userId, placement) => {
+        const given = { pub_user_id: userId, placement };
+        const url = new URL(
+          fill('https://shop.example/deep/{pub_user_id}/{placement}/end?u={pub_user_id}&p={placement}#{pub_user_id}', given),
+        );
+        expect(url.origin).toBe('https://shop.example');
+        expect(url.pathname).toMatch(/^\/deep\/[^/]*\/[^/]*\/end$/);
+        expect([...url.searchParams.keys()]).toEqual(['u', 'p', 'click_id']);
+        expect(url.searchParams.get('u')).toBe(userId.toWellFormed());
+        expect(url.searchParams.get('p')).toBe(placement.toWellFormed());
+        expect(url.searchParams.get('click_id')).toBe('CLICK');
+        expect(url.href).toMatch(/^[\x21-\x7e]+$/);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('cannot be moved to another origin by a macro right behind the host, or in it', () => {
+    const templates = fc.constantFrom(
+      'https://shop.example{pub_user_id}',
+      'https://shop.example/{pub_user_id}',
+      'https://shop.example?{pub_user_id}',
+      'https://shop.example#{pub_user_id}',
+      'https://shop.example\\{pub_user_id}',
+      'https://{pub_user_id}.shop.example/',
+      'https://{pub_user_id}@shop.example/',
+      'https://shop.example:{pub_user_id}/',
+    );
+    fc.assert(
+      fc.property(templates, hostile, (template, userId) => {
+        const landing = parseLanding(template);
+        if (landing === null) return;
+        const url = fillLanding(landing, 'click_id', { ...values, pub_user_id: userId });
+        expect(new URL(url).origin).toBe(new URL(template).origin);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('with parts that mean something to a pattern is filled literally', () => {
+    expect(fill('https://shop.example/?u={pub_user_id}', { pub_user_id: "$&$1$'" })).toBe(
+      'https://shop.example/?u=%24%26%241%24%27&click_id=CLICK',
+    );
+  });
+});

@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { googlebot } from '../journey.ts';
+import { type Clicked, clickOffer, createTimedApp, track } from './support.ts';
+
+let t: Awaited<ReturnType<typeof createTimedApp>>;
+let click: Clicked;
+let bot: Clicked;
+
+beforeAll(async () => {
+  t = await createTimedApp();
+  click = await clickOffer(t, { ad_fp: 'spender' });
+  bot = await clickOffer(t, {}, { 'user-agent': googlebot });
+  const rules = {
+    total_caps: [{ metric: 'budget', amount: 1000, per: 'lifetime' }],
+    frequency_caps: [{ scope: 'campaign', event: 'conversion', limit: 5, window: 'lifetime' }],
+  };
+  await t.pool.query("update campaigns set rules = $1, payout_kind = 'cpa', payout_amount = 4, payout_currency = 'USD'", [rules]);
+  await t.deps.catalog.refresh();
+});
+afterAll(() => t.close());
+
+/** What a campaign has spent, beside what is only held for answers. */
+async function spent(campaignId: number): Promise<number> {
+  const { rows } = await t.pool.query(
+    `select (select coalesce(sum(micros), 0) from campaign_use where campaign_id = $1 and period = 'lifetime')
+      - (select coalesce(sum(micros), 0) from cap_reservations where campaign_id = $1) as micros`,
+    [campaignId],
+  );
+  return Number(rows[0].micros);
+}
+
+const bookedInReports = async (): Promise<[number, number]> => {
+  const { rows } = await t.pool.query(
+    'select coalesce(sum(conversions), 0)::int as conversions, coalesce(sum(revenue_micros), 0)::bigint as revenue from bookings',
+  );
+  return [rows[0].conversions, Number(rows[0].revenue)];
+};
+
+test('conversions are spent from the budget of their campaign once, and voids give back', async () => {
+  const campaignId = click.campaign_id;
+  t.clock.ms += 1;
+  const before = await spent(campaignId);
+  await track(t, { click_id: click.clickId, txn_id: 'a' });
+  await track(t, { click_id: click.clickId, txn_id: 'a' });
+  await track(t, { click_id: click.clickId, txn_id: 'b', payout: '1.5', currency: 'USD' });
+  await track(t, { click_id: click.clickId, txn_id: 'c', payout: '7', currency: 'EUR' });
+  expect((await spent(campaignId)) - before).toBe(5_500_000);
+  expect(await bookedInReports()).toEqual([3, 12_500_000]);
+  await track(t, { click_id: bot.clickId });
+  expect((await spent(campaignId)) - before).toBe(5_500_000);
+  for (let repeat = 0; repeat < 2; repeat++) await track(t, { click_id: click.clickId, txn_id: 'b', void: '1' });
+  expect((await spent(campaignId)) - before).toBe(4_000_000);
+  expect(await bookedInReports()).toEqual([2, 11_000_000]);
+});
+
+test('conversions are kept in the history of the user, where a cap counts them', async () => {
+  await track(t, { click_id: click.clickId, event: 'kept' });
+  const { rows } = await t.pool.query('select exposures from user_history h join sessions s using (user_key) where s.id = $1', [
+    click.sessionId,
+  ]);
+  expect(rows[0].exposures.filter(([kind]: [string]) => kind === 'conversion')).toContainEqual([
+    'conversion',
+    click.id,
+    click.campaign_id,
+    expect.any(Number),
+    t.clock.ms,
+    1,
+  ]);
+});

@@ -1,0 +1,87 @@
+import type { LightMyRequestResponse } from 'fastify';
+import { expect } from 'vitest';
+import { postbackEvent } from '../../../src/tracking/conversions/postback.ts';
+import { saveEndpoint } from '../../../src/webhooks/endpoints/changes.ts';
+import type { WebhookEvent } from '../../../src/webhooks/endpoints/store.ts';
+import { createTestApp, type TestApp, type TestAppOptions } from '../../support/test-app.ts';
+import { call, type ShownOffer, showOffer } from '../journey.ts';
+
+export type Clock = { ms: number };
+
+/** The application with a clock that is set by hand. */
+export async function createTimedApp(options: TestAppOptions = {}): Promise<TestApp & { clock: Clock }> {
+  const clock = { ms: Date.now() };
+  return { ...(await createTestApp({ now: () => clock.ms, ...options })), clock };
+}
+
+type Timed = TestApp & { clock: Clock };
+
+export type Clicked = ShownOffer & { sessionId: string; clickId: string };
+
+/** The click id in the address of a landing page. */
+export function clickIdIn({ headers }: LightMyRequestResponse): string {
+  const clickId = [...new URL(String(headers.location)).searchParams.values()].find((value) => /^[A-Za-z0-9_-]{51}$/.test(value));
+  expect(clickId, String(headers.location)).toBeDefined();
+  return clickId as string;
+}
+
+/** Follows an offer. @returns the click id its landing page is opened with */
+export const clickIdOf = async (t: TestApp, clickUrl: string, headers: Record<string, string> = {}): Promise<string> =>
+  clickIdIn(await call(t, clickUrl, headers));
+
+/** A user sees the first offer of a new session, and clicks it a second later. */
+export async function clickOffer(t: Timed, body: Record<string, unknown> = {}, headers: Record<string, string> = {}): Promise<Clicked> {
+  const shown = await showOffer(t, body);
+  expect((await call(t, shown.pixel)).statusCode).toBe(200);
+  t.clock.ms += 1000;
+  return { ...shown, clickId: await clickIdOf(t, shown.click_url, headers) };
+}
+
+export const track = ({ app }: TestApp, fields: Record<string, string>, path = '/track'): Promise<LightMyRequestResponse> =>
+  app.inject({ method: 'GET', url: `${path}?${new URLSearchParams(fields)}` });
+
+export const post = ({ app }: TestApp, payload: object): Promise<LightMyRequestResponse> =>
+  app.inject({ method: 'POST', url: '/track', payload });
+
+export type BookingRow = {
+  event: string;
+  txn_id: string | null;
+  void: boolean;
+  given_micros: string | null;
+  payout_micros: string;
+  currency: string;
+  loyalty_micros: string;
+  suspicious: string | null;
+};
+
+/** The ledger, oldest row first; of one click, or all of it. */
+export async function bookings({ pool }: TestApp, sessionId?: string): Promise<BookingRow[]> {
+  const { rows } = await pool.query<BookingRow>(
+    `select event, txn_id, void, given_micros, payout_micros, currency, loyalty_micros, suspicious from conversions
+    where $1::uuid is null or session_id = $1 order by booked_at, id`,
+    [sessionId ?? null],
+  );
+  return rows;
+}
+
+/** Tells the publisher of conversions at this address. */
+export async function addPostbackEndpoint(t: TestApp, url: string, method: 'GET' | 'POST' = 'POST'): Promise<void> {
+  const name: string = postbackEvent;
+  const event = name as WebhookEvent;
+  await saveEndpoint(t.pool, t.deps.secretBox, { publisherId: t.publisher.id, event, url, method, enabled: true, nowMs: Date.now() });
+}
+
+/** The postbacks that are promised for a session. */
+export async function postbacks({ pool }: TestApp, sessionId: string): Promise<Record<string, unknown>[]> {
+  const { rows } = await pool.query<{ payload: Buffer }>(
+    "select payload from deliveries where event = 'conversion' and session_id = $1 order by created_at, id",
+    [sessionId],
+  );
+  return rows.map(({ payload }) => JSON.parse(payload.toString()));
+}
+
+/** Changes a shown offer's campaign. */
+export async function setCampaign({ pool }: TestApp, campaignId: number, columns: Record<string, unknown>): Promise<void> {
+  for (const [name, value] of Object.entries(columns))
+    await pool.query(`update campaigns set ${name} = $1 where id = $2`, [value, campaignId]);
+}

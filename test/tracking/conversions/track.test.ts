@@ -1,0 +1,272 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { dayMs } from '../../../src/platform/lib/uuid7.ts';
+import { call, googlebot, showOffer, tokenOf } from '../journey.ts';
+import { bookings, clickIdIn, clickIdOf, clickOffer, createTimedApp, post, setCampaign, track } from './support.ts';
+
+let t: Awaited<ReturnType<typeof createTimedApp>>;
+beforeAll(async () => {
+  t = await createTimedApp();
+});
+afterAll(() => t.close());
+
+describe('a conversion', () => {
+  test('is recorded with its amount to the last millionth, and a repeat is a duplicate', async () => {
+    const { clickId, sessionId } = await clickOffer(t);
+    const fields = { click_id: clickId, event: 'purchase', payout: '12.345678', currency: 'eur', txn_id: 'T-1' };
+    const first = await track(t, fields);
+    expect([first.statusCode, first.json()]).toEqual([200, { message: 'recorded' }]);
+    expect(first.headers['cache-control']).toBe('no-store');
+    const second = await track(t, fields);
+    expect([second.statusCode, second.json()]).toEqual([200, { message: 'duplicate' }]);
+    expect(await bookings(t, sessionId)).toEqual([
+      {
+        event: 'purchase',
+        txn_id: 'T-1',
+        void: false,
+        given_micros: '12345678',
+        payout_micros: '12345678',
+        currency: 'EUR',
+        loyalty_micros: expect.any(String),
+        suspicious: null,
+      },
+    ]);
+  });
+
+  test('may be reported by query, by form or as JSON, and is the same conversion', async () => {
+    const { clickId } = await clickOffer(t);
+    const form = await t.app.inject({
+      method: 'POST',
+      url: '/track',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      payload: `click_id=${clickId}&event=sale&payout=5.50&currency=USD&txn_id=77`,
+    });
+    expect(form.json()).toEqual({ message: 'recorded' });
+    expect((await post(t, { click_id: clickId, event: 'sale', payout: 5.5, currency: 'USD', txn_id: 77 })).json()).toEqual({
+      message: 'duplicate',
+    });
+    expect((await track(t, { click_id: clickId, event: 'sale', payout: '5.5', currency: 'USD', txn_id: '77' })).json()).toEqual({
+      message: 'duplicate',
+    });
+  });
+
+  test('counts once for each event and each transaction of a click', async () => {
+    const { clickId, sessionId } = await clickOffer(t);
+    for (const [event, txn_id] of [
+      ['signup', ''],
+      ['purchase', 'A'],
+      ['purchase', 'B'],
+      ['signup', ''],
+      ['purchase', 'A'],
+    ] as const) {
+      t.clock.ms += 1;
+      expect((await track(t, { click_id: clickId, event, txn_id })).statusCode).toBe(200);
+    }
+    expect((await bookings(t, sessionId)).map(({ event, txn_id }) => [event, txn_id])).toEqual([
+      ['signup', null],
+      ['purchase', 'A'],
+      ['purchase', 'B'],
+    ]);
+  });
+
+  test('keeps its first amount: the same transaction with another amount or currency is refused', async () => {
+    const { clickId, sessionId } = await clickOffer(t);
+    await track(t, { click_id: clickId, payout: '10', currency: 'USD', txn_id: 'x' });
+    for (const other of [
+      { payout: '10.000001', currency: 'USD' },
+      { payout: '10', currency: 'EUR' },
+    ]) {
+      const answer = await track(t, { click_id: clickId, txn_id: 'x', ...other });
+      expect([answer.statusCode, answer.json().error.code]).toEqual([409, 'conversion_conflict']);
+    }
+    expect((await bookings(t, sessionId)).map((row) => row.payout_micros)).toEqual(['10000000']);
+  });
+
+  test('pays what the campaign pays where the report names no amount', async () => {
+    const fixed = await clickOffer(t);
+    await setCampaign(t, fixed.campaign_id, { payout_kind: 'cpa', payout_amount: '7.25', payout_currency: 'GBP' });
+    await track(t, { click_id: fixed.clickId });
+    expect(await bookings(t, fixed.sessionId)).toMatchObject([
+      { event: 'conversion', payout_micros: '7250000', currency: 'GBP', given_micros: null },
+    ]);
+    await setCampaign(t, fixed.campaign_id, { payout_kind: 'cpc', payout_currency: 'USD' });
+    t.clock.ms += 1;
+    await track(t, { click_id: fixed.clickId, event: 'later' });
+    expect((await bookings(t, fixed.sessionId))[1]).toMatchObject({ payout_micros: '0', currency: 'USD' });
+  });
+
+  test('pays a share of the sale where the campaign pays one, and needs the sale', async () => {
+    const { clickId, sessionId, campaign_id } = await clickOffer(t);
+    await setCampaign(t, campaign_id, { payout_amount: '8.5', payout_kind: 'cps' });
+    const without = await track(t, { click_id: clickId });
+    expect([without.statusCode, without.json().error.code]).toEqual([400, 'invalid_request']);
+    await track(t, { click_id: clickId, payout: '199.99' });
+    expect(await bookings(t, sessionId)).toMatchObject([{ given_micros: '199990000', payout_micros: '16999150' }]);
+    await setCampaign(t, campaign_id, { payout_kind: 'cpc' });
+  });
+
+  test('is taken up to 30 days after the click, and not a moment later', async () => {
+    const click = await clickOffer(t);
+    const clickedMs = t.clock.ms;
+    t.clock.ms = clickedMs + 30 * dayMs;
+    expect((await track(t, { click_id: click.clickId, txn_id: 'in time' })).json()).toEqual({ message: 'recorded' });
+    t.clock.ms += 1;
+    const late = await track(t, { click_id: click.clickId, txn_id: 'late' });
+    expect([late.statusCode, late.json().error.code]).toEqual([404, 'click_expired']);
+    t.clock.ms = clickedMs;
+  });
+
+  test('of a click nobody made, of a changed click id, or of none, is refused', async () => {
+    const { clickId } = await clickOffer(t);
+    const shown = await showOffer(t);
+    const neverClicked = clickIdIn(await call(t, shown.click_url, {}, 'HEAD'));
+    const changed = (clickId[0] === 'A' ? 'B' : 'A') + clickId.slice(1);
+    for (const click_id of [changed, clickId.slice(1), `${clickId}A`, neverClicked, tokenOf(shown.click_url), "' or 1=1 --"]) {
+      const answer = await track(t, { click_id });
+      expect([click_id, answer.statusCode, answer.json().error.code]).toEqual([click_id, 404, 'click_not_found']);
+    }
+    expect((await track(t, {})).json().error.details).toEqual([{ path: '/click_id', message: 'is required' }]);
+  });
+
+  test('with an amount that is no exact amount of money is refused, and nothing is written', async () => {
+    const { clickId, sessionId } = await clickOffer(t);
+    for (const payout of ['-1', '1e3', 'NaN', 'Infinity', '1.2345678', '1000000000', '1,5', '0x10', '+1', '{payout}', '٣'])
+      expect([payout, (await track(t, { click_id: clickId, payout })).statusCode]).toEqual([payout, 400]);
+    for (const body of [
+      { payout: -0.5 },
+      { payout: 1e-7 },
+      { payout: null },
+      { payout: [1] },
+      { event: 'a\0b' },
+      { txn_id: 'x'.repeat(129) },
+      { event: {} },
+    ])
+      expect((await post(t, { click_id: clickId, ...body })).statusCode).toBe(400);
+    for (const currency of ['XXX', 'US', 'EURO', '€'])
+      expect([currency, (await track(t, { click_id: clickId, currency })).statusCode]).toEqual([currency, 400]);
+    expect((await t.app.inject({ method: 'GET', url: `/track?click_id=${clickId}&payout=1&payout=2` })).statusCode).toBe(400);
+    expect(await bookings(t, sessionId)).toEqual([]);
+  });
+
+  test('keeps any text of an event and a transaction as it was said', async () => {
+    const { clickId, sessionId } = await clickOffer(t);
+    await post(t, { click_id: clickId, event: 'Kauf “größer”', txn_id: '\ud800Ж/ñ' });
+    expect(await bookings(t, sessionId)).toMatchObject([{ event: 'Kauf “größer”', txn_id: '\ufffdЖ/ñ' }]);
+  });
+
+  test('of a bot, a scanned code, or a click on what was not shown is kept with the reason, and pays nothing', async () => {
+    const bot = await clickOffer(t, {}, { 'user-agent': googlebot });
+    const unseen = await showOffer(t);
+    const unseenClick = await clickIdOf(t, unseen.click_url);
+    const qrToken = t.deps.tokens.mint({
+      publisherId: t.publisher.id,
+      sessionId: null,
+      offerId: unseen.id,
+      campaignId: unseen.campaign_id,
+      position: 0,
+      dev: false,
+    });
+    const scanned = await clickIdOf(t, `/sdk/offer-click?t=${qrToken}`);
+    for (const click_id of [bot.clickId, unseenClick, scanned])
+      expect((await track(t, { click_id, payout: '9', txn_id: 'suspicious' })).json()).toEqual({ message: 'recorded' });
+    const rows = (await bookings(t)).filter((row) => row.txn_id === 'suspicious');
+    expect(rows.map((row) => [row.suspicious, row.given_micros, row.payout_micros]).toSorted()).toEqual([
+      ['bot', '9000000', '0'],
+      ['no_impression', '9000000', '0'],
+      ['qr', '9000000', '0'],
+    ]);
+  });
+
+  test('in a developer’s session is answered as usual and leaves no trace', async () => {
+    const shown = await showOffer(t, { dev: 1 });
+    const clickId = await clickIdOf(t, shown.click_url);
+    for (const fields of [{}, {}, { void: '1' }])
+      expect((await track(t, { click_id: clickId, payout: '3', ...fields })).json()).toEqual({ message: 'recorded' });
+    expect((await track(t, { click_id: clickId, payout: 'much' })).statusCode).toBe(400);
+    expect(await bookings(t, shown.sessionId)).toEqual([]);
+  });
+
+  test('is bounded: a click has at most 200', async () => {
+    const { clickId, sessionId } = await clickOffer(t);
+    await Promise.all(Array.from({ length: 200 }, (_, index) => track(t, { click_id: clickId, txn_id: `n${index}` })));
+    const answer = await track(t, { click_id: clickId, txn_id: 'one more' });
+    expect([answer.statusCode, answer.json().error.code]).toEqual([409, 'too_many_conversions']);
+    expect((await track(t, { click_id: clickId, txn_id: 'n0' })).json()).toEqual({ message: 'duplicate' });
+    expect(await bookings(t, sessionId)).toHaveLength(200);
+  });
+
+  test('is looked at by HEAD without being counted', async () => {
+    const { clickId, sessionId } = await clickOffer(t);
+    expect((await t.app.inject({ method: 'HEAD', url: `/track?click_id=${clickId}` })).statusCode).toBe(405);
+    expect(await bookings(t, sessionId)).toEqual([]);
+  });
+});
+
+describe('a void', () => {
+  test('takes a conversion back by a negative row, once, and the conversion itself stays as it was', async () => {
+    const { clickId, sessionId } = await clickOffer(t);
+    const fields = { click_id: clickId, event: 'purchase', txn_id: 'v', payout: '40.01', currency: 'USD' };
+    await track(t, fields);
+    t.clock.ms += 40 * dayMs;
+    expect((await track(t, { click_id: clickId, event: 'purchase', txn_id: 'v', void: '1' })).json()).toEqual({ message: 'recorded' });
+    expect((await post(t, { click_id: clickId, event: 'purchase', txn_id: 'v', status: 'VOID' })).json()).toEqual({ message: 'duplicate' });
+    t.clock.ms -= 40 * dayMs;
+    expect((await track(t, fields)).json()).toEqual({ message: 'duplicate' });
+    expect((await bookings(t, sessionId)).map((row) => [row.void, row.payout_micros])).toEqual([
+      [false, '40010000'],
+      [true, '-40010000'],
+    ]);
+  });
+
+  test.each(['yes', '2', 'VOIDED', 'no'])('void=%s → 400, and nothing is booked', async (given) => {
+    const { clickId, sessionId } = await clickOffer(t);
+    const fields = { click_id: clickId, event: 'purchase', txn_id: 'v', void: given.slice(0, 5) };
+    for (const response of [await track(t, fields), await post(t, fields)]) {
+      expect(response.statusCode).toBe(400);
+      expect(response.json().error.details).toEqual([{ path: '/void', message: 'must be 1 or 0' }]);
+    }
+    expect(await bookings(t, sessionId)).toEqual([]);
+  });
+
+  test('of what was never recorded, or of another amount, is refused', async () => {
+    const { clickId, sessionId } = await clickOffer(t);
+    await track(t, { click_id: clickId, txn_id: 'a', payout: '5' });
+    const unknown = await track(t, { click_id: clickId, txn_id: 'b', void: '1' });
+    expect([unknown.statusCode, unknown.json().error.code]).toEqual([404, 'conversion_not_found']);
+    const other = await track(t, { click_id: clickId, txn_id: 'a', void: 'true', payout: '4' });
+    expect([other.statusCode, other.json().error.code]).toEqual([409, 'conversion_conflict']);
+    expect(await bookings(t, sessionId)).toHaveLength(1);
+  });
+});
+
+describe('the image', () => {
+  test('records like the call and answers the picture, with the status of a refusal', async () => {
+    const { clickId, sessionId } = await clickOffer(t);
+    const good = await track(t, { click_id: clickId, event: 'seen', payout: '1' }, '/track.png');
+    expect([good.statusCode, good.headers['content-type'], good.headers['cache-control']]).toEqual([200, 'image/png', 'no-store']);
+    for (const [fields, status] of [
+      [{ click_id: clickId, event: 'seen', payout: '2' }, 409],
+      [{ click_id: 'x' }, 404],
+      [{ click_id: clickId, payout: '-1' }, 400],
+      [{ click_id: 'y'.repeat(200) }, 400],
+    ] as const) {
+      const answer = await track(t, fields, '/track.png');
+      expect([answer.statusCode, answer.headers['content-type']]).toEqual([status, 'image/png']);
+      expect(answer.rawPayload.equals(good.rawPayload)).toBe(true);
+    }
+    expect(await bookings(t, sessionId)).toHaveLength(1);
+  });
+
+  test('that a browser only guesses to need records nothing', async () => {
+    const { clickId, sessionId } = await clickOffer(t);
+    const headers = { 'sec-purpose': 'prefetch;prerender' };
+    expect((await t.app.inject({ method: 'GET', url: `/track.png?click_id=${clickId}`, headers })).statusCode).toBe(200);
+    expect(await bookings(t, sessionId)).toEqual([]);
+  });
+});
+
+test('guessing click ids is limited, and answers stay in the error form', async () => {
+  const statuses = await Promise.all(Array.from({ length: 140 }, async () => (await track(t, { click_id: 'guess' })).statusCode));
+  expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(20);
+  expect(statuses.filter((status) => status === 404).length).toBeGreaterThan(50);
+  t.clock.ms += 60_000;
+});

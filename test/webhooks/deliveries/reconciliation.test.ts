@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { dayMs, dayOf } from '../../../src/platform/lib/uuid7.ts';
+import { eraseNext } from '../../../src/privacy/eraser.ts';
+import { foldCounts } from '../../../src/webhooks/deliveries/counts.ts';
+import { checkBalance, isBalanced } from '../../../src/webhooks/deliveries/reconciliation.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { startHook, startTestDispatcher, until } from '../dispatcher/support.ts';
+import { addManager, type Manager } from '../endpoints/manager.ts';
+
+type Counts = { created: number; delivered: number; failed: number; held: number; pending: number; balanced: boolean };
+
+let t: TestApp;
+let manager: Manager;
+beforeAll(async () => {
+  t = await createTestApp();
+});
+afterAll(() => t.close());
+beforeEach(async () => {
+  await t.pool.query('truncate deliveries, delivery_queue, delivery_attempts, delivery_counts, delivery_count_changes');
+  manager = await addManager(t);
+});
+
+async function balance(query = '', who = manager): Promise<Counts & { from: string; to: string; days: (Counts & { day: string })[] }> {
+  const answer = await who.call('GET', `/deliveries/balance${query}`);
+  expect(answer.statusCode, answer.body).toBe(200);
+  return answer.json().data;
+}
+const nothing = { created: 0, delivered: 0, failed: 0, held: 0, pending: 0, balanced: true };
+
+describe('GET /manage/v1/deliveries/balance', () => {
+  test('finds every delivery in its place, whatever became of it: sent, given up, held, sent again, erased', async () => {
+    const hook = await startHook((response, { body }) => void response.writeHead(body.includes('bad') ? 500 : 200).end());
+    await manager.endpoint(hook.url, { retry_steps_s: [0] });
+    const dispatcher = await startTestDispatcher(t);
+    const good = await manager.promise();
+    const bad = await manager.promise({ payload: Buffer.from('{"bad":1}') });
+    await until(async () => (await balance()).pending, 0);
+    expect(await balance()).toMatchObject({ created: 2, delivered: 1, failed: 1, held: 0, pending: 0, balanced: true });
+    await manager.call('POST', '/webhook-endpoints/usp.selection/pause');
+    await manager.call('POST', `/deliveries/${bad}/replay`);
+    await manager.call('POST', `/deliveries/${good}/replay`);
+    await manager.promise({ pubUserId: 'somebody' });
+    expect(await balance()).toMatchObject({ created: 3, delivered: 0, failed: 0, pending: 3, balanced: true });
+    await manager.call('POST', '/webhook-endpoints/usp.selection/disable');
+    await until(async () => (await balance()).held, 3);
+    await manager.promise({ pubUserId: 'somebody' });
+    expect(await balance()).toMatchObject({ created: 4, delivered: 0, failed: 0, held: 4, pending: 0, balanced: true });
+    expect((await manager.call('POST', '/privacy/erasure', { pub_user_id: 'somebody' })).statusCode).toBe(202);
+    while (await eraseNext(t.deps));
+    expect(await balance()).toMatchObject({ created: 4, held: 2, failed: 2, balanced: true });
+    expect(isBalanced(await checkBalance(t.pool))).toBe(true);
+    await dispatcher.stop();
+    await hook.close();
+  });
+
+  test('is even at every moment while deliveries are promised and sent', async () => {
+    const hook = await startHook();
+    await manager.endpoint(hook.url);
+    const dispatcher = await startTestDispatcher(t);
+    const promises = Promise.all(Array.from({ length: 200 }, () => manager.promise()));
+    for (let looks = 0; hook.taken.length < 200 || looks < 20; looks += 1) {
+      const { balanced, ...counts } = await balance();
+      expect(balanced, JSON.stringify(counts)).toBe(true);
+    }
+    await promises;
+    await until(async () => (await balance()).delivered, 200);
+    await dispatcher.stop();
+    await hook.close();
+  });
+
+  test('says so when a delivery is not where it must be', async () => {
+    await manager.endpoint('http://127.0.0.1:9/');
+    const [lost, other] = [await manager.promise(), await manager.promise()];
+    expect(await balance()).toMatchObject({ created: 2, pending: 2, balanced: true });
+    await t.pool.query('delete from delivery_queue where delivery_id = $1', [lost]);
+    const found = await balance();
+    expect(found).toMatchObject({ created: 2, pending: 1, balanced: false });
+    expect(found.days.at(-1)).toMatchObject({ balanced: false });
+    await t.pool.query(
+      'insert into delivery_queue (delivery_id, day, endpoint_id, due_at) select id, day - 1, endpoint_id, now() from deliveries where id = $1',
+      [lost],
+    );
+    expect(await balance()).toMatchObject({ created: 2, pending: 2, balanced: false }); // two wrong days make no right sum
+    await t.pool.query('delete from deliveries where id = $1', [other]);
+    expect(await checkBalance(t.pool)).toMatchObject({ created: 1, miscounted: 1 });
+  });
+
+  test('counts a day by the promise, shows the days asked for, and the last seven without', async () => {
+    await t.pool.query("select create_day_partitions((now() - interval '9 days')::date, now()::date)");
+    await manager.endpoint('http://127.0.0.1:9/');
+    const nowMs = Date.now();
+    for (const daysAgo of [0, 0, 1, 8]) await manager.promise({ nowMs: nowMs - daysAgo * dayMs });
+    const week = await balance();
+    expect(week).toMatchObject({ from: dayOf(nowMs - 6 * dayMs), to: dayOf(nowMs), created: 3 });
+    expect(week.days.map(({ created }) => created)).toEqual([0, 0, 0, 0, 0, 1, 2]);
+    const day = dayOf(nowMs - 8 * dayMs);
+    expect(await balance(`?from=${day}&to=${day}`)).toEqual({
+      from: day,
+      to: day,
+      ...nothing,
+      created: 1,
+      pending: 1,
+      days: [{ day, ...nothing, created: 1, pending: 1 }],
+    });
+  });
+
+  test('says the same after the counts were folded, by two at once, and after all was counted anew', async () => {
+    await manager.endpoint('http://127.0.0.1:9/');
+    for (let count = 0; count < 5; count++) await manager.promise();
+    const before = await balance();
+    await Promise.all([foldCounts(t.pool), foldCounts(t.pool)]);
+    expect((await t.pool.query('select from delivery_count_changes')).rowCount).toBe(0);
+    expect(await balance()).toEqual(before);
+    await manager.promise();
+    await t.pool.query('update delivery_counts set created = 99; select recount_deliveries()');
+    expect(await balance()).toMatchObject({ created: 6, pending: 6, balanced: true });
+    expect(isBalanced(await checkBalance(t.pool))).toBe(true);
+  });
+
+  test.each([
+    'from=yesterday',
+    'from=2026-02-30',
+    'from=2026-11-21&to=2026-11-20',
+    'from=2020-01-01&to=2026-11-20',
+    'days=3',
+    'from=%00',
+    'from=2026-11-21&from=2026-11-22',
+  ])('400 for %s', async (query) => {
+    expect((await manager.call('GET', `/deliveries/balance?${query}`)).statusCode).toBe(400);
+  });
+
+  test('shows nothing of another publisher', async () => {
+    await manager.endpoint('http://127.0.0.1:9/');
+    await manager.promise();
+    const other = await addManager(t);
+    expect(await balance('', other)).toMatchObject(nothing);
+    expect((await other.call('GET', `/deliveries/balance?publisher_id=${manager.id}`)).statusCode).toBe(404);
+  });
+});

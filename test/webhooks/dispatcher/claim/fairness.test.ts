@@ -1,0 +1,121 @@
+import fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createSlots } from '../../../../src/webhooks/dispatcher/claim/concurrency.ts';
+import { createTestApp, type TestApp } from '../../../support/test-app.ts';
+import { addEndpoint, createParts, promise, until } from '../support.ts';
+
+let t: TestApp;
+const { hook, dispatcher, end } = createParts(() => t);
+
+beforeAll(async () => {
+  t = await createTestApp();
+});
+afterEach(end);
+afterAll(() => t.close());
+
+describe('one endpoint and the others', () => {
+  test('one that hangs with a backlog holds four calls and keeps nobody waiting', async () => {
+    const hanging = await hook(() => {});
+    const healthy = await hook();
+    const stuck = await addEndpoint(t, hanging.url);
+    for (let count = 0; count < 40; count++) await promise(t, stuck);
+    await dispatcher({ concurrency: 16, drainLimitMs: 0 });
+    await until(() => hanging.taken.length, 4);
+    const endpoint = await addEndpoint(t, healthy.url);
+    for (let count = 1; count <= 20; count++) {
+      const startMs = performance.now();
+      await promise(t, endpoint);
+      await until(() => healthy.taken.length, count);
+      expect((healthy.taken.at(-1)?.atMs ?? 0) - startMs).toBeLessThan(1000); // not by the poll, let alone the deadline
+    }
+    expect(hanging.taken).toHaveLength(4);
+  });
+
+  test('an endpoint may be given more calls at once, also with two workers, and then has as many and no more', async () => {
+    const hanging = await hook(() => {});
+    const endpoint = await addEndpoint(t, hanging.url, { max_in_flight: 7 });
+    for (let count = 0; count < 30; count++) await promise(t, endpoint);
+    for (let count = 0; count < 2; count++) await dispatcher({ concurrency: 40, drainLimitMs: 0 });
+    await until(() => hanging.taken.length, 7);
+    await new Promise((resolve) => setTimeout(resolve, 1300)); // a poll
+    expect(hanging.taken).toHaveLength(7);
+  });
+
+  test('a backlog is worked off as calls end, without waiting for a poll', async () => {
+    const receiver = await hook();
+    const endpoint = await addEndpoint(t, receiver.url);
+    for (let count = 0; count < 60; count++) await promise(t, endpoint);
+    await dispatcher({ concurrency: 3 });
+    await until(() => receiver.taken.length, 60, 10_000); // two a second by polls alone
+  });
+
+  test('new endpoints that hang hold two fifths of the slots and no more', async () => {
+    const hanging = await hook(() => {});
+    for (let count = 0; count < 20; count++) {
+      const endpoint = await addEndpoint(t, hanging.url);
+      for (let each = 0; each < 5; each++) await promise(t, endpoint);
+    }
+    await dispatcher({ concurrency: 60, drainLimitMs: 0 });
+    await until(() => hanging.taken.length, 24, 10_000);
+    await new Promise((resolve) => setTimeout(resolve, 1200));
+    expect(hanging.taken).toHaveLength(24);
+  });
+
+  test('endpoints in good standing are served while new ones that hang hold all they may', async () => {
+    const good = await addEndpoint(t, (await hook()).url);
+    const receiver = await hook();
+    await t.pool.query('update webhook_endpoints set url = $2 where id = $1', [good.id, receiver.url]);
+    await t.pool.query('update endpoint_health set last_success_at = now() where endpoint_id = $1', [good.id]);
+    const hanging = await hook(() => {});
+    for (let count = 0; count < 12; count++) {
+      const endpoint = await addEndpoint(t, hanging.url);
+      for (let each = 0; each < 5; each++) await promise(t, endpoint);
+    }
+    await dispatcher({ concurrency: 10, drainLimitMs: 0 });
+    await until(() => hanging.taken.length, 4);
+    for (let count = 0; count < 10; count++) await promise(t, good);
+    await until(() => receiver.taken.length, 10, 900);
+    expect(hanging.taken).toHaveLength(4);
+  });
+});
+
+describe('slots', () => {
+  const fill = (slots: ReturnType<typeof createSlots>, endpointId: number, trusted: boolean, count: number) =>
+    Array.from({ length: count }, () => slots.take(endpointId, trusted));
+
+  test('60 % are kept for endpoints in good standing, whatever the others ask for', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 3, max: 200 }), fc.array(fc.nat({ max: 9 }), { maxLength: 50 }), (total, asked) => {
+        const slots = createSlots(total, () => 0);
+        asked.forEach((count, index) => {
+          fill(slots, index, false, Math.min(count, slots.allowance().untrusted));
+        });
+        expect(slots.count()).toBeLessThanOrEqual(total * 0.4);
+        expect(slots.allowance().trusted).toBeGreaterThanOrEqual(total * 0.6);
+      }),
+    );
+  });
+
+  test('an endpoint with a call that has been out for a second loses its good standing until the call ends, and the good ones get their slots back', () => {
+    let nowMs = 0;
+    const slots = createSlots(10, () => nowMs);
+    const releases = fill(slots, 1, true, 10);
+    expect(slots.allowance()).toMatchObject({ trusted: 0, untrusted: 0, slowIds: [] });
+    nowMs = 1000;
+    expect(slots.allowance()).toMatchObject({ trusted: 6, untrusted: 0, slowIds: [1] });
+    fill(slots, 2, true, 6);
+    expect(slots.allowance()).toMatchObject({ trusted: 0 });
+    for (const release of releases) release();
+    expect(slots.allowance()).toMatchObject({ trusted: 4, untrusted: 4, slowIds: [] });
+  });
+
+  test('never more than twice the slots are in use, however many good endpoints begin to hang', () => {
+    let nowMs = 0;
+    const slots = createSlots(10, () => nowMs);
+    for (let endpointId = 1; endpointId < 100; endpointId++) {
+      fill(slots, endpointId, true, Math.min(4, slots.allowance().trusted));
+      nowMs += 600;
+    }
+    expect(slots.count()).toBe(20);
+  });
+});

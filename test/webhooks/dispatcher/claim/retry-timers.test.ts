@@ -1,0 +1,39 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { type Alarms, createAlarms } from '../../../../src/webhooks/dispatcher/claim/retry-timers.ts';
+
+let rung: { atMs: number; endpointIds: readonly number[] }[];
+let alarms: Alarms;
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: 0 });
+  rung = [];
+  alarms = createAlarms((endpointIds) => rung.push({ atMs: Date.now(), endpointIds }), Date.now);
+});
+afterEach(() => vi.useRealTimers());
+
+test('a retry is looked for within a quarter of a second of its time, and never before it', () => {
+  const wanted = [0, 1, 249, 250, 1000, 5123, 59_999];
+  for (const inMs of wanted) alarms.set(inMs, inMs);
+  vi.advanceTimersByTime(61_000);
+  for (const inMs of wanted) {
+    const rings = rung.filter(({ endpointIds }) => endpointIds.includes(inMs));
+    expect(rings).toHaveLength(1);
+    expect(rings[0]?.atMs).toBeGreaterThan(inMs);
+    expect(rings[0]?.atMs).toBeLessThanOrEqual(inMs + 250);
+  }
+});
+
+test('a thousand retries that are due together wake the worker once', () => {
+  for (let count = 0; count < 1000; count++) alarms.set(count % 3, 1000 + (count % 200));
+  vi.advanceTimersByTime(2000);
+  expect(rung).toEqual([{ atMs: 1250, endpointIds: [0, 1, 2] }]);
+});
+
+test('a wait of hours needs no timer, and after the stop none rings', () => {
+  alarms.set(1, 3_600_000);
+  expect(vi.getTimerCount()).toBe(0);
+  alarms.set(1, 1000);
+  alarms.stop();
+  vi.advanceTimersByTime(3_600_000);
+  expect(rung).toEqual([]);
+});

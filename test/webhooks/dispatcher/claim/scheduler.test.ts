@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { lookAround } from '../../../../src/webhooks/dispatcher/claim/scan.ts';
+import { createRounds } from '../../../../src/webhooks/dispatcher/claim/scheduler.ts';
+import { createTestApp, type TestApp } from '../../../support/test-app.ts';
+import { addEndpoint, promise, type TestEndpoint } from '../support.ts';
+
+let t: TestApp;
+beforeAll(async () => {
+  t = await createTestApp();
+});
+afterAll(() => t.close());
+
+/** An endpoint in good standing with a rate limit, and deliveries that wait for it. */
+async function addPaced(perS: number, maxInFlight: number, waiting: number): Promise<TestEndpoint> {
+  const endpoint = await addEndpoint(t, 'http://127.0.0.1:9/', { rate_limit_per_s: perS, max_in_flight: maxInFlight });
+  await t.pool.query('update endpoint_health set last_success_at = now() where endpoint_id = $1', [endpoint.id]);
+  for (let count = 0; count < waiting; count += 1) await promise(t, endpoint);
+  return endpoint;
+}
+
+test('an endpoint with a rate limit that holds all it may is not visited again and again while its rate would allow more', async () => {
+  let nowMs = 0;
+  const rounds = createRounds(t.pool, 16, () => nowMs);
+  const endpoint = await addPaced(1000, 2, 4);
+  rounds.arrived([endpoint.id]);
+
+  /** Rounds until there is nothing to claim at once. @returns how many, and how much they claimed */
+  async function untilDone(): Promise<{ visits: number; claimed: number }> {
+    for (let visits = 0, claimed = 0; ; visits += 1) {
+      nowMs += 5;
+      const round = await rounds.next(1, { takeOver: false });
+      if (!round.more || visits === 20) return { visits, claimed };
+      claimed += round.claimed.length;
+      for (const one of round.claimed) held.push(one);
+    }
+  }
+  const held: Awaited<ReturnType<typeof rounds.next>>['claimed'] = [];
+
+  expect(await untilDone()).toEqual({ visits: 2, claimed: 2 });
+  for (const one of held.splice(0)) rounds.end(one);
+  expect(await untilDone()).toEqual({ visits: 1, claimed: 2 });
+  for (const one of held.splice(0)) rounds.end(one);
+});
+
+test('an endpoint with a rate limit goes on as soon as its rate allows', async () => {
+  let nowMs = 0;
+  const rounds = createRounds(t.pool, 16, () => nowMs);
+  const endpoint = await addPaced(10, 8, 3);
+  rounds.arrived([endpoint.id]);
+  const claimedAtMs: number[] = [];
+  for (; nowMs <= 300; nowMs += 50) {
+    for (;;) {
+      const { claimed, more } = await rounds.next(1, { takeOver: false });
+      claimedAtMs.push(...claimed.map(() => nowMs));
+      if (!more) break;
+    }
+  }
+  expect(claimedAtMs).toEqual([0, 100, 200]);
+});
+
+test('a look finds each of a thousand endpoints once, however their rows lie on the disk', async () => {
+  const copied = 'url, method, secret_sealed, deadline_ms, max_in_flight, event, enabled, created_at, updated_at'.replaceAll(
+    /\w+/g,
+    'e.$&',
+  );
+  const endpoint = await addPaced(1, 1, 1);
+  await t.pool.query(
+    "insert into publishers (name, sdk_id) select 'One of many', substr(md5(n::text), 1, 16) from generate_series(1, 1000) as n",
+  );
+  await t.pool.query(
+    `insert into webhook_endpoints (${copied.replaceAll('e.', '')}, publisher_id)
+    select ${copied}, p.id from webhook_endpoints e, publishers p where e.id = $1 and p.name = 'One of many'`,
+    [endpoint.id],
+  );
+  await t.pool.query('insert into endpoint_health (endpoint_id) select id from webhook_endpoints on conflict do nothing');
+  await t.pool.query(`insert into delivery_queue (delivery_id, day, endpoint_id, due_at)
+    select gen_random_uuid(), current_date, e.id, now() from webhook_endpoints e join publishers p on p.id = e.publisher_id where p.name = 'One of many'`);
+  await t.pool.query('update webhook_endpoints set url = url where id % 3 = 0');
+  await t.pool.query('analyze');
+  const { rows } = await t.pool.query<{ id: number }>('select distinct endpoint_id as id from delivery_queue order by 1');
+  const seen: number[] = [];
+  for (let after: number | null = 0; after !== null; ) {
+    const found: Awaited<ReturnType<typeof lookAround>> = await lookAround(t.pool, 'live', after);
+    expect(found.waiting.length).toBeLessThanOrEqual(100);
+    seen.push(...found.waiting.map(({ endpointId }) => endpointId));
+    after = found.next;
+  }
+  expect(seen).toEqual(rows.map(({ id }) => id));
+});
+
+test('an endpoint with a retry that waits for later is called at once with what comes new', async () => {
+  await t.pool.query('delete from delivery_queue');
+  const endpoint = await addPaced(1000, 4, 1);
+  await t.pool.query("update delivery_queue set due_at = now() + interval '1 h'");
+  const rounds = createRounds(t.pool, 16, () => 0);
+  while (!(await rounds.look()));
+  const id = await promise(t, endpoint);
+  rounds.arrived([endpoint.id]);
+  expect((await rounds.next(1, { takeOver: false })).claimed.map(({ deliveryId }) => deliveryId)).toEqual([id]);
+});
+
+test('one claim takes 16 deliveries, where PostgreSQL is slow up to 64, and those that follow at once the rest', async () => {
+  await t.pool.query('delete from delivery_queue');
+  let nowMs = 0;
+  let stepMs = 0;
+  const rounds = createRounds(t.pool, 512, () => (nowMs += stepMs));
+  const endpoints = await Promise.all(Array.from({ length: 50 }, () => addPaced(1000, 4, 2)));
+  await t.pool.query('update webhook_endpoints set rate_limit_per_s = null');
+  rounds.arrived(endpoints.map(({ id }) => id));
+  const sizes: number[] = [];
+  for (;;) {
+    const { claimed, more } = await rounds.next(1, { takeOver: false });
+    sizes.push(claimed.length);
+    if (!more) break;
+    stepMs = sizes.length < 2 ? 0 : 100;
+  }
+  expect(sizes.slice(0, 3)).toEqual([16, 16, 16]);
+  expect(Math.max(...sizes)).toBe(52);
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(100);
+});
+
+test('a delivery that was promised weeks ago and waits for a last try is claimed with its own bytes', async () => {
+  await t.pool.query('delete from delivery_queue');
+  await t.pool.query('select create_day_partitions(current_date - 20, current_date)');
+  const endpoint = await addPaced(1000, 4, 1);
+  await t.pool.query(
+    `with moved as (delete from deliveries d using delivery_queue q where d.id = q.delivery_id returning d.*)
+    insert into deliveries (day, id, publisher_id, endpoint_id, event, payload, status)
+    select day - 20, id, publisher_id, endpoint_id, 'offer_saved', 'of old', status from moved`,
+  );
+  await t.pool.query('update delivery_queue set day = day - 20, tries = 9');
+  await t.pool.query('update webhook_endpoints set rate_limit_per_s = null');
+  const recent = await promise(t, endpoint);
+  const rounds = createRounds(t.pool, 16, () => 0);
+  rounds.arrived([endpoint.id]);
+  const { claimed } = await rounds.next(1, { takeOver: false });
+  expect(claimed.map(({ event, payload, tries }) => [event, payload.toString().slice(0, 8), tries]).sort()).toEqual([
+    ['offer_saved', 'of old', 9],
+    ['usp.selection', '{"body":', 0],
+  ]);
+  expect(claimed.map(({ deliveryId }) => deliveryId)).toContain(recent);
+});

@@ -1,0 +1,237 @@
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { claim } from '../../../../src/webhooks/dispatcher/claim/claim.ts';
+import { workerLockClass } from '../../../../src/webhooks/dispatcher/liveness.ts';
+import { type Settlement, settle } from '../../../../src/webhooks/dispatcher/settle/settle.ts';
+import { createTestApp, type TestApp } from '../../../support/test-app.ts';
+import { addEndpoint, attemptsOf, createParts, deliveryOf, promise, until } from '../support.ts';
+
+const claimAll = async (workerId: number) => {
+  const endpoints = await t.pool.query<{ id: number }>('select id from webhook_endpoints');
+  const { claimed } = await claim(t.pool, {
+    workerId,
+    lane: 'live',
+    endpointIds: endpoints.rows.map(({ id }) => id),
+    takeOver: true,
+    trusted: 100,
+    untrusted: 100,
+    perStranger: 100,
+    busyIds: [],
+    busyCounts: [],
+    slowIds: [],
+    pacedIds: [],
+    pacedCounts: [],
+  });
+  return claimed;
+};
+const delivered = {
+  outcome: 'delivered',
+  tries: 1,
+  disables: null,
+  status: 200,
+  errorClass: null,
+  errorMessage: null,
+  timing: null,
+  remoteAddress: null,
+  responseHeaders: null,
+  responseBody: null,
+  responseTruncated: null,
+  request: null,
+} as const;
+
+let t: TestApp;
+const { hook, dispatcher, end } = createParts(() => t);
+
+beforeAll(async () => {
+  t = await createTestApp();
+});
+afterEach(end);
+afterAll(() => t.close());
+
+/** A worker that has made itself known, and then died without a word. */
+async function deadWorker(): Promise<number> {
+  await t.pool.query('insert into dispatcher_workers (id) values (4711) on conflict do nothing');
+  return 4711;
+}
+
+describe('leases', () => {
+  test('a claimed delivery is nobody else’s until its lease ends', async () => {
+    const id = await promise(t, await addEndpoint(t, (await hook()).url));
+    expect((await claimAll(1)).map(({ deliveryId, generation }) => [deliveryId, generation])).toEqual([[id, 1]]);
+    expect(await claimAll(2)).toEqual([]);
+    await t.pool.query("update delivery_queue set lease_until = now() - interval '1 ms'");
+    expect((await claimAll(2)).map(({ deliveryId, generation }) => [deliveryId, generation])).toEqual([[id, 2]]);
+  });
+
+  test('a lease outlasts the deadline of its call', async () => {
+    await promise(t, await addEndpoint(t, (await hook()).url, { deadline_ms: 7000 }));
+    await claimAll(1);
+    const { rows } = await t.pool.query(
+      'select extract(epoch from lease_until - started_at)::float as s from delivery_queue q join delivery_attempts a using (delivery_id)',
+    );
+    expect(rows).toEqual([{ s: 17 }]);
+  });
+
+  test('a worker whose lease was taken changes no row', async () => {
+    const id = await promise(t, await addEndpoint(t, (await hook()).url));
+    const [stale] = await claimAll(1);
+    await t.pool.query("update delivery_queue set lease_until = now() - interval '1 ms'");
+    await claimAll(2);
+    const snapshot = async () => [
+      await deliveryOf(t, id),
+      await attemptsOf(t, id),
+      (await t.pool.query('select * from delivery_queue')).rows,
+    ];
+    const before = await snapshot();
+    if (stale === undefined) throw new Error('nothing was claimed');
+    for (const outcome of ['delivered', 'failed', 'endpoint_disabled'] as const) {
+      expect(await settle(t.pool, [{ ...delivered, outcome, claimed: stale }])).toEqual([]);
+    }
+    expect(await settle(t.pool, [{ ...delivered, outcome: 'retry', delayMs: 0, claimed: stale }])).toEqual([]);
+    expect(await snapshot()).toEqual(before);
+    expect((await t.pool.query('select 1 from webhook_endpoints where not enabled')).rows).toEqual([]);
+  });
+
+  test('of a mixed batch only what is still under lease is written', async () => {
+    const endpoint = await addEndpoint(t, (await hook()).url);
+    const ids = [await promise(t, endpoint), await promise(t, endpoint)];
+    const claimed = await claimAll(1);
+    await t.pool.query('update delivery_queue set generation = 9 where delivery_id = $1', [ids[0]]);
+    const settlements: Settlement[] = claimed.map((one) => ({ ...delivered, claimed: one }));
+    expect((await settle(t.pool, settlements)).map((one) => one.claimed.deliveryId)).toEqual([ids[1]]);
+    expect(await Promise.all(ids.map(async (id) => (await deliveryOf(t, id)).status))).toEqual(['pending', 'delivered']);
+  });
+
+  test('a disabled endpoint is not called', async () => {
+    const endpoint = await addEndpoint(t, (await hook()).url);
+    await promise(t, endpoint);
+    await t.pool.query('update webhook_endpoints set enabled = false where id = $1', [endpoint.id]);
+    expect(await claimAll(1)).toEqual([]);
+    await t.pool.query('delete from webhook_endpoints where id = $1', [endpoint.id]);
+  });
+});
+
+describe('a worker that died', () => {
+  test('its deliveries are taken over within two seconds, when it had the time to come back', async () => {
+    const receiver = await hook();
+    const id = await promise(t, await addEndpoint(t, receiver.url));
+    await claimAll(await deadWorker());
+    const startMs = performance.now();
+    await dispatcher();
+    await until(() => receiver.taken.length, 1);
+    const takenMs = (receiver.taken[0]?.atMs ?? 0) - startMs;
+    expect(takenMs).toBeGreaterThan(900);
+    expect(takenMs).toBeLessThan(2000);
+    await until(async () => (await deliveryOf(t, id)).status, 'delivered');
+    expect((await attemptsOf(t, id)).map(({ generation, outcome }) => [generation, outcome])).toEqual([
+      [1, null],
+      [2, 'delivered'],
+    ]);
+    expect((await t.pool.query('select 1 from dispatcher_workers where id = 4711')).rows).toEqual([]);
+  });
+
+  test('a worker that holds its lock keeps its deliveries', async () => {
+    const receiver = await hook();
+    const id = await promise(t, await addEndpoint(t, receiver.url));
+    const worker = new pg.Client({ connectionString: t.databaseUrl });
+    await worker.connect();
+    await worker.query('select pg_advisory_lock($1, $2)', [workerLockClass, await deadWorker()]);
+    await claimAll(4711);
+    await dispatcher();
+    await dispatcher();
+    await new Promise((resolve) => setTimeout(resolve, 1800)); // three sweeps
+    expect(receiver.taken).toEqual([]);
+    await worker.end();
+    await until(async () => (await deliveryOf(t, id)).status, 'delivered');
+  });
+
+  test('a delivery whose lease ended is taken over, although nobody knows its worker', async () => {
+    const receiver = await hook();
+    const id = await promise(t, await addEndpoint(t, receiver.url));
+    await claimAll(99);
+    await t.pool.query("update delivery_queue set lease_until = now() + interval '300 ms'");
+    await dispatcher();
+    await until(async () => (await deliveryOf(t, id)).status, 'delivered');
+  });
+});
+
+describe('a worker that lost its lock', () => {
+  test('comes back under a new id and keeps its calls in flight', async () => {
+    let release: () => void = () => {};
+    const receiver = await hook((response) => {
+      release = () => void response.end();
+    });
+    const id = await promise(t, await addEndpoint(t, receiver.url));
+    await dispatcher();
+    await dispatcher();
+    await until(() => receiver.taken.length, 1);
+    const holder = async () => (await t.pool.query<{ worker_id: number }>('select worker_id from delivery_queue')).rows[0]?.worker_id;
+    const before = await holder();
+    await t.pool.query(
+      "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and classid = $1::int::oid and objid = $2::int::oid",
+      [workerLockClass, before],
+    );
+    await until(async () => (await holder()) !== before, true);
+    expect(await holder()).toBeGreaterThan(0);
+    release();
+    await until(async () => (await deliveryOf(t, id)).status, 'delivered');
+    expect(receiver.taken).toHaveLength(1);
+    expect(await attemptsOf(t, id)).toHaveLength(1);
+  });
+
+  test('leases of a claim whose answer it never saw are due again at once', async () => {
+    const receiver = await hook();
+    const worker = await dispatcher();
+    await worker.stop();
+    // A pool whose first claim is committed and then fails, as when the connection breaks in between.
+    let broken = false;
+    const pool = Object.create(t.pool) as pg.Pool;
+    pool.query = (async (...given: [pg.QueryConfig]) => {
+      const result = await t.pool.query(...given);
+      if (broken || !given[0].text.includes('delivery_attempts') || given[0].text.includes('settled') || result.rows.length === 0)
+        return result;
+      broken = true;
+      throw new Error('Connection terminated unexpectedly');
+    }) as never;
+    const id = await promise(t, await addEndpoint(t, receiver.url));
+    await dispatcher({ pool });
+    await until(async () => (await deliveryOf(t, id)).status, 'delivered', 3000);
+    expect((await attemptsOf(t, id)).map(({ outcome }) => outcome)).toEqual([null, 'delivered']);
+  });
+});
+
+describe('stop', () => {
+  test('lets calls in flight end and claims nothing more', async () => {
+    let release: () => void = () => {};
+    const receiver = await hook((response) => {
+      release = () => void response.end();
+    });
+    const endpoint = await addEndpoint(t, receiver.url);
+    const id = await promise(t, endpoint);
+    const worker = await dispatcher();
+    await until(() => receiver.taken.length, 1);
+    const stopped = worker.stop();
+    const late = await promise(t, endpoint);
+    release();
+    await stopped;
+    expect(await deliveryOf(t, id)).toMatchObject({ status: 'delivered' });
+    expect(await deliveryOf(t, late)).toEqual({ status: 'pending', tries: 0, queued: true, leased: false, finished: false });
+    expect(receiver.taken).toHaveLength(1);
+    expect((await t.pool.query('select 1 from dispatcher_workers')).rows).toEqual([]);
+  });
+
+  test('hands back what did not end in time, without using up a try', async () => {
+    const receiver = await hook((response, _taken, count) => {
+      if (count > 1) response.end();
+    });
+    const id = await promise(t, await addEndpoint(t, receiver.url));
+    const worker = await dispatcher({ drainLimitMs: 100 });
+    await until(() => receiver.taken.length, 1);
+    await worker.stop();
+    expect(await deliveryOf(t, id)).toEqual({ status: 'pending', tries: 0, queued: true, leased: false, finished: false });
+    expect((await attemptsOf(t, id))[0]).toMatchObject({ outcome: 'retry', error_class: 'local', wait_s: 0 });
+    await dispatcher();
+    await until(async () => (await deliveryOf(t, id)).status, 'delivered');
+    expect(await deliveryOf(t, id)).toMatchObject({ tries: 1 });
+  });
+});

@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createPool } from '../../../src/platform/db/pool.ts';
+import { createLogger } from '../../../src/platform/logger.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { startRelay } from '../../tracking/journey.ts';
+import { addEndpoint, attemptsOf, deliveryOf, promise, startHook, startTestDispatcher, until } from './support.ts';
+
+let t: TestApp;
+beforeAll(async () => {
+  t = await createTestApp();
+});
+afterAll(() => t.close());
+
+test('while the database is away calls end and are sent no second time; work goes on within two seconds of its return', async () => {
+  const relay = await startRelay(t.databaseUrl);
+  const logs: { level: number; msg: string }[] = [];
+  const logger = createLogger('info', { write: (line) => void logs.push(JSON.parse(line)) });
+  const pool = createPool({ url: relay.url, size: 4, applicationName: 'test', onError: () => {} });
+  let release: () => void = () => {};
+  const hook = await startHook((response, _taken, count) => {
+    if (count > 1) response.end();
+    else release = () => void response.end();
+  });
+  const endpoint = await addEndpoint(t, hook.url);
+  const dispatcher = await startTestDispatcher(t, { databaseUrl: relay.url, pool, logger });
+
+  const inFlight = await promise(t, endpoint);
+  await until(() => hook.taken.length, 1);
+  relay.cut();
+  release();
+  const waiting = await promise(t, endpoint);
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  expect(await deliveryOf(t, inFlight)).toMatchObject({ status: 'pending', leased: true });
+  expect(hook.taken).toHaveLength(1);
+
+  relay.restore();
+  const backMs = performance.now();
+  await until(async () => (await deliveryOf(t, waiting)).status, 'delivered', 2000);
+  await until(async () => (await deliveryOf(t, inFlight)).status, 'delivered', 2000 - (performance.now() - backMs));
+  expect(hook.taken).toHaveLength(2);
+  expect(await attemptsOf(t, inFlight)).toHaveLength(1);
+  expect(logs.filter(({ level }) => level >= 40).map(({ msg }) => msg)).toEqual(['the dispatcher lost its database connection']);
+
+  await dispatcher.stop();
+  await pool.end();
+  await hook.close();
+  relay.close();
+});

@@ -1,0 +1,260 @@
+import { createPublicKey, verify } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { tendEndpoints } from '../../../src/webhooks/dispatcher/claim/housekeeping.ts';
+import { createV1aKey } from '../../../src/webhooks/endpoints/secrets.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { addEndpoint, createParts, deliveryOf, promise, type TestEndpoint, until, untilTried } from './support.ts';
+
+let t: TestApp;
+const { hook, dispatcher, end } = createParts(() => t);
+
+beforeAll(async () => {
+  t = await createTestApp();
+});
+afterEach(end);
+afterAll(() => t.close());
+
+const work = () => dispatcher({ drainLimitMs: 0 });
+const healthOf = async ({ id }: TestEndpoint) => (await t.pool.query('select * from endpoint_health where endpoint_id = $1', [id])).rows[0];
+const change = (endpoint: TestEndpoint, assignment: string) =>
+  t.pool.query(`update webhook_endpoints set ${assignment} where id = $1`, [endpoint.id]);
+const wake = () => t.pool.query('notify perkwire_outbox');
+
+describe('the breaker', () => {
+  test('opens when half of ten calls fail, keeps what waits without using up tries, and one probe closes it', async () => {
+    let healthy = false;
+    const receiver = await hook((response) => void response.writeHead(healthy ? 200 : 500).end());
+    const endpoint = await addEndpoint(t, receiver.url);
+    for (let count = 0; count < 10; count++) await promise(t, endpoint);
+    await work();
+    await until(async () => (await healthOf(endpoint)).breaker_state, 'open');
+    await until(async () => (await t.pool.query('select 1 from delivery_queue where lease_until is not null')).rows.length, 0);
+    const sent = receiver.taken.length;
+    expect(sent).toBeLessThanOrEqual(13);
+    const waiting = await Promise.all(Array.from({ length: 5 }, () => promise(t, endpoint)));
+    await new Promise((resolve) => setTimeout(resolve, 1200)); // a poll
+    expect(receiver.taken).toHaveLength(sent);
+    for (const id of waiting)
+      expect(await deliveryOf(t, id)).toEqual({ status: 'pending', tries: 0, queued: true, leased: false, finished: false });
+
+    healthy = true;
+    await t.pool.query('update endpoint_health set open_until = now() where endpoint_id = $1', [endpoint.id]);
+    await wake();
+    await until(async () => (await deliveryOf(t, waiting[4] as string)).status, 'delivered');
+    expect(await healthOf(endpoint)).toMatchObject({ breaker_state: 'closed', times_opened: 0 });
+  });
+
+  test('a probe that fails doubles the wait, up to fifteen minutes; only one call goes out', async () => {
+    const receiver = await hook((response) => void response.writeHead(500).end());
+    const endpoint = await addEndpoint(t, receiver.url);
+    for (let count = 0; count < 4; count++) await promise(t, endpoint);
+    const set = 'update endpoint_health set breaker_state = $2, times_opened = $3, open_until = now() where endpoint_id = $1';
+    await work();
+    for (const [opened, waitS] of [
+      [1, 60],
+      [2, 120],
+      [5, 900],
+      [50, 900],
+    ]) {
+      await t.pool.query('update delivery_queue set due_at = now() where endpoint_id = $1', [endpoint.id]);
+      const before = receiver.taken.length;
+      await t.pool.query(set, [endpoint.id, 'open', opened]);
+      await wake();
+      await until(async () => (await healthOf(endpoint)).times_opened, Number(opened) + 1);
+      const { open_until } = await healthOf(endpoint);
+      expect((open_until.getTime() - Date.now()) / 1000).toBeGreaterThan(Number(waitS) - 5);
+      expect((open_until.getTime() - Date.now()) / 1000).toBeLessThanOrEqual(Number(waitS));
+      expect(receiver.taken.length - before).toBeLessThanOrEqual(before === 0 ? 4 : 1);
+    }
+  });
+
+  test('five time-outs in a row open it; after the first the endpoint has one call at a time', async () => {
+    const receiver = await hook(() => {});
+    const endpoint = await addEndpoint(t, receiver.url, { deadline_ms: 1000, max_in_flight: 2 });
+    for (let count = 0; count < 8; count++) await promise(t, endpoint);
+    await work();
+    await until(() => receiver.taken.length, 2);
+    await until(async () => (await healthOf(endpoint)).in_flight_limit, 1);
+    await until(async () => (await healthOf(endpoint)).breaker_state, 'open', 10_000);
+    expect(receiver.taken).toHaveLength(5);
+    const times = receiver.taken.map(({ atMs }) => atMs);
+    for (const index of [3, 4]) expect((times[index] as number) - (times[index - 1] as number)).toBeGreaterThan(900);
+  });
+
+  test('another URL, or enabling the endpoint again, starts afresh', async () => {
+    const endpoint = await addEndpoint(t, 'http://127.0.0.1:9/');
+    for (const assignment of ["url = 'http://127.0.0.1:9/new'", 'enabled = false', 'enabled = true']) {
+      await t.pool.query("update endpoint_health set breaker_state = 'open', failures = 7 where endpoint_id = $1", [endpoint.id]);
+      await change(endpoint, assignment);
+      const kept = assignment === 'enabled = false';
+      expect(await healthOf(endpoint)).toMatchObject({ breaker_state: kept ? 'open' : 'closed', failures: kept ? 7 : 0 });
+    }
+  });
+});
+
+describe('limits a publisher sets', () => {
+  test('a rate limit is kept, and all arrives', async () => {
+    const receiver = await hook();
+    const endpoint = await addEndpoint(t, receiver.url, { rate_limit_per_s: 20 });
+    for (let count = 0; count < 30; count++) await promise(t, endpoint);
+    await work();
+    await until(() => receiver.taken.length, 30);
+    const times = receiver.taken.map(({ atMs }) => atMs);
+    // Two can be saved up for late timers.
+    for (let first = 0; first + 23 < times.length; first++)
+      expect((times[first + 23] as number) - (times[first] as number)).toBeGreaterThan(950);
+  });
+
+  test('strict order: one at a time in the order of creation, and a retry holds up the rest', async () => {
+    let failing = true;
+    const receiver = await hook((response, _taken, count) => {
+      setTimeout(() => response.writeHead(failing && count === 3 ? 500 : 200).end(), 5);
+    });
+    const endpoint = await addEndpoint(t, receiver.url, { strict_order: true });
+    const ids: string[] = [];
+    for (let count = 0; count < 12; count++) ids.push(await promise(t, endpoint));
+    await work();
+    await work();
+    await untilTried(t, ids[2] as string, 1);
+    await new Promise((resolve) => setTimeout(resolve, 1200)); // a poll
+    expect(receiver.taken).toHaveLength(3);
+    failing = false;
+    await t.pool.query('update endpoint_health set not_before = now() where endpoint_id = $1', [endpoint.id]);
+    await wake();
+    await until(() => receiver.taken.length, 13);
+    const order = receiver.taken.map(({ headers }) => headers['webhook-id']);
+    order.splice(2, 1);
+    expect(order).toEqual(ids.map((id) => `msg_${id.replaceAll('-', '')}`));
+  });
+
+  test('headers of the publisher go along, those of the message and the transport cannot be set', async () => {
+    const receiver = await hook();
+    const headers = {
+      'X-Api-Key': 's3cret',
+      Host: 'evil.example',
+      'webhook-id': 'x',
+      'perkwire-event': 'x',
+      'Content-Length': '1',
+      'user-agent': 'x',
+    };
+    const endpoint = await addEndpoint(t, receiver.url, { headers });
+    const id = await promise(t, endpoint);
+    await work();
+    await until(() => receiver.taken.length, 1);
+    const sent = receiver.taken[0]?.headers ?? {};
+    expect(sent).toMatchObject({ 'x-api-key': 's3cret', 'webhook-id': `msg_${id.replaceAll('-', '')}`, 'perkwire-event': 'usp.selection' });
+    expect(sent.host).toBe(new URL(receiver.url).host);
+    expect(sent['user-agent']).toMatch(/^Perkwire\//);
+  });
+
+  test('an ed25519 signature goes beside the first, and verifies with the public key', async () => {
+    const receiver = await hook();
+    const { publicKey, sealed } = createV1aKey(t.deps.secretBox);
+    await promise(t, await addEndpoint(t, receiver.url, { v1a_key_sealed: sealed, signature_v1a: true }));
+    await work();
+    await until(() => receiver.taken.length, 1);
+    const { headers, body } = receiver.taken[0] as (typeof receiver.taken)[number];
+    const [first, second] = (headers['webhook-signature'] ?? '').split(' ');
+    expect(first).toMatch(/^v1,/);
+    expect(second).toMatch(/^v1a,/);
+    const der = Buffer.concat([Buffer.from('302a300506032b6570032100', 'hex'), Buffer.from(publicKey.slice('whpk_'.length), 'base64')]);
+    const message = Buffer.concat([Buffer.from(`${headers['webhook-id']}.${headers['webhook-timestamp']}.`), body]);
+    const signature = Buffer.from((second ?? '').slice('v1a,'.length), 'base64');
+    expect(verify(null, message, createPublicKey({ key: der, format: 'der', type: 'spki' }), signature)).toBe(true);
+  });
+});
+
+describe('pause', () => {
+  test('deliveries of a paused endpoint wait in the queue; once resumed they go out at the limited rate, which ends with the backlog', async () => {
+    const receiver = await hook();
+    const endpoint = await addEndpoint(t, receiver.url, { paused_at: new Date() });
+    const ids = await Promise.all(Array.from({ length: 12 }, () => promise(t, endpoint)));
+    await work();
+    await new Promise((resolve) => setTimeout(resolve, 1200)); // a poll
+    expect(receiver.taken).toEqual([]);
+    expect(await deliveryOf(t, ids[0] as string)).toMatchObject({ status: 'pending', queued: true, tries: 0 });
+    await change(endpoint, 'paused_at = null, resume_rate_per_s = 10');
+    await wake();
+    await until(() => receiver.taken.length, 12);
+    expect((receiver.taken.at(-1)?.atMs ?? 0) - (receiver.taken[0]?.atMs ?? 0)).toBeGreaterThan(900);
+    await until(async () => (await t.pool.query('select 1 from delivery_queue where endpoint_id = $1', [endpoint.id])).rows.length, 0);
+    await tendEndpoints(t.pool);
+    const { rows } = await t.pool.query('select resume_rate_per_s from webhook_endpoints where id = $1', [endpoint.id]);
+    expect(rows).toEqual([{ resume_rate_per_s: null }]);
+  });
+});
+
+describe('an endpoint that is disabled', () => {
+  const disabledBy = (reason: string) => ({
+    actor_kind: 'system',
+    actor_label: 'dispatcher',
+    action: 'update',
+    resource_id: 'usp.selection',
+    changes: { enabled: { old: true, new: false }, disabled_reason: { old: null, new: reason } },
+  });
+  async function auditOf({ publisherId }: TestEndpoint): Promise<unknown[]> {
+    const columns = 'actor_kind, actor_label, action, resource_id, changes';
+    const { rows } = await t.pool.query(
+      `select ${columns} from audit_log where publisher_id = $1 and resource = 'webhook-endpoints' and actor_publisher_id = $1`,
+      [publisherId],
+    );
+    return rows;
+  }
+
+  test('by its receiver, with a header: what it took counts, what waits is held', async () => {
+    const receiver = await hook((response) => void response.writeHead(200, { 'webhook-delivery': 'disable' }).end());
+    const endpoint = await addEndpoint(t, receiver.url, { max_in_flight: 1 });
+    const ids: string[] = [];
+    for (let count = 0; count < 3; count++) ids.push(await promise(t, endpoint));
+    await work();
+    await until(async () => (await deliveryOf(t, ids[2] as string)).status, 'held');
+    expect((await deliveryOf(t, ids[0] as string)).status).toBe('delivered');
+    const { rows } = await t.pool.query('select enabled, disabled_reason from webhook_endpoints where id = $1', [endpoint.id]);
+    expect(rows).toEqual([{ enabled: false, disabled_reason: 'asked' }]);
+    expect(await auditOf(endpoint)).toEqual([disabledBy('asked')]);
+  });
+
+  test('after five days and twenty failed calls without a success, and not before; a day into it there is a warning, once', async () => {
+    const endpoint = await addEndpoint(t, 'http://127.0.0.1:9/');
+    const failing = (days: number, failures: number) =>
+      t.pool.query(
+        "update endpoint_health set failures = $2, first_failure_at = now() - $3 * interval '1 day', last_failure_at = now() where endpoint_id = $1",
+        [endpoint.id, failures, days],
+      );
+    await failing(0.9, 40);
+    expect(await tendEndpoints(t.pool)).toEqual({ disabled: [], warned: [] });
+    await failing(1.1, 40);
+    expect(await tendEndpoints(t.pool)).toEqual({ disabled: [], warned: [endpoint.id] });
+    expect(await tendEndpoints(t.pool)).toEqual({ disabled: [], warned: [] });
+    await failing(4.9, 40);
+    expect((await tendEndpoints(t.pool)).disabled).toEqual([]);
+    await failing(5.1, 19);
+    expect((await tendEndpoints(t.pool)).disabled).toEqual([]);
+    await failing(5.1, 20);
+    expect((await tendEndpoints(t.pool)).disabled).toEqual([endpoint.id]);
+    const { rows } = await t.pool.query('select enabled, disabled_reason from webhook_endpoints where id = $1', [endpoint.id]);
+    expect(rows).toEqual([{ enabled: false, disabled_reason: 'failing' }]);
+    expect(await auditOf(endpoint)).toEqual([disabledBy('failing')]);
+    expect((await deliveryOf(t, await promise(t, endpoint))).status).toBe('held');
+  });
+});
+
+describe('replays', () => {
+  test('go out behind everything live', async () => {
+    const order: string[] = [];
+    const receiver = await hook((response, { headers }) => {
+      order.push(headers['webhook-id'] as string);
+      setTimeout(() => response.end(), 2);
+    });
+    const endpoint = await addEndpoint(t, receiver.url);
+    const replayed = await Promise.all(Array.from({ length: 5 }, () => promise(t, endpoint)));
+    await t.pool.query("update delivery_queue set lane = 'replay'");
+    const live: string[] = [];
+    for (let count = 0; count < 20; count++) live.push(await promise(t, endpoint));
+    await work();
+    await until(() => order.length, 25);
+    const ids = (list: string[]) => list.map((id) => `msg_${id.replaceAll('-', '')}`);
+    expect(new Set(order.slice(0, 20))).toEqual(new Set(ids(live)));
+    expect(new Set(order.slice(20))).toEqual(new Set(ids(replayed)));
+  });
+});

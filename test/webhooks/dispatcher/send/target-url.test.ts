@@ -1,0 +1,115 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type Target, targetUrl } from '../../../../src/webhooks/dispatcher/send/target-url.ts';
+import { payloadOf } from '../support.ts';
+
+const conversion = {
+  event: 'purchase',
+  click_id: 'C-1',
+  offer_id: 7,
+  payout: 12.5,
+  currency: 'EUR',
+  is_loyalty: false,
+  txn_id: null,
+  payload: { subid: 'a b&c=ü', 'order.id': 'O/1', payout: '999', payload: 'mine' },
+};
+const bytesOf = (value: object): Buffer => Buffer.from(JSON.stringify(value));
+
+const urlOf = (url: string, given: Partial<Target> = {}): string =>
+  targetUrl({
+    event: 'conversion',
+    method: 'GET',
+    payload: bytesOf(conversion),
+    payloadUrl: () => 'https://perks.example/p',
+    url,
+    ...given,
+  });
+
+describe('macros in the URL of an endpoint', () => {
+  test('are filled with the payload’s fields and the custom keys of the fetch, percent-encoded; nothing else is added', () => {
+    const url = 'https://t.example/{offer_id}/pb?a=1&cid={click_id}&p={payout}&cur={currency}&s={subid}&o={order.id}&l={is_loyalty}';
+    expect(urlOf(url)).toBe('https://t.example/7/pb?a=1&cid=C-1&p=12.5&cur=EUR&s=a%20b%26c%3D%C3%BC&o=O%2F1&l=false');
+  });
+
+  test('a custom key never stands for a field of the service', () => {
+    expect(urlOf('https://t.example/?p={payout}&e={event}')).toBe('https://t.example/?p=12.5&e=purchase');
+  });
+
+  test('unknown and empty ones become nothing', () => {
+    expect(urlOf('https://t.example/?x={nothing}&t={txn_id}&c={constructor}&d={__proto__}')).toBe('https://t.example/?x=&t=&c=&d=');
+  });
+
+  test('{payload} is the signed text', () => {
+    expect(new URL(urlOf('https://t.example/?all={payload}')).searchParams.get('all')).toBe(JSON.stringify(conversion));
+  });
+
+  test('POST fills them, too', () => {
+    expect(urlOf('https://t.example/{offer_id}', { method: 'POST' })).toBe('https://t.example/7');
+  });
+
+  test('a selection by GET keeps its parameters beside them', () => {
+    const url = urlOf('https://t.example/{selected}?u={pub_user_id}', { event: 'usp.selection', payload: payloadOf() });
+    const { pathname, searchParams } = new URL(url);
+    expect(pathname).toBe('/1');
+    expect([...searchParams.keys()]).toEqual(['u', 'pub_user_id', 'selected', 'session_id', 'campaign_ids', 'payload']);
+  });
+
+  test('no value leads to another origin or out of the path', () => {
+    const hostile = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom(
+        '..',
+        '.',
+        '../../x',
+        '%2e%2e',
+        '@evil.example',
+        '//evil.example',
+        '\\\\evil',
+        '\0',
+        '\ud800',
+        '#',
+        '?a=b',
+        '{payout}',
+        '\r\n',
+      ),
+    );
+    fc.assert(
+      fc.property(hostile, (subid) => {
+        const payload = bytesOf({ payload: { subid } });
+        const url = new URL(urlOf('https://t.example/in/{subid}/end?s={subid}&z=1', { payload }));
+        expect([url.origin, url.username, url.hash]).toEqual(['https://t.example', '', '']);
+        expect(url.pathname.startsWith('/in/')).toBe(true);
+        expect(url.pathname.endsWith('/end')).toBe(true);
+        expect(url.searchParams.get('z')).toBe('1');
+        expect(url.searchParams.get('s')).toBe(subid.toWellFormed());
+      }),
+    );
+  });
+});
+
+describe('GET without macros', () => {
+  test('carries each field and the signed payload', () => {
+    const query = new URL(urlOf('https://t.example/pb?a=1')).searchParams;
+    expect(Object.fromEntries(query)).toEqual({
+      a: '1',
+      event: 'purchase',
+      click_id: 'C-1',
+      offer_id: '7',
+      payout: '12.5',
+      currency: 'EUR',
+      is_loyalty: 'false',
+      txn_id: '',
+      payload: JSON.stringify(conversion),
+    });
+  });
+
+  test('beyond 8,000 bytes a link takes the place of the payload and of long fields', () => {
+    const long = { event: 'offer_saved', offer_id: 7, tnc: 'x'.repeat(9000) };
+    const url = urlOf('https://t.example/', { event: 'offer_saved', payload: bytesOf(long) });
+    expect(url).toBe('https://t.example/?event=offer_saved&offer_id=7&payload_url=https%3A%2F%2Fperks.example%2Fp');
+  });
+});
+
+test('POST without macros is called as it is written', () => {
+  expect(urlOf('https://t.example/%7Bx%7D?y={not a macro}', { method: 'POST' })).toBe('https://t.example/%7Bx%7D?y={not a macro}');
+});

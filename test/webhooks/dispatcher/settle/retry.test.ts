@@ -1,0 +1,184 @@
+import { Webhook } from 'standardwebhooks';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createSecretBox } from '../../../../src/platform/security/secret-box.ts';
+import { defaultSteps } from '../../../../src/webhooks/dispatcher/settle/schedule.ts';
+import type { Dispatcher } from '../../../../src/webhooks/dispatcher/worker.ts';
+import { createTestApp, type TestApp } from '../../../support/test-app.ts';
+import { closedPort } from '../send/receivers.ts';
+import {
+  addEndpoint,
+  attemptsOf,
+  deliveryOf,
+  type Hook,
+  makeDue,
+  promise,
+  startHook,
+  startTestDispatcher,
+  until,
+  untilTried,
+} from '../support.ts';
+
+let t: TestApp;
+const hooks: Hook[] = [];
+let dispatcher: Dispatcher;
+
+beforeAll(async () => {
+  t = await createTestApp();
+  dispatcher = await startTestDispatcher(t);
+});
+afterEach(async () => {
+  for (const hook of hooks.splice(0)) await hook.close();
+});
+afterAll(async () => {
+  await dispatcher.stop();
+  await t.close();
+});
+
+async function answering(answer: Parameters<typeof startHook>[0]): Promise<Hook> {
+  const hook = await startHook(answer);
+  hooks.push(hook);
+  return hook;
+}
+
+const status =
+  (code: number, headers: Record<string, string> = {}): Parameters<typeof startHook>[0] =>
+  (response) =>
+    void response.writeHead(code, headers).end();
+
+test('the tries follow the schedule, and after the last one the delivery has failed', async () => {
+  const hook = await answering(status(500));
+  const id = await promise(t, await addEndpoint(t, hook.url));
+  const waits: (number | null)[] = [];
+  for (let tries = 1; tries <= defaultSteps.length; tries++) {
+    await untilTried(t, id, tries);
+    waits.push((await attemptsOf(t, id)).at(-1)?.wait_s ?? null);
+    if (tries < defaultSteps.length) {
+      expect(await deliveryOf(t, id)).toEqual({ status: 'pending', tries, queued: true, leased: false, finished: false });
+      await makeDue(t, id);
+    }
+  }
+  expect(waits).toEqual([...defaultSteps.slice(1), null]);
+  expect(hook.taken).toHaveLength(defaultSteps.length);
+  expect(await deliveryOf(t, id)).toEqual({ status: 'failed', tries: 10, queued: false, leased: false, finished: true });
+  expect((await attemptsOf(t, id)).at(-1)).toMatchObject({ outcome: 'failed', status_code: 500, error_class: 'status' });
+});
+
+test('every try has the same id and the same bytes, and is signed anew', async () => {
+  const hook = await answering((response, _taken, count) => void response.writeHead(count < 3 ? 500 : 204).end());
+  const endpoint = await addEndpoint(t, hook.url);
+  const id = await promise(t, endpoint);
+  for (const tries of [1, 2, 3]) {
+    await untilTried(t, id, tries);
+    await makeDue(t, id);
+  }
+  expect(await deliveryOf(t, id)).toMatchObject({ status: 'delivered', tries: 3 });
+  expect(new Set(hook.taken.map(({ headers }) => headers['webhook-id']))).toEqual(new Set([`msg_${id.replaceAll('-', '')}`]));
+  expect(new Set(hook.taken.map(({ body }) => body.toString('hex'))).size).toBe(1);
+  for (const { body, headers } of hook.taken) new Webhook(endpoint.secret).verify(body, headers);
+});
+
+test("an endpoint's own schedule is followed", async () => {
+  const hook = await answering(status(500));
+  const id = await promise(t, await addEndpoint(t, hook.url, { retry_steps_s: [0, 77] }));
+  await untilTried(t, id, 1);
+  expect((await attemptsOf(t, id))[0]?.wait_s).toBe(77);
+  await makeDue(t, id);
+  await untilTried(t, id, 2);
+  expect(await deliveryOf(t, id)).toMatchObject({ status: 'failed', tries: 2 });
+});
+
+describe('retry-after', () => {
+  test.each([
+    { name: '503 with seconds', code: 503, value: '600', waitS: 600 },
+    { name: '429 with less than the step', code: 429, value: '1', waitS: 5 },
+    { name: '502 with more than a day', code: 502, value: '9999999', waitS: 86_400 },
+    { name: '500, which may not ask for a wait', code: 500, value: '600', waitS: 5 },
+  ])('$name', async ({ code, value, waitS }) => {
+    const hook = await answering(status(code, { 'retry-after': value }));
+    const id = await promise(t, await addEndpoint(t, hook.url));
+    await untilTried(t, id, 1);
+    expect((await attemptsOf(t, id))[0]).toMatchObject({ outcome: 'retry', status_code: code, wait_s: waitS });
+  });
+});
+
+describe('what is no delivery', () => {
+  test('a redirect is not followed and counts as a failed try', async () => {
+    const elsewhere = await answering(status(200));
+    const hook = await answering(status(302, { location: elsewhere.url }));
+    const id = await promise(t, await addEndpoint(t, hook.url));
+    await untilTried(t, id, 1);
+    expect((await attemptsOf(t, id))[0]).toMatchObject({ outcome: 'retry', status_code: 302, error_class: 'redirect' });
+    expect(elsewhere.taken).toEqual([]);
+  });
+
+  test('a refused connection', async () => {
+    const id = await promise(t, await addEndpoint(t, `http://127.0.0.1:${await closedPort()}/`));
+    await untilTried(t, id, 1);
+    expect((await attemptsOf(t, id))[0]).toMatchObject({ outcome: 'retry', status_code: null, error_class: 'connect' });
+  });
+
+  test('an address that may not be called', async () => {
+    const id = await promise(t, await addEndpoint(t, 'http://10.0.0.1/'));
+    await untilTried(t, id, 1);
+    const [attempt] = await attemptsOf(t, id);
+    expect(attempt).toMatchObject({ outcome: 'retry', error_class: 'blocked', error_message: 'blocked_address', total_ms: null });
+  });
+
+  test('silence until the deadline', async () => {
+    const hook = await answering(() => {});
+    const id = await promise(t, await addEndpoint(t, hook.url, { deadline_ms: 1000 }));
+    await untilTried(t, id, 1);
+    expect((await attemptsOf(t, id))[0]).toMatchObject({ outcome: 'retry', error_class: 'timeout' });
+  });
+
+  test('a secret that was sealed with another key uses up no try', async () => {
+    const hook = await answering(status(200));
+    const endpoint = await addEndpoint(t, hook.url);
+    const foreign = createSecretBox(Buffer.alloc(32, 1)).seal('whsec_x', 'webhook-secret');
+    await t.pool.query('update webhook_endpoints set secret_sealed = $1 where id = $2', [foreign, endpoint.id]);
+    const id = await promise(t, endpoint);
+    await untilTried(t, id, 1);
+    expect((await attemptsOf(t, id))[0]).toMatchObject({ outcome: 'retry', error_class: 'local', wait_s: 1 });
+    expect(await deliveryOf(t, id)).toMatchObject({ status: 'pending', tries: 0 });
+    expect(hook.taken).toEqual([]);
+  });
+});
+
+describe('410', () => {
+  test('the endpoint is disabled, the delivery has failed and what waits for the endpoint is held', async () => {
+    const hook = await answering((response, _taken, count) => void response.writeHead(count === 1 ? 500 : 410).end());
+    const endpoint = await addEndpoint(t, hook.url);
+    const waiting = await promise(t, endpoint);
+    await untilTried(t, waiting, 1);
+    const refused = await promise(t, endpoint);
+    await until(async () => (await deliveryOf(t, waiting)).status, 'held');
+    expect(await deliveryOf(t, waiting)).toEqual({ status: 'held', tries: 1, queued: false, leased: false, finished: false });
+    expect(await deliveryOf(t, refused)).toEqual({ status: 'failed', tries: 1, queued: false, leased: false, finished: true });
+    expect((await attemptsOf(t, refused))[0]).toMatchObject({ outcome: 'endpoint_disabled', status_code: 410 });
+    const { rows } = await t.pool.query('select enabled, disabled_reason from webhook_endpoints where id = $1', [endpoint.id]);
+    expect(rows).toEqual([{ enabled: false, disabled_reason: 'gone' }]);
+    expect((await deliveryOf(t, await promise(t, endpoint))).status).toBe('held');
+  });
+
+  test('an answer of the old URL does not disable an endpoint that has a new one', async () => {
+    let release: () => void = () => {};
+    const hook = await answering((response) => {
+      release = () => void response.writeHead(410).end();
+    });
+    const endpoint = await addEndpoint(t, hook.url);
+    const id = await promise(t, endpoint);
+    await until(() => hook.taken.length, 1);
+    await t.pool.query("update webhook_endpoints set url = url || '-new' where id = $1", [endpoint.id]);
+    release();
+    await untilTried(t, id, 1);
+    const { rows } = await t.pool.query('select enabled from webhook_endpoints where id = $1', [endpoint.id]);
+    expect(rows).toEqual([{ enabled: true }]);
+  });
+});
+
+test('an answer that is no text is written down byte for byte', async () => {
+  const hook = await answering((response) => void response.writeHead(200, { 'x-odd': '\u00e9\u00ff' }).end(Buffer.from([0, 1, 255])));
+  const id = await promise(t, await addEndpoint(t, hook.url));
+  await until(async () => (await deliveryOf(t, id)).status, 'delivered');
+  expect((await attemptsOf(t, id))[0]?.response_body).toEqual(Buffer.from([0, 1, 255]));
+});

@@ -1,0 +1,160 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { ErrorClass, SendResult } from '../../../../src/webhooks/dispatcher/send/deliver.ts';
+import { parseRetryAfter } from '../../../../src/webhooks/dispatcher/send/retry-after.ts';
+import { classify, defaultSteps, nextTry } from '../../../../src/webhooks/dispatcher/settle/schedule.ts';
+
+const nowMs = Date.UTC(2026, 10, 21, 12);
+const dayMs = 86_400_000;
+const timing = { dnsMs: 0, connectMs: null, tlsMs: null, firstByteMs: 1, totalMs: 1 };
+
+const answered = (status: number, headers: Record<string, string> = {}): SendResult => ({
+  kind: 'response',
+  status,
+  headers,
+  body: Buffer.alloc(0),
+  truncated: false,
+  remoteAddress: '192.0.2.1',
+  timing,
+});
+const failed = (errorClass: ErrorClass): SendResult => ({ kind: 'error', class: errorClass, message: 'x', timing });
+
+describe('the retry schedule', () => {
+  test('a delivery is tried at once, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h, and then no more', () => {
+    const waits = Array.from({ length: 11 }, (_, tries) =>
+      nextTry({ tries, steps: defaultSteps, random: () => 0.5, retryAfterMs: null }),
+    ).map((next) => (next === null ? null : next.delayMs / 1000));
+    expect(waits).toEqual([0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400, null]);
+  });
+
+  const anyRandom = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+  const anySteps = fc.array(fc.nat(604_800), { minLength: 1, maxLength: 20 });
+
+  test('each wait is within 20 % of its step, whatever the steps', () => {
+    fc.assert(
+      fc.property(anySteps, fc.nat(25), anyRandom, (steps, tries, random) => {
+        const next = nextTry({ tries, steps, random: () => random, retryAfterMs: null });
+        const stepMs = (steps[tries] ?? 0) * 1000;
+        if (tries >= steps.length) expect(next).toBeNull();
+        else {
+          expect(next?.delayMs).toBeGreaterThanOrEqual(stepMs * 0.8 - 1);
+          expect(next?.delayMs).toBeLessThanOrEqual(stepMs * 1.2 + 1);
+          expect(Number.isInteger(next?.delayMs)).toBe(true);
+        }
+      }),
+    );
+  });
+
+  test('a receiver can put a try off by up to 24 h, and never bring it forward or add one', () => {
+    fc.assert(
+      fc.property(anySteps, fc.nat(25), anyRandom, fc.nat(10 * dayMs), (steps, tries, random, retryAfterMs) => {
+        const plain = nextTry({ tries, steps, random: () => random, retryAfterMs: null });
+        const asked = nextTry({ tries, steps, random: () => random, retryAfterMs });
+        if (plain === null) expect(asked).toBeNull();
+        else expect(asked?.delayMs).toBe(Math.max(plain.delayMs, Math.min(retryAfterMs, dayMs)));
+      }),
+    );
+  });
+
+  test('deliveries that failed together come back apart', () => {
+    const ends = [0, 0.999].map((random) => nextTry({ tries: 2, steps: defaultSteps, random: () => random, retryAfterMs: null })?.delayMs);
+    expect(ends[0]).toBe(240_000);
+    expect(ends[1]).toBeGreaterThan(359_000);
+  });
+});
+
+describe('what an answer means', () => {
+  test('every 2xx is delivered', () => {
+    for (let status = 200; status < 300; status++)
+      expect(classify(answered(status), nowMs)).toEqual({ outcome: 'delivered', status, disables: null });
+  });
+
+  test('410 disables the endpoint', () => {
+    expect(classify(answered(410), nowMs)).toEqual({ outcome: 'disable_endpoint', status: 410, disables: 'gone' });
+  });
+
+  test('the header webhook-delivery: disable disables the endpoint with any status; a 2xx is delivered all the same', () => {
+    const headers = { 'webhook-delivery': ' Disable' };
+    expect(classify(answered(204, headers), nowMs)).toEqual({ outcome: 'delivered', status: 204, disables: 'asked' });
+    for (const status of [302, 400, 429, 503])
+      expect(classify(answered(status, headers), nowMs)).toEqual({ outcome: 'disable_endpoint', status, disables: 'asked' });
+    expect(classify(answered(200, { 'webhook-delivery': 'enable' }), nowMs)).toMatchObject({ disables: null });
+  });
+
+  test('every other status is retried and uses up a try; a redirect is named as one', () => {
+    for (let status = 300; status < 600; status++) {
+      if (status === 410) continue;
+      const failure = status < 400 ? 'redirect' : 'status';
+      expect(classify(answered(status), nowMs)).toEqual({ outcome: 'retry', countsAsTry: true, status, failure, retryAfterMs: null });
+    }
+  });
+
+  test.each([429, 502, 503, 504])('%i may ask for a wait', (status) => {
+    expect(classify(answered(status, { 'retry-after': '120' }), nowMs)).toMatchObject({ outcome: 'retry', retryAfterMs: 120_000 });
+  });
+
+  test.each([301, 400, 404, 408, 500, 501, 505])('%i may not ask for a wait', (status) => {
+    expect(classify(answered(status, { 'retry-after': '120' }), nowMs)).toMatchObject({ outcome: 'retry', retryAfterMs: null });
+  });
+
+  test('a forbidden target uses up a try', () => {
+    const verdict = classify({ kind: 'blocked', reason: 'blocked_address' }, nowMs);
+    expect(verdict).toEqual({ outcome: 'retry', countsAsTry: true, status: null, failure: 'blocked', retryAfterMs: null });
+  });
+
+  test.each<ErrorClass>(['timeout', 'dns', 'connect', 'tls', 'reset', 'protocol', 'other'])('no answer (%s) uses up a try', (failure) => {
+    const verdict = { outcome: 'retry', countsAsTry: true, status: null, failure, retryAfterMs: null };
+    expect(classify(failed(failure), nowMs)).toEqual(verdict);
+  });
+
+  test('a failure of our own does not use up a try', () => {
+    expect(classify(failed('local'), nowMs)).toMatchObject({ outcome: 'retry', countsAsTry: false, failure: 'local' });
+  });
+});
+
+describe('retry-after', () => {
+  const inTwoMinutes = new Date(nowMs + 120_000);
+  test.each<[string, number | null]>([
+    ['0', 0],
+    ['120', 120_000],
+    [' 120 ', 120_000],
+    ['86400', dayMs],
+    ['86401', dayMs],
+    ['9'.repeat(400), dayMs],
+    [inTwoMinutes.toUTCString(), 120_000],
+    ['Saturday, 21-Nov-26 12:02:00 GMT', 120_000],
+    ['Sat Nov 21 12:02:00 2026', 120_000],
+    ['Sun, 06 Nov 1994 08:49:37 GMT', 0],
+    ['Sat, 01 Jan 2028 00:00:00 GMT', dayMs],
+    ['', null],
+    ['-1', null],
+    ['1.5', null],
+    ['120, 120', null],
+    ['soon', null],
+    ['2026-11-21T12:02:00Z', null],
+    ['Sat, 99 Nov 2026 12:02:00 GMT', null],
+  ])('%s is read as %s ms', (value, waitMs) => {
+    expect(parseRetryAfter(value, nowMs)).toBe(waitMs);
+  });
+
+  test('an absent header asks for nothing', () => {
+    expect(parseRetryAfter(undefined, nowMs)).toBeNull();
+    expect(parseRetryAfter(null, nowMs)).toBeNull();
+  });
+
+  test('whatever a receiver sends, the wait is null or 0 to 24 h', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc.integer().map(String),
+          fc.date({ noInvalidDate: true }).map((date) => date.toUTCString()),
+        ),
+        (value) => {
+          const waitMs = parseRetryAfter(value, nowMs);
+          if (waitMs !== null) expect(waitMs >= 0 && waitMs <= dayMs).toBe(true);
+        },
+      ),
+    );
+  });
+});

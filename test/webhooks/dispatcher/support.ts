@@ -1,0 +1,184 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { expect } from 'vitest';
+import { transaction } from '../../../src/platform/db/pool.ts';
+import { createSigner } from '../../../src/platform/security/keyring.ts';
+import { type Dispatcher, type DispatcherOptions, startDispatcher } from '../../../src/webhooks/dispatcher/worker.ts';
+import { saveEndpoint } from '../../../src/webhooks/endpoints/changes.ts';
+import { createPayloadLinks, payloadLinkPurpose } from '../../../src/webhooks/message/payload-link.ts';
+import { enqueue } from '../../../src/webhooks/outbox.ts';
+import type { TestApp } from '../../support/test-app.ts';
+import { bodyOf, httpReceiver } from './send/receivers.ts';
+
+/** A request as it arrived. `atMs` is from `performance.now()`. */
+export type Taken = { method: string; url: string; headers: Record<string, string>; body: Buffer; atMs: number };
+
+export type Hook = { url: string; taken: Taken[]; close: () => Promise<void> };
+
+type Answer = (response: ServerResponse, taken: Taken, count: number) => void;
+
+/** A publisher's server on this machine, which keeps what it gets. Without `answer` it says 200. */
+export async function startHook(answer: Answer = (response) => void response.end()): Promise<Hook> {
+  const taken: Taken[] = [];
+  const receiver = await httpReceiver(async (request: IncomingMessage, response: ServerResponse) => {
+    const body = await bodyOf(request);
+    const { method = '', url = '' } = request;
+    const one = { method, url, headers: request.headers as Record<string, string>, body, atMs: performance.now() };
+    taken.push(one);
+    answer(response, one, taken.length);
+  });
+  return { url: `http://127.0.0.1:${receiver.port}/hook`, taken, close: receiver.close };
+}
+
+type Ending = { stop?: () => Promise<unknown>; close?: () => Promise<unknown> };
+
+/** What a test starts; `end` ends all of it, the latest first. */
+export type Parts = {
+  hook: (answer?: Answer) => Promise<Hook>;
+  dispatcher: (options?: Partial<DispatcherOptions>) => Promise<Dispatcher>;
+  end: () => Promise<void>;
+};
+
+export function createParts(t: () => TestApp): Parts {
+  const parts: Ending[] = [];
+  const kept = <Part extends Ending>(part: Part): Part => {
+    parts.push(part);
+    return part;
+  };
+  return {
+    hook: async (answer) => kept(await startHook(answer)),
+    dispatcher: async (options) => kept(await startTestDispatcher(t(), options)),
+    end: async () => {
+      for (const part of parts.splice(0).reverse()) await (part.stop ?? part.close)?.();
+      await t().pool.query('delete from delivery_queue');
+    },
+  };
+}
+
+export const linksOf = ({ deps }: TestApp) =>
+  createPayloadLinks(createSigner(deps.config.tokenKeys, payloadLinkPurpose), deps.config.publicUrl);
+
+/** The dispatcher with the application's own parts, and no jitter. */
+export const startTestDispatcher = (t: TestApp, options: Partial<DispatcherOptions> = {}): Promise<Dispatcher> =>
+  startDispatcher({
+    ...t.deps,
+    databaseUrl: t.databaseUrl,
+    concurrency: 16,
+    drainLimitMs: 5000,
+    payloadLinks: linksOf(t),
+    random: () => 0.5,
+    ...options,
+  });
+
+let publishers = 0;
+
+type EndpointColumns = {
+  deadline_ms: number;
+  retry_steps_s: number[];
+  max_in_flight: number;
+  rate_limit_per_s: number;
+  strict_order: boolean;
+  paused_at: Date;
+  headers: Record<string, string>;
+  signature_v1a: boolean;
+  v1a_key_sealed: Buffer;
+};
+
+export type TestEndpoint = { id: number; publisherId: number; secret: string };
+
+/** A new publisher with an endpoint. `columns` are set as SQL values, such as `{ deadline_ms: 1000 }`. */
+export async function addEndpoint(
+  { pool, deps }: TestApp,
+  url: string,
+  { method = 'POST', ...columns }: { method?: 'POST' | 'GET' } & Partial<EndpointColumns> = {},
+): Promise<TestEndpoint> {
+  const sdkId = (++publishers).toString(16).padStart(16, 'e');
+  const { rows } = await pool.query<{ id: number }>('insert into publishers (name, sdk_id) values ($1, $1) returning id', [sdkId]);
+  const publisherId = rows[0]?.id as number;
+  const event = 'usp.selection';
+  const saved = await saveEndpoint(pool, deps.secretBox, { publisherId, event, url, method, enabled: true, nowMs: Date.now() });
+  for (const [name, value] of Object.entries(columns)) {
+    await pool.query(`update webhook_endpoints set ${name} = $1 where publisher_id = $2`, [value, publisherId]);
+  }
+  const found = await pool.query<{ id: number }>('select id from webhook_endpoints where publisher_id = $1', [publisherId]);
+  return { id: found.rows[0]?.id as number, publisherId, secret: saved.secret as string };
+}
+
+/** A payload like that of a wrapped session. */
+export const payloadOf = (campaignIds: readonly number[] = [7, 3], filler = ''): Buffer =>
+  Buffer.from(
+    JSON.stringify({
+      body: {
+        pub_user_id: 'ユーザー & 1',
+        selected: campaignIds.length > 0 ? 1 : 0,
+        session_id: '0197a000-0000-7000-8000-000000000001',
+        campaigns: campaignIds.map((campaign_id) => ({ campaign_id, title: `“Offer” ${campaign_id}`, description: filler })),
+      },
+    }),
+  );
+
+/** Promises a delivery to a publisher's endpoint, as the wrap of a session does. Answers its id. */
+export async function promise(
+  { pool }: TestApp,
+  endpoint: TestEndpoint,
+  { payload = payloadOf(), dev = false }: { payload?: Buffer; dev?: boolean } = {},
+): Promise<string> {
+  const what = {
+    publisherId: endpoint.publisherId,
+    event: 'usp.selection',
+    sessionId: null,
+    pubUserId: null,
+    dev,
+    payload: () => payload,
+    nowMs: Date.now(),
+  };
+  const ids = await transaction(pool, (executor) => enqueue(executor, [what]));
+  return ids[0] as string;
+}
+
+export type DeliveryRow = { status: string; tries: number; queued: boolean; leased: boolean; finished: boolean };
+
+export async function deliveryOf({ pool }: TestApp, id: string): Promise<DeliveryRow> {
+  const { rows } = await pool.query<DeliveryRow>(
+    `select status, d.tries, q.delivery_id is not null as queued, q.lease_until is not null as leased, finished_at is not null as finished
+    from deliveries d left join delivery_queue q on q.delivery_id = d.id where d.id = $1`,
+    [id],
+  );
+  return rows[0] as DeliveryRow;
+}
+
+export type AttemptRow = {
+  generation: number;
+  outcome: string | null;
+  status_code: number | null;
+  error_class: string | null;
+  error_message: string | null;
+  total_ms: number | null;
+  remote_address: string | null;
+  response_headers: Record<string, string> | null;
+  response_body: Buffer | null;
+  /** Seconds from the end of the try to the next. */
+  wait_s: number | null;
+};
+
+export async function attemptsOf({ pool }: TestApp, id: string): Promise<AttemptRow[]> {
+  const { rows } = await pool.query<AttemptRow>(
+    `select *, extract(epoch from next_try_at - finished_at)::float as wait_s from delivery_attempts where delivery_id = $1 order by generation`,
+    [id],
+  );
+  return rows;
+}
+
+/** Waits until a delivery has this many finished tries and is not leased. */
+export async function untilTried(t: TestApp, id: string, tries: number): Promise<void> {
+  await until(async () => (await attemptsOf(t, id)).filter((row) => row.outcome !== null).length, tries);
+}
+
+/** Waits, up to `limitMs`, until `read` answers `wanted`. */
+export const until = <Value>(read: () => Promise<Value> | Value, wanted: Value, limitMs = 5000): Promise<void> =>
+  expect.poll(read, { timeout: limitMs, interval: 10 }).toEqual(wanted);
+
+/** Lets the time of a delivery's next try come. */
+export async function makeDue({ pool }: TestApp, id: string): Promise<void> {
+  await pool.query('update delivery_queue set due_at = now() where delivery_id = $1', [id]);
+  await pool.query('notify perkwire_outbox');
+}

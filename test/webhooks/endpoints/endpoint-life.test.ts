@@ -1,0 +1,291 @@
+import { createPublicKey, randomBytes, verify } from 'node:crypto';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { transaction } from '../../../src/platform/db/pool.ts';
+import { hashKey } from '../../../src/platform/http/auth.ts';
+import { openHeaders, sealStoredHeaders } from '../../../src/webhooks/endpoints/secrets.ts';
+import { webhookEvents } from '../../../src/webhooks/endpoints/store.ts';
+import { enqueue } from '../../../src/webhooks/outbox.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { type Hook, startHook } from '../dispatcher/support.ts';
+
+const base = '/manage/v1/webhook-endpoints';
+const path = `${base}/usp.selection`;
+
+let t: TestApp;
+let nowMs = Date.now();
+let hook: Hook;
+let key: string;
+let publisherId: number;
+
+beforeAll(async () => {
+  t = await createTestApp({ now: () => nowMs });
+});
+afterAll(() => t.close());
+beforeEach(async () => {
+  hook = await startHook();
+  [publisherId, key] = await addPublisher();
+});
+afterEach(() => hook.close());
+
+async function addPublisher(): Promise<[number, string]> {
+  const text = randomBytes(8).toString('hex');
+  const { rows } = await t.pool.query<{ id: number }>("insert into publishers (name, sdk_id) values ('Test', $1) returning id", [text]);
+  const id = rows[0]?.id as number;
+  await t.pool.query(
+    "insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'test', decode($2, 'hex'), '{configurations}')",
+    [id, hashKey(text)],
+  );
+  await t.deps.catalog.refresh();
+  return [id, text];
+}
+
+const call = (method: 'GET' | 'PUT' | 'POST' | 'DELETE', url: string, payload?: object, withKey = key) =>
+  t.app.inject({ method, url, headers: { authorization: `Bearer ${withKey}` }, ...(payload && { payload }) });
+
+const put = (settings: object = {}, url = path) => call('PUT', url, { url: hook.url, method: 'POST', ...settings });
+const act = (name: string, payload?: object) => call('POST', `${path}/${name}`, payload);
+const stateOf = async () => (await call('GET', path)).json().data.state;
+
+async function promise(owner = publisherId): Promise<string | undefined> {
+  const payload = () => Buffer.from('{"body":{}}');
+  const promised = { publisherId: owner, event: 'usp.selection', sessionId: null, pubUserId: null, dev: false, payload, nowMs };
+  return (await transaction(t.pool, (executor) => enqueue(executor, [promised])))[0];
+}
+
+describe('settings', () => {
+  test('each event has an endpoint of its own, and the list shows them', async () => {
+    for (const event of webhookEvents) expect((await put({}, `${base}/${event}`)).statusCode).toBe(201);
+    const listed = (await call('GET', base)).json().data;
+    expect(listed.map(({ event, state }: { event: string; state: { status: string } }) => [event, state.status])).toEqual(
+      webhookEvents.map((event) => [event, 'active']),
+    );
+    expect(listed[0].secret).toBeUndefined();
+    const [, foreign] = await addPublisher();
+    expect((await call('GET', base, undefined, foreign)).json().data).toEqual([]);
+  });
+
+  test('what is left out stays as it is, null is back to the default', async () => {
+    const given = {
+      headers: { 'X-Shop': 'one', Authorization: 'Bearer t' },
+      deadline_ms: 2000,
+      retry_steps_s: [0, 1, 2],
+      max_in_flight: 1,
+      rate_limit_per_s: 2.5,
+      strict_order: true,
+      signature_v1a: true,
+    };
+    const shown = (await put(given)).json().data;
+    expect(shown).toMatchObject({ ...given, headers: { 'x-shop': null, authorization: null } });
+    expect(shown.v1a_public_key).toMatch(/^whpk_[A-Za-z0-9+/]{43}=$/);
+    expect((await put()).json().data).toMatchObject({ ...given, headers: { 'x-shop': null }, v1a_public_key: shown.v1a_public_key });
+    const reset = (await put({ retry_steps_s: null, rate_limit_per_s: null, headers: { 'x-shop': null } })).json().data;
+    expect(reset).toMatchObject({ rate_limit_per_s: null, headers: { 'x-shop': null }, deadline_ms: 2000 });
+    expect(reset.retry_steps_s).toHaveLength(10);
+    const { rows } = await t.pool.query('select headers from webhook_endpoints where publisher_id = $1', [publisherId]);
+    expect(Object.keys(rows[0].headers)).toEqual(['x-shop']);
+    expect(openHeaders(t.deps.secretBox, rows[0].headers)).toEqual({ 'x-shop': 'one' });
+  });
+
+  test('values of headers lie encrypted in the database; those of an older version are from the next start on', async () => {
+    await put({ headers: { authorization: 'Bearer s3cr3t' } });
+    const stored = async () =>
+      (await t.pool.query('select headers::text from webhook_endpoints where publisher_id = $1', [publisherId])).rows[0];
+    expect((await stored()).headers).not.toContain('s3cr3t');
+    await t.pool.query('update webhook_endpoints set headers = $2 where publisher_id = $1', [publisherId, { authorization: 'Bearer 0ld' }]);
+    await sealStoredHeaders(t.pool, t.deps.secretBox);
+    expect((await stored()).headers).not.toContain('0ld');
+    await act('test');
+    expect(hook.taken[0]?.headers.authorization).toBe('Bearer 0ld');
+  });
+
+  test.each([
+    ['a deadline under a second', { deadline_ms: 999 }],
+    ['a deadline over 30 seconds', { deadline_ms: 30_001 }],
+    ['21 tries', { retry_steps_s: Array(21).fill(0) }],
+    ['no tries', { retry_steps_s: [] }],
+    ['a first wait', { retry_steps_s: [5, 5] }],
+    ['more than 7 days', { retry_steps_s: [0, 7 * 86_400, 1] }],
+    ['a wait that is no number of seconds', { retry_steps_s: [0, 1.5] }],
+    ['a huge wait', { retry_steps_s: [0, 2 ** 40] }],
+    ['no calls at once', { max_in_flight: 0 }],
+    ['a rate of nothing', { rate_limit_per_s: 0 }],
+    ['a text for a switch', { strict_order: 'yes' }],
+    ['the header Host', { headers: { Host: 'evil.example' } }],
+    ['a header of the transport', { headers: { 'transfer-encoding': 'chunked' } }],
+    ['a header of the signature', { headers: { 'Webhook-Signature': 'v1,x' } }],
+    ['a header of ours', { headers: { 'perkwire-test': '1' } }],
+    ['a header with a line break', { headers: { 'x-a': 'b\r\nhost: evil.example' } }],
+    ['a header with U+0000', { headers: { 'x-a': 'b\0' } }],
+    ['a header that is no name', { headers: { 'x a': 'b' } }],
+    ['a header beyond ASCII', { headers: { 'x-a': 'ü' } }],
+    ['a header twice', { headers: { 'x-a': 'b', 'X-A': 'c' } }],
+    ['a header to keep that is not there', { headers: { 'x-a': null } }],
+    ['a header to keep whose name JavaScript gives to every object', { headers: { constructor: null } }],
+    ['21 headers', { headers: Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`x-${index}`, 'a'])) }],
+    ['a macro in the host', { url: 'https://{host}.example/' }],
+    ['51 macros', { url: `https://shop.example/?${'x={a}&'.repeat(51)}` }],
+    ['U+0000 in the URL', { url: 'https://shop.example/\0' }],
+  ])('400: %s; nothing is written', async (_name, settings) => {
+    const answer = await put(settings);
+    expect(answer.statusCode, answer.body).toBe(400);
+    expect((await call('GET', path)).statusCode).toBe(404);
+  });
+});
+
+describe('pause and resume', () => {
+  test('a paused endpoint keeps what is promised queued; resuming may be at a limited rate', async () => {
+    await put();
+    expect((await act('pause')).json().data).toMatchObject({ enabled: true, paused_at: new Date(nowMs).toISOString() });
+    const pausedAt = new Date(nowMs).toISOString();
+    nowMs += 1000;
+    expect((await act('pause')).json().data.paused_at).toBe(pausedAt);
+    await promise();
+    expect(await stateOf()).toMatchObject({ status: 'paused', pending: 1, held: 0 });
+    expect((await act('resume', { rate_per_s: 5 })).json().data).toMatchObject({ paused_at: null, resume_rate_per_s: 5 });
+    expect((await act('resume')).json().data.resume_rate_per_s).toBeNull();
+    expect((await act('resume', { rate_per_s: 0 })).statusCode).toBe(400);
+  });
+
+  test('setting an endpoint anew does not end its pause', async () => {
+    await put();
+    await act('pause');
+    expect((await put({ deadline_ms: 5000 })).json().data.paused_at).not.toBeNull();
+  });
+});
+
+describe('enable and disable', () => {
+  test('disabling holds what waits and what comes; enabling clears the reason', async () => {
+    await put();
+    await promise();
+    expect((await act('disable')).json().data.enabled).toBe(false);
+    await promise();
+    expect(await stateOf()).toMatchObject({ status: 'disabled', pending: 0, held: 2 });
+    await t.pool.query("update webhook_endpoints set disabled_reason = 'gone' where publisher_id = $1", [publisherId]);
+    expect((await act('enable')).json().data).toMatchObject({ enabled: true, disabled_reason: null });
+    expect(await stateOf()).toMatchObject({ status: 'active', pending: 0, held: 2 });
+  });
+});
+
+describe('rotate-secret', () => {
+  const signedWith = async (): Promise<(secret: string) => boolean> => {
+    await call('POST', `${path}/test`);
+    const { body, headers } = hook.taken.at(-1) as Hook['taken'][number];
+    return (secret) => {
+      try {
+        new Webhook(secret).verify(body, headers);
+        return true;
+      } catch {
+        return false;
+      }
+    };
+  };
+
+  test('shows the new secret once; the old one signs beside it for a day, or as long as is asked', async () => {
+    const first = (await put()).json().data.secret;
+    const rotated = (await act('rotate-secret')).json().data;
+    expect(rotated.secret).toMatch(/^whsec_/);
+    expect(rotated.secret).not.toBe(first);
+    expect(Date.parse(rotated.previous_secret_until) - Date.now()).toBeGreaterThan(86_000_000);
+    expect((await call('GET', path)).json().data.secret).toBeUndefined();
+    const during = await signedWith();
+    expect([during(first), during(rotated.secret)]).toEqual([true, true]);
+    const second = (await act('rotate-secret', { overlap_s: 0 })).json().data;
+    expect(second.previous_secret_until).toBeNull();
+    const later = await signedWith();
+    expect([later(first), later(rotated.secret), later(second.secret)]).toEqual([false, false, true]);
+  });
+
+  test('400: an overlap below nothing or over 7 days', async () => {
+    await put();
+    for (const overlap_s of [-1, 7 * 86_400 + 1, 1.5, '1']) expect((await act('rotate-secret', { overlap_s })).statusCode).toBe(400);
+  });
+});
+
+describe('DELETE', () => {
+  test('nothing is promised to a removed endpoint; what waited is held; set again it is new, with another secret', async () => {
+    const first = (await put({ deadline_ms: 3000, headers: { 'x-a': 'b' } })).json().data;
+    await promise();
+    const removed = await call('DELETE', path);
+    expect([removed.statusCode, removed.json().data]).toEqual([200, { event: 'usp.selection', removed: true }]);
+    expect((await call('GET', path)).statusCode).toBe(404);
+    expect((await call('GET', base)).json().data).toEqual([]);
+    expect(await promise()).toBeUndefined();
+    for (const name of ['pause', 'resume', 'enable', 'disable', 'rotate-secret']) expect((await act(name)).statusCode).toBe(404);
+    expect((await call('DELETE', path)).statusCode).toBe(404);
+    const again = await put();
+    expect(again.statusCode).toBe(201);
+    expect(again.json().data).toMatchObject({ enabled: true, deadline_ms: 15_000, headers: {} });
+    expect(again.json().data.secret).not.toBe(first.secret);
+    expect(await stateOf()).toMatchObject({ pending: 0, held: 1 });
+  });
+
+  test('set again by two at once, one secret is shown, and it is the one that signs', async () => {
+    await put();
+    await call('DELETE', path);
+    const answers = await Promise.all([put(), put(), put(), put()]);
+    const secrets = answers.map((answer) => answer.json().data.secret).filter((secret) => secret !== undefined);
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 200, 200, 201]);
+    expect(secrets).toHaveLength(1);
+    await act('test');
+    const { body, headers } = hook.taken.at(-1) as Hook['taken'][number];
+    new Webhook(secrets[0]).verify(body, headers);
+  });
+
+  test('404: another publisher’s endpoint can neither be removed nor changed', async () => {
+    await put();
+    const [, foreign] = await addPublisher();
+    expect((await call('DELETE', path, undefined, foreign)).statusCode).toBe(404);
+    for (const name of ['pause', 'resume', 'enable', 'disable', 'rotate-secret'])
+      expect((await call('POST', `${path}/${name}`, undefined, foreign)).statusCode).toBe(404);
+    expect(await stateOf()).toMatchObject({ status: 'active' });
+  });
+});
+
+describe('Test Endpoint', () => {
+  test('sends each event a fitting payload, by POST and by GET', async () => {
+    for (const event of webhookEvents) {
+      const settings = { url: `${hook.url}?shop=1`, method: 'POST' };
+      expect((await call('POST', `${base}/${event}/test`, settings)).json().data).toMatchObject({ delivered: true, status: 200 });
+      const posted = JSON.parse((hook.taken.at(-1) as Hook['taken'][number]).body.toString());
+      expect(hook.taken.at(-1)?.headers).toMatchObject({ 'perkwire-event': event, 'perkwire-test': '1' });
+      const expected = event === 'usp.selection' ? posted.body : posted;
+      expect(expected.pub_user_id).toBe('test-user');
+      if (event.startsWith('offer_')) expect(posted.event).toBe(event);
+      await call('POST', `${base}/${event}/test`, { ...settings, method: 'GET' });
+      const query = new URL(hook.taken.at(-1)?.url ?? '', hook.url).searchParams;
+      expect([query.get('shop'), query.get('pub_user_id')]).toEqual(['1', 'test-user']);
+      expect(Object.keys(JSON.parse(query.get('payload') as string))).toEqual(Object.keys(posted));
+    }
+  });
+
+  test('fills the macros of a postback', async () => {
+    await call('POST', `${base}/conversion/test`, { url: `${hook.url}/{offer_id}?p={payout}&s={subid}&u={unknown}`, method: 'GET' });
+    expect(hook.taken.at(-1)?.url).toBe('/hook/1?p=1.5&s=test&u=');
+  });
+
+  test('is signed like a delivery, with ed25519 too where that is on', async () => {
+    const { v1a_public_key: publicKey } = (await put({ signature_v1a: true })).json().data;
+    await act('test');
+    const { headers, body } = hook.taken.at(-1) as Hook['taken'][number];
+    const signature = /v1a,(\S+)/.exec(headers['webhook-signature'] ?? '')?.[1] ?? '';
+    const x = Buffer.from(publicKey.slice('whpk_'.length), 'base64').toString('base64url');
+    const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
+    const signed = Buffer.concat([Buffer.from(`${headers['webhook-id']}.${headers['webhook-timestamp']}.`), body]);
+    expect(verify(null, signed, key, Buffer.from(signature, 'base64'))).toBe(true);
+  });
+
+  test('sends the headers of the endpoint, but not to another server than the saved one', async () => {
+    await put({ headers: { authorization: 'Bearer secret' } });
+    const other = await startHook();
+    await act('test');
+    expect(hook.taken.at(-1)?.headers.authorization).toBe('Bearer secret');
+    await act('test', { url: `${hook.url}/other` });
+    expect(hook.taken.at(-1)?.headers.authorization).toBe('Bearer secret');
+    await act('test', { url: other.url });
+    expect(other.taken.at(-1)?.headers.authorization).toBeUndefined();
+    await act('test', { url: other.url, headers: { 'x-a': 'b' } });
+    expect(other.taken.at(-1)?.headers['x-a']).toBe('b');
+    await other.close();
+  });
+});

@@ -1,0 +1,49 @@
+import { randomBytes } from 'node:crypto';
+import type { LightMyRequestResponse } from 'fastify';
+import { expect } from 'vitest';
+import { transaction } from '../../../src/platform/db/pool.ts';
+import { hashKey } from '../../../src/platform/http/auth.ts';
+import type { WebhookEvent } from '../../../src/webhooks/endpoints/store.ts';
+import { enqueue } from '../../../src/webhooks/outbox.ts';
+import type { TestApp } from '../../support/test-app.ts';
+
+/** A publisher of its own with a key that may configure. */
+export type Manager = {
+  id: number;
+  call: (method: 'GET' | 'PUT' | 'POST' | 'DELETE', path: string, payload?: object) => Promise<LightMyRequestResponse>;
+  /** Sets the endpoint of an event. @returns its id */
+  endpoint: (url: string, settings?: object, event?: WebhookEvent) => Promise<number>;
+  /** Promises a delivery, as a feature does. @returns its id */
+  promise: (given?: Partial<Given>) => Promise<string>;
+};
+
+type Given = { event: WebhookEvent; sessionId: string | null; pubUserId: string | null; payload: Buffer; nowMs: number };
+
+export async function addManager(t: TestApp): Promise<Manager> {
+  const key = randomBytes(8).toString('hex');
+  const { rows } = await t.pool.query<{ id: number }>("insert into publishers (name, sdk_id) values ('Test', $1) returning id", [key]);
+  const id = rows[0]?.id as number;
+  await t.pool.query(
+    "insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'test', decode($2, 'hex'), '{configurations}')",
+    [id, hashKey(key)],
+  );
+  await t.deps.catalog.refresh();
+  const call: Manager['call'] = (method, path, payload) =>
+    t.app.inject({ method, url: `/manage/v1${path}`, headers: { authorization: `Bearer ${key}` }, ...(payload && { payload }) });
+  return {
+    id,
+    call,
+    endpoint: async (url, settings = {}, event = 'usp.selection') => {
+      const answer = await call('PUT', `/webhook-endpoints/${event}`, { url, method: 'POST', ...settings });
+      expect(answer.statusCode, answer.body).toBeLessThan(300);
+      return answer.json().data.id;
+    },
+    promise: async (given = {}) => {
+      const { payload = Buffer.from('{"body":{}}'), ...rest } = given;
+      const defaults = { event: 'usp.selection', sessionId: null, pubUserId: null, nowMs: Date.now() };
+      const promised = { publisherId: id, dev: false, ...defaults, ...rest, payload: () => payload };
+      const ids = await transaction(t.pool, (executor) => enqueue(executor, [promised]));
+      return ids[0] as string;
+    },
+  };
+}

@@ -1,0 +1,65 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { newSecret, secretBytes, sign } from '../../../src/webhooks/message/signature.ts';
+
+const guide = readFileSync(new URL('../../../docs/guides/receiving-webhooks.md', import.meta.url), 'utf8');
+const codeOf = (language: string): string => new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(guide)?.[1] ?? '';
+
+const [secret, other] = [newSecret(), newSecret()];
+const body = Buffer.from('{"body": {"text":"ü \\u0000"}}\n');
+const nowS = Math.floor(Date.now() / 1000);
+
+function headersFor(secrets: readonly string[], timestampS = nowS): Record<string, string> {
+  const id = 'msg_0197a0000000700080000000000000ab';
+  const signature = sign({ id, timestampS, body, secrets: secrets.map(secretBytes) });
+  return { 'webhook-id': id, 'webhook-timestamp': String(timestampS), 'webhook-signature': signature };
+}
+
+const without = (headers: Record<string, string>, name: string): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).filter(([one]) => one !== name));
+
+/** Headers, bytes, and whether they are to be believed. */
+const cases: [string, Record<string, string>, Buffer, boolean][] = [
+  ['ours', headersFor([secret]), body, true],
+  ['ours during a rotation', headersFor([other, secret]), body, true],
+  ['signed with another secret', headersFor([other]), body, false],
+  ['altered', headersFor([secret]), Buffer.concat([body, Buffer.from(' ')]), false],
+  ['of another id', { ...headersFor([secret]), 'webhook-id': 'msg_1' }, body, false],
+  ['ten minutes old', headersFor([secret], nowS - 600), body, false],
+  ['without a signature', { ...headersFor([secret]), 'webhook-signature': '' }, body, false],
+  ['with half a signature', { ...headersFor([secret]), 'webhook-signature': 'v1,AAAA' }, body, false],
+  [
+    'of another version',
+    { ...headersFor([secret]), 'webhook-signature': headersFor([secret])['webhook-signature']?.replace('v1', 'v2') ?? '' },
+    body,
+    false,
+  ],
+  ['without an id', without(headersFor([secret]), 'webhook-id'), body, false],
+  ['with a signature of strange letters', { ...headersFor([secret]), 'webhook-signature': 'v1,ü²' }, body, false],
+  ['with a time of strange digits', { ...headersFor([secret]), 'webhook-timestamp': '²' }, body, false],
+  ['with a time that is none', { ...headersFor([secret]), 'webhook-timestamp': 'x' }, body, false],
+];
+
+describe('the code of the guide believes what is ours and nothing else', () => {
+  test.each(cases)('Node: %s', async (_name, headers, bytes, believed) => {
+    const { verify } = await import(`data:text/javascript,${encodeURIComponent(codeOf('js'))}`);
+    expect(verify(secret, headers, bytes)).toBe(believed);
+  });
+
+  const hasPython = spawnSync('python3', ['-c', 'assert __import__("sys").version_info >= (3, 9)']).status === 0;
+  test.runIf(hasPython)('Python: all of these', () => {
+    const script = `${codeOf('python')}
+import json, sys
+for one in json.load(sys.stdin):
+    print(verify(one["secret"], one["headers"], base64.b64decode(one["body"])))`;
+    const input = JSON.stringify(cases.map(([, headers, bytes]) => ({ secret, headers, body: bytes.toString('base64') })));
+    const { stdout, stderr } = spawnSync('python3', ['-c', script], { input, encoding: 'utf8' });
+    expect(stderr).toBe('');
+    expect(stdout.trim().split('\n')).toEqual(cases.map(([, , , believed]) => (believed ? 'True' : 'False')));
+  });
+
+  test('there is code for PHP and Go, too', () => {
+    for (const language of ['php', 'go']) expect(codeOf(language)).toContain('whsec_');
+  });
+});

@@ -1,0 +1,301 @@
+import { Webhook } from 'standardwebhooks';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { newSessionId } from '../../../src/platform/lib/uuid7.ts';
+import { findJob, runningJobs, runSlice } from '../../../src/webhooks/redelivery/jobs.ts';
+import { startReplays } from '../../../src/webhooks/redelivery/runner.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { attemptsOf, deliveryOf, type Hook, startHook, startTestDispatcher, until } from '../dispatcher/support.ts';
+import { addManager, type Manager } from '../endpoints/manager.ts';
+
+let t: TestApp;
+let manager: Manager;
+let foreign: Manager;
+let hook: Hook;
+let status = 200;
+
+beforeAll(async () => {
+  t = await createTestApp();
+});
+afterAll(() => t.close());
+beforeEach(async () => {
+  status = 200;
+  hook = await startHook((response) => {
+    response.statusCode = status;
+    response.end();
+  });
+  manager = await addManager(t);
+  foreign = await addManager(t);
+});
+afterEach(() => hook.close());
+
+/** Lets these deliveries end as they would have long ago. */
+const end = (ids: readonly string[], status: string) =>
+  t.pool.query(
+    'with gone as (delete from delivery_queue where delivery_id = any($1)) update deliveries set status = $2 where id = any($1)',
+    [ids, status],
+  );
+
+async function promiseMany(count: number, status: string, given: object = {}): Promise<string[]> {
+  const ids: string[] = [];
+  for (let index = 0; index < count; index++) ids.push(await manager.promise({ nowMs: Date.now() - 60_000 + index, ...given }));
+  await end(ids, status);
+  return ids;
+}
+
+const replay = (id: string, who = manager) => who.call('POST', `/deliveries/${id}/replay`);
+const queued = async (): Promise<{ delivery_id: string; lane: string; generation: number }[]> =>
+  (
+    await t.pool.query(
+      'select delivery_id, lane, generation from delivery_queue where endpoint_id in (select id from webhook_endpoints where publisher_id = $1) order by delivery_id',
+      [manager.id],
+    )
+  ).rows;
+
+/** Created = delivered + failed + held + pending, and what is pending is in the queue. */
+async function expectBalance(total: number): Promise<void> {
+  const { rows } = await t.pool.query(
+    `select count(*)::int as created, count(*) filter (where status in ('delivered', 'failed', 'held', 'pending'))::int as known,
+      count(*) filter (where (status = 'pending') <> (q.delivery_id is not null))::int as astray
+    from deliveries d left join delivery_queue q on q.delivery_id = d.id where publisher_id = $1`,
+    [manager.id],
+  );
+  expect(rows).toEqual([{ created: total, known: total, astray: 0 }]);
+}
+
+describe('POST /manage/v1/deliveries/{id}/replay', () => {
+  test('sends the same id and bytes again, signed anew, with all tries, behind live deliveries', async () => {
+    const { secret } = (
+      await manager.call('PUT', '/webhook-endpoints/usp.selection', { url: hook.url, method: 'POST', retry_steps_s: [0] })
+    ).json().data;
+    const payload = Buffer.from('{"body": {"a":  1}}');
+    status = 500;
+    const id = await manager.promise({ payload });
+    const dispatcher = await startTestDispatcher(t);
+    await until(async () => (await deliveryOf(t, id)).status, 'failed');
+    await dispatcher.stop();
+    status = 200;
+    const answer = await replay(`msg_${id.replaceAll('-', '')}`);
+    expect([answer.statusCode, answer.json().data]).toEqual([202, { id, webhook_id: `msg_${id.replaceAll('-', '')}`, status: 'pending' }]);
+    expect(await queued()).toEqual([{ delivery_id: id, lane: 'replay', generation: 1 }]);
+    expect(await deliveryOf(t, id)).toMatchObject({ status: 'pending', tries: 0, finished: false });
+    await expectBalance(1);
+
+    const again = await startTestDispatcher(t);
+    await until(async () => (await deliveryOf(t, id)).status, 'delivered');
+    await again.stop();
+    const [first, second] = hook.taken as [Hook['taken'][number], Hook['taken'][number]];
+    expect(second.headers['webhook-id']).toBe(first.headers['webhook-id']);
+    expect(second.body).toEqual(payload);
+    new Webhook(secret).verify(second.body, second.headers);
+    expect((await attemptsOf(t, id)).map(({ generation, outcome }) => [generation, outcome])).toEqual([
+      [1, 'failed'],
+      [2, 'delivered'],
+    ]);
+    expect((await manager.call('GET', `/deliveries/${id}`)).json().data).toMatchObject({ tries: 1, replayed_at: expect.any(String) });
+  });
+
+  test.each(['delivered', 'failed', 'held'])('a %s one can be sent again; 64 calls at once queue it once', async (before) => {
+    await manager.endpoint(hook.url);
+    const [id = ''] = await promiseMany(1, before);
+    const answers = await Promise.all(Array.from({ length: 64 }, () => replay(id)));
+    expect(answers.filter(({ statusCode }) => statusCode === 202)).toHaveLength(1);
+    const others = answers.filter(({ statusCode }) => statusCode !== 202);
+    expect(new Set(others.map((answer) => answer.json().error.code))).toEqual(new Set(['delivery_pending']));
+    expect(await queued()).toHaveLength(1);
+    await expectBalance(1);
+  });
+
+  test('409: pending, erased, of a disabled endpoint, of a removed one', async () => {
+    await manager.endpoint(hook.url);
+    const refused = async (id: string) => {
+      const answer = await replay(id);
+      return [answer.statusCode, answer.json().error.code];
+    };
+    const pending = await manager.promise();
+    expect(await refused(pending)).toEqual([409, 'delivery_pending']);
+    const [erased = '', held = ''] = await promiseMany(2, 'held');
+    await t.pool.query("update deliveries set erased_at = now(), payload = '' where id = $1", [erased]);
+    expect(await refused(erased)).toEqual([409, 'delivery_erased']);
+    await manager.call('POST', '/webhook-endpoints/usp.selection/disable');
+    expect(await refused(held)).toEqual([409, 'endpoint_disabled']);
+    await manager.call('DELETE', '/webhook-endpoints/usp.selection');
+    expect(await refused(held)).toEqual([409, 'endpoint_disabled']);
+    await manager.endpoint(hook.url);
+    expect((await replay(held)).statusCode).toBe(202);
+    await expectBalance(3);
+  });
+
+  test('404: another publisher’s, one that never was, one older than deliveries are kept, and nonsense, all alike', async () => {
+    await manager.endpoint(hook.url);
+    await foreign.endpoint(hook.url);
+    const [id = ''] = await promiseMany(1, 'failed');
+    const errors = [];
+    for (const wanted of [id, newSessionId(Date.now()), newSessionId(1_600_000_000_000), 'x', 'ffffffff-ffff-7fff-bfff-ffffffffffff']) {
+      const answer = await replay(wanted, foreign);
+      expect(answer.statusCode).toBe(404);
+      errors.push(JSON.stringify(answer.json().error));
+    }
+    expect(new Set(errors).size).toBe(1);
+    expect(await queued()).toEqual([]);
+  });
+});
+
+describe('POST /manage/v1/deliveries/replay', () => {
+  const ask = (body: object, who = manager) => who.call('POST', '/deliveries/replay', body);
+
+  test('a dry run counts what would be sent, and sends nothing', async () => {
+    await manager.endpoint(hook.url);
+    await manager.endpoint(hook.url, {}, 'conversion');
+    await promiseMany(3, 'failed', { pubUserId: 'anna' });
+    await promiseMany(2, 'held', { event: 'conversion' });
+    const [erased] = await promiseMany(1, 'held');
+    await t.pool.query('update deliveries set erased_at = now() where id = $1', [erased]);
+    await promiseMany(4, 'delivered');
+    await manager.promise();
+    const count = async (filter: object, who = manager) => (await ask({ ...filter, dry_run: true }, who)).json().data;
+    expect(await count({ status: ['failed'] })).toEqual({ dry_run: true, count: 3, capped: false });
+    expect(await count({ status: ['failed', 'held'] })).toMatchObject({ count: 5 });
+    expect(await count({ status: ['held'], event: 'conversion' })).toMatchObject({ count: 2 });
+    expect(await count({ status: ['delivered', 'failed', 'held'] })).toMatchObject({ count: 9 });
+    expect(await count({ status: ['failed'], pub_user_id: 'anna' })).toMatchObject({ count: 3 });
+    expect(await count({ status: ['failed'], pub_user_id: 'bert' })).toMatchObject({ count: 0 });
+    expect(await count({ status: ['failed'], to: '2020-01-01' })).toMatchObject({ count: 0 });
+    expect(await count({ status: ['failed'] }, foreign)).toMatchObject({ count: 0 });
+    await manager.call('POST', '/webhook-endpoints/conversion/disable');
+    expect(await count({ status: ['held'] })).toMatchObject({ count: 0 });
+    expect((await queued()).filter(({ lane }) => lane === 'replay')).toEqual([]);
+  });
+
+  test('what an endpoint held while it was disabled is sent once it is enabled again', async () => {
+    await manager.endpoint(hook.url);
+    await manager.call('POST', '/webhook-endpoints/usp.selection/disable');
+    const ids = [await manager.promise(), await manager.promise(), await manager.promise()];
+    await manager.call('POST', '/webhook-endpoints/usp.selection/enable');
+    const answer = await ask({ status: ['held'] });
+    expect(answer.statusCode, answer.body).toBe(202);
+    const job = answer.json().data;
+    expect(job).toMatchObject({ status: 'running', total: 3, queued: 0, finished_at: null });
+    const [dispatcher, replays] = [await startTestDispatcher(t), startReplays(t.deps)];
+    const shown = async () => (await manager.call('GET', `/replays/${job.id}`)).json().data;
+    await until(async () => (await shown()).status, 'done');
+    expect(await shown()).toMatchObject({ total: 3, queued: 3, finished_at: expect.any(String) });
+    await until(() => hook.taken.length, 3);
+    expect(new Set(hook.taken.map(({ headers }) => headers['webhook-id']))).toEqual(
+      new Set(ids.map((id) => `msg_${id.replaceAll('-', '')}`)),
+    );
+    await replays.stop();
+    await dispatcher.stop();
+    expect((await manager.call('GET', '/replays')).json().data).toMatchObject([{ id: job.id }]);
+    await expectBalance(3);
+  });
+
+  test('goes on where it was, slice by slice, however many workers do it, and queues each delivery once', async () => {
+    const endpointId = await manager.endpoint(hook.url);
+    await t.pool.query(
+      `insert into deliveries (day, id, publisher_id, endpoint_id, event, payload, status)
+      select (now() - interval '1 hour')::date, (substr(h, 1, 8) || '-' || substr(h, 9, 4) || '-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid,
+        $1, $2, 'usp.selection', '{}', case when n % 2 = 0 then 'failed' else 'delivered' end
+      from generate_series(1, 3200) n
+      cross join lateral (select lpad(to_hex((extract(epoch from now() - interval '1 hour') * 1000)::bigint), 12, '0') as h) x`,
+      [manager.id, endpointId],
+    );
+    const { id } = (await ask({ status: ['failed'] })).json().data;
+    const job = async () => await findJob(t.pool, manager.id, id);
+    // A slice that could not be committed leaves nothing behind.
+    await t.pool.query('alter table replay_jobs add constraint broken check (queued = 0) not valid');
+    await expect(runSlice(t.pool, id, Date.now())).rejects.toThrow();
+    expect([await job(), await queued()]).toMatchObject([{ queued: 0 }, []]);
+    await t.pool.query('alter table replay_jobs drop constraint broken');
+    // Six at once, of which one at a time may.
+    while ((await runningJobs(t.pool)).includes(id)) await Promise.all(Array.from({ length: 6 }, () => runSlice(t.pool, id, Date.now())));
+    expect(await job()).toMatchObject({ status: 'done', total: 1600, queued: 1600 });
+    expect(await queued()).toHaveLength(1600);
+    await expectBalance(3200);
+    expect(await runSlice(t.pool, id, Date.now())).toBe(false);
+  });
+
+  test('waits while many replays are due, so that the queue stays small', async () => {
+    const endpointId = await manager.endpoint(hook.url);
+    await t.pool.query(
+      "insert into delivery_queue (delivery_id, day, endpoint_id, due_at, lane) select gen_random_uuid(), now()::date, $1, now(), 'replay' from generate_series(1, 2000)",
+      [endpointId],
+    );
+    await promiseMany(1, 'failed');
+    const { id } = (await ask({ status: ['failed'] })).json().data;
+    expect(await runSlice(t.pool, id, Date.now())).toBe(false);
+    expect(await findJob(t.pool, manager.id, id)).toMatchObject({ status: 'running', queued: 0 });
+    await t.pool.query('delete from delivery_queue where endpoint_id = $1', [endpointId]);
+    await runSlice(t.pool, id, Date.now());
+    expect(await findJob(t.pool, manager.id, id)).toMatchObject({ status: 'done', queued: 1 });
+  });
+
+  test('what is promised after it is not part of it, nor what is sent meanwhile', async () => {
+    await manager.endpoint(hook.url);
+    const [first = '', second = ''] = await promiseMany(2, 'failed');
+    const { id } = (await ask({ status: ['failed'] })).json().data;
+    await end([await manager.promise({ nowMs: Date.now() + 5000 })], 'failed');
+    await replay(first);
+    await runSlice(t.pool, id, Date.now());
+    expect(await findJob(t.pool, manager.id, id)).toMatchObject({ status: 'done', total: 2, queued: 1 });
+    expect((await queued()).map(({ delivery_id }) => delivery_id).sort()).toEqual([first, second].sort());
+  });
+
+  test('can be cancelled; what it was about is forgotten with its end', async () => {
+    await manager.endpoint(hook.url);
+    await promiseMany(2, 'failed', { pubUserId: 'anna' });
+    const { id } = (await ask({ status: ['failed'], pub_user_id: 'anna' })).json().data;
+    const cancelled = await manager.call('POST', `/replays/${id}/cancel`);
+    expect([cancelled.statusCode, cancelled.json().data.status]).toEqual([200, 'cancelled']);
+    expect(await runSlice(t.pool, id, Date.now())).toBe(false);
+    expect(await queued()).toEqual([]);
+    const again = await manager.call('POST', `/replays/${id}/cancel`);
+    expect([again.statusCode, again.json().error.code]).toEqual([409, 'replay_finished']);
+    const { rows } = await t.pool.query('select filter::text as filter from replay_jobs where id = $1', [id]);
+    expect(rows[0].filter).not.toContain('anna');
+  });
+
+  test('409: a sixth at once', async () => {
+    await manager.endpoint(hook.url);
+    const answers = await Promise.all(Array.from({ length: 8 }, () => ask({ status: ['failed'] })));
+    expect(answers.filter(({ statusCode }) => statusCode === 202)).toHaveLength(5);
+    expect(new Set(answers.filter(({ statusCode }) => statusCode !== 202).map((answer) => answer.json().error.code))).toEqual(
+      new Set(['too_many_replays']),
+    );
+  });
+
+  test.each([
+    ['no status', {}],
+    ['an empty list', { status: [] }],
+    ['pending ones', { status: ['pending'] }],
+    ['a text', { status: 'failed' }],
+    ['the same twice', { status: ['failed', 'failed'] }],
+    ['an unknown event', { status: ['failed'], event: 'x' }],
+    ['an endpoint beyond integers', { status: ['failed'], endpoint: 2 ** 31 }],
+    ['a user with U+0000', { status: ['failed'], pub_user_id: 'a\0' }],
+    ['a session that is none', { status: ['failed'], session_id: 'x' }],
+    ['a time that is none', { status: ['failed'], from: 'now' }],
+    ['a dry run of text', { status: ['failed'], dry_run: 'true' }],
+  ])('400: %s', async (_name, body) => {
+    expect((await ask(body)).statusCode).toBe(400);
+  });
+
+  test('404: another publisher’s replay can neither be seen nor cancelled', async () => {
+    const { id } = (await ask({ status: ['failed'] })).json().data;
+    for (const wanted of [id, newSessionId(Date.now()), 'x', '%00']) {
+      const answers = [await foreign.call('GET', `/replays/${wanted}`), await foreign.call('POST', `/replays/${wanted}/cancel`)];
+      expect(answers.map((answer) => [answer.statusCode, answer.json().error.code])).toEqual(Array(2).fill([404, 'replay_not_found']));
+    }
+    expect((await foreign.call('GET', '/replays')).json().data).toEqual([]);
+  });
+});
+
+test('a worker stopped before the replay cannot settle what was queued again', async () => {
+  await manager.endpoint(hook.url);
+  const [id = ''] = await promiseMany(1, 'failed');
+  await t.pool.query(
+    'insert into delivery_attempts (day, delivery_id, generation, publisher_id, endpoint_id) select day, id, 7, publisher_id, endpoint_id from deliveries where id = $1',
+    [id],
+  );
+  await replay(id);
+  expect(await queued()).toMatchObject([{ generation: 7 }]);
+});
