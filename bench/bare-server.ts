@@ -14,9 +14,11 @@ const app = Fastify();
 app.post('/offers', async (_request, reply) => reply.type('application/json; charset=utf-8').send(offers));
 app.get('/beacon', async (_request, reply) => reply.type('image/png').header('cache-control', 'no-store').send(image));
 app.post<{ Querystring: { to: string } }>('/forward', async (incoming, reply) => {
-  void request(incoming.query.to, { method: 'POST', headers: { 'content-type': 'application/json' }, body: offers }).then((answer) =>
-    answer.body.dump(),
-  );
+  void request(incoming.query.to, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: offers,
+  }).then((answer) => answer.body.dump());
   return reply.send({ message: 'ok' });
 });
 await app.listen({ port: Number(port), host: '127.0.0.1' });

@@ -50,7 +50,11 @@ export async function benchRollupCost(stage: Stage, bench: Bench): Promise<Row[]
 
 type Case = { what: string; connections: number; port: number };
 
-async function measureBeacons({ pool }: Stage, { measure, seconds }: Bench, { what, connections, port }: Case): Promise<Row> {
+async function measureBeacons(
+  { pool }: Stage,
+  { measure, seconds }: Bench,
+  { what, connections, port }: Case,
+): Promise<Row> {
   const count = async (): Promise<number> =>
     Number((await pool.query("select count(*) from events where kind = 'impression'")).rows[0].count);
   const before = await count();
@@ -66,10 +70,20 @@ async function signAhead(pool: Stage['pool'], requests: number): Promise<(index:
     'select id, campaign_id, publisher_id from offers order by id limit 1',
   );
   const offer = rows[0] as { id: number; campaign_id: number; publisher_id: number };
-  const tokens = createTokenCodec(createSigner([{ id: 1, secret: processSecrets.TOKEN_KEYS.slice(2) }], 'tracking-token'));
-  const claims = { publisherId: offer.publisher_id, offerId: offer.id, campaignId: offer.campaign_id, position: 1, dev: false };
+  const tokens = createTokenCodec(
+    createSigner([{ id: 1, secret: processSecrets.TOKEN_KEYS.slice(2) }], 'tracking-token'),
+  );
+  const claims = {
+    publisherId: offer.publisher_id,
+    offerId: offer.id,
+    campaignId: offer.campaign_id,
+    position: 1,
+    dev: false,
+  };
   const make = (): string =>
-    getRequest(`/sdk/v2/impression/p.png?t=${tokens.mint({ ...claims, sessionId: newSessionId(Date.now()) })}&cbuster=1`);
+    getRequest(
+      `/sdk/v2/impression/p.png?t=${tokens.mint({ ...claims, sessionId: newSessionId(Date.now()) })}&cbuster=1`,
+    );
   const { length } = make();
   const all = Buffer.alloc(requests * length);
   for (let index = 0; index < requests; index++) all.write(make(), index * length, 'latin1');

@@ -58,7 +58,8 @@ export async function createHistories(
   pool: pg.Pool,
   { publisherId, users, pepper }: { publisherId: number; users: number; pepper: string },
 ): Promise<void> {
-  const pad = (byte: number): Buffer => Buffer.from(Buffer.concat([Buffer.from(pepper)], blockBytes).map((each) => each ^ byte));
+  const pad = (byte: number): Buffer =>
+    Buffer.from(Buffer.concat([Buffer.from(pepper)], blockBytes).map((each) => each ^ byte));
   for (let from = 0; from < users; from += slice) {
     await pool.query(
       `with seen as materialized (

@@ -23,10 +23,16 @@ export async function benchConversions(
   const result: Row[] = [];
   for (const connections of [1, 16, 64]) {
     const clicks = await makeClicks(stage, maxPerS * (seconds + Math.min(5, seconds)));
-    const count = async (): Promise<number> => Number((await stage.pool.query('select count(*) from conversions')).rows[0].count);
+    const count = async (): Promise<number> =>
+      Number((await stage.pool.query('select count(*) from conversions')).rows[0].count);
     const before = await count();
     let sent = 0;
-    const measured = await measure(`conversion, ${connections} connections`, connections, port, () => clicks[sent++] as string);
+    const measured = await measure(
+      `conversion, ${connections} connections`,
+      connections,
+      port,
+      () => clicks[sent++] as string,
+    );
     const bareNext = getRequest('/beacon?t=x');
     const bare = await measure('  bare', connections, barePort, () => bareNext);
     const what = `conversion, ${connections} connection${connections === 1 ? '' : 's'}`;
@@ -41,7 +47,9 @@ async function makeClicks({ pool }: Awaited<ReturnType<typeof openStage>>, click
     'select id, campaign_id, publisher_id from offers order by id limit 1',
   );
   const offer = rows[0] as { id: number; campaign_id: number; publisher_id: number };
-  const codec = createClickIdCodec(createSigner([{ id: 1, secret: processSecrets.TOKEN_KEYS.slice(2) }], clickIdPurpose));
+  const codec = createClickIdCodec(
+    createSigner([{ id: 1, secret: processSecrets.TOKEN_KEYS.slice(2) }], clickIdPurpose),
+  );
   const nowMs = Date.now();
   const ids = Array.from({ length: clicks }, () => newSessionId(nowMs));
   const values = [new Date(nowMs), ids, offer.publisher_id, offer.id, offer.campaign_id];

@@ -59,7 +59,13 @@ try {
   const publisherId = await createPublisher(pool, { key, campaigns: offers });
   await fillDeliveries(publisherId, nowMs);
   await pool.query('analyze');
-  const user = await createUser(pool, { email: 'bench@example.com', role: 'operator', publisherId: null, passwordHash: 'x', nowMs });
+  const user = await createUser(pool, {
+    email: 'bench@example.com',
+    role: 'operator',
+    publisherId: null,
+    passwordHash: 'x',
+    nowMs,
+  });
   const cookie = `perkwire_session=${await startSession(pool, user?.id ?? 0, null, nowMs)}`;
   const server = await startServerProcess({ databaseUrl: stage.databaseUrl });
   const rows: string[][] = [];
@@ -88,7 +94,12 @@ try {
   } finally {
     await server.stop();
   }
-  await writeTable('dashboard', ['Page', 'p50 ms', 'p95 ms', `p95 ≤ ${limitMs} ms`], rows, `\n${offers} offers, ${deliveries} deliveries.`);
+  await writeTable(
+    'dashboard',
+    ['Page', 'p50 ms', 'p95 ms', `p95 ≤ ${limitMs} ms`],
+    rows,
+    `\n${offers} offers, ${deliveries} deliveries.`,
+  );
 } finally {
   await stage.close();
 }

@@ -23,7 +23,9 @@ const cases: Case[] = [100, 1000].flatMap((eligible) =>
 );
 
 const elsewhere: CampaignRules = { targeting: { countries: { include: ['CA', 'MX'] } } };
-const caps: CampaignRules = { frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 3, window_minutes: 1440 }] };
+const caps: CampaignRules = {
+  frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 3, window_minutes: 1440 }],
+};
 
 function inputFor({ campaigns, eligible, paid, capped, learnt = true }: Case): DecisionInput {
   const offers: Offer[] = offersOf(
@@ -37,7 +39,9 @@ function inputFor({ campaigns, eligible, paid, capped, learnt = true }: Case): D
       });
     }),
   );
-  const counts = new Map(offers.map(({ id }) => [id, { impressions: 1000 + id, clicks: 10 + (id % 30), conversions: 1 }]));
+  const counts = new Map(
+    offers.map(({ id }) => [id, { impressions: 1000 + id, clicks: 10 + (id % 30), conversions: 1 }]),
+  );
   const posteriors: Posteriors = {
     placements: new Map([['1 checkout', counts]]),
     offers: counts,

@@ -56,7 +56,8 @@ const nextOf =
     postRequest(`/native/v4/offers.json?api_key=${key}`, fetchBody(user(users++)));
 
 export async function benchFetch({ pool }: Stage, measure: Measure, port: number, barePort: number): Promise<Row[]> {
-  const countSessions = async (): Promise<number> => Number((await pool.query('select count(*) from sessions')).rows[0].count);
+  const countSessions = async (): Promise<number> =>
+    Number((await pool.query('select count(*) from sessions')).rows[0].count);
   const rows: Row[] = [];
   for (const each of cases) {
     const before = await countSessions();
@@ -86,7 +87,8 @@ export async function profileFetch({ folder, databaseUrl }: Stage, durationMs: n
     const server = await startServerProcess({ databaseUrl, execArgv: ['--cpu-prof', `--cpu-prof-dir=${into}`] });
     const { requests } = await runLoad({ port: server.port, connections: 16, durationMs, next: nextOf(each) });
     await server.stop();
-    for (const file of await readdir(into)) report += profileTable(each.what, await readFile(join(into, file), 'utf8'), requests);
+    for (const file of await readdir(into))
+      report += profileTable(each.what, await readFile(join(into, file), 'utf8'), requests);
   }
   return report;
 }

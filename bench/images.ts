@@ -16,7 +16,10 @@ export async function benchImages(pool: pg.Pool, measure: Measure, port: number)
   let size = 0;
   const miss = (): string => {
     size += 1;
-    return getRequest(`${path}?width=${400 + (size % 200)}&height=${200 + Math.floor(size / 200)}`, 'accept: image/webp\r\n');
+    return getRequest(
+      `${path}?width=${400 + (size % 200)}&height=${200 + Math.floor(size / 200)}`,
+      'accept: image/webp\r\n',
+    );
   };
   return [
     {
@@ -35,7 +38,9 @@ export async function benchImages(pool: pg.Pool, measure: Measure, port: number)
 }
 
 async function storePhotograph(pool: pg.Pool): Promise<string> {
-  const bytes = await sharp({ create: { ...original, channels: 3, background: '#88a', noise: { type: 'gaussian', mean: 128, sigma: 12 } } })
+  const bytes = await sharp({
+    create: { ...original, channels: 3, background: '#88a', noise: { type: 'gaussian', mean: 128, sigma: 12 } },
+  })
     .jpeg()
     .toBuffer();
   const { rows } = await pool.query<{ id: number }>(

@@ -37,7 +37,12 @@ export async function runLoad({ port, connections, durationMs, next }: LoadOptio
       let sentMs = 0;
       /** What has come of an answer that is not complete yet. */
       let begun: Buffer | null = null;
-      const socket = connect({ port, host: '127.0.0.1', noDelay: true, onread: { buffer: Buffer.alloc(readBytes), callback: take } });
+      const socket = connect({
+        port,
+        host: '127.0.0.1',
+        noDelay: true,
+        onread: { buffer: Buffer.alloc(readBytes), callback: take },
+      });
       function send(): void {
         sentMs = performance.now();
         if (sentMs < endMs) socket.write(next());
@@ -45,7 +50,8 @@ export async function runLoad({ port, connections, durationMs, next }: LoadOptio
       }
       function take(count: number, read: Uint8Array): boolean {
         const bytes = read.subarray(0, count);
-        const answer: Buffer = begun === null ? Buffer.from(bytes.buffer, bytes.byteOffset, count) : Buffer.concat([begun, bytes]);
+        const answer: Buffer =
+          begun === null ? Buffer.from(bytes.buffer, bytes.byteOffset, count) : Buffer.concat([begun, bytes]);
         if (!isComplete(answer)) {
           begun = Buffer.from(answer); // the next read overwrites it
           return true;

@@ -13,7 +13,10 @@ const groups: readonly [RegExp, string][] = [
   [/dist\/offers\/request|dist\/http|fast-uri|ajv/, 'validation, key'],
   [/dist\/(offers|caps|context|replay|learning)\//, 'fetch: context, records, batches'],
   [/node_modules\/pg|pg-protocol|pg-pool|dist\/db/, 'PostgreSQL driver'],
-  [/node_modules\/(fastify|find-my-way|avvio|@fastify|light-my-request|secure-json|fast-querystring|@sinclair)/, 'Fastify'],
+  [
+    /node_modules\/(fastify|find-my-way|avvio|@fastify|light-my-request|secure-json|fast-querystring|@sinclair)/,
+    'Fastify',
+  ],
   [/node:_?http|node:internal\/http/, 'node:http'],
   [/node:(net|internal\/stream|stream|events|buffer|internal)/, 'sockets, streams, node'],
 ];

@@ -14,18 +14,27 @@ const lagResolutionMs = 10;
 type Change = { what: string; sql: (no: number) => string };
 
 const changes: readonly Change[] = [
-  { what: 'the copy of an offer', sql: (no) => `update offers set title = 'Title ${no}' where id = (select min(id) + ${no} from offers)` },
+  {
+    what: 'the copy of an offer',
+    sql: (no) => `update offers set title = 'Title ${no}' where id = (select min(id) + ${no} from offers)`,
+  },
   {
     what: 'a campaign, paused or not',
     sql: (no) => `update campaigns set active = not active where id = (select min(id) + ${no} from campaigns)`,
   },
-  { what: 'a placement', sql: (no) => `insert into placements (publisher_id, name) select id, 'place-${no}' from publishers` },
+  {
+    what: 'a placement',
+    sql: (no) => `insert into placements (publisher_id, name) select id, 'place-${no}' from publishers`,
+  },
   { what: '1,000 offers at once', sql: (no) => `update offers set weight = ${no} where id % 10 = 0` },
   { what: 'all offers at once', sql: (no) => `update offers set weight = ${no}` },
 ];
 
 /** Takes a stage of its own: nothing else is to change the catalogue. */
-export async function benchRefresh(stage: Stage, { campaigns, times }: { campaigns: number; times: number }): Promise<void> {
+export async function benchRefresh(
+  stage: Stage,
+  { campaigns, times }: { campaigns: number; times: number },
+): Promise<void> {
   await createPublisher(stage.pool, { key, campaigns });
   await stage.pool.query('analyze');
   const server = await startServerProcess({ databaseUrl: stage.databaseUrl, env: { METRICS_TOKEN: token } });
@@ -45,14 +54,38 @@ export async function benchRefresh(stage: Stage, { campaigns, times }: { campaig
         served.push(performance.now() - startMs);
         answered.push(await firstAnswer(server.url));
         await sleep(200);
-        blockMs = Math.max(blockMs, (await metric(server.url, 'nodejs_eventloop_lag_max_seconds')) * 1000 - lagResolutionMs);
+        blockMs = Math.max(
+          blockMs,
+          (await metric(server.url, 'nodejs_eventloop_lag_max_seconds')) * 1000 - lagResolutionMs,
+        );
       }
       const rssMb = (await metric(server.url, 'process_resident_memory_bytes')) / 2 ** 20;
-      rows.push([what, at(served, 0.5), at(served, 1), at(answered, 0.5), at(answered, 1), blockMs.toFixed(1), rssMb.toFixed(0)]);
+      rows.push([
+        what,
+        at(served, 0.5),
+        at(served, 1),
+        at(answered, 0.5),
+        at(answered, 1),
+        blockMs.toFixed(1),
+        rssMb.toFixed(0),
+      ]);
       process.stderr.write(`${rows.at(-1)?.join(', ')}\n`);
     }
-    const head = ['Change', 'served after, p50 ms', 'max ms', 'first answer then, p50 ms', 'max ms', 'longest block ms', 'memory MB'];
-    await writeTable('refresh', head, rows, `\n${campaigns} campaigns of one offer and three pictures; ${times} times each.`);
+    const head = [
+      'Change',
+      'served after, p50 ms',
+      'max ms',
+      'first answer then, p50 ms',
+      'max ms',
+      'longest block ms',
+      'memory MB',
+    ];
+    await writeTable(
+      'refresh',
+      head,
+      rows,
+      `\n${campaigns} campaigns of one offer and three pictures; ${times} times each.`,
+    );
   } finally {
     await server.stop();
   }

@@ -24,7 +24,10 @@ function grainSql(grain: number): string {
     boolean,
   ];
   const combinations =
-    (hasPlacement ? sizes.placement : 1) * (hasOffer ? sizes.offer : 1) * (hasCountry ? sizes.country : 1) * (hasDevice ? sizes.device : 1);
+    (hasPlacement ? sizes.placement : 1) *
+    (hasOffer ? sizes.offer : 1) *
+    (hasCountry ? sizes.country : 1) *
+    (hasDevice ? sizes.device : 1);
   const share = (grain & 15) === 15 ? shareOfAll : 1;
   const buckets = grain & dayBit ? 1 : 24;
   return `
@@ -47,15 +50,18 @@ from generate_series(0, ${grain === 0 ? 23 : 0}) h, generate_series(1, ${size}) 
 const metrics = metricNames.map((name) => `greatest(1, (events * 2 * random())::bigint) as ${name}`).join(', ');
 
 /** Fills the rollups of some days: mixed on disk, as folds leave them, then put in order but for the last day. @returns how many there are */
-export async function seedReports({ pool, databaseUrl }: Stage, { publisherId, firstDay, days }: Seeds): Promise<number> {
+export async function seedReports(
+  { pool, databaseUrl }: Stage,
+  { publisherId, firstDay, days }: Seeds,
+): Promise<number> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
   try {
     await client.query("set work_mem = '256MB'");
-    await client.query('insert into rollup_publishers select id, time_zone, null, null, null, $2::date - 1 from publishers where id = $1', [
-      publisherId,
-      firstDay,
-    ]);
+    await client.query(
+      'insert into rollup_publishers select id, time_zone, null, null, null, $2::date - 1 from publishers where id = $1',
+      [publisherId, firstDay],
+    );
     await client.query('select create_report_partitions($1::date - 1, $1::date + $2::integer)', [firstDay, days]);
     await client.query(
       `create temporary table one_day as select *, ${metrics} from (${keptGrains.map(grainSql).join(' union all ')}) as rows order by at, random()`,

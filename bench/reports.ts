@@ -71,7 +71,9 @@ async function seed(stage: Stage): Promise<void> {
     [publisherId],
   );
   const rollups = await seedReports(stage, { publisherId, firstDay, days });
-  process.stderr.write(`${rollups.toLocaleString('en')} rollups in ${Math.round((performance.now() - startMs) / 1000)} s\n`);
+  process.stderr.write(
+    `${rollups.toLocaleString('en')} rollups in ${Math.round((performance.now() - startMs) / 1000)} s\n`,
+  );
 }
 
 async function ask({ pool, databaseUrl }: Stage): Promise<void> {
@@ -87,7 +89,10 @@ async function ask({ pool, databaseUrl }: Stage): Promise<void> {
     for (const [what, parameters] of questions)
       body.push([
         what,
-        ...(await measure(`${perkwire.url}/native/activity.json?api_key=${key}&from=${from}&to=${to}&${parameters}`, processor)),
+        ...(await measure(
+          `${perkwire.url}/native/activity.json?api_key=${key}&from=${from}&to=${to}&${parameters}`,
+          processor,
+        )),
       ]);
     body.push([
       'reconciliation',
@@ -115,7 +120,9 @@ async function ask({ pool, databaseUrl }: Stage): Promise<void> {
 type Processor = { server: number; database: ReadonlyMap<number, number> };
 
 async function readProcessor(pool: Stage['pool'], serverPid: number): Promise<Processor> {
-  const { rows } = await pool.query<{ pid: number }>("select pid from pg_stat_activity where backend_type = 'client backend'");
+  const { rows } = await pool.query<{ pid: number }>(
+    "select pid from pg_stat_activity where backend_type = 'client backend'",
+  );
   const ofPid = async (pid: number): Promise<number> => {
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
     const [user, system] = stat.slice(stat.lastIndexOf(')')).split(' ').slice(12, 14).map(Number);
@@ -144,7 +151,8 @@ async function measure(url: string, processor: () => Promise<Processor>): Promis
   }
   const used = takenSince(before, await processor());
   taken.sort((a, b) => a - b);
-  const at = (share: number): string => (taken[Math.min(taken.length - 1, Math.floor(taken.length * share))] as number).toFixed(0);
+  const at = (share: number): string =>
+    (taken[Math.min(taken.length - 1, Math.floor(taken.length * share))] as number).toFixed(0);
   const rows = text.startsWith('{')
     ? ((JSON.parse(text) as { data: { rows?: unknown[] } }).data.rows?.length ?? 1)
     : text.split('\r\n').length - 2;

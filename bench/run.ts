@@ -64,7 +64,12 @@ async function sampleBytes(port: number): Promise<{ offers: string; image: strin
   return files;
 }
 
-async function measure(what: string, connections: number, port: number, next: () => string | Buffer): Promise<LoadResult> {
+async function measure(
+  what: string,
+  connections: number,
+  port: number,
+  next: () => string | Buffer,
+): Promise<LoadResult> {
   await runLoad({ port, connections, durationMs: Math.min(5000, durationMs), next }); // until the code is compiled
   const result = await runLoad({ port, connections, durationMs, next });
   process.stderr.write(

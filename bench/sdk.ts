@@ -15,10 +15,9 @@ const stage = await openStage();
 try {
   await transaction(stage.pool, (executor) => loadDemoCatalogue(executor, embeddedDemoIds));
   const perkwire = await startServerProcess({ databaseUrl: stage.databaseUrl });
-  const shop = createServer((_request, response) => response.setHeader('content-type', 'text/html').end(page(perkwire.url))).listen(
-    0,
-    '127.0.0.1',
-  );
+  const shop = createServer((_request, response) =>
+    response.setHeader('content-type', 'text/html').end(page(perkwire.url)),
+  ).listen(0, '127.0.0.1');
   const browser = await launchBrowser(stage.databaseUrl);
   try {
     const shopUrl = `http://127.0.0.1:${(shop.address() as AddressInfo).port}/`;

@@ -29,11 +29,18 @@ export async function openStage(kept?: string): Promise<Stage> {
   };
 }
 
-export async function startBare(offersFile: string, imageFile: string): Promise<{ port: number; stop: () => Promise<unknown> }> {
+export async function startBare(
+  offersFile: string,
+  imageFile: string,
+): Promise<{ port: number; stop: () => Promise<unknown> }> {
   const port = await freePort();
-  const child = spawn(process.execPath, ['--import', 'tsx', 'bench/bare-server.ts', String(port), offersFile, imageFile], {
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-  });
+  const child = spawn(
+    process.execPath,
+    ['--import', 'tsx', 'bench/bare-server.ts', String(port), offersFile, imageFile],
+    {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    },
+  );
   await new Promise((resolve, reject) => {
     child.once('message', resolve);
     child.once('exit', () => reject(new Error('the bare server did not start')));

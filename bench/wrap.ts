@@ -7,7 +7,11 @@ import type { openStage } from './stage.ts';
 const wraps = 300;
 
 /** Time from sending the wrap to the webhook's arrival, one at a time on an idle server; beside a bare route that only forwards. */
-export async function benchWrapLatency(stage: Awaited<ReturnType<typeof openStage>>, port: number, barePort: number): Promise<Row[]> {
+export async function benchWrapLatency(
+  stage: Awaited<ReturnType<typeof openStage>>,
+  port: number,
+  barePort: number,
+): Promise<Row[]> {
   let arrived: (() => void) | null = null;
   const receiver = createServer((request, response) => {
     request.resume().on('end', () => {
@@ -17,7 +21,11 @@ export async function benchWrapLatency(stage: Awaited<ReturnType<typeof openStag
   }).listen(0, '127.0.0.1');
   await new Promise((resolve) => receiver.once('listening', resolve));
   const to = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`;
-  await call(port, 'PUT', '/manage/v1/webhook-endpoints/usp.selection?api_key=bench-100', { url: to, method: 'POST', enabled: true });
+  await call(port, 'PUT', '/manage/v1/webhook-endpoints/usp.selection?api_key=bench-100', {
+    url: to,
+    method: 'POST',
+    enabled: true,
+  });
 
   const timed = async (start: () => Promise<unknown>): Promise<number> => {
     const startMs = performance.now();
@@ -36,11 +44,18 @@ export async function benchWrapLatency(stage: Awaited<ReturnType<typeof openStag
       pub_user_id: `wrap-${index}`,
     });
     const { data } = answer as { data: { session_id: string; offers: { campaign_id: number }[] } };
-    await call(port, 'POST', `/sdk/v4/usp/${data.session_id}/${data.offers[0]?.campaign_id}/select.json?api_key=bench-100`, {
-      pub_user_id: `wrap-${index}`,
-    });
+    await call(
+      port,
+      'POST',
+      `/sdk/v4/usp/${data.session_id}/${data.offers[0]?.campaign_id}/select.json?api_key=bench-100`,
+      {
+        pub_user_id: `wrap-${index}`,
+      },
+    );
     latencies.push(
-      await timed(() => call(port, 'POST', `/sdk/v4/usp/session/${data.session_id}.json?api_key=bench-100`, { action: 'wrap' })),
+      await timed(() =>
+        call(port, 'POST', `/sdk/v4/usp/session/${data.session_id}.json?api_key=bench-100`, { action: 'wrap' }),
+      ),
     );
     bareLatencies.push(await timed(() => call(barePort, 'POST', `/forward?to=${encodeURIComponent(to)}`, {})));
   }

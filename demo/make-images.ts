@@ -12,7 +12,20 @@ import { books, bulb, cacti, openBook, plant, solarHouse, wateringCan } from './
 import { bowl, coffeeBag, crate, cup, icedGlass, stockpot } from './pictures/kitchen.ts';
 import { blocks, cabin, kite, rocket, seaside, suitcase } from './pictures/outdoors.ts';
 import { documentOf, type Motif, type Pattern, type Placed, paint } from './pictures/svg.ts';
-import { bottle, cards, coins, headphones, jar, kettlebell, piggy, serum, sneaker, speaker, tube, vinyl } from './pictures/things.ts';
+import {
+  bottle,
+  cards,
+  coins,
+  headphones,
+  jar,
+  kettlebell,
+  piggy,
+  serum,
+  sneaker,
+  speaker,
+  tube,
+  vinyl,
+} from './pictures/things.ts';
 
 const IMAGES = fileURLToPath(new URL('images/', import.meta.url));
 const SQUARE = 600;
@@ -68,15 +81,30 @@ const PICTURES: Readonly<Record<string, string>> = {
   'pennyfennel-cards.webp': square('pennyfennel', cards, { colours: ['#ffe08a', '#f7a14b'], pattern: 'rings' }),
   'pennyfennel-piggy.webp': square('pennyfennel', piggy, { pattern: 'dots' }),
 
-  'basilwick-hero.jpg': hero('basilwick', bowl, [crate, stockpot], { colours: ['#ffd66b', '#f58a4b'], pattern: 'rays' }),
-  'emberlark-hero.jpg': hero('emberlark', cup, [coffeeBag, icedGlass], { colours: ['#f9b66b', '#a8452a'], pattern: 'rings' }),
+  'basilwick-hero.jpg': hero('basilwick', bowl, [crate, stockpot], {
+    colours: ['#ffd66b', '#f58a4b'],
+    pattern: 'rays',
+  }),
+  'emberlark-hero.jpg': hero('emberlark', cup, [coffeeBag, icedGlass], {
+    colours: ['#f9b66b', '#a8452a'],
+    pattern: 'rings',
+  }),
   'tidewander-hero.jpg': documentOf(HERO.width, HERO.height, seaside(HERO.width, HERO.height)),
   'tidewander-cabin-hero.webp': documentOf(HERO.width, HERO.height, cabin(HERO.width, HERO.height)),
   'quillmoor-hero.webp': hero('quillmoor', openBook, [books, headphones], { colours: ['#7a63d8', '#2a2170'] }),
-  'fernhollow-hero.webp': hero('fernhollow', plant, [cacti, wateringCan], { colours: ['#c9efc0', '#4fae8b'], pattern: 'rings' }),
+  'fernhollow-hero.webp': hero('fernhollow', plant, [cacti, wateringCan], {
+    colours: ['#c9efc0', '#4fae8b'],
+    pattern: 'rings',
+  }),
   'pawlington-hero.webp': hero('pawlington', petBowl, [dog, cat], { colours: ['#8fdcf2', '#3a8fc9'], pattern: 'dots' }),
-  'striderow-hero.webp': hero('striderow', sneaker, [kettlebell, bottle], { colours: ['#ffc2a1', '#d94f7c'], pattern: 'rays' }),
-  'glimmerleaf-hero.webp': hero('glimmerleaf', serum, [jar, tube], { colours: ['#ffe1d6', '#eb9a96'], pattern: 'rings' }),
+  'striderow-hero.webp': hero('striderow', sneaker, [kettlebell, bottle], {
+    colours: ['#ffc2a1', '#d94f7c'],
+    pattern: 'rays',
+  }),
+  'glimmerleaf-hero.webp': hero('glimmerleaf', serum, [jar, tube], {
+    colours: ['#ffe1d6', '#eb9a96'],
+    pattern: 'rings',
+  }),
   'hollowtune-hero.webp': hero('hollowtune', headphones, [vinyl, speaker], { pattern: 'waves' }),
   'kitewhistle-hero.webp': hero('kitewhistle', kite, [rocket, blocks], { colours: ['#8fdcff', '#3f6fe0'] }),
   'pennyfennel-hero.webp': hero('pennyfennel', piggy, [cards, coins], { pattern: 'dots' }),

@@ -21,13 +21,19 @@ export const configSchema = Type.Object({
   }),
   TRUST_PROXY: Type.String({
     default: '',
-    description: 'Who may set X-Forwarded-For: number of proxy hops, or a comma list of addresses or CIDR nets. Empty: nobody.',
+    description:
+      'Who may set X-Forwarded-For: number of proxy hops, or a comma list of addresses or CIDR nets. Empty: nobody.',
   }),
   DATABASE_URL: Type.String({
     default: '',
     description: 'PostgreSQL 14 or newer. Empty: an embedded PostgreSQL with the demo catalogue in DATA_DIR.',
   }),
-  DATABASE_POOL_SIZE: Type.Integer({ default: 12, minimum: 4, maximum: 200, description: 'Connections of one process (count).' }),
+  DATABASE_POOL_SIZE: Type.Integer({
+    default: 12,
+    minimum: 4,
+    maximum: 200,
+    description: 'Connections of one process (count).',
+  }),
   DATA_DIR: Type.String({ default: '.data', description: 'Folder of the embedded database and its secrets.' }),
   TOKEN_KEYS: Type.String({
     default: '',
@@ -36,9 +42,13 @@ export const configSchema = Type.Object({
   }),
   USER_PEPPER: Type.String({
     default: '',
-    description: 'Secret (32 or more characters) that keys the hashes of end-user identifiers. Changing it forgets every user.',
+    description:
+      'Secret (32 or more characters) that keys the hashes of end-user identifiers. Changing it forgets every user.',
   }),
-  SECRETS_KEY: Type.String({ default: '', description: 'Key that encrypts webhook secrets at rest: 32 bytes in base64.' }),
+  SECRETS_KEY: Type.String({
+    default: '',
+    description: 'Key that encrypts webhook secrets at rest: 32 bytes in base64.',
+  }),
   LOG_LEVEL: Type.String({
     default: 'info',
     pattern: '^(fatal|error|warn|info|debug|trace|silent)$',
@@ -46,12 +56,17 @@ export const configSchema = Type.Object({
   }),
   WEBHOOK_ALLOW_NETS: Type.String({
     default: '',
-    description: 'Nets (comma list of CIDRs) that webhooks may call although they are not public. The embedded demo adds loopback.',
+    description:
+      'Nets (comma list of CIDRs) that webhooks may call although they are not public. The embedded demo adds loopback.',
   }),
-  WEBHOOK_ALLOW_HTTP: Type.Boolean({ default: false, description: 'Allow webhook URLs with http:. The embedded demo allows it.' }),
+  WEBHOOK_ALLOW_HTTP: Type.Boolean({
+    default: false,
+    description: 'Allow webhook URLs with http:. The embedded demo allows it.',
+  }),
   WEBHOOK_PROXY: Type.String({
     default: '',
-    description: 'HTTP proxy (http://user:password@host:port) that webhooks go through, by CONNECT to the checked address. Empty: none.',
+    description:
+      'HTTP proxy (http://user:password@host:port) that webhooks go through, by CONNECT to the checked address. Empty: none.',
   }),
   METRICS_TOKEN: Type.String({
     default: '',
@@ -86,8 +101,18 @@ export const configSchema = Type.Object({
     default: '',
     description: 'MaxMind database (.mmdb) of countries or cities. Empty: the bundled one of countries.',
   }),
-  RETENTION_RAW_DAYS: Type.Integer({ default: 90, minimum: 32, maximum: 3650, description: 'Days that sessions and events are kept.' }),
-  RETENTION_ROLLUP_DAYS: Type.Integer({ default: 400, minimum: 32, maximum: 3650, description: 'Days that sums of reports are kept.' }),
+  RETENTION_RAW_DAYS: Type.Integer({
+    default: 90,
+    minimum: 32,
+    maximum: 3650,
+    description: 'Days that sessions and events are kept.',
+  }),
+  RETENTION_ROLLUP_DAYS: Type.Integer({
+    default: 400,
+    minimum: 32,
+    maximum: 3650,
+    description: 'Days that sums of reports are kept.',
+  }),
   RETENTION_DELIVERY_DAYS: Type.Integer({
     default: 30,
     minimum: 8,
@@ -149,7 +174,9 @@ export type SecretVariables = { TOKEN_KEYS: string; USER_PEPPER: string; SECRETS
 export class ConfigError extends Error {
   readonly problems: readonly string[];
   constructor(problems: readonly string[]) {
-    super(`The configuration has ${problems.length} problem(s):\n${problems.map((problem) => `  - ${problem}`).join('\n')}`);
+    super(
+      `The configuration has ${problems.length} problem(s):\n${problems.map((problem) => `  - ${problem}`).join('\n')}`,
+    );
     this.name = 'ConfigError';
     this.problems = problems;
   }
@@ -161,7 +188,10 @@ export class ConfigError extends Error {
  * @param embeddedSecrets called only without DATABASE_URL, for the secrets the environment leaves out
  * @throws ConfigError naming all problems at once
  */
-export function loadConfig(env: Record<string, string | undefined>, embeddedSecrets: (dataDir: string) => SecretVariables): Config {
+export function loadConfig(
+  env: Record<string, string | undefined>,
+  embeddedSecrets: (dataDir: string) => SecretVariables,
+): Config {
   const problems: string[] = [];
   const raw = readVariables(env, problems);
   if (raw.DATABASE_URL === '' && !raw.ROLES.includes('migrate')) {
@@ -202,9 +232,12 @@ export function loadConfig(env: Record<string, string | undefined>, embeddedSecr
   if (!config.roles.includes('migrate')) {
     config.tokenKeys = parseTokenKeys(raw.TOKEN_KEYS, problems);
     if (raw.USER_PEPPER.length < 32) problems.push('USER_PEPPER must be set, with 32 or more characters');
-    if (config.secretsKey.length !== 32) problems.push('SECRETS_KEY must be 32 bytes in base64 (openssl rand -base64 32)');
-  } else if (config.databaseUrl === null && raw.DATABASE_URL === '') problems.push('DATABASE_URL is required for the role migrate');
-  if (raw.METRICS_TOKEN !== '' && raw.METRICS_TOKEN.length < 32) problems.push('METRICS_TOKEN must have 32 or more characters');
+    if (config.secretsKey.length !== 32)
+      problems.push('SECRETS_KEY must be 32 bytes in base64 (openssl rand -base64 32)');
+  } else if (config.databaseUrl === null && raw.DATABASE_URL === '')
+    problems.push('DATABASE_URL is required for the role migrate');
+  if (raw.METRICS_TOKEN !== '' && raw.METRICS_TOKEN.length < 32)
+    problems.push('METRICS_TOKEN must have 32 or more characters');
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
 }
@@ -276,7 +309,8 @@ function parseTrustProxy(text: string, problems: string[]): boolean | number | s
   if (/^\d+$/.test(text)) return Number(text);
   const nets = text.split(',').map((net) => net.trim());
   for (const net of nets)
-    if (!/^[0-9a-fA-F.:]+(\/\d{1,3})?$/.test(net)) problems.push(`TRUST_PROXY has "${net}", which is no address or CIDR net`);
+    if (!/^[0-9a-fA-F.:]+(\/\d{1,3})?$/.test(net))
+      problems.push(`TRUST_PROXY has "${net}", which is no address or CIDR net`);
   return nets;
 }
 

@@ -37,7 +37,11 @@ async function main(): Promise<void> {
     }
   };
   const grace = closeWithGrace(
-    { delay: config.shutdownTimeoutMs, skip: [...stopSignals], logger: { error: (err) => logger.error({ err }, 'closing') } },
+    {
+      delay: config.shutdownTimeoutMs,
+      skip: [...stopSignals],
+      logger: { error: (err) => logger.error({ err }, 'closing') },
+    },
     async ({ err }) => {
       if (err !== undefined) logger.fatal({ err }, 'unexpected failure');
       await stopAll();
@@ -115,6 +119,8 @@ async function startEmbedded(config: Config, logger: Logger, parts: Part[]): Pro
 }
 
 main().catch((err: Error) => {
-  process.stderr.write(`${err instanceof ConfigError || err instanceof GeoError ? err.message : (err.stack ?? err.message)}\n`);
+  process.stderr.write(
+    `${err instanceof ConfigError || err instanceof GeoError ? err.message : (err.stack ?? err.message)}\n`,
+  );
   process.exit(1);
 });

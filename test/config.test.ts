@@ -3,7 +3,12 @@ import { ConfigError, configSchema, loadConfig } from '../src/config.ts';
 
 const databaseUrl = 'postgres://perkwire@localhost:5432/perkwire';
 const secretsKey = Buffer.alloc(32, 7).toString('base64');
-const given = { DATABASE_URL: databaseUrl, TOKEN_KEYS: `1:${'a'.repeat(32)}`, USER_PEPPER: 'p'.repeat(32), SECRETS_KEY: secretsKey };
+const given = {
+  DATABASE_URL: databaseUrl,
+  TOKEN_KEYS: `1:${'a'.repeat(32)}`,
+  USER_PEPPER: 'p'.repeat(32),
+  SECRETS_KEY: secretsKey,
+};
 
 /** Secrets are made only for the embedded database. */
 const noSecrets = (): never => {
@@ -62,12 +67,15 @@ describe('defaults', () => {
   test('apply to empty and blank variables as well', () => {
     const names = Object.keys(configSchema.properties).filter((name) => !(name in given));
     expect(names.length).toBeGreaterThan(10);
-    for (const blank of ['', '  ', '\t']) expect(load(Object.fromEntries(names.map((name) => [name, blank])))).toEqual(load());
+    for (const blank of ['', '  ', '\t'])
+      expect(load(Object.fromEntries(names.map((name) => [name, blank])))).toEqual(load());
   });
 
   test('the public URL follows the port, and a given one loses its trailing slash', () => {
     expect(load({ PORT: '9000' }).publicUrl).toBe('http://localhost:9000');
-    expect(load({ PORT: '9000', PUBLIC_URL: 'https://perks.example.com/' }).publicUrl).toBe('https://perks.example.com');
+    expect(load({ PORT: '9000', PUBLIC_URL: 'https://perks.example.com/' }).publicUrl).toBe(
+      'https://perks.example.com',
+    );
   });
 });
 
@@ -114,12 +122,16 @@ describe('problems', () => {
 
   test('the message says how many there are and lists each on a line', () => {
     const error = new ConfigError(['PORT must be <= 65535', 'LOG_LEVEL is unknown']);
-    expect(error.message).toBe('The configuration has 2 problem(s):\n  - PORT must be <= 65535\n  - LOG_LEVEL is unknown');
+    expect(error.message).toBe(
+      'The configuration has 2 problem(s):\n  - PORT must be <= 65535\n  - LOG_LEVEL is unknown',
+    );
   });
 
   test('do not repeat secrets', () => {
     const secret = 'hunter2-hunter2';
-    expect(problemsOf({ TOKEN_KEYS: secret, USER_PEPPER: secret, SECRETS_KEY: secret }).join('\n')).not.toContain(secret);
+    expect(problemsOf({ TOKEN_KEYS: secret, USER_PEPPER: secret, SECRETS_KEY: secret }).join('\n')).not.toContain(
+      secret,
+    );
   });
 });
 
@@ -139,7 +151,11 @@ describe('secrets', () => {
       return { TOKEN_KEYS: `7:${'m'.repeat(32)}`, USER_PEPPER: 'm'.repeat(32), SECRETS_KEY: secretsKey };
     });
     expect(folders).toEqual(['/tmp/somewhere']);
-    expect(config).toMatchObject({ databaseUrl: null, userPepper: 'g'.repeat(32), tokenKeys: [{ id: 7, secret: 'm'.repeat(32) }] });
+    expect(config).toMatchObject({
+      databaseUrl: null,
+      userPepper: 'g'.repeat(32),
+      tokenKeys: [{ id: 7, secret: 'm'.repeat(32) }],
+    });
   });
 
   test('are not needed to migrate, a database is', () => {

@@ -6,9 +6,16 @@ const palette = ['--accent', '--info', '--warn'];
 function draw(holder) {
   const { data, names } = JSON.parse(holder.dataset.chart);
   holder.replaceChildren();
-  const axis = { stroke: tone('--quiet'), grid: { stroke: tone('--line'), width: 1 }, ticks: { show: false }, font: '12px system-ui' };
+  const axis = {
+    stroke: tone('--quiet'),
+    grid: { stroke: tone('--line'), width: 1 },
+    ticks: { show: false },
+    font: '12px system-ui',
+  };
   const day = (_plot, values) =>
-    values.map((at) => new Date(at * 1000).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' }));
+    values.map((at) =>
+      new Date(at * 1000).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' }),
+    );
   const short = new Intl.NumberFormat('en-GB', { notation: 'compact', maximumFractionDigits: 1 });
   new uPlot(
     {
@@ -46,7 +53,10 @@ else
     holder.hidden = true;
     holder.nextElementSibling.open = true;
   }
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => holders.some(({ hidden }) => hidden) || drawAll());
+matchMedia('(prefers-color-scheme: dark)').addEventListener(
+  'change',
+  () => holders.some(({ hidden }) => hidden) || drawAll(),
+);
 let width = window.innerWidth;
 window.addEventListener('resize', () => {
   if (window.innerWidth === width) return;

@@ -117,7 +117,9 @@ function toast(text, kind) {
 
 const leave = (shown) => setTimeout(() => shown.remove(), 6000);
 
-document.addEventListener('htmx:responseError', () => toast('This did not work. Load the page anew and try again.', 'failed'));
+document.addEventListener('htmx:responseError', () =>
+  toast('This did not work. Load the page anew and try again.', 'failed'),
+);
 document.addEventListener('htmx:sendError', () => toast('The server cannot be reached.', 'failed'));
 
 for (const control of document.querySelectorAll('[data-max]')) count(control);

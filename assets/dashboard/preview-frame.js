@@ -9,7 +9,14 @@ window.fetch = async () =>
   new Response(
     JSON.stringify({
       message: '',
-      data: { session_id: sessionId, pub_user_id: 'preview', status: 'open', selected: [], unselected: [], wrapped_at: null },
+      data: {
+        session_id: sessionId,
+        pub_user_id: 'preview',
+        status: 'open',
+        selected: [],
+        unselected: [],
+        wrapped_at: null,
+      },
     }),
     {
       status: 200,
@@ -32,7 +39,9 @@ async function show(answer) {
   if (text === shown || window.Ad === undefined) return;
   shown = text;
   sessionStorage.clear();
-  await window.Ad.setApiResponse({ data: { session_id: sessionId, count: answer.offers.length, privacy_url: location.origin, ...answer } });
+  await window.Ad.setApiResponse({
+    data: { session_id: sessionId, count: answer.offers.length, privacy_url: location.origin, ...answer },
+  });
   window.Ad.reload();
 }
 

@@ -14,7 +14,12 @@ function nested(prefix) {
   for (const control of form.elements) {
     if (!control.name?.startsWith(`${prefix}.`)) continue;
     const path = control.name.slice(prefix.length + 1).split('.');
-    const value = control.type === 'checkbox' ? control.checked : control.dataset.kind === 'number' ? Number(control.value) : control.value;
+    const value =
+      control.type === 'checkbox'
+        ? control.checked
+        : control.dataset.kind === 'number'
+          ? Number(control.value)
+          : control.value;
     if (value === '' || Number.isNaN(value)) continue;
     const last = path.pop();
     let at = found;
@@ -27,12 +32,15 @@ function nested(prefix) {
 function merged(under, over) {
   const result = { ...under };
   for (const [key, value] of Object.entries(over))
-    result[key] = typeof value === 'object' && value !== null && !Array.isArray(value) ? merged(under[key] ?? {}, value) : value;
+    result[key] =
+      typeof value === 'object' && value !== null && !Array.isArray(value) ? merged(under[key] ?? {}, value) : value;
   return result;
 }
 
 function answer() {
-  const fields = Object.fromEntries([...form.elements].filter(({ name }) => name).map((control) => [control.name, control.value]));
+  const fields = Object.fromEntries(
+    [...form.elements].filter(({ name }) => name).map((control) => [control.name, control.value]),
+  );
   const checked = (name) => form.elements[name]?.checked === true;
   const offers = [...base.offers];
   if (base.kind === 'offer') {
@@ -46,7 +54,8 @@ function answer() {
     settings: merged(merged(base.settings, nested('settings')), {
       multi_offer_unit: multi,
       enable_usp: usp,
-      usp_all_offers_checked: usp && (base.kind === 'theme' ? checked('usp_check_all') : base.settings.usp_all_offers_checked),
+      usp_all_offers_checked:
+        usp && (base.kind === 'theme' ? checked('usp_check_all') : base.settings.usp_all_offers_checked),
       embedded: { enabled: true },
       delay: 0,
       show_ads_on_exit: false,
@@ -71,7 +80,8 @@ if (form !== null && frame !== undefined) {
   for (const button of holder.querySelectorAll('[data-unit]'))
     button.addEventListener('click', () => {
       unit = button.dataset.unit;
-      for (const other of holder.querySelectorAll('[data-unit]')) other.setAttribute('aria-pressed', String(other === button));
+      for (const other of holder.querySelectorAll('[data-unit]'))
+        other.setAttribute('aria-pressed', String(other === button));
       post();
     });
   frame.src = holder.dataset.frame;

@@ -7,7 +7,15 @@ import { seedEndpoints } from './endpoints.ts';
 import { percentiles } from './percentiles.ts';
 
 type Times = ReturnType<typeof percentiles>;
-export type ClaimResult = { rows: number; blocked: number; claims: number; claimed: number; claim: Times; look: Times; commit: Times };
+export type ClaimResult = {
+  rows: number;
+  blocked: number;
+  claims: number;
+  claimed: number;
+  claim: Times;
+  look: Times;
+  commit: Times;
+};
 
 type Load = { rows: number; claims: number; blocked: number };
 
@@ -48,7 +56,8 @@ export async function benchClaims(stage: Stage, { rows, claims, blocked }: Load)
   const commits: number[] = [];
   let claimed = 0;
   for (let turn = -warmUp; turn < claims; turn++) {
-    if (turn % lookEvery === 0) for (let isDone = false; !isDone; ) looks.push(await timed(async () => (isDone = await rounds.look())));
+    if (turn % lookEvery === 0)
+      for (let isDone = false; !isDone; ) looks.push(await timed(async () => (isDone = await rounds.look())));
     let found: Awaited<ReturnType<typeof rounds.next>>['claimed'] = [];
     const tookMs = await timed(async () => {
       found = (await rounds.next(1, { takeOver: true })).claimed;
@@ -84,7 +93,8 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 const slice = 50_000;
 
 export async function fill({ pool }: Stage, endpointIds: readonly number[], count: number): Promise<void> {
-  for (let from = 1; from <= count; from += slice) await fillSlice(pool, endpointIds, from, Math.min(count, from + slice - 1));
+  for (let from = 1; from <= count; from += slice)
+    await fillSlice(pool, endpointIds, from, Math.min(count, from + slice - 1));
 }
 
 async function fillSlice(pool: pg.Pool, endpointIds: readonly number[], from: number, to: number): Promise<void> {

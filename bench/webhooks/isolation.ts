@@ -6,9 +6,18 @@ import { startBenchReceiver } from './receiver.ts';
 import { perkwire } from './systems/perkwire.ts';
 import type { Job } from './systems/types.ts';
 
-export type IsolationResult = { what: string; calls: number; p50Ms: number; p99Ms: number; boundMs: number; ok: boolean };
+export type IsolationResult = {
+  what: string;
+  calls: number;
+  p50Ms: number;
+  p99Ms: number;
+  boundMs: number;
+  ok: boolean;
+};
 
-const payload = JSON.stringify({ body: { pub_user_id: 'user-1', selected: 0, session_id: randomUUID(), campaigns: [] } });
+const payload = JSON.stringify({
+  body: { pub_user_id: 'user-1', selected: 0, session_id: randomUUID(), campaigns: [] },
+});
 const tickMs = 50;
 
 /** 200 endpoints, one delivery a second each, of which none, half or nine in ten never answer. */
@@ -16,14 +25,23 @@ export async function benchHanging(stage: Stage, seconds: number): Promise<Isola
   const results: IsolationResult[] = [];
   for (const share of [0, 0.5, 0.9]) {
     const what = `200 endpoints, ${share * 100} % hang`;
-    results.push(judge(results[0], what, await startDelays(stage, { endpoints: 200, hanging: 200 * share, burst: 0, seconds })));
+    results.push(
+      judge(results[0], what, await startDelays(stage, { endpoints: 200, hanging: 200 * share, burst: 0, seconds })),
+    );
   }
   return results;
 }
 
 /** 99 endpoints with one delivery a second each, without and beside one that gets many at once. */
-export async function benchBurst(stage: Stage, { burst, seconds }: { burst: number; seconds: number }): Promise<IsolationResult[]> {
-  const alone = judge(undefined, '99 endpoints', await startDelays(stage, { endpoints: 100, hanging: 0, burst: 0, seconds }));
+export async function benchBurst(
+  stage: Stage,
+  { burst, seconds }: { burst: number; seconds: number },
+): Promise<IsolationResult[]> {
+  const alone = judge(
+    undefined,
+    '99 endpoints',
+    await startDelays(stage, { endpoints: 100, hanging: 0, burst: 0, seconds }),
+  );
   const beside = await startDelays(stage, { endpoints: 100, hanging: 0, burst, seconds });
   return [alone, judge(alone, `99 endpoints beside one with ${burst.toLocaleString('en')} at once`, beside)];
 }
@@ -43,7 +61,10 @@ async function startDelays(stage: Stage, { endpoints, hanging, burst, seconds }:
   const urlOf = (index: number): string => (index < hanging ? receiver.hangUrl(index) : receiver.okUrl(index));
   const ids = await seedEndpoints(stage.pool, { count: endpoints, url: urlOf });
   const producer = await perkwire.openProducer(stage.databaseUrl);
-  const worker = await startServerProcess({ databaseUrl: stage.databaseUrl, env: { ROLES: 'worker', LOG_LEVEL: 'error' } });
+  const worker = await startServerProcess({
+    databaseUrl: stage.databaseUrl,
+    env: { ROLES: 'worker', LOG_LEVEL: 'error' },
+  });
   const job = (index: number): Job => ({ id: '', url: urlOf(index), payload });
   const first = burst === 0 ? 0 : 1;
   try {
@@ -53,7 +74,9 @@ async function startDelays(stage: Stage, { endpoints, hanging, burst, seconds }:
     while (performance.now() - startMs < seconds * 1000) {
       const wanted = Math.floor(((performance.now() - startMs) / 1000) * (endpoints - first));
       if (wanted > sent)
-        await producer.add(Array.from({ length: wanted - sent }, (_, index) => job(first + ((sent + index) % (endpoints - first)))));
+        await producer.add(
+          Array.from({ length: wanted - sent }, (_, index) => job(first + ((sent + index) % (endpoints - first)))),
+        );
       sent = Math.max(sent, wanted);
       await new Promise((resolve) => setTimeout(resolve, tickMs));
     }

@@ -100,7 +100,10 @@ async function finishLog(pool: pg.Pool, publisherId: number): Promise<void> {
     await pool.query(`vacuum (analyze) ${table}`);
 }
 
-async function measureLog({ pool, databaseUrl }: Pick<Stage, 'pool' | 'databaseUrl'>, publisherId: number): Promise<LogResult[]> {
+async function measureLog(
+  { pool, databaseUrl }: Pick<Stage, 'pool' | 'databaseUrl'>,
+  publisherId: number,
+): Promise<LogResult[]> {
   const server = await startServerProcess({ databaseUrl, env: { ROLES: 'api', LOG_LEVEL: 'error' } });
   try {
     const results: LogResult[] = [];
@@ -116,7 +119,9 @@ async function measure(origin: string, filter: string): Promise<LogResult> {
   let found = 0;
   for (let call = -1; call < calls; call++) {
     const startMs = performance.now();
-    const answer = await fetch(`${origin}/manage/v1/deliveries?${filter}`, { headers: { authorization: `Bearer ${key}` } });
+    const answer = await fetch(`${origin}/manage/v1/deliveries?${filter}`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
     const { data } = (await answer.json()) as { data: { deliveries: unknown[] } };
     if (call >= 0) times.push(performance.now() - startMs);
     if (answer.status !== 200) throw new Error(`${filter} answered ${answer.status}`);
@@ -142,7 +147,13 @@ async function filtersOf(pool: pg.Pool, publisherId: number): Promise<string[]> 
   );
   const endpointOf = (event: string): string => `endpoint=${endpoints.find((one) => one.event === event)?.id}`;
   const dayText = (ago: number): string => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
-  const places = ['event=usp.selection', 'event=offer_removed', endpointOf('conversion'), endpointOf('offer_removed'), 'endpoint=999999'];
+  const places = [
+    'event=usp.selection',
+    'event=offer_removed',
+    endpointOf('conversion'),
+    endpointOf('offer_removed'),
+    'endpoint=999999',
+  ];
   const states = ['delivered', 'failed', 'held', 'pending'].map((status) => `status=${status}`);
   const times = [`from=${dayText(15)}&to=${dayText(14)}`, `to=${dayText(25)}`, 'from=2020-01-01&to=2020-02-01'];
   const users = ['pub_user_id=often', 'pub_user_id=user-7', 'pub_user_id=nobody'];

@@ -21,7 +21,9 @@ export async function keepSection(
   if (scale < 1) return;
   const before = (await readFile(file, 'utf8').catch(() => '')).split(/^(?=## )/m).slice(1);
   const sections = titles.flatMap((one) =>
-    one === title ? [section] : before.filter((old) => old.startsWith(`## ${one}\n`)).map((old) => `${old.trimEnd()}\n`),
+    one === title
+      ? [section]
+      : before.filter((old) => old.startsWith(`## ${one}\n`)).map((old) => `${old.trimEnd()}\n`),
   );
   await mkdir(new URL('.', file), { recursive: true });
   await writeFile(file, ['# bench:webhooks\n', ...sections].join('\n'));

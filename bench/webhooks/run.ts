@@ -23,13 +23,22 @@ const parts: Record<string, { title: string; run: (stage: Stage) => Promise<stri
   throughput: {
     title: 'Throughput and idle latency, same sender, signature, log row and database',
     run: async (stage) => {
-      execFileSync('npm', ['install', '--prefix', 'bench/rivals', '--no-audit', '--no-fund', '--ignore-scripts', '--silent'], {
-        stdio: 'inherit',
-      });
+      execFileSync(
+        'npm',
+        ['install', '--prefix', 'bench/rivals', '--no-audit', '--no-fund', '--ignore-scripts', '--silent'],
+        {
+          stdio: 'inherit',
+        },
+      );
       const results = await benchThroughput(stage, Math.round(20_000 * scale));
       return tableOf(
         ['System', 'webhooks per second', 'idle p50 ms', 'idle p99 ms'],
-        results.map((one) => [one.name, Math.round(one.perS).toLocaleString('en'), ms(one.idleP50Ms), ms(one.idleP99Ms)]),
+        results.map((one) => [
+          one.name,
+          Math.round(one.perS).toLocaleString('en'),
+          ms(one.idleP50Ms),
+          ms(one.idleP99Ms),
+        ]),
       );
     },
   },
@@ -42,7 +51,8 @@ const parts: Record<string, { title: string; run: (stage: Stage) => Promise<stri
     run: async (stage) => isolationTable(await benchBurst(stage, { burst: Math.round(50_000 * scale), seconds })),
   },
   claims: {
-    title: 'Claim of a worker with 512 free slots, half of the queue belonging to endpoints with an open breaker, the rest to 200 others',
+    title:
+      'Claim of a worker with 512 free slots, half of the queue belonging to endpoints with an open breaker, the rest to 200 others',
     run: async (stage) => {
       const results = [];
       for (const blocked of [1, 1000])
@@ -76,7 +86,14 @@ const parts: Record<string, { title: string; run: (stage: Stage) => Promise<stri
 const isolationTable = (results: readonly IsolationResult[]): string =>
   tableOf(
     ['Load', 'calls', 'p50 ms', 'p99 ms', 'may be', ''],
-    results.map((one) => [one.what, String(one.calls), ms(one.p50Ms), ms(one.p99Ms), ms(one.boundMs), one.ok ? 'ok' : 'too late']),
+    results.map((one) => [
+      one.what,
+      String(one.calls),
+      ms(one.p50Ms),
+      ms(one.p99Ms),
+      ms(one.boundMs),
+      one.ok ? 'ok' : 'too late',
+    ]),
   );
 
 for (const name of (process.argv[2] ?? Object.keys(parts).join()).split(',')) {
@@ -85,7 +102,10 @@ for (const name of (process.argv[2] ?? Object.keys(parts).join()).split(',')) {
   const stage = await openStage();
   try {
     await ensurePartitions(stage.pool, Date.now());
-    await keepSection(part.title, await part.run(stage), { scale, titles: Object.values(parts).map(({ title }) => title) });
+    await keepSection(part.title, await part.run(stage), {
+      scale,
+      titles: Object.values(parts).map(({ title }) => title),
+    });
   } finally {
     await stage.close();
   }

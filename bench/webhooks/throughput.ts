@@ -17,7 +17,9 @@ const concurrency = 64;
 const idleCalls = 60;
 const chunk = 1000;
 /** Like that of a wrapped session with two campaigns (bytes). */
-const payload = JSON.stringify({ body: { pub_user_id: 'user-1', selected: 1, session_id: randomUUID(), filler: 'x'.repeat(1500) } });
+const payload = JSON.stringify({
+  body: { pub_user_id: 'user-1', selected: 1, session_id: randomUUID(), filler: 'x'.repeat(1500) },
+});
 
 /**
  * Each system with the same jobs, sender, signature, log row and database, one after the other: `jobs` waiting when the worker
@@ -41,7 +43,11 @@ async function benchOne(stage: Stage, system: System, jobs: number): Promise<Thr
   await system.prepare(stage.databaseUrl);
   const producer = await system.openProducer(stage.databaseUrl);
   const make = (count: number): Job[] =>
-    Array.from({ length: count }, (_, index) => ({ id: randomUUID(), url: receiver.okUrl(index % endpoints), payload }));
+    Array.from({ length: count }, (_, index) => ({
+      id: randomUUID(),
+      url: receiver.okUrl(index % endpoints),
+      payload,
+    }));
   for (let from = 0; from < jobs; from += chunk) await producer.add(make(Math.min(chunk, jobs - from)));
   const worker = await startWorker(system, stage.databaseUrl);
   try {
@@ -80,9 +86,13 @@ async function startWorker(system: System, databaseUrl: string): Promise<() => P
     const server = await startServerProcess({ databaseUrl, env: { ROLES: 'worker', LOG_LEVEL: 'error' } });
     return server.stop;
   }
-  const child = spawn(process.execPath, ['--import', 'tsx', 'bench/webhooks/worker.ts', system.name, databaseUrl, String(concurrency)], {
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-  });
+  const child = spawn(
+    process.execPath,
+    ['--import', 'tsx', 'bench/webhooks/worker.ts', system.name, databaseUrl, String(concurrency)],
+    {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    },
+  );
   await new Promise((resolve, reject) => {
     child.once('message', resolve);
     child.once('exit', () => reject(new Error(`the worker of ${system.name} did not start`)));

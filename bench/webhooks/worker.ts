@@ -16,12 +16,24 @@ const [name = '', databaseUrl = '', concurrency = '64'] = process.argv.slice(2);
 const system = [pgBoss, graphileWorker, bullmq].find((one) => one.name === name);
 if (system === undefined) throw new Error(`there is no "${name}"`);
 
-const sender = createSender({ allowNets: parseNets('127.0.0.0/8'), allowHttp: true, userAgent, now: () => performance.now() });
+const sender = createSender({
+  allowNets: parseNets('127.0.0.0/8'),
+  allowHttp: true,
+  userAgent,
+  now: () => performance.now(),
+});
 const pool = createPool({ url: databaseUrl, size: 10, applicationName: 'bench-log', onError: () => {} });
 const secrets = [Buffer.alloc(32, 5)];
 
 async function handle({ id, url, payload }: Job): Promise<void> {
-  const message = { deliveryId: id, event: 'usp.selection', url, method: 'POST' as const, payload: Buffer.from(payload), secrets };
+  const message = {
+    deliveryId: id,
+    event: 'usp.selection',
+    url,
+    method: 'POST' as const,
+    payload: Buffer.from(payload),
+    secrets,
+  };
   const call = compose({ ...message, nowMs: Date.now(), dev: false, test: false, payloadUrl: null });
   const result = await sender.send({ ...call, deadlineMs: 15_000 });
   if (result.kind !== 'response') throw new Error(result.kind);
@@ -29,7 +41,14 @@ async function handle({ id, url, payload }: Job): Promise<void> {
     name: 'log',
     text: `insert into bench_log (id, outcome, status_code, timing, remote_address, response_headers, response_body)
       values ($1, 'delivered', $2, $3, $4, $5, $6)`,
-    values: [id, result.status, JSON.stringify(result.timing), result.remoteAddress, JSON.stringify(result.headers), result.body],
+    values: [
+      id,
+      result.status,
+      JSON.stringify(result.timing),
+      result.remoteAddress,
+      JSON.stringify(result.headers),
+      result.body,
+    ],
   });
 }
 

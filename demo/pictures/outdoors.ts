@@ -121,6 +121,9 @@ export const blocks: Motif = () => {
     block(144, 238, '#2ec4b6', '<path d="M0-32L32 26H-32Z" fill="#fff"/>'),
     block(262, 238, '#845ec2', '<rect x="-26" y="-26" width="52" height="52" rx="6" fill="#fff"/>'),
   ];
-  const upper = [block(86, 122, '#ffb52e', star(0, 2, 36, '#fff')), block(204, 122, '#4b8bf5', sparkle(0, 0, 38, '#fff'))];
+  const upper = [
+    block(86, 122, '#ffb52e', star(0, 2, 36, '#fff')),
+    block(204, 122, '#4b8bf5', sparkle(0, 0, 38, '#fff')),
+  ];
   return `${groundShadow(190, 354)}${bottom.join('')}${upper.join('')}<path d="M146 118a56 56 0 0 1 112 0h-30a26 26 0 0 0-52 0Z" fill="#ff6b6b"/>`;
 };

@@ -5,7 +5,13 @@
 
 export type Motif = () => string;
 
-export type Placed = { motif: Motif /** Centre, pixels. */; x: number; y: number /** 1 is 400 px. */; scale: number; rotate?: number };
+export type Placed = {
+  motif: Motif /** Centre, pixels. */;
+  x: number;
+  y: number /** 1 is 400 px. */;
+  scale: number;
+  rotate?: number;
+};
 
 export type Pattern = 'confetti' | 'dots' | 'rays' | 'waves' | 'rings';
 
@@ -24,7 +30,12 @@ export type Picture = {
 export const documentOf = (width: number, height: number, body: string): string =>
   `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">${body}</svg>`;
 
-export const gradient = (id: string, from: string, to: string, direction: 'down' | 'diagonal' | 'right' = 'diagonal'): string => {
+export const gradient = (
+  id: string,
+  from: string,
+  to: string,
+  direction: 'down' | 'diagonal' | 'right' = 'diagonal',
+): string => {
   const x2 = direction === 'down' ? 0 : 1;
   const y2 = direction === 'right' ? 0 : 1;
   return `<linearGradient id="${id}" x1="0" y1="0" x2="${x2}" y2="${y2}"><stop offset="0" stop-color="${from}"/><stop offset="1" stop-color="${to}"/></linearGradient>`;
@@ -65,14 +76,26 @@ export const star = (x: number, y: number, radius: number, fill: string): string
 };
 
 export const cloud = (x: number, y: number, scale: number, fill = '#fff'): string =>
-  at(x, y, `<path fill="${fill}" d="M-70 20a28 28 0 0 1 6-55a46 46 0 0 1 86-12a36 36 0 0 1 50 32a18 18 0 0 1-4 35Z"/>`, 0, scale);
+  at(
+    x,
+    y,
+    `<path fill="${fill}" d="M-70 20a28 28 0 0 1 6-55a46 46 0 0 1 86-12a36 36 0 0 1 50 32a18 18 0 0 1-4 35Z"/>`,
+    0,
+    scale,
+  );
 
 /** Wavy steam, rising from (x, y). */
 export const steam = (x: number, y: number): string =>
   `<path d="M${x} ${y}c-18-22 18-36 0-58s14-32 2-50" fill="none" stroke="#fff" stroke-opacity=".75" stroke-width="10" stroke-linecap="round"/>`;
 
 export const heart = (x: number, y: number, scale: number, fill: string): string =>
-  at(x, y, `<path fill="${fill}" d="M0 30C-40 2-34-26-16-26C-6-26 0-18 0-12C0-18 6-26 16-26C34-26 40 2 0 30Z"/>`, 0, scale);
+  at(
+    x,
+    y,
+    `<path fill="${fill}" d="M0 30C-40 2-34-26-16-26C-6-26 0-18 0-12C0-18 6-26 16-26C34-26 40 2 0 30Z"/>`,
+    0,
+    scale,
+  );
 
 export const groundShadow = (rx = 150, y = 352): string =>
   `<ellipse cx="200" cy="${y}" rx="${rx}" ry="${Math.round(rx / 9)}" fill="#000" opacity=".14"/>`;
@@ -135,7 +158,10 @@ const PATTERNS: Record<Pattern, (width: number, height: number) => string> = {
 export const paint = (picture: Picture): string => {
   const { width, height, from, to, pattern, disc, items } = picture;
   const first = items[0];
-  const circle = disc && first ? `<circle cx="${first.x}" cy="${first.y}" r="${(disc * height) / 2}" fill="#fff" opacity=".26"/>` : '';
+  const circle =
+    disc && first
+      ? `<circle cx="${first.x}" cy="${first.y}" r="${(disc * height) / 2}" fill="#fff" opacity=".26"/>`
+      : '';
   const placed = items.map(({ motif, x, y, scale, rotate }) =>
     at(x, y, `<g transform="translate(-200 -200)">${motif()}</g>`, rotate, scale),
   );

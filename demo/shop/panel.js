@@ -1,7 +1,8 @@
 // What the service records, asked for each second while somebody looks. Everything is inserted as text.
 (() => {
   const byId = (id) => document.getElementById(id);
-  const element = (tag, className, text) => Object.assign(document.createElement(tag), { className, textContent: text });
+  const element = (tag, className, text) =>
+    Object.assign(document.createElement(tag), { className, textContent: text });
   const timeOf = (date) => element('time', '', new Date(date).toLocaleTimeString([], { hour12: false }));
   const item = (...parts) => {
     const line = document.createElement('li');
@@ -62,7 +63,9 @@
   const short = ({ response, ...payload }) => JSON.stringify(payload) + (response === undefined ? '' : ' + response');
 
   window.addEventListener('shop:event', ({ detail: { event, payload } }) => {
-    byId('events').prepend(item(timeOf(Date.now()), element('strong', '', event), element('span', 'more', short(payload ?? {}))));
+    byId('events').prepend(
+      item(timeOf(Date.now()), element('strong', '', event), element('span', 'more', short(payload ?? {}))),
+    );
     byId('event-count').textContent = String(++events);
     if (byId('events').childElementCount > maxEvents) byId('events').lastElementChild.remove();
   });

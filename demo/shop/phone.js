@@ -14,7 +14,10 @@ const report = (event, payload) => {
 };
 
 function openView(page, className) {
-  const view = Object.assign(document.createElement('iframe'), { className, title: className === 'view' ? 'Offers' : '' });
+  const view = Object.assign(document.createElement('iframe'), {
+    className,
+    title: className === 'view' ? 'Offers' : '',
+  });
   if (className === 'hidden') view.tabIndex = -1;
   const mode = prefetch === 'api' ? 'api' : 'sdk';
   const values = { user: user.pub_user_id, placement: user.placement, mode, ...(dev && { dev: '1' }) };
@@ -68,12 +71,14 @@ function onCallback(event, payload) {
     byId('confirm').textContent = 'Perks confirmed';
   }
   // Out of the way, but still there: the perks are confirmed within the page.
-  if (event === 'closed_ads' || event === 'no_ads_found') for (const view of views) if (view.className === 'view') view.hidden = true;
+  if (event === 'closed_ads' || event === 'no_ads_found')
+    for (const view of views) if (view.className === 'view') view.hidden = true;
   report(event, payload);
 }
 
 window.addEventListener('message', ({ origin, source, data }) => {
-  if (origin === location.origin && [...views].some((view) => view.contentWindow === source)) onCallback(data.event, data.payload);
+  if (origin === location.origin && [...views].some((view) => view.contentWindow === source))
+    onCallback(data.event, data.payload);
 });
 byId('place').addEventListener('click', placeOrder);
 byId('back').addEventListener('click', () => {

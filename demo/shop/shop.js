@@ -31,7 +31,13 @@ function lineOf([name, price, colour, path]) {
     element.append(...children);
     return element;
   };
-  const stroke = { fill: 'none', stroke: '#22262e', 'stroke-width': '2', 'stroke-linejoin': 'round', 'stroke-linecap': 'round' };
+  const stroke = {
+    fill: 'none',
+    stroke: '#22262e',
+    'stroke-width': '2',
+    'stroke-linejoin': 'round',
+    'stroke-linecap': 'round',
+  };
   const picture = svg('svg', { viewBox: '0 0 40 40', width: '40', height: '40', 'aria-hidden': 'true' });
   picture.append(svg('rect', { width: '40', height: '40', fill: colour }), svg('path', { d: path, ...stroke }));
   const cost = Object.assign(document.createElement('span'), { className: 'price', textContent: price });
@@ -127,7 +133,9 @@ function setUpSwitches() {
     sessionStorage.removeItem('shop:user');
     sessionStorage.removeItem('shop:answer');
     const chosen = Object.fromEntries(new FormData(form));
-    location.assign(`/demo?${new URLSearchParams({ ...chosen, step: chosen.prefetch === 'off' ? 'order' : 'basket' })}`);
+    location.assign(
+      `/demo?${new URLSearchParams({ ...chosen, step: chosen.prefetch === 'off' ? 'order' : 'basket' })}`,
+    );
   });
 }
 

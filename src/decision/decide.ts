@@ -42,16 +42,24 @@ export function run(input: DecisionInput, trace: Trace | null): Decision {
   const { chosen, left } = fill(input, trace === null ? field : ranked(field, trace), sequence, trace);
   if (chosen.length > 0) {
     const propensities = propensitiesOf(chosen, index);
-    return { offers: chosen.map((contender, at) => decided(contender, at + 1, propensities[at] as number)), emptyReason: null };
+    return {
+      offers: chosen.map((contender, at) => decided(contender, at + 1, propensities[at] as number)),
+      emptyReason: null,
+    };
   }
   const reason = index.candidates.length === 0 ? 'no_campaigns' : left > 0 ? 'sequence_rules' : 'nothing_eligible';
   return { offers: [], emptyReason: reason };
 }
 
-function whyOff({ publisher, theme, context, seed }: DecisionInput, relaxed: boolean): (EmptyReason & ('unit_off' | 'percentage')) | null {
+function whyOff(
+  { publisher, theme, context, seed }: DecisionInput,
+  relaxed: boolean,
+): (EmptyReason & ('unit_off' | 'percentage')) | null {
   const unit = unitOf(publisher, theme, context.placement);
   if (!unit.enabled) return 'unit_off';
-  return relaxed || isAmong(unit.deliveryPercentage, publisher.id, context.userKey ?? String(seed)) ? null : 'percentage';
+  return relaxed || isAmong(unit.deliveryPercentage, publisher.id, context.userKey ?? String(seed))
+    ? null
+    : 'percentage';
 }
 
 function traceGates({ publisher, context }: DecisionInput, relaxed: boolean, trace: Trace): void {
@@ -71,7 +79,12 @@ const ranked =
   };
 
 /** Fills the positions one after the other; `left`: how many contenders were met and had to stay out by sequence rules alone. */
-function fill(input: DecisionInput, field: Field, sequence: Sequence | null, trace: Trace | null): { chosen: Contender[]; left: number } {
+function fill(
+  input: DecisionInput,
+  field: Field,
+  sequence: Sequence | null,
+  trace: Trace | null,
+): { chosen: Contender[]; left: number } {
   const { publisher, theme, context } = input;
   const onWall = context.surface === 'offerwall';
   const count = context.count ?? unitOf(publisher, theme, context.placement).offersPerResponse;
@@ -130,7 +143,8 @@ function* rest(field: Field): Generator<Contender> {
 
 /** Says of every contender that is not shown why not. */
 function traceRest(trace: Trace, contenders: readonly Contender[], conflicts: Conflicts, count: number): void {
-  for (const { candidate } of contenders) trace.object(candidate, conflicts.find(candidate) ?? { rule: 'positions_filled', count });
+  for (const { candidate } of contenders)
+    trace.object(candidate, conflicts.find(candidate) ?? { rule: 'positions_filled', count });
 }
 
 function decided({ candidate, score, estimate }: Contender, position: number, propensity: number): DecidedOffer {

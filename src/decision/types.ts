@@ -109,7 +109,12 @@ export type Posteriors = {
 
 export const posteriorKey = (publisherId: number, placement: string): string => `${publisherId} ${placement}`;
 
-export const nothingLearnt: Posteriors = { placements: new Map(), offers: new Map(), categories: new Map(), averageSaleMicros: new Map() };
+export const nothingLearnt: Posteriors = {
+  placements: new Map(),
+  offers: new Map(),
+  categories: new Map(),
+  averageSaleMicros: new Map(),
+};
 
 export type DecidedOffer = {
   offer: Offer;

@@ -42,7 +42,10 @@ export const errorCatalogue = {
   too_many_replays: { status: 409, message: 'Too many replays are running; let one end, or cancel it.' },
   session_wrapped: { status: 409, message: 'The session is already wrapped.' },
   session_expired: { status: 409, message: 'The session has expired.' },
-  conversion_conflict: { status: 409, message: 'The transaction is recorded with another amount, which stays as it is.' },
+  conversion_conflict: {
+    status: 409,
+    message: 'The transaction is recorded with another amount, which stays as it is.',
+  },
   too_many_conversions: { status: 409, message: 'The click has as many conversions as a click can have.' },
   conflict: { status: 409, message: 'There is such a thing already.' },
   in_use: { status: 409, message: 'It is in use.' },
@@ -73,7 +76,10 @@ export class AppError extends Error {
   readonly retryAfterS: number | undefined;
 
   constructor(code: ErrorCode, options: AppErrorOptions = {}) {
-    super(options.message ?? errorCatalogue[code].message, options.cause === undefined ? undefined : { cause: options.cause });
+    super(
+      options.message ?? errorCatalogue[code].message,
+      options.cause === undefined ? undefined : { cause: options.cause },
+    );
     this.name = 'AppError';
     this.code = code;
     this.status = errorCatalogue[code].status;

@@ -6,7 +6,16 @@ export type Logger = PinoLogger;
  * Query values that may name a person, a secret or a signed link are cut out of the logged path: only parameter names
  * known to be harmless keep their value.
  */
-const harmlessParameters = new Set(['loyaltyboost', 'creative', 'campaignId', 'country', 'width', 'height', 'aspect_ratio', 'limit']);
+const harmlessParameters = new Set([
+  'loyaltyboost',
+  'creative',
+  'campaignId',
+  'country',
+  'width',
+  'height',
+  'aspect_ratio',
+  'limit',
+]);
 const harmlessValue = /^[A-Za-z0-9:%]{0,16}$/;
 /** Longer than any id: a one-time link, a token. */
 const longName = /[\w.~:*-]{40,}/g;
@@ -45,11 +54,24 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
       base: null,
       serializers: {
         err: serializeError,
-        req: (request: { method: string; url: string; id?: string }) => ({ method: request.method, url: loggedUrl(request.url) }),
+        req: (request: { method: string; url: string; id?: string }) => ({
+          method: request.method,
+          url: loggedUrl(request.url),
+        }),
         res: (reply: { statusCode: number }) => ({ status: reply.statusCode }),
       },
       redact: {
-        paths: ['authorization', 'headers.authorization', 'req.headers', 'api_key', 'key', 'secret', 'ip', 'payload', 'body'],
+        paths: [
+          'authorization',
+          'headers.authorization',
+          'req.headers',
+          'api_key',
+          'key',
+          'secret',
+          'ip',
+          'payload',
+          'body',
+        ],
         remove: true,
       },
     },

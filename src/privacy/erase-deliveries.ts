@@ -44,7 +44,12 @@ export const eraseDeliveriesOfSessions = (
   );
 
 /** @param statement finds a piece of what is left */
-async function erasePieces(pool: pg.Pool, statement: { text: string; values: unknown[] }, { nowMs }: Sweep, onProgress: OnProgress) {
+async function erasePieces(
+  pool: pg.Pool,
+  statement: { text: string; values: unknown[] },
+  { nowMs }: Sweep,
+  onProgress: OnProgress,
+) {
   for (;;) {
     const { rows } = await pool.query<Delivery>(statement);
     if (rows.length === 0) return;

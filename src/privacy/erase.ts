@@ -51,7 +51,11 @@ export async function sweep(
 }
 
 /** What calls under way have written because of sessions that the first sweep had emptied. */
-async function eraseWhatCameSince(pool: pg.Pool, work: Sweep, onProgress: (done: ErasureCounts) => Promise<void>): Promise<void> {
+async function eraseWhatCameSince(
+  pool: pg.Pool,
+  work: Sweep,
+  onProgress: (done: ErasureCounts) => Promise<void>,
+): Promise<void> {
   for (let after: string | null = null; ; ) {
     const emptied = await findEmptied(pool, work, after, maxSessions);
     if (emptied.length === 0) return;
@@ -91,7 +95,10 @@ async function eraseDerived(executor: Executor, sessions: readonly Emptied[], wo
   const unique = (keys: (string | null)[]): string[] => [...new Set(keys.filter((key) => key !== null))];
   const wallet_items = await deleteWallet(executor, unique(sessions.map(({ walletKey }) => walletKey)), ids, work);
   const histories = await deleteHistories(executor, unique(sessions.map(({ userKey }) => userKey)), work);
-  await executor.query('update conversions set txn_id = null where day = any($1::date[]) and session_id = any($2::uuid[])', [days, ids]);
+  await executor.query(
+    'update conversions set txn_id = null where day = any($1::date[]) and session_id = any($2::uuid[])',
+    [days, ids],
+  );
   return { ...nothing, wallet_items, histories };
 }
 
@@ -116,7 +123,11 @@ async function deleteWallet(
 }
 
 /** Locked in the order of the keys, like everybody does. */
-async function deleteHistories(executor: Executor, keys: readonly string[], { until, isSecond }: Sweep): Promise<number> {
+async function deleteHistories(
+  executor: Executor,
+  keys: readonly string[],
+  { until, isSecond }: Sweep,
+): Promise<number> {
   const { rowCount } = await executor.query(
     `delete from user_history where user_key = any(array(
       select user_key from user_history h where user_key = any($1::uuid[])

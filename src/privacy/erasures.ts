@@ -48,7 +48,9 @@ const erasureOf = (row: Row): Erasure => ({
   counts: row.counts,
 });
 
-export type NewErasure = Pick<Erasure, 'id' | 'publisherId' | 'userKey' | 'namedBy' | 'requestedAt'> & { subjectSealed: Buffer };
+export type NewErasure = Pick<Erasure, 'id' | 'publisherId' | 'userKey' | 'namedBy' | 'requestedAt'> & {
+  subjectSealed: Buffer;
+};
 
 export async function insertErasure(executor: Executor, erasure: NewErasure): Promise<Erasure> {
   const { id, publisherId, userKey, namedBy, requestedAt, subjectSealed } = erasure;
@@ -61,7 +63,10 @@ export async function insertErasure(executor: Executor, erasure: NewErasure): Pr
 
 /** A publisher's erasure, or null. */
 export async function findErasure(executor: Executor, publisherId: number, id: string): Promise<Erasure | null> {
-  const { rows } = await executor.query<Row>(`select ${columns} from erasures where publisher_id = $1 and id = $2`, [publisherId, id]);
+  const { rows } = await executor.query<Row>(`select ${columns} from erasures where publisher_id = $1 and id = $2`, [
+    publisherId,
+    id,
+  ]);
   return rows[0] === undefined ? null : erasureOf(rows[0]);
 }
 
@@ -114,12 +119,10 @@ export async function renewErasure(
   counts: Partial<ErasureCounts>,
   nowMs: number,
 ): Promise<void> {
-  await executor.query('update erasures set lease_until = $3, due_at = $3, counts = $4 where user_key = $1 and id = $2', [
-    userKey,
-    id,
-    new Date(nowMs + leaseMs),
-    counts,
-  ]);
+  await executor.query(
+    'update erasures set lease_until = $3, due_at = $3, counts = $4 where user_key = $1 and id = $2',
+    [userKey, id, new Date(nowMs + leaseMs), counts],
+  );
 }
 
 /** Notes the end of a sweep. After the second one, nothing names the user any more but the keyed hash, and nothing its sessions. */
@@ -127,11 +130,11 @@ export async function endSweep(executor: Executor, { userKey, id, sweptAt }: Era
   const isFirst = sweptAt === null;
   const change = isFirst ? 'swept_at = $3' : 'finished_at = $3, subject_sealed = null';
   const dueMs = isFirst ? nowMs + secondSweepMs : nowMs;
-  const forgetting = isFirst ? '' : 'with forgotten as (delete from erased_sessions where user_key = $1 and erasure_id = $2) ';
-  await executor.query(`${forgetting}update erasures set ${change}, lease_until = null, due_at = $4 where user_key = $1 and id = $2`, [
-    userKey,
-    id,
-    new Date(nowMs),
-    new Date(dueMs),
-  ]);
+  const forgetting = isFirst
+    ? ''
+    : 'with forgotten as (delete from erased_sessions where user_key = $1 and erasure_id = $2) ';
+  await executor.query(
+    `${forgetting}update erasures set ${change}, lease_until = null, due_at = $4 where user_key = $1 and id = $2`,
+    [userKey, id, new Date(nowMs), new Date(dueMs)],
+  );
 }

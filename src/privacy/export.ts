@@ -14,16 +14,25 @@ export async function exportUser(executor: Executor, userKeys: UserKeys, subject
   const keys = [...new Set([subject.userKey, ...traces.flatMap(({ userKey }) => userKey ?? [])])];
   const named = traces.flatMap(({ pubUserId }) => pubUserId ?? []);
   const pubUserIds = [...new Set(subject.namedBy === 'pub_user_id' ? [subject.identifier, ...named] : named)];
-  const read = async (text: string, values: unknown[]): Promise<Record<string, unknown>[]> => (await executor.query(text, values)).rows;
+  const read = async (text: string, values: unknown[]): Promise<Record<string, unknown>[]> =>
+    (await executor.query(text, values)).rows;
   return {
     complete: traces.length < maxSessions,
     sessions: await read(sessionsSql, ofSessions),
     events: await read(eventsSql, ofSessions),
     selections: await read(selectionsSql, ofSessions),
     conversions: await read(conversionsSql, ofSessions),
-    saved_offers: await read(savedSql, [pubUserIds.map((id) => userKeys.of(subject.publisherId, id)), ids, subject.namedBy === 'ad_fp']),
+    saved_offers: await read(savedSql, [
+      pubUserIds.map((id) => userKeys.of(subject.publisherId, id)),
+      ids,
+      subject.namedBy === 'ad_fp',
+    ]),
     history: await read(historySql, [keys]),
-    webhooks: await read(webhooksSql, [subject.publisherId, ids, subject.namedBy === 'pub_user_id' ? subject.identifier : null]),
+    webhooks: await read(webhooksSql, [
+      subject.publisherId,
+      ids,
+      subject.namedBy === 'pub_user_id' ? subject.identifier : null,
+    ]),
   };
 }
 

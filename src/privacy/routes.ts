@@ -37,7 +37,10 @@ export async function privacyRoutes(app: App, { catalog, config }: Deps): Promis
         deliveryDays: config.retentionDeliveryDays,
       });
       reply
-        .header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'")
+        .header(
+          'content-security-policy',
+          "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
+        )
         .header('x-content-type-options', 'nosniff')
         .header('referrer-policy', 'no-referrer')
         .header('cache-control', 'public, max-age=300');

@@ -16,7 +16,8 @@ import type { Subject } from './traces.ts';
 const erasurePath = '/manage/v1/privacy/erasure';
 const tags = ['Privacy'];
 
-const identifier = (description: string) => Type.Optional(Type.String({ maxLength: 256, pattern: '^[^\\u0000]*$', description }));
+const identifier = (description: string) =>
+  Type.Optional(Type.String({ maxLength: 256, pattern: '^[^\\u0000]*$', description }));
 const userBody = Type.Object({
   pub_user_id: identifier('Your id of the user. Give this or `ad_fp`.'),
   ad_fp: identifier('The id of the device or browser that fetches named. Give this or `pub_user_id`.'),
@@ -58,7 +59,9 @@ export async function privacyUserRoutes(app: App, { pool, pulse, auth, secretBox
     const [pubUserId, adFp] = [textOrNull(body.pub_user_id), textOrNull(body.ad_fp)];
     const named = pubUserId ?? adFp;
     if (named === null || (pubUserId !== null && adFp !== null))
-      throw new AppError('invalid_request', { details: [{ path: '/', message: 'must name the user by pub_user_id or by ad_fp' }] });
+      throw new AppError('invalid_request', {
+        details: [{ path: '/', message: 'must name the user by pub_user_id or by ad_fp' }],
+      });
     const namedBy = pubUserId === null ? 'ad_fp' : 'pub_user_id';
     return { publisherId, namedBy, identifier: named, userKey: userKeys.of(publisherId, named) };
   }
@@ -75,7 +78,9 @@ export async function privacyUserRoutes(app: App, { pool, pulse, auth, secretBox
     const { publisherId, namedBy, userKey, identifier } = subjectOf(callOf(request).publisherId, request.body);
     const nowMs = now();
     const asked = { id: newUuidV7(nowMs), publisherId, namedBy, userKey, requestedAt: new Date(nowMs) };
-    const erasure = await guarded(() => insertErasure(pool, { ...asked, subjectSealed: sealSubject(secretBox, identifier) }));
+    const erasure = await guarded(() =>
+      insertErasure(pool, { ...asked, subjectSealed: sealSubject(secretBox, identifier) }),
+    );
     reply.code(202);
     return { message: 'The user will be erased.', data: viewOf(erasure) };
   });
@@ -87,7 +92,10 @@ export async function privacyUserRoutes(app: App, { pool, pulse, auth, secretBox
     const { id } = request.params;
     const erasure = isUuidV7(id) ? await guarded(() => findErasure(pool, callOf(request).publisherId, id)) : null;
     if (erasure === null) throw new AppError('erasure_not_found');
-    return { message: erasure.finishedAt === null ? 'The user is being erased.' : 'The user is erased.', data: viewOf(erasure) };
+    return {
+      message: erasure.finishedAt === null ? 'The user is being erased.' : 'The user is erased.',
+      data: viewOf(erasure),
+    };
   });
 
   const exportSchema = {

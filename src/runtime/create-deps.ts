@@ -20,7 +20,12 @@ import { ensurePartitions } from './jobs.ts';
 type DepsInput = { config: Config; databaseUrl: string; logger: Logger; now: () => number };
 
 /** Opens what every role needs, against a database whose migrations are applied. `close` ends it again. */
-export async function createDeps({ config, databaseUrl, logger, now }: DepsInput): Promise<{ deps: Deps; close: () => Promise<void> }> {
+export async function createDeps({
+  config,
+  databaseUrl,
+  logger,
+  now,
+}: DepsInput): Promise<{ deps: Deps; close: () => Promise<void> }> {
   const geo = await loadGeo(config.geoipDb, logger);
   const onError = (err: Error): void => logger.debug({ err }, 'a database connection broke');
   const pool = createPool({ url: databaseUrl, size: config.databasePoolSize, applicationName: 'perkwire', onError });

@@ -10,7 +10,10 @@ export const presentMs = 3 * stepMs;
 type PresenceDeps = Pick<Deps, 'pool' | 'catalog' | 'pulse' | 'logger' | 'now' | 'config'>;
 
 /** Writes down that this process runs and which configuration it serves, for the operator's page. */
-export function startPresence({ pool, catalog, pulse, logger, now, config }: PresenceDeps, pid: number): { stop: () => Promise<void> } {
+export function startPresence(
+  { pool, catalog, pulse, logger, now, config }: PresenceDeps,
+  pid: number,
+): { stop: () => Promise<void> } {
   const id = randomUUID();
   const startedAt = new Date(now());
   const rounds = startRounds(async () => {

@@ -30,7 +30,12 @@ export async function ensurePartitions(pool: pg.Pool, nowMs: number): Promise<vo
 type Done = { dropped: number; givenUp: number; devSessions: number };
 
 /** One round: partitions ahead, partitions past their retention, dev sessions past their day. Any number of processes may do it. */
-export async function maintain(pool: pg.Pool, config: Retention, nowMs: number, isStopped: () => boolean = () => false): Promise<Done> {
+export async function maintain(
+  pool: pg.Pool,
+  config: Retention,
+  nowMs: number,
+  isStopped: () => boolean = () => false,
+): Promise<Done> {
   await ensurePartitions(pool, nowMs);
   const raw = await dropRaw(pool, nowMs - config.retentionRawDays * dayMs);
   const rollups = await dropRollups(pool, nowMs - config.retentionRollupDays * dayMs);
@@ -50,7 +55,8 @@ export function startMaintenance({ pool, config, logger, now }: MaintenanceOptio
     try {
       const done = await maintain(pool, config, now(), isStopped);
       logger.debug(done, 'maintenance done');
-      if (done.givenUp > 0) logger.warn({ count: done.givenUp }, 'deliveries that still waited were dropped with their day');
+      if (done.givenUp > 0)
+        logger.warn({ count: done.givenUp }, 'deliveries that still waited were dropped with their day');
       return roundMs;
     } catch (err) {
       logger.error({ err }, 'maintenance failed');
@@ -89,7 +95,11 @@ const dropRollups = (pool: pg.Pool, keepFromMs: number): Promise<number> =>
  * A day is kept for as long as one of its deliveries waits, such as those of a paused endpoint or a late replay, but not beyond
  * twice the retention.
  */
-const dropDeliveries = (pool: pg.Pool, retentionDays: number, nowMs: number): Promise<{ dropped: number; givenUp: number }> =>
+const dropDeliveries = (
+  pool: pg.Pool,
+  retentionDays: number,
+  nowMs: number,
+): Promise<{ dropped: number; givenUp: number }> =>
   transaction(pool, async (executor) => {
     await executor.query(patience);
     const [lastDay, keepFrom] = [dayOf(nowMs - 2 * retentionDays * dayMs), dayOf(nowMs - retentionDays * dayMs)];
@@ -99,7 +109,10 @@ const dropDeliveries = (pool: pg.Pool, retentionDays: number, nowMs: number): Pr
       from unnest(array['deliveries', 'delivery_attempts']) as parent`,
       [keepFrom],
     );
-    await executor.query('delete from delivery_counts where day < least($1::date, (select min(day) from delivery_queue))', [keepFrom]);
+    await executor.query(
+      'delete from delivery_counts where day < least($1::date, (select min(day) from delivery_queue))',
+      [keepFrom],
+    );
     await executor.query("delete from replay_jobs where status <> 'running' and created_at < $1::date", [keepFrom]);
     return { dropped: rows[0]?.dropped ?? 0, givenUp: givenUp ?? 0 };
   });
@@ -116,7 +129,10 @@ async function removeDevSessions(pool: pg.Pool, beforeMs: number): Promise<numbe
       );
       const days = [...new Set(rows.map((row) => row.day))];
       const ids = rows.map((row) => row.id);
-      await executor.query('delete from usp_sessions where day = any($1::date[]) and session_id = any($2::uuid[])', [days, ids]);
+      await executor.query('delete from usp_sessions where day = any($1::date[]) and session_id = any($2::uuid[])', [
+        days,
+        ids,
+      ]);
       return rows.length;
     });
     total += removed;

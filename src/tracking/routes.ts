@@ -5,7 +5,15 @@ import { errorAnswers } from '../platform/http/schemas.ts';
 import type { App, Deps } from '../platform/ports.ts';
 import { openShortWay } from './beacons/hot-routes.ts';
 import { beacons } from './beacons/kinds.ts';
-import { badTokenAnswer, clickQuery, recordedAnswer, refuseToken, sendImage, sendRedirect, tokenQuery } from './beacons/pixel-answer.ts';
+import {
+  badTokenAnswer,
+  clickQuery,
+  recordedAnswer,
+  refuseToken,
+  sendImage,
+  sendRedirect,
+  tokenQuery,
+} from './beacons/pixel-answer.ts';
 import { createRecorder } from './beacons/recorder.ts';
 import { createClicks } from './clicks/follow.ts';
 import { createAdmission, type Visit } from './verify-token.ts';
@@ -16,7 +24,10 @@ const unvalidated = { validatorCompiler: () => () => true };
 const tokenOf = ({ query }: FastifyRequest): unknown => (query as { t?: unknown }).t;
 
 const notices: Notices = {
-  invalid_token: { title: 'This offer is gone', text: 'The link is incomplete or has expired. Look for the offer where you found it.' },
+  invalid_token: {
+    title: 'This offer is gone',
+    text: 'The link is incomplete or has expired. Look for the offer where you found it.',
+  },
 };
 
 /** The image beacons and the click redirect (decisions section 3). */
@@ -41,10 +52,14 @@ export async function trackingRoutes(app: App, deps: Deps): Promise<void> {
 
   /** Whether the offer may be kept. A QR code belongs to nobody who could keep it. */
   const isSaveable = ({ offer, event: { claims } }: Visit): boolean =>
-    claims.sessionId !== null && offer.walletEnabled && catalog.current().publishers.get(claims.publisherId)?.walletEnabled === true;
+    claims.sessionId !== null &&
+    offer.walletEnabled &&
+    catalog.current().publishers.get(claims.publisherId)?.walletEnabled === true;
 
   const response = {
-    302: { description: 'To the landing page, with the click id; with `save_for_later=1`, to the page that keeps the offer.' },
+    302: {
+      description: 'To the landing page, with the click id; with `save_for_later=1`, to the page that keeps the offer.',
+    },
     400: badTokenAnswer,
     ...errorAnswers(),
   };

@@ -32,7 +32,14 @@ export function createAdmission({ catalog, tokens, now }: Pick<Deps, 'catalog' |
     if (offer === undefined || !isKnownTo(offer, claims.publisherId) || !checkToken(claims, atMs, kind)) return null;
     const suspicious = isBot(headers['user-agent']) ? 'bot' : claims.sessionId === null ? 'qr' : null;
     const revenueMicros = revenueOf(kind, offer.campaign, claims.publisherId);
-    const event = { kind, claims, sessionId: claims.sessionId ?? newSessionId(atMs), atMs, suspicious, revenueMicros } as const;
+    const event = {
+      kind,
+      claims,
+      sessionId: claims.sessionId ?? newSessionId(atMs),
+      atMs,
+      suspicious,
+      revenueMicros,
+    } as const;
     return { token, event, offer, recorded: !claims.dev && method === 'GET' && !isPrefetch(headers) };
   };
 }

@@ -17,7 +17,15 @@ export function buildDummyPayload(event: WebhookEvent, context: DummyContext): B
   const offer = dummyOffer(publisher.id, publicUrl);
   if (event === 'usp.selection') return dummySelection(offer, context);
   if (event === 'conversion') return dummyConversion(offer, context);
-  const view = buildOfferView({ offer, publisher, copy: offer.copy, token: 'test', hasUser: true, qrCode: '', publicUrl });
+  const view = buildOfferView({
+    offer,
+    publisher,
+    copy: offer.copy,
+    token: 'test',
+    hasUser: true,
+    qrCode: '',
+    publicUrl,
+  });
   return buildWalletPayload({ event, item: { pubUserId: testUser, offerId: offer.id }, atMs: nowMs }, view);
 }
 
@@ -39,7 +47,14 @@ function dummySelection(offer: Offer, { publisher, publicUrl, nowMs }: DummyCont
 
 function dummyConversion({ id, campaign }: Offer, { nowMs }: DummyContext): Buffer {
   const { id: campaignId, advertiserName, isLoyalty } = campaign;
-  const click = { sessionId: newSessionId(nowMs), offerId: id, campaignId, advertiserName, pubUserId: testUser, conversion: null };
+  const click = {
+    sessionId: newSessionId(nowMs),
+    offerId: id,
+    campaignId,
+    advertiserName,
+    pubUserId: testUser,
+    conversion: null,
+  };
   const booking = {
     id: newSessionId(nowMs),
     event: 'conversion',

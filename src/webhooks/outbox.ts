@@ -38,7 +38,9 @@ export async function enqueue(executor: Executor, events: readonly Promised[]): 
   if (events.length === 0) return [];
   const targets = await lockTargets(executor, events);
   const deliveries = events.flatMap((promised) => {
-    const own = targets.filter((target) => target.publisher_id === promised.publisherId && target.event === promised.event);
+    const own = targets.filter(
+      (target) => target.publisher_id === promised.publisherId && target.event === promised.event,
+    );
     if (own.length === 0) return [];
     const payload = promised.payload();
     return own.map((target) => ({ target, promised, id: promised.id ?? newUuidV7(promised.nowMs), payload }));

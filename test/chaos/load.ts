@@ -35,7 +35,10 @@ export function startLoad(stage: Stage, total: number): Load {
       turn += 1;
       const key = stage.keys[turn % stage.keys.length];
       try {
-        const fetched = await call(`/native/v4/offers.json?api_key=${key}`, { placement: 'checkout', pub_user_id: `user-${turn}` });
+        const fetched = await call(`/native/v4/offers.json?api_key=${key}`, {
+          placement: 'checkout',
+          pub_user_id: `user-${turn}`,
+        });
         const { session_id } = (fetched as { data: { session_id: string } }).data;
         await call(`/sdk/v4/usp/session/${session_id}.json?api_key=${key}`, { action: 'wrap' });
         wrapped.push(session_id);

@@ -24,7 +24,8 @@ const scenarios: Record<string, (seed: number) => Promise<{ ok: boolean }>> = {
   outage: (seed) => outageRun(seed, { ...size, downMs: msOr(30) }),
 };
 const scenario = scenarios[values.scenario];
-if (scenario === undefined) throw new Error(`there is no scenario "${values.scenario}": ${Object.keys(scenarios).join(', ')}`);
+if (scenario === undefined)
+  throw new Error(`there is no scenario "${values.scenario}": ${Object.keys(scenarios).join(', ')}`);
 
 let broken = 0;
 for (let run = 0; run < Number(values.runs); run++) {

@@ -63,14 +63,21 @@ export async function outageRun(seed: number, size: Size & { downMs: number }): 
     await load.reach(size.wraps);
     await load.stop();
     const verdict = await judge(stage, load.wrapped);
-    const resumedAfterMs = (stage.receiver.receipts.find(({ atMs }) => atMs >= backMs)?.atMs ?? Number.POSITIVE_INFINITY) - backMs;
+    const resumedAfterMs =
+      (stage.receiver.receipts.find(({ atMs }) => atMs >= backMs)?.atMs ?? Number.POSITIVE_INFINITY) - backMs;
     const alive = (name: (typeof processNames)[number]): boolean => stage.processOf(name).child.exitCode === null;
-    const sameProcesses = processNames.every((name, index) => alive(name) && stage.processOf(name).child.pid === pids[index]);
+    const sameProcesses = processNames.every(
+      (name, index) => alive(name) && stage.processOf(name).child.pid === pids[index],
+    );
     return { ...verdict, sameProcesses, resumedAfterMs, ok: verdict.ok && sameProcesses && resumedAfterMs <= 2000 };
   });
 }
 
-async function onStage<Result>(endpoints: number, draw: () => number, run: (stage: Stage) => Promise<Result>): Promise<Result> {
+async function onStage<Result>(
+  endpoints: number,
+  draw: () => number,
+  run: (stage: Stage) => Promise<Result>,
+): Promise<Result> {
   const stage = await openStage(endpoints, draw);
   try {
     return await run(stage);

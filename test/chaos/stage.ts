@@ -35,7 +35,11 @@ export async function openStage(endpoints: number, draw: () => number): Promise<
     const env = { ROLES: name === 'api' ? 'api' : 'worker', LOG_LEVEL: process.env.CHAOS_LOG_LEVEL ?? 'fatal' };
     return startServerProcess({ databaseUrl: postgres.url, port: ports[name], env });
   };
-  const processes = { api: await start('api'), 'worker-1': await start('worker-1'), 'worker-2': await start('worker-2') };
+  const processes = {
+    api: await start('api'),
+    'worker-1': await start('worker-1'),
+    'worker-2': await start('worker-2'),
+  };
   for (const [index, key] of keys.entries()) await saveEndpoint(ports.api, key, receiver.urlOf(index));
   await pool.query('update webhook_endpoints set retry_steps_s = $1', [retryStepsS]);
   return {

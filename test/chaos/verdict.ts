@@ -30,8 +30,12 @@ export async function judge({ pool, receiver }: Stage, wrapped: readonly string[
     await sleep(250);
     balance = await checkBalance(pool);
   }
-  const sessions = await pool.query<{ id: string }>('select session_id as id from usp_sessions where wrapped_at is not null');
-  const unfinished = await pool.query<{ count: number }>('select count(*)::int from delivery_attempts where finished_at is null');
+  const sessions = await pool.query<{ id: string }>(
+    'select session_id as id from usp_sessions where wrapped_at is not null',
+  );
+  const unfinished = await pool.query<{ count: number }>(
+    'select count(*)::int from delivery_attempts where finished_at is null',
+  );
   const committed = new Set(sessions.rows.map((row) => row.id));
   const accepted = receiver.receipts.filter((one) => one.accepted);
   const arrived = new Set(accepted.map((one) => one.sessionId));

@@ -3,7 +3,11 @@ import { describe, expect, test } from 'vitest';
 import { renderCheckoutHtml, renderPrefetchHtml } from '../../packages/client/src/index.ts';
 
 const asset = (name: string): string => readFileSync(new URL(`../../assets/html/${name}`, import.meta.url), 'utf8');
-const ids = { sdkId: '0123456789abcdef', sdkCdnUrl: 'https://offers.example/sdk/launcher.js', user: { placement: 'checkout' } };
+const ids = {
+  sdkId: '0123456789abcdef',
+  sdkCdnUrl: 'https://offers.example/sdk/launcher.js',
+  user: { placement: 'checkout' },
+};
 
 const voidTags = new Set(['meta', 'link', 'br', 'img', 'input', 'hr']);
 
@@ -28,13 +32,16 @@ describe.each(pages)('%s', (_, template, html) => {
   test('is well-formed HTML with a language, an encoding, a viewport and a title', () => {
     expect(html).toMatch(/^<!doctype html>\n<html lang="en">/);
     expect(unbalanced(html)).toEqual([]);
-    for (const tag of ['html', 'head', 'body', 'title']) expect(html.match(new RegExp(`<${tag}\\b`, 'g')), tag).toHaveLength(1);
+    for (const tag of ['html', 'head', 'body', 'title'])
+      expect(html.match(new RegExp(`<${tag}\\b`, 'g')), tag).toHaveLength(1);
     expect(html).toContain('<meta charset="utf-8">');
     expect(html).toMatch(/<meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover">/);
   });
 
   test('loads nothing but the launcher script', () => {
-    const loaded = [...html.matchAll(/\b(?:src|href|data|poster)\s*=\s*"([^"]*)"|url\(([^)]*)\)|@import/g)].map(([, url]) => url);
+    const loaded = [...html.matchAll(/\b(?:src|href|data|poster)\s*=\s*"([^"]*)"|url\(([^)]*)\)|@import/g)].map(
+      ([, url]) => url,
+    );
     expect(loaded).toEqual([ids.sdkCdnUrl]);
     expect(html.match(/https?:/g)).toHaveLength(1);
   });

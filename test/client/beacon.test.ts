@@ -4,7 +4,9 @@ import { closedUrl, type LocalServer, startServer } from './support.ts';
 
 let server: LocalServer;
 beforeEach(async () => {
-  server = await startServer((response, { url }) => response.writeHead(Number(url.searchParams.get('status') ?? 200)).end('x'));
+  server = await startServer((response, { url }) =>
+    response.writeHead(Number(url.searchParams.get('status') ?? 200)).end('x'),
+  );
 });
 afterEach(() => server.close());
 
@@ -31,6 +33,9 @@ test('an absent URL fires nothing', async () => {
 });
 
 test('a beacon that was not recorded fails', async () => {
-  await expect(fireBeacon(`${server.url}/?status=503`)).rejects.toMatchObject({ constructor: ServerError, statusCode: 503 });
+  await expect(fireBeacon(`${server.url}/?status=503`)).rejects.toMatchObject({
+    constructor: ServerError,
+    statusCode: 503,
+  });
   await expect(fireBeacon(await closedUrl())).rejects.toBeInstanceOf(ConnectionError);
 });

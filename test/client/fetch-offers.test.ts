@@ -18,7 +18,12 @@ beforeEach(async () => {
 afterEach(() => server.close());
 
 const call = (options: Record<string, unknown> = {}) =>
-  fetchOffers({ baseUrl: server.url, sdkId: '0123456789abcdef', payload: { placement: 'checkout' }, ...options } as FetchOffersOptions);
+  fetchOffers({
+    baseUrl: server.url,
+    sdkId: '0123456789abcdef',
+    payload: { placement: 'checkout' },
+    ...options,
+  } as FetchOffersOptions);
 
 const failure = (options: Record<string, unknown> = {}): Promise<unknown> =>
   call(options).then(
@@ -44,7 +49,13 @@ describe('the request', () => {
   });
 
   test('carries the optional parameters that were given, encoded', async () => {
-    const request = await sent({ sdkId: undefined, apiKey: 'k&y=1 ü', loyaltyboost: '2', creative: '0', campaignId: 17 });
+    const request = await sent({
+      sdkId: undefined,
+      apiKey: 'k&y=1 ü',
+      loyaltyboost: '2',
+      creative: '0',
+      campaignId: 17,
+    });
     expect(Object.fromEntries(request.url.searchParams)).toEqual({
       api_key: 'k&y=1 ü',
       loyaltyboost: '2',
@@ -63,7 +74,9 @@ describe('the request', () => {
   });
 
   test("names the payload's user agent, else the device's", async () => {
-    expect((await sent({ payload: { placement: 'x', ua: 'Phone/1' }, userAgent: 'Device/2' })).headers['user-agent']).toBe('Phone/1');
+    expect(
+      (await sent({ payload: { placement: 'x', ua: 'Phone/1' }, userAgent: 'Device/2' })).headers['user-agent'],
+    ).toBe('Phone/1');
     await call({ userAgent: 'Device/2' });
     expect(server.received.at(-1)?.headers['user-agent']).toBe('Device/2');
   });
@@ -126,12 +139,15 @@ describe('the answer', () => {
     expect((err as Error).message).toBe('The server answered with status 401: The API key is unknown.');
   });
 
-  test.each(['', '[]', 'null', '"text"', '<html>', '{"data":'])('200 with the body %o is a server error', async (body) => {
-    answer = { ...answer, body };
-    const err = await failure();
-    expect(err).toBeInstanceOf(ServerError);
-    expect(err).toMatchObject({ statusCode: 200, code: 'invalid_body' });
-  });
+  test.each(['', '[]', 'null', '"text"', '<html>', '{"data":'])(
+    '200 with the body %o is a server error',
+    async (body) => {
+      answer = { ...answer, body };
+      const err = await failure();
+      expect(err).toBeInstanceOf(ServerError);
+      expect(err).toMatchObject({ statusCode: 200, code: 'invalid_body' });
+    },
+  );
 });
 
 describe('a connection error', () => {

@@ -124,15 +124,27 @@ describe('a base URL', () => {
 
 describe('the arguments of adCallback', () => {
   test('are an event name and a payload, as object or JSON text', () => {
-    expect(parseAdCallback(['ads_found', { offerCount: 2 }])).toEqual({ event: 'ads_found', payload: { offerCount: 2 } });
-    expect(parseAdCallback(['ads_found', '{"offerCount":2}', 'more'])).toEqual({ event: 'ads_found', payload: { offerCount: 2 } });
-    expect(parseAdCallback(['url_clicked', 'https://brand.example/'])).toEqual({ event: 'url_clicked', payload: 'https://brand.example/' });
+    expect(parseAdCallback(['ads_found', { offerCount: 2 }])).toEqual({
+      event: 'ads_found',
+      payload: { offerCount: 2 },
+    });
+    expect(parseAdCallback(['ads_found', '{"offerCount":2}', 'more'])).toEqual({
+      event: 'ads_found',
+      payload: { offerCount: 2 },
+    });
+    expect(parseAdCallback(['url_clicked', 'https://brand.example/'])).toEqual({
+      event: 'url_clicked',
+      payload: 'https://brand.example/',
+    });
     expect(parseAdCallback(['closed_ads', null])).toEqual({ event: 'closed_ads', payload: null });
   });
 
-  test.each([[[]], [['ads_found']], [[1, {}]], [['', {}]], [[null, 'x']]])('are left alone when they are not: %o', (args) => {
-    expect(parseAdCallback(args)).toBeNull();
-  });
+  test.each([[[]], [['ads_found']], [[1, {}]], [['', {}]], [[null, 'x']]])(
+    'are left alone when they are not: %o',
+    (args) => {
+      expect(parseAdCallback(args)).toBeNull();
+    },
+  );
 
   test('come as one message from bridges that carry one value', () => {
     const expected = { event: 'ads_found', payload: { offerCount: 2 } };
@@ -144,11 +156,14 @@ describe('the arguments of adCallback', () => {
   test('tell the number of offers', () => {
     expect(offerCountOf({ offerCount: 3 })).toBe(3);
     expect(offerCountOf({ total: '2' })).toBe(2);
-    for (const none of [{ offerCount: 0 }, {}, null, 'x', { offerCount: -1 }, { offerCount: 'many' }]) expect(offerCountOf(none)).toBe(0);
+    for (const none of [{ offerCount: 0 }, {}, null, 'x', { offerCount: -1 }, { offerCount: 'many' }])
+      expect(offerCountOf(none)).toBe(0);
   });
 
   test('tell the URL to open, if it may be opened', () => {
-    expect(clickedUrlOf({ url: 'https://brand.example/', target_url: 'https://brand.example/' })).toBe('https://brand.example/');
+    expect(clickedUrlOf({ url: 'https://brand.example/', target_url: 'https://brand.example/' })).toBe(
+      'https://brand.example/',
+    );
     expect(clickedUrlOf({ target_url: 'http://brand.example/' })).toBe('http://brand.example/');
     expect(clickedUrlOf('https://brand.example/')).toBe('https://brand.example/');
     for (const other of ['javascript:alert(1)', { url: 'intent://x' }, { url: 'file:///etc' }, {}, null, 7]) {

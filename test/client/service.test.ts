@@ -16,7 +16,11 @@ afterAll(() => t.close());
 const local = (url: string): string => url.replace('http://perks.test', baseUrl);
 
 test('the service answers a client that knows the SDK id, and its beacons are recorded', async () => {
-  const payload = { placement: 'checkout', pub_user_id: 'client-user-1', ua: 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X)' };
+  const payload = {
+    placement: 'checkout',
+    pub_user_id: 'client-user-1',
+    ua: 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X)',
+  };
   const { data } = await fetchOffers({ baseUrl, sdkId: t.publisher.sdkId, payload, creative: '1', loyaltyboost: '1' });
   expect(data.count).toBe(data.offers.length);
   expect(data.count).toBeGreaterThan(0);

@@ -11,7 +11,12 @@ export async function startServer(answer: (response: ServerResponse, request: Re
   const server = createServer(async (request, response) => {
     let body = '';
     for await (const chunk of request.setEncoding('utf8')) body += chunk;
-    const one = { method: request.method ?? '', url: new URL(request.url ?? '', 'http://local'), headers: request.headers, body };
+    const one = {
+      method: request.method ?? '',
+      url: new URL(request.url ?? '', 'http://local'),
+      headers: request.headers,
+      body,
+    };
     received.push(one);
     answer(response, one);
   });

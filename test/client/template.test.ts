@@ -27,7 +27,8 @@ function run(html: string, globals: Record<string, unknown> = {}): Page & Record
   return context as Page & Record<string, unknown>;
 }
 
-const entriesOf = (user: object): [string, unknown][] => Reflect.ownKeys(user).map((key) => [String(key), Reflect.get(user, key)]);
+const entriesOf = (user: object): [string, unknown][] =>
+  Reflect.ownKeys(user).map((key) => [String(key), Reflect.get(user, key)]);
 
 const ends = (html: string): number => (html.match(/<\/script|<!--/gi) ?? []).length;
 
@@ -37,21 +38,54 @@ const hostile = fc.oneof(
   fc
     .array(
       fc.oneof(
-        fc.constantFrom('</script>', '</SCRIPT ', '<!--', '-->', '<script>', ']]>', '"', "'", '`', '\\', '\n', '\r', '\u2028', '\u2029'),
-        fc.constantFrom('%%SDK_ID%%', '%%AdUser%%', '%%CONFIG%%', '%%', 'window.AdUser = {};', '$&', '$`', '$$', '\ud800', '\0'),
+        fc.constantFrom(
+          '</script>',
+          '</SCRIPT ',
+          '<!--',
+          '-->',
+          '<script>',
+          ']]>',
+          '"',
+          "'",
+          '`',
+          '\\',
+          '\n',
+          '\r',
+          '\u2028',
+          '\u2029',
+        ),
+        fc.constantFrom(
+          '%%SDK_ID%%',
+          '%%AdUser%%',
+          '%%CONFIG%%',
+          '%%',
+          'window.AdUser = {};',
+          '$&',
+          '$`',
+          '$$',
+          '\ud800',
+          '\0',
+        ),
         fc.string({ unit: 'grapheme', maxLength: 5 }),
       ),
       { maxLength: 8 },
     )
     .map((parts) => parts.join('')),
 );
-const key = fc.oneof({ weight: 5, arbitrary: hostile }, fc.constantFrom('__proto__', 'constructor', 'toString', '1', ''));
+const key = fc.oneof(
+  { weight: 5, arbitrary: hostile },
+  fc.constantFrom('__proto__', 'constructor', 'toString', '1', ''),
+);
 const payload = fc.array(fc.tuple(key, hostile), { maxLength: 6 }).map((entries) => Object.fromEntries(entries));
 
 describe('any payload reaches window.AdUser exactly, and nothing of it gets out of the script', () => {
   test.each([
     ['prefetch.html', (user: Record<string, string>) => renderPrefetchHtml(prefetch, { ...ids, user }), prefetch],
-    ['checkout.html', (user: Record<string, string>) => renderCheckoutHtml(checkout, { ...ids, mode: 'sdk', user }), checkout],
+    [
+      'checkout.html',
+      (user: Record<string, string>) => renderCheckoutHtml(checkout, { ...ids, mode: 'sdk', user }),
+      checkout,
+    ],
   ])('%s', (_, render, template) => {
     fc.assert(
       fc.property(payload, (user) => {
@@ -66,10 +100,17 @@ describe('any payload reaches window.AdUser exactly, and nothing of it gets out 
 });
 
 describe('the user payload', () => {
-  const userOf = (user: Record<string, JsonValue | undefined>) => ({ ...run(renderPrefetchHtml(prefetch, { ...ids, user })).AdUser });
+  const userOf = (user: Record<string, JsonValue | undefined>) => ({
+    ...run(renderPrefetchHtml(prefetch, { ...ids, user })).AdUser,
+  });
 
   test('becomes quoted strings, whatever its values are', () => {
-    expect(userOf({ a: 'x', n: 1.5, yes: true, o: { p: [1] } })).toEqual({ a: 'x', n: '1.5', yes: 'true', o: '{"p":[1]}' });
+    expect(userOf({ a: 'x', n: 1.5, yes: true, o: { p: [1] } })).toEqual({
+      a: 'x',
+      n: '1.5',
+      yes: 'true',
+      o: '{"p":[1]}',
+    });
   });
 
   test('leaves the statement as it is when there is nothing in it', () => {
@@ -100,12 +141,16 @@ describe('the configuration', () => {
   });
 
   test('takes every placeholder, as often as it stands there', () => {
-    expect(renderPrefetchHtml('%%SDK_ID%%|%%SDK_ID%%|%%SDK_CDN_URL%%', ids)).toBe(`${ids.sdkId}|${ids.sdkId}|${ids.sdkCdnUrl}`);
+    expect(renderPrefetchHtml('%%SDK_ID%%|%%SDK_ID%%|%%SDK_CDN_URL%%', ids)).toBe(
+      `${ids.sdkId}|${ids.sdkId}|${ids.sdkCdnUrl}`,
+    );
   });
 
   test('keeps a script URL within its attribute and within a string', () => {
     const sdkCdnUrl = `https://x.example/a"b'c<d>e\\f\`g;h?i=1&j=2`;
-    expect(renderPrefetchHtml('%%SDK_CDN_URL%%', { ...ids, sdkCdnUrl })).toBe('https://x.example/a%22b%27c%3Cd%3Ee%5Cf%60g%3Bh?i=1&j=2');
+    expect(renderPrefetchHtml('%%SDK_CDN_URL%%', { ...ids, sdkCdnUrl })).toBe(
+      'https://x.example/a%22b%27c%3Cd%3Ee%5Cf%60g%3Bh?i=1&j=2',
+    );
   });
 
   test.each([
@@ -125,7 +170,10 @@ describe('the configuration', () => {
 describe('a stored answer', () => {
   const inject = async (json: object | string): Promise<unknown[]> => {
     const calls: unknown[] = [];
-    const Ad = { setApiResponse: async (answer: unknown) => void calls.push(answer), reload: () => void calls.push('reload') };
+    const Ad = {
+      setApiResponse: async (answer: unknown) => void calls.push(answer),
+      reload: () => void calls.push('reload'),
+    };
     const code = injectApiResponse(json);
     expect(code).not.toMatch(/<|\u2028|\u2029/);
     expect(runInContext(code, createContext({ Ad }))).toBe(true);

@@ -24,7 +24,8 @@ async function logOf(email: string, publisherId = t.publisher.id): Promise<strin
     where resource = 'users' and resource_id = $1 and publisher_id = $2 order by id`,
     [email, publisherId],
   );
-  const valuesOf = (changes: Record<string, { new: unknown }>) => Object.entries(changes).map(([name, { new: is }]) => `${name}=${is}`);
+  const valuesOf = (changes: Record<string, { new: unknown }>) =>
+    Object.entries(changes).map(([name, { new: is }]) => `${name}=${is}`);
   return rows.map((row) => [row.actor_kind, row.actor_label, row.action, ...valuesOf(row.changes).sort()].join(' '));
 }
 
@@ -67,7 +68,8 @@ test('everything that becomes of an account is in the log of its publisher, in t
 
 test('too many wrong passwords for an account are one entry, however many follow; those for no account are none', async () => {
   const email = await emailOf(await somebody(t, 'analyst'));
-  for (let tries = 0; tries < 9; tries += 1) for (const tried of [email, 'nobody@example.com']) await signIn(tried, 'wrong password');
+  for (let tries = 0; tries < 9; tries += 1)
+    for (const tried of [email, 'nobody@example.com']) await signIn(tried, 'wrong password');
   await expect.poll(() => logOf(email)).toEqual(['system sign-in lock locked_for=one address']);
   const { rows } = await t.pool.query("select 1 from audit_log where resource_id = 'nobody@example.com'");
   expect(rows).toEqual([]);

@@ -55,9 +55,15 @@ describe('the activity log', () => {
     const { campaign } = await addCatalogue(me);
     const targeting = { countries: { include: ['US', 'DE'] }, devices: { include: ['mobile'] } };
     expect((await me.call('PATCH', `/campaigns/${campaign}`, { rules: { targeting } })).status).toBe(200);
-    await me.call('PATCH', `/campaigns/${campaign}`, { rules: { targeting: { ...targeting, countries: { include: ['US'] } } } });
-    expect((await rows('?resource=campaigns'))[0]).toMatch(/ rules › targeting › countries › include US, DE → became US$/);
-    await me.call('PATCH', `/campaigns/${campaign}`, { rules: { targeting: { postal_codes: { include: Array(400).fill('12345') } } } });
+    await me.call('PATCH', `/campaigns/${campaign}`, {
+      rules: { targeting: { ...targeting, countries: { include: ['US'] } } },
+    });
+    expect((await rows('?resource=campaigns'))[0]).toMatch(
+      / rules › targeting › countries › include US, DE → became US$/,
+    );
+    await me.call('PATCH', `/campaigns/${campaign}`, {
+      rules: { targeting: { postal_codes: { include: Array(400).fill('12345') } } },
+    });
     expect((await rows('?resource=campaigns'))[0]?.length).toBeLessThan(1000);
   });
 

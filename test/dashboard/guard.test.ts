@@ -22,7 +22,12 @@ describe('forms', () => {
     const foreign = /name="_csrf" value="([^"]+)"/.exec((await other.get(path)).body)?.[1] ?? '';
     const own = /name="_csrf" value="([^"]+)"/.exec((await person.get(path)).body)?.[1] ?? '';
     const invite = (fields: Record<string, string>, headers: Record<string, string> = {}) =>
-      postForm(t, path, { email: 'mallory@example.com', role: 'admin', ...fields }, { cookie: person.cookie, ...headers });
+      postForm(
+        t,
+        path,
+        { email: 'mallory@example.com', role: 'admin', ...fields },
+        { cookie: person.cookie, ...headers },
+      );
     for (const answer of [
       await invite({}),
       await invite({ _csrf: foreign }),
@@ -60,7 +65,9 @@ describe('pages', () => {
 
   test('show what somebody typed as text', async () => {
     const person = await somebody(t, 'admin');
-    const { body, statusCode } = await person.post(`/dashboard/p/${t.publisher.id}/settings/users`, { email: '"><script>x</script>\0' });
+    const { body, statusCode } = await person.post(`/dashboard/p/${t.publisher.id}/settings/users`, {
+      email: '"><script>x</script>\0',
+    });
     expect(statusCode).toBe(422);
     expect(body).toContain('&quot;&gt;&lt;script&gt;x&lt;/script&gt;');
     expect(body).not.toContain('<script>x');
@@ -73,7 +80,10 @@ describe('pages', () => {
     for (const url of urls) {
       const answer = await t.app.inject({ url, headers: { 'accept-encoding': 'br' } });
       expect(answer.statusCode).toBe(200);
-      expect(answer.headers).toMatchObject({ 'cache-control': 'public, max-age=31536000, immutable', 'content-encoding': 'br' });
+      expect(answer.headers).toMatchObject({
+        'cache-control': 'public, max-age=31536000, immutable',
+        'content-encoding': 'br',
+      });
     }
     expect((await t.app.inject('/dashboard/assets/..%2f..%2fpackage.json')).statusCode).toBe(404);
   });
@@ -109,7 +119,9 @@ describe('roles', () => {
       expect((await admin.post(`${users(t.publisher.id)}/${userId}`, { disabled: 'yes' })).statusCode).toBe(404);
       expect((await admin.post(`${users(t.publisher.id)}/${userId}/link`)).statusCode).toBe(404);
     }
-    const { rows } = await t.pool.query('select 1 from users where disabled and id = any($1)', [victims.map(({ userId }) => userId)]);
+    const { rows } = await t.pool.query('select 1 from users where disabled and id = any($1)', [
+      victims.map(({ userId }) => userId),
+    ]);
     expect(rows).toEqual([]);
   });
 

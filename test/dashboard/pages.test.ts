@@ -33,7 +33,9 @@ const publisherFields = (name: string, more: Record<string, string> = {}): Recor
 
 /** Every route of a publisher's pages. */
 const publisherRoutes = (): Route[] =>
-  routesOf(t.app).filter(({ method, path }) => path.startsWith('/dashboard/p/:publisherId/') && (method === 'GET' || method === 'POST'));
+  routesOf(t.app).filter(
+    ({ method, path }) => path.startsWith('/dashboard/p/:publisherId/') && (method === 'GET' || method === 'POST'),
+  );
 
 const call = (person: Person, { method, path }: Route) => (method === 'GET' ? person.get(path) : person.post(path));
 
@@ -46,7 +48,9 @@ describe('isolation', () => {
       const foreign = await call(admin, { method, path: at(otherId) });
       const missing = await call(admin, { method, path: at(987_654) });
       expect(foreign.statusCode, `${method} ${path}`).toBe(404);
-      expect(foreign.body.replace(/Request [\w-]+/, ''), `${method} ${path}`).toBe(missing.body.replace(/Request [\w-]+/, ''));
+      expect(foreign.body.replace(/Request [\w-]+/, ''), `${method} ${path}`).toBe(
+        missing.body.replace(/Request [\w-]+/, ''),
+      );
     }
   });
 
@@ -120,7 +124,13 @@ describe('the catalogue', () => {
       rules: '{"conditions":{"key":"cart","op":"exists"}}',
     });
     const campaignId = /campaign_id=(\d+)/.exec(campaign)?.[1] ?? '';
-    await location('/offers', { campaign_id: campaignId, title: 'Ten off', cta_yes: 'Yes', active: 'on', weight: '100' });
+    await location('/offers', {
+      campaign_id: campaignId,
+      title: 'Ten off',
+      cta_yes: 'Yes',
+      active: 'on',
+      weight: '100',
+    });
     const fetched = await t.app.inject({
       method: 'POST',
       url: `/native/v4/offers.json?api_key=${t.publisher.key}&campaignId=${campaignId}`,
@@ -130,9 +140,10 @@ describe('the catalogue', () => {
     const page = await admin.get(own(`/campaigns/${campaignId}`));
     expect(page.body).toMatch(/value="us, de"/i);
     expect(page.body).toMatch(/name="frequency_caps.0.limit" value="3"/);
-    const audit = await t.pool.query("select actor_kind, actor_label from audit_log where resource = 'campaigns' and resource_id = $1", [
-      campaignId,
-    ]);
+    const audit = await t.pool.query(
+      "select actor_kind, actor_label from audit_log where resource = 'campaigns' and resource_id = $1",
+      [campaignId],
+    );
     expect(audit.rows).toMatchObject([{ actor_kind: 'user', actor_label: expect.stringContaining('admin-') }]);
   });
 
@@ -147,7 +158,8 @@ describe('the catalogue', () => {
     expect(answer.statusCode).toBe(422);
     expect(answer.body).toContain(`value="${'x'.repeat(91)}"`);
     expect(answer.body).toContain('value="&quot;&gt;&lt;i&gt;"');
-    for (const field of ['title', 'weight', 'adv_pixel_url']) expect(answer.body, field).toMatch(new RegExp(`id="f-${field}-error">\\S`));
+    for (const field of ['title', 'weight', 'adv_pixel_url'])
+      expect(answer.body, field).toMatch(new RegExp(`id="f-${field}-error">\\S`));
     expect(answer.body).toContain('value="much"');
   });
 
@@ -162,16 +174,24 @@ describe('the catalogue', () => {
     expect(second.body).toMatch(/<td>title<\/td><td>Theirs<\/td><td>Mine<\/td>/);
     expect(second.body).toMatch(/name="title"[^>]* value="Mine"/);
     const newVersion = /name="_version" value="([^"]+)"/.exec(second.body)?.[1]?.replaceAll('&quot;', '"') ?? '';
-    expect((await admin.post(own('/offers/1'), { ...fields, _version: newVersion, title: 'Mine' })).statusCode).toBe(303);
+    expect((await admin.post(own('/offers/1'), { ...fields, _version: newVersion, title: 'Mine' })).statusCode).toBe(
+      303,
+    );
   });
 
   test('with more campaigns than a list shows, the stored one stays chosen', async () => {
-    await t.pool.query(`insert into advertisers (publisher_id, name) select $1, 'A' || n from generate_series(1, 120) n`, [t.publisher.id]);
-    const { rows } = await t.pool.query<{ id: number }>(`insert into advertisers (publisher_id, name) values ($1, 'Zzz') returning id`, [
-      t.publisher.id,
-    ]);
+    await t.pool.query(
+      `insert into advertisers (publisher_id, name) select $1, 'A' || n from generate_series(1, 120) n`,
+      [t.publisher.id],
+    );
+    const { rows } = await t.pool.query<{ id: number }>(
+      `insert into advertisers (publisher_id, name) values ($1, 'Zzz') returning id`,
+      [t.publisher.id],
+    );
     await t.pool.query('update campaigns set advertiser_id = $1 where id = 2', [rows[0]?.id]);
-    expect((await admin.get(own('/campaigns/2'))).body).toContain(`<option value="${rows[0]?.id}" selected>Zzz</option>`);
+    expect((await admin.get(own('/campaigns/2'))).body).toContain(
+      `<option value="${rows[0]?.id}" selected>Zzz</option>`,
+    );
   });
 
   test('an offer is paused in one click', async () => {
@@ -192,24 +212,35 @@ describe('sequence rules', () => {
 
   test('a rule gives a position to the offers it names, within a moment, and is found and changed by what it says', async () => {
     const last = (await shown()).at(-1);
-    const made = await admin.post(own('/settings/sequence-rules'), { ...rule, 'match.offers': String(last), positions: '1' });
+    const made = await admin.post(own('/settings/sequence-rules'), {
+      ...rule,
+      'match.offers': String(last),
+      positions: '1',
+    });
     expect(made.statusCode, made.body).toBe(303);
     const path = String(made.headers.location);
     expect((await shown())[0]).toBe(last);
-    expect((await admin.get(own('/settings/sequence-rules'))).body).toMatch(/Only<\/span> offer \d+<\/td><td>all<\/td><td>1<\/td>/);
+    expect((await admin.get(own('/settings/sequence-rules'))).body).toMatch(
+      /Only<\/span> offer \d+<\/td><td>all<\/td><td>1<\/td>/,
+    );
     expect((await admin.get(path)).body).toMatch(new RegExp(`name="match.offers"[^>]* value="${last}"`));
     expect((await admin.post(path, { ...rule, 'match.categories': 'Food, Drink' })).statusCode).toBe(303);
-    expect((await t.pool.query('select positions, match from sequence_rules where id = $1', [path.split('/').at(-1)])).rows).toEqual([
-      { positions: null, match: { categories: ['Food', 'Drink'] } },
-    ]);
+    expect(
+      (await t.pool.query('select positions, match from sequence_rules where id = $1', [path.split('/').at(-1)])).rows,
+    ).toEqual([{ positions: null, match: { categories: ['Food', 'Drink'] } }]);
     expect((await admin.post(`${path}/remove`)).statusCode).toBe(303);
   });
 
   test('what is refused is named beside its field', async () => {
-    const answer = await admin.post(own('/settings/sequence-rules'), { ...rule, 'match.offers': '5, five', weight: 'much' });
+    const answer = await admin.post(own('/settings/sequence-rules'), {
+      ...rule,
+      'match.offers': '5, five',
+      weight: 'much',
+    });
     expect(answer.statusCode).toBe(422);
     expect(answer.body).toContain('value="5, five"');
-    for (const field of ['match-offers', 'weight']) expect(answer.body, field).toMatch(new RegExp(`id="f-${field}-error">\\S`));
+    for (const field of ['match-offers', 'weight'])
+      expect(answer.body, field).toMatch(new RegExp(`id="f-${field}-error">\\S`));
     const empty = await admin.post(own('/settings/sequence-rules'), rule);
     expect(empty.body).toContain('must name offers');
   });
@@ -217,9 +248,16 @@ describe('sequence rules', () => {
 
 describe('whom a campaign is served to', () => {
   const path = '/dashboard/p/1/campaigns/3/publishers';
-  const form = { active: 'on', payout_amount: '2.5', priority: '', 'frequency_caps.0.limit': '1', 'frequency_caps.0.event': 'impression' };
+  const form = {
+    active: 'on',
+    payout_amount: '2.5',
+    priority: '',
+    'frequency_caps.0.limit': '1',
+    'frequency_caps.0.event': 'impression',
+  };
   const provisions = async () =>
-    (await t.pool.query('select * from campaign_publishers where campaign_id = 3 and publisher_id = $1', [otherId])).rows;
+    (await t.pool.query('select * from campaign_publishers where campaign_id = 3 and publisher_id = $1', [otherId]))
+      .rows;
 
   test('is set by operators, with what is different there, and ended; the form shows what is stored', async () => {
     const caps = { 'frequency_caps.0.window_minutes': '1440', 'frequency_caps.0.scope': 'campaign' };
@@ -239,7 +277,9 @@ describe('whom a campaign is served to', () => {
     const version = /name="_version" value="([^"]+)"/.exec(body)?.[1]?.replaceAll('&quot;', '"') ?? '';
     const ended = { payout_amount: '', priority: '7', publisher_id: String(otherId), _version: version };
     expect((await operator.post(path, ended)).statusCode).toBe(303);
-    expect(await provisions()).toMatchObject([{ active: false, payout_amount: null, priority: 7, frequency_caps: null }]);
+    expect(await provisions()).toMatchObject([
+      { active: false, payout_amount: null, priority: 7, frequency_caps: null },
+    ]);
     expect((await operator.post(path, { ...ended, active: 'on' })).statusCode).toBe(422);
     expect((await operator.get(path)).body).toContain('Not served');
   });
@@ -264,7 +304,12 @@ describe('settings', () => {
   test('a key is shown once, works, and is refused once revoked', async () => {
     const made = await admin.post(own('/settings/keys'), { name: 'server', permissions: 'ads/offers' });
     const key = /<code>(pk_[\w-]+)<\/code>/.exec(made.body)?.[1] ?? '';
-    const call = () => t.app.inject({ method: 'POST', url: `/native/v4/offers.json?api_key=${key}`, payload: { placement: 'checkout' } });
+    const call = () =>
+      t.app.inject({
+        method: 'POST',
+        url: `/native/v4/offers.json?api_key=${key}`,
+        payload: { placement: 'checkout' },
+      });
     expect((await call()).statusCode).toBe(200);
     const list = await admin.get(own('/settings/keys'));
     expect(list.body).not.toContain(key);
@@ -307,7 +352,13 @@ describe('settings', () => {
 
   test('a webhook endpoint is set, its secret shown once, tested, paused and resumed', async () => {
     const path = own('/settings/webhooks/usp.selection');
-    const fields = { url: 'http://127.0.0.1:9/hook', method: 'POST', enabled: 'on', deadline_s: '5', max_in_flight: '4' };
+    const fields = {
+      url: 'http://127.0.0.1:9/hook',
+      method: 'POST',
+      enabled: 'on',
+      deadline_s: '5',
+      max_in_flight: '4',
+    };
     const made = await admin.post(path, fields);
     expect(made.body).toMatch(/<code>whsec_[\w+/=]+<\/code>/);
     expect((await admin.get(path)).body).not.toContain('whsec_');

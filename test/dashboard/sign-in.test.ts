@@ -43,7 +43,10 @@ describe('signing in', () => {
     expect(answer.statusCode).toBe(303);
     const cookie = answer.cookies[0];
     expect(cookie).toMatchObject({ name: 'perkwire_session', httpOnly: true, sameSite: 'Lax', path: '/' });
-    const page = await t.app.inject({ url: '/dashboard/account', headers: { cookie: cookieFrom(answer, 'perkwire_session') ?? '' } });
+    const page = await t.app.inject({
+      url: '/dashboard/account',
+      headers: { cookie: cookieFrom(answer, 'perkwire_session') ?? '' },
+    });
     expect(page.statusCode).toBe(200);
     expect(page.body).toContain('ada@example.com');
   });
@@ -57,7 +60,13 @@ describe('signing in', () => {
 
   test('a wrong password, an unknown account, a disabled one and an invited one get the same answer', async () => {
     await t.pool.query('update users set disabled = true where id = $1', [await account('gone@example.com')]);
-    await createUser(t.pool, { email: 'new@example.com', role: 'analyst', publisherId: t.publisher.id, passwordHash: null, nowMs });
+    await createUser(t.pool, {
+      email: 'new@example.com',
+      role: 'analyst',
+      publisherId: t.publisher.id,
+      passwordHash: null,
+      nowMs,
+    });
     const answers = [
       await signIn('ada@example.com', 'wrong password'),
       await signIn('nobody@example.com'),
@@ -108,7 +117,13 @@ describe('signing in', () => {
     const to = async (next: string) =>
       (await postForm(t, '/dashboard/sign-in', { email: 'ada@example.com', password, next })).headers.location;
     expect(await to('/dashboard/account?x=1')).toBe('/dashboard/account?x=1');
-    for (const next of ['//evil.example', 'https://evil.example/', '/\\evil.example', '/dashboard/../../evil', '/dashboard/\t//evil'])
+    for (const next of [
+      '//evil.example',
+      'https://evil.example/',
+      '/\\evil.example',
+      '/dashboard/../../evil',
+      '/dashboard/\t//evil',
+    ])
       expect(await to(next), next).toMatch(/^\/dashboard/);
   });
 
@@ -161,7 +176,8 @@ describe('a session', () => {
     const changed = await change(password);
     expect(changed.statusCode).toBe(303);
     const now = cookieFrom(changed, 'perkwire_session') ?? '';
-    const open = async (cookie: string) => (await t.app.inject({ url: '/dashboard/account', headers: { cookie } })).statusCode;
+    const open = async (cookie: string) =>
+      (await t.app.inject({ url: '/dashboard/account', headers: { cookie } })).statusCode;
     expect([await open(now), await open(here), await open(there)]).toEqual([200, 303, 303]);
     expect((await signIn('kim@example.com')).statusCode).toBe(401);
     expect((await signIn('kim@example.com', 'nine loud herons')).statusCode).toBe(303);
@@ -185,7 +201,9 @@ describe('a one-time link', () => {
 
   test('used twice at the same time, works once', async () => {
     const token = await createFirstOperatorLink(t.pool, nowMs);
-    const answers = await Promise.all(['x1@example.com', 'x2@example.com'].map((email) => start(token, { email, ...chosen })));
+    const answers = await Promise.all(
+      ['x1@example.com', 'x2@example.com'].map((email) => start(token, { email, ...chosen })),
+    );
     expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([303, 400]);
   });
 
@@ -229,7 +247,11 @@ describe('a one-time link', () => {
 });
 
 test('with https, cookies are Secure and bound to this host', async () => {
-  const secure = await createTestApp({ databaseUrl: t.databaseUrl, config: { publicUrl: 'https://perks.test' }, now: () => nowMs });
+  const secure = await createTestApp({
+    databaseUrl: t.databaseUrl,
+    config: { publicUrl: 'https://perks.test' },
+    now: () => nowMs,
+  });
   const answer = await secure.app.inject({
     method: 'POST',
     url: '/dashboard/sign-in',

@@ -23,7 +23,13 @@ export async function somebody(
   publisherId: number | null = role === 'operator' ? null : t.publisher.id,
 ): Promise<Person> {
   const email = `${role}-${++people}@example.com`;
-  const user = await createUser(t.pool, { email, role, publisherId, passwordHash: 'scrypt$1$1$1$AA$AA', nowMs: t.deps.now() });
+  const user = await createUser(t.pool, {
+    email,
+    role,
+    publisherId,
+    passwordHash: 'scrypt$1$1$1$AA$AA',
+    nowMs: t.deps.now(),
+  });
   if (user === null) throw new Error('the address is taken');
   const token = await startSession(t.pool, user.id, null, t.deps.now());
   const cookie = `perkwire_session=${token}`;

@@ -33,7 +33,8 @@ afterAll(async () => {
   await demo?.close();
 });
 
-const open = (options: BrowserContextOptions): Promise<BrowserContext> => browser.newContext({ userAgent, locale: 'en-GB', ...options });
+const open = (options: BrowserContextOptions): Promise<BrowserContext> =>
+  browser.newContext({ userAgent, locale: 'en-GB', ...options });
 
 /** UPDATE_IMAGES=1 takes the pictures of the documentation anew. */
 async function picture(name: string): Promise<void> {
@@ -43,13 +44,16 @@ async function picture(name: string): Promise<void> {
 
 const press = (name: string) => page.getByRole('button', { name, exact: true }).click();
 const follow = (name: string) => page.getByRole('link', { name, exact: true }).first().click();
-const menu = (name: string) => page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name, exact: true }).click();
+const menu = (name: string) =>
+  page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name, exact: true }).click();
 const said = (text: string) => page.getByRole('status').filter({ hasText: text }).first().waitFor(patience);
 
 describe('from a fresh start, in the browser only', () => {
   let base = '';
   let key = '';
-  let answer: { data: { session_id: string; offers: { pixel: string; campaign_id: number; image: string; title: string }[] } };
+  let answer: {
+    data: { session_id: string; offers: { pixel: string; campaign_id: number; image: string; title: string }[] };
+  };
 
   test('the first operator sets a password by the one-time link and is signed in', async () => {
     await page.goto((await firstOperatorLink(demo.t.pool, demo.url, Date.now())) ?? '');
@@ -107,7 +111,9 @@ describe('from a fresh start, in the browser only', () => {
     await press('Save');
     await said('Sourdough by post is saved');
     await page.getByLabel('Headline', { exact: true }).fill('A first loaf on us');
-    await page.getByLabel('Description', { exact: true }).fill('Baked this morning, at your door tomorrow. Skip a week whenever you like.');
+    await page
+      .getByLabel('Description', { exact: true })
+      .fill('Baked this morning, at your door tomorrow. Skip a week whenever you like.');
     await page.getByLabel('Yes button', { exact: true }).fill('Bake me one');
     const preview = page.frameLocator('iframe');
     await preview.getByText('A first loaf on us').first().waitFor(patience);
@@ -158,7 +164,9 @@ describe('from a fresh start, in the browser only', () => {
         body: JSON.stringify({ placement: 'checkout', pub_user_id: 'shopper-7', ua: userAgent }),
       })
     ).json()) as typeof answer;
-    expect(answer.data.offers).toMatchObject([{ title: 'A first loaf on us', image: expect.stringContaining('/images/') }]);
+    expect(answer.data.offers).toMatchObject([
+      { title: 'A first loaf on us', image: expect.stringContaining('/images/') },
+    ]);
     const call = page.locator('ol.stream li').filter({ hasText: answer.data.session_id });
     await call.filter({ hasText: 'checkout' }).waitFor(patience);
     await fetch(answer.data.offers[0]?.pixel ?? '', { headers: { 'user-agent': userAgent } });
@@ -169,7 +177,9 @@ describe('from a fresh start, in the browser only', () => {
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(body),
       });
-    expect((await usp(`${answer.data.session_id}/${answer.data.offers[0]?.campaign_id}/select.json`, {})).status).toBe(200);
+    expect((await usp(`${answer.data.session_id}/${answer.data.offers[0]?.campaign_id}/select.json`, {})).status).toBe(
+      200,
+    );
     expect((await usp(`session/${answer.data.session_id}.json`, { action: 'wrap' })).status).toBe(200);
     await call.filter({ hasText: 'confirmed, 1 perk' }).waitFor(patience);
     await picture('dashboard-live');
@@ -287,14 +297,20 @@ describe('for everybody', () => {
   });
 
   test('no field of a form lies over its neighbour, whatever the language makes of it', async () => {
-    const american = await open({ viewport: { width: 1280, height: 800 }, locale: 'en-US', storageState: await context.storageState() });
+    const american = await open({
+      viewport: { width: 1280, height: 800 },
+      locale: 'en-US',
+      storageState: await context.storageState(),
+    });
     const tab = await american.newPage();
     for (const path of ['/deliveries?status=failed', '/settings/keys', '/settings', '/offers', '/campaigns']) {
       await tab.goto(`${demo.url}/dashboard/p/1${path}`);
       const wide = await tab
         .locator('.field')
         .evaluateAll((fields) =>
-          fields.flatMap((field) => (field.scrollWidth > field.clientWidth ? [field.textContent?.trim().slice(0, 40)] : [])),
+          fields.flatMap((field) =>
+            field.scrollWidth > field.clientWidth ? [field.textContent?.trim().slice(0, 40)] : [],
+          ),
         );
       expect(wide, path).toEqual([]);
     }

@@ -54,8 +54,14 @@ describe('an answer shows', () => {
   });
 
   test('one offer of an advertiser, and one campaign of an exclusion group', () => {
-    expect(shown(offersOf(campaignOf(1, { advertiserId: 7 }), campaignOf(2, { advertiserId: 7 }), campaignOf(3)))).toEqual([1, 3]);
-    const [a, b, c] = [{ exclusion_groups: ['cars', 'loans'] }, { exclusion_groups: ['loans'] }, { exclusion_groups: ['games'] }];
+    expect(
+      shown(offersOf(campaignOf(1, { advertiserId: 7 }), campaignOf(2, { advertiserId: 7 }), campaignOf(3))),
+    ).toEqual([1, 3]);
+    const [a, b, c] = [
+      { exclusion_groups: ['cars', 'loans'] },
+      { exclusion_groups: ['loans'] },
+      { exclusion_groups: ['games'] },
+    ];
     expect(shown(offersOf(withRules(1, a), withRules(2, b), withRules(3, c)))).toEqual([1, 3]);
   });
 
@@ -69,7 +75,8 @@ describe('an answer shows', () => {
   });
 
   test('no campaign the user declined, until the opt-out ends, to the second', () => {
-    const until = (end: number | null): number[] => shown(offersOf(campaignOf(1)), { history: { optOuts: { 1: end }, exposures: [] } });
+    const until = (end: number | null): number[] =>
+      shown(offersOf(campaignOf(1)), { history: { optOuts: { 1: end }, exposures: [] } });
     expect(until(noonMs / 1000 + 1)).toEqual([]);
     expect(until(noonMs / 1000)).toEqual([1]);
     expect(until(null)).toEqual([]);
@@ -106,12 +113,21 @@ describe('the unit', () => {
     styles: {},
     ...over,
   });
-  const placement = { name: 'checkout', themeId: null, offersPerResponse: null, deliveryPercentage: null, unitEnabled: null };
+  const placement = {
+    name: 'checkout',
+    themeId: null,
+    offersPerResponse: null,
+    deliveryPercentage: null,
+    unitEnabled: null,
+  };
   const three = offersOf(campaignOf(1), campaignOf(2), campaignOf(3));
 
   test('is on or off, and shows as many, as the placement says, else the theme, else the publisher', () => {
     const count = (own: object, ofTheme: Partial<Theme>, ofPlacement: object): number => {
-      const publisher = publisherWith(three, { ...own, placements: new Map([['checkout', { ...placement, ...ofPlacement }]]) });
+      const publisher = publisherWith(three, {
+        ...own,
+        placements: new Map([['checkout', { ...placement, ...ofPlacement }]]),
+      });
       return decide(inputOf(publisher, { theme: theme(ofTheme) })).offers.length;
     };
     expect(count({ offersPerResponse: 1 }, {}, {})).toBe(1);
@@ -128,7 +144,9 @@ describe('the unit', () => {
     const among = (deliveryPercentage: number): string[] => {
       const publisher = publisherWith(three, { deliveryPercentage });
       const users = Array.from({ length: 2000 }, (_, at) => `user-${at}`);
-      return users.filter((userKey, seed) => decide(inputOf(publisher, { seed, context: { userKey } })).offers.length > 0);
+      return users.filter(
+        (userKey, seed) => decide(inputOf(publisher, { seed, context: { userKey } })).offers.length > 0,
+      );
     };
     const [few, more] = [among(30), among(60)];
     expect(Math.abs(few.length - 600)).toBeLessThan(80);
@@ -139,7 +157,8 @@ describe('the unit', () => {
   });
 
   test('says why it shows nothing', () => {
-    const reason = (offers: readonly Offer[], own: object): string | null => decide(inputOf(publisherWith(offers, own))).emptyReason;
+    const reason = (offers: readonly Offer[], own: object): string | null =>
+      decide(inputOf(publisherWith(offers, own))).emptyReason;
     expect(reason(three, {})).toBeNull();
     expect(reason(three, { unitEnabled: false })).toBe('unit_off');
     expect(reason(three, { deliveryPercentage: 0 })).toBe('percentage');
@@ -164,7 +183,9 @@ test('the same input gives the same decision, bit for bit, on indices built apar
         ...list.map(({ priority, amount, kind }, at) => campaignOf(at + 1, { priority, payout: pays(kind, amount) })),
       );
       const counts = () =>
-        new Map(list.map(({ clicks }, at) => [at + 1, { impressions: 1000, clicks, conversions: Math.floor(clicks / 9) }]));
+        new Map(
+          list.map(({ clicks }, at) => [at + 1, { impressions: 1000, clicks, conversions: Math.floor(clicks / 9) }]),
+        );
       const once = () =>
         decide(
           inputOf(publisherWith(offers), {

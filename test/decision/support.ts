@@ -1,5 +1,13 @@
 import type { CampaignRules } from '../../src/catalog/rules/rules.ts';
-import type { Campaign, Creative, Offer, Payout, Provision, Publisher, SequenceRule } from '../../src/catalog/snapshot/types.ts';
+import type {
+  Campaign,
+  Creative,
+  Offer,
+  Payout,
+  Provision,
+  Publisher,
+  SequenceRule,
+} from '../../src/catalog/snapshot/types.ts';
 import { decide } from '../../src/decision/decide.ts';
 import { buildIndex } from '../../src/decision/index/eligibility.ts';
 import {
@@ -62,7 +70,8 @@ export const campaignOf = (id: number, over: Partial<Campaign> = {}): Campaign =
   ...over,
 });
 
-export const withRules = (id: number, rules: CampaignRules, over: Partial<Campaign> = {}): Campaign => campaignOf(id, { ...over, rules });
+export const withRules = (id: number, rules: CampaignRules, over: Partial<Campaign> = {}): Campaign =>
+  campaignOf(id, { ...over, rules });
 
 export const pays = (kind: Payout['kind'], amount: number): Payout => ({
   kind,
@@ -76,7 +85,15 @@ export const offerOf = (id: number, campaign: Campaign, over: Partial<Offer> = {
   campaign,
   active: true,
   weight: 100,
-  copy: { title: `Offer ${id}`, description: '', miniText: '', shortHeadline: '', shortDescription: '', ctaYes: '', ctaNo: '' },
+  copy: {
+    title: `Offer ${id}`,
+    description: '',
+    miniText: '',
+    shortHeadline: '',
+    shortDescription: '',
+    ctaYes: '',
+    ctaNo: '',
+  },
   termsAndConditions: '',
   loyaltyRequirements: '',
   useractionCta: null,
@@ -89,7 +106,8 @@ export const offerOf = (id: number, campaign: Campaign, over: Partial<Offer> = {
 });
 
 /** One offer for each campaign, with the campaign's id. */
-export const offersOf = (...campaigns: readonly Campaign[]): Offer[] => campaigns.map((campaign) => offerOf(campaign.id, campaign));
+export const offersOf = (...campaigns: readonly Campaign[]): Offer[] =>
+  campaigns.map((campaign) => offerOf(campaign.id, campaign));
 
 export function publisherWith(offers: readonly Offer[], over: Partial<Publisher> = {}): Publisher {
   const own = { id: 1, timeZone: over.timeZone ?? 'UTC' };
@@ -155,8 +173,11 @@ export const inputOf = (publisher: Publisher, { context, ...over }: InputOptions
 
 export const shownBy = ({ offers }: Decision): number[] => offers.map(({ offer }) => offer.id);
 
-export const shown = (offers: readonly Offer[], options: InputOptions = {}, publisher: Partial<Publisher> = {}): number[] =>
-  shownBy(decide(inputOf(publisherWith(offers, publisher), options)));
+export const shown = (
+  offers: readonly Offer[],
+  options: InputOptions = {},
+  publisher: Partial<Publisher> = {},
+): number[] => shownBy(decide(inputOf(publisherWith(offers, publisher), options)));
 
 export const sequenceRule = (id: number, over: Partial<SequenceRule>): SequenceRule => ({
   id,

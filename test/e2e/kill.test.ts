@@ -38,26 +38,41 @@ describe('a kill -9 loses nothing that was answered', () => {
     const port = await freePort();
     receivedIds = [];
     let server: ServerProcess = await startServerProcess({ databaseUrl: database.url, port });
-    const call = async (method: string, path: string, body?: object): Promise<{ status: number; json: unknown } | null> => {
+    const call = async (
+      method: string,
+      path: string,
+      body?: object,
+    ): Promise<{ status: number; json: unknown } | null> => {
       try {
         const answer = await fetch(path.startsWith('http') ? path : `http://127.0.0.1:${port}${path}`, {
           method,
-          ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+          ...(body === undefined
+            ? {}
+            : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
         });
         return { status: answer.status, json: method === 'GET' ? await answer.arrayBuffer() : await answer.json() };
       } catch {
         return null; // killed meanwhile: not answered
       }
     };
-    const hook = { url: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`, method: 'POST', enabled: true };
-    expect((await call('PUT', '/manage/v1/webhook-endpoints/usp.selection?api_key=demo-key', hook))?.status).toBeLessThan(300);
+    const hook = {
+      url: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`,
+      method: 'POST',
+      enabled: true,
+    };
+    expect(
+      (await call('PUT', '/manage/v1/webhook-endpoints/usp.selection?api_key=demo-key', hook))?.status,
+    ).toBeLessThan(300);
 
     const beacons: { session: string; offer: number }[] = [];
     const wraps: string[] = [];
     let running = true;
     const user = async (name: string): Promise<void> => {
       while (running) {
-        const fetched = await call('POST', '/native/v4/offers.json?api_key=demo-key', { placement: 'checkout', pub_user_id: name });
+        const fetched = await call('POST', '/native/v4/offers.json?api_key=demo-key', {
+          placement: 'checkout',
+          pub_user_id: name,
+        });
         if (fetched?.status !== 200) {
           await new Promise((resolve) => setTimeout(resolve, 20));
           continue;
@@ -66,10 +81,13 @@ describe('a kill -9 loses nothing that was answered', () => {
         await Promise.all(
           offers.map(async (offer) => {
             const { pathname, search } = new URL(offer.pixel);
-            if ((await call('GET', pathname + search))?.status === 200) beacons.push({ session: session_id, offer: offer.id });
+            if ((await call('GET', pathname + search))?.status === 200)
+              beacons.push({ session: session_id, offer: offer.id });
           }),
         );
-        const wrapped = await call('POST', `/sdk/v4/usp/session/${session_id}.json?api_key=demo-key`, { action: 'wrap' });
+        const wrapped = await call('POST', `/sdk/v4/usp/session/${session_id}.json?api_key=demo-key`, {
+          action: 'wrap',
+        });
         if (wrapped?.status === 200) wraps.push(session_id);
       }
     };
@@ -93,14 +111,20 @@ describe('a kill -9 loses nothing that was answered', () => {
     expect(beacons.filter(({ session, offer }) => !kept.has(`${session} ${offer}`))).toEqual([]);
 
     // Every answered wrap has exactly one delivery, and it arrives.
-    const { rows: deliveries } = await pool.query<{ session_id: string; id: string }>('select session_id, id from deliveries');
+    const { rows: deliveries } = await pool.query<{ session_id: string; id: string }>(
+      'select session_id, id from deliveries',
+    );
     const bySession = new Map(deliveries.map((row) => [row.session_id, row.id]));
     expect(deliveries).toHaveLength(bySession.size);
     expect(wraps.filter((session) => !bySession.has(session))).toEqual([]);
     await expect
-      .poll(async () => (await pool.query("select count(*)::int as n from deliveries where status <> 'delivered'")).rows[0].n, {
-        timeout: 20_000,
-      })
+      .poll(
+        async () =>
+          (await pool.query("select count(*)::int as n from deliveries where status <> 'delivered'")).rows[0].n,
+        {
+          timeout: 20_000,
+        },
+      )
       .toBe(0);
     const arrived = new Set(receivedIds);
     expect(deliveries.filter((row) => !arrived.has(`msg_${row.id.replaceAll('-', '')}`))).toEqual([]);

@@ -31,7 +31,8 @@ test('the start line of the README brings a server whose three curl commands end
     while (!output.includes('"wrap"')) await new Promise((resolve) => setTimeout(resolve, 20));
     return { child, commands: output.split('\n').filter((line) => line.startsWith('curl ')) };
   };
-  const list = async (): Promise<ReceiverList> => (await fetch(`http://127.0.0.1:${port}/demo/receiver`)).json() as Promise<ReceiverList>;
+  const list = async (): Promise<ReceiverList> =>
+    (await fetch(`http://127.0.0.1:${port}/demo/receiver`)).json() as Promise<ReceiverList>;
 
   let server = await start();
   try {
@@ -50,11 +51,15 @@ test('the start line of the README brings a server whose three curl commands end
     // The whole group of npm's processes at once: nobody gets to clean up.
     process.kill(-(server.child.pid as number), 'SIGKILL');
     await new Promise((resolve) =>
-      server.child.exitCode === null && server.child.signalCode === null ? server.child.once('exit', resolve) : resolve(null),
+      server.child.exitCode === null && server.child.signalCode === null
+        ? server.child.once('exit', resolve)
+        : resolve(null),
     );
     server = await start();
     const again = await run('bash', ['-c', server.commands[2] as string], { cwd: folder });
-    expect(JSON.parse(again.stdout), 'the session of before the kill is still there').toEqual(JSON.parse(outputs[2] as string));
+    expect(JSON.parse(again.stdout), 'the session of before the kill is still there').toEqual(
+      JSON.parse(outputs[2] as string),
+    );
   } finally {
     process.kill(-(server.child.pid as number), 'SIGTERM');
     await endChild(server.child, 'SIGTERM');

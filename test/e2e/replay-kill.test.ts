@@ -15,14 +15,22 @@ afterAll(() => hook.close());
 
 const total = 3000;
 
-test('a replay survives a kill -9 of its worker: each delivery is queued once and arrives', { timeout: 400_000 }, async () => {
+test('a replay survives a kill -9 of its worker: each delivery is queued once and arrives', {
+  timeout: 400_000,
+}, async () => {
   const database = await cloneDatabase();
   const pool = new pg.Pool({ connectionString: database.url, max: 3 });
   const box = createSecretBox(Buffer.from(processSecrets.SECRETS_KEY, 'base64'));
   const { rows } = await pool.query<{ id: number }>('select id from publishers order by id limit 1');
   const publisherId = rows[0]?.id as number;
   const key = { publisherId, event: 'usp.selection', nowMs: Date.now() } as const;
-  const { endpoint } = await saveEndpoint(pool, box, { ...key, url: hook.url, method: 'POST', enabled: true, maxInFlight: 50 });
+  const { endpoint } = await saveEndpoint(pool, box, {
+    ...key,
+    url: hook.url,
+    method: 'POST',
+    enabled: true,
+    maxInFlight: 50,
+  });
   await pool.query("select create_day_partitions((now() - interval '1 day')::date, (now() + interval '1 day')::date)");
   await pool.query(
     `insert into deliveries (day, id, publisher_id, endpoint_id, event, payload, status)
@@ -53,7 +61,8 @@ test('a replay survives a kill -9 of its worker: each delivery is queued once an
   const last = await startServerProcess({ databaseUrl: database.url, env: { ROLES: 'worker' } });
   await until(async () => (await findJob(pool, publisherId, job.id))?.status, 'done', 60_000);
   expect(await queued()).toBe(total);
-  const delivered = async () => (await pool.query("select count(*)::int as n from deliveries where status = 'delivered'")).rows[0].n;
+  const delivered = async () =>
+    (await pool.query("select count(*)::int as n from deliveries where status = 'delivered'")).rows[0].n;
   await until(delivered, total, 120_000);
   await last.stop();
   expect(new Set(hook.taken.map(({ headers }) => headers['webhook-id'])).size).toBe(total);

@@ -37,7 +37,9 @@ test('a worker that is stopped past its lease changes no row when it goes on: an
 
   const everything = async () => {
     const tables = ['deliveries', 'delivery_attempts', 'delivery_queue', 'webhook_endpoints', 'endpoint_health'];
-    return Promise.all(tables.map(async (name) => (await t.pool.query(`select r::text from ${name} r order by 1`)).rows));
+    return Promise.all(
+      tables.map(async (name) => (await t.pool.query(`select r::text from ${name} r order by 1`)).rows),
+    );
   };
   const before = await everything();
   waiting[0]?.(); // what the stopped one waits for: an answer that would disable the endpoint

@@ -52,7 +52,9 @@ function filesIn(folder: string): string[] {
 /** "path:line: text" for each line of the files that breaks the rule. */
 function lines(paths: Iterable<string>, breaks: (line: string, path: string) => boolean): string[] {
   return [...paths].flatMap((path) =>
-    (sources.get(path) ?? '').split('\n').flatMap((line, index) => (breaks(line, path) ? [`${path}:${index + 1}: ${line.trim()}`] : [])),
+    (sources.get(path) ?? '')
+      .split('\n')
+      .flatMap((line, index) => (breaks(line, path) ? [`${path}:${index + 1}: ${line.trim()}`] : [])),
   );
 }
 
@@ -70,7 +72,8 @@ describe('the decision is pure', () => {
   });
 
   test('it has no clock and no randomness of its own', () => {
-    const own = /\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b|\bMath\.random\b|\brandom(Bytes|UUID|Int)\b|\bgetRandomValues\b/;
+    const own =
+      /\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b|\bMath\.random\b|\brandom(Bytes|UUID|Int)\b|\bgetRandomValues\b/;
     expect(lines(filesIn('src/decision/'), (line) => own.test(line))).toEqual([]);
   });
 });
@@ -107,7 +110,9 @@ test('only the entry points touch the process', () => {
       touches,
     ),
   ).toEqual([]);
-  const byImport = [...sources.keys()].filter((path) => importsOf(path).some(({ target }) => /^(node:)?process$/.test(target)));
+  const byImport = [...sources.keys()].filter((path) =>
+    importsOf(path).some(({ target }) => /^(node:)?process$/.test(target)),
+  );
   expect(byImport).toEqual([]);
 });
 

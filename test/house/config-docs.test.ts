@@ -18,12 +18,14 @@ const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta
 
 /** `NAME=value` lines with the comment lines right above them. */
 function parseEnvExample(): (Variable & { comment: string })[] {
-  return [...read('.env.example').matchAll(/((?:^#.*\n)*)^(\w+)=(.*)$/gm)].map(([, comment = '', name = '', value = '']) => ({
-    name,
-    default: value,
-    description: comment.split('\n')[0]?.replace(/^# /, '') ?? '',
-    comment,
-  }));
+  return [...read('.env.example').matchAll(/((?:^#.*\n)*)^(\w+)=(.*)$/gm)].map(
+    ([, comment = '', name = '', value = '']) => ({
+      name,
+      default: value,
+      description: comment.split('\n')[0]?.replace(/^# /, '') ?? '',
+      comment,
+    }),
+  );
 }
 
 /** Rows of the table under the README's heading "Configuration". */
@@ -32,14 +34,16 @@ function parseReadme(): Variable[] {
     read('README.md')
       .split(/^## /m)
       .find((part) => part.startsWith('Configuration\n')) ?? '';
-  return [...section.matchAll(/^\| *`(\w+)` *\|([^|\n]*)\|([^|\n]*)\|$/gm)].map(([, name = '', value = '', meaning = '']) => ({
-    name,
-    default: value
-      .replaceAll('`', '')
-      .trim()
-      .replace(/^[—–-]$/, ''),
-    description: meaning.trim(),
-  }));
+  return [...section.matchAll(/^\| *`(\w+)` *\|([^|\n]*)\|([^|\n]*)\|$/gm)].map(
+    ([, name = '', value = '', meaning = '']) => ({
+      name,
+      default: value
+        .replaceAll('`', '')
+        .trim()
+        .replace(/^[—–-]$/, ''),
+      description: meaning.trim(),
+    }),
+  );
 }
 
 test('every variable has a default and a description of one line', () => {

@@ -50,11 +50,14 @@ const idNameOf = (path: string, variable: string): string =>
 const withIds = (path: string, idOf: (name: string) => string | undefined): string =>
   path.replace(/\{(\w+)\}/g, (_all, variable: string) => {
     const id = idOf(idNameOf(path, variable));
-    if (id === undefined) throw new Error(`${path}: the tenants of this test have no ${idNameOf(path, variable)}; give them one`);
+    if (id === undefined)
+      throw new Error(`${path}: the tenants of this test have no ${idNameOf(path, variable)}; give them one`);
     return id;
   });
 
-const listed = operations.filter(({ method, path, name }) => method === 'get' && variables(path).length === 0 && !open.test(name));
+const listed = operations.filter(
+  ({ method, path, name }) => method === 'get' && variables(path).length === 0 && !open.test(name),
+);
 const named = operations.filter(({ path, name }) => variables(path).length > 0 && !open.test(name) && !byEvent(path));
 
 let t: TestApp;
@@ -72,12 +75,14 @@ const unknownLike = (id: string | undefined): string | undefined => {
   return /^\d+$/.test(id) ? unknownIds.number : /^[0-9a-f-]{36}$/.test(id) ? unknownIds.uuid : unknownIds.name;
 };
 
-const query = (path: string, { user }: Tenant): string => (/^\/(sdk|wallet)\//.test(path) ? `?pub_user_id=${user}` : '');
+const query = (path: string, { user }: Tenant): string =>
+  /^\/(sdk|wallet)\//.test(path) ? `?pub_user_id=${user}` : '';
 
 /** A body that would pass every other check: the row as its owner sees it. */
 async function bodyFor(method: string, path: string, owner: Tenant): Promise<object | undefined> {
   if (method === 'get' || method === 'delete') return undefined;
-  if (path.endsWith('/session/{session_id}.json')) return method === 'put' ? { selected: [], unselected: [] } : { action: 'wrap' };
+  if (path.endsWith('/session/{session_id}.json'))
+    return method === 'put' ? { selected: [], unselected: [] } : { action: 'wrap' };
   if (path.endsWith('/publishers/{publisher_id}')) return { active: true };
   if (method === 'post') return {};
   const own = await callAs(
@@ -97,7 +102,8 @@ const comparable = (answer: { statusCode: number; json: () => unknown; headers: 
 describe('every route is covered: a new one is looked at here before it goes out', () => {
   test('calls without an id in their path that are no lists are named', () => {
     const others = operations.filter(
-      ({ path, method, name }) => variables(path).length === 0 && method !== 'get' && !open.test(name) && !ownOnly.has(name),
+      ({ path, method, name }) =>
+        variables(path).length === 0 && method !== 'get' && !open.test(name) && !ownOnly.has(name),
     );
     expect(others.map(({ name }) => name)).toEqual([]);
     expect(named.length).toBeGreaterThan(40);
@@ -112,8 +118,20 @@ describe("another publisher's id behaves exactly like one that does not exist", 
       [bob, ann],
     ] as const) {
       const body = await bodyFor(method, path, owner);
-      const foreign = await callAs(t, caller, method, withIds(path, (name) => owner.ids[name]) + query(path, owner), body);
-      const unknown = await callAs(t, caller, method, withIds(path, (name) => unknownLike(owner.ids[name])) + query(path, owner), body);
+      const foreign = await callAs(
+        t,
+        caller,
+        method,
+        withIds(path, (name) => owner.ids[name]) + query(path, owner),
+        body,
+      );
+      const unknown = await callAs(
+        t,
+        caller,
+        method,
+        withIds(path, (name) => unknownLike(owner.ids[name])) + query(path, owner),
+        body,
+      );
       expect(foreign.body).not.toContain(owner.marker);
       expect([403, 404]).toContain(foreign.statusCode);
       expect(comparable(foreign)).toEqual(comparable(unknown));
@@ -149,11 +167,19 @@ describe("lists hold nothing of another publisher's", () => {
 
 describe("another publisher's id in a body or query counts as none", () => {
   const references: [string, string, (owner: Tenant | null) => object][] = [
-    ['post', '/manage/v1/placements', (owner) => ({ name: 'new-page', theme_id: Number(owner?.ids.themes ?? unknownIds.number) })],
+    [
+      'post',
+      '/manage/v1/placements',
+      (owner) => ({ name: 'new-page', theme_id: Number(owner?.ids.themes ?? unknownIds.number) }),
+    ],
     [
       'post',
       '/manage/v1/campaigns',
-      (owner) => ({ advertiser_id: Number(owner?.ids.advertisers ?? unknownIds.number), name: 'x', landing_url: 'https://x.example/' }),
+      (owner) => ({
+        advertiser_id: Number(owner?.ids.advertisers ?? unknownIds.number),
+        name: 'x',
+        landing_url: 'https://x.example/',
+      }),
     ],
     ['post', '/manage/v1/offers', (owner) => ({ campaign_id: Number(owner?.ids.campaigns ?? unknownIds.number) })],
     [
@@ -182,7 +208,9 @@ describe("another publisher's id in a body or query counts as none", () => {
   });
 
   test('campaignId of fetch-offers', async () => {
-    const answer = await callAs(t, ann, 'post', `/native/v4/offers.json?campaignId=${bob.ids.campaigns}`, { placement: 'checkout' });
+    const answer = await callAs(t, ann, 'post', `/native/v4/offers.json?campaignId=${bob.ids.campaigns}`, {
+      placement: 'checkout',
+    });
     expect(answer.json().data.offers).toEqual([]);
   });
 });

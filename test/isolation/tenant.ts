@@ -54,7 +54,10 @@ export async function addTenant(t: TestApp, marker: string): Promise<Tenant> {
   ])
     await t.pool.query(`update ${table} set ${column} = $2 where publisher_id = $1`, [publisherId, marker]);
   await t.pool.query('update publishers set name = $2 where id = $1', [publisherId, marker]);
-  await t.pool.query('insert into placements (publisher_id, name) values ($1, $2)', [publisherId, `page-${marker.toLowerCase()}`]);
+  await t.pool.query('insert into placements (publisher_id, name) values ($1, $2)', [
+    publisherId,
+    `page-${marker.toLowerCase()}`,
+  ]);
   await t.deps.catalog.refresh();
 
   const user = `user-${marker}`;
@@ -63,12 +66,31 @@ export async function addTenant(t: TestApp, marker: string): Promise<Tenant> {
     if (answer.statusCode >= 300) throw new Error(`${method} ${url}: ${answer.statusCode} ${answer.body}`);
     return answer.json().data;
   };
-  const fetched = await call('POST', '/native/v4/offers.json', { placement: 'checkout', pub_user_id: user, note: marker });
+  const fetched = await call('POST', '/native/v4/offers.json', {
+    placement: 'checkout',
+    pub_user_id: user,
+    note: marker,
+  });
   const [offer] = fetched.offers as { id: number; campaign_id: number; save_for_later_url: string }[];
-  await t.app.inject({ method: 'POST', url: new URL(String(offer?.save_for_later_url)).href.replace('http://perks.test', '') });
-  await call('PUT', '/manage/v1/webhook-endpoints/usp.selection', { url: `http://127.0.0.1:9/${marker}`, method: 'POST' });
-  const promised = { publisherId, event: 'usp.selection', sessionId: null, pubUserId: user, dev: false, nowMs: Date.now() - 5000 };
-  const [delivery] = await transaction(t.pool, (executor) => enqueue(executor, [{ ...promised, payload: () => Buffer.from('{}') }]));
+  await t.app.inject({
+    method: 'POST',
+    url: new URL(String(offer?.save_for_later_url)).href.replace('http://perks.test', ''),
+  });
+  await call('PUT', '/manage/v1/webhook-endpoints/usp.selection', {
+    url: `http://127.0.0.1:9/${marker}`,
+    method: 'POST',
+  });
+  const promised = {
+    publisherId,
+    event: 'usp.selection',
+    sessionId: null,
+    pubUserId: user,
+    dev: false,
+    nowMs: Date.now() - 5000,
+  };
+  const [delivery] = await transaction(t.pool, (executor) =>
+    enqueue(executor, [{ ...promised, payload: () => Buffer.from('{}') }]),
+  );
   await t.pool.query(
     "with gone as (delete from delivery_queue where delivery_id = $1) update deliveries set status = 'failed' where id = $1",
     [delivery],

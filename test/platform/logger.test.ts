@@ -97,9 +97,15 @@ describe('at level trace no log line holds a key, a token, a user, an address or
     expect(answer.statusCode).toBe(200);
     const { offers } = answer.json().data;
     const token = new URL(offers[0].pixel).searchParams.get('t') as string;
-    for (const url of [offers[0].pixel, offers[0].click_url, offers[0].beacons.close, offers[0].beacons.no_thanks_click]) {
+    for (const url of [
+      offers[0].pixel,
+      offers[0].click_url,
+      offers[0].beacons.close,
+      offers[0].beacons.no_thanks_click,
+    ]) {
       expect(
-        (await app.inject({ url: url.replace('http://perks.test', ''), headers: { 'user-agent': secrets.agent } })).statusCode,
+        (await app.inject({ url: url.replace('http://perks.test', ''), headers: { 'user-agent': secrets.agent } }))
+          .statusCode,
       ).toBeLessThan(400);
     }
     // The lines are there, with what may be read in them.
@@ -135,7 +141,9 @@ describe('at level trace no log line holds a key, a token, a user, an address or
   ])('of addresses put together wrongly: %s', async (_name, url) => {
     const { port } = app.server.address() as { port: number };
     await new Promise<void>((resolve, reject) => {
-      const socket = connect(port, '127.0.0.1', () => socket.write(`GET ${url} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`));
+      const socket = connect(port, '127.0.0.1', () =>
+        socket.write(`GET ${url} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`),
+      );
       socket
         .on('error', reject)
         .on('close', () => resolve())
@@ -147,7 +155,10 @@ describe('at level trace no log line holds a key, a token, a user, an address or
 
   test('of failures', async () => {
     const headers = { authorization: `Bearer ${secrets.key}`, 'user-agent': secrets.agent };
-    const answer = await app.inject({ url: `/test/broken?api_key=${secrets.key}&pub_user_id=${secrets.user}`, headers });
+    const answer = await app.inject({
+      url: `/test/broken?api_key=${secrets.key}&pub_user_id=${secrets.user}`,
+      headers,
+    });
     expect(answer.statusCode).toBe(500);
     expect(sink.lines()).toContainEqual(
       expect.objectContaining({
@@ -171,8 +182,19 @@ describe('at level trace no log line holds a key, a token, a user, an address or
 test('the fields that would carry them are removed even where a log call names them', () => {
   const logger = createLogger('trace', sink.stream);
   const { key: secret } = secrets;
-  logger.info({ authorization: secret, headers: { authorization: secret }, api_key: secret, key: secret, secret }, 'one');
-  logger.info({ ip: secret, payload: { secret }, body: secret, req: { method: 'GET', url: `/x?t=${secret}`, headers: { secret } } }, 'two');
+  logger.info(
+    { authorization: secret, headers: { authorization: secret }, api_key: secret, key: secret, secret },
+    'one',
+  );
+  logger.info(
+    {
+      ip: secret,
+      payload: { secret },
+      body: secret,
+      req: { method: 'GET', url: `/x?t=${secret}`, headers: { secret } },
+    },
+    'two',
+  );
   logger.child({ api_key: secret }).info({}, 'three');
   expect(sink.lines().map((line) => line.msg)).toEqual(['one', 'two', 'three']);
   expect(sink.text()).not.toContain(secret);
@@ -191,7 +213,10 @@ test.each([
   ['/images/5.png?aspect_ratio=16%3A9', '/images/5.png?aspect_ratio=16%3A9'],
   ['/x.json?limit=5&cursor=abc', '/x.json?limit=5&cursor=…'],
   ['/x.json?country=averylongvaluethatisnocountry', '/x.json?country=…'],
-  ['/sdk/v4/usp/0190f5c4-1111-7222-8333-944444444444/12/select.json', '/sdk/v4/usp/0190f5c4-1111-7222-8333-944444444444/12/select.json'],
+  [
+    '/sdk/v4/usp/0190f5c4-1111-7222-8333-944444444444/12/select.json',
+    '/sdk/v4/usp/0190f5c4-1111-7222-8333-944444444444/12/select.json',
+  ],
   [`/dashboard/start/${'a-'.repeat(21)}b`, '/dashboard/start/…'],
 ])('the address %s is logged as %s', (url, expected) => {
   expect(loggedUrl(url)).toBe(expected);

@@ -4,7 +4,14 @@ import { sweep } from '../../src/privacy/erase.ts';
 import { eraseNext } from '../../src/privacy/eraser.ts';
 import { enqueue } from '../../src/webhooks/outbox.ts';
 import { addPublisher, list, save, saveUrlOf } from '../perks/wallet/support.ts';
-import { addPostbackEndpoint, bookings, clickOffer, createTimedApp, postbacks, track } from '../tracking/conversions/support.ts';
+import {
+  addPostbackEndpoint,
+  bookings,
+  clickOffer,
+  createTimedApp,
+  postbacks,
+  track,
+} from '../tracking/conversions/support.ts';
 import { call, fetchOffers, showOffer } from '../tracking/journey.ts';
 import { askErasure, erase, erasureStatus, tablesWith } from './support.ts';
 
@@ -26,7 +33,10 @@ describe('an erasure by pub_user_id', () => {
     await call(t, click.beacons.no_thanks_click);
     expect(await tablesWith(t, 'erase-me-17')).toEqual(['deliveries', 'sessions', 'wallet_items']);
     const asked = await askErasure(t, { pub_user_id: ' erase-me-17 ' });
-    expect([asked.statusCode, asked.json().data]).toMatchObject([202, { status: 'pending', finished_at: null, named_by: 'pub_user_id' }]);
+    expect([asked.statusCode, asked.json().data]).toMatchObject([
+      202,
+      { status: 'pending', finished_at: null, named_by: 'pub_user_id' },
+    ]);
     const { id } = asked.json().data;
     expect(await eraseNext(t.deps)).toBe(true);
     expect((await erasureStatus(t, id)).json().data.status).toBe('sweeping');
@@ -40,11 +50,20 @@ describe('an erasure by pub_user_id', () => {
       erased: { sessions: 1, deliveries: 1, wallet_items: 1, histories: 1 },
     });
     expect(await bookings(t, click.sessionId)).toMatchObject([{ payout_micros: '5000000', txn_id: null }]);
-    expect(await sessionOf(click.sessionId)).toMatchObject({ user_key: null, pub_user_id: null, custom: null, placement: 'checkout' });
+    expect(await sessionOf(click.sessionId)).toMatchObject({
+      user_key: null,
+      pub_user_id: null,
+      custom: null,
+      placement: 'checkout',
+    });
     expect(
-      (await t.pool.query('select kind from events where session_id = $1 order by kind', [click.sessionId])).rows.map((row) => row.kind),
+      (await t.pool.query('select kind from events where session_id = $1 order by kind', [click.sessionId])).rows.map(
+        (row) => row.kind,
+      ),
     ).toEqual(['click', 'impression', 'no_thanks', 'save']);
-    expect((await t.pool.query('select subject_sealed from erasures where id = $1', [id])).rows).toEqual([{ subject_sealed: null }]);
+    expect((await t.pool.query('select subject_sealed from erasures where id = $1', [id])).rows).toEqual([
+      { subject_sealed: null },
+    ]);
   });
 
   test('takes what the same devices did without a name, and leaves who else is named on them', async () => {
@@ -88,7 +107,13 @@ test('an erasure by ad_fp takes the device’s sessions and what was saved from 
 });
 
 test('an erasure says that it is alive after each piece, however many webhooks the user had', async () => {
-  const promised = { publisherId: t.publisher.id, event: 'conversion', sessionId: null, pubUserId: 'of many webhooks', dev: false };
+  const promised = {
+    publisherId: t.publisher.id,
+    event: 'conversion',
+    sessionId: null,
+    pubUserId: 'of many webhooks',
+    dev: false,
+  };
   const payload = () => Buffer.from('{}');
   await enqueue(
     t.pool,
@@ -102,16 +127,29 @@ test('an erasure says that it is alive after each piece, however many webhooks t
   } as const;
   const work = { erasureId: keyOf('none'), subject, until: new Date(t.clock.ms), isSecond: false, nowMs: t.clock.ms };
   const pieces: number[] = [];
-  await sweep(t.pool, createUserKeys(t.deps.config.userPepper), work, async ({ deliveries }) => void pieces.push(deliveries));
+  await sweep(
+    t.pool,
+    createUserKeys(t.deps.config.userPepper),
+    work,
+    async ({ deliveries }) => void pieces.push(deliveries),
+  );
   expect(pieces.filter((count) => count > 0)).toEqual([200, 200, 50]);
 });
 
 test('webhooks that wait for the user are never sent: they have failed, so that the sums stay true', async () => {
   const shown = await showOffer(t, { pub_user_id: 'awaited-77' });
-  const promised = { publisherId: t.publisher.id, event: 'conversion', sessionId: shown.sessionId, pubUserId: 'awaited-77', dev: false };
+  const promised = {
+    publisherId: t.publisher.id,
+    event: 'conversion',
+    sessionId: shown.sessionId,
+    pubUserId: 'awaited-77',
+    dev: false,
+  };
   const [pending = '', delivered = '', held = ''] = (
     await Promise.all(
-      [1, 2, 3].map(() => enqueue(t.pool, [{ ...promised, payload: () => Buffer.from('{"u":"awaited-77"}'), nowMs: t.clock.ms }])),
+      [1, 2, 3].map(() =>
+        enqueue(t.pool, [{ ...promised, payload: () => Buffer.from('{"u":"awaited-77"}'), nowMs: t.clock.ms }]),
+      ),
     )
   ).flat();
   await t.pool.query("update deliveries set status = 'delivered', finished_at = created_at where id = $1", [delivered]);
@@ -123,9 +161,10 @@ test('webhooks that wait for the user are never sent: they have failed, so that 
     [delivered],
   );
   await erase(t, { pub_user_id: 'awaited-77' });
-  const { rows } = await t.pool.query('select id, status, finished_at is not null as finished from deliveries where id = any($1)', [
-    [pending, delivered, held],
-  ]);
+  const { rows } = await t.pool.query(
+    'select id, status, finished_at is not null as finished from deliveries where id = any($1)',
+    [[pending, delivered, held]],
+  );
   expect(new Map(rows.map((row) => [row.id, [row.status, row.finished]]))).toEqual(
     new Map([
       [pending, ['failed', true]],
@@ -149,10 +188,16 @@ describe('after an erasure', () => {
     const conversion = { click_id: click.clickId, payout: '2', txn_id: 'late-txn' };
     expect((await track(t, conversion)).json()).toEqual({ message: 'recorded' });
     expect((await track(t, conversion)).json()).toEqual({ message: 'duplicate' });
-    expect(await postbacks(t, click.sessionId)).toMatchObject([{ payout: 2, pub_user_id: '', txn_id: '', payload: {} }]);
+    expect(await postbacks(t, click.sessionId)).toMatchObject([
+      { payout: 2, pub_user_id: '', txn_id: '', payload: {} },
+    ]);
     for (const trace of ['late-user', 'late-note', 'late-txn']) expect(await tablesWith(t, trace)).toEqual([]);
     expect(
-      (await t.pool.query('select count(*)::int as count from user_history where user_key = $1', [keyOf('late-device')])).rows[0].count,
+      (
+        await t.pool.query('select count(*)::int as count from user_history where user_key = $1', [
+          keyOf('late-device'),
+        ])
+      ).rows[0].count,
     ).toBe(0);
     const wrap = await t.app.inject({
       method: 'POST',
@@ -173,11 +218,16 @@ describe('after an erasure', () => {
     await call(t, anew.beacons.no_thanks_click);
     t.clock.ms += 30_000;
     while (await eraseNext(t.deps));
-    expect((await erasureStatus(t, id)).json().data).toMatchObject({ status: 'done', erased: { sessions: 1, wallet_items: 1 } });
+    expect((await erasureStatus(t, id)).json().data).toMatchObject({
+      status: 'done',
+      erased: { sessions: 1, wallet_items: 1 },
+    });
     expect(await sessionOf(old.sessionId)).toMatchObject({ pub_user_id: null });
     expect(await sessionOf(anew.sessionId)).toMatchObject({ pub_user_id: 'returns' });
     expect((await list(t, 'returns')).json().data.count).toBe(1);
-    expect((await fetchOffers(t, { pub_user_id: 'returns' })).offers.map((offer) => offer.campaign_id)).not.toContain(anew.campaign_id);
+    expect((await fetchOffers(t, { pub_user_id: 'returns' })).offers.map((offer) => offer.campaign_id)).not.toContain(
+      anew.campaign_id,
+    );
   });
 
   test('what requests under way wrote after the first sweep goes with the second', async () => {
@@ -190,7 +240,10 @@ describe('after an erasure', () => {
       values ($1, $2, $3, $4, $5, 1, 'racing', now())`,
       [keyOf('racing'), shown.id, t.publisher.id, shown.campaign_id, lateId],
     );
-    await t.pool.query("update sessions set pub_user_id = 'racing', user_key = $2 where id = $1", [lateId, keyOf('racing')]);
+    await t.pool.query("update sessions set pub_user_id = 'racing', user_key = $2 where id = $1", [
+      lateId,
+      keyOf('racing'),
+    ]);
     t.clock.ms += 30_000;
     while (await eraseNext(t.deps));
     expect(await tablesWith(t, 'racing')).toEqual([]);
@@ -200,14 +253,24 @@ describe('after an erasure', () => {
 test.each(['pub_user_id', 'ad_fp'] as const)(
   'by %s, the second sweep takes what calls under way kept of a session that the first has emptied',
   async (namedBy) => {
-    const user = { pub_user_id: `under way ${namedBy}`, ad_fp: `device under way ${namedBy}`, cart: `cart under way ${namedBy}` };
+    const user = {
+      pub_user_id: `under way ${namedBy}`,
+      ad_fp: `device under way ${namedBy}`,
+      cart: `cart under way ${namedBy}`,
+    };
     const click = await clickOffer(t, user);
     await askErasure(t, { [namedBy]: user[namedBy] });
     while (await eraseNext(t.deps));
     // As calls write it that had read the session before.
     const [id] = await enqueue(t.pool, [
       {
-        ...{ publisherId: t.publisher.id, event: 'conversion', sessionId: click.sessionId, pubUserId: user.pub_user_id, dev: false },
+        ...{
+          publisherId: t.publisher.id,
+          event: 'conversion',
+          sessionId: click.sessionId,
+          pubUserId: user.pub_user_id,
+          dev: false,
+        },
         ...{ payload: () => Buffer.from(JSON.stringify(user)), nowMs: t.clock.ms },
       },
     ]);
@@ -217,14 +280,16 @@ test.each(['pub_user_id', 'ad_fp'] as const)(
     values ($1, $2, $3, $4, $5, 1, $6, now())`,
       [keyOf(user.pub_user_id), click.id, t.publisher.id, click.campaign_id, click.sessionId, user.pub_user_id],
     );
-    await t.pool.query("insert into user_history (user_key, publisher_id, opt_outs, updated_at) values ($1, $2, '{}', now())", [
-      keyOf(user.ad_fp),
-      t.publisher.id,
-    ]);
+    await t.pool.query(
+      "insert into user_history (user_key, publisher_id, opt_outs, updated_at) values ($1, $2, '{}', now())",
+      [keyOf(user.ad_fp), t.publisher.id],
+    );
     t.clock.ms += 30_000;
     while (await eraseNext(t.deps));
     expect(await tablesWith(t, 'under way')).toEqual([]);
-    expect((await t.pool.query('select status from deliveries where id = $1', [id])).rows).toEqual([{ status: 'failed' }]);
+    expect((await t.pool.query('select status from deliveries where id = $1', [id])).rows).toEqual([
+      { status: 'failed' },
+    ]);
     expect(await tablesWith(t, keyOf(user.ad_fp))).toEqual(namedBy === 'ad_fp' ? ['erasures'] : []);
   },
 );
@@ -232,7 +297,10 @@ test.each(['pub_user_id', 'ad_fp'] as const)(
 test('an erasure that a worker left half done is taken up by another', async () => {
   await fetchOffers(t, { pub_user_id: 'halfway' });
   const { id } = (await askErasure(t, { pub_user_id: 'halfway' })).json().data;
-  const dying = { ...t.deps, pool: { connect: () => Promise.reject(new Error('killed')), query: t.pool.query.bind(t.pool) } as never };
+  const dying = {
+    ...t.deps,
+    pool: { connect: () => Promise.reject(new Error('killed')), query: t.pool.query.bind(t.pool) } as never,
+  };
   await expect(eraseNext(dying)).rejects.toThrow('killed');
   expect(await eraseNext(t.deps)).toBe(false);
   t.clock.ms += 15_001;
@@ -264,7 +332,9 @@ describe('asking', () => {
     expect(await tablesWith(t, 'same-name')).toEqual(['sessions']);
     expect((await erasureStatus(t, id, other.publisher.key)).statusCode).toBe(404);
     expect((await erasureStatus(t, 'x')).statusCode).toBe(404);
-    expect((await erasureStatus(t, '0197a000-0000-7000-8000-000000000001')).json().error.code).toBe('erasure_not_found');
+    expect((await erasureStatus(t, '0197a000-0000-7000-8000-000000000001')).json().error.code).toBe(
+      'erasure_not_found',
+    );
   });
 });
 

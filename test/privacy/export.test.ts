@@ -32,7 +32,12 @@ test('an export holds everything that is kept about a user, and of nobody else',
     history: [{ entry: { opt_outs: { [click.campaign_id]: null } } }],
     webhooks: [{ event: 'conversion', payload: { pub_user_id: 'reader', payload: { order: 'o-9' } } }],
   });
-  expect(data.events.map(({ kind }: { kind: string }) => kind).toSorted()).toEqual(['click', 'impression', 'no_thanks', 'save']);
+  expect(data.events.map(({ kind }: { kind: string }) => kind).toSorted()).toEqual([
+    'click',
+    'impression',
+    'no_thanks',
+    'save',
+  ]);
   expect(answer.body).not.toContain('somebody-else');
   const byDevice = (await askExport(t, { ad_fp: 'reading-lamp' })).json().data;
   expect(byDevice.sessions).toHaveLength(2);
@@ -43,7 +48,16 @@ test('an export of an erased user, of an unknown one, or by another publisher is
   await fetchOffers(t, { pub_user_id: 'gone' });
   await erase(t, { pub_user_id: 'gone' });
   const other = await addPublisher(t);
-  const empty = { complete: true, sessions: [], events: [], selections: [], conversions: [], saved_offers: [], history: [], webhooks: [] };
+  const empty = {
+    complete: true,
+    sessions: [],
+    events: [],
+    selections: [],
+    conversions: [],
+    saved_offers: [],
+    history: [],
+    webhooks: [],
+  };
   expect((await askExport(t, { pub_user_id: 'gone' })).json().data).toEqual(empty);
   expect((await askExport(t, { pub_user_id: 'never-seen' })).json().data).toEqual(empty);
   expect((await askExport(other, { pub_user_id: 'reader' }, other.publisher.key)).json().data).toEqual(empty);

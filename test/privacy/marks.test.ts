@@ -100,7 +100,10 @@ test('a marked address, fingerprint and user are found nowhere after a full run 
   await visit('POST', `/sdk/v4/usp/${session.session_id}/${first.campaign_id}/select.json?api_key=${sdkId}`, {
     pub_user_id: marks.pubUserId,
   });
-  await visit('POST', `/sdk/v4/usp/session/${session.session_id}.json?api_key=${sdkId}`, { action: 'wrap', pub_user_id: marks.pubUserId });
+  await visit('POST', `/sdk/v4/usp/session/${session.session_id}.json?api_key=${sdkId}`, {
+    action: 'wrap',
+    pub_user_id: marks.pubUserId,
+  });
   expect((await track(t, { click_id: clickId, payout: '5', txn_id: 'mark' })).json()).toEqual({ message: 'recorded' });
   await visit('GET', `/wallet/v1/offers.json?api_key=${key}&pub_user_id=${marks.pubUserId}`);
   await visit('GET', `/nowhere?pub_user_id=${marks.pubUserId}&ad_fp=${marks.fingerprint}`);
@@ -108,7 +111,11 @@ test('a marked address, fingerprint and user are found nowhere after a full run 
 
   const dispatcher = await startTestDispatcher(t, { now: Date.now });
   await until(() => hook.taken.length > 1, true);
-  await until(async () => Number((await t.pool.query('select count(*) from delivery_attempts where outcome is null')).rows[0].count), 0);
+  await until(
+    async () =>
+      Number((await t.pool.query('select count(*) from delivery_attempts where outcome is null')).rows[0].count),
+    0,
+  );
   await dispatcher.stop();
 
   for (const mark of [marks.ipOfBody, marks.ipOfSocket, marks.ipV6, marks.fingerprint])
@@ -117,7 +124,10 @@ test('a marked address, fingerprint and user are found nowhere after a full run 
 
   expect((await erase(t, { pub_user_id: marks.pubUserId })).data.status).toBe('done');
   for (const mark of Object.values(marks)) expect([mark, await tablesWith(t, mark)]).toEqual([mark, []]);
-  expect((await t.pool.query('select count(*)::int as count from sessions where user_key is not null')).rows[0].count).toBe(0);
+  expect(
+    (await t.pool.query('select count(*)::int as count from sessions where user_key is not null')).rows[0].count,
+  ).toBe(0);
   expect(logs.length).toBeGreaterThan(10);
-  for (const mark of Object.values(marks)) expect([mark, logs.some((line) => line.includes(mark))]).toEqual([mark, false]);
+  for (const mark of Object.values(marks))
+    expect([mark, logs.some((line) => line.includes(mark))]).toEqual([mark, false]);
 });

@@ -3,13 +3,25 @@ import { eraseNext } from '../../src/privacy/eraser.ts';
 import { secondSweepMs } from '../../src/privacy/erasures.ts';
 import type { TestApp } from '../support/test-app.ts';
 
-export const askErasure = ({ app, publisher }: TestApp, body: object, key = publisher.key): Promise<LightMyRequestResponse> =>
+export const askErasure = (
+  { app, publisher }: TestApp,
+  body: object,
+  key = publisher.key,
+): Promise<LightMyRequestResponse> =>
   app.inject({ method: 'POST', url: `/manage/v1/privacy/erasure?api_key=${key}`, payload: body });
 
-export const erasureStatus = ({ app, publisher }: TestApp, id: string, key = publisher.key): Promise<LightMyRequestResponse> =>
+export const erasureStatus = (
+  { app, publisher }: TestApp,
+  id: string,
+  key = publisher.key,
+): Promise<LightMyRequestResponse> =>
   app.inject({ method: 'GET', url: `/manage/v1/privacy/erasure/${id}?api_key=${key}` });
 
-export const askExport = ({ app, publisher }: TestApp, body: object, key = publisher.key): Promise<LightMyRequestResponse> =>
+export const askExport = (
+  { app, publisher }: TestApp,
+  body: object,
+  key = publisher.key,
+): Promise<LightMyRequestResponse> =>
   app.inject({ method: 'POST', url: `/manage/v1/privacy/export?api_key=${key}`, payload: body });
 
 /** Erases a user as a worker does, both sweeps. @returns the job's last answer */

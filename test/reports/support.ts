@@ -16,7 +16,10 @@ export async function foldAll({ pool }: Pick<TestApp, 'pool'>, nowMs = Date.now(
 }
 
 /** Today's activity of the test publisher, by UTC. */
-export function activity({ pool, publisher, deps }: TestApp, asked: Partial<ActivityQuery> = {}): Promise<ActivityRow[]> {
+export function activity(
+  { pool, publisher, deps }: TestApp,
+  asked: Partial<ActivityQuery> = {},
+): Promise<ActivityRow[]> {
   const today = dayOf(deps.now());
   return queryActivity(pool, {
     publisherId: publisher.id,

@@ -32,7 +32,10 @@ async function addSession(atMs: number, dev: boolean): Promise<string> {
     values ($1, $2, 1, 'checkout', '{}', '{}', $3, true, false, $4)`,
     [dayOf(atMs), id, dev, new Date(atMs)],
   );
-  await t.pool.query("insert into usp_sessions (day, session_id, publisher_id, selected) values ($1, $2, 1, '{}')", [dayOf(atMs), id]);
+  await t.pool.query("insert into usp_sessions (day, session_id, publisher_id, selected) values ($1, $2, 1, '{}')", [
+    dayOf(atMs),
+    id,
+  ]);
   return id;
 }
 
@@ -51,7 +54,8 @@ const addWaiting = (days: readonly number[]) =>
     'insert into delivery_queue (delivery_id, day, endpoint_id, due_at) select gen_random_uuid(), day, 1, now() from unnest($1::date[]) day',
     [days.map(dayAt)],
   );
-const waitingDays = async () => (await t.pool.query('select day::text from delivery_queue order by day')).rows.map(({ day }) => day);
+const waitingDays = async () =>
+  (await t.pool.query('select day::text from delivery_queue order by day')).rows.map(({ day }) => day);
 
 test('sessions and events are kept 90 days, deliveries and attempts 30', async () => {
   await ensurePartitions(t.pool, startMs);
@@ -110,7 +114,9 @@ test('a round is done at the start, and stop waits for it', async () => {
 test('sums that were not put in order for long do not keep a process from ending', async () => {
   const nowMs = startMs + 800 * dayMs;
   const behind = dayOf(nowMs - 300 * dayMs);
-  await t.pool.query("insert into rollup_publishers (publisher_id, time_zone, tidied_upto) values (1000, 'UTC', $1)", [behind]);
+  await t.pool.query("insert into rollup_publishers (publisher_id, time_zone, tidied_upto) values (1000, 'UTC', $1)", [
+    behind,
+  ]);
   const maintenance = startMaintenance({ pool: t.pool, config, logger: createLogger('silent'), now: () => nowMs });
   await maintenance.stop();
   const { rows } = await t.pool.query('select tidied_upto::text from rollup_publishers where publisher_id = 1000');

@@ -8,7 +8,9 @@ test('a port that is taken is said in words, with what to change', async () => {
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
   const { port } = other.address() as AddressInfo;
-  await expect(listen(Fastify(), { host: '127.0.0.1', port })).rejects.toThrow(`127.0.0.1:${port} is in use by another program: set PORT`);
+  await expect(listen(Fastify(), { host: '127.0.0.1', port })).rejects.toThrow(
+    `127.0.0.1:${port} is in use by another program: set PORT`,
+  );
   other.close();
 });
 

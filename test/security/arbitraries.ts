@@ -108,7 +108,8 @@ function fitting(schema: Schema): fc.Arbitrary<unknown> {
   if (schema.const !== undefined) return fc.constant(schema.const);
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum);
   if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map(fitting));
-  if (schema.allOf !== undefined) return fc.tuple(...schema.allOf.map(fitting)).map((parts) => Object.assign({}, ...parts));
+  if (schema.allOf !== undefined)
+    return fc.tuple(...schema.allOf.map(fitting)).map((parts) => Object.assign({}, ...parts));
   const [type] = [schema.type ?? (schema.properties === undefined ? undefined : 'object')].flat();
   if (type === 'object') return objectOf(schema);
   if (type === 'array') return fc.array(sensible(schema.items ?? {}), { maxLength: 4 });
@@ -119,11 +120,17 @@ function fitting(schema: Schema): fc.Arbitrary<unknown> {
   return fc.oneof(fc.constantFrom(...plausible), whatever);
 }
 
-function objectOf({ properties = {}, required = [], additionalProperties, patternProperties }: Schema): fc.Arbitrary<unknown> {
+function objectOf({
+  properties = {},
+  required = [],
+  additionalProperties,
+  patternProperties,
+}: Schema): fc.Arbitrary<unknown> {
   const known = fc.record(Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, sensible(one)])), {
     requiredKeys: required.filter((name) => name in properties),
   });
-  const more = typeof additionalProperties === 'object' ? additionalProperties : Object.values(patternProperties ?? {})[0];
+  const more =
+    typeof additionalProperties === 'object' ? additionalProperties : Object.values(patternProperties ?? {})[0];
   if (more === undefined) return known;
   const others = fc.dictionary(fc.constantFrom(...plausible, 'usp_enabled', 'x-token'), sensible(more), { maxKeys: 4 });
   return fc.tuple(known, others).map(([a, b]) => ({ ...(a as object), ...b }));
@@ -141,5 +148,7 @@ function textOf({ pattern, minLength = 0, maxLength = 100_000 }: Schema): fc.Arb
   const rule = pattern === undefined ? /(?:)/ : new RegExp(pattern, 'u');
   const passing = plausible.filter((text) => rule.test(text) && text.length >= minLength && text.length <= maxLength);
   const random = fc.string({ unit: 'binary', maxLength: Math.min(maxLength, 40) });
-  return passing.length === 0 ? random : fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...passing) }, { weight: 1, arbitrary: random });
+  return passing.length === 0
+    ? random
+    : fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...passing) }, { weight: 1, arbitrary: random });
 }

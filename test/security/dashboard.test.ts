@@ -28,7 +28,8 @@ async function crawl(): Promise<void> {
       const clean = String(link ?? '')
         .replaceAll('&amp;', '&')
         .replace(/#.*$/, '');
-      if (!clean.startsWith('/dashboard') || /assets|\.(js|css|svg)|live/.test(clean) || kinds.has(kindOf(clean))) continue;
+      if (!clean.startsWith('/dashboard') || /assets|\.(js|css|svg)|live/.test(clean) || kinds.has(kindOf(clean)))
+        continue;
       if (/\/p\/\d+/.test(clean) && !clean.startsWith(`/dashboard/p/${tenant.publisherId}/`)) continue;
       kinds.add(kindOf(clean));
       waiting.push(clean);
@@ -37,7 +38,10 @@ async function crawl(): Promise<void> {
       const action = /action="([^"]*)"/.exec(attributes)?.[1] ?? path;
       if (!/method="post"/.test(attributes) || forms.has(kindOf(action))) continue;
       const names = [...inside.matchAll(/<(?:input|select|textarea)[^>]*?name="([^"]+)"(?:[^>]*?value="([^"]*)")?/g)];
-      forms.set(kindOf(action), { action, fields: Object.fromEntries(names.map(([, name = '', value = '']) => [name, value])) });
+      forms.set(kindOf(action), {
+        action,
+        fields: Object.fromEntries(names.map(([, name = '', value = '']) => [name, value])),
+      });
     }
   }
 }
@@ -61,7 +65,11 @@ test('the pages and forms are found', () => {
 
 test('looking at every page changes nothing', async () => {
   const state = async () =>
-    (await t.pool.query('select (select count(*) from audit_log) as changes, (select version from catalog_version) as version')).rows;
+    (
+      await t.pool.query(
+        'select (select count(*) from audit_log) as changes, (select version from catalog_version) as version',
+      )
+    ).rows;
   const before = await state();
   for (const path of pages) expect((await operator.get(path)).statusCode, path).toBeLessThan(400);
   expect(await state()).toEqual(before);
@@ -72,15 +80,21 @@ test('no form is taken without its token, nor from somebody who may only read', 
   for (const { action, fields } of forms.values()) {
     const { _csrf, ...others } = fields;
     expect((await postForm(t, action, others, { cookie: operator.cookie })).statusCode, action).toBe(403);
-    if (!/account|sign-out/.test(action)) expect([403, 404], action).toContain((await analyst.post(action, others)).statusCode);
+    if (!/account|sign-out/.test(action))
+      expect([403, 404], action).toContain((await analyst.post(action, others)).statusCode);
   }
 });
 
 test('whatever is typed into forms and addresses, no page fails, and nothing of it becomes markup', async () => {
-  const text = fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...hostileTexts) }, fc.string({ unit: 'binary', maxLength: 40 }));
+  const text = fc.oneof(
+    { weight: 3, arbitrary: fc.constantFrom(...hostileTexts) },
+    fc.string({ unit: 'binary', maxLength: 40 }),
+  );
   for (const { action, fields } of [...forms.values()].filter((form) => !/sign-out|account/.test(form.action))) {
     const { _csrf, ...own } = fields;
-    const typed = fc.record(Object.fromEntries(Object.entries(own).map(([name, value]) => [name, fc.oneof(fc.constant(value), text)])));
+    const typed = fc.record(
+      Object.fromEntries(Object.entries(own).map(([name, value]) => [name, fc.oneof(fc.constant(value), text)])),
+    );
     await fc.assert(
       fc.asyncProperty(typed, async (values) => {
         const answer = await operator.post(action, values);
@@ -92,9 +106,32 @@ test('whatever is typed into forms and addresses, no page fails, and nothing of 
     );
   }
   for (const path of pages)
-    for (const hostile of ['%00', '%ff', '-1', '99999999999999999999', '%22%3E%3Cimg%20src=x%20onerror=alert(1)%3E', '__proto__']) {
-      const names = ['cursor', 'status', 'event', 'from', 'to', 'q', 'limit', 'session_id', 'pub_user_id', 'campaign_id', 'days', 'period'];
-      const urls = [`${path.split('?')[0]}?${names.map((name) => `${name}=${hostile}`).join('&')}`, path.replace(/[^/]+$/, hostile)];
+    for (const hostile of [
+      '%00',
+      '%ff',
+      '-1',
+      '99999999999999999999',
+      '%22%3E%3Cimg%20src=x%20onerror=alert(1)%3E',
+      '__proto__',
+    ]) {
+      const names = [
+        'cursor',
+        'status',
+        'event',
+        'from',
+        'to',
+        'q',
+        'limit',
+        'session_id',
+        'pub_user_id',
+        'campaign_id',
+        'days',
+        'period',
+      ];
+      const urls = [
+        `${path.split('?')[0]}?${names.map((name) => `${name}=${hostile}`).join('&')}`,
+        path.replace(/[^/]+$/, hostile),
+      ];
       for (const url of urls) {
         const answer = await operator.get(url);
         expect(answer.statusCode, `${url} ${answer.body}`).toBeLessThan(500);

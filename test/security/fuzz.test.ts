@@ -31,11 +31,10 @@ beforeAll(async () => {
   t = await createTestApp();
   tenant = await addTenant(t, 'Fuzz');
   key = randomBytes(12).toString('hex');
-  await t.pool.query("insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'All', decode($2, 'hex'), $3)", [
-    tenant.publisherId,
-    hashKey(key),
-    permissions,
-  ]);
+  await t.pool.query(
+    "insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'All', decode($2, 'hex'), $3)",
+    [tenant.publisherId, hashKey(key), permissions],
+  );
   await t.deps.catalog.refresh();
 }, 60_000);
 afterAll(() => t?.close());
@@ -52,7 +51,10 @@ function requestOf(path: string, { parameters = [], requestBody }: Operation) {
   };
   const inPlace = (place: string, optional: boolean) => {
     const found = parameters.filter((one) => one.in === place && one.name !== 'api_key' && one.name !== 'publisher_id');
-    return fc.record(Object.fromEntries(found.map((one) => [one.name, value(one)])), optional ? { requiredKeys: [] } : {});
+    return fc.record(
+      Object.fromEntries(found.map((one) => [one.name, value(one)])),
+      optional ? { requiredKeys: [] } : {},
+    );
   };
   const schema = Object.values(requestBody?.content ?? {})[0]?.schema;
   return fc.record({
@@ -65,10 +67,13 @@ function requestOf(path: string, { parameters = [], requestBody }: Operation) {
   });
 }
 
-const encode = (value: unknown): string => encodeURIComponent((typeof value === 'string' ? value : JSON.stringify(value)).toWellFormed());
+const encode = (value: unknown): string =>
+  encodeURIComponent((typeof value === 'string' ? value : JSON.stringify(value)).toWellFormed());
 
 function urlOf(path: string, params: Record<string, unknown>, query: Record<string, unknown>): string {
-  const filled = path.replace(/\{(\w+)\}/g, (_all, name: string) => encode(name in params ? params[name] : (tenant.ids[name] ?? '1')));
+  const filled = path.replace(/\{(\w+)\}/g, (_all, name: string) =>
+    encode(name in params ? params[name] : (tenant.ids[name] ?? '1')),
+  );
   const pairs = Object.entries(query).flatMap(([name, value]) =>
     (Array.isArray(value) ? value : [value]).map((one) => `${name}=${encode(one)}`),
   );
@@ -83,7 +88,10 @@ describe('whatever is sent, the answer is no failure of ours and shows nothing o
         const answer = await t.app.inject({
           method: method.toUpperCase() as 'GET',
           url: urlOf(path, params as Record<string, unknown>, query as Record<string, unknown>),
-          headers: { authorization: `Bearer ${key}`, ...(body !== undefined && { 'content-type': 'application/json' }) },
+          headers: {
+            authorization: `Bearer ${key}`,
+            ...(body !== undefined && { 'content-type': 'application/json' }),
+          },
           // Each from an address of its own: the limit on failures is not what is tested here.
           remoteAddress: `10.${(calls >> 16) & 255}.${(calls >> 8) & 255}.${calls & 255}`,
           ...(body !== undefined && { payload: JSON.stringify(body) }),

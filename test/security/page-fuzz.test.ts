@@ -13,7 +13,11 @@ let operator: Person;
 beforeAll(async () => {
   t = await createTestApp();
   operator = await somebody(t, 'operator');
-  await operator.post('/dashboard/p/1/settings/sequence-rules', { effect: 'deny', 'match.tags': 'nowhere', weight: '100' });
+  await operator.post('/dashboard/p/1/settings/sequence-rules', {
+    effect: 'deny',
+    'match.tags': 'nowhere',
+    weight: '100',
+  });
 });
 afterAll(() => t?.close());
 
@@ -53,7 +57,10 @@ const queryNames = [
 
 const fill = (path: string): fc.Arbitrary<string> =>
   fc
-    .array(fc.oneof({ weight: 4, arbitrary: fc.constant('1') }, { weight: 1, arbitrary: hostile }), { minLength: 4, maxLength: 4 })
+    .array(fc.oneof({ weight: 4, arbitrary: fc.constant('1') }, { weight: 1, arbitrary: hostile }), {
+      minLength: 4,
+      maxLength: 4,
+    })
     .map((values) => {
       let at = 0;
       return path
@@ -86,14 +93,20 @@ describe('whatever a page is asked or sent, the answer is no failure of ours', (
   test('forms', async () => {
     const names = new Set<string>();
     for (const { path } of routesOf(t.app).filter((one) => one.method === 'GET' && isPage(one))) {
-      const page = await operator.get(path.replace(':publisherId', '1').replace(':event', 'usp.selection').replaceAll(/:\w+/g, '1'));
+      const page = await operator.get(
+        path.replace(':publisherId', '1').replace(':event', 'usp.selection').replaceAll(/:\w+/g, '1'),
+      );
       for (const [, name] of page.body.matchAll(/ name="([^"]+)"/g)) if (name !== '_csrf') names.add(name as string);
     }
     expect(names.size).toBeGreaterThan(80);
-    const fields = fc.dictionary(fc.constantFrom(...names), fc.oneof(hostile, fc.constantFrom('1', 'on', 'yes', 'allow', '2026-11-21')), {
-      minKeys: 1,
-      maxKeys: 30,
-    });
+    const fields = fc.dictionary(
+      fc.constantFrom(...names),
+      fc.oneof(hostile, fc.constantFrom('1', 'on', 'yes', 'allow', '2026-11-21')),
+      {
+        minKeys: 1,
+        maxKeys: 30,
+      },
+    );
     const posts = routesOf(t.app).filter(
       (one) => one.method === 'POST' && isPage(one) && !/sign-out|password|sign-in|test$/.test(one.path),
     );

@@ -5,9 +5,16 @@ import { fold } from '../../src/reports/rollup/statement.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
-const userAgent = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/147.0.0.0 Safari/537.36';
+const userAgent =
+  'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/147.0.0.0 Safari/537.36';
 
-type Offer = { campaign_id: number; pixel: string; click_url: string; save_for_later_url: string; beacons: { no_thanks_click: string } };
+type Offer = {
+  campaign_id: number;
+  pixel: string;
+  click_url: string;
+  save_for_later_url: string;
+  beacons: { no_thanks_click: string };
+};
 
 const clock = { ms: Date.now() };
 const users = Array.from({ length: 6 }, (_, index) => `racer-${index}`);
@@ -29,8 +36,13 @@ async function storm(apps: readonly TestApp[], round: number): Promise<number[]>
   };
   const statuses: number[] = [];
   const fetchOne = async () =>
-    (await call('POST', '/native/v4/offers.json', { placement: 'checkout', pub_user_id: pick(users), plan: pick(['a', 'b']) })).json()
-      .data as {
+    (
+      await call('POST', '/native/v4/offers.json', {
+        placement: 'checkout',
+        pub_user_id: pick(users),
+        plan: pick(['a', 'b']),
+      })
+    ).json().data as {
       session_id: string;
       offers: Offer[];
     };
@@ -39,7 +51,9 @@ async function storm(apps: readonly TestApp[], round: number): Promise<number[]>
   await Promise.all([...shown, ...shown.toReversed()].map(({ pixel }) => call('GET', pixel)));
   clock.ms += 1000; // sooner, no person could have clicked
   const clicks = await Promise.all([...shown, ...shown.toReversed()].map(({ click_url }) => call('GET', click_url)));
-  const clickIds = clicks.flatMap(({ headers }) => /[?&][\w.-]+=([\w-]{51})(?:&|$)/.exec(String(headers.location))?.[1] ?? []);
+  const clickIds = clicks.flatMap(
+    ({ headers }) => /[?&][\w.-]+=([\w-]{51})(?:&|$)/.exec(String(headers.location))?.[1] ?? [],
+  );
   await Promise.all(clickIds.map((click_id) => call('POST', '/track', { click_id, payout: '1.5', txn_id: 'first' })));
   const erasing = pick(users);
   await Promise.all([
@@ -76,7 +90,9 @@ test('fetches, beacons, wraps, saves, conversions, voids, folds and erasures of 
       await first.pool.query("update user_history set opt_outs = '{}'");
       clock.ms += 1000;
     }
-    const { rows: voids } = await first.pool.query('select count(*)::int as n from conversions where void and payout_micros < 0');
+    const { rows: voids } = await first.pool.query(
+      'select count(*)::int as n from conversions where void and payout_micros < 0',
+    );
     expect(voids[0].n).toBeGreaterThan(10);
   } finally {
     await second.close();

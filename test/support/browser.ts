@@ -13,7 +13,8 @@ const args = [
 ];
 
 /** A person's browser; that of a headless one counts as a bot. */
-export const userAgent = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/147.0.0.0 Safari/537.36';
+export const userAgent =
+  'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/147.0.0.0 Safari/537.36';
 
 /**
  * A real browser. It is unpacked by whoever comes first; half of it must not be run by another worker, so all wait for a

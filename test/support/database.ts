@@ -17,7 +17,8 @@ export async function cloneDatabase(): Promise<{ url: string; drop: () => Promis
   url.pathname = `/${name}`;
   return {
     url: url.href,
-    drop: () => admin(templateUrl, (client) => client.query(`drop database if exists ${name} with (force)`).then(() => {})),
+    drop: () =>
+      admin(templateUrl, (client) => client.query(`drop database if exists ${name} with (force)`).then(() => {})),
   };
 }
 

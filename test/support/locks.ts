@@ -16,7 +16,10 @@ export async function holdTable(pool: pg.Pool, table: string): Promise<Held> {
   return {
     untilWaitedFor: (count = 1) =>
       untilCount(count, async () => {
-        const { rowCount } = await client.query('select 1 from pg_locks where relation = $1::regclass and not granted', [table]);
+        const { rowCount } = await client.query(
+          'select 1 from pg_locks where relation = $1::regclass and not granted',
+          [table],
+        );
         return rowCount;
       }),
     release: async () => {
@@ -31,7 +34,9 @@ export async function holdTable(pool: pg.Pool, table: string): Promise<Held> {
 /** Resolves when so many statements of this database wait for another transaction. */
 export const untilWaiting = (pool: pg.Pool, count: number): Promise<void> =>
   untilCount(count, async () => {
-    const { rowCount } = await pool.query("select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'");
+    const { rowCount } = await pool.query(
+      "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+    );
     return rowCount;
   });
 

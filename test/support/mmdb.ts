@@ -59,4 +59,5 @@ function encode(value: unknown): Buffer {
 }
 
 /** Type and size of what follows; sizes below 29 only. */
-const control = (type: number, size: number): Buffer => (type <= 7 ? Buffer.from([(type << 5) | size]) : Buffer.from([size, type - 7]));
+const control = (type: number, size: number): Buffer =>
+  type <= 7 ? Buffer.from([(type << 5) | size]) : Buffer.from([size, type - 7]);

@@ -27,7 +27,12 @@ export type ServerProcessOptions = {
 };
 
 /** The built server in a process of its own, as in production; webhooks may go to loopback. Resolves when it is ready. */
-export async function startServerProcess({ databaseUrl, port, env = {}, execArgv = [] }: ServerProcessOptions): Promise<ServerProcess> {
+export async function startServerProcess({
+  databaseUrl,
+  port,
+  env = {},
+  execArgv = [],
+}: ServerProcessOptions): Promise<ServerProcess> {
   const usedPort = port ?? (await freePort());
   const child = spawn(process.execPath, [...execArgv, 'dist/server.js'], {
     env: {
@@ -46,7 +51,13 @@ export async function startServerProcess({ databaseUrl, port, env = {}, execArgv
   });
   const url = `http://127.0.0.1:${usedPort}`;
   await untilReady(`${url}/health/ready`, child);
-  return { port: usedPort, url, child, stop: () => endChild(child, 'SIGTERM'), kill: () => endChild(child, 'SIGKILL').then(() => {}) };
+  return {
+    port: usedPort,
+    url,
+    child,
+    stop: () => endChild(child, 'SIGTERM'),
+    kill: () => endChild(child, 'SIGKILL').then(() => {}),
+  };
 }
 
 /** A port that was free a moment ago. */

@@ -49,7 +49,12 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
   const clone = options.databaseUrl === undefined ? await cloneDatabase() : null;
   const databaseUrl = options.databaseUrl ?? (clone as { url: string }).url;
   const config = testConfig(options.config);
-  const { deps, close } = await createDeps({ config, databaseUrl, logger: createLogger(config.logLevel), now: options.now ?? Date.now });
+  const { deps, close } = await createDeps({
+    config,
+    databaseUrl,
+    logger: createLogger(config.logLevel),
+    now: options.now ?? Date.now,
+  });
   const app = await buildApp(deps, { serveApi: true, demoReceiver: false });
   await app.ready();
   const [publisher] = [...deps.catalog.current().publishers.values()];
@@ -68,7 +73,9 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
 }
 
 /** Two applications on one database, as two processes are, by one clock. */
-export async function createTwins(now: () => number = Date.now): Promise<{ first: TestApp; second: TestApp; close: () => Promise<void> }> {
+export async function createTwins(
+  now: () => number = Date.now,
+): Promise<{ first: TestApp; second: TestApp; close: () => Promise<void> }> {
   const first = await createTestApp({ now });
   const second = await createTestApp({ now, databaseUrl: first.databaseUrl });
   return {

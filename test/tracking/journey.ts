@@ -17,11 +17,15 @@ export type ShownOffer = {
 };
 
 /** A user agent of a person. */
-export const browser = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Safari/537.36';
+export const browser =
+  'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Safari/537.36';
 export const googlebot = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)';
 
 /** An event as it is stored. */
-export const trackedEvent = (sessionId = newSessionId(Date.now()), kind: TrackedEvent['kind'] = 'impression'): TrackedEvent => ({
+export const trackedEvent = (
+  sessionId = newSessionId(Date.now()),
+  kind: TrackedEvent['kind'] = 'impression',
+): TrackedEvent => ({
   kind,
   sessionId,
   claims: { publisherId: 1, sessionId, offerId: 2, campaignId: 3, position: 1, dev: false },
@@ -45,7 +49,10 @@ export async function fetchOffers(
 }
 
 /** The first offer of a new session. */
-export async function showOffer(testApp: TestApp, body: Record<string, unknown> = {}): Promise<ShownOffer & { sessionId: string }> {
+export async function showOffer(
+  testApp: TestApp,
+  body: Record<string, unknown> = {},
+): Promise<ShownOffer & { sessionId: string }> {
   const { sessionId, offers } = await fetchOffers(testApp, body);
   return { sessionId, ...(offers[0] as ShownOffer) };
 }
@@ -57,7 +64,11 @@ export function call(
   headers: Record<string, string> = {},
   method: 'GET' | 'HEAD' = 'GET',
 ): Promise<LightMyRequestResponse> {
-  return app.inject({ method, url: url.replace('http://perks.test', ''), headers: { 'user-agent': browser, ...headers } });
+  return app.inject({
+    method,
+    url: url.replace('http://perks.test', ''),
+    headers: { 'user-agent': browser, ...headers },
+  });
 }
 
 export type StoredEvent = { session_id: string; offer_id: number; kind: string; suspicious: string | null };
@@ -79,7 +90,9 @@ export function mintLike({ deps }: TestApp, shown: ShownOffer, change: Partial<T
 }
 
 /** A relay in front of the database that can be cut. */
-export async function startRelay(databaseUrl: string): Promise<{ url: string; cut: () => void; restore: () => void; close: () => void }> {
+export async function startRelay(
+  databaseUrl: string,
+): Promise<{ url: string; cut: () => void; restore: () => void; close: () => void }> {
   const target = new URL(databaseUrl);
   const sockets = new Set<Socket>();
   let open = true;

@@ -37,13 +37,20 @@ export const bullmq: Rival = {
     const opened = await open(databaseUrl);
     return {
       add: async (jobs) =>
-        void (await opened.addBulk(jobs.map((data) => ({ name: 'webhook', data, opts: { removeOnComplete: true, attempts: 10 } })))),
+        void (await opened.addBulk(
+          jobs.map((data) => ({ name: 'webhook', data, opts: { removeOnComplete: true, attempts: 10 } })),
+        )),
       close: () => opened.close(),
     };
   },
   startWorker: async (databaseUrl, handle, concurrency) => {
     const { Worker, createPostgresBackend } = await importRival<Module>('bullmq');
-    const worker = new Worker(queue, ({ data }) => handle(data), { ...to(databaseUrl), concurrency }, createPostgresBackend);
+    const worker = new Worker(
+      queue,
+      ({ data }) => handle(data),
+      { ...to(databaseUrl), concurrency },
+      createPostgresBackend,
+    );
     worker.on('error', (err) => console.error('bullmq', err.message));
     await worker.waitUntilReady();
   },

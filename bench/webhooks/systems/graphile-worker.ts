@@ -46,6 +46,11 @@ export const graphileWorker: Rival = {
       completeJobBatchDelay: 0,
       failJobBatchDelay: 0,
     };
-    await run({ preset: { worker }, logger: new Logger(() => () => {}), connectionString, taskList: { [task]: handle } });
+    await run({
+      preset: { worker },
+      logger: new Logger(() => () => {}),
+      connectionString,
+      taskList: { [task]: handle },
+    });
   },
 };

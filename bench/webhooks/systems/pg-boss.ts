@@ -13,7 +13,9 @@ type Boss = {
     handler: (jobs: { data: Job }[]) => Promise<void>,
   ) => Promise<string>;
 };
-type Module = { default: new (options: { connectionString: string; max: number; supervise: boolean; schedule: boolean }) => Boss };
+type Module = {
+  default: new (options: { connectionString: string; max: number; supervise: boolean; schedule: boolean }) => Boss;
+};
 
 const queue = 'webhooks';
 

@@ -7,7 +7,9 @@ export type System = {
   /** Makes its tables. */
   prepare: (databaseUrl: string) => Promise<void>;
   /** Opens what puts jobs in. */
-  openProducer: (databaseUrl: string) => Promise<{ add: (jobs: readonly Job[]) => Promise<void>; close: () => Promise<void> }>;
+  openProducer: (
+    databaseUrl: string,
+  ) => Promise<{ add: (jobs: readonly Job[]) => Promise<void>; close: () => Promise<void> }>;
 };
 
 /** A system whose worker is a library: it runs in a process of its own, `worker.ts`, with the same handler for all. */

@@ -17,7 +17,10 @@ export const fillCacheBuster = (url: string, random: () => number = Math.random)
  * `adv_pixel_url`) fires nothing. A repeat is harmless: it counts once.
  * @throws ServerError, ConnectionError
  */
-export async function fireBeacon(url: string, { userAgent, random, ...transport }: FireBeaconOptions = {}): Promise<void> {
+export async function fireBeacon(
+  url: string,
+  { userAgent, random, ...transport }: FireBeaconOptions = {},
+): Promise<void> {
   if (url === '') return;
   const init = { method: 'GET', headers: userAgentHeader(userAgent), redirect: 'follow' } as const;
   const { status } = await exchange(fillCacheBuster(url, random), init, transport);

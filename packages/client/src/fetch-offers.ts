@@ -29,9 +29,17 @@ export type FetchOffersOptions = TransportOptions &
 export async function fetchOffers(options: FetchOffersOptions): Promise<FetchOffersResponse> {
   const url = offersUrl(options);
   const { payload } = options;
-  const headers = { 'content-type': 'application/json', accept: 'application/json', ...userAgentHeader(payload.ua || options.userAgent) };
+  const headers = {
+    'content-type': 'application/json',
+    accept: 'application/json',
+    ...userAgentHeader(payload.ua || options.userAgent),
+  };
   // A followed redirect would turn the POST into a GET; seen as it is, it is a server error with its status.
-  const answer = await exchange(url, { method: 'POST', headers, body: requestBody(options), redirect: 'manual' }, options);
+  const answer = await exchange(
+    url,
+    { method: 'POST', headers, body: requestBody(options), redirect: 'manual' },
+    options,
+  );
   if (answer.status < 200 || answer.status >= 300) throw refusal(answer.status, answer.text);
   const body = parseJson(answer.text);
   if (!isRecord(body)) throw new ServerError(answer.status, 'invalid_body', 'the body is not a JSON object.');
@@ -59,7 +67,10 @@ function keyOf({ sdkId, apiKey }: FetchOffersOptions): string {
 
 function requireOneOf(parameter: string, value: unknown, allowed: readonly string[]): void {
   if (value === undefined || value === null || allowed.includes(value as string)) return;
-  throw new InvalidParameterError(parameter, `must be one of the strings ${allowed.map((one) => `"${one}"`).join(', ')}`);
+  throw new InvalidParameterError(
+    parameter,
+    `must be one of the strings ${allowed.map((one) => `"${one}"`).join(', ')}`,
+  );
 }
 
 function requestBody({ dev, payload }: FetchOffersOptions): string {

@@ -1,7 +1,14 @@
 /** Client of the offer service, for Node, browsers and React Native: no DOM, no dependencies. */
 export type { ButtonStyle, OfferSettings, OfferStyles } from './appearance.ts';
 export { type FireBeaconOptions, fillCacheBuster, fireBeacon } from './beacon.ts';
-export { type AdCallback, type AdEvent, clickedUrlOf, offerCountOf, parseAdCallback, parseAdMessage } from './callback.ts';
+export {
+  type AdCallback,
+  type AdEvent,
+  clickedUrlOf,
+  offerCountOf,
+  parseAdCallback,
+  parseAdMessage,
+} from './callback.ts';
 export { ConnectionError, InvalidParameterError, ServerError } from './errors.ts';
 export { type FetchOffersOptions, fetchOffers } from './fetch-offers.ts';
 export type { FetchInit, FetchLike } from './http.ts';

@@ -23,7 +23,8 @@ export const configFragments: Readonly<Record<PrefetchMode, string>> = {
 };
 
 /** `prefetch.html` for the hidden web view of the SDK prefetch. @throws InvalidParameterError */
-export const renderPrefetchHtml = (template: string, options: PrefetchHtmlOptions): string => render(template, { ...options, mode: 'sdk' });
+export const renderPrefetchHtml = (template: string, options: PrefetchHtmlOptions): string =>
+  render(template, { ...options, mode: 'sdk' });
 
 /** `checkout.html` for the web view that shows the offers. @throws InvalidParameterError */
 export const renderCheckoutHtml = (template: string, options: CheckoutHtmlOptions): string => render(template, options);
@@ -52,7 +53,10 @@ function render(template: string, { sdkId, sdkCdnUrl, mode, user = {} }: Checkou
 function objectLiteral(user: UserPayload): string {
   const properties = Object.entries(user)
     .filter(([, value]) => value !== undefined && value !== null)
-    .map(([key, value]) => `${propertyName(key)}: ${quote(typeof value === 'object' ? JSON.stringify(value) : String(value))}`);
+    .map(
+      ([key, value]) =>
+        `${propertyName(key)}: ${quote(typeof value === 'object' ? JSON.stringify(value) : String(value))}`,
+    );
   return properties.length === 0 ? '{}' : `{ ${properties.join(', ')} }`;
 }
 
@@ -60,13 +64,17 @@ function objectLiteral(user: UserPayload): string {
 const propertyName = (key: string): string => (key === '__proto__' ? '["__proto__"]' : quote(key));
 
 function requireSdkId(sdkId: string): string {
-  if (!/^[A-Za-z0-9_-]{1,128}$/.test(sdkId)) throw new InvalidParameterError('sdkId', 'must be letters, digits, "-" and "_"');
+  if (!/^[A-Za-z0-9_-]{1,128}$/.test(sdkId))
+    throw new InvalidParameterError('sdkId', 'must be letters, digits, "-" and "_"');
   return sdkId;
 }
 
 /** Safe within an attribute and within a string of a script. */
 function scriptUrl(url: string): string {
   const scheme = splitUrl(url)?.scheme;
-  if (scheme !== 'https' && scheme !== 'http') throw new InvalidParameterError('sdkCdnUrl', 'must be an http or https URL');
-  return url.trim().replace(/["'<>\\`;\s]/g, (character) => (character === "'" ? '%27' : encodeURIComponent(character)));
+  if (scheme !== 'https' && scheme !== 'http')
+    throw new InvalidParameterError('sdkCdnUrl', 'must be an http or https URL');
+  return url
+    .trim()
+    .replace(/["'<>\\`;\s]/g, (character) => (character === "'" ? '%27' : encodeURIComponent(character)));
 }

@@ -49,7 +49,12 @@ export function normaliseUrl(url: string): string {
  */
 export function requireBaseUrl(url: string): string {
   const parts = splitUrl(url);
-  const isOrigin = parts !== null && parts.scheme === 'https' && parts.path === '' && !/[?#]/.test(url) && !parts.authority.includes('@');
+  const isOrigin =
+    parts !== null &&
+    parts.scheme === 'https' &&
+    parts.path === '' &&
+    !/[?#]/.test(url) &&
+    !parts.authority.includes('@');
   if (!isOrigin) throw new InvalidParameterError('baseUrl', 'must be an https origin such as https://shop.example');
   return `https://${parts.authority}`;
 }

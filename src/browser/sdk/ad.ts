@@ -54,7 +54,8 @@ export function createAd({ page, scriptBase, bridge, emit }: AdOptions): Ad {
   /** @throws SdkError */
   function api() {
     const { accountId } = config();
-    if (typeof accountId !== 'string' || accountId === '') throw new SdkError('invalid_parameter', 'AdConfig.accountId is missing.');
+    if (typeof accountId !== 'string' || accountId === '')
+      throw new SdkError('invalid_parameter', 'AdConfig.accountId is missing.');
     if (!URL.canParse(base())) throw new SdkError('invalid_parameter', 'AdConfig.apiUrl is not a URL.');
     return createApi(base(), accountId);
   }
@@ -75,7 +76,8 @@ export function createAd({ page, scriptBase, bridge, emit }: AdOptions): Ad {
     const count = answer.offers.length;
     const prefetch = config().prefetch === true;
     // A host app that prefetches reads the count, also when it is 0 (specification 6.1).
-    if (count > 0 || prefetch) emit('ads_found', { offerCount: count, total: count, ...(prefetch ? { response: raw } : {}) });
+    if (count > 0 || prefetch)
+      emit('ads_found', { offerCount: count, total: count, ...(prefetch ? { response: raw } : {}) });
     if (count === 0) emit('no_ads_found', { offerCount: 0, total: 0 });
     return count > 0;
   }
@@ -124,7 +126,8 @@ export function createAd({ page, scriptBase, bridge, emit }: AdOptions): Ad {
         Object.assign(config(), given, callback === undefined ? {} : { callback });
         if (config().autoLoad === false) return isReady();
         const found = await load();
-        if (found && config().autoShow !== false && showing !== null) stopAutoShow = autoShow(showing.answer.settings, show);
+        if (found && config().autoShow !== false && showing !== null)
+          stopAutoShow = autoShow(showing.answer.settings, show);
         return found;
       } catch (err) {
         return report(err);

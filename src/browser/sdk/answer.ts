@@ -45,7 +45,15 @@ const textNames = [
   'short_headline',
   'loyalty_requirements',
 ] as const;
-const urlNames = ['click_url', 'image', 'pixel', 'useraction_url', 'adv_pixel_url', 'save_for_later_url', 'offerwall_url'] as const;
+const urlNames = [
+  'click_url',
+  'image',
+  'pixel',
+  'useraction_url',
+  'adv_pixel_url',
+  'save_for_later_url',
+  'offerwall_url',
+] as const;
 const flagNames = ['offerwall_enabled', 'wallet_enabled', 'is_loyalty'] as const;
 
 const mapped = <Name extends string, Value>(names: readonly Name[], read: (name: Name) => Value): Record<Name, Value> =>
@@ -90,7 +98,8 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 const entities: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
 
 /** The server escapes the values of macros for HTML; here everything becomes text nodes, so that is undone once. */
-const plain = (value: unknown): string => textOf(value).replace(/&(amp|lt|gt|quot|#39);/g, (_all, name: string) => entities[name] ?? '');
+const plain = (value: unknown): string =>
+  textOf(value).replace(/&(amp|lt|gt|quot|#39);/g, (_all, name: string) => entities[name] ?? '');
 
 /** An absolute http(s) URL, or "". */
 export function urlOf(value: unknown): string {

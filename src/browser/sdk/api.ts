@@ -16,7 +16,9 @@ export type Api = {
 /** The service's calls (decisions sections 2 and 4). Errors: SdkError server_error, connection_error, invalid_parameter. */
 export function createApi(base: string, accountId: string): Api {
   const url = (path: string, query: Record<string, unknown> = {}): string => {
-    const given = Object.entries({ ...query, api_key: accountId }).filter(([, value]) => value !== undefined && value !== '');
+    const given = Object.entries({ ...query, api_key: accountId }).filter(
+      ([, value]) => value !== undefined && value !== '',
+    );
     return `${base}${path}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;
   };
   const usp = (path: string): string => `/sdk/v4/usp/${path}.json`;
@@ -25,7 +27,12 @@ export function createApi(base: string, accountId: string): Api {
   return {
     fetchOffers: (query, body) => callJson('POST', url('/native/v4/offers.json', query), body),
     tick: (id, campaignId, selected, pubUserId) =>
-      callJson('POST', url(usp(`${encodeURIComponent(id)}/${campaignId}/${selected ? 'select' : 'unselect'}`), { pub_user_id: pubUserId })),
+      callJson(
+        'POST',
+        url(usp(`${encodeURIComponent(id)}/${campaignId}/${selected ? 'select' : 'unselect'}`), {
+          pub_user_id: pubUserId,
+        }),
+      ),
     change: (id, change) => callJson('PUT', url(session(id)), change),
     session: async (id, pubUserId) => viewOf(await callJson('GET', url(session(id), { pub_user_id: pubUserId }))),
     wrap: async (id) => viewOf(await callJson('POST', url(session(id)), { action: 'wrap' })),
@@ -47,8 +54,10 @@ export async function callJson(method: string, url: string, body?: unknown): Pro
   };
   if (text !== null) Object.assign(init, { body: text, headers: { 'content-type': 'application/json' } });
   const { answer, content } = await exchange(url, init);
-  if (!answer.ok) throw new SdkError('server_error', `The service answered ${answer.status}${reasonOf(content)}.`, answer.status);
-  if (content === undefined) throw new SdkError('server_error', `The service answered ${answer.status} without JSON.`, answer.status);
+  if (!answer.ok)
+    throw new SdkError('server_error', `The service answered ${answer.status}${reasonOf(content)}.`, answer.status);
+  if (content === undefined)
+    throw new SdkError('server_error', `The service answered ${answer.status} without JSON.`, answer.status);
   return content;
 }
 
@@ -59,7 +68,10 @@ async function exchange(url: string, init: RequestInit): Promise<{ answer: Respo
     return { answer, content: fromJson(text) };
   } catch (err) {
     const late = err instanceof DOMException && err.name === 'TimeoutError';
-    throw new SdkError('connection_error', late ? 'The service did not answer in time.' : 'The service cannot be reached.');
+    throw new SdkError(
+      'connection_error',
+      late ? 'The service did not answer in time.' : 'The service cannot be reached.',
+    );
   }
 }
 

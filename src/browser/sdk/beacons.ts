@@ -12,7 +12,11 @@ export type Beacons = {
 };
 
 /** Sends the beacons of one answer (specification 2.4 and section 3); `onFailure` hears of those given up. */
-export function createBeacons(origin: string, onFailure: (err: unknown) => void, alreadySeen: Iterable<number> = []): Beacons {
+export function createBeacons(
+  origin: string,
+  onFailure: (err: unknown) => void,
+  alreadySeen: Iterable<number> = [],
+): Beacons {
   const seen = new Set(alreadySeen);
   const sent = new Set<string>();
   const send = (url: string): void => {
@@ -42,10 +46,13 @@ async function sendOnce(url: string, origin: string): Promise<void> {
   } catch {
     throw new SdkError('beacon_error', 'A beacon could not be sent.');
   }
-  if (!answer.ok && answer.type !== 'opaque') throw new SdkError('beacon_error', `A beacon was answered ${answer.status}.`, answer.status);
+  if (!answer.ok && answer.type !== 'opaque')
+    throw new SdkError('beacon_error', `A beacon was answered ${answer.status}.`, answer.status);
 }
 
-const withCacheBuster = (url: string): string => url.replace(/(\{|%7B)cbuster(\}|%7D)/gi, () => Math.random().toString(36).slice(2));
+const withCacheBuster = (url: string): string =>
+  url.replace(/(\{|%7B)cbuster(\}|%7D)/gi, () => Math.random().toString(36).slice(2));
 
 /** Status 0: the network failed. */
-const isPassing = (err: unknown): boolean => err instanceof SdkError && (err.status === 0 || err.status === 429 || err.status >= 500);
+const isPassing = (err: unknown): boolean =>
+  err instanceof SdkError && (err.status === 0 || err.status === 429 || err.status >= 500);

@@ -50,13 +50,16 @@ export function createBridge(host: HostWindow): Bridge {
 function callFlutter(host: HostWindow, event: EventName, payload: Payload): boolean {
   const flutter = host.flutter_inappwebview;
   if (typeof flutter?.callHandler !== 'function') return false;
-  for (const name of handlerNames) quietly(() => Promise.resolve(flutter.callHandler?.(name, event, payload)).catch(() => {}));
+  for (const name of handlerNames)
+    quietly(() => Promise.resolve(flutter.callHandler?.(name, event, payload)).catch(() => {}));
   return true;
 }
 
 const webkitOf = (host: HostWindow) => {
   const handlers = host.webkit?.messageHandlers;
-  return handlers === undefined ? undefined : handlerNames.map((name) => handlers[name]).find((handler) => handler !== undefined);
+  return handlers === undefined
+    ? undefined
+    : handlerNames.map((name) => handlers[name]).find((handler) => handler !== undefined);
 };
 
 /** Methods of a Java object must be called on it, so the name is answered. */

@@ -27,5 +27,7 @@ export const dropSession = (accountId: string): void => tabStore.remove(keyOf(ac
 /** The session of an earlier page of this tab with this user, or null. */
 export function findSession(accountId: string, user: UserPayload): Carried | null {
   const carried = tabStore.read(keyOf(accountId)) as Carried | null | undefined;
-  return carried?.user === identityOf(user) && typeof carried.sessionId === 'string' && Array.isArray(carried.selected) ? carried : null;
+  return carried?.user === identityOf(user) && typeof carried.sessionId === 'string' && Array.isArray(carried.selected)
+    ? carried
+    : null;
 }

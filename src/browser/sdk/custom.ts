@@ -21,7 +21,8 @@ export function customView(config: AdConfig, context: RenderContext): Map<Elemen
 
 function templateOf({ template }: AdConfig): HTMLTemplateElement {
   const found = typeof template === 'string' ? document.querySelector(template) : template;
-  if (!(found instanceof HTMLTemplateElement)) throw new SdkError('render_error', 'There is no <template> of that name.');
+  if (!(found instanceof HTMLTemplateElement))
+    throw new SdkError('render_error', 'There is no <template> of that name.');
   return found;
 }
 

@@ -24,7 +24,10 @@ export class SdkError extends Error {
 }
 
 /** Anything that was thrown as the payload of an `error` event. */
-export function describeError(err: unknown, kind: ErrorKind = 'unexpected_error'): { kind: ErrorKind; message: string } {
+export function describeError(
+  err: unknown,
+  kind: ErrorKind = 'unexpected_error',
+): { kind: ErrorKind; message: string } {
   if (err instanceof SdkError) return { kind: err.kind, message: err.message };
   return { kind, message: err instanceof Error ? err.message : String(err) };
 }

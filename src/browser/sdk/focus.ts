@@ -1,12 +1,14 @@
-const focusable = 'a[href],button:not([disabled]),input:not([disabled]),select,textarea,summary,[tabindex]:not([tabindex="-1"])';
+const focusable =
+  'a[href],button:not([disabled]),input:not([disabled]),select,textarea,summary,[tabindex]:not([tabindex="-1"])';
 
 /** Keeps Tab within a modal unit. The page behind is inert already; this joins the two ends. */
 export function trapTab(event: KeyboardEvent, root: ShadowRoot, frame: HTMLElement): void {
   if (event.key !== 'Tab') return;
   const host = root.host;
-  const all = [...frame.querySelectorAll<HTMLElement>(focusable), ...host.querySelectorAll<HTMLElement>(focusable)].filter((element) =>
-    element.checkVisibility(),
-  );
+  const all = [
+    ...frame.querySelectorAll<HTMLElement>(focusable),
+    ...host.querySelectorAll<HTMLElement>(focusable),
+  ].filter((element) => element.checkVisibility());
   const [first] = all;
   const last = all.at(-1);
   const now = root.activeElement ?? (host.contains(document.activeElement) ? document.activeElement : null);

@@ -37,7 +37,11 @@ export function openFrame(options: FrameOptions): Frame {
 
   const restoreFocus = rememberFocus();
   const headingId = newId();
-  const close = h('button', { type: 'button', class: 'close', 'aria-label': labels.close, hidden: true, click: onClose }, '×');
+  const close = h(
+    'button',
+    { type: 'button', class: 'close', 'aria-label': labels.close, hidden: true, click: onClose },
+    '×',
+  );
   const status = h('p', { class: 'sr', role: 'status' });
   const scroll = h('div', { class: 'scroll' });
   const withHeader = (target === null || settings.embedded.showHeader) && answer.styles.header.text !== '';
@@ -101,10 +105,16 @@ function classesOf({ answer: { settings, styles }, target, multi }: FrameOptions
 
 const isCentred = ({ ad_position }: Answer['settings']): boolean => /^(center|centre|middle)?$/i.test(ad_position);
 
-const isDark = (settings: Answer['settings']): boolean => (isCentred(settings) ? settings.darken_bg : settings.darken_bg_non_centered);
+const isDark = (settings: Answer['settings']): boolean =>
+  isCentred(settings) ? settings.darken_bg : settings.darken_bg_non_centered;
 
 /** Modal, but where a theme puts the unit aside and leaves the page bright: then the page stays usable. */
-function openDialog(dialog: HTMLDialogElement, root: ShadowRoot, { answer: { settings }, onClose }: FrameOptions, close: () => void): void {
+function openDialog(
+  dialog: HTMLDialogElement,
+  root: ShadowRoot,
+  { answer: { settings }, onClose }: FrameOptions,
+  close: () => void,
+): void {
   const modal = isCentred(settings) || isDark(settings);
   dialog.tabIndex = -1;
   dialog.addEventListener('cancel', (event) => {

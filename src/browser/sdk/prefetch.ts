@@ -8,7 +8,8 @@ const keptMs = 30 * 60_000;
 type Kept = { atMs: number; user: string; placement: string; raw: unknown };
 
 /** The user an answer was made for. */
-export const identityOf = (user: UserPayload): string => JSON.stringify([user.pub_user_id ?? null, fingerprintOf(user) ?? null]);
+export const identityOf = (user: UserPayload): string =>
+  JSON.stringify([user.pub_user_id ?? null, fingerprintOf(user) ?? null]);
 
 const keyOf = (accountId: string): string => `answer:${accountId}`;
 

@@ -2,7 +2,10 @@
 const waitsMs = [500, 2000, 6000];
 
 /** Runs `work` again while it throws something `isWorthIt`, a few times. @throws what the last try threw */
-export async function withRetries<Value>(work: () => Promise<Value>, isWorthIt: (err: unknown) => boolean): Promise<Value> {
+export async function withRetries<Value>(
+  work: () => Promise<Value>,
+  isWorthIt: (err: unknown) => boolean,
+): Promise<Value> {
   for (const waitMs of waitsMs) {
     try {
       return await work();

@@ -1,5 +1,7 @@
 /** Tags that terms may hold; the same as on the server (decisions section 2). */
-const allowed = new Set('p br ul ol li b strong i em u a span div h4 h5 h6 small sup sub table thead tbody tr th td'.split(' '));
+const allowed = new Set(
+  'p br ul ol li b strong i em u a span div h4 h5 h6 small sup sub table thead tbody tr th td'.split(' '),
+);
 
 /** Elements that go with everything in them. Others that are not allowed leave their content behind. */
 const dropped = new Set('script style noscript iframe noembed noframes textarea title select xmp'.split(' '));
@@ -8,7 +10,10 @@ const dropped = new Set('script style noscript iframe noembed noframes textarea 
 const maxDepth = 40;
 
 type TrustedTypes = {
-  createPolicy: (name: string, rules: { createHTML: (html: string) => string }) => { createHTML: (html: string) => string };
+  createPolicy: (
+    name: string,
+    rules: { createHTML: (html: string) => string },
+  ) => { createHTML: (html: string) => string };
 };
 
 /** The terms of an offer as harmless nodes: allowed tags only, no attributes but https links that open apart. */

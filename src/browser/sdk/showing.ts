@@ -36,7 +36,11 @@ export function createShowing(options: ShowingOptions): Showing {
   const { settings, sessionId } = answer;
   const accountId = config.accountId as string;
   const pubUserId = String(user.pub_user_id ?? '');
-  const beacons: Beacons = createBeacons(new URL(base).origin, (err) => emit('error', describeError(err, 'beacon_error')), carried?.seen);
+  const beacons: Beacons = createBeacons(
+    new URL(base).origin,
+    (err) => emit('error', describeError(err, 'beacon_error')),
+    carried?.seen,
+  );
   let unit: Unit | null = null;
 
   const usp =
@@ -45,7 +49,9 @@ export function createShowing(options: ShowingOptions): Showing {
           api,
           sessionId,
           pubUserId,
-          selected: carried?.selected ?? (settings.usp_all_offers_checked ? answer.offers.map((offer) => offer.campaign_id) : []),
+          selected:
+            carried?.selected ??
+            (settings.usp_all_offers_checked ? answer.offers.map((offer) => offer.campaign_id) : []),
           pending: carried?.pending ?? [],
           confirmationEvent: settings.usp_confirmation_event,
           emit,

@@ -14,7 +14,12 @@ const defaultPlacement = 'web';
 export function requestBody(config: AdConfig, user: UserPayload): UserPayload {
   const dev = ['1', 1, true].includes(config.dev as string) ? { dev: '1' } : {};
   const themeId = config.themeId ?? themeIdOf(user);
-  return { placement: config.placement ?? defaultPlacement, ...user, ...(themeId === undefined ? {} : { themeId }), ...dev };
+  return {
+    placement: config.placement ?? defaultPlacement,
+    ...user,
+    ...(themeId === undefined ? {} : { themeId }),
+    ...dev,
+  };
 }
 
 /** The offers to show: of this tab's session, of an earlier page's prefetch, or fetched now. Errors: SdkError */

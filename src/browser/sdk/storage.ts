@@ -1,5 +1,9 @@
 /** Web storage that may be blocked, full or changed by others: then there is nothing in it. */
-export type Store = { read: (key: string) => unknown; write: (key: string, value: unknown) => void; remove: (key: string) => void };
+export type Store = {
+  read: (key: string) => unknown;
+  write: (key: string, value: unknown) => void;
+  remove: (key: string) => void;
+};
 
 const prefix = 'perkwire:';
 

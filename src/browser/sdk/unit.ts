@@ -71,7 +71,8 @@ export function openUnit(options: UnitOptions): Unit {
       if (ended) return;
       taken.add(offer);
       emit('ad_taken', { current: numberOf(offer), total, campaign_id: offer.campaign_id });
-      if (multi ? taken.size === total : index === total - 1) emit('last_ad_taken', { current: numberOf(offer), total });
+      if (multi ? taken.size === total : index === total - 1)
+        emit('last_ad_taken', { current: numberOf(offer), total });
       if (!multi) goOn();
     },
     reject: (offer = currentOffer()) => {

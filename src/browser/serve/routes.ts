@@ -19,9 +19,16 @@ export async function sdkRoutes(app: App, { logger }: Deps): Promise<void> {
   for (const url of ['/sdk/launcher.js', '/sdk/launcher.min.js'])
     app.get(url, { schema }, async (request, reply) => sendScript(request, reply, script, plainCaching));
 
-  app.get('/sdk/conversion.js', { schema }, async (request, reply) => sendScript(request, reply, conversionScript, plainCaching));
+  app.get('/sdk/conversion.js', { schema }, async (request, reply) =>
+    sendScript(request, reply, conversionScript, plainCaching),
+  );
   app.get<{ Params: { hash: string } }>('/sdk/conversion.:hash(^[0-9a-f]{12}).js', { schema }, async (request, reply) =>
-    sendScript(request, reply, conversionScript, request.params.hash === conversionScript?.hash ? immutable : 'no-store'),
+    sendScript(
+      request,
+      reply,
+      conversionScript,
+      request.params.hash === conversionScript?.hash ? immutable : 'no-store',
+    ),
   );
 
   // A page that names a version of another release gets the present one rather than none.
@@ -36,7 +43,12 @@ export async function sdkRoutes(app: App, { logger }: Deps): Promise<void> {
   );
 }
 
-function sendScript(request: FastifyRequest, reply: FastifyReply, script: Script | null, caching: string): FastifyReply {
+function sendScript(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  script: Script | null,
+  caching: string,
+): FastifyReply {
   if (script === null) throw new AppError('not_found');
   reply.headers({ 'content-location': script.path, 'cross-origin-resource-policy': 'cross-origin' });
   return sendPacked(request, reply, script, { type: 'text/javascript', caching });

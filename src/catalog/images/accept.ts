@@ -43,7 +43,8 @@ function parseAccept(accept: string): Map<string, number> {
   for (const part of accept.slice(0, maxAcceptLength).toLowerCase().split(',')) {
     const [range = '', ...parameters] = part.split(';').map((piece) => piece.trim());
     const given = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
-    if (range !== '') weights.set(range, given === undefined ? 1 : /^(0(\.\d{0,3})?|1(\.0{0,3})?)$/.test(given) ? Number(given) : 0);
+    if (range !== '')
+      weights.set(range, given === undefined ? 1 : /^(0(\.\d{0,3})?|1(\.0{0,3})?)$/.test(given) ? Number(given) : 0);
   }
   return weights;
 }

@@ -24,7 +24,9 @@ const brokenCode = 4;
 /** Nothing of the configuration, which holds secrets. */
 const environment = (): NodeJS.ProcessEnv => {
   const names = ['PATH', 'HOME', 'LD_LIBRARY_PATH', 'FONTCONFIG_PATH', 'FONTCONFIG_FILE'];
-  return Object.fromEntries(names.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])));
+  return Object.fromEntries(
+    names.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
+  );
 };
 
 /**

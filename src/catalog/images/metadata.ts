@@ -24,7 +24,10 @@ const strippers: Partial<Record<ImageType, Stripper>> = { jpg: stripJpeg, png: s
 
 /** EXIF data (TIFF, big endian) that holds the orientation and nothing else. */
 const turn = (orientation: number): Buffer =>
-  Buffer.concat([Buffer.from('MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0', 'latin1'), Buffer.from([orientation, 0, 0, 0, 0, 0, 0])]);
+  Buffer.concat([
+    Buffer.from('MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0', 'latin1'),
+    Buffer.from([orientation, 0, 0, 0, 0, 0, 0]),
+  ]);
 
 const exifHead = Buffer.from('Exif\0\0', 'latin1');
 
@@ -81,7 +84,9 @@ function segment(marker: number, content: Buffer): Buffer {
 }
 
 /** Chunks beside the critical ones that change what is seen, and those of animations. */
-const keptChunks: ReadonlySet<string> = new Set('tRNS gAMA cHRM sRGB iCCP cICP mDCV cLLI sBIT bKGD pHYs acTL fcTL fdAT'.split(' '));
+const keptChunks: ReadonlySet<string> = new Set(
+  'tRNS gAMA cHRM sRGB iCCP cICP mDCV cLLI sBIT bKGD pHYs acTL fcTL fdAT'.split(' '),
+);
 
 function stripPng(bytes: Buffer, turned: Buffer | null): Buffer | null {
   const kept: Buffer[] = [bytes.subarray(0, 8)];

@@ -36,7 +36,11 @@ from creative_images i join creatives c on c.id = i.creative_id where c.id = $1 
  * The picture with its bytes, measured.
  * Errors: unavailable where they are kept elsewhere and cannot be had from there. Of those it had to fetch, the digest is checked.
  */
-export async function completeOriginal({ bytes, sha256 }: StoredPicture, type: ImageType, store: ImageStore | null): Promise<Original> {
+export async function completeOriginal(
+  { bytes, sha256 }: StoredPicture,
+  type: ImageType,
+  store: ImageStore | null,
+): Promise<Original> {
   const found = bytes ?? (await fetchBytes(sha256, store));
   return { bytes: found, sha256, type, ...(await measure(found)) };
 }
@@ -48,7 +52,8 @@ async function fetchBytes(sha256: string, store: ImageStore | null): Promise<Buf
     throw away(err);
   });
   if (bytes === null) throw away(new Error('the picture is missing in the place IMAGE_STORE names'));
-  if (hash('sha256', bytes, 'hex') !== sha256) throw away(new Error('the picture was changed in the place IMAGE_STORE names'));
+  if (hash('sha256', bytes, 'hex') !== sha256)
+    throw away(new Error('the picture was changed in the place IMAGE_STORE names'));
   return bytes;
 }
 

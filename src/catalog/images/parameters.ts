@@ -40,7 +40,9 @@ function readSide(name: string, text: string | undefined): number | null {
   if (text === undefined) return null;
   const value = Number(text);
   if (value <= maxSide) return value;
-  throw new AppError('invalid_request', { details: [{ path: `/querystring/${name}`, message: `must be at most ${maxSide}` }] });
+  throw new AppError('invalid_request', {
+    details: [{ path: `/querystring/${name}`, message: `must be at most ${maxSide}` }],
+  });
 }
 
 /**
@@ -53,7 +55,8 @@ export function planSize(original: Size, { width, height, aspectRatio }: ImageWi
   const frame = aspectRatio === null ? original : frameInside(original, aspectRatio);
   const ratio = aspectRatio ?? original;
   if (width !== null && width < frame.width) return { width, height: atLeastOne((width * ratio.height) / ratio.width) };
-  if (height !== null && height < frame.height) return { width: atLeastOne((height * ratio.width) / ratio.height), height };
+  if (height !== null && height < frame.height)
+    return { width: atLeastOne((height * ratio.width) / ratio.height), height };
   return frame;
 }
 

@@ -35,11 +35,19 @@ const answers = {
 export async function imageRoutes(app: App, deps: Deps): Promise<void> {
   const images = await createImages(deps);
   const params = Type.Object({ file: Type.String({ description: 'Id of the creative, a dot, its file type.' }) });
-  const schema = { summary: 'Picture of a creative', tags: ['Images'], params, querystring: imageQuery, response: answers };
+  const schema = {
+    summary: 'Picture of a creative',
+    tags: ['Images'],
+    params,
+    querystring: imageQuery,
+    response: answers,
+  };
   app.get('/images/:file', { schema }, async (request, reply) => {
     const wish = readImageQuery(request.query);
     const [, id, type = ''] = /^(\d{1,9})\.([a-z]{3,4})$/.exec(request.params.file) ?? [];
-    const picture = isImageType(type) ? await images.find(Number(id), type, wish, request.headers.accept, clientNet(request.ip)) : null;
+    const picture = isImageType(type)
+      ? await images.find(Number(id), type, wish, request.headers.accept, clientNet(request.ip))
+      : null;
     if (picture === null) throw new AppError('not_found');
     const found = namesEtag(request.headers['if-none-match'], picture.etag) ? null : await picture.bytes();
     reply.headers({ ...headers, etag: picture.etag });

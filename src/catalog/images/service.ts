@@ -23,7 +23,13 @@ export type Images = {
    * Errors: unavailable (store away, or too much waiting), image_not_processable.
    * @param client who asks: clients take turns
    */
-  find: (id: number, type: ImageType, wish: ImageWish, accept: string | undefined, client?: string) => Promise<Picture | null>;
+  find: (
+    id: number,
+    type: ImageType,
+    wish: ImageWish,
+    accept: string | undefined,
+    client?: string,
+  ) => Promise<Picture | null>;
   /** Since the start (counts). */
   counts: () => { transforms: number; loads: number };
 };
@@ -45,14 +51,27 @@ type Plan = { key: string; size: Size; type: ImageType };
  * Pictures, resized on the fly, kept in memory up to `IMAGE_CACHE_MB` and on disk up to `IMAGE_CACHE_DISK_MB`; parallel calls
  * for one picture share the work.
  */
-export async function createImages({ pool, pulse, config, logger }: Pick<Deps, 'pool' | 'pulse' | 'config' | 'logger'>): Promise<Images> {
+export async function createImages({
+  pool,
+  pulse,
+  config,
+  logger,
+}: Pick<Deps, 'pool' | 'pulse' | 'config' | 'logger'>): Promise<Images> {
   const store = createImageStore(config.imageStore);
-  const disk = await openDiskCache({ folder: config.imageCacheDir, maxBytes: config.imageCacheDiskMb * 1024 * 1024, logger });
+  const disk = await openDiskCache({
+    folder: config.imageCacheDir,
+    maxBytes: config.imageCacheDiskMb * 1024 * 1024,
+    logger,
+  });
   const guarded = createStoreGuard(pulse);
   const limitLoads = createLimiter(loadLimits);
   const limitTransforms = createLimiter(transformLimits);
   const maxSize = (config.imageCacheMb * 1024 * 1024) / 2;
-  const originals = new LRUCache<string, Original>({ maxSize, sizeCalculation: ({ bytes }) => bytes.length + 256, ttl: originalLifeMs });
+  const originals = new LRUCache<string, Original>({
+    maxSize,
+    sizeCalculation: ({ bytes }) => bytes.length + 256,
+    ttl: originalLifeMs,
+  });
   const made = new LRUCache<string, Buffer>({ maxSize, sizeCalculation: (bytes) => bytes.length + 256 });
   const loadsUnderWay = new Map<string, Promise<Original | null>>();
   const transformsUnderWay = new Map<string, Promise<Buffer>>();

@@ -28,7 +28,12 @@ export function createImageStore(setting: ImageStoreSetting): ImageStore | null 
  * Keeps the picture of a creative. The bytes are in the store before the row says so; a row that is rolled back leaves them
  * there unused.
  */
-export async function saveOriginal(executor: Executor, store: ImageStore | null, creativeId: number, bytes: Buffer): Promise<void> {
+export async function saveOriginal(
+  executor: Executor,
+  store: ImageStore | null,
+  creativeId: number,
+  bytes: Buffer,
+): Promise<void> {
   const digest = createHash('sha256').update(bytes).digest();
   await store?.put(digest.toString('hex'), bytes);
   await executor.query({

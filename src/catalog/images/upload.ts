@@ -25,7 +25,10 @@ type Kind = keyof typeof names;
 const inTurn = createLimiter({ atOnce: 1, maxWaiting: 16, message: 'Too many pictures are being made.' });
 
 const refused = (message: string, cause?: unknown): AppError =>
-  new AppError('invalid_picture', { details: [{ path: '/image', message }], ...(cause === undefined ? {} : { cause }) });
+  new AppError('invalid_picture', {
+    details: [{ path: '/image', message }],
+    ...(cause === undefined ? {} : { cause }),
+  });
 
 /**
  * Checks a picture by its content and measures it, as it is seen: after the turn its EXIF data asks for. A drawing (SVG)
@@ -35,7 +38,8 @@ const refused = (message: string, cause?: unknown): AppError =>
  * @throws AppError invalid_picture with the reason; body_too_large; unavailable when too many wait
  */
 export async function readUpload(bytes: Buffer, declared: string): Promise<Upload> {
-  if (bytes.length > maxUploadBytes) throw new AppError('body_too_large', { message: 'A picture may have at most 5 MB.' });
+  if (bytes.length > maxUploadBytes)
+    throw new AppError('body_too_large', { message: 'A picture may have at most 5 MB.' });
   const kind = kindOf(bytes);
   if (kind === null) throw refused('is no picture of a type that can be used: PNG, JPEG, WebP or SVG');
   const named = declared.split(';', 1)[0]?.trim().toLowerCase() ?? '';
@@ -56,7 +60,8 @@ function kindOf(bytes: Buffer): Kind | null {
   return /^\uFEFF?\s*</.test(head) && /<svg[\s>]/.test(head) ? 'svg' : null;
 }
 
-const readPixels = (bytes: Buffer, kind: Kind): Promise<Upload> => (kind === 'svg' ? readDrawing(bytes) : readPhoto(bytes, kind));
+const readPixels = (bytes: Buffer, kind: Kind): Promise<Upload> =>
+  kind === 'svg' ? readDrawing(bytes) : readPhoto(bytes, kind);
 
 async function readDrawing(bytes: Buffer): Promise<Upload> {
   const drawn = await drawSvg(bytes, { maxSide, maxPixels, maxBytes: maxUploadBytes, timeoutMs: timeoutS * 1000 });
@@ -88,8 +93,10 @@ async function readPhoto(bytes: Buffer, kind: Exclude<Kind, 'svg'>): Promise<Upl
 
 /** @throws AppError invalid_picture where a side is too long, or there are too many pixels */
 function requireSize({ width, height }: Size): void {
-  if (width > maxSide || height > maxSide) throw refused(`is ${width} by ${height} pixels; a side may have at most ${maxSide}`);
-  if (width * height > maxPixels) throw refused(`is ${width} by ${height} pixels, more than ${maxPixels / 1e6} million in all`);
+  if (width > maxSide || height > maxSide)
+    throw refused(`is ${width} by ${height} pixels; a side may have at most ${maxSide}`);
+  if (width * height > maxPixels)
+    throw refused(`is ${width} by ${height} pixels, more than ${maxPixels / 1e6} million in all`);
 }
 
 async function measure(bytes: Buffer): Promise<Size & { orientation: number }> {

@@ -5,7 +5,12 @@ import { isOperator, type Work } from './work.ts';
 
 export type AuditAction = 'create' | 'update' | 'remove' | 'sign_in' | 'lock';
 
-type Change = { resource: Pick<Resource, 'name' | 'key' | 'ownerOf'>; action: AuditAction; before: View | null; after: View | null };
+type Change = {
+  resource: Pick<Resource, 'name' | 'key' | 'ownerOf'>;
+  action: AuditAction;
+  before: View | null;
+  after: View | null;
+};
 
 /** Fields that only say that something changed. */
 const unlogged = new Set(['updated_at', 'created_at']);
@@ -47,7 +52,9 @@ export const auditLog: Resource = {
   input: Type.Object({}),
   readOnly: {
     at: timestamp(),
-    actor_kind: Type.String({ description: '`key`, `user`, or `system`: a command of the operator, the dispatcher, or the sign-in.' }),
+    actor_kind: Type.String({
+      description: '`key`, `user`, or `system`: a command of the operator, the dispatcher, or the sign-in.',
+    }),
     actor_id: orNull(Type.Integer(), { description: 'Of the key or user; null: of an operator.' }),
     actor_label: Type.String({ description: 'Name of the key, e-mail address of the user.' }),
     action: Type.String({

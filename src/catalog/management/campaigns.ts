@@ -46,7 +46,12 @@ export const campaigns: Resource = {
         payoutKinds.map((kind) => Type.Literal(kind)),
         { default: 'cpc', description: 'Paid for a click, an action, 1,000 impressions, or a share of the sale.' },
       ),
-      payout_amount: Type.Number({ minimum: 0, maximum: 1_000_000, default: 0, description: 'Money; with `cps`, percent of the sale.' }),
+      payout_amount: Type.Number({
+        minimum: 0,
+        maximum: 1_000_000,
+        default: 0,
+        description: 'Money; with `cps`, percent of the sale.',
+      }),
       payout_currency: Type.String({
         pattern: '^[A-Z]{3}$',
         [problem]: 'must be a currency code such as USD',
@@ -98,7 +103,10 @@ export const campaigns: Resource = {
 };
 
 /** Offers are ranked by what they pay, and reports add it up, in whatever currency it is. */
-export async function warnOfCurrencies({ id, payout_currency: currency }: View, { executor, publisherId }: Work): Promise<Warning[]> {
+export async function warnOfCurrencies(
+  { id, payout_currency: currency }: View,
+  { executor, publisherId }: Work,
+): Promise<Warning[]> {
   const { rows } = await executor.query<{ others: string }>(
     `select string_agg(distinct payout_currency, ', ') as others from campaigns
     where publisher_id = $1 and id <> $2 and payout_currency <> $3 and active and deleted_at is null having count(*) > 0`,

@@ -36,9 +36,12 @@ function problemsOfUnion({ path, schema, errors }: ValueError): ErrorDetail[] {
   const branches = errors.map((branch) => [...problemsOf(branch)]);
   if (branches.some((branch) => branch.length === 0)) return [];
   const choices = (schema.anyOf as TSchema[]).map((one) => one.const as unknown);
-  if (choices.every((choice) => choice !== undefined)) return [{ path, message: `must be one of ${choices.join(', ')}` }];
+  if (choices.every((choice) => choice !== undefined))
+    return [{ path, message: `must be one of ${choices.join(', ')}` }];
   const nullable = (schema.anyOf as TSchema[]).some((one) => one.type === 'null');
-  return (branches[0] ?? []).map((detail) => (nullable && detail.path === path ? { path, message: `${detail.message}, or null` } : detail));
+  return (branches[0] ?? []).map((detail) =>
+    nullable && detail.path === path ? { path, message: `${detail.message}, or null` } : detail,
+  );
 }
 
 const charactersIn = (value: unknown): number => [...String(value)].length;

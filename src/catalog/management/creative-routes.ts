@@ -51,7 +51,8 @@ export async function creativeRoutes(app: App, door: Door): Promise<void> {
         door,
         request,
         reply,
-        async (work) => rowAnswer(creatives, work, await createUploadedCreative(work, fields, upload, store), message, 201),
+        async (work) =>
+          rowAnswer(creatives, work, await createUploadedCreative(work, fields, upload, store), message, 201),
         same,
       );
     },
@@ -76,7 +77,9 @@ async function readForm(request: FastifyRequest): Promise<Form> {
     throw new AppError(statusCode === 413 ? 'body_too_large' : 'malformed_request', { cause: err });
   }
   if (file === null)
-    throw new AppError('invalid_request', { details: [{ path: '/image', message: 'is required: the picture as a file' }] });
+    throw new AppError('invalid_request', {
+      details: [{ path: '/image', message: 'is required: the picture as a file' }],
+    });
   return { fields, ...file };
 }
 

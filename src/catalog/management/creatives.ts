@@ -35,7 +35,9 @@ export const creatives: Resource = {
     { additionalProperties: false },
   ),
   readOnly: {
-    path: orNull(Type.String(), { description: 'Of an uploaded picture on this service; resized by its query. null: it is elsewhere.' }),
+    path: orNull(Type.String(), {
+      description: 'Of an uploaded picture on this service; resized by its query. null: it is elsewhere.',
+    }),
     user_id: Type.Integer({ description: 'Who uploaded it; 0: a key.' }),
     ...stamps,
     ...removal,
@@ -84,7 +86,9 @@ export async function createUploadedCreative(
 ): Promise<View> {
   const unknown = Object.keys(given).filter((name) => !(uploadFields as readonly string[]).includes(name));
   if (unknown.length > 0)
-    throw new AppError('invalid_request', { details: unknown.map((name) => ({ path: `/${name}`, message: 'is not known here' })) });
+    throw new AppError('invalid_request', {
+      details: unknown.map((name) => ({ path: `/${name}`, message: 'is not known here' })),
+    });
   const view = await createRow({ ...creatives, check: () => [] }, work, { ...given, ...size, type, url: null });
   await saveOriginal(work.executor, store, view.id as number, bytes);
   return view;

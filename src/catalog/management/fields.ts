@@ -4,7 +4,8 @@ import { problem } from './check.ts';
 
 /** Field shapes that several kinds of rows share. */
 
-export const text = (maxLength: number, options: { default?: string; description?: string } = {}) => Type.String({ maxLength, ...options });
+export const text = (maxLength: number, options: { default?: string; description?: string } = {}) =>
+  Type.String({ maxLength, ...options });
 
 export const nameField = (description?: string) =>
   Type.String({
@@ -49,7 +50,9 @@ export function checkUrls(values: Record<string, unknown>, names: readonly strin
     const url = URL.canParse(value) ? new URL(value) : null;
     if (url === null) return [{ path: `/${name}`, message: 'is not a URL' }];
     if (/[{}]/.test(url.host)) return [{ path: `/${name}`, message: 'must not have macros in the name of the host' }];
-    return url.username === '' && url.password === '' ? [] : [{ path: `/${name}`, message: 'must not hold a user name or password' }];
+    return url.username === '' && url.password === ''
+      ? []
+      : [{ path: `/${name}`, message: 'must not hold a user name or password' }];
   });
 }
 
@@ -61,4 +64,5 @@ export const checkDecimals = (values: Record<string, unknown>, name: string, dig
 
 export const offersPerResponse = Type.Integer({ minimum: 1, maximum: 10 });
 export const percentage = Type.Integer({ minimum: 0, maximum: 100 });
-export const weight = (description: string) => Type.Integer({ minimum: 0, maximum: 1_000_000, default: 100, description });
+export const weight = (description: string) =>
+  Type.Integer({ minimum: 0, maximum: 1_000_000, default: 100, description });

@@ -38,8 +38,10 @@ export function callOf(request: FastifyRequest): { actor: Actor; publisher: Publ
   const actor = keyActorOf(request);
   const asked = (request.query as { publisher_id?: unknown }).publisher_id;
   if (asked === undefined || asked === String(publisher.id)) return { actor, publisher, publisherId: publisher.id };
-  const other = typeof asked === 'string' && /^[1-9]\d{0,9}$/.test(asked) ? snapshot.publishers.get(Number(asked)) : undefined;
-  if (other === undefined || !isOperator(actor)) throw new AppError('resource_not_found', { message: 'There is no such publisher.' });
+  const other =
+    typeof asked === 'string' && /^[1-9]\d{0,9}$/.test(asked) ? snapshot.publishers.get(Number(asked)) : undefined;
+  if (other === undefined || !isOperator(actor))
+    throw new AppError('resource_not_found', { message: 'There is no such publisher.' });
   return { actor, publisher: other, publisherId: other.id };
 }
 
@@ -57,7 +59,13 @@ export function send(reply: FastifyReply, { status, body, headers }: Answer): Fa
 }
 
 /** A call that makes something: in one transaction, and once for each `Idempotency-Key`. */
-export async function post(door: Door, request: FastifyRequest, reply: FastifyReply, make: (work: Work) => Promise<Answer>, body?: string) {
+export async function post(
+  door: Door,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  make: (work: Work) => Promise<Answer>,
+  body?: string,
+) {
   const { actor, publisherId } = callOf(request);
   const key = request.headers['idempotency-key'];
   const answer = await door.management.write(actor, publisherId, (work) => {

@@ -53,6 +53,8 @@ export async function once(work: Work, { key, request, box }: Call, make: () => 
 
 /** Removes answers past their day. @returns how many */
 export async function forgetAnswers(executor: Work['executor'], nowMs: number): Promise<number> {
-  const { rowCount } = await executor.query('delete from idempotent_answers where created_at < $1', [new Date(nowMs - keptMs)]);
+  const { rowCount } = await executor.query('delete from idempotent_answers where created_at < $1', [
+    new Date(nowMs - keptMs),
+  ]);
   return rowCount ?? 0;
 }

@@ -19,7 +19,10 @@ export const keys: Resource = {
   input: Type.Object(
     {
       name: nameField(),
-      permissions: Type.Array(Type.Union(permissions.map((one) => Type.Literal(one))), { minItems: 1, uniqueItems: true }),
+      permissions: Type.Array(Type.Union(permissions.map((one) => Type.Literal(one))), {
+        minItems: 1,
+        uniqueItems: true,
+      }),
       rate_limit_per_s: orNull(Type.Integer({ minimum: 1, maximum: 1_000_000 }), {
         default: null,
         description: 'Calls a second; null: no limit.',

@@ -42,7 +42,11 @@ export async function listRows(resource: Resource, work: Work, query: ListQuery,
   const texts = query as Record<string, string | undefined>;
   const order = readOrder(resource, texts.sort);
   const limit = readLimit(texts.limit);
-  const list = hash('sha256', `${resource.name}\0${scopeOf(resource, work)}\0${work.publisherId}\0${JSON.stringify(order)}`, 'base64url');
+  const list = hash(
+    'sha256',
+    `${resource.name}\0${scopeOf(resource, work)}\0${work.publisherId}\0${JSON.stringify(order)}`,
+    'base64url',
+  );
   const position = texts.cursor === undefined ? null : openCursor(signer, list, texts.cursor);
 
   const values: unknown[] = [work.publisherId];
@@ -79,7 +83,11 @@ function removedCondition({ removedAt }: Resource, removed: string | undefined):
   return ` and ${removedAt} is ${removed === 'true' ? 'not ' : ''}null`;
 }
 
-function conditionsOf(resource: Resource, query: Record<string, string | undefined>, parameter: (value: unknown) => string): string[] {
+function conditionsOf(
+  resource: Resource,
+  query: Record<string, string | undefined>,
+  parameter: (value: unknown) => string,
+): string[] {
   const conditions: string[] = [];
   for (const name of resource.filters) {
     const text = query[name];
@@ -116,7 +124,8 @@ function readOrder({ sorts, key, defaultSort }: Resource, sort: string | undefin
   const asked = sort ?? defaultSort ?? key;
   const column = asked.replace(/^-/, '');
   const type = Object.hasOwn(sorts, column) ? sorts[column] : undefined;
-  if (type === undefined) throw invalid([{ path: 'sort', message: `must be one of ${Object.keys(sorts).join(', ')}, perhaps after a -` }]);
+  if (type === undefined)
+    throw invalid([{ path: 'sort', message: `must be one of ${Object.keys(sorts).join(', ')}, perhaps after a -` }]);
   return { column, type, descending: asked.startsWith('-') };
 }
 
@@ -127,14 +136,18 @@ function readLimit(text: string | undefined): number {
 }
 
 const invalid = (details: readonly ErrorDetail[]): AppError =>
-  new AppError('invalid_request', { details: details.map(({ path, message }) => ({ path: `/querystring/${path}`, message })) });
+  new AppError('invalid_request', {
+    details: details.map(({ path, message }) => ({ path: `/querystring/${path}`, message })),
+  });
 
 /** What of a cursor is signed: it belongs to one list, with its publisher and its order. */
 const digest = (list: string, text: string): Buffer => hash('sha256', `${list}\0${text}`, 'buffer');
 
 function sealCursor(signer: Signer, list: string, { value, key }: Position): string {
   const text = JSON.stringify([value, key]);
-  return Buffer.concat([Buffer.from([signer.keyId]), signer.sign(digest(list, text)), Buffer.from(text)]).toString('base64url');
+  return Buffer.concat([Buffer.from([signer.keyId]), signer.sign(digest(list, text)), Buffer.from(text)]).toString(
+    'base64url',
+  );
 }
 
 function openCursor(signer: Signer, list: string, cursor: string): Position {

@@ -5,12 +5,20 @@ import { checkUrls, flag, httpsUrlOrEmpty, text, weight } from './fields.ts';
 import { idSchema, orNull, type Resource, removal, stamps, type Values } from './resource.ts';
 
 /** Lengths up to which a text looks well everywhere (characters; specification section 8). */
-const ideals: Readonly<Record<string, number>> = { title: 40, description: 140, short_headline: 40, cta_yes: 20, cta_no: 20 };
+const ideals: Readonly<Record<string, number>> = {
+  title: 40,
+  description: 140,
+  short_headline: 40,
+  cta_yes: 20,
+  cta_no: 20,
+};
 
 const copy = (maxLength: number, name: string, description?: string) =>
   text(maxLength, {
     default: '',
-    description: [description, ideals[name] === undefined ? '' : `Ideal: up to ${ideals[name]} characters.`].filter(Boolean).join(' '),
+    description: [description, ideals[name] === undefined ? '' : `Ideal: up to ${ideals[name]} characters.`]
+      .filter(Boolean)
+      .join(' '),
   });
 
 const maxTermsLength = 20_000;
@@ -32,7 +40,10 @@ export const offers: Resource = {
       mini_text: copy(160, 'mini_text', 'For disclaimers; avoid unless necessary.'),
       short_headline: copy(60, 'short_headline'),
       short_description: copy(140, 'short_description'),
-      terms_and_conditions: text(maxTermsLength, { default: '', description: 'HTML; what is not harmless is taken out when it is saved.' }),
+      terms_and_conditions: text(maxTermsLength, {
+        default: '',
+        description: 'HTML; what is not harmless is taken out when it is saved.',
+      }),
       cta_yes: copy(25, 'cta_yes'),
       cta_no: copy(25, 'cta_no'),
       loyalty_requirements: copy(160, 'loyalty_requirements', 'What a user must do to earn the reward.'),
@@ -66,5 +77,8 @@ function warnOfOffer(offer: Values): ErrorDetail[] {
       ? []
       : [{ path: `/${name}`, message: `is longer than is ideal: ${length} characters, ideal are up to ${ideal}` }];
   });
-  return [...tooLong, ...(offer.title === '' ? [{ path: '/title', message: 'is empty: larger formats show a headline' }] : [])];
+  return [
+    ...tooLong,
+    ...(offer.title === '' ? [{ path: '/title', message: 'is empty: larger formats show a headline' }] : []),
+  ];
 }

@@ -37,13 +37,15 @@ export const placements: Resource = {
   sorts: { name: 'text', created_at: 'timestamptz', updated_at: 'timestamptz' },
   filters: ['theme_id', 'auto_created', 'unit_enabled'],
   searched: ['name', 'display_name'],
-  prepare: (values) => (typeof values.name === 'string' ? { ...values, name: normalisePlacement(values.name) } : values),
+  prepare: (values) =>
+    typeof values.name === 'string' ? { ...values, name: normalisePlacement(values.name) } : values,
   beforeSave: async ({ executor, publisherId }, _values, current) => {
     if (current !== null) return;
     await executor.query('select 1 from publishers where id = $1 for update', [publisherId]);
-    const { rows } = await executor.query<{ count: number }>('select count(*)::int as count from placements where publisher_id = $1', [
-      publisherId,
-    ]);
+    const { rows } = await executor.query<{ count: number }>(
+      'select count(*)::int as count from placements where publisher_id = $1',
+      [publisherId],
+    );
     if ((rows[0]?.count ?? 0) >= maxPlacements)
       throw new AppError('conflict', { message: `A publisher has at most ${maxPlacements} placements.` });
   },

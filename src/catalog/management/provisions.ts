@@ -17,7 +17,10 @@ export const provisionInput = Type.Object(
     payout_amount: orNull(Type.Number({ minimum: 0, maximum: 1_000_000 }), { default: null }),
     priority: orNull(Type.Integer({ minimum: 0, maximum: 10_000 }), { default: null }),
     frequency_caps: orNull(frequencyCaps, { default: null, description: "Instead of the campaign's." }),
-    total_caps: orNull(totalCaps, { default: null, description: "Beside the campaign's, counted over this publisher alone." }),
+    total_caps: orNull(totalCaps, {
+      default: null,
+      description: "Beside the campaign's, counted over this publisher alone.",
+    }),
   },
   { additionalProperties: false },
 );
@@ -49,7 +52,8 @@ export async function setProvision(
   given: Values,
   ifMatch: string | null,
 ): Promise<View> {
-  if (!isOperator(work.actor)) throw new AppError('permission_denied', { message: 'The key lacks the permission accounts.' });
+  if (!isOperator(work.actor))
+    throw new AppError('permission_denied', { message: 'The key lacks the permission accounts.' });
   const provisions = await find(work, campaignId, 'for update');
   const target = /^[1-9]\d{0,9}$/.test(publisherId) && Number(publisherId) < 2 ** 31 ? Number(publisherId) : 0;
   const { rowCount } = await work.executor.query('select 1 from publishers where id = $1', [target]);

@@ -23,11 +23,15 @@ export const answerOf = (resource: Resource): TObject =>
   Type.Object({ message: Type.String(), data: viewSchema(resource), warnings: warningSchema });
 
 export const ifMatch = Type.Object({
-  'if-match': Type.Optional(Type.String({ description: 'The ETag of what the change is made to; without it the last change wins.' })),
+  'if-match': Type.Optional(
+    Type.String({ description: 'The ETag of what the change is made to; without it the last change wins.' }),
+  ),
 });
 
 export const idempotencyKey = Type.Object({
-  'idempotency-key': Type.Optional(Type.String({ description: 'A repeat with the same key gets the first answer, for a day.' })),
+  'idempotency-key': Type.Optional(
+    Type.String({ description: 'A repeat with the same key gets the first answer, for a day.' }),
+  ),
 });
 
 /** A row as an answer, with its ETag. */
@@ -61,7 +65,9 @@ export function resourceRoutes(app: App, door: RowsDoor, resource: Resource, ope
     app.get(path, { schema, ...hooks }, async (request, reply) => {
       const { actor, publisherId } = callOf(request);
       const query = request.query as ListQuery;
-      const { rows, nextCursor } = await door.management.read(actor, publisherId, (work) => listRows(resource, work, query, door.cursors));
+      const { rows, nextCursor } = await door.management.read(actor, publisherId, (work) =>
+        listRows(resource, work, query, door.cursors),
+      );
       return send(reply, { status: 200, body: { data: rows, next_cursor: nextCursor }, headers: {} });
     });
   }
@@ -96,7 +102,8 @@ export function resourceRoutes(app: App, door: RowsDoor, resource: Resource, ope
       const answer = await door.management.read(actor, publisherId, async (work) =>
         rowAnswer(resource, work, await getRow(resource, work, keyOf(request)), `${capital(resource.noun)} found.`),
       );
-      if (namesEtag(request.headers['if-none-match'], answer.headers.etag)) return reply.code(304).headers(answer.headers).send();
+      if (namesEtag(request.headers['if-none-match'], answer.headers.etag))
+        return reply.code(304).headers(answer.headers).send();
       return send(reply, answer);
     });
   }
@@ -118,7 +125,11 @@ export function resourceRoutes(app: App, door: RowsDoor, resource: Resource, ope
       headers: ifMatch,
       response: { 200: answerOf(resource), ...errorAnswers(400, 401, 403, 404, 409, 412) },
     };
-    const patchSchema = { ...schema, summary: `Change some fields of ${article} ${resource.noun}`, body: patchBody(resource) };
+    const patchSchema = {
+      ...schema,
+      summary: `Change some fields of ${article} ${resource.noun}`,
+      body: patchBody(resource),
+    };
     app.patch(one, { schema: patchSchema, ...hooks }, (request, reply) => change(request, reply, false));
     const putSchema = { ...schema, summary: `Replace ${article} ${resource.noun}`, body: createBody(resource) };
     app.put(one, { schema: putSchema, ...hooks }, (request, reply) => change(request, reply, true));
@@ -126,7 +137,10 @@ export function resourceRoutes(app: App, door: RowsDoor, resource: Resource, ope
 
   if (has('remove')) {
     const schema = {
-      summary: resource.removedAt === 'revoked_at' ? `Revoke ${article} ${resource.noun}` : `Remove ${article} ${resource.noun}`,
+      summary:
+        resource.removedAt === 'revoked_at'
+          ? `Revoke ${article} ${resource.noun}`
+          : `Remove ${article} ${resource.noun}`,
       tags,
       params,
       querystring: publisherQuery,
@@ -145,7 +159,9 @@ export function resourceRoutes(app: App, door: RowsDoor, resource: Resource, ope
 export const listAnswer = (view: TObject) =>
   Type.Object({
     data: Type.Array(view),
-    next_cursor: Type.Union([Type.String(), Type.Null()], { description: '`cursor` of the next page; null: this was the last.' }),
+    next_cursor: Type.Union([Type.String(), Type.Null()], {
+      description: '`cursor` of the next page; null: this was the last.',
+    }),
   });
 
 function listQuerySchema({ filters, searched, sorts, removedAt }: Resource): TObject {

@@ -72,8 +72,10 @@ export type Resource = {
   beforeRemove?: (work: Work, current: View) => Promise<void>;
 };
 
-export const orNull = <Schema extends TSchema>(schema: Schema, options: { default?: null; description?: string } = {}) =>
-  Type.Union([schema, Type.Null()], options);
+export const orNull = <Schema extends TSchema>(
+  schema: Schema,
+  options: { default?: null; description?: string } = {},
+) => Type.Union([schema, Type.Null()], options);
 
 /** A time the store wrote. */
 export const timestamp = (description?: string) =>

@@ -27,7 +27,11 @@ const all = ['list', 'create', 'get', 'update', 'remove'] as const;
 
 /** REST over the configuration: `/manage/v1`. */
 export async function managementRoutes(app: App, deps: Deps): Promise<void> {
-  const door: RowsDoor = { management: createManagement(deps), deps, cursors: createSigner(deps.config.tokenKeys, 'list-cursor') };
+  const door: RowsDoor = {
+    management: createManagement(deps),
+    deps,
+    cursors: createSigner(deps.config.tokenKeys, 'list-cursor'),
+  };
   app.addHook('onRoute', (route) => {
     route.bodyLimit ??= bodyLimit;
   });
@@ -44,7 +48,8 @@ export async function managementRoutes(app: App, deps: Deps): Promise<void> {
   });
   resourceRoutes(app, door, keys, ['list', 'get', 'update', 'remove']);
   keyRoutes(app, door);
-  for (const resource of [themes, placements, advertisers, campaigns, offers, sequenceRules]) resourceRoutes(app, door, resource, all);
+  for (const resource of [themes, placements, advertisers, campaigns, offers, sequenceRules])
+    resourceRoutes(app, door, resource, all);
   resourceRoutes(app, door, creatives, ['list', 'get', 'update', 'remove']);
   await app.register(async (uploads: App) => creativeRoutes(uploads, door));
   provisionRoutes(app, door);

@@ -29,7 +29,8 @@ export const scopeOf = (resource: Reference, work: Work): string => resource.sco
 export const columnsOf = ({ input, readOnly, key, expressions }: Resource, work: Work): string =>
   [...(key === 'id' ? ['id'] : []), ...Object.keys(input.properties), ...Object.keys(readOnly)]
     .map((name) => {
-      const expression = expressions?.(work)[name] ?? (input.properties[name]?.type === 'number' ? `${name}::float8` : null);
+      const expression =
+        expressions?.(work)[name] ?? (input.properties[name]?.type === 'number' ? `${name}::float8` : null);
       return expression === null ? name : `${expression} as ${name}`;
     })
     .join(', ');
@@ -77,7 +78,11 @@ export async function getRow(resource: Resource, work: Work, key: string, lock: 
 export async function createRow(resource: Resource, work: Work, given: unknown): Promise<View> {
   const values = await checked(resource, work, { ...defaultsOf(resource), ...prepared(resource, given) }, null);
   await resource.beforeSave?.(work, values, null);
-  const row = { ...values, ...(resource.scope === undefined && { publisher_id: work.publisherId }), ...resource.initial?.(work) };
+  const row = {
+    ...values,
+    ...(resource.scope === undefined && { publisher_id: work.publisherId }),
+    ...resource.initial?.(work),
+  };
   const times = { created_at: new Date(work.nowMs), updated_at: new Date(work.nowMs) };
   const all = Object.entries({ ...row, ...times });
   const view = await saved(
@@ -95,7 +100,13 @@ export async function createRow(resource: Resource, work: Work, given: unknown):
  * Changes some fields of a row, or replaces it. A change that changes nothing leaves no trace.
  * @throws AppError resource_not_found, invalid_request, conflict, permission_denied; PreconditionFailed
  */
-export async function updateRow(resource: Resource, work: Work, key: string, given: unknown, mode: ChangeMode): Promise<View> {
+export async function updateRow(
+  resource: Resource,
+  work: Work,
+  key: string,
+  given: unknown,
+  mode: ChangeMode,
+): Promise<View> {
   const current = await getRow(resource, work, key, 'for update');
   const fields = withoutUnchangeable(resource, prepared(resource, given), current);
   const kept = Object.fromEntries(Object.keys(resource.input.properties).map((name) => [name, current[name]]));
@@ -188,7 +199,12 @@ function requireOperator(resource: Resource, { actor }: Work, values: Values, cu
 }
 
 /** A named row is locked against removal until the transaction ends. */
-async function missingReferences(resource: Resource, work: Work, values: Values, current: View | null): Promise<ErrorDetail[]> {
+async function missingReferences(
+  resource: Resource,
+  work: Work,
+  values: Values,
+  current: View | null,
+): Promise<ErrorDetail[]> {
   const details: ErrorDetail[] = [];
   for (const [column, target] of Object.entries(resource.references ?? {})) {
     const key = values[column];
@@ -232,4 +248,5 @@ async function saved(resource: Resource, { executor }: Work, text: string, value
   }
 }
 
-const pick = (values: Values, names: readonly string[]): Values => Object.fromEntries(names.map((name) => [name, values[name]]));
+const pick = (values: Values, names: readonly string[]): Values =>
+  Object.fromEntries(names.map((name) => [name, values[name]]));

@@ -28,9 +28,13 @@ export function createManagement({
   return {
     read: (actor, publisherId, work) => guarded(() => work({ executor: pool, actor, publisherId, nowMs: now() })),
     write: async (actor, publisherId, work) => {
-      const result = await guarded(() => transaction(pool, (executor) => work({ executor, actor, publisherId, nowMs: now() })));
+      const result = await guarded(() =>
+        transaction(pool, (executor) => work({ executor, actor, publisherId, nowMs: now() })),
+      );
       // It is committed; that this process could not read it back now is no failure of the call.
-      const refreshed = catalog.refresh().catch((err: unknown) => logger.warn({ err }, 'catalogue refresh failed after a change'));
+      const refreshed = catalog
+        .refresh()
+        .catch((err: unknown) => logger.warn({ err }, 'catalogue refresh failed after a change'));
       if (catalog.current().offers.size <= largeCatalogue) await refreshed;
       return result;
     },

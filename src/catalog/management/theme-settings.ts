@@ -10,7 +10,8 @@ function overridesOf(defaults: object): TObject {
   const fields: TProperties = {};
   for (const [name, value] of Object.entries(defaults) as [string, unknown][]) {
     if (typeof value === 'object' && value !== null) fields[name] = Type.Optional(overridesOf(value));
-    else if (typeof value === 'number') fields[name] = Type.Optional(Type.Integer({ minimum: -maxNumber, maximum: maxNumber }));
+    else if (typeof value === 'number')
+      fields[name] = Type.Optional(Type.Integer({ minimum: -maxNumber, maximum: maxNumber }));
     else if (typeof value === 'boolean') fields[name] = Type.Optional(Type.Boolean());
     else fields[name] = Type.Optional(Type.String({ maxLength: maxTextLength }));
   }
@@ -32,13 +33,19 @@ const derived = [
   'enable_offerwall',
 ] as const;
 
-const links = ['settings/privacy_policy', 'styles/footer/publisher_privacy_policy', 'styles/offerwall/offerwall_logo_url'];
+const links = [
+  'settings/privacy_policy',
+  'styles/footer/publisher_privacy_policy',
+  'styles/offerwall/offerwall_logo_url',
+];
 
 /** What the shape does not say: links that clients open, numbers that clients read from texts. */
 export function checkOverrides(theme: Overrides): ErrorDetail[] {
   const details: ErrorDetail[] = [];
   for (const path of links) {
-    const value = path.split('/').reduce<unknown>((at, name) => (at as Record<string, unknown> | undefined)?.[name], theme);
+    const value = path
+      .split('/')
+      .reduce<unknown>((at, name) => (at as Record<string, unknown> | undefined)?.[name], theme);
     if (value !== undefined && value !== '' && !(/^https?:\/\/\S+$/.test(String(value)) && URL.canParse(String(value))))
       details.push({ path: `/${path}`, message: 'must be a URL that begins with https://, or empty' });
   }
@@ -56,4 +63,7 @@ export function checkOverrides(theme: Overrides): ErrorDetail[] {
 export const warnOfOverrides = ({ settings }: Pick<Overrides, 'settings'>): ErrorDetail[] =>
   derived
     .filter((name) => Object.hasOwn(settings, name))
-    .map((name) => ({ path: `/settings/${name}`, message: 'has no effect here: it follows from the publisher and the theme' }));
+    .map((name) => ({
+      path: `/settings/${name}`,
+      message: 'has no effect here: it follows from the publisher and the theme',
+    }));

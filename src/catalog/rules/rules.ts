@@ -50,7 +50,9 @@ export const schedule = Type.Object(
   {
     start_at: Type.Optional(text(40, 'RFC 3339 time with its offset, such as `2026-11-27T00:00:00+01:00`.')),
     end_at: Type.Optional(text(40, 'As `start_at`; at this instant the campaign is over.')),
-    time_zone: Type.Optional(text(64, "IANA zone of `hours`; absent: the visitor's where it is known, else the publisher's.")),
+    time_zone: Type.Optional(
+      text(64, "IANA zone of `hours`; absent: the visitor's where it is known, else the publisher's."),
+    ),
     hours: Type.Optional(Type.Array(hourWindow, { maxItems: 50, description: 'Absent: at all hours.' })),
   },
   { additionalProperties: false },
@@ -115,14 +117,20 @@ export const campaignRules = Type.Object(
     total_caps: Type.Optional(totalCaps),
     pacing: Type.Optional(literals(pacings, 'How budget and total caps are spread over the day; default asap.')),
     force_priority: Type.Optional(Type.Boolean({ description: 'Shown before everything that is not forced.' })),
-    exclusion_groups: Type.Optional(Type.Array(text(64), { maxItems: 10, description: 'Of each group one answer shows one campaign.' })),
-    without_identity: Type.Optional(literals(['serve', 'withhold'], 'What happens when the user is not known; default serve.')),
+    exclusion_groups: Type.Optional(
+      Type.Array(text(64), { maxItems: 10, description: 'Of each group one answer shows one campaign.' }),
+    ),
+    without_identity: Type.Optional(
+      literals(['serve', 'withhold'], 'What happens when the user is not known; default serve.'),
+    ),
   },
   { additionalProperties: false },
 );
 
 const ids = (description: string) =>
-  Type.Optional(Type.Array(Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 }), { maxItems: maxListLength, description }));
+  Type.Optional(
+    Type.Array(Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 }), { maxItems: maxListLength, description }),
+  );
 const names = (description: string) => Type.Optional(Type.Array(text(100), { maxItems: maxListLength, description }));
 
 export const sequenceMatch = Type.Object(
@@ -145,7 +153,12 @@ export const sequenceRule = Type.Object(
     }),
     effect: literals(['allow', 'deny'], 'Only these offers may stand there; or these may not.'),
     match: sequenceMatch,
-    weight: Type.Integer({ minimum: 0, maximum: 1_000_000, default: 100, description: 'Among allow rules, higher comes first.' }),
+    weight: Type.Integer({
+      minimum: 0,
+      maximum: 1_000_000,
+      default: 100,
+      description: 'Among allow rules, higher comes first.',
+    }),
     active: Type.Boolean({ default: true }),
   },
   { additionalProperties: false },

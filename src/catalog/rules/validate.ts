@@ -34,10 +34,18 @@ export function checkRules(rules: unknown): ErrorDetail[] {
 
 /** As `checkRules`, for the caps a provisioning sets for one publisher; null where it sets none. */
 export function checkCapOverrides(caps: { frequency_caps: unknown; total_caps: unknown }): ErrorDetail[] {
-  const of = <T>(schema: TSchema, value: unknown, path: string, check: (value: T, path: string) => ErrorDetail[]): ErrorDetail[] =>
+  const of = <T>(
+    schema: TSchema,
+    value: unknown,
+    path: string,
+    check: (value: T, path: string) => ErrorDetail[],
+  ): ErrorDetail[] =>
     value === null || value === undefined
       ? []
-      : checked(schema, value, (known: T) => check(known, '')).map((detail) => ({ ...detail, path: path + detail.path }));
+      : checked(schema, value, (known: T) => check(known, '')).map((detail) => ({
+          ...detail,
+          path: path + detail.path,
+        }));
   return [
     ...of(frequencyCaps, caps.frequency_caps, '/frequency_caps', checkFrequencyCaps),
     ...of(totalCaps, caps.total_caps, '/total_caps', checkTotalCaps),
@@ -50,7 +58,9 @@ export function checkSequenceRule(rule: unknown): ErrorDetail[] {
     ...(placement === null || placement === placement.toLowerCase().replace(/[\s_]+/g, '-')
       ? []
       : [{ path: '/placement', message: 'must be the name of a placement: lower case, hyphens for blanks' }]),
-    ...(positions?.length === 0 ? [{ path: '/positions', message: 'lists no position; use null for all positions' }] : []),
+    ...(positions?.length === 0
+      ? [{ path: '/positions', message: 'lists no position; use null for all positions' }]
+      : []),
     ...repeated(positions ?? undefined, '/positions', String),
     ...(Object.keys(match).length === 0
       ? [{ path: '/match', message: 'must name offers, campaigns, advertisers, categories or tags' }]
@@ -69,7 +79,10 @@ function checked<T>(schema: TSchema, value: unknown, check: (value: T) => ErrorD
     const errors: ErrorDetail[] = [];
     for (const { path, message } of Value.Errors(schema, value)) {
       if (errors.length < maxDetails && !errors.some((error) => error.path === path))
-        errors.push({ path, message: message.replace(/^Expected/, 'must be').replace(/^Unexpected property$/, 'is not known') });
+        errors.push({
+          path,
+          message: message.replace(/^Expected/, 'must be').replace(/^Unexpected property$/, 'is not known'),
+        });
     }
     return errors;
   }
@@ -79,7 +92,9 @@ function checked<T>(schema: TSchema, value: unknown, check: (value: T) => ErrorD
 /** Text that the store cannot keep: NUL, half a character. */
 export function findUnreadable(value: unknown, path: string, depth = 0): ErrorDetail[] {
   if (typeof value === 'string')
-    return value.includes('\0') || /\p{Surrogate}/u.test(value) ? [{ path, message: 'holds characters that cannot be stored' }] : [];
+    return value.includes('\0') || /\p{Surrogate}/u.test(value)
+      ? [{ path, message: 'holds characters that cannot be stored' }]
+      : [];
   if (typeof value !== 'object' || value === null) return [];
   if (depth > 32) return [{ path, message: 'is nested too deep' }];
   return Object.entries(value).flatMap(([key, part]) => [
@@ -104,7 +119,8 @@ function checkTargeting({ targeting = {} }: CampaignRules): ErrorDetail[] {
 
 function checkTargetList(name: TargetingKey, list: TargetList): ErrorDetail[] {
   const path = `/targeting/${name}`;
-  if (list.include === undefined && list.exclude === undefined) return [{ path, message: 'must list what is included or excluded' }];
+  if (list.include === undefined && list.exclude === undefined)
+    return [{ path, message: 'must list what is included or excluded' }];
   const details: ErrorDetail[] = [];
   const seen = new Map<string, string>();
   for (const side of ['include', 'exclude'] as const) {
@@ -116,7 +132,10 @@ function checkTargetList(name: TargetingKey, list: TargetList): ErrorDetail[] {
       const earlier = seen.get(value.toLowerCase());
       if (message !== null) details.push({ path: at, message });
       else if (earlier !== undefined)
-        details.push({ path: at, message: earlier === side ? `${value} is listed twice` : `${value} is both included and excluded` });
+        details.push({
+          path: at,
+          message: earlier === side ? `${value} is listed twice` : `${value} is both included and excluded`,
+        });
       seen.set(value.toLowerCase(), side);
     }
   }
@@ -145,28 +164,43 @@ function checkSchedule({ start_at, end_at, time_zone, hours }: Schedule): ErrorD
   const [startMs, endMs] = [timeOf(start_at), timeOf(end_at)];
   for (const [name, atMs] of [['start_at', startMs] as const, ['end_at', endMs] as const]) {
     if (Number.isNaN(atMs))
-      details.push({ path: `/schedule/${name}`, message: 'must be a time with its offset, such as 2026-11-27T00:00:00+01:00' });
+      details.push({
+        path: `/schedule/${name}`,
+        message: 'must be a time with its offset, such as 2026-11-27T00:00:00+01:00',
+      });
   }
   if (startMs !== null && endMs !== null && endMs <= startMs)
     details.push({ path: '/schedule/end_at', message: 'The end must come after the start' });
   if (time_zone !== undefined && !isTimeZone(time_zone))
-    details.push({ path: '/schedule/time_zone', message: `${time_zone} is not a time zone (IANA name, such as Europe/Berlin)` });
+    details.push({
+      path: '/schedule/time_zone',
+      message: `${time_zone} is not a time zone (IANA name, such as Europe/Berlin)`,
+    });
   if (hours?.length === 0) details.push(empty('/schedule/hours'));
   for (const [index, { days, from, to }] of (hours ?? []).entries()) {
     const path = `/schedule/hours/${index}`;
     const [start, end] = [minuteOf(from), minuteOf(to)];
     if (days.length === 0) details.push(empty(`${path}/days`));
     details.push(...repeated(days, `${path}/days`, String));
-    if (start === null || start === 1440) details.push({ path: `${path}/from`, message: 'must be a time of day such as 09:00' });
+    if (start === null || start === 1440)
+      details.push({ path: `${path}/from`, message: 'must be a time of day such as 09:00' });
     if (end === null) details.push({ path: `${path}/to`, message: 'must be a time of day such as 17:30, or 24:00' });
     if (start !== null && end !== null && end <= start)
-      details.push({ path: `${path}/to`, message: 'The end must come after the start; split hours that pass midnight in two' });
+      details.push({
+        path: `${path}/to`,
+        message: 'The end must come after the start; split hours that pass midnight in two',
+      });
   }
   return details;
 }
 
 const checkFrequencyCaps = (caps: readonly FrequencyCap[] | undefined, path: string): ErrorDetail[] =>
-  repeated(caps, path, ({ scope, event, window_minutes }) => `${scope} ${event} ${window_minutes}`, 'limits the same as an earlier cap');
+  repeated(
+    caps,
+    path,
+    ({ scope, event, window_minutes }) => `${scope} ${event} ${window_minutes}`,
+    'limits the same as an earlier cap',
+  );
 
 function checkTotalCaps(caps: readonly TotalCap[] | undefined, path: string): ErrorDetail[] {
   const details = repeated(caps, path, ({ metric, per }) => `${metric} ${per}`, 'limits the same as an earlier cap');
@@ -177,7 +211,12 @@ function checkTotalCaps(caps: readonly TotalCap[] | undefined, path: string): Er
   return details;
 }
 
-function repeated<T>(list: readonly T[] | undefined, path: string, keyOf: (item: T) => string, message = 'is listed twice'): ErrorDetail[] {
+function repeated<T>(
+  list: readonly T[] | undefined,
+  path: string,
+  keyOf: (item: T) => string,
+  message = 'is listed twice',
+): ErrorDetail[] {
   const seen = new Set<string>();
   return (list ?? []).flatMap((item, index) => {
     const key = keyOf(item);

@@ -16,7 +16,11 @@ export type Base = { snapshot: Snapshot; changed: ReadonlySet<number> };
  * work, which must not keep requests waiting. Nothing sees the snapshot before it is whole. What has not changed since
  * `base` is shared with it: campaigns, offers, and the index of a publisher to whom all is the same.
  */
-export async function buildSnapshot(rows: CatalogRows, base: Base | null = null, pause: Pause = nextTurn): Promise<Snapshot> {
+export async function buildSnapshot(
+  rows: CatalogRows,
+  base: Base | null = null,
+  pause: Pause = nextTurn,
+): Promise<Snapshot> {
   const { offers, provisioned } = await inSlices(buildOffers(rows, base), pause);
   const publishers = await inSlices(buildPublishers(rows, provisioned, base), pause);
   return {

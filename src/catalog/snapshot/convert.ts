@@ -9,7 +9,17 @@ import type {
   SequenceRuleRow,
   ThemeRow,
 } from './rows.ts';
-import type { ApiKey, Campaign, Creative, Offer, Placement, Provision, Publisher, SequenceRule, Theme } from './types.ts';
+import type {
+  ApiKey,
+  Campaign,
+  Creative,
+  Offer,
+  Placement,
+  Provision,
+  Publisher,
+  SequenceRule,
+  Theme,
+} from './types.ts';
 
 /** All of a publisher but what may be shown there. */
 export function toPublisher(

@@ -6,12 +6,16 @@ export type Loaded = { rows: CatalogRows; changed: ReadonlySet<number> | null };
 
 /** Reads the version of the configuration; it grows with every change. */
 export async function loadVersion(executor: Executor): Promise<number> {
-  const { rows } = await executor.query<{ version: string }>({ name: 'catalog_version', text: 'select version from catalog_version' });
+  const { rows } = await executor.query<{ version: string }>({
+    name: 'catalog_version',
+    text: 'select version from catalog_version',
+  });
   return Number(rows[0]?.version);
 }
 
 /** Rows removed longer ago than this cannot be named by any valid token (a click lives 30 days). */
-const lately = (table: string): string => `(${table}.deleted_at is null or ${table}.deleted_at > now() - interval '31 days')`;
+const lately = (table: string): string =>
+  `(${table}.deleted_at is null or ${table}.deleted_at > now() - interval '31 days')`;
 
 /** Of the large tables only what a snapshot is made of: rows are kept, and there are many. The compiler misses none. */
 const columns =

@@ -26,7 +26,10 @@ export function createPlacements(pool: pg.Pool, guarded: StoreGuard): Placements
       );
       if (rows[0]?.known) return name;
       if ((rows[0]?.count ?? 0) >= maxPlacements) return overflowPlacement;
-      await executor.query('insert into placements (publisher_id, name, auto_created) values ($1, $2, true)', [publisherId, name]);
+      await executor.query('insert into placements (publisher_id, name, auto_created) values ($1, $2, true)', [
+        publisherId,
+        name,
+      ]);
       return name;
     });
   }

@@ -1,6 +1,8 @@
 import sanitizeHtml from 'sanitize-html';
 
-const allowedTags = 'p br ul ol li b strong i em u a span div h4 h5 h6 small sup sub table thead tbody tr th td'.split(' ');
+const allowedTags = 'p br ul ol li b strong i em u a span div h4 h5 h6 small sup sub table thead tbody tr th td'.split(
+  ' ',
+);
 
 /** Terms as they may be stored and shown as raw HTML: harmless tags only, links to https pages that open apart (decisions section 2). */
 export function sanitiseTerms(html: string): string {

@@ -50,7 +50,8 @@ export async function startCatalogStore({ pool, databaseUrl, logger }: CatalogSt
     return refreshing;
   }
 
-  const quietly = (): void => void refresh().catch((err) => logger.warn({ err }, 'catalogue refresh failed; the last one stays in use'));
+  const quietly = (): void =>
+    void refresh().catch((err) => logger.warn({ err }, 'catalogue refresh failed; the last one stays in use'));
   const unlisten = listen(databaseUrl, 'perkwire_catalog', quietly);
   const timer = setInterval(quietly, pollMs);
   return {

@@ -34,7 +34,14 @@ export const defaultSettings = {
   enable_offerwall: false,
   open_offerwall: false,
   open_overlay_offerwall: false,
-  embedded: { enabled: false, fill_container: false, showBorder: true, showHeader: true, showFooter: true, targetElement: '' },
+  embedded: {
+    enabled: false,
+    fill_container: false,
+    showBorder: true,
+    showHeader: true,
+    showFooter: true,
+    targetElement: '',
+  },
   offerText: {
     font: 'system-ui',
     textColor: '#1f2430',
@@ -155,4 +162,5 @@ function overlay<Base extends object>(base: Base, over: Readonly<Record<string, 
 const isSameType = (value: unknown, given: unknown): boolean =>
   typeof given === typeof value && (typeof value !== 'number' || Number.isSafeInteger(given));
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -9,7 +9,14 @@ import type { CampaignRules, FrequencyCap, PayoutKind, SequenceMatch, TotalCap }
  * placement  where a unit is shown
  * campaign   what an advertiser promotes; offer: one copy variant of it; creative: one image of an offer
  */
-export const permissions = ['ads/offers', 'reports', 'configurations', 'offers/management', 'wallet', 'accounts'] as const;
+export const permissions = [
+  'ads/offers',
+  'reports',
+  'configurations',
+  'offers/management',
+  'wallet',
+  'accounts',
+] as const;
 export type Permission = (typeof permissions)[number];
 
 export type Unit = 'sou' | 'mou';

@@ -24,7 +24,8 @@ export async function askPassword({ input, output }: Terminal): Promise<string |
   try {
     const password = await ask('Password (empty: one is made for you): ');
     if (password === '') return null;
-    if ((await ask('The same once more: ')) !== password) throw new Error('The two are not the same. Nothing was changed.');
+    if ((await ask('The same once more: ')) !== password)
+      throw new Error('The two are not the same. Nothing was changed.');
     return password;
   } finally {
     lines.close();

@@ -19,7 +19,9 @@ Uses DATABASE_URL; without it, the embedded database in DATA_DIR.
 
 /** `npm run operator:create`, or in the image `node dist/dashboard/auth/create-operator.js`. */
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { email: { type: 'string' }, 'password-stdin': { type: 'boolean', default: false } } });
+  const { values } = parseArgs({
+    options: { email: { type: 'string' }, 'password-stdin': { type: 'boolean', default: false } },
+  });
   const email = readEmail(values.email ?? '');
   if (email === null) throw new Error(usage);
   const given = await givenPassword(values['password-stdin']);
@@ -65,7 +67,8 @@ async function store(url: string, email: string, password: string): Promise<bool
         return true;
       }
       const found = await findByEmail(executor, email);
-      if (found?.user.role !== 'operator') throw new Error(`${email} is an account of a publisher. Use another address.`);
+      if (found?.user.role !== 'operator')
+        throw new Error(`${email} is an account of a publisher. Use another address.`);
       await setPassword(executor, found.user.id, passwordHash);
       await changeUser(executor, found.user.id, { role: 'operator', disabled: false });
       await endSessionsOf(executor, found.user.id);

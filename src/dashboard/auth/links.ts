@@ -30,7 +30,11 @@ async function insert(executor: Executor, userId: number | null, expiresMs: numb
 }
 
 /** Whom a link is for; `user` null: the first operator. null: it was used, has expired or never was. */
-export async function findLink(executor: Executor, token: string, nowMs: number): Promise<{ user: User | null } | null> {
+export async function findLink(
+  executor: Executor,
+  token: string,
+  nowMs: number,
+): Promise<{ user: User | null } | null> {
   const { rows } = await executor.query<UserRow & { link_user: number | null }>(
     `select l.user_id as link_user, ${userColumns} from user_links l left join users u on u.id = l.user_id
     where l.token_hash = $1 and l.expires_at > $2 and u.disabled is not true`,

@@ -22,7 +22,8 @@ export type Lockout = {
 
 /** Holds across processes and restarts, and for accounts that do not exist as for those that do. Stores keyed hashes, no addresses. */
 export function createLockout(pepper: string): Lockout {
-  const subject = (kind: string, value: string): Buffer => createHmac('sha256', pepper).update(`sign-in\0${kind}\0${value}`).digest();
+  const subject = (kind: string, value: string): Buffer =>
+    createHmac('sha256', pepper).update(`sign-in\0${kind}\0${value}`).digest();
   const subjectsOf = (email: string, address: string): Record<keyof typeof limits, Buffer> => ({
     pair: subject('account from address', `${email}\0${clientNet(address)}`),
     address: subject('address', clientNet(address)),
@@ -42,7 +43,9 @@ export function createLockout(pepper: string): Lockout {
           from tried t join unnest($1::bytea[], $2::int[], $4::text[]) as l (subject, most, kind) using (subject) where t.failures > l.most`,
         [Object.values(subjects), Object.values(limits), new Date(nowMs + windowMs), Object.keys(subjects)],
       );
-      return rows.length === 0 ? null : { untilMs: Math.max(...rows.map(({ until }) => until.getTime())), begun: begunBy(rows) };
+      return rows.length === 0
+        ? null
+        : { untilMs: Math.max(...rows.map(({ until }) => until.getTime())), begun: begunBy(rows) };
     },
     forgive: async (executor, email, address) => {
       const { pair, ...others } = subjectsOf(email, address);

@@ -16,15 +16,25 @@ const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 const inTurn = createLimiter({ atOnce: 2, maxWaiting: 40, message: 'Too many people are signing in.' });
 
 const hash = (password: string, salt: Buffer, { logN, r, p }: Cost, client = ''): Promise<Buffer> =>
-  inTurn(() => derive(password.normalize('NFKC'), salt, hashLength, { N: 2 ** logN, r, p, maxmem: 2 ** logN * r * 256 }), {
-    customer: client,
-  });
+  inTurn(
+    () => derive(password.normalize('NFKC'), salt, hashLength, { N: 2 ** logN, r, p, maxmem: 2 ** logN * r * 256 }),
+    {
+      customer: client,
+    },
+  );
 
 /** @returns `scrypt$log2(N)$r$p$salt$hash` */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16);
   const { logN, r, p } = cost;
-  return ['scrypt', logN, r, p, salt.toString('base64url'), (await hash(password, salt, cost)).toString('base64url')].join('$');
+  return [
+    'scrypt',
+    logN,
+    r,
+    p,
+    salt.toString('base64url'),
+    (await hash(password, salt, cost)).toString('base64url'),
+  ].join('$');
 }
 
 /**
@@ -33,7 +43,12 @@ export async function hashPassword(password: string): Promise<string> {
  */
 export async function checkPassword(password: string, stored: string | null, client: string): Promise<boolean> {
   const [, logN = '', r = '', p = '', salt = '', expected = ''] = (stored ?? absent).split('$');
-  const given = await hash(password, Buffer.from(salt, 'base64url'), { logN: Number(logN), r: Number(r), p: Number(p) }, client);
+  const given = await hash(
+    password,
+    Buffer.from(salt, 'base64url'),
+    { logN: Number(logN), r: Number(r), p: Number(p) },
+    client,
+  );
   return timingSafeEqual(given, Buffer.from(expected, 'base64url')) && stored !== null;
 }
 
@@ -45,6 +60,7 @@ const common = /^(?:password|passwort|qwerty|letmein|welcome|perkwire|admin|oper
 export function passwordProblem(password: string, email: string): string | null {
   if (password.length < minPasswordLength) return `Use at least ${minPasswordLength} characters.`;
   if (password.length > maxPasswordLength) return `Use at most ${maxPasswordLength} characters.`;
-  if (password.toLowerCase() === email || common.test(password)) return 'This one is guessed first. Use a few unrelated words.';
+  if (password.toLowerCase() === email || common.test(password))
+    return 'This one is guessed first. Use a few unrelated words.';
   return null;
 }

@@ -9,9 +9,17 @@ const idleMs = 86_400_000;
 const seenStepMs = 60_000;
 
 /** Starts a session and ends the one the browser had before. @returns the cookie's value */
-export async function startSession(executor: Executor, userId: number, before: string | null, nowMs: number): Promise<string> {
+export async function startSession(
+  executor: Executor,
+  userId: number,
+  before: string | null,
+  nowMs: number,
+): Promise<string> {
   const token = createToken();
-  await executor.query('delete from user_sessions where expires_at < $1 or last_seen_at < $2', [new Date(nowMs), new Date(nowMs - idleMs)]);
+  await executor.query('delete from user_sessions where expires_at < $1 or last_seen_at < $2', [
+    new Date(nowMs),
+    new Date(nowMs - idleMs),
+  ]);
   if (before !== null) await endSession(executor, before);
   await executor.query(
     'insert into user_sessions (token_hash, user_id, created_at, last_seen_at, expires_at) values ($1, $2, $3, $3, $4)',
@@ -30,7 +38,10 @@ export async function findSession(executor: Executor, token: string, nowMs: numb
   const [row] = rows;
   if (row === undefined) return null;
   if (nowMs - row.last_seen_at.getTime() > seenStepMs)
-    await executor.query('update user_sessions set last_seen_at = $2 where token_hash = $1', [hashToken(token), new Date(nowMs)]);
+    await executor.query('update user_sessions set last_seen_at = $2 where token_hash = $1', [
+      hashToken(token),
+      new Date(nowMs),
+    ]);
   return userOf(row);
 }
 

@@ -5,14 +5,22 @@ import { createLockout, type Lock } from './lockout.ts';
 import { checkPassword, maxPasswordLength } from './passwords.ts';
 import { findByEmail, readEmail, type User } from './users.ts';
 
-export type SignIn = { ok: true; user: User } | { ok: false; reason: 'wrong' } | { ok: false; reason: 'locked'; minutes: number };
+export type SignIn =
+  | { ok: true; user: User }
+  | { ok: false; reason: 'wrong' }
+  | { ok: false; reason: 'locked'; minutes: number };
 
 type Attempt = { email: string; password: string; address: string };
 
 /** Checks a sign-in. An account that does not exist, is disabled or invited takes the same time and gets the same answer as a wrong password. */
 export type TrySignIn = (attempt: Attempt) => Promise<SignIn>;
 
-export function createSignIn({ pool, config, logger, now }: Pick<Deps, 'pool' | 'config' | 'logger' | 'now'>): TrySignIn {
+export function createSignIn({
+  pool,
+  config,
+  logger,
+  now,
+}: Pick<Deps, 'pool' | 'config' | 'logger' | 'now'>): TrySignIn {
   const lockout = createLockout(config.userPepper);
 
   async function auditLock(email: string, lockedFor: NonNullable<Lock['begun']>): Promise<void> {
@@ -31,11 +39,16 @@ export function createSignIn({ pool, config, logger, now }: Pick<Deps, 'pool' | 
     const lock = await lockout.charge(pool, account, address, nowMs);
     if (lock !== null) {
       // Not waited for: the time must not tell whether there is such an account.
-      if (lock.begun !== null) auditLock(account, lock.begun).catch((err) => logger.warn({ err }, 'a locked account is not in the log'));
+      if (lock.begun !== null)
+        auditLock(account, lock.begun).catch((err) => logger.warn({ err }, 'a locked account is not in the log'));
       return { ok: false, reason: 'locked', minutes: Math.max(1, Math.ceil((lock.untilMs - nowMs) / 60_000)) };
     }
     const found = await findByEmail(pool, account);
-    if (!(await checkPassword(password, found?.passwordHash ?? null, clientNet(address))) || found === null || found.user.disabled)
+    if (
+      !(await checkPassword(password, found?.passwordHash ?? null, clientNet(address))) ||
+      found === null ||
+      found.user.disabled
+    )
       return wrong;
     await lockout.forgive(pool, account, address);
     return { ok: true, user: found.user };

@@ -36,7 +36,8 @@ type Row = {
   created_at: Date;
 };
 
-export const userColumns = 'u.id, u.email, u.role, u.publisher_id, u.password_hash is not null as has_password, u.disabled, u.created_at';
+export const userColumns =
+  'u.id, u.email, u.role, u.publisher_id, u.password_hash is not null as has_password, u.disabled, u.created_at';
 
 export const userOf = (row: Row): User => ({
   id: row.id,
@@ -86,7 +87,10 @@ export async function findUser(executor: Executor, publisherId: number | null, u
 type NewUser = { email: string; role: Role; publisherId: number | null; passwordHash: string | null; nowMs: number };
 
 /** @returns null when the address has an account already */
-export async function createUser(executor: Executor, { email, role, publisherId, passwordHash, nowMs }: NewUser): Promise<User | null> {
+export async function createUser(
+  executor: Executor,
+  { email, role, publisherId, passwordHash, nowMs }: NewUser,
+): Promise<User | null> {
   const { rows } = await executor.query<Row>(
     `insert into users as u (email, role, publisher_id, password_hash, created_at) values ($1, $2, $3, $4, $5)
     on conflict (email) do nothing returning ${userColumns}`,
@@ -96,7 +100,11 @@ export async function createUser(executor: Executor, { email, role, publisherId,
 }
 
 /** Sets role and state. Whoever is disabled is signed out everywhere. */
-export async function changeUser(executor: Executor, userId: number, { role, disabled }: { role: Role; disabled: boolean }): Promise<void> {
+export async function changeUser(
+  executor: Executor,
+  userId: number,
+  { role, disabled }: { role: Role; disabled: boolean },
+): Promise<void> {
   await executor.query('update users set role = $2, disabled = $3 where id = $1', [userId, role, disabled]);
   if (disabled) {
     await executor.query('delete from user_sessions where user_id = $1', [userId]);
@@ -109,7 +117,10 @@ export async function setPassword(executor: Executor, userId: number, passwordHa
 }
 
 export async function passwordHashOf(executor: Executor, userId: number): Promise<string | null> {
-  const { rows } = await executor.query<{ password_hash: string | null }>('select password_hash from users where id = $1', [userId]);
+  const { rows } = await executor.query<{ password_hash: string | null }>(
+    'select password_hash from users where id = $1',
+    [userId],
+  );
   return rows[0]?.password_hash ?? null;
 }
 

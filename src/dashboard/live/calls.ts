@@ -22,7 +22,12 @@ export type Call = {
 export const sessionIdAt = (atMs: number): string => v7({ msecs: atMs, random: new Uint8Array(16), seq: 0 });
 
 /** Ids of a publisher's sessions after one, oldest first, at most `limit`. Reads only what is newer, in the order of the key. */
-export async function sessionsAfter(executor: Executor, publisherId: number, after: string, limit: number): Promise<string[]> {
+export async function sessionsAfter(
+  executor: Executor,
+  publisherId: number,
+  after: string,
+  limit: number,
+): Promise<string[]> {
   const { rows } = await executor.query<{ id: string }>({
     name: 'live_sessions',
     text: 'select id from sessions where day >= $1::date and id > $2 and publisher_id = $3 order by day, id limit $4',

@@ -33,8 +33,13 @@ export function createStreams(logger: Logger): Streams {
       if (open.size >= maxStreams || ofUser >= maxOfUser) throw new AppError('too_many_requests', { retryAfterS: 10 });
       reply.hijack();
       const { raw } = reply;
-      for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) raw.setHeader(name, value);
-      raw.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store', 'x-accel-buffering': 'no' });
+      for (const [name, value] of Object.entries(reply.getHeaders()))
+        if (value !== undefined) raw.setHeader(name, value);
+      raw.writeHead(200, {
+        'content-type': 'text/event-stream; charset=utf-8',
+        'cache-control': 'no-store',
+        'x-accel-buffering': 'no',
+      });
       raw.write('retry: 2000\n\n');
       const endMs = performance.now() + longestMs;
       let timer: NodeJS.Timeout | undefined;

@@ -26,7 +26,9 @@ export function accountPages(app: App, tools: Tools): void {
   pages.post('/account/password', 'analyst', async (context) => {
     const { user } = context.viewer;
     const params = context.request.body instanceof URLSearchParams ? context.request.body : new URLSearchParams();
-    const [current = '', password = '', again = ''] = ['current', 'password', 'again'].map((name) => params.get(name) ?? '');
+    const [current = '', password = '', again = ''] = ['current', 'password', 'again'].map(
+      (name) => params.get(name) ?? '',
+    );
     const problem = passwordProblem(password, user.email);
     if (problem !== null) return show(context, [{ path: '/password', message: problem }]);
     if (password !== again) return show(context, [{ path: '/again', message: 'The two are not the same.' }]);
@@ -35,7 +37,8 @@ export function accountPages(app: App, tools: Tools): void {
       return show(context, [
         {
           path: '/current',
-          message: tried.reason === 'locked' ? `Too many tries. Wait ${tried.minutes} minutes.` : 'This is not your password.',
+          message:
+            tried.reason === 'locked' ? `Too many tries. Wait ${tried.minutes} minutes.` : 'This is not your password.',
         },
       ]);
     const passwordHash = await hashPassword(password);

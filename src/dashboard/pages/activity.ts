@@ -28,9 +28,17 @@ const publisherKinds: Kinds = {
   },
   advertisers: { title: 'Advertisers', one: 'Advertiser', pathOf: (id) => `/advertisers/${id}` },
   themes: { title: 'Themes', one: 'Theme', pathOf: (id) => `/settings/themes/${id}` },
-  placements: { title: 'Placements', one: 'Placement', pathOf: (id) => `/settings/placements/${encodeURIComponent(id)}` },
+  placements: {
+    title: 'Placements',
+    one: 'Placement',
+    pathOf: (id) => `/settings/placements/${encodeURIComponent(id)}`,
+  },
   'sequence-rules': { title: 'Sequence rules', one: 'Sequence rule', pathOf: (id) => `/settings/sequence-rules/${id}` },
-  'webhook-endpoints': { title: 'Webhooks', one: 'Webhook', pathOf: (id) => `/settings/webhooks/${encodeURIComponent(id)}` },
+  'webhook-endpoints': {
+    title: 'Webhooks',
+    one: 'Webhook',
+    pathOf: (id) => `/settings/webhooks/${encodeURIComponent(id)}`,
+  },
   keys: { title: 'API keys', one: 'API key', pathOf: () => '/settings/keys' },
   users: { title: 'Users', one: 'User', pathOf: () => '/settings/users' },
   publishers: { title: 'Configuration', one: 'Configuration', pathOf: () => '/settings' },
@@ -94,7 +102,10 @@ export function activityPages(app: App, tools: Tools): void {
   });
 }
 
-function register<C extends Context>({ store }: Tools, { pages, path, nav, needs, kinds, zoneOf, title, lead }: Place<C>): void {
+function register<C extends Context>(
+  { store }: Tools,
+  { pages, path, nav, needs, kinds, zoneOf, title, lead }: Place<C>,
+): void {
   pages.get(path, needs, async (context) => {
     const asked = queryText(context, 'resource');
     const resource = Object.hasOwn(kinds, asked) ? asked : '';
@@ -108,7 +119,10 @@ function register<C extends Context>({ store }: Tools, { pages, path, nav, needs
     const at = context.path(path);
     const first = `${at}?${new URLSearchParams(filter)}`;
     const after = nextCursor === null ? null : `${at}?${new URLSearchParams({ ...filter, cursor: nextCursor })}`;
-    const choices = [{ value: '', text: 'Everything' }, ...Object.entries(kinds).map(([value, { title }]) => ({ value, text: title }))];
+    const choices = [
+      { value: '', text: 'Everything' },
+      ...Object.entries(kinds).map(([value, { title }]) => ({ value, text: title })),
+    ];
     return {
       title,
       lead,
@@ -177,11 +191,15 @@ function differences(name: string, old: unknown, now: unknown): Difference[] {
   if (!isNested(old) && !isNested(now)) return [[name, old, now]];
   if (!isNested(old ?? {}) || !isNested(now ?? {})) return [[name, old, now]];
   const [was, is] = [Object(old ?? {}), Object(now ?? {})] as [Record<string, unknown>, Record<string, unknown>];
-  return Object.keys({ ...was, ...is }).flatMap((key) => differences(`${name} › ${key.replaceAll('_', ' ')}`, own(was, key), own(is, key)));
+  return Object.keys({ ...was, ...is }).flatMap((key) =>
+    differences(`${name} › ${key.replaceAll('_', ' ')}`, own(was, key), own(is, key)),
+  );
 }
 
 const isNested = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && (!Array.isArray(value) || value.some((one) => typeof one === 'object'));
+  typeof value === 'object' &&
+  value !== null &&
+  (!Array.isArray(value) || value.some((one) => typeof one === 'object'));
 
 const own = (value: Record<string, unknown>, key: string): unknown => (Object.hasOwn(value, key) ? value[key] : null);
 

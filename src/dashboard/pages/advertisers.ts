@@ -21,7 +21,10 @@ export function advertiserPages(app: App, tools: Tools): void {
       html`<a href="${path(`/campaigns?advertiser_id=${row.id}`)}">Campaigns</a>`,
       moment(publisher, new Date(String(row.updated_at))),
     ],
-    empty: { title: 'No advertisers yet', text: 'Add the first one; then give it a campaign, and the campaign an offer.' },
+    empty: {
+      title: 'No advertisers yet',
+      text: 'Add the first one; then give it a campaign, and the campaign an offer.',
+    },
     nameOf: (row) => String(row.name),
     read: (fields) => ({ name: fields.text('name') }),
     fields: (form) => form.input('name', { label: 'Name', required: true, hint: 'Shown with every offer.' }),

@@ -2,13 +2,26 @@ import { capEvents, capMetrics, capPeriods, capScopes, pacings } from '../../cat
 import { type Html, html } from '../../platform/http/html.ts';
 import type { Fields, FormBuilder, FormValue } from '../shell/forms.ts';
 import { instantToLocal, localToInstant } from '../shell/local-time.ts';
-import { isNested, jsonText, mergeNested, type Nested, readJson, valueAt, without, withValue } from '../shell/nested.ts';
+import {
+  isNested,
+  jsonText,
+  mergeNested,
+  type Nested,
+  readJson,
+  valueAt,
+  without,
+  withValue,
+} from '../shell/nested.ts';
 
 /** Rows of caps that the form offers; more can be set as JSON. */
 const capRows = 3;
 
 const lists = [
-  { path: 'targeting.countries.include', label: 'Countries', hint: 'Two-letter codes, such as US, GB. Empty: everywhere.' },
+  {
+    path: 'targeting.countries.include',
+    label: 'Countries',
+    hint: 'Two-letter codes, such as US, GB. Empty: everywhere.',
+  },
   { path: 'targeting.countries.exclude', label: 'Not in countries', hint: 'All but these.' },
   { path: 'targeting.regions.include', label: 'Regions', hint: 'Such as US-CA, DE-BY.' },
   { path: 'targeting.placements.include', label: 'Placements', hint: 'Their names. Empty: all.' },
@@ -120,7 +133,8 @@ export const splitList = (text: string): string[] =>
     .map((part) => part.trim())
     .filter((part) => part !== '');
 
-const rows = (render: (at: number) => Html): Html => html`${Array.from({ length: capRows }, (_, index) => render(index))}`;
+const rows = (render: (at: number) => Html): Html =>
+  html`${Array.from({ length: capRows }, (_, index) => render(index))}`;
 
 export const frequencyRows = (form: FormBuilder): Html =>
   rows(

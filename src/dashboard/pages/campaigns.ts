@@ -22,7 +22,8 @@ const payouts: Record<(typeof payoutKinds)[number], string> = {
 export function campaignPages(app: App, tools: Tools): void {
   const { store } = tools;
 
-  const advertiserChoices = (context: PublisherContext, chosen: unknown) => choicesOf(store, context, advertisers, chosen);
+  const advertiserChoices = (context: PublisherContext, chosen: unknown) =>
+    choicesOf(store, context, advertisers, chosen);
 
   crudPages(publisherPages(app, tools), store, {
     resource: campaigns,
@@ -52,7 +53,10 @@ export function campaignPages(app: App, tools: Tools): void {
       row.active === true ? badge('Active', 'good') : badge('Paused', 'warn'),
       html`<a href="${path(`/offers?campaign_id=${row.id}`)}">Offers</a>`,
     ],
-    empty: { title: 'No campaigns yet', text: 'A campaign belongs to an advertiser and says where its offers lead. Offers are its copy.' },
+    empty: {
+      title: 'No campaigns yet',
+      text: 'A campaign belongs to an advertiser and says where its offers lead. Offers are its copy.',
+    },
     nameOf: (row) => String(row.name),
     blocked: async (context) =>
       (await advertiserChoices(context, '')).length > 0
@@ -106,8 +110,12 @@ ${form.check('is_product', { label: 'Promotes a product' })}${form.check('is_loy
       done: `${String(view.name)} is saved. Next: its first offer.`,
     }),
     notice: async (context, view) => {
-      const [warning] = await store.read(actorOf(context), publisherOf(context), (work) => warnOfCurrencies(view, work));
-      return warning === undefined ? nothing : html`<div class="notice warn"><p>The currency ${warning.message}.</p></div>`;
+      const [warning] = await store.read(actorOf(context), publisherOf(context), (work) =>
+        warnOfCurrencies(view, work),
+      );
+      return warning === undefined
+        ? nothing
+        : html`<div class="notice warn"><p>The currency ${warning.message}.</p></div>`;
     },
     below: ({ path }, view) =>
       view.deleted_at === null

@@ -43,7 +43,8 @@ export function deliveryPages(app: App, tools: Tools): void {
       return { rows: (await readDeliveries(pool, found.keys)).map(viewOfDelivery), next: found.next };
     });
     const query = new URLSearchParams(Object.entries(wanted).filter(([, value]) => value !== ''));
-    const after = next === null ? null : `${path('/deliveries')}?${new URLSearchParams([...query, ['cursor', writeCursor(next)]])}`;
+    const after =
+      next === null ? null : `${path('/deliveries')}?${new URLSearchParams([...query, ['cursor', writeCursor(next)]])}`;
     const form = createForm(wanted, problems);
     const cells = rows.map((row) => [
       html`<a href="${path(`/deliveries/${row.id}`)}"><strong>${moment(publisher, new Date(row.created_at), 'second')}</strong></a>${row.dev ? html` ${badge('dev', 'warn')}` : nothing}`,
@@ -77,7 +78,8 @@ ${mayAct(context.viewer.user.role, 'manager') ? replayCard(context, wanted) : no
   pages.get('/deliveries/:id', 'analyst', async (context) => {
     const { publisher, path } = context;
     const view = await wholeDelivery(context);
-    const canReplay = mayAct(context.viewer.user.role, 'manager') && view.status !== 'pending' && view.erased_at === null;
+    const canReplay =
+      mayAct(context.viewer.user.role, 'manager') && view.status !== 'pending' && view.erased_at === null;
     const at = path(`/deliveries/${view.id}`);
     return {
       title: 'Delivery',
@@ -126,7 +128,8 @@ ${card('Payload', view.payload === null ? html`<p class="hint">The user’s data
       );
       return { to: context.path(`/deliveries/replays/${job.id}`) };
     } catch (err) {
-      if (err instanceof AppError && err.code === 'too_many_replays') return { to: context.path('/deliveries'), failed: err.message };
+      if (err instanceof AppError && err.code === 'too_many_replays')
+        return { to: context.path('/deliveries'), failed: err.message };
       throw err;
     }
   });
@@ -142,12 +145,19 @@ ${card('Payload', view.payload === null ? html`<p class="hint">The user’s data
     const job = await jobOf(context);
     const progress = replayProgress(context, job);
     if (context.request.headers['hx-request'] === 'true') return { fragment: progress };
-    return { title: 'Replay', nav: 'deliveries', trail: [{ text: 'Deliveries', href: context.path('/deliveries') }], body: progress };
+    return {
+      title: 'Replay',
+      nav: 'deliveries',
+      trail: [{ text: 'Deliveries', href: context.path('/deliveries') }],
+      body: progress,
+    };
   });
 
   pages.post('/deliveries/replays/:id/cancel', 'manager', async (context) => {
     const job = await jobOf(context);
-    const ended = await guarded(() => transaction(pool, (executor) => cancelJob(executor, context.publisher.id, job.id, now())));
+    const ended = await guarded(() =>
+      transaction(pool, (executor) => cancelJob(executor, context.publisher.id, job.id, now())),
+    );
     return {
       to: context.path(`/deliveries/replays/${job.id}`),
       ...(ended ? { done: 'Ended. What is queued already is sent.' } : { failed: 'It was over already.' }),

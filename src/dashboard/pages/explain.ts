@@ -55,7 +55,8 @@ function askedFields(asked: Asked): Html {
 }
 
 function verdict(own: Explanation | undefined, { placement }: Asked): Html {
-  if (own === undefined) return html`<div class="notice warn"><p>The offer’s campaign is not offered to this publisher.</p></div>`;
+  if (own === undefined)
+    return html`<div class="notice warn"><p>The offer’s campaign is not offered to this publisher.</p></div>`;
   const isShown = own.position !== null;
   return html`<div class="notice ${isShown ? 'done' : 'warn'}" role="status"><p><strong>${isShown ? 'It would be shown' : 'It would not be shown'}</strong> at “${placement}”. ${own.reason}</p></div>`;
 }

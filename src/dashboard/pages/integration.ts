@@ -41,7 +41,11 @@ export function integrationPages(app: App, tools: Tools): void {
       )}
 ${tabs(
   'Snippets',
-  snippets.map(({ key, title }) => ({ text: title, href: `${path('/integration')}?with=${key}`, current: key === current.key })),
+  snippets.map(({ key, title }) => ({
+    text: title,
+    href: `${path('/integration')}?with=${key}`,
+    current: key === current.key,
+  })),
 )}
 ${copyable(current.text, `${current.title} snippet`)}
 ${current.guide === null ? nothing : html`<p class="hint below">More in <code>docs/guides/${current.guide}.md</code>.</p>`}

@@ -20,7 +20,11 @@ const meanings: Record<Permission, string> = {
   accounts: 'everything, of all publishers',
 };
 
-type State = { problems?: Problems; typed?: { name: string; permissions: string[]; expires_at: string }; made?: string };
+type State = {
+  problems?: Problems;
+  typed?: { name: string; permissions: string[]; expires_at: string };
+  made?: string;
+};
 
 /** API keys: shown once, when they are made. */
 export function keyPages(app: App, tools: Tools): void {
@@ -30,8 +34,15 @@ export function keyPages(app: App, tools: Tools): void {
   pages.get('/settings/keys', 'admin', (context) => show(context));
 
   pages.post('/settings/keys', 'admin', async (context, fields) => {
-    const typed = { name: fields.text('name'), permissions: fields.all('permissions'), expires_at: fields.text('expires_at') };
-    const given = { ...typed, expires_at: typed.expires_at === '' ? null : localToInstant(typed.expires_at, context.publisher.timeZone) };
+    const typed = {
+      name: fields.text('name'),
+      permissions: fields.all('permissions'),
+      expires_at: fields.text('expires_at'),
+    };
+    const given = {
+      ...typed,
+      expires_at: typed.expires_at === '' ? null : localToInstant(typed.expires_at, context.publisher.timeZone),
+    };
     try {
       const { secret } = await store.write(actorOf(context), publisherOf(context), (work) => createKey(work, given));
       return show(context, { made: secret });
@@ -42,7 +53,10 @@ export function keyPages(app: App, tools: Tools): void {
 
   pages.post('/settings/keys/:key/revoke', 'admin', async (context) => {
     const view = await store.remove(context, keys, keyIn(context));
-    return { to: context.path('/settings/keys'), done: `${String(view.name)} is revoked. Calls with it are refused within a second.` };
+    return {
+      to: context.path('/settings/keys'),
+      done: `${String(view.name)} is revoked. Calls with it are refused within a second.`,
+    };
   });
 
   async function show(context: PublisherContext, { problems = [], typed, made }: State = {}): Promise<Page> {

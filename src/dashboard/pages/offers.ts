@@ -72,7 +72,9 @@ export function offerPages(app: App, tools: Tools): void {
       const campaign = stored(row.id)?.campaign;
       return [
         html`<div class="with-picture">${pictureOf(row.id)}<span><a href="${context.path(`/offers/${row.id}`)}"><strong>${nameOf(row)}</strong></a><small>${campaign?.advertiserName ?? ''} · no. ${Number(row.id)}</small></span></div>`,
-        campaign === undefined ? '–' : html`<a href="${context.path(`/campaigns/${campaign.id}`)}">${campaign.name}</a>`,
+        campaign === undefined
+          ? '–'
+          : html`<a href="${context.path(`/campaigns/${campaign.id}`)}">${campaign.name}</a>`,
         Number(row.weight),
         row.active !== true
           ? badge('Paused', 'warn')
@@ -82,7 +84,10 @@ export function offerPages(app: App, tools: Tools): void {
         html`<div class="row-actions">${linkButton(context.path(`/offers/${row.id}/why`), 'Why?', 'quiet')}${pauseButton(context, row.id, row.active === true)}</div>`,
       ];
     },
-    empty: { title: 'No offers yet', text: 'An offer is the copy and the picture users see. It belongs to a campaign.' },
+    empty: {
+      title: 'No offers yet',
+      text: 'An offer is the copy and the picture users see. It belongs to a campaign.',
+    },
     nameOf,
     blocked: async (context) =>
       (await campaignChoices(context, '')).length > 0
@@ -93,7 +98,11 @@ export function offerPages(app: App, tools: Tools): void {
             'It says where the offer leads and who sees it.',
             linkButton(context.path('/campaigns/new'), 'Add a campaign', 'main'),
           ),
-    initial: (context) => ({ campaign_id: queryText(context, 'campaign_id'), cta_yes: 'Yes, please', cta_no: 'No, thanks' }),
+    initial: (context) => ({
+      campaign_id: queryText(context, 'campaign_id'),
+      cta_yes: 'Yes, please',
+      cta_no: 'No, thanks',
+    }),
     read: (fields) => ({
       ...(fields.text('campaign_id') !== '' && { campaign_id: fields.number('campaign_id') }),
       ...Object.fromEntries(shownTexts.map((name) => [name, fields.text(name)])),
@@ -118,7 +127,10 @@ export function offerPages(app: App, tools: Tools): void {
         offerPreview({ publisher, theme, publicUrl }, { offerId: offer?.id ?? null, advertiserName, pictures }),
       );
     },
-    afterCreate: ({ path }, view) => ({ to: `${path(`/offers/${view.id}`)}#pictures`, done: 'The offer is saved. Next: its picture.' }),
+    afterCreate: ({ path }, view) => ({
+      to: `${path(`/offers/${view.id}`)}#pictures`,
+      done: 'The offer is saved. Next: its picture.',
+    }),
     actions: ({ path }, view) => linkButton(path(`/offers/${view.id}/why`), 'Why is this not shown?'),
     below: (context, view) => images.card(context, view),
   });
@@ -133,7 +145,8 @@ export function offerPages(app: App, tools: Tools): void {
   });
 }
 
-const nameOf = (row: { [name: string]: unknown }): string => String(row.title || row.short_headline || `Offer ${row.id}`);
+const nameOf = (row: { [name: string]: unknown }): string =>
+  String(row.title || row.short_headline || `Offer ${row.id}`);
 
 function pauseButton(context: PublisherContext, id: unknown, active: boolean): Html {
   if (!mayAct(context.viewer.user.role, 'manager')) return nothing;

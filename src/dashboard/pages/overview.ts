@@ -29,7 +29,8 @@ export function overviewPages(app: App, tools: Tools): void {
   const reports = createReportService(deps);
   const guarded = createStoreGuard(deps.pulse);
 
-  const dayOf = ({ timeZone }: Publisher, atMs: number): string => new Date(atMs + offsetMs(timeZone, atMs)).toISOString().slice(0, 10);
+  const dayOf = ({ timeZone }: Publisher, atMs: number): string =>
+    new Date(atMs + offsetMs(timeZone, atMs)).toISOString().slice(0, 10);
 
   function moneyOf(publisher: Publisher): Money {
     const currency = currencyOf(catalog.current(), publisher.id);
@@ -55,7 +56,11 @@ export function overviewPages(app: App, tools: Tools): void {
     const total = metricsView(sumOf(overTime.rows));
     const picker = tabs(
       'Range',
-      ranges.map((range) => ({ text: `${range} days`, href: `${path('/overview')}?days=${range}`, current: Number(range) === days })),
+      ranges.map((range) => ({
+        text: `${range} days`,
+        href: `${path('/overview')}?days=${range}`,
+        current: Number(range) === days,
+      })),
     );
     return {
       title: 'Overview',
@@ -89,8 +94,11 @@ ${breakdown('By offer', byOffer.rows, (id) => offerName(Number(id), path), money
   pages.get('/overview/live', 'analyst', async (context) => ({ fragment: await liveCounters(context) }));
 
   async function liveCounters({ publisher, path }: PublisherContext): Promise<Html> {
-    const minutes = await guarded(() => queryLiveMinutes(pool, { publisherId: publisher.id, minutes: liveMinutes, nowMs: now() }));
-    const sum = (name: 'sessions' | 'impressions' | 'clicks'): number => minutes.reduce((total, { metrics }) => total + metrics[name], 0);
+    const minutes = await guarded(() =>
+      queryLiveMinutes(pool, { publisherId: publisher.id, minutes: liveMinutes, nowMs: now() }),
+    );
+    const sum = (name: 'sessions' | 'impressions' | 'clicks'): number =>
+      minutes.reduce((total, { metrics }) => total + metrics[name], 0);
     return html`<p class="live" hx-get="${path('/overview/live')}" hx-trigger="every 5s" hx-swap="outerHTML"><span class="pulse"></span><span>Last ${liveMinutes} minutes: <strong>${count(sum('sessions'))}</strong> sessions, <strong>${count(sum('impressions'))}</strong> impressions, <strong>${count(sum('clicks'))}</strong> clicks</span></p>`;
   }
 
@@ -144,19 +152,30 @@ function change(now: number, before: number, isRate: boolean): Html {
 }
 
 /** A day without activity has no row; in a chart it is zero. */
-function withEmptyDays(rows: readonly ActivityRow[], from: string, days: number): { time: string; metrics: MetricsView }[] {
+function withEmptyDays(
+  rows: readonly ActivityRow[],
+  from: string,
+  days: number,
+): { time: string; metrics: MetricsView }[] {
   const byDay = new Map(rows.map(({ time, metrics }) => [time, metricsView(metrics)]));
   const none = metricsView(sumOf([]));
   const startMs = Date.parse(`${from}T00:00:00Z`);
-  return Array.from({ length: days }, (_, index) => new Date(startMs + index * dayMs).toISOString().slice(0, 10)).map((time) => ({
-    time,
-    metrics: byDay.get(time) ?? none,
-  }));
+  return Array.from({ length: days }, (_, index) => new Date(startMs + index * dayMs).toISOString().slice(0, 10)).map(
+    (time) => ({
+      time,
+      metrics: byDay.get(time) ?? none,
+    }),
+  );
 }
 
 const shownGroups = 20;
 
-function breakdown(title: string, rows: readonly ActivityRow[], nameOf: (id: string | number) => Html | string, money: Money): Html {
+function breakdown(
+  title: string,
+  rows: readonly ActivityRow[],
+  nameOf: (id: string | number) => Html | string,
+  money: Money,
+): Html {
   const groups = new Map<string | number, ActivityRow[]>();
   for (const row of rows) {
     const id = row.group[0] ?? '';

@@ -25,7 +25,8 @@ export type Pictures = {
 /** Pictures of an offer: uploaded here, checked by their content and measured. */
 export function pictures(pages: Pages<PublisherContext>, { store, deps }: Tools): Pictures {
   const images = createImageStore(deps.config.imageStore);
-  const back = (context: PublisherContext, offerId: unknown): string => `${context.path(`/offers/${offerId}`)}#pictures`;
+  const back = (context: PublisherContext, offerId: unknown): string =>
+    `${context.path(`/offers/${offerId}`)}#pictures`;
 
   pages.post('/offers/:key/pictures', 'manager', async (context, fields, upload) => {
     const offer = await store.get(context, offers, keyIn(context));
@@ -33,8 +34,14 @@ export function pictures(pages: Pages<PublisherContext>, { store, deps }: Tools)
     if (upload === null) return { to, failed: 'Choose a file first.' };
     try {
       const picture = await readUpload(upload.bytes, upload.declaredType);
-      const given = { offer_id: offer.id, creative_type: fields.text('creative_type'), is_primary: fields.checked('is_primary') };
-      await store.write(actorOf(context), publisherOf(context), (work) => createUploadedCreative(work, given, picture, images));
+      const given = {
+        offer_id: offer.id,
+        creative_type: fields.text('creative_type'),
+        is_primary: fields.checked('is_primary'),
+      };
+      await store.write(actorOf(context), publisherOf(context), (work) =>
+        createUploadedCreative(work, given, picture, images),
+      );
       return { to, done: `The picture is saved: ${picture.size.width} by ${picture.size.height} pixels.` };
     } catch (err) {
       const [problem] = problemsOf(err);

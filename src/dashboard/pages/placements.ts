@@ -23,7 +23,13 @@ export function placementPages(app: App, tools: Tools): void {
     lead: 'Where a unit is shown. A name that is new is added by itself with its first call.',
     one: 'a placement',
     writes: 'admin',
-    columns: [{ text: 'Name' }, { text: 'Theme' }, { text: 'Offers', numeric: true }, { text: 'State' }, { text: 'Since' }],
+    columns: [
+      { text: 'Name' },
+      { text: 'Theme' },
+      { text: 'Offers', numeric: true },
+      { text: 'State' },
+      { text: 'Since' },
+    ],
     cells: ({ path, publisher }, row) => [
       html`<a href="${path(`/settings/placements/${encodeURIComponent(String(row.name))}`)}"><strong>${String(row.display_name || row.name)}</strong></a><br><code class="hint">${String(row.name)}</code>`,
       row.theme_id === null ? 'default' : (publisher.themes.get(Number(row.theme_id))?.name ?? '–'),
@@ -34,7 +40,10 @@ export function placementPages(app: App, tools: Tools): void {
     empty: { title: 'No placements yet', text: 'Add one, or just name it in a call for offers: it appears here.' },
     nameOf: (row) => String(row.display_name || row.name),
     toForm: (values) =>
-      ({ ...values, unit_enabled: values.unit_enabled === null ? '' : String(values.unit_enabled) }) as Record<string, string>,
+      ({ ...values, unit_enabled: values.unit_enabled === null ? '' : String(values.unit_enabled) }) as Record<
+        string,
+        string
+      >,
     read: (fields) => ({
       ...(fields.text('name') !== '' && { name: fields.text('name') }),
       display_name: fields.text('display_name'),

@@ -33,7 +33,10 @@ export function provisionPages(app: App, { deps, ...tools }: Tools): void {
       await store.write(actorOf(context), publisherOf(context), (work) =>
         setProvision(work, String(campaign.id), to, given, fields.text('_version') || null),
       );
-      return { to: context.path(`/campaigns/${campaign.id}/publishers`), done: `What ${nameOf(to)} is served is saved.` };
+      return {
+        to: context.path(`/campaigns/${campaign.id}/publishers`),
+        done: `What ${nameOf(to)} is served is saved.`,
+      };
     } catch (err) {
       const problems = problemsOf(err);
       const typed = { ...typedOf(fields, context.publisher.timeZone), _version: fields.text('_version') };
@@ -43,7 +46,9 @@ export function provisionPages(app: App, { deps, ...tools }: Tools): void {
 
   async function show(context: PublisherContext, to: string, refused: Refused | null): Promise<Page> {
     const campaign = await store.get(context, campaigns, keyIn(context));
-    const rows = await store.read(actorOf(context), publisherOf(context), (work) => listProvisions(work, String(campaign.id)));
+    const rows = await store.read(actorOf(context), publisherOf(context), (work) =>
+      listProvisions(work, String(campaign.id)),
+    );
     const isOperator = context.viewer.user.role === 'operator';
     const at = context.path(`/campaigns/${campaign.id}`);
     return {
@@ -72,7 +77,13 @@ ${!isOperator ? html`<p class="hint">Operators serve campaigns to other publishe
     ]);
     return table(
       'Publishers',
-      [{ text: 'Publisher' }, { text: 'Pays' }, { text: 'Priority', numeric: true }, { text: 'Caps' }, { text: 'State' }],
+      [
+        { text: 'Publisher' },
+        { text: 'Pays' },
+        { text: 'Priority', numeric: true },
+        { text: 'Caps' },
+        { text: 'State' },
+      ],
       cells,
     );
   }
@@ -89,7 +100,13 @@ ${!isOperator ? html`<p class="hint">Operators serve campaigns to other publishe
       html`<form class="filters" method="get" action="${action}">${createForm({}).select('to', { label: 'Publisher', choices: choices() })}<button class="button">Go on</button></form>`,
     );
 
-  function editor(context: PublisherContext, campaign: View, rows: readonly View[], to: string, refused: Refused | null): Html {
+  function editor(
+    context: PublisherContext,
+    campaign: View,
+    rows: readonly View[],
+    to: string,
+    refused: Refused | null,
+  ): Html {
     if (!choices().some(({ value }) => value === to)) throw new AppError('not_found');
     const stored = rows.find((row) => String(row.publisher_id) === to);
     const values = refused?.typed ?? toForm(stored, context.publisher.timeZone);
@@ -122,7 +139,9 @@ function capsOf({ frequency_caps: frequency, total_caps: totals }: View): string
 const toForm = (stored: View | undefined, timeZone: string): Record<string, FormValue> => ({
   ...rulesToForm(
     Object.fromEntries(
-      ['frequency_caps', 'total_caps'].map((name) => [name, stored?.[name]]).filter(([, caps]) => caps !== null && caps !== undefined),
+      ['frequency_caps', 'total_caps']
+        .map((name) => [name, stored?.[name]])
+        .filter(([, caps]) => caps !== null && caps !== undefined),
     ),
     timeZone,
   ),
@@ -136,7 +155,9 @@ function read(fields: Fields, timeZone: string): Values {
   const caps = readRules(fields, timeZone);
   const names = typeof caps === 'object' && caps !== null ? Object.keys(caps) : [''];
   if (names.some((name) => name !== 'frequency_caps' && name !== 'total_caps'))
-    throw new AppError('invalid_request', { details: [{ path: '/rules', message: 'must be an object of frequency_caps and total_caps' }] });
+    throw new AppError('invalid_request', {
+      details: [{ path: '/rules', message: 'must be an object of frequency_caps and total_caps' }],
+    });
   const { frequency_caps = null, total_caps = null } = caps as Values;
   return {
     active: fields.checked('active'),

@@ -3,20 +3,32 @@ import { type Html, html, nothing } from '../../platform/http/html.ts';
 import type { Fields, FormBuilder } from '../shell/forms.ts';
 
 const zones = Intl.supportedValuesOf('timeZone');
-const zoneChoices = ['UTC', ...zones.filter((zone) => zone !== 'UTC')].map((zone) => ({ value: zone, text: zone.replaceAll('_', ' ') }));
+const zoneChoices = ['UTC', ...zones.filter((zone) => zone !== 'UTC')].map((zone) => ({
+  value: zone,
+  text: zone.replaceAll('_', ' '),
+}));
 
 const offerChoices = Array.from({ length: 10 }, (_, index) => ({ value: String(index + 1), text: String(index + 1) }));
 
 /** What an operator enables for a publisher. */
 const enablings = [
-  { name: 'usp_enabled', label: 'User Selected Perks', hint: 'Users tick perks in a multi unit; the choice is sent as a webhook.' },
+  {
+    name: 'usp_enabled',
+    label: 'User Selected Perks',
+    hint: 'Users tick perks in a multi unit; the choice is sent as a webhook.',
+  },
   { name: 'wallet_enabled', label: 'Wallet', hint: 'Users save offers for later.' },
   { name: 'offerwall_enabled', label: 'Offerwall', hint: 'A hosted page with all offers.' },
 ] as const;
 
 /** The settings of a publisher. `asOperator`: with what only operators set. */
-export function publisherFields(form: FormBuilder, { asOperator, timeZone }: { asOperator: boolean; timeZone: string }): Html {
-  const choices = zoneChoices.some(({ value }) => value === timeZone) ? zoneChoices : [{ value: timeZone, text: timeZone }, ...zoneChoices];
+export function publisherFields(
+  form: FormBuilder,
+  { asOperator, timeZone }: { asOperator: boolean; timeZone: string },
+): Html {
+  const choices = zoneChoices.some(({ value }) => value === timeZone)
+    ? zoneChoices
+    : [{ value: timeZone, text: timeZone }, ...zoneChoices];
   return html`${form.input('name', { label: 'Name', required: true })}
 <fieldset class="group"><legend>Offers</legend><div class="columns">
 ${form.select('offers_per_response', { label: 'Number of offers', choices: offerChoices, hint: 'In one answer. Themes and placements may differ.' })}

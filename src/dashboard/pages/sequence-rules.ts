@@ -10,7 +10,10 @@ import { publisherPages, type Tools } from '../shell/pages.ts';
 import { splitList } from './campaign-rules.ts';
 
 const mostPositions = 10;
-const positionChoices = Array.from({ length: mostPositions }, (_, index) => ({ value: String(index + 1), text: String(index + 1) }));
+const positionChoices = Array.from({ length: mostPositions }, (_, index) => ({
+  value: String(index + 1),
+  text: String(index + 1),
+}));
 
 const effects = [
   { value: 'allow', text: 'Only these offers may stand there' },
@@ -54,13 +57,18 @@ export function sequenceRulePages(app: App, tools: Tools): void {
       Number(row.weight),
       row.active === true ? badge('Active', 'good') : badge('Off', 'warn'),
     ],
-    empty: { title: 'No sequence rules yet', text: 'With one, a position belongs to the offers you name, or never shows them.' },
+    empty: {
+      title: 'No sequence rules yet',
+      text: 'With one, a position belongs to the offers you name, or never shows them.',
+    },
     nameOf,
     toForm: ({ placement, positions, match, ...values }) => ({
       ...(values as Record<string, string>),
       placement: placement === null ? '' : String(placement),
       positions: Array.isArray(positions) ? positions.map(String) : [],
-      ...Object.fromEntries(matches.map(({ name }) => [`match.${name}`, ((match as SequenceMatch | undefined)?.[name] ?? []).join(', ')])),
+      ...Object.fromEntries(
+        matches.map(({ name }) => [`match.${name}`, ((match as SequenceMatch | undefined)?.[name] ?? []).join(', ')]),
+      ),
     }),
     read: (fields) => ({
       placement: fields.text('placement') || null,
@@ -93,7 +101,8 @@ const offersOf = (match: SequenceMatch): Html | string =>
 /** Numbers as numbers; what is none stays a text, for the check to refuse. */
 function readMatch(fields: Fields): Values {
   const listOf = (name: string): unknown[] => splitList(fields.text(`match.${name}`));
-  const idsOf = (name: string): unknown[] => listOf(name).map((text) => (/^\d{1,10}$/.test(String(text)) ? Number(text) : text));
+  const idsOf = (name: string): unknown[] =>
+    listOf(name).map((text) => (/^\d{1,10}$/.test(String(text)) ? Number(text) : text));
   return Object.fromEntries(
     matches
       .map(({ name }) => [name, name === 'categories' || name === 'tags' ? listOf(name) : idsOf(name)] as const)

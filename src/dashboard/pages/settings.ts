@@ -31,7 +31,10 @@ export function settingsPages(app: App, tools: Tools): void {
       const view = await store.get(context, publishers, context.publisher.id);
       if (err instanceof PreconditionFailed)
         return show(context, view, given, [
-          { path: '/', message: 'Somebody else saved this meanwhile. Below is what you typed; save again to replace theirs' },
+          {
+            path: '/',
+            message: 'Somebody else saved this meanwhile. Below is what you typed; save again to replace theirs',
+          },
           ...(err.details ?? []),
         ]);
       return show(context, view, given, problemsOf(err));

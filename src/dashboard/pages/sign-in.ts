@@ -50,7 +50,9 @@ export function signInPages(app: App, { deps, asset, cookies }: Tools): void {
         .header('retry-after', String(tried.minutes * 60))
         .send(renderCard('Sign in', asset, form(email, next, text)));
     }
-    return reply.code(401).send(renderCard('Sign in', asset, form(email, next, 'The address or the password is not right.')));
+    return reply
+      .code(401)
+      .send(renderCard('Sign in', asset, form(email, next, 'The address or the password is not right.')));
   });
 }
 

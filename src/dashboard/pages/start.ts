@@ -50,13 +50,17 @@ export function startPages(app: App, { deps, asset, cookies }: Tools): void {
       ...(password === (params.get('again') ?? '') ? [] : [{ path: '/again', message: 'The two are not the same.' }]),
     ];
     reply.headers(headers);
-    const refuse = (found: Problems) => reply.code(422).send(renderCard(titleOf(user), asset, form(token, user, typed, found)));
+    const refuse = (found: Problems) =>
+      reply.code(422).send(renderCard(titleOf(user), asset, form(token, user, typed, found)));
     if (email === null || problems.length > 0) return refuse(problems);
     const passwordHash = await hashPassword(password);
     const session = await transaction(pool, async (executor) => {
-      const who = user ?? (await createUser(executor, { email, role: 'operator', publisherId: null, passwordHash, nowMs: now() }));
+      const who =
+        user ??
+        (await createUser(executor, { email, role: 'operator', publisherId: null, passwordHash, nowMs: now() }));
       if (who === null) return null; // the link stays good
-      if (!(await useLink(executor, token, now()))) throw new AppError('invalid_token', { message: 'This link was used already.' });
+      if (!(await useLink(executor, token, now())))
+        throw new AppError('invalid_token', { message: 'This link was used already.' });
       await setPassword(executor, who.id, passwordHash);
       const happening = { actor: actorFor(who), user: who, nowMs: now() };
       if (user === null) await auditAccount(executor, { ...happening, action: 'create' }, null, accountView(who));

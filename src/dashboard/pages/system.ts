@@ -44,7 +44,13 @@ function parts(state: SystemState): Html {
 <h2 class="section">Processes</h2>
 ${table(
   'Processes',
-  [{ text: 'Process' }, { text: 'Roles' }, { text: 'Configuration', numeric: true }, { text: 'Since' }, { text: 'State' }],
+  [
+    { text: 'Process' },
+    { text: 'Roles' },
+    { text: 'Configuration', numeric: true },
+    { text: 'Since' },
+    { text: 'State' },
+  ],
   state.processes.map((one) => [
     html`<strong>${one.host}</strong> <span class="hint">${one.pid}</span>`,
     one.roles.join(', '),
@@ -68,8 +74,20 @@ ${table(
 <h2 class="section">Partitions</h2>
 ${table(
   'Partitions',
-  [{ text: 'Table' }, { text: 'Days', numeric: true }, { text: 'First' }, { text: 'Last' }, { text: 'Size', numeric: true }],
-  state.partitions.map((one) => [html`<code>${one.table}</code>`, one.count, day(one.first), day(one.last), bytes(one.bytes)]),
+  [
+    { text: 'Table' },
+    { text: 'Days', numeric: true },
+    { text: 'First' },
+    { text: 'Last' },
+    { text: 'Size', numeric: true },
+  ],
+  state.partitions.map((one) => [
+    html`<code>${one.table}</code>`,
+    one.count,
+    day(one.first),
+    day(one.last),
+    bytes(one.bytes),
+  ]),
 )}`;
 }
 

@@ -1,7 +1,16 @@
 import { defaultSettings, defaultStyles } from '../../catalog/snapshot/theme-settings.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import type { Fields, FormBuilder, FormValue } from '../shell/forms.ts';
-import { isNested, jsonText, mergeNested, type Nested, readJson, valueAt, without, withValue } from '../shell/nested.ts';
+import {
+  isNested,
+  jsonText,
+  mergeNested,
+  type Nested,
+  readJson,
+  valueAt,
+  without,
+  withValue,
+} from '../shell/nested.ts';
 
 type LookField = { path: string; label: string; hint?: string; choices?: readonly string[] };
 
@@ -36,11 +45,19 @@ const groups: readonly { title: string; fields: readonly LookField[] }[] = [
     title: 'Behaviour',
     fields: [
       { path: 'styles.popup.image_position', label: 'Picture', choices: ['top', 'left', 'right'] },
-      { path: 'settings.ad_position', label: 'Position of a dialog', choices: ['center', 'top', 'bottom', 'bottom left', 'bottom right'] },
+      {
+        path: 'settings.ad_position',
+        label: 'Position of a dialog',
+        choices: ['center', 'top', 'bottom', 'bottom left', 'bottom right'],
+      },
       { path: 'settings.button_order', label: 'Order of the buttons', choices: ['yes_first', 'no_first'] },
       { path: 'settings.progress_bar_type', label: 'Progress', choices: ['dots', 'bar', 'none'] },
       { path: 'settings.delay', label: 'Shown after (milliseconds)' },
-      { path: 'settings.usp_confirmation_event', label: 'Confirmation event', hint: 'The DOM event that confirms the perks.' },
+      {
+        path: 'settings.usp_confirmation_event',
+        label: 'Confirmation event',
+        hint: 'The DOM event that confirms the perks.',
+      },
       { path: 'settings.show_close', label: 'Close button' },
       { path: 'settings.close_ad_on_click_outside', label: 'A click outside closes' },
       { path: 'settings.darken_bg', label: 'Darken the page behind' },
@@ -77,7 +94,11 @@ export function readLook(fields: Fields): { settings: unknown; styles: unknown }
   for (const { path } of all) {
     const standard = valueAt(defaults, path);
     const typed =
-      typeof standard === 'boolean' ? fields.checked(path) : typeof standard === 'number' ? fields.number(path) : fields.text(path);
+      typeof standard === 'boolean'
+        ? fields.checked(path)
+        : typeof standard === 'number'
+          ? fields.number(path)
+          : fields.text(path);
     if (typed !== standard && typed !== '' && typed !== null) look = withValue(look, path, typed);
   }
   const rest = readJson(fields.text(restName));
@@ -102,7 +123,10 @@ function control(form: FormBuilder, { path, label, hint, choices }: LookField): 
   const standard = valueAt(defaults, path);
   const options = { label, ...(hint !== undefined && { hint }) };
   if (choices !== undefined)
-    return form.select(path, { ...options, choices: choices.map((value) => ({ value, text: value.replaceAll('_', ' ') })) });
+    return form.select(path, {
+      ...options,
+      choices: choices.map((value) => ({ value, text: value.replaceAll('_', ' ') })),
+    });
   if (typeof standard === 'number') return form.input(path, { ...options, type: 'number', min: 0 });
   return form.input(path, { ...options, type: isColour(standard) ? 'color' : 'text' });
 }

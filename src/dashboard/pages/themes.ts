@@ -38,12 +38,18 @@ export function themePages(app: App, tools: Tools): void {
       row.usp_enabled === true ? badge(row.usp_check_all === true ? 'On, all checked' : 'On', 'good') : 'Off',
       moment(publisher, new Date(String(row.updated_at))),
     ],
-    empty: { title: 'No themes yet', text: 'Without one, the unit has its standard look and shows one offer at a time.' },
+    empty: {
+      title: 'No themes yet',
+      text: 'Without one, the unit has its standard look and shows one offer at a time.',
+    },
     nameOf: (row) => String(row.name),
     initial: ({ publisher }) => ({ unit: 'mou', is_default: publisher.themes.size === 0 }),
     toForm: (values) => ({
       ...(values as Record<string, FormValue>),
-      ...lookToForm({ settings: isNested(values.settings) ? values.settings : {}, styles: isNested(values.styles) ? values.styles : {} }),
+      ...lookToForm({
+        settings: isNested(values.settings) ? values.settings : {},
+        styles: isNested(values.styles) ? values.styles : {},
+      }),
       ...(typeof values.settings === 'string' && { rest: values.settings }),
     }),
     read: (fields) => ({

@@ -84,15 +84,28 @@ ${card('Invite somebody', inviteForm(context, place, state))}`,
     const email = readEmail(fields.text('email'));
     const role = roleOf(fields, roles);
     const typed = { email: fields.text('email'), role: fields.text('role') };
-    if (email === null) return show(context, { ...typed, problems: [{ path: '/email', message: 'This is no e-mail address.' }] });
+    if (email === null)
+      return show(context, { ...typed, problems: [{ path: '/email', message: 'This is no e-mail address.' }] });
     const invited = await transaction(pool, async (executor) => {
-      const user = await createUser(executor, { email, role, publisherId: publisherIdOf(context), passwordHash: null, nowMs: now() });
+      const user = await createUser(executor, {
+        email,
+        role,
+        publisherId: publisherIdOf(context),
+        passwordHash: null,
+        nowMs: now(),
+      });
       if (user === null) return null;
-      await auditAccount(executor, { actor: actorOf(context), user, action: 'create', nowMs: now() }, null, accountView(user));
+      await auditAccount(
+        executor,
+        { actor: actorOf(context), user, action: 'create', nowMs: now() },
+        null,
+        accountView(user),
+      );
       return createInvitation(executor, user.id, now());
     });
     // The same words whether the account is of this publisher or another: nobody learns who else is here.
-    if (invited === null) return show(context, { ...typed, problems: [{ path: '/email', message: 'This address cannot be invited.' }] });
+    if (invited === null)
+      return show(context, { ...typed, problems: [{ path: '/email', message: 'This address cannot be invited.' }] });
     return show(context, { link: { email, token: invited } });
   });
 
@@ -110,7 +123,8 @@ ${card('Invite somebody', inviteForm(context, place, state))}`,
   pages.post(`${path}/:userId`, needs, async (context, fields): Promise<Outcome> => {
     const user = await userOf(context);
     const to = context.path(path);
-    if (user.id === context.viewer.user.id) return { to, failed: 'Nobody changes their own role or disables themselves.' };
+    if (user.id === context.viewer.user.id)
+      return { to, failed: 'Nobody changes their own role or disables themselves.' };
     const disabled = fields.text('disabled') === 'yes';
     const role = roleOf(fields, roles, user.role);
     await transaction(pool, async (executor) => {
@@ -159,14 +173,25 @@ function userTable<C extends Context>(context: C, { path, title, roles }: Place<
   });
   return table(
     title,
-    [{ text: 'E-mail address' }, { text: 'Role' }, { text: 'State' }, { text: 'Since' }, { text: 'Actions', hidden: true }],
+    [
+      { text: 'E-mail address' },
+      { text: 'Role' },
+      { text: 'State' },
+      { text: 'Since' },
+      { text: 'Actions', hidden: true },
+    ],
     rows,
   );
 }
 
 const buttons = (context: Context, path: string, user: User): Html =>
   user.disabled
-    ? actionButton(context, { to: context.path(`${path}/${user.id}`), text: 'Enable', small: true, values: { role: user.role } })
+    ? actionButton(context, {
+        to: context.path(`${path}/${user.id}`),
+        text: 'Enable',
+        small: true,
+        values: { role: user.role },
+      })
     : html`${actionButton(context, { to: context.path(`${path}/${user.id}/link`), text: user.hasPassword ? 'Password link' : 'New link', small: true, kind: 'quiet' })}${actionButton(context, { to: context.path(`${path}/${user.id}`), text: 'Disable', small: true, kind: 'quiet', values: { role: user.role, disabled: 'yes' }, confirm: `${user.email} is signed out everywhere and cannot sign in again until enabled.` })}`;
 
 const roleForm = (context: Context, path: string, roles: typeof publisherRoles, user: User): Html =>

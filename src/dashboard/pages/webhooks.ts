@@ -30,7 +30,10 @@ import { actorOf } from '../shell/store.ts';
 import { testResult } from './webhook-test.ts';
 
 const titles: Record<WebhookEvent, { tab: string; text: string }> = {
-  'usp.selection': { tab: 'User Selected Perks', text: 'Sent when a user’s perks are confirmed, with what was picked.' },
+  'usp.selection': {
+    tab: 'User Selected Perks',
+    text: 'Sent when a user’s perks are confirmed, with what was picked.',
+  },
   offer_saved: { tab: 'Offer saved', text: 'Sent when a user saves an offer to the wallet.' },
   offer_removed: { tab: 'Offer removed', text: 'Sent when a user removes an offer from the wallet.' },
   conversion: {
@@ -57,10 +60,15 @@ export function webhookPages(app: App, { deps, ...tools }: Tools): void {
   }
 
   /** Changes the endpoint of the page, in one transaction with its entry in the audit log. */
-  const write = <T>(context: PublisherContext, work: (executor: Executor, key: EndpointKey) => Promise<T>): Promise<T> => {
+  const write = <T>(
+    context: PublisherContext,
+    work: (executor: Executor, key: EndpointKey) => Promise<T>,
+  ): Promise<T> => {
     const by = { actor: actorOf(context), publisherId: context.publisher.id, nowMs: now() };
     return guarded(() =>
-      transaction(pool, (executor) => changeEndpoint({ ...by, executor }, eventOf(context), secretBox, (key) => work(executor, key))),
+      transaction(pool, (executor) =>
+        changeEndpoint({ ...by, executor }, eventOf(context), secretBox, (key) => work(executor, key)),
+      ),
     );
   };
 
@@ -97,15 +105,23 @@ export function webhookPages(app: App, { deps, ...tools }: Tools): void {
       requireUsableUrl(fields.text('url'), rules);
     } catch (err) {
       if (err instanceof AppError && err.code === 'too_many_requests')
-        return answer(html`<div class="notice failed" role="alert"><p>Too many tests. Ten a minute are fine; wait a moment.</p></div>`);
+        return answer(
+          html`<div class="notice failed" role="alert"><p>Too many tests. Ten a minute are fine; wait a moment.</p></div>`,
+        );
       const [problem] = problemsOf(err);
-      return answer(html`<div class="notice failed" role="alert"><p>The URL ${problem?.message ?? 'cannot be used'}.</p></div>`);
+      return answer(
+        html`<div class="notice failed" role="alert"><p>The URL ${problem?.message ?? 'cannot be used'}.</p></div>`,
+      );
     }
     const event = eventOf(context);
     const saved = await guarded(() => findEndpoint(pool, context.publisher.id, event));
     const asked = { method: fields.text('method') === 'GET' ? ('GET' as const) : ('POST' as const) };
     const target = targetOf(event, fields.text('url'), asked, saved, deps);
-    return answer(testResult(await testEndpoint(target, { sender, publisher: context.publisher, publicUrl: config.publicUrl, now })));
+    return answer(
+      testResult(
+        await testEndpoint(target, { sender, publisher: context.publisher, publicUrl: config.publicUrl, now }),
+      ),
+    );
   });
 
   const change = (name: string, done: string, work: (executor: Executor, key: EndpointKey) => Promise<unknown>): void =>
@@ -121,7 +137,10 @@ export function webhookPages(app: App, { deps, ...tools }: Tools): void {
     return show(context, { secret });
   });
 
-  async function show(context: PublisherContext, { typed, problems = [], secret, result = nothing }: State = {}): Promise<Page> {
+  async function show(
+    context: PublisherContext,
+    { typed, problems = [], secret, result = nothing }: State = {},
+  ): Promise<Page> {
     const event = eventOf(context);
     const all = await guarded(() => listEndpoints(pool, context.publisher.id, null));
     const found = all.find(({ endpoint }) => endpoint.event === event) ?? null;
@@ -138,7 +157,11 @@ export function webhookPages(app: App, { deps, ...tools }: Tools): void {
       status: problems.length > 0 ? 422 : 200,
       body: html`${tabs(
         'Events',
-        Object.entries(titles).map(([key, { tab }]) => ({ text: tab, href: path(`${base}/${key}`), current: key === event })),
+        Object.entries(titles).map(([key, { tab }]) => ({
+          text: tab,
+          href: path(`${base}/${key}`),
+          current: key === event,
+        })),
       )}
 ${secret === undefined ? nothing : html`<div class="notice done" role="status"><p><strong>The signing secret.</strong> Your server verifies the signature with it. It is shown only now.</p>${copyable(secret, 'signing secret')}</div>`}
 ${found === null ? nothing : stateCard(context, found, at, canEdit)}
@@ -168,12 +191,17 @@ function readSettings(fields: Fields) {
   const bounded = (name: string, label: string, min: number, max: number, whole: boolean): number => {
     const value = fields.number(name);
     if (typeof value === 'number' && value >= min && value <= max && (!whole || Number.isInteger(value))) return value;
-    throw new AppError('invalid_endpoint', { details: [{ path: `/${name}`, message: `${label} must be ${min} to ${max}` }] });
+    throw new AppError('invalid_endpoint', {
+      details: [{ path: `/${name}`, message: `${label} must be ${min} to ${max}` }],
+    });
   };
   return {
     deadlineMs: bounded('deadline_s', 'The deadline', 1, 30, false) * 1000,
     maxInFlight: bounded('max_in_flight', 'Calls at once', 1, 100, true),
-    rateLimitPerS: fields.text('rate_limit_per_s') === '' ? null : bounded('rate_limit_per_s', 'Calls a second', 0.01, 10_000, false),
+    rateLimitPerS:
+      fields.text('rate_limit_per_s') === ''
+        ? null
+        : bounded('rate_limit_per_s', 'Calls a second', 0.01, 10_000, false),
     strictOrder: fields.checked('strict_order'),
   };
 }
@@ -199,7 +227,8 @@ function stateCard(context: PublisherContext, found: Found, at: string, canEdit:
   const { publisher, path } = context;
   const { endpoint } = found;
   const state = viewOfState(endpoint, found.health);
-  const tone = state.status === 'active' ? (state.warning === null ? 'good' : 'bad') : state.status === 'paused' ? 'warn' : 'bad';
+  const tone =
+    state.status === 'active' ? (state.warning === null ? 'good' : 'bad') : state.status === 'paused' ? 'warn' : 'bad';
   const action = (name: string, text: string, confirm?: string): Html =>
     actionButton(context, { to: `${at}/${name}`, text, small: true, ...(confirm !== undefined && { confirm }) });
   const actions = canEdit
@@ -220,7 +249,10 @@ function stateCard(context: PublisherContext, found: Found, at: string, canEdit:
         'Held',
         html`<a href="${path(`/deliveries?status=held&event=${endpoint.event}`)}">${plural(state.held, 'delivery', 'deliveries')}</a>`,
       ],
-      ['Last success', state.last_success_at === null ? 'none yet' : moment(publisher, new Date(state.last_success_at), 'second')],
+      [
+        'Last success',
+        state.last_success_at === null ? 'none yet' : moment(publisher, new Date(state.last_success_at), 'second'),
+      ],
       ['Failures since', state.failures],
     ]),
     { actions },

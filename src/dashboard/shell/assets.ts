@@ -39,13 +39,17 @@ export async function registerAssets(app: App): Promise<AssetUrl> {
     packed.set(hashed, content);
     urls.set(name, `/dashboard/assets/${hashed}`);
   }
-  app.get<{ Params: { name: string } }>('/dashboard/assets/:name', { schema: { hide: true } }, async (request, reply) => {
-    const content = packed.get(request.params.name);
-    if (content === undefined) throw new AppError('not_found');
-    return sendPacked(request, reply, content, {
-      type: types[request.params.name.split('.')[2] ?? ''] ?? 'text/plain',
-      caching: immutable,
-    });
-  });
+  app.get<{ Params: { name: string } }>(
+    '/dashboard/assets/:name',
+    { schema: { hide: true } },
+    async (request, reply) => {
+      const content = packed.get(request.params.name);
+      if (content === undefined) throw new AppError('not_found');
+      return sendPacked(request, reply, content, {
+        type: types[request.params.name.split('.')[2] ?? ''] ?? 'text/plain',
+        caching: immutable,
+      });
+    },
+  );
   return (name) => urls.get(name) as string;
 }

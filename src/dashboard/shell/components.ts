@@ -6,7 +6,11 @@ import { type IconName, icon } from './icons.ts';
 export type Column = { text: string; numeric?: boolean; hidden?: boolean };
 
 /** A table that scrolls sideways where it is too wide, also by keyboard. Cells are in the order of the columns. */
-export const table = (caption: string, columns: readonly Column[], rows: readonly (readonly (Html | string | number)[])[]): Html =>
+export const table = (
+  caption: string,
+  columns: readonly Column[],
+  rows: readonly (readonly (Html | string | number)[])[],
+): Html =>
   html`<div class="table" role="region" aria-label="${caption}" tabindex="0"><table><caption class="sr">${caption}</caption><thead><tr>${columns.map(
     ({ text, numeric, hidden }) =>
       html`<th scope="col"${numeric === true && html` class="numeric"`}>${hidden === true ? html`<span class="sr">${text}</span>` : text}</th>`,
@@ -22,7 +26,11 @@ export const badge = (text: string, tone: Tone = 'plain'): Html => html`<span cl
 export const linkButton = (href: string, text: string, kind: 'main' | 'quiet' | '' = ''): Html =>
   html`<a class="button ${kind}" href="${href}">${text}</a>`;
 
-export const card = (title: string, body: Html, { lead, actions }: { lead?: string | Html; actions?: Html } = {}): Html =>
+export const card = (
+  title: string,
+  body: Html,
+  { lead, actions }: { lead?: string | Html; actions?: Html } = {},
+): Html =>
   html`<section class="card"><div class="card-head"><div><h2>${title}</h2>${lead === undefined ? nothing : html`<p class="hint">${lead}</p>`}</div>${actions === undefined ? nothing : html`<div class="actions">${actions}</div>`}</div>${body}</section>`;
 
 type ActionButton = {
@@ -36,7 +44,10 @@ type ActionButton = {
 };
 
 /** A button that changes something: a form of its own, so that it works without scripts. */
-export const actionButton = ({ request }: Context, { to, text, kind = '', small = false, confirm, values = {} }: ActionButton): Html =>
+export const actionButton = (
+  { request }: Context,
+  { to, text, kind = '', small = false, confirm, values = {} }: ActionButton,
+): Html =>
   html`<form method="post" action="${to}" class="inline"${confirm !== undefined && html` data-confirm="${confirm}" data-confirm-button="${text}"`}>${csrfField(viewerOf(request))}${Object.entries(values).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}<button class="button ${kind}${small ? ' small' : ''}">${text}</button></form>`;
 
 type SaveForm = {

@@ -22,7 +22,10 @@ export function createCookies(publicUrl: string): Cookies {
   const sessionName = `${prefix}perkwire_session`;
   const flashName = `${prefix}perkwire_flash`;
   const set = (reply: FastifyReply, name: string, value: string, maxAgeS: number): void => {
-    reply.header('set-cookie', `${name}=${value}; Path=/; Max-Age=${maxAgeS}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`);
+    reply.header(
+      'set-cookie',
+      `${name}=${value}; Path=/; Max-Age=${maxAgeS}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`,
+    );
   };
   return {
     session: (request) => {
@@ -31,7 +34,8 @@ export function createCookies(publicUrl: string): Cookies {
     },
     setSession: (reply, token) => set(reply, sessionName, token, sessionMs / 1000),
     endSession: (reply) => set(reply, sessionName, '', 0),
-    setFlash: (reply, { kind, text }) => set(reply, flashName, `${kind}.${Buffer.from(text.slice(0, 300)).toString('base64url')}`, 30),
+    setFlash: (reply, { kind, text }) =>
+      set(reply, flashName, `${kind}.${Buffer.from(text.slice(0, 300)).toString('base64url')}`, 30),
     takeFlash: (request, reply) => {
       const match = /^(done|failed)\.([\w-]*)$/.exec(cookieOf(request, flashName) ?? '');
       if (match === null) return null;

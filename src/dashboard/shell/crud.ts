@@ -81,7 +81,10 @@ export function crudPages<C extends Context>(pages: Pages<C>, store: Store, crud
     const query = { limit: String(listed), ...(q !== '' && { q }), ...(cursor !== '' && { cursor }), ...filters };
     const { rows, nextCursor } = await store.list(context, resource, query);
     const isFiltered = q !== '' || Object.keys(filters).length > 0;
-    const add = mayWrite(context) && crud.creatable !== false ? linkButton(`${listPath(context)}/new`, `Add ${crud.one}`, 'main') : nothing;
+    const add =
+      mayWrite(context) && crud.creatable !== false
+        ? linkButton(`${listPath(context)}/new`, `Add ${crud.one}`, 'main')
+        : nothing;
     const after =
       nextCursor === null
         ? null
@@ -104,14 +107,17 @@ ${pager(cursor === '' ? null : listPath(context), after)}`,
   if (crud.creatable !== false) {
     pages.get(`${path}/new`, writes, async (context) => {
       const blocked = (await crud.blocked?.(context)) ?? null;
-      if (blocked !== null) return { title: `New ${resource.noun}`, nav: crud.nav, trail: trail(context), body: blocked };
+      if (blocked !== null)
+        return { title: `New ${resource.noun}`, nav: crud.nav, trail: trail(context), body: blocked };
       return edit(context, { view: null, values: { ...defaultsOf(resource), ...crud.initial?.(context) } });
     });
     pages.post(path, writes, async (context, fields) => {
       const given = crud.read(fields, context);
       try {
         const view = await store.create(context, resource, given);
-        return crud.afterCreate?.(context, view) ?? { to: rowPath(context, view), done: `${crud.nameOf(view)} is saved.` };
+        return (
+          crud.afterCreate?.(context, view) ?? { to: rowPath(context, view), done: `${crud.nameOf(view)} is saved.` }
+        );
       } catch (err) {
         return edit(context, { view: null, values: { ...defaultsOf(resource), ...given } }, problemsOf(err));
       }
@@ -153,12 +159,19 @@ ${pager(cursor === '' ? null : listPath(context), after)}`,
       }
     });
 
-  async function edit(context: C, editing: Editing, problems: Problems = [], notice: Html = nothing, version?: string): Promise<Page> {
+  async function edit(
+    context: C,
+    editing: Editing,
+    problems: Problems = [],
+    notice: Html = nothing,
+    version?: string,
+  ): Promise<Page> {
     const { view, values } = editing;
     const form = createForm(crud.toForm?.(values, context) ?? (values as Record<string, FormValue>), problems);
     const fields = await crud.fields(form, context, editing);
     const to = view === null ? listPath(context) : rowPath(context, view);
-    const hidden = view === null ? nothing : html`<input type="hidden" name="_version" value="${version || etagOf(view)}">`;
+    const hidden =
+      view === null ? nothing : html`<input type="hidden" name="_version" value="${version || etagOf(view)}">`;
     const beside = crud.beside === undefined ? nothing : await crud.beside(context, editing);
     const body = html`${notice}${form.summary()}${hidden}${fields}`;
     const main = mayWrite(context)

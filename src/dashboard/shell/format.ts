@@ -10,7 +10,11 @@ function formatFor(timeZone: string, kind: 'minute' | 'second' | 'day'): Intl.Da
   let format = formats.get(key);
   if (format === undefined) {
     const time = kind === 'day' ? {} : ({ timeStyle: kind === 'second' ? 'medium' : 'short' } as const);
-    format = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', ...time, timeZone: isTimeZone(timeZone) ? timeZone : 'UTC' });
+    format = new Intl.DateTimeFormat('en-GB', {
+      dateStyle: 'medium',
+      ...time,
+      timeZone: isTimeZone(timeZone) ? timeZone : 'UTC',
+    });
     if (formats.size > 2000) formats.clear();
     formats.set(key, format);
   }
@@ -18,7 +22,11 @@ function formatFor(timeZone: string, kind: 'minute' | 'second' | 'day'): Intl.Da
 }
 
 /** A moment in the publisher's zone. */
-export const moment = ({ timeZone }: Pick<Publisher, 'timeZone'>, at: Date, kind: 'minute' | 'second' | 'day' = 'minute'): Html =>
+export const moment = (
+  { timeZone }: Pick<Publisher, 'timeZone'>,
+  at: Date,
+  kind: 'minute' | 'second' | 'day' = 'minute',
+): Html =>
   html`<time datetime="${at.toISOString()}" title="${at.toISOString()}">${formatFor(timeZone, kind).format(at)}</time>`;
 
 /** For what belongs to no publisher. */
@@ -28,8 +36,10 @@ const whole = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 0 });
 const compact = new Intl.NumberFormat('en-GB', { notation: 'compact', maximumFractionDigits: 1 });
 const share = new Intl.NumberFormat('en-GB', { style: 'percent', maximumFractionDigits: 2 });
 
-export const count = (value: number): string => (Math.abs(value) >= 100_000 ? compact.format(value) : whole.format(value));
+export const count = (value: number): string =>
+  Math.abs(value) >= 100_000 ? compact.format(value) : whole.format(value);
 /** `value` 0–1. */
 export const percent = (value: number): string => share.format(value);
 
-export const plural = (value: number, one: string, many = `${one}s`): string => `${whole.format(value)} ${value === 1 ? one : many}`;
+export const plural = (value: number, one: string, many = `${one}s`): string =>
+  `${whole.format(value)} ${value === 1 ? one : many}`;

@@ -119,7 +119,8 @@ export function createForm(values: Readonly<Record<string, FormValue>>, problems
       field(
         name,
         options,
-        (attributes) => html`<textarea rows="${options.rows ?? 3}" ${attributes}${counting(options)}>${'\n'}${textOf(name)}</textarea>`,
+        (attributes) =>
+          html`<textarea rows="${options.rows ?? 3}" ${attributes}${counting(options)}>${'\n'}${textOf(name)}</textarea>`,
       ),
     select: (name, options) => {
       const chosen = textOf(name);
@@ -155,7 +156,8 @@ const counting = ({ max, ideal }: FieldOptions): Html | false =>
 const counter = (id: string, text: string, { max, ideal }: FieldOptions): Html =>
   html`<span class="count" id="${id}-count"><span data-count>${[...text].length}</span> / ${max ?? ''}${ideal !== undefined && html` <span class="ideal">ideal ${ideal}</span>`}</span>`;
 
-const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.');
+const sentence = (text: string): string =>
+  text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.');
 
 function summaryOf(byField: ReadonlyMap<string, string>): Html {
   const entries = [...byField].map(([name, message]) =>

@@ -41,7 +41,12 @@ export function registerAdmission(app: App, { deps: { catalog } }: Tools): void 
   app.addHook('preHandler', async (request) => {
     if (isRead(request) || request.viewer === null) return;
     const header = request.headers['x-csrf-token'];
-    const given = typeof header === 'string' ? header : request.body instanceof URLSearchParams ? (request.body.get('_csrf') ?? '') : '';
+    const given =
+      typeof header === 'string'
+        ? header
+        : request.body instanceof URLSearchParams
+          ? (request.body.get('_csrf') ?? '')
+          : '';
     if (!sameToken(request.viewer.csrf, given)) throw foreignForm();
   });
 }
@@ -49,11 +54,14 @@ export function registerAdmission(app: App, { deps: { catalog } }: Tools): void 
 const isRead = ({ method }: FastifyRequest): boolean => method === 'GET' || method === 'HEAD';
 
 const foreignForm = (): AppError =>
-  new AppError('permission_denied', { message: 'The form is out of date or came from another site. Load the page anew and try again.' });
+  new AppError('permission_denied', {
+    message: 'The form is out of date or came from another site. Load the page anew and try again.',
+  });
 
 /** Back to where somebody wanted to go, once signed in. */
 function toSignIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const wanted = isRead(request) && request.headers['hx-request'] !== 'true' && request.url !== '/dashboard' ? request.url : null;
+  const wanted =
+    isRead(request) && request.headers['hx-request'] !== 'true' && request.url !== '/dashboard' ? request.url : null;
   const location = wanted === null ? signInPath : `${signInPath}?next=${encodeURIComponent(wanted)}`;
   reply.header('cache-control', 'no-store');
   if (request.headers['hx-request'] === 'true') return reply.code(204).header('hx-redirect', location).send();
@@ -63,5 +71,7 @@ function toSignIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
 /** An address of ours to go to after the sign-in; the dashboard where there is none or it leads elsewhere. */
 export function nextPath(next: string): string {
   const url = next.startsWith('/dashboard/') && URL.canParse(next, 'http://here') ? new URL(next, 'http://here') : null;
-  return url !== null && url.origin === 'http://here' && url.pathname.startsWith('/dashboard/') ? url.pathname + url.search : '/dashboard';
+  return url !== null && url.origin === 'http://here' && url.pathname.startsWith('/dashboard/')
+    ? url.pathname + url.search
+    : '/dashboard';
 }

@@ -15,7 +15,8 @@ const outlines = {
   keys: '<circle cx="7" cy="13" r="3.5"/><path d="M9.5 10.5L17 3M14 6l2 2"/>',
   webhooks:
     '<circle cx="5" cy="15" r="2"/><circle cx="15" cy="15" r="2"/><circle cx="10" cy="5" r="2"/><path d="M9 6.8L6 13M11 6.8l3 6.2M7 15h6"/>',
-  users: '<circle cx="8" cy="7" r="3"/><path d="M2.5 17a5.5 5.5 0 0 1 11 0M13.5 4.5a3 3 0 0 1 0 5M15 12.5a5 5 0 0 1 2.5 4.5"/>',
+  users:
+    '<circle cx="8" cy="7" r="3"/><path d="M2.5 17a5.5 5.5 0 0 1 11 0M13.5 4.5a3 3 0 0 1 0 5M15 12.5a5 5 0 0 1 2.5 4.5"/>',
   activity: '<path d="M3.5 10a6.5 6.5 0 1 0 2-4.7L3.5 7M3.5 3v4h4M10 6.5V10l2.5 2"/>',
   publishers: '<path d="M4 17V4a1 1 0 0 1 1-1h6a1 1 0 0 1 1 1v13M12 8h3a1 1 0 0 1 1 1v8M2 17h16M7 7h2M7 11h2"/>',
   system: '<path d="M2 10h4l2-6 4 12 2-6h4"/>',

@@ -52,7 +52,13 @@ const publisherNav = [
       { key: 'settings', text: 'Configuration', path: '/settings', icon: 'settings', role: 'analyst' },
       { key: 'themes', text: 'Themes', path: '/settings/themes', icon: 'themes', role: 'analyst' },
       { key: 'placements', text: 'Placements', path: '/settings/placements', icon: 'placements', role: 'analyst' },
-      { key: 'sequence-rules', text: 'Sequence rules', path: '/settings/sequence-rules', icon: 'sequence', role: 'analyst' },
+      {
+        key: 'sequence-rules',
+        text: 'Sequence rules',
+        path: '/settings/sequence-rules',
+        icon: 'sequence',
+        role: 'analyst',
+      },
       { key: 'keys', text: 'API keys', path: '/settings/keys', icon: 'keys', role: 'admin' },
       { key: 'webhooks', text: 'Webhooks', path: '/settings/webhooks', icon: 'webhooks', role: 'analyst' },
       { key: 'users', text: 'Users', path: '/settings/users', icon: 'users', role: 'admin' },
@@ -62,13 +68,28 @@ const publisherNav = [
 ] as const satisfies readonly { title: string | null; entries: readonly NavEntry[] }[];
 
 const operatorNav = [
-  { key: 'publishers', text: 'Publishers', path: '/dashboard/operator/publishers', icon: 'publishers', role: 'operator' },
+  {
+    key: 'publishers',
+    text: 'Publishers',
+    path: '/dashboard/operator/publishers',
+    icon: 'publishers',
+    role: 'operator',
+  },
   { key: 'operators', text: 'Operators', path: '/dashboard/operator/users', icon: 'users', role: 'operator' },
-  { key: 'operator-activity', text: 'Operators’ log', path: '/dashboard/operator/activity', icon: 'activity', role: 'operator' },
+  {
+    key: 'operator-activity',
+    text: 'Operators’ log',
+    path: '/dashboard/operator/activity',
+    icon: 'activity',
+    role: 'operator',
+  },
   { key: 'system', text: 'System', path: '/dashboard/operator/system', icon: 'system', role: 'operator' },
 ] as const satisfies readonly NavEntry[];
 
-export type NavKey = (typeof publisherNav)[number]['entries'][number]['key'] | (typeof operatorNav)[number]['key'] | 'account';
+export type NavKey =
+  | (typeof publisherNav)[number]['entries'][number]['key']
+  | (typeof operatorNav)[number]['key']
+  | 'account';
 
 type Shell = { viewer: Viewer; publisher: Publisher | null; flash: Flash | null; asset: AssetUrl };
 
@@ -111,9 +132,20 @@ export const renderCard = (title: string, asset: AssetUrl, body: Html): string =
   );
 
 /** Neither eval nor styles of its own: the content security policy allows neither. */
-const htmxConfig = JSON.stringify({ allowEval: false, includeIndicatorStyles: false, selfRequestsOnly: true, historyCacheSize: 0 });
+const htmxConfig = JSON.stringify({
+  allowEval: false,
+  includeIndicatorStyles: false,
+  selfRequestsOnly: true,
+  historyCacheSize: 0,
+});
 
-function documentOf(title: string, asset: AssetUrl, more: readonly AssetName[], content: Html, csrf: string | null): string {
+function documentOf(
+  title: string,
+  asset: AssetUrl,
+  more: readonly AssetName[],
+  content: Html,
+  csrf: string | null,
+): string {
   const names: AssetName[] = ['dashboard.css', 'htmx.js', 'dashboard.js', ...more];
   return html`<!doctype html>
 <html lang="en">
@@ -133,7 +165,13 @@ ${content}
 `.markup;
 }
 
-function navGroup(title: string | null, entries: readonly NavEntry[], base: string, current: NavKey | undefined, viewer: Viewer): Html {
+function navGroup(
+  title: string | null,
+  entries: readonly NavEntry[],
+  base: string,
+  current: NavKey | undefined,
+  viewer: Viewer,
+): Html {
   const allowed = entries.filter((entry) => mayAct(viewer.user.role, entry.role));
   if (allowed.length === 0) return nothing;
   return html`${title === null ? nothing : html`<p class="nav-title">${title}</p>`}<ul>${allowed.map(

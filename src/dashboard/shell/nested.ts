@@ -1,7 +1,8 @@
 /** Objects of settings as form fields: `settings.offerText.font` names the value inside. */
 export type Nested = { readonly [name: string]: unknown };
 
-export const isNested = (value: unknown): value is Nested => typeof value === 'object' && value !== null && !Array.isArray(value);
+export const isNested = (value: unknown): value is Nested =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 export const valueAt = (root: unknown, path: string): unknown =>
   path.split('.').reduce<unknown>((at, name) => (isNested(at) && Object.hasOwn(at, name) ? at[name] : undefined), root);
@@ -10,7 +11,10 @@ export const valueAt = (root: unknown, path: string): unknown =>
 export function withValue(root: Nested, path: string, value: unknown): Nested {
   const [name = '', ...rest] = path.split('.');
   const inner = root[name];
-  return { ...root, [name]: rest.length === 0 ? value : withValue(isNested(inner) ? inner : {}, rest.join('.'), value) };
+  return {
+    ...root,
+    [name]: rest.length === 0 ? value : withValue(isNested(inner) ? inner : {}, rest.join('.'), value),
+  };
 }
 
 /** A copy without the value at the path, and without objects that are empty then. */
@@ -34,7 +38,8 @@ export function mergeNested(under: Nested, over: Nested): Nested {
 }
 
 /** An object as JSON text for a form; empty for an empty one. */
-export const jsonText = (value: Nested): string => (Object.keys(value).length === 0 ? '' : JSON.stringify(value, null, 2));
+export const jsonText = (value: Nested): string =>
+  Object.keys(value).length === 0 ? '' : JSON.stringify(value, null, 2);
 
 /** A form's JSON text as an object; what is none stays a text, for the check of the value to refuse. */
 export function readJson(text: string): Nested | string {

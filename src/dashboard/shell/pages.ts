@@ -24,7 +24,11 @@ export type Outcome = Page | { fragment: Html; status?: number } | { to: string;
 /** Registers pages. Each names the role it needs; the address, the session and the form's token are checked before it runs. */
 export type Pages<C extends Context> = {
   get: (path: string, role: Role, show: (context: C) => Promise<Outcome> | Outcome) => void;
-  post: (path: string, role: Role, act: (context: C, fields: Fields, upload: Upload | null) => Promise<Outcome>) => void;
+  post: (
+    path: string,
+    role: Role,
+    act: (context: C, fields: Fields, upload: Upload | null) => Promise<Outcome>,
+  ) => void;
 };
 
 const schema = { hide: true };
@@ -86,5 +90,7 @@ function send({ request, reply, viewer }: Context, outcome: Outcome, tools: Tool
   }
   if ('fragment' in outcome) return reply.code(outcome.status ?? 200).send(outcome.fragment.markup);
   const flash = cookies.takeFlash(request, reply);
-  return reply.code(outcome.status ?? 200).send(renderPage(outcome, { viewer, publisher: request.viewedPublisher, flash, asset }));
+  return reply
+    .code(outcome.status ?? 200)
+    .send(renderPage(outcome, { viewer, publisher: request.viewedPublisher, flash, asset }));
 }

@@ -19,7 +19,13 @@ export type PreviewBase = {
 /** An offer as the SDK gets it, without anything that could be recorded. */
 function quietView(publisher: Publisher, offer: Offer, publicUrl: string): object {
   const view = buildOfferView({ offer, publisher, copy: offer.copy, token: '', hasUser: false, qrCode: '', publicUrl });
-  return { ...view, pixel: '', adv_pixel_url: '', beacons: { close: '', no_thanks_click: '' }, save_for_later_url: null };
+  return {
+    ...view,
+    pixel: '',
+    adv_pixel_url: '',
+    beacons: { close: '', no_thanks_click: '' },
+    save_for_later_url: null,
+  };
 }
 
 type PreviewInput = { publisher: Publisher; theme: Theme | null; publicUrl: string };
@@ -27,7 +33,10 @@ type PreviewInput = { publisher: Publisher; theme: Theme | null; publicUrl: stri
 const baseOf = ({ publisher, theme, publicUrl }: PreviewInput) => {
   const privacyUrl = privacyUrlOf(publisher, publicUrl);
   const usp = publisher.uspEnabled && theme?.unit === 'mou' && theme.uspEnabled;
-  return { settings: buildSettings(publisher, theme, usp, privacyUrl), styles: buildStyles(publisher, theme, privacyUrl) };
+  return {
+    settings: buildSettings(publisher, theme, usp, privacyUrl),
+    styles: buildStyles(publisher, theme, privacyUrl),
+  };
 };
 
 const placeholder = (publicUrl: string, id: number, name: string, title: string): object => ({
@@ -50,7 +59,9 @@ function someOffers({ publisher, publicUrl }: PreviewInput, without: number | nu
     .map(({ offer }) => quietView(publisher, offer, publicUrl));
   const names = ['Juniper & Co', 'Northlight', 'Oak Street'];
   while (real.length < wanted)
-    real.push(placeholder(publicUrl, 2_000_000_000 + real.length, names[real.length] ?? '', 'An offer of your catalogue'));
+    real.push(
+      placeholder(publicUrl, 2_000_000_000 + real.length, names[real.length] ?? '', 'An offer of your catalogue'),
+    );
   return real;
 }
 
@@ -79,7 +90,11 @@ const shownFields = [
 /** For the editor of an offer: the offer that is typed, first among others. `pictures`: its creatives, as the SDK gets them. */
 export const offerPreview = (
   input: PreviewInput,
-  { offerId, advertiserName, pictures }: { offerId: number | null; advertiserName: string; pictures: readonly object[] },
+  {
+    offerId,
+    advertiserName,
+    pictures,
+  }: { offerId: number | null; advertiserName: string; pictures: readonly object[] },
 ): PreviewBase => ({
   kind: 'offer',
   unit: input.theme?.unit ?? 'mou',

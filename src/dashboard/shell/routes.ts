@@ -57,7 +57,12 @@ const pages = [
 
 /** The dashboard: server-rendered pages at /dashboard for operators and publishers' people (specification 1.3, 4.4 and 5). */
 export async function dashboardRoutes(app: App, deps: Deps): Promise<void> {
-  const tools: Tools = { deps, asset: await registerAssets(app), cookies: createCookies(deps.config.publicUrl), store: createStore(deps) };
+  const tools: Tools = {
+    deps,
+    asset: await registerAssets(app),
+    cookies: createCookies(deps.config.publicUrl),
+    store: createStore(deps),
+  };
   await app.register(async (open: App) => {
     await registerFormParsing(open);
     registerViewer(open, tools);
@@ -68,7 +73,8 @@ export async function dashboardRoutes(app: App, deps: Deps): Promise<void> {
       registerAdmission(closed, tools);
       closed.get('/dashboard', { schema: { hide: true } }, async (request, reply) => {
         const { user } = viewerOf(request);
-        const location = user.publisherId === null ? '/dashboard/operator/publishers' : publisherPath(user.publisherId, '/overview');
+        const location =
+          user.publisherId === null ? '/dashboard/operator/publishers' : publisherPath(user.publisherId, '/overview');
         return reply.code(303).headers(pageHeaders(deps.config.publicUrl)).header('location', location).send();
       });
       for (const register of pages) register(closed, tools);
@@ -103,6 +109,8 @@ function sayToPeople(app: App, { deps, asset, cookies }: Tools): void {
     const body = html`<div class="empty"><p>${text}</p><p class="hint">Request ${request.id}</p><a class="button" href="/dashboard">To the start</a></div>`;
     if (request.viewer === null) return reply.send(renderCard(title, asset, body));
     const flash = cookies.takeFlash(request, reply);
-    return reply.send(renderPage({ title, body }, { viewer: request.viewer, publisher: request.viewedPublisher, flash, asset }));
+    return reply.send(
+      renderPage({ title, body }, { viewer: request.viewer, publisher: request.viewedPublisher, flash, asset }),
+    );
   });
 }

@@ -16,7 +16,13 @@ export type Store = Management & {
   get: (context: Context, resource: Resource, key: string | number) => Promise<View>;
   create: (context: Context, resource: Resource, given: Values) => Promise<View>;
   /** `version`: the ETag the form was made from; null: whatever is stored is replaced. */
-  update: (context: Context, resource: Resource, key: string | number, given: Values, version: string | null) => Promise<View>;
+  update: (
+    context: Context,
+    resource: Resource,
+    key: string | number,
+    given: Values,
+    version: string | null,
+  ) => Promise<View>;
   remove: (context: Context, resource: Resource, key: string | number) => Promise<View>;
 };
 
@@ -26,9 +32,12 @@ export function createStore(deps: Deps): Store {
   const { read, write } = management;
   return {
     ...management,
-    list: (context, resource, query) => read(actorOf(context), publisherOf(context), (work) => listRows(resource, work, query, cursors)),
-    get: (context, resource, key) => read(actorOf(context), publisherOf(context), (work) => getRow(resource, work, String(key))),
-    create: (context, resource, given) => write(actorOf(context), publisherOf(context), (work) => createRow(resource, work, given)),
+    list: (context, resource, query) =>
+      read(actorOf(context), publisherOf(context), (work) => listRows(resource, work, query, cursors)),
+    get: (context, resource, key) =>
+      read(actorOf(context), publisherOf(context), (work) => getRow(resource, work, String(key))),
+    create: (context, resource, given) =>
+      write(actorOf(context), publisherOf(context), (work) => createRow(resource, work, given)),
     update: (context, resource, key, given, version) =>
       write(actorOf(context), publisherOf(context), (work) =>
         updateRow(resource, work, String(key), given, { ifMatch: version, replace: false }),
@@ -73,7 +82,10 @@ export async function choicesOf(
   const { rows } = await store.list(context, resource, { limit: String(maxChoices), sort: 'name' });
   const isMissing = /^[1-9]\d{0,8}$/.test(String(chosen)) && !rows.some(({ id }) => String(id) === String(chosen));
   const added = isMissing ? await store.get(context, resource, String(chosen)).catch(() => null) : null;
-  return [...(added === null ? [] : [added]), ...rows].map(({ id, name }) => ({ value: String(id), text: String(name) }));
+  return [...(added === null ? [] : [added]), ...rows].map(({ id, name }) => ({
+    value: String(id),
+    text: String(name),
+  }));
 }
 
 /** The text of a query parameter; empty when it is absent or given twice. */

@@ -31,9 +31,14 @@ export async function readSystem(executor: Executor, nowMs: number): Promise<Sys
       `select current_setting('server_version') as version, pg_database_size(current_database())::text as bytes,
         (select version from catalog_version)::text as catalog_version`,
     ),
-    executor.query<{ host: string; pid: number; roles: string[]; catalog_version: string; started_at: Date; seen_at: Date }>(
-      'select host, pid, roles, catalog_version, started_at, seen_at from processes order by started_at limit 200',
-    ),
+    executor.query<{
+      host: string;
+      pid: number;
+      roles: string[];
+      catalog_version: string;
+      started_at: Date;
+      seen_at: Date;
+    }>('select host, pid, roles, catalog_version, started_at, seen_at from processes order by started_at limit 200'),
     executor.query<{ table: string; count: number; first: string; last: string; bytes: string }>(
       `select p.relname as table, count(*)::int as count, min(right(c.relname, 8)) as first, max(right(c.relname, 8)) as last,
         sum(pg_total_relation_size(c.oid))::text as bytes

@@ -20,10 +20,14 @@ const maxFormBytes = 512 * 1024;
 export async function registerFormParsing(app: App): Promise<void> {
   app.decorateRequest('upload', null);
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string', bodyLimit: maxFormBytes }, (_request, body, done) =>
-    done(null, new URLSearchParams(body as string)),
+  app.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string', bodyLimit: maxFormBytes },
+    (_request, body, done) => done(null, new URLSearchParams(body as string)),
   );
-  await app.register(multipart, { limits: { files: 1, fields: 200, fileSize: maxUploadBytes, fieldSize: 64 * 1024, parts: 201 } });
+  await app.register(multipart, {
+    limits: { files: 1, fields: 200, fileSize: maxUploadBytes, fieldSize: 64 * 1024, parts: 201 },
+  });
   app.addHook('preValidation', async (request) => {
     if (!request.isMultipart()) return;
     // Whoever has not signed in has nothing to upload; their bytes are not taken in.

@@ -61,7 +61,9 @@ export function inWords(objection: Objection, candidate: Candidate | null, input
     case 'sequence_reserved':
       return 'The positions that were left are reserved for other offers by sequence rules.';
     default:
-      return objection.count === 1 ? 'A better offer took the only position.' : `Better offers took all ${objection.count} positions.`;
+      return objection.count === 1
+        ? 'A better offer took the only position.'
+        : `Better offers took all ${objection.count} positions.`;
   }
 }
 
@@ -82,8 +84,10 @@ const targets: Record<TargetingKey, { one: string; of: string }> = {
 function targetingInWords(key: TargetingKey, value: string | null, candidate: Candidate | null): string {
   const { include, exclude } = candidate?.rules.targeting[key] ?? {};
   const { one, of } = targets[key];
-  if (value === null) return `The ${of} of the user is not known, and the campaign needs one of its list (${few(include)}).`;
-  const excluded = exclude?.some((text) => text.toLowerCase() === value.toLowerCase()) === true || include === undefined;
+  if (value === null)
+    return `The ${of} of the user is not known, and the campaign needs one of its list (${few(include)}).`;
+  const excluded =
+    exclude?.some((text) => text.toLowerCase() === value.toLowerCase()) === true || include === undefined;
   return excluded
     ? `${one} ${value} is excluded by the campaign (${few(exclude)}).`
     : `${one} ${value} is not in the campaign's list (${few(include)}).`;
@@ -122,11 +126,13 @@ const operators: Record<string, string> = {
 function conditionInWords(condition: Condition): string {
   if ('all' in condition) return condition.all.map(partInWords).join(' and ');
   if ('any' in condition) return condition.any.map(partInWords).join(' or ');
-  const value = 'value' in condition ? ` ${Array.isArray(condition.value) ? few(condition.value) : condition.value}` : '';
+  const value =
+    'value' in condition ? ` ${Array.isArray(condition.value) ? few(condition.value) : condition.value}` : '';
   return `${condition.key} ${operators[condition.op]}${value}`;
 }
 
-const partInWords = (part: Condition): string => ('key' in part ? conditionInWords(part) : `(${conditionInWords(part)})`);
+const partInWords = (part: Condition): string =>
+  'key' in part ? conditionInWords(part) : `(${conditionInWords(part)})`;
 
 const events: Record<FrequencyCap['event'], string> = {
   impression: 'saw',
@@ -143,7 +149,8 @@ function frequencyInWords({ scope, event, limit, window_minutes }: FrequencyCap,
 const times = (count: number): string => (count === 1 ? 'once' : `${count} times`);
 
 function durationInWords(minutes: number): string {
-  const [count, unit] = minutes % 1440 === 0 ? [minutes / 1440, 'day'] : minutes % 60 === 0 ? [minutes / 60, 'hour'] : [minutes, 'minute'];
+  const [count, unit] =
+    minutes % 1440 === 0 ? [minutes / 1440, 'day'] : minutes % 60 === 0 ? [minutes / 60, 'hour'] : [minutes, 'minute'];
   return `${count} ${unit}${count === 1 ? '' : 's'}`;
 }
 

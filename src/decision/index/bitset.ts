@@ -13,7 +13,8 @@ export const setBit = (bits: Bits, index: number): void => {
   bits[index >>> 5] = (bits[index >>> 5] as number) | (1 << (index & 31));
 };
 
-export const hasBit = (bits: Bits, index: number): boolean => (((bits[index >>> 5] as number) >>> (index & 31)) & 1) === 1;
+export const hasBit = (bits: Bits, index: number): boolean =>
+  (((bits[index >>> 5] as number) >>> (index & 31)) & 1) === 1;
 
 /** Leaves in `bits` what `mask` has, too. */
 export function keep(bits: Bits, mask: Bits): void {

@@ -1,4 +1,12 @@
-import type { CampaignRules, FrequencyCap, Pacing, Schedule, Targeting, TargetList, TotalCap } from '../../catalog/rules/rules.ts';
+import type {
+  CampaignRules,
+  FrequencyCap,
+  Pacing,
+  Schedule,
+  Targeting,
+  TargetList,
+  TotalCap,
+} from '../../catalog/rules/rules.ts';
 import { checkCapOverrides, checkRules } from '../../catalog/rules/validate.ts';
 import { payoutOf, priorityOf } from '../../catalog/snapshot/provisioning.ts';
 import type { Offer, Payout, Publisher } from '../../catalog/snapshot/types.ts';
@@ -67,19 +75,26 @@ export function compileRules(rules: CampaignRules, campaignId: number, capZone: 
 
 function withIndexed(rules: Omit<CompiledRules, 'indexed'>): CompiledRules {
   const { startMs, endMs, hours, cities, postalCodes, conditions, frequencyCaps, totalCaps } = rules;
-  const isLimited = startMs > Number.NEGATIVE_INFINITY || endMs < Number.POSITIVE_INFINITY || hours?.wholeHours === false;
+  const isLimited =
+    startMs > Number.NEGATIVE_INFINITY || endMs < Number.POSITIVE_INFINITY || hours?.wholeHours === false;
   const isNarrow = cities !== null || postalCodes !== null || conditions !== null;
   return { ...rules, indexed: !isLimited && !isNarrow && frequencyCaps.length === 0 && totalCaps.length === 0 };
 }
 
 /** An offer at a publisher. `index` is given when the order is known. @throws Error when what the provisioning overrides makes no sense */
-export function toCandidate(offer: Offer, publisher: Pick<Publisher, 'id'>, base: CompiledRules, capZone: string): Candidate {
+export function toCandidate(
+  offer: Offer,
+  publisher: Pick<Publisher, 'id'>,
+  base: CompiledRules,
+  capZone: string,
+): Candidate {
   const { campaign } = offer;
   const provision = campaign.provisions.get(publisher.id);
   const own = compileTotalCaps(provision?.totalCaps ?? [], totalsKey(campaign.id, publisher.id), capZone);
   const frequencyCaps = provision?.frequencyCaps ?? null;
   const overrides = { frequency_caps: frequencyCaps, total_caps: provision?.totalCaps ?? null };
-  if ((own.length > 0 || frequencyCaps !== null) && !isSound(overrides, checkCapOverrides)) throw new Error('the overrides make no sense');
+  if ((own.length > 0 || frequencyCaps !== null) && !isSound(overrides, checkCapOverrides))
+    throw new Error('the overrides make no sense');
   return {
     offer,
     index: -1,
@@ -89,7 +104,11 @@ export function toCandidate(offer: Offer, publisher: Pick<Publisher, 'id'>, base
     rules:
       own.length === 0 && frequencyCaps === null
         ? base
-        : withIndexed({ ...base, frequencyCaps: frequencyCaps ?? base.frequencyCaps, totalCaps: [...base.totalCaps, ...own] }),
+        : withIndexed({
+            ...base,
+            frequencyCaps: frequencyCaps ?? base.frequencyCaps,
+            totalCaps: [...base.totalCaps, ...own],
+          }),
   };
 }
 
@@ -115,7 +134,11 @@ function compileHours({ time_zone, hours }: Schedule): Hours | null {
     const [start, end] = [minuteOf(from) as number, minuteOf(to) as number];
     return days.map((day) => ({ start: (day - 1) * 1440 + start, end: (day - 1) * 1440 + end }));
   });
-  return { zone: time_zone ?? null, windows, wholeHours: windows.every(({ start, end }) => start % 60 === 0 && end % 60 === 0) };
+  return {
+    zone: time_zone ?? null,
+    windows,
+    wholeHours: windows.every(({ start, end }) => start % 60 === 0 && end % 60 === 0),
+  };
 }
 
 const matcherOf = (list: TargetList): Matcher => ({
@@ -136,5 +159,10 @@ export function admits({ include, exclude }: Matcher, value: string | null): boo
 }
 
 function compileTotalCaps(caps: readonly TotalCap[], key: string, zone: string): CompiledTotalCap[] {
-  return caps.map((cap) => ({ cap, limit: cap.metric === 'budget' ? Math.round(cap.limit * 1_000_000) : cap.limit, key, zone }));
+  return caps.map((cap) => ({
+    cap,
+    limit: cap.metric === 'budget' ? Math.round(cap.limit * 1_000_000) : cap.limit,
+    key,
+    zone,
+  }));
 }

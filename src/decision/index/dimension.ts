@@ -18,7 +18,10 @@ export type DimensionBuilder = {
 };
 
 /** Values are compared as `normalise` leaves them. */
-export function createDimension(size: number, normalise: (value: string) => string = (value) => value): DimensionBuilder {
+export function createDimension(
+  size: number,
+  normalise: (value: string) => string = (value) => value,
+): DimensionBuilder {
   const wanted = new Map<string, { included: number[]; excluded: number[] }>();
   const needy: number[] = [];
 

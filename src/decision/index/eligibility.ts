@@ -30,12 +30,23 @@ export type EligibilityIndex = {
   timeZone: string;
 };
 
-export type Withheld = { offer: Offer; rule: 'offer_paused' | 'campaign_paused' | 'provisioning_paused' | 'rules_invalid' };
+export type Withheld = {
+  offer: Offer;
+  rule: 'offer_paused' | 'campaign_paused' | 'provisioning_paused' | 'rules_invalid';
+};
 
 export type IndexedKey = Exclude<TargetingKey, 'cities' | 'postal_codes'>;
 
 /** The order in which rules are asked, and named. */
-const indexedKeys: readonly IndexedKey[] = ['countries', 'regions', 'placements', 'platforms', 'devices', 'os', 'browsers'];
+const indexedKeys: readonly IndexedKey[] = [
+  'countries',
+  'regions',
+  'placements',
+  'platforms',
+  'devices',
+  'os',
+  'browsers',
+];
 
 const lower = (value: string): string => value.toLowerCase();
 const upper = (value: string): string => value.toUpperCase();
@@ -181,7 +192,9 @@ function campaignsOf(candidates: readonly Candidate[]): Map<number, number[]> {
   return byCampaign;
 }
 
-function* buildDimensions(candidates: readonly Candidate[]): Generator<void, { key: IndexedKey; dimension: Dimension }[]> {
+function* buildDimensions(
+  candidates: readonly Candidate[],
+): Generator<void, { key: IndexedKey; dimension: Dimension }[]> {
   const found: { key: IndexedKey; dimension: Dimension }[] = [];
   for (const key of indexedKeys) {
     const builder = createDimension(candidates.length, normalisers[key]);
@@ -198,7 +211,9 @@ function* buildDimensions(candidates: readonly Candidate[]): Generator<void, { k
   return found;
 }
 
-function* buildHours(candidates: readonly Candidate[]): Generator<void, { zone: string | null; dimension: Dimension }[]> {
+function* buildHours(
+  candidates: readonly Candidate[],
+): Generator<void, { zone: string | null; dimension: Dimension }[]> {
   const zones = new Set(candidates.flatMap(({ rules }) => (rules.hours === null ? [] : [rules.hours.zone])));
   const found: { zone: string | null; dimension: Dimension }[] = [];
   for (const zone of zones) {

@@ -7,7 +7,8 @@ import { bitsOf, bitsWith } from './dimension.ts';
 import { type EligibilityIndex, requestValue } from './eligibility.ts';
 
 /** The zone of the visitor where it is known, else the publisher's. */
-export const visitorZone = ({ timeZone }: EligibilityIndex, { geo }: DecisionContext): string => geo.timeZone ?? timeZone;
+export const visitorZone = ({ timeZone }: EligibilityIndex, { geo }: DecisionContext): string =>
+  geo.timeZone ?? timeZone;
 
 const hourOfWeek = (index: EligibilityIndex, context: DecisionContext, zone: string | null): string =>
   String(Math.floor(minuteOfWeek(zone ?? visitorZone(index, context), context.nowMs) / 60));
@@ -24,19 +25,26 @@ function gatesOf(index: EligibilityIndex, context: DecisionContext, relaxed: boo
   const add = (bits: Bits, objection: () => Objection, inverted = false) => gates.push({ bits, inverted, objection });
   const { campaignId } = context;
   if (campaignId !== null)
-    add(bitsWith(index.candidates.length, index.byCampaign.get(campaignId) ?? []), () => ({ rule: 'campaign_id', campaignId }));
+    add(bitsWith(index.candidates.length, index.byCampaign.get(campaignId) ?? []), () => ({
+      rule: 'campaign_id',
+      campaignId,
+    }));
   if (context.loyalty === 'none') add(index.loyal, () => ({ rule: 'loyalty_not_wanted' }), true);
   if (context.loyalty === 'only') add(index.loyal, () => ({ rule: 'loyalty_only' }));
   if (context.onlyWithCreative) add(index.pictured, () => ({ rule: 'no_creative' }));
   if (context.surface === 'offerwall') add(index.offerwall, () => ({ rule: 'not_on_offerwall' }));
   if (relaxed) return gates;
-  if (context.userKey === null && index.needsIdentity !== null) add(index.needsIdentity, () => ({ rule: 'no_identity' }), true);
+  if (context.userKey === null && index.needsIdentity !== null)
+    add(index.needsIdentity, () => ({ rule: 'no_identity' }), true);
   for (const { key, dimension } of index.dimensions) {
     const value = requestValue(key, context);
     add(bitsOf(dimension, value), () => ({ rule: 'targeting', key, value }));
   }
   for (const { zone, dimension } of index.hours)
-    add(bitsOf(dimension, hourOfWeek(index, context, zone)), () => ({ rule: 'hours', zone: zone ?? visitorZone(index, context) }));
+    add(bitsOf(dimension, hourOfWeek(index, context, zone)), () => ({
+      rule: 'hours',
+      zone: zone ?? visitorZone(index, context),
+    }));
   return gates;
 }
 
@@ -90,5 +98,6 @@ export function gateObjections(
   relaxed: boolean,
 ): (candidate: Candidate) => Objection | null {
   const gates = gatesOf(index, context, relaxed);
-  return (candidate) => gates.find(({ bits, inverted }) => hasBit(bits, candidate.index) === inverted)?.objection() ?? null;
+  return (candidate) =>
+    gates.find(({ bits, inverted }) => hasBit(bits, candidate.index) === inverted)?.objection() ?? null;
 }

@@ -10,7 +10,11 @@ import type { EligibilityIndex } from './eligibility.ts';
 import { visitorZone } from './index-filters.ts';
 
 /** The first of the rules an index cannot answer that shuts a survivor out, or null. They are asked in this order. */
-export function residualObjection(candidate: Candidate, index: EligibilityIndex, input: DecisionInput): Objection | null {
+export function residualObjection(
+  candidate: Candidate,
+  index: EligibilityIndex,
+  input: DecisionInput,
+): Objection | null {
   const { context, history, totals } = input;
   const { rules, offer } = candidate;
   const { nowMs } = context;
@@ -23,12 +27,14 @@ export function residualObjection(candidate: Candidate, index: EligibilityIndex,
     if (!rules.hours.windows.some(({ start, end }) => minute >= start && minute < end)) return { rule: 'hours', zone };
   }
   const place =
-    placeObjection('cities', rules.cities, context.geo.city) ?? placeObjection('postal_codes', rules.postalCodes, postalCode(input));
+    placeObjection('cities', rules.cities, context.geo.city) ??
+    placeObjection('postal_codes', rules.postalCodes, postalCode(input));
   if (place !== null) return place;
   if (rules.conditions !== null && !meets(rules.conditions, context.custom)) return { rule: 'conditions' };
   const optOut = optOutOf(history.optOuts, offer.campaign.id, nowMs);
   if (optOut !== null) return optOut;
-  const reached = rules.frequencyCaps.length === 0 ? null : reachedCap(rules.frequencyCaps, offer, history.exposures, nowMs);
+  const reached =
+    rules.frequencyCaps.length === 0 ? null : reachedCap(rules.frequencyCaps, offer, history.exposures, nowMs);
   if (reached !== null) return { rule: 'frequency_cap', ...reached };
   if (rules.totalCaps.length === 0) return null;
   const spent = spentCap(candidate, totals);
@@ -37,7 +43,11 @@ export function residualObjection(candidate: Candidate, index: EligibilityIndex,
   return uniform(input.seed, salts.pacing + offer.campaign.id) < chance ? null : { rule: 'pacing', chance };
 }
 
-function placeObjection(key: 'cities' | 'postal_codes', matcher: Matcher | null, value: string | null): Objection | null {
+function placeObjection(
+  key: 'cities' | 'postal_codes',
+  matcher: Matcher | null,
+  value: string | null,
+): Objection | null {
   return matcher === null || admits(matcher, value?.toLowerCase() ?? null) ? null : { rule: 'targeting', key, value };
 }
 

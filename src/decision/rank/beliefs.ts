@@ -28,19 +28,27 @@ export function beliefOf({ offer }: Candidate, publisherId: number, placement: s
   const category = posteriors.categories.get(offer.campaign.category) ?? nothing;
   const everywhere = posteriors.offers.get(offer.id) ?? nothing;
   const isWarm = everywhere.impressions >= warmUpImpressions;
-  const here = (isWarm ? posteriors.placements.get(posteriorKey(publisherId, placement))?.get(offer.id) : undefined) ?? nothing;
+  const here =
+    (isWarm ? posteriors.placements.get(posteriorKey(publisherId, placement))?.get(offer.id) : undefined) ?? nothing;
   const elsewhere = isWarm ? minus(everywhere, here) : nothing;
   const others = minus(category, everywhere);
   return {
     click: shrink(clickRate, trialsOf(others, 'click'), trialsOf(elsewhere, 'click'), trialsOf(here, 'click')),
-    conversion: shrink(conversionRate, trialsOf(others, 'conversion'), trialsOf(elsewhere, 'conversion'), trialsOf(here, 'conversion')),
+    conversion: shrink(
+      conversionRate,
+      trialsOf(others, 'conversion'),
+      trialsOf(elsewhere, 'conversion'),
+      trialsOf(here, 'conversion'),
+    ),
   };
 }
 
 type Trials = { tries: number; hits: number };
 
 const trialsOf = ({ impressions, clicks, conversions }: Counts, of: 'click' | 'conversion'): Trials =>
-  of === 'click' ? { tries: impressions, hits: Math.min(clicks, impressions) } : { tries: clicks, hits: Math.min(conversions, clicks) };
+  of === 'click'
+    ? { tries: impressions, hits: Math.min(clicks, impressions) }
+    : { tries: clicks, hits: Math.min(conversions, clicks) };
 
 /** Levels are read one after the other: one of them may be a little behind. */
 const minus = (a: Counts, b: Counts): Counts => ({
@@ -51,7 +59,11 @@ const minus = (a: Counts, b: Counts): Counts => ({
 
 function shrink(rate: number, others: Trials, elsewhere: Trials, here: Trials): Beta {
   const ofCategory = (Math.min(others.hits, others.tries) + rate * categoryTrials) / (others.tries + categoryTrials);
-  const ofOffer = (Math.min(elsewhere.hits, elsewhere.tries) + ofCategory * categoryTrials) / (elsewhere.tries + categoryTrials);
+  const ofOffer =
+    (Math.min(elsewhere.hits, elsewhere.tries) + ofCategory * categoryTrials) / (elsewhere.tries + categoryTrials);
   const worth = Math.min(offerTrials, leastTrials + elsewhere.tries);
-  return { a: Math.min(here.hits, here.tries) + ofOffer * worth, b: Math.max(0, here.tries - here.hits) + (1 - ofOffer) * worth };
+  return {
+    a: Math.min(here.hits, here.tries) + ofOffer * worth,
+    b: Math.max(0, here.tries - here.hits) + (1 - ofOffer) * worth,
+  };
 }

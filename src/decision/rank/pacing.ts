@@ -57,11 +57,17 @@ function planOf(cap: CompiledTotalCap, rules: CompiledRules, totals: Totals, now
 }
 
 /** Share of a period's time gone, of that in which the campaign runs. */
-function elapsedOf(period: { startMs: number; endMs: number }, { startMs, endMs, hours }: CompiledRules, nowMs: number): number {
+function elapsedOf(
+  period: { startMs: number; endMs: number },
+  { startMs, endMs, hours }: CompiledRules,
+  nowMs: number,
+): number {
   const from = Math.max(period.startMs, startMs);
   const to = Math.min(period.endMs, endMs);
-  const minutes = hours === null || hours.zone === null || to - from > 26 * 3_600_000 ? null : { hours, zone: hours.zone };
-  const [gone, all] = minutes === null ? [nowMs - from, to - from] : [openMinutes(minutes, from, nowMs), openMinutes(minutes, from, to)];
+  const minutes =
+    hours === null || hours.zone === null || to - from > 26 * 3_600_000 ? null : { hours, zone: hours.zone };
+  const [gone, all] =
+    minutes === null ? [nowMs - from, to - from] : [openMinutes(minutes, from, nowMs), openMinutes(minutes, from, to)];
   return all <= 0 ? 1 : Math.min(1, Math.max(0, gone / all));
 }
 
@@ -72,7 +78,8 @@ function openMinutes({ hours, zone }: { hours: Hours; zone: string }, fromMs: nu
   let open = 0;
   for (const window of hours.windows) {
     // The part of a day may pass the end of the week.
-    for (const shift of [0, 10_080]) open += Math.max(0, Math.min(end, window.end + shift) - Math.max(start, window.start + shift));
+    for (const shift of [0, 10_080])
+      open += Math.max(0, Math.min(end, window.end + shift) - Math.max(start, window.start + shift));
   }
   return open;
 }

@@ -113,13 +113,21 @@ function chanceAmong({ field, chances }: Odds, candidate: Candidate, estimate: E
   return chance;
 }
 
-function fieldOf({ ranking: { order, estimates }, bits, survivors, places }: PaidRun, index: EligibilityIndex): Standing[] {
+function fieldOf(
+  { ranking: { order, estimates }, bits, survivors, places }: PaidRun,
+  index: EligibilityIndex,
+): Standing[] {
   const field: Standing[] = [];
   const others: Standing[] = [];
   const addTo = (list: Standing[], place: number): void => {
     if (!hasBit(bits, order[place] as number)) return;
     const candidate = index.candidates[order[place] as number] as Candidate;
-    list.push({ candidate, advertiserId: candidate.offer.campaign.advertiserId, estimate: estimates[place] as Estimate, weight: 1 });
+    list.push({
+      candidate,
+      advertiserId: candidate.offer.campaign.advertiserId,
+      estimate: estimates[place] as Estimate,
+      weight: 1,
+    });
   };
   let at = 0;
   for (; at < places.length && field.length < strongest; at++) addTo(field, places[at] as number);

@@ -24,7 +24,14 @@ export function hashText(text: string): number {
 }
 
 /** Kinds of chance; each has its own salts, so that none repeats another. */
-export const salts = { click: 0, conversion: 0x40000000, pacing: 0x80000000, explore: 0xc0000001, explored: 0xc0000002, pool: 0xc0010000 };
+export const salts = {
+  click: 0,
+  conversion: 0x40000000,
+  pacing: 0x80000000,
+  explore: 0xc0000001,
+  explored: 0xc0000002,
+  pool: 0xc0010000,
+};
 
 /** The standard normal distribution in equal shares: a draw is a look at one of them. */
 const normalSize = 4096;
@@ -43,16 +50,25 @@ export function normalQuantile(p: number): number {
   if (p > 1 - 0.02425) return -tail(Math.sqrt(-2 * Math.log(1 - p)));
   const q = p - 0.5;
   const r = q * q;
-  const top = ((((-39.69683028665376 * r + 220.9460984245205) * r - 275.9285104469687) * r + 138.357751867269) * r - 30.66479806614716) * r;
+  const top =
+    ((((-39.69683028665376 * r + 220.9460984245205) * r - 275.9285104469687) * r + 138.357751867269) * r -
+      30.66479806614716) *
+    r;
   const below =
-    ((((-54.47609879822406 * r + 161.5858368580409) * r - 155.6989798598866) * r + 66.80131188771972) * r - 13.28068155288572) * r + 1;
+    ((((-54.47609879822406 * r + 161.5858368580409) * r - 155.6989798598866) * r + 66.80131188771972) * r -
+      13.28068155288572) *
+      r +
+    1;
   return ((top + 2.506628277459239) * q) / below;
 }
 
 function tail(q: number): number {
   const top =
-    ((((-0.007784894002430293 * q - 0.3223964580411365) * q - 2.400758277161838) * q - 2.549732539343734) * q + 4.374664141464968) * q;
-  const below = (((0.007784695709041462 * q + 0.3224671290700398) * q + 2.445134137142996) * q + 3.754408661907416) * q + 1;
+    ((((-0.007784894002430293 * q - 0.3223964580411365) * q - 2.400758277161838) * q - 2.549732539343734) * q +
+      4.374664141464968) *
+    q;
+  const below =
+    (((0.007784695709041462 * q + 0.3224671290700398) * q + 2.445134137142996) * q + 3.754408661907416) * q + 1;
   return (top + 2.938163982698783) / below;
 }
 

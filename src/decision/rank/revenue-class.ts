@@ -51,7 +51,11 @@ function runOf(ranking: Ranking, bits: Bits, from: number, to: number): PaidRun 
 const sparse = 16;
 
 /** Few survivors of a large class are found by their bits rather than by passing all the others. */
-function placesOf(ranking: Ranking, bits: Bits, { from, to, survivors }: { from: number; to: number; survivors: number }): Int32Array {
+function placesOf(
+  ranking: Ranking,
+  bits: Bits,
+  { from, to, survivors }: { from: number; to: number; survivors: number },
+): Int32Array {
   if (survivors * sparse > ranking.order.length) return ranking.everyPlace;
   const found = new Int32Array(survivors);
   let at = from - 1;
@@ -77,7 +81,15 @@ type PaidRunOptions = {
  * Then only those are drawn that can still lead: they are taken by the highest score they could draw, until the best so far
  * cannot be beaten.
  */
-export function createPaidRun({ index, bits, input, classNo, from, to, mayExplore }: PaidRunOptions): () => Contender | null {
+export function createPaidRun({
+  index,
+  bits,
+  input,
+  classNo,
+  from,
+  to,
+  mayExplore,
+}: PaidRunOptions): () => Contender | null {
   const { publisher, context, posteriors, seed } = input;
   const ranking = rankingOf(index, classNo, { publisherId: publisher.id, placement: context.placement }, posteriors);
   const { order, bounds, estimates, draws } = ranking;
@@ -98,7 +110,8 @@ export function createPaidRun({ index, bits, input, classNo, from, to, mayExplor
   /** The place in the ranking of any survivor. */
   function pickEvenly(): number {
     let at = nextBit(bits, from, to);
-    for (let left = Math.floor(uniform(seed, salts.explored) * survivors); left > 0; left--) at = nextBit(bits, at + 1, to);
+    for (let left = Math.floor(uniform(seed, salts.explored) * survivors); left > 0; left--)
+      at = nextBit(bits, at + 1, to);
     return ranking.placeOf[at - from] as number;
   }
 

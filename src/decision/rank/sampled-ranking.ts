@@ -29,7 +29,8 @@ export const isPooled = (survivors: number, size: number): boolean => survivors 
 const minuteOf = (nowMs: number): number => Math.floor(nowMs / poolMs);
 
 /** The seed of the pool that stands for a decision's own. */
-export const pooledSeed = (seed: number, nowMs: number): number => mix(minuteOf(nowMs), salts.pool + (seed & (poolSize - 1)));
+export const pooledSeed = (seed: number, nowMs: number): number =>
+  mix(minuteOf(nowMs), salts.pool + (seed & (poolSize - 1)));
 
 let keptMinute = -1;
 let keptCount = 0;

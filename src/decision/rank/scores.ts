@@ -99,7 +99,10 @@ type Bounded = { estimate: Estimate; bound: number };
 /** Where an offer stays the same from one catalogue to the next, so does what it is believed to earn: a change of one costs one. */
 const keptBounds = new WeakMap<Posteriors, Map<string, WeakMap<Offer, Bounded>>>();
 
-function boundsOf({ publisherId, placement }: { publisherId: number; placement: string }, posteriors: Posteriors): WeakMap<Offer, Bounded> {
+function boundsOf(
+  { publisherId, placement }: { publisherId: number; placement: string },
+  posteriors: Posteriors,
+): WeakMap<Offer, Bounded> {
   const byPlace = keptIn(keptBounds, posteriors, () => new Map<string, WeakMap<Offer, Bounded>>());
   const place = `${publisherId} ${placement}`;
   if (byPlace.size >= maxPlacements && !byPlace.has(place)) byPlace.clear();
@@ -132,7 +135,9 @@ function drawsOf(members: readonly { offerId: number; estimate: Estimate }[]): D
   }
   return {
     rows,
-    chances: Uint8Array.from(members, ({ estimate }) => (estimate.click === null ? 0 : estimate.conversion === null ? 1 : 2)),
+    chances: Uint8Array.from(members, ({ estimate }) =>
+      estimate.click === null ? 0 : estimate.conversion === null ? 1 : 2,
+    ),
     offerIds: Int32Array.from(members, ({ offerId }) => offerId),
   };
 }

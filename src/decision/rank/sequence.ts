@@ -13,7 +13,12 @@ export type Sequence = {
   topGrade: (position: number) => number;
 };
 
-type Compiled = { rule: SequenceRule; positions: ReadonlySet<number> | null; matches: (offer: Offer) => boolean; grade: number };
+type Compiled = {
+  rule: SequenceRule;
+  positions: ReadonlySet<number> | null;
+  matches: (offer: Offer) => boolean;
+  grade: number;
+};
 
 const noRules: readonly Compiled[] = [];
 const known = new WeakMap<Publisher, Map<string, readonly Compiled[]>>();
@@ -59,7 +64,11 @@ const level = 10_000_000;
 function compile(rule: SequenceRule): Compiled {
   const { positions, match, weight } = rule;
   const breadth = positions === null ? 3 : positions.length > 1 ? 2 : 1;
-  const [offers, campaigns, advertisers] = [new Set(match.offers), new Set(match.campaigns), new Set(match.advertisers)];
+  const [offers, campaigns, advertisers] = [
+    new Set(match.offers),
+    new Set(match.campaigns),
+    new Set(match.advertisers),
+  ];
   const [categories, tags] = [new Set(match.categories), new Set(match.tags)];
   return {
     rule,

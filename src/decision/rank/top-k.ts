@@ -116,4 +116,5 @@ export class Leaders {
   }
 }
 
-const isBefore = (scoreA: number, a: number, scoreB: number, b: number): boolean => scoreA > scoreB || (scoreA === scoreB && a < b);
+const isBefore = (scoreA: number, a: number, scoreB: number, b: number): boolean =>
+  scoreA > scoreB || (scoreA === scoreB && a < b);

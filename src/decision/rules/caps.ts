@@ -29,7 +29,8 @@ function countExposures(
   const afterMs = window_minutes === null ? Number.NEGATIVE_INFINITY : nowMs - window_minutes * 60_000;
   let seen = 0;
   for (const exposure of exposures) {
-    if (exposure.event === event && exposure.atMs > afterMs && isInScope(scope, offer, exposure)) seen += exposure.count ?? 1;
+    if (exposure.event === event && exposure.atMs > afterMs && isInScope(scope, offer, exposure))
+      seen += exposure.count ?? 1;
   }
   return seen;
 }

@@ -66,7 +66,8 @@ export function checkCondition(condition: unknown, path: string): ErrorDetail[] 
     else if ('all' in node || 'any' in node) walkGroup(node, at, depth);
     else {
       comparisons += 1;
-      if (comparisons === maxComparisons + 1) details.push({ path: at, message: `at most ${maxComparisons} comparisons are allowed` });
+      if (comparisons === maxComparisons + 1)
+        details.push({ path: at, message: `at most ${maxComparisons} comparisons are allowed` });
       else if (comparisons <= maxComparisons) details.push(...checkComparison(node, at));
     }
   }
@@ -88,10 +89,17 @@ export function checkCondition(condition: unknown, path: string): ErrorDetail[] 
 
 function checkComparison(node: Record<string, unknown>, path: string): ErrorDetail[] {
   const { key, op, value, ...others } = node;
-  const details: ErrorDetail[] = Object.keys(others).map((name) => ({ path: `${path}/${name}`, message: 'is not known' }));
+  const details: ErrorDetail[] = Object.keys(others).map((name) => ({
+    path: `${path}/${name}`,
+    message: 'is not known',
+  }));
   if (typeof key !== 'string' || !keyPattern.test(key))
-    details.push({ path: `${path}/key`, message: 'must be the name of a custom key: 1 to 64 characters of A–Z a–z 0–9 _ . -' });
-  if (typeof op !== 'string' || !ops.includes(op)) details.push({ path: `${path}/op`, message: `must be one of ${ops.join(', ')}` });
+    details.push({
+      path: `${path}/key`,
+      message: 'must be the name of a custom key: 1 to 64 characters of A–Z a–z 0–9 _ . -',
+    });
+  if (typeof op !== 'string' || !ops.includes(op))
+    details.push({ path: `${path}/op`, message: `must be one of ${ops.join(', ')}` });
   else {
     const message = valueMessage(op, value);
     if (message !== null) details.push({ path: `${path}/value`, message });
@@ -104,9 +112,12 @@ function valueMessage(op: string, value: unknown): string | null {
   if (op === 'in' || op === 'not_in') {
     if (!Array.isArray(value) || value.length === 0) return 'must list at least one value';
     if (value.length > maxValues) return `must list at most ${maxValues} values`;
-    return value.every(isValue) ? null : `must be a list of texts of at most ${maxValueLength} characters, numbers or booleans`;
+    return value.every(isValue)
+      ? null
+      : `must be a list of texts of at most ${maxValueLength} characters, numbers or booleans`;
   }
-  if (['lt', 'lte', 'gt', 'gte'].includes(op)) return typeof value === 'number' && Number.isFinite(value) ? null : 'must be a number';
+  if (['lt', 'lte', 'gt', 'gte'].includes(op))
+    return typeof value === 'number' && Number.isFinite(value) ? null : 'must be a number';
   if (op === 'prefix' && value === '') return 'must not be empty: every value begins with nothing';
   return isValue(value) ? null : `must be a text of at most ${maxValueLength} characters, a number or a boolean`;
 }
@@ -114,4 +125,5 @@ function valueMessage(op: string, value: unknown): string | null {
 const isValue = (value: unknown): boolean =>
   (typeof value === 'string' && value.length <= maxValueLength) || Number.isFinite(value) || typeof value === 'boolean';
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -13,7 +13,10 @@ const demoFolder = new URL('../../../demo/', import.meta.url);
 /** The fixed key and SDK id of the embedded demo; neither exists anywhere else. */
 export const embeddedDemoIds = { key: 'demo-key', sdkId: '0123456789abcdef' };
 
-export const randomDemoIds = (): DemoIds => ({ key: `pk_${randomBytes(24).toString('base64url')}`, sdkId: randomBytes(8).toString('hex') });
+export const randomDemoIds = (): DemoIds => ({
+  key: `pk_${randomBytes(24).toString('base64url')}`,
+  sdkId: randomBytes(8).toString('hex'),
+});
 
 export type DemoIds = { key: string; sdkId: string };
 
@@ -26,18 +29,19 @@ export async function loadDemoCatalogue(executor: Executor, ids: DemoIds): Promi
   const publisherId = await insertPublisher(executor, catalogue.publisher, ids);
   const themes = await insertThemes(executor, publisherId, catalogue.themes);
   for (const { name, display_name, theme } of catalogue.placements) {
-    await executor.query('insert into placements (publisher_id, name, display_name, theme_id) values ($1, $2, $3, $4)', [
-      publisherId,
-      name,
-      display_name,
-      themes.get(theme ?? '') ?? null,
-    ]);
+    await executor.query(
+      'insert into placements (publisher_id, name, display_name, theme_id) values ($1, $2, $3, $4)',
+      [publisherId, name, display_name, themes.get(theme ?? '') ?? null],
+    );
   }
   const advertisers = new Map<string, number>();
   for (const { key, name } of catalogue.advertisers) {
     advertisers.set(
       key,
-      await insert(executor, 'insert into advertisers (publisher_id, name) values ($1, $2) returning id', [publisherId, name]),
+      await insert(executor, 'insert into advertisers (publisher_id, name) values ($1, $2) returning id', [
+        publisherId,
+        name,
+      ]),
     );
   }
   for (const campaign of catalogue.campaigns)
@@ -50,7 +54,11 @@ async function insert(executor: Executor, sql: string, values: unknown[]): Promi
   return (rows[0] as { id: number }).id;
 }
 
-async function insertPublisher(executor: Executor, publisher: DemoCatalogue['publisher'], ids: DemoIds): Promise<number> {
+async function insertPublisher(
+  executor: Executor,
+  publisher: DemoCatalogue['publisher'],
+  ids: DemoIds,
+): Promise<number> {
   const publisherId = await insert(
     executor,
     `insert into publishers (name, sdk_id, offers_per_response, time_zone, currency_name, currency_multiplier, usp_enabled, wallet_enabled, offerwall_enabled, privacy_url)
@@ -68,29 +76,46 @@ async function insertPublisher(executor: Executor, publisher: DemoCatalogue['pub
       publisher.privacy_url,
     ],
   );
-  await executor.query(`insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'Demo key', decode($2, 'hex'), $3)`, [
-    publisherId,
-    hashKey(ids.key),
-    permissions.filter((permission) => permission !== 'accounts'),
-  ]);
+  await executor.query(
+    `insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'Demo key', decode($2, 'hex'), $3)`,
+    [publisherId, hashKey(ids.key), permissions.filter((permission) => permission !== 'accounts')],
+  );
   return publisherId;
 }
 
-async function insertThemes(executor: Executor, publisherId: number, themes: DemoCatalogue['themes']): Promise<Map<string, number>> {
+async function insertThemes(
+  executor: Executor,
+  publisherId: number,
+  themes: DemoCatalogue['themes'],
+): Promise<Map<string, number>> {
   const ids = new Map<string, number>();
   for (const theme of themes) {
     const id = await insert(
       executor,
       `insert into themes (publisher_id, name, unit, is_default, usp_enabled, usp_check_all, settings, styles)
        values ($1, $2, $3, $4, $5, $6, $7, $8) returning id`,
-      [publisherId, theme.name, theme.unit, theme.is_default, theme.usp_enabled, theme.usp_check_all, theme.settings, theme.styles],
+      [
+        publisherId,
+        theme.name,
+        theme.unit,
+        theme.is_default,
+        theme.usp_enabled,
+        theme.usp_check_all,
+        theme.settings,
+        theme.styles,
+      ],
     );
     ids.set(theme.key, id);
   }
   return ids;
 }
 
-async function insertCampaign(executor: Executor, publisherId: number, advertiserId: number, campaign: DemoCampaign): Promise<void> {
+async function insertCampaign(
+  executor: Executor,
+  publisherId: number,
+  advertiserId: number,
+  campaign: DemoCampaign,
+): Promise<void> {
   const campaignId = await insert(
     executor,
     `insert into campaigns (publisher_id, advertiser_id, name, category, tags, priority, weight, is_product, is_loyalty, offer_description, landing_url, click_id_param)

@@ -9,7 +9,13 @@ export type ReceiverDeps = Pick<Deps, 'pool' | 'secretBox' | 'now'> & {
 };
 
 /** One webhook as it arrived. */
-export type Received = { received_at: string; method: string; url: string; headers: FastifyRequest['headers']; body: string };
+export type Received = {
+  received_at: string;
+  method: string;
+  url: string;
+  headers: FastifyRequest['headers'];
+  body: string;
+};
 
 const maxKept = 500;
 
@@ -19,11 +25,19 @@ const maxKept = 500;
  */
 export async function demoReceiverRoutes(app: App, { pool, secretBox, now, received }: ReceiverDeps): Promise<void> {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'string', bodyLimit: 2 * 1024 * 1024 }, (_request, body, done) => done(null, body));
+  app.addContentTypeParser('*', { parseAs: 'string', bodyLimit: 2 * 1024 * 1024 }, (_request, body, done) =>
+    done(null, body),
+  );
 
   function take(request: FastifyRequest): { ok: true } {
     const { method, url, headers, body } = request;
-    received.unshift({ received_at: new Date(now()).toISOString(), method, url, headers, body: typeof body === 'string' ? body : '' });
+    received.unshift({
+      received_at: new Date(now()).toISOString(),
+      method,
+      url,
+      headers,
+      body: typeof body === 'string' ? body : '',
+    });
     received.splice(maxKept);
     return { ok: true };
   }

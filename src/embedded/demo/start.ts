@@ -16,11 +16,21 @@ export async function startDemo({ pool, catalog, config, secretBox, now }: Deps)
     if (rows.length > 0) {
       // The receiver moves with the port.
       if (config.roles.includes('api'))
-        await executor.query("update webhook_endpoints set url = $1 where url ~ '^http://127[.]0[.]0[.]1:[0-9]+/demo/receiver$'", [url]);
+        await executor.query(
+          "update webhook_endpoints set url = $1 where url ~ '^http://127[.]0[.]0[.]1:[0-9]+/demo/receiver$'",
+          [url],
+        );
       return false;
     }
     const publisherId = await loadDemoCatalogue(executor, embeddedDemoIds);
-    await saveEndpoint(executor, secretBox, { publisherId, event: 'usp.selection', url, method: 'POST', enabled: true, nowMs: now() });
+    await saveEndpoint(executor, secretBox, {
+      publisherId,
+      event: 'usp.selection',
+      url,
+      method: 'POST',
+      enabled: true,
+      nowMs: now(),
+    });
     return true;
   });
   if (loaded) await catalog.refresh();

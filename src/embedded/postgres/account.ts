@@ -17,12 +17,15 @@ export interface Account {
  */
 export async function serverAccount(existingCluster: Stats | undefined): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;
-  if (existingCluster !== undefined && existingCluster.uid !== 0) return { uid: existingCluster.uid, gid: existingCluster.gid };
+  if (existingCluster !== undefined && existingCluster.uid !== 0)
+    return { uid: existingCluster.uid, gid: existingCluster.gid };
   for (const name of ['postgres', 'nobody']) {
     const [uid, gid] = await Promise.all([idOf('-u', name), idOf('-g', name)]);
     if (uid !== undefined && gid !== undefined) return { uid, gid };
   }
-  throw new Error('PostgreSQL refuses to run as root and there is no user "postgres" or "nobody" to run it as; set DATABASE_URL instead');
+  throw new Error(
+    'PostgreSQL refuses to run as root and there is no user "postgres" or "nobody" to run it as; set DATABASE_URL instead',
+  );
 }
 
 /** Whether the account may execute the file, or pass through the folder; asked of the system by trying as that user. */

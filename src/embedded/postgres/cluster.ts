@@ -63,9 +63,21 @@ async function initialise({ folder, account, binaries, password, flags }: Cluste
   try {
     await writeFile(passwordFile, `${password}\n`, { mode: 0o600 });
     if (account !== undefined) for (const path of [passwordFile, half]) await chown(path, account.uid, account.gid);
-    const args = ['-D', join(half, 'data'), `--username=${databaseName}`, `--pwfile=${passwordFile}`, '--auth=scram-sha-256'];
+    const args = [
+      '-D',
+      join(half, 'data'),
+      `--username=${databaseName}`,
+      `--pwfile=${passwordFile}`,
+      '--auth=scram-sha-256',
+    ];
     // C sorts by bytes, the same everywhere; the builtin provider still knows upper and lower case beyond ASCII.
-    args.push('--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--no-instructions');
+    args.push(
+      '--encoding=UTF8',
+      '--locale=C',
+      '--locale-provider=builtin',
+      '--builtin-locale=C.UTF-8',
+      '--no-instructions',
+    );
     if (flags.includes('fsync=off')) args.push('--no-sync');
     await runProgram(binaries.initdb, args, account);
     await rename(join(half, 'data'), folder);
@@ -78,6 +90,7 @@ async function removeHalfMade(folder: string): Promise<void> {
   const parent = dirname(folder);
   for (const name of await readdir(parent)) {
     // An initdb left behind by a killed process may still be writing there; then the folder goes at a later start.
-    if (/^postgres\.init-[0-9a-f]{8}$/.test(name)) await rm(join(parent, name), { recursive: true, force: true }).catch(() => {});
+    if (/^postgres\.init-[0-9a-f]{8}$/.test(name))
+      await rm(join(parent, name), { recursive: true, force: true }).catch(() => {});
   }
 }

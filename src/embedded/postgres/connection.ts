@@ -28,7 +28,11 @@ export async function probe(address: Address): Promise<string> {
  * Asks until the server is ready, refuses our password (28P01), is gone or the time is up, and returns the last answer as
  * `probe` does, or 'gone'.
  */
-export async function waitUntilReady(address: Address, lives: () => Promise<boolean>, limitMs: number): Promise<string> {
+export async function waitUntilReady(
+  address: Address,
+  lives: () => Promise<boolean>,
+  limitMs: number,
+): Promise<string> {
   const until = performance.now() + limitMs;
   for (;;) {
     const answer = await probe(address);

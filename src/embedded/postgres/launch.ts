@@ -53,11 +53,16 @@ function startError(child: ChildProcess, answer: string, tail: string): Error {
     '57P03': 'is still recovering after 60 s; start again to wait on',
     '28P01': 'refuses our password',
   }[answer];
-  return new Error(`PostgreSQL ${reason ?? `was not ready after ${readyLimitMs / 1000} s (${answer})`}. The end of its log:\n${tail}`);
+  return new Error(
+    `PostgreSQL ${reason ?? `was not ready after ${readyLimitMs / 1000} s (${answer})`}. The end of its log:\n${tail}`,
+  );
 }
 
 /** In a process group of its own: Ctrl-C in the terminal must not stop the database before we have written what we hold. */
-async function spawnServer({ binaries, folder, account, logFile, flags }: Cluster, port: number): Promise<ChildProcess> {
+async function spawnServer(
+  { binaries, folder, account, logFile, flags }: Cluster,
+  port: number,
+): Promise<ChildProcess> {
   const fixed = Object.entries({ ...settings, port }).map(([name, value]) => `${name}=${value}`);
   const args = ['-D', folder, ...[...fixed, ...flags].flatMap((setting) => ['-c', setting])];
   const log = await open(logFile, 'a', 0o600);

@@ -16,7 +16,8 @@ export async function withStartLock<T>(dataDir: string, work: () => Promise<T>):
   const until = performance.now() + lockWaitMs;
   while (!(await createOnce(file, await ownerLine()))) {
     if (await isStale(file)) await removeStale(file);
-    else if (performance.now() > until) throw new Error(`Another process has held ${file} for over ${lockWaitMs / 1000} s`);
+    else if (performance.now() > until)
+      throw new Error(`Another process has held ${file} for over ${lockWaitMs / 1000} s`);
     else await sleep(pollMs);
   }
   try {

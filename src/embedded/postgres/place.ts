@@ -24,7 +24,9 @@ export async function findPlace(dataDir: string): Promise<Place> {
   const found = await stat(folder).catch(() => undefined);
   if (found !== undefined) return existingPlace(folder, found);
   if (moved !== undefined) {
-    throw new Error(`The database of ${dataDir} was at ${folder} and is gone; to start with an empty one, remove ${locationFile(dataDir)}`);
+    throw new Error(
+      `The database of ${dataDir} was at ${folder} and is gone; to start with an empty one, remove ${locationFile(dataDir)}`,
+    );
   }
   const account = await serverAccount(undefined);
   if (account === undefined || (await canReach(account, dataDir))) return { folder, exists: false, account };
@@ -36,7 +38,11 @@ export async function findPlace(dataDir: string): Promise<Place> {
 }
 
 /** Remembers a new cluster that is not inside the data folder. */
-export async function recordPlace(dataDir: string, { folder, account }: Place, log: (line: string) => void): Promise<void> {
+export async function recordPlace(
+  dataDir: string,
+  { folder, account }: Place,
+  log: (line: string) => void,
+): Promise<void> {
   if (folder === join(dataDir, 'postgres')) return;
   await writeFile(locationFile(dataDir), `${folder}\n`);
   log(`The database is kept in ${folder}: PostgreSQL runs as user id ${account?.uid}, which cannot reach ${dataDir}`);
@@ -47,7 +53,8 @@ async function existingPlace(folder: string, found: Stats): Promise<Place> {
   if (account === undefined && process.getuid !== undefined && found.uid !== process.getuid()) {
     throw new Error(`The database in ${folder} belongs to user id ${found.uid}: run as that user or as root`);
   }
-  if (account !== undefined && found.uid === 0) await runProgram('chown', ['-R', `${account.uid}:${account.gid}`, folder], undefined);
+  if (account !== undefined && found.uid === 0)
+    await runProgram('chown', ['-R', `${account.uid}:${account.gid}`, folder], undefined);
   if (account !== undefined && !(await canReach(account, folder))) {
     throw new Error(
       `User id ${account.uid}, which the database in ${folder} belongs to, cannot reach it: open its parent folders (chmod o+x)`,

@@ -32,14 +32,20 @@ export async function findRunning(cluster: Cluster): Promise<Server | undefined>
   const certain = (await isPostmaster(server.pid, cluster.folder)) === true;
   const identity = await processIdentity(server.pid);
   const lives = async () => (await processIdentity(server.pid)) === identity;
-  const answer = await waitUntilReady({ ...server, password: cluster.password }, lives, certain ? readyLimitMs : unknownLimitMs);
+  const answer = await waitUntilReady(
+    { ...server, password: cluster.password },
+    lives,
+    certain ? readyLimitMs : unknownLimitMs,
+  );
   if (answer === 'ready') return server;
   if (answer === 'gone') return undefined;
   if (!certain && answer === 'ECONNREFUSED') {
     await rm(pidFile(cluster), { force: true });
     return undefined;
   }
-  throw new Error(`PostgreSQL runs as process ${server.pid} but is not usable (${answer}):\n${await logTail(cluster.logFile, 0)}`);
+  throw new Error(
+    `PostgreSQL runs as process ${server.pid} but is not usable (${answer}):\n${await logTail(cluster.logFile, 0)}`,
+  );
 }
 
 /** Stops the server of the cluster, whoever started it; does nothing when none runs. */
@@ -86,9 +92,14 @@ async function isPostmaster(pid: number, folder: string): Promise<boolean | unde
   return command?.includes(` -D ${folder} `);
 }
 
-async function askToStop({ binaries, folder, account }: Cluster, pid: number, mode: 'fast' | 'immediate'): Promise<void> {
+async function askToStop(
+  { binaries, folder, account }: Cluster,
+  pid: number,
+  mode: 'fast' | 'immediate',
+): Promise<void> {
   // Windows has no signals to send: Node.js would end the process at once.
-  if (process.platform === 'win32') return runProgram(binaries.pg_ctl, ['stop', '-D', folder, '-m', mode, '-W'], account);
+  if (process.platform === 'win32')
+    return runProgram(binaries.pg_ctl, ['stop', '-D', folder, '-m', mode, '-W'], account);
   try {
     process.kill(pid, mode === 'fast' ? 'SIGINT' : 'SIGQUIT');
   } catch (err) {

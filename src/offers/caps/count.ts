@@ -23,7 +23,8 @@ export type CountedEvent = {
 
 /** Whether an event has to be handed to `countEvents`. */
 export const isCounted = (needs: Needs, campaign: Campaign, publisherId: number, kind: CapEvent): boolean =>
-  needs.countsForUser(campaign, publisherId, kind) || (kind !== 'no_thanks' && needs.totalsOf(campaign, publisherId).length > 0);
+  needs.countsForUser(campaign, publisherId, kind) ||
+  (kind !== 'no_thanks' && needs.totalsOf(campaign, publisherId).length > 0);
 
 /**
  * Takes events into the histories of their users and into what campaigns have used, and settles what was held for them.
@@ -38,7 +39,9 @@ export async function countEvents(
 ): Promise<void> {
   const forUsers = events.filter(({ campaign, publisherId, kind }) => needs.countsForUser(campaign, publisherId, kind));
   if (forUsers.length > 0) await addExposures(executor, forUsers);
-  const forTotals = events.filter((event) => event.kind !== 'no_thanks' && needs.totalsOf(event.campaign, event.publisherId).length > 0);
+  const forTotals = events.filter(
+    (event) => event.kind !== 'no_thanks' && needs.totalsOf(event.campaign, event.publisherId).length > 0,
+  );
   if (forTotals.length + others.length > 0) await settle(executor, needs, forTotals, others);
 }
 
@@ -100,7 +103,12 @@ function amountsOf(event: CountedEvent): Amounts {
 }
 
 /** Puts what happened in the place of what was held for it. Money that waits for a later event stays held. */
-async function settle(executor: Executor, needs: Needs, events: readonly CountedEvent[], others: readonly Delta[]): Promise<void> {
+async function settle(
+  executor: Executor,
+  needs: Needs,
+  events: readonly CountedEvent[],
+  others: readonly Delta[],
+): Promise<void> {
   const settling = events.filter((event) => event.kind === 'impression' || isPaid(event));
   const held = settling.length === 0 ? [] : await takeReservations(executor, settling);
   const paid = new Set(settling.filter(isPaid).map((event) => `${event.sessionId} ${event.offerId}`));
@@ -108,7 +116,11 @@ async function settle(executor: Executor, needs: Needs, events: readonly Counted
     .filter(({ sessionId, offerId, micros }) => micros > 0 && !paid.has(`${sessionId} ${offerId}`))
     .map((reservation) => ({ ...reservation, impressions: 0 }));
   await insertReservations(executor, stillHeld);
-  const deltas: Delta[] = [...others, ...held.flatMap((each) => heldBy(each, -1)), ...stillHeld.flatMap((each) => heldBy(each, 1))];
+  const deltas: Delta[] = [
+    ...others,
+    ...held.flatMap((each) => heldBy(each, -1)),
+    ...stillHeld.flatMap((each) => heldBy(each, 1)),
+  ];
   for (const event of events) {
     for (const total of needs.totalsOf(event.campaign, event.publisherId)) {
       deltas.push(...deltasOf(total, periodNames(total.timeZone, event.atMs), amountsOf(event)));

@@ -59,7 +59,9 @@ export async function lockHistories(
 
 /** Reads a user's history without holding it, for who only wants to know. */
 export async function readHistory(executor: Executor, userKey: string, nowMs: number): Promise<UserHistory> {
-  const { rows } = await executor.query<HistoryRow>(`select ${columns} from user_history where user_key = $1`, [userKey]);
+  const { rows } = await executor.query<HistoryRow>(`select ${columns} from user_history where user_key = $1`, [
+    userKey,
+  ]);
   return rows[0] === undefined ? noHistory : historyOf(openHistory(rows[0], nowMs));
 }
 
@@ -113,17 +115,27 @@ from unnest($1::uuid[], $2::text[], $3::text[]) as given (user_key, exposures, r
 where user_history.user_key = given.user_key`;
 
 /** Writes back the histories that changed; they must be locked. */
-export async function saveHistories(executor: Executor, histories: Iterable<OpenHistory>, nowMs: number): Promise<void> {
+export async function saveHistories(
+  executor: Executor,
+  histories: Iterable<OpenHistory>,
+  nowMs: number,
+): Promise<void> {
   const changed = [...histories].filter((history) => history.changed);
   if (changed.length === 0) return;
-  const exposures = changed.map((history) => quoted(JSON.stringify(trimExposures(history.exposures, nowMs).map(toStored))));
+  const exposures = changed.map((history) =>
+    quoted(JSON.stringify(trimExposures(history.exposures, nowMs).map(toStored))),
+  );
   const reservations = changed.map((history) =>
     quoted(JSON.stringify(Object.fromEntries([...history.reservations].map(([key, held]) => [key, toStored(held)])))),
   );
   await executor.query({
     name: 'save_histories',
     text: saveSql,
-    values: [plainArray(changed.map((history) => history.userKey)), `{${exposures.join(',')}}`, `{${reservations.join(',')}}`],
+    values: [
+      plainArray(changed.map((history) => history.userKey)),
+      `{${exposures.join(',')}}`,
+      `{${reservations.join(',')}}`,
+    ],
   });
 }
 

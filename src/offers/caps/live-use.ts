@@ -45,7 +45,8 @@ export function createLiveUse({ pool, catalog, now }: LiveUseOptions): LiveUse {
   async function load(needs: Needs): Promise<void> {
     const zones = new Set(needs.totals.map((total) => total.timeZone));
     const fresh = createUseTable();
-    for (const used of await loadUse(pool, [...new Set([...zones].flatMap((zone) => periodNames(zone, now())))])) fresh.set(used);
+    for (const used of await loadUse(pool, [...new Set([...zones].flatMap((zone) => periodNames(zone, now())))]))
+      fresh.set(used);
     table = fresh;
     loaded = new Set(needs.totals.map(keyOf));
   }
@@ -81,15 +82,27 @@ export function createLiveUse({ pool, catalog, now }: LiveUseOptions): LiveUse {
   };
 }
 
-const fields: Record<TotalCap['metric'], keyof Amounts> = { impressions: 'impressions', clicks: 'clicks', budget: 'micros' };
+const fields: Record<TotalCap['metric'], keyof Amounts> = {
+  impressions: 'impressions',
+  clicks: 'clicks',
+  budget: 'micros',
+};
 
 /**
  * The totals that were passed because somebody else used them meanwhile: what is used now is beyond a cap, and what was
  * used before is not what the decision took it for.
  * @param assumed the uses the decisions were made with
  */
-export function findOverruns(needs: Needs, deltas: readonly Delta[], used: readonly Used[], assumed: UseTable, atMs: number): Set<string> {
-  const own = new Map(sumDeltas(deltas).map((delta) => [`${totalsKey(delta.campaignId, delta.publisherId)} ${delta.period}`, delta]));
+export function findOverruns(
+  needs: Needs,
+  deltas: readonly Delta[],
+  used: readonly Used[],
+  assumed: UseTable,
+  atMs: number,
+): Set<string> {
+  const own = new Map(
+    sumDeltas(deltas).map((delta) => [`${totalsKey(delta.campaignId, delta.publisherId)} ${delta.period}`, delta]),
+  );
   const overruns = new Set<string>();
   for (const now of used) {
     const key = totalsKey(now.campaignId, now.publisherId);
@@ -97,7 +110,8 @@ export function findOverruns(needs: Needs, deltas: readonly Delta[], used: reado
     const before = assumed.get(now.campaignId, now.publisherId, now.period);
     for (const cap of needs.total(key)?.caps ?? []) {
       const field = fields[cap.metric];
-      if (mine === undefined || mine[field] <= 0 || !isIn(cap.per, now, needs.total(key)?.timeZone ?? 'UTC', atMs)) continue;
+      if (mine === undefined || mine[field] <= 0 || !isIn(cap.per, now, needs.total(key)?.timeZone ?? 'UTC', atMs))
+        continue;
       const limit = cap.metric === 'budget' ? cap.limit * 1_000_000 : cap.limit;
       if (now[field] > limit && now[field] - mine[field] !== before[field]) overruns.add(key);
     }
@@ -105,15 +119,23 @@ export function findOverruns(needs: Needs, deltas: readonly Delta[], used: reado
   return overruns;
 }
 
-const isIn = (per: CapPeriod, { period }: Used, timeZone: string, atMs: number): boolean => periodName(per, timeZone, atMs) === period;
+const isIn = (per: CapPeriod, { period }: Used, timeZone: string, atMs: number): boolean =>
+  periodName(per, timeZone, atMs) === period;
 
 /** What is used without one's own changes, for when they are taken back. */
 export const withoutOwn = (deltas: readonly Delta[], used: readonly Used[]): Used[] => {
-  const own = new Map(sumDeltas(deltas).map((delta) => [`${totalsKey(delta.campaignId, delta.publisherId)} ${delta.period}`, delta]));
+  const own = new Map(
+    sumDeltas(deltas).map((delta) => [`${totalsKey(delta.campaignId, delta.publisherId)} ${delta.period}`, delta]),
+  );
   return used.map((now) => {
     const mine = own.get(`${totalsKey(now.campaignId, now.publisherId)} ${now.period}`);
     if (mine === undefined) return now;
-    return { ...now, impressions: now.impressions - mine.impressions, clicks: now.clicks - mine.clicks, micros: now.micros - mine.micros };
+    return {
+      ...now,
+      impressions: now.impressions - mine.impressions,
+      clicks: now.clicks - mine.clicks,
+      micros: now.micros - mine.micros,
+    };
   });
 };
 
@@ -125,7 +147,14 @@ export function closing(table: UseTable, keys: ReadonlySet<string>, needs: Needs
     if (!keys.has(totalsKey(total.campaignId, total.publisherId))) continue;
     for (const per of capPeriods) {
       const period = periodName(per, total.timeZone, atMs);
-      closed.set({ campaignId: total.campaignId, publisherId: total.publisherId, period, impressions: all, clicks: all, micros: all });
+      closed.set({
+        campaignId: total.campaignId,
+        publisherId: total.publisherId,
+        period,
+        impressions: all,
+        clicks: all,
+        micros: all,
+      });
     }
   }
   return closed;

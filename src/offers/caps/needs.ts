@@ -3,7 +3,12 @@ import type { Campaign, Publisher, Snapshot } from '../../catalog/snapshot/types
 import { totalsKey } from '../../decision/types.ts';
 
 /** Total caps that are counted together: over all publishers (null), or over one. */
-export type LimitedTotal = { campaignId: number; publisherId: number | null; timeZone: string; caps: readonly TotalCap[] };
+export type LimitedTotal = {
+  campaignId: number;
+  publisherId: number | null;
+  timeZone: string;
+  caps: readonly TotalCap[];
+};
 
 /** What has to be counted because a cap asks for it. Where nothing is capped, nothing is counted and nobody waits. */
 export type Needs = {
@@ -20,7 +25,11 @@ export type Needs = {
   totals: readonly LimitedTotal[];
 };
 
-type PublisherNeeds = { byCampaign: Map<number, Set<CapEvent>>; byAdvertiser: Map<number, Set<CapEvent>>; hasTotals: boolean };
+type PublisherNeeds = {
+  byCampaign: Map<number, Set<CapEvent>>;
+  byAdvertiser: Map<number, Set<CapEvent>>;
+  hasTotals: boolean;
+};
 
 const known = new WeakMap<Snapshot, Needs>();
 
@@ -44,7 +53,11 @@ function findNeeds({ offers, publishers }: Snapshot): Needs {
       const caps = frequencyCapsOf(campaign, publisherId);
       const limited = findTotals(campaign, publisherId, publishers.get(campaign.publisherId));
       if (caps.length === 0 && limited.length === 0) continue;
-      const needs = ofPublishers.get(publisherId) ?? { byCampaign: new Map(), byAdvertiser: new Map(), hasTotals: false };
+      const needs = ofPublishers.get(publisherId) ?? {
+        byCampaign: new Map(),
+        byAdvertiser: new Map(),
+        hasTotals: false,
+      };
       ofPublishers.set(publisherId, needs);
       for (const { scope, event } of caps) {
         if (scope === 'advertiser') addTo(needs.byAdvertiser, campaign.advertiserId, event);
@@ -62,7 +75,10 @@ function findNeeds({ offers, publishers }: Snapshot): Needs {
     countsForUser: (campaign, publisherId, event) => {
       const needs = ofPublishers.get(publisherId);
       if (needs === undefined) return false;
-      return needs.byCampaign.get(campaign.id)?.has(event) === true || needs.byAdvertiser.get(campaign.advertiserId)?.has(event) === true;
+      return (
+        needs.byCampaign.get(campaign.id)?.has(event) === true ||
+        needs.byAdvertiser.get(campaign.advertiserId)?.has(event) === true
+      );
     },
     hasTotalCaps: (publisherId) => ofPublishers.get(publisherId)?.hasTotals === true,
     totalsOf: (campaign, publisherId) => {
@@ -77,7 +93,8 @@ function findNeeds({ offers, publishers }: Snapshot): Needs {
 }
 
 /** Rules may have been written by hand. */
-const listOf = <Entry>(list: readonly Entry[] | null | undefined): readonly Entry[] => (Array.isArray(list) ? list : []);
+const listOf = <Entry>(list: readonly Entry[] | null | undefined): readonly Entry[] =>
+  Array.isArray(list) ? list : [];
 
 const frequencyCapsOf = ({ rules, provisions }: Campaign, publisherId: number): readonly FrequencyCap[] =>
   listOf(provisions.get(publisherId)?.frequencyCaps ?? rules.frequency_caps);

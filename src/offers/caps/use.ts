@@ -24,7 +24,8 @@ export function periodName(per: CapPeriod, timeZone: string, atMs: number): stri
 }
 
 /** The four periods that hold an instant. */
-export const periodNames = (timeZone: string, atMs: number): string[] => capPeriods.map((per) => periodName(per, timeZone, atMs));
+export const periodNames = (timeZone: string, atMs: number): string[] =>
+  capPeriods.map((per) => periodName(per, timeZone, atMs));
 
 /** One change of a total, in each of the periods. */
 export const deltasOf = (total: LimitedTotal, periods: readonly string[], amounts: Amounts): Delta[] =>
@@ -45,7 +46,9 @@ export function sumDeltas(deltas: readonly Delta[]): Delta[] {
       sum.micros += delta.micros;
     }
   }
-  return [...sums.values()].filter(({ impressions, clicks, micros }) => impressions !== 0 || clicks !== 0 || micros !== 0);
+  return [...sums.values()].filter(
+    ({ impressions, clicks, micros }) => impressions !== 0 || clicks !== 0 || micros !== 0,
+  );
 }
 
 const columns = 'campaign_id, publisher_id, period, impressions, clicks, micros';
@@ -105,7 +108,14 @@ export async function forgetUse(executor: Executor, nowMs: number): Promise<void
   }
 }
 
-type UseRow = { campaign_id: number; publisher_id: number; period: string; impressions: string; clicks: string; micros: string };
+type UseRow = {
+  campaign_id: number;
+  publisher_id: number;
+  period: string;
+  impressions: string;
+  clicks: string;
+  micros: string;
+};
 
 const toUsed = (row: UseRow): Used => ({
   campaignId: row.campaign_id,
@@ -154,6 +164,9 @@ export function capUseOf(table: UseTable, total: LimitedTotal, atMs: number): Ca
   const amounts = capPeriods.map(
     (per) => [per, table.get(total.campaignId, total.publisherId, periodName(per, total.timeZone, atMs))] as const,
   );
-  const use = metrics.map(([metric, field]) => [metric, Object.fromEntries(amounts.map(([per, amount]) => [per, amount[field]]))]);
+  const use = metrics.map(([metric, field]) => [
+    metric,
+    Object.fromEntries(amounts.map(([per, amount]) => [per, amount[field]])),
+  ]);
   return Object.fromEntries(use) as CapUse;
 }

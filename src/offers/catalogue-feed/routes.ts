@@ -26,10 +26,17 @@ const codes = Type.Array(Type.String());
 const entry = Type.Object({
   ...(fields as Record<string, TSchema>),
   category: Type.String(),
-  countries: Type.Object({ include: codes, exclude: codes }, { description: 'Where it may be shown; nothing included: everywhere.' }),
+  countries: Type.Object(
+    { include: codes, exclude: codes },
+    { description: 'Where it may be shown; nothing included: everywhere.' },
+  ),
 });
 const answer = Type.Object({
-  data: Type.Object({ offers: Type.Array(entry), count: Type.Integer(), next_cursor: Type.Union([Type.String(), Type.Null()]) }),
+  data: Type.Object({
+    offers: Type.Array(entry),
+    count: Type.Integer(),
+    next_cursor: Type.Union([Type.String(), Type.Null()]),
+  }),
 });
 
 /** `GET /native/v3/catalog.json`: all offers a publisher may show (decisions section 8), without a session. */
@@ -38,23 +45,41 @@ export async function catalogueRoutes(app: App, { auth, tokens, config, now }: D
     summary: 'List the catalogue',
     tags: ['Offers'],
     querystring,
-    response: { 200: answer, 304: Type.Null({ description: 'As `if-none-match` knows it.' }), ...errorAnswers(400, 401, 403) },
+    response: {
+      200: answer,
+      304: Type.Null({ description: 'As `if-none-match` knows it.' }),
+      ...errorAnswers(400, 401, 403),
+    },
   };
-  app.get('/native/v3/catalog.json', { schema, preValidation: auth.requireKey('ads/offers') }, async (request, reply) => {
-    const caller = callerOf(request);
-    const { publisher } = caller;
-    const { offers, next } = pageOf(caller, { ...readQuery(request.query), nowMs: now() });
-    const views = offers.map((offer) => buildCatalogueView(publisher, offer, { tokens, publicUrl: config.publicUrl }));
-    const text = JSON.stringify({ data: { offers: views, count: views.length, next_cursor: next === null ? null : String(next) } });
-    const etag = etagOf(text);
-    reply.headers({ etag, 'cache-control': 'private, no-cache' });
-    if (namesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send(null);
-    return reply.type('application/json; charset=utf-8').send(text as never);
-  });
+  app.get(
+    '/native/v3/catalog.json',
+    { schema, preValidation: auth.requireKey('ads/offers') },
+    async (request, reply) => {
+      const caller = callerOf(request);
+      const { publisher } = caller;
+      const { offers, next } = pageOf(caller, { ...readQuery(request.query), nowMs: now() });
+      const views = offers.map((offer) =>
+        buildCatalogueView(publisher, offer, { tokens, publicUrl: config.publicUrl }),
+      );
+      const text = JSON.stringify({
+        data: { offers: views, count: views.length, next_cursor: next === null ? null : String(next) },
+      });
+      const etag = etagOf(text);
+      reply.headers({ etag, 'cache-control': 'private, no-cache' });
+      if (namesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send(null);
+      return reply.type('application/json; charset=utf-8').send(text as never);
+    },
+  );
 }
 
 /** @throws AppError invalid_request */
-function readQuery({ offer_id, campaign_id, countries, limit, cursor }: Static<typeof querystring>): Omit<CatalogueQuery, 'nowMs'> {
+function readQuery({
+  offer_id,
+  campaign_id,
+  countries,
+  limit,
+  cursor,
+}: Static<typeof querystring>): Omit<CatalogueQuery, 'nowMs'> {
   const ids = (text: string | undefined, path: string): Set<number> | null => {
     const items = itemsOf(text, path, /^\d{1,15}$/, 'must be a comma list of ids');
     return items === null ? null : new Set(items.map(Number));
@@ -69,7 +94,9 @@ function readQuery({ offer_id, campaign_id, countries, limit, cursor }: Static<t
     offerIds: ids(offer_id, '/offer_id'),
     campaignIds: ids(campaign_id, '/campaign_id'),
     countries:
-      itemsOf(countries, '/countries', /^[A-Za-z]{2}$/, 'must be a comma list of country codes')?.map((code) => code.toUpperCase()) ?? null,
+      itemsOf(countries, '/countries', /^[A-Za-z]{2}$/, 'must be a comma list of country codes')?.map((code) =>
+        code.toUpperCase(),
+      ) ?? null,
     after: number(cursor, '/cursor', 0, 9_999_999_999),
     limit: number(limit, '/limit', maxLimit, maxLimit),
   };
@@ -85,4 +112,5 @@ function itemsOf(text: string | undefined, path: string, pattern: RegExp, messag
   return items.length === 0 ? null : items;
 }
 
-const invalid = (path: string, message: string): AppError => new AppError('invalid_request', { details: [{ path, message }] });
+const invalid = (path: string, message: string): AppError =>
+  new AppError('invalid_request', { details: [{ path, message }] });

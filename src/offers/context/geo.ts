@@ -93,7 +93,8 @@ function openDatabase(path: string, bytes: Buffer): Reader<Response> {
   }
   const { databaseType, searchTreeSize } = reader.metadata;
   if (!(searchTreeSize + separatorBytes < bytes.length)) throw new GeoError(path, 'it is cut short');
-  if (!/country|city|enterprise/i.test(databaseType)) throw new GeoError(path, `it holds ${databaseType}, neither countries nor cities`);
+  if (!/country|city|enterprise/i.test(databaseType))
+    throw new GeoError(path, `it holds ${databaseType}, neither countries nor cities`);
   return reader;
 }
 

@@ -38,7 +38,9 @@ export function createUserAgentReader(): (userAgent: string) => UserAgent {
 
 const devices = new Set(Object.values(bowser.PLATFORMS_MAP));
 const systems: ReadonlyMap<string, string> = new Map(Object.values(bowser.OS_MAP).map((name) => [name, slug(name)]));
-const browsers: ReadonlyMap<string, string> = new Map(Object.entries(bowser.BROWSER_MAP).map(([alias, name]) => [name, alias]));
+const browsers: ReadonlyMap<string, string> = new Map(
+  Object.entries(bowser.BROWSER_MAP).map(([alias, name]) => [name, alias]),
+);
 
 /** What a system is built for. */
 export const platformOf = (os: string): Platform => (os === 'ios' || os === 'android' ? os : 'web');

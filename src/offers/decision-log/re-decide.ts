@@ -1,5 +1,11 @@
 import { decide } from '../../decision/decide.ts';
-import { type Decision, type DecisionContext, type DecisionInput, nothingLearnt, type UserHistory } from '../../decision/types.ts';
+import {
+  type Decision,
+  type DecisionContext,
+  type DecisionInput,
+  nothingLearnt,
+  type UserHistory,
+} from '../../decision/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { sessionDay } from '../../platform/lib/uuid7.ts';
 import { platformOf } from '../context/user-agent.ts';
@@ -49,7 +55,11 @@ type Row = {
 };
 
 /** @returns null when the publisher has no such session, or one from before decisions were kept */
-export async function findDecision(executor: Executor, publisherId: number, sessionId: string): Promise<StoredDecision | null> {
+export async function findDecision(
+  executor: Executor,
+  publisherId: number,
+  sessionId: string,
+): Promise<StoredDecision | null> {
   const { rows } = await executor.query<Row>({
     name: 'find_decision',
     text: `select publisher_id, placement, theme_id, user_key, country, region, city, device, os, browser, custom, dev, offer_ids, campaign_ids,
@@ -61,7 +71,9 @@ export async function findDecision(executor: Executor, publisherId: number, sess
     values: [sessionDay(sessionId), sessionId, publisherId],
   });
   const [row] = rows;
-  return row === undefined || row.decision === null ? null : toDecision(sessionId, row, JSON.parse(row.decision) as DecisionParts);
+  return row === undefined || row.decision === null
+    ? null
+    : toDecision(sessionId, row, JSON.parse(row.decision) as DecisionParts);
 }
 
 function toDecision(sessionId: string, row: Row, [version, scores, propensities]: DecisionParts): StoredDecision {
@@ -129,7 +141,8 @@ export async function inputOf(executor: Executor, stored: StoredDecision): Promi
 
 /** Makes a decision again. One whose deadline had passed showed nothing, whatever it would have been. */
 export function replay(stored: StoredDecision, input: DecisionInput): Decision & { identical: boolean } {
-  if (stored.emptyReason === 'deadline') return { offers: [], emptyReason: null, identical: stored.offerIds.length === 0 };
+  if (stored.emptyReason === 'deadline')
+    return { offers: [], emptyReason: null, identical: stored.offerIds.length === 0 };
   const { offers, emptyReason } = decide(input);
   const shown = withFirst(offers, stored.inputs.first);
   const identical =

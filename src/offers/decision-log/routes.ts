@@ -27,7 +27,9 @@ const shownOffer = Type.Object({
   offer_id: Type.Integer(),
   campaign_id: Type.Integer(),
   position: Type.Integer({ description: 'From 1.' }),
-  score: Type.Number({ description: 'Expected revenue of one impression as it was drawn, in millionths of the currency.' }),
+  score: Type.Number({
+    description: 'Expected revenue of one impression as it was drawn, in millionths of the currency.',
+  }),
   propensity: Type.Number({ description: 'Estimated chance of the offer to be shown there.' }),
 });
 
@@ -38,7 +40,9 @@ const decisionAnswer = Type.Object({
     created_at: Type.String({ format: 'date-time' }),
     seed: Type.Integer(),
     snapshot_version: Type.Integer({ description: 'Version of the catalogue the decision was made with.' }),
-    identical: Type.Boolean({ description: 'Whether made again from seed and snapshot the decision is the same, bit for bit.' }),
+    identical: Type.Boolean({
+      description: 'Whether made again from seed and snapshot the decision is the same, bit for bit.',
+    }),
     offers: Type.Array(shownOffer, { description: 'As they were shown.' }),
     empty_reason: Type.Union([Type.String(), Type.Null()], { description: 'Why nothing was shown.' }),
     replayed: Type.Object({
@@ -62,8 +66,14 @@ const explainAnswer = Type.Object({
         advertiser_name: Type.String(),
         title: Type.String(),
         position: orNull(Type.Integer({ description: 'Where it would be shown, from 1; null: not.' })),
-        rank: orNull(Type.Integer({ description: 'Place among all that could be shown, from 1; null: a rule shut it out.' })),
-        score: orNull(Type.Number({ description: 'Expected revenue of one impression as it was drawn, in millionths of the currency.' })),
+        rank: orNull(
+          Type.Integer({ description: 'Place among all that could be shown, from 1; null: a rule shut it out.' }),
+        ),
+        score: orNull(
+          Type.Number({
+            description: 'Expected revenue of one impression as it was drawn, in millionths of the currency.',
+          }),
+        ),
         rule: orNull(Type.String({ description: 'The first rule that keeps it from being shown.' })),
         reason: Type.String({ description: 'The same in words.' }),
       }),
@@ -86,7 +96,10 @@ const toView = ({ offer, position, rank, score, rule, reason }: Explanation) => 
 });
 
 /** Stored decisions, made again, and decisions explained. */
-export async function decisionRoutes(app: App, { pool, pulse, auth, now, offers }: Deps & { offers: OfferService }): Promise<void> {
+export async function decisionRoutes(
+  app: App,
+  { pool, pulse, auth, now, offers }: Deps & { offers: OfferService },
+): Promise<void> {
   const guarded = createStoreGuard(pulse);
 
   /** What a decision just made was made with may still be on its way to the store. */
@@ -103,7 +116,8 @@ export async function decisionRoutes(app: App, { pool, pulse, auth, now, offers 
     {
       schema: {
         summary: 'Replay the decision of a session',
-        description: 'For a week after the session. Says what was shown and makes the decision again from what it was made of.',
+        description:
+          'For a week after the session. Says what was shown and makes the decision again from what it was made of.',
         tags,
         params,
         querystring: publisherQuery,

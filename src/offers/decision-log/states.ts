@@ -80,5 +80,7 @@ export const replayableMs = 7 * dayMs;
 /** Removes the states that no decision of the last week was made with. */
 export async function forgetStates(executor: Executor, nowMs: number): Promise<void> {
   // A state in use is noted as such once an hour.
-  await executor.query('delete from decision_states where used_at < to_timestamp($1::float8)', [(nowMs - replayableMs - touchMs) / 1000]);
+  await executor.query('delete from decision_states where used_at < to_timestamp($1::float8)', [
+    (nowMs - replayableMs - touchMs) / 1000,
+  ]);
 }

@@ -16,7 +16,8 @@ const maxFree = 128;
 export function createAnswerPool(): AnswerPool {
   const free: ArrayBuffer[] = [];
   return {
-    take: (length) => (length > slotBytes ? Buffer.alloc(length) : Buffer.from(free.pop() ?? new ArrayBuffer(slotBytes), 0, length)),
+    take: (length) =>
+      length > slotBytes ? Buffer.alloc(length) : Buffer.from(free.pop() ?? new ArrayBuffer(slotBytes), 0, length),
     release: (answer) => {
       if (answer.buffer.byteLength === slotBytes && free.length < maxFree) free.push(answer.buffer as ArrayBuffer);
     },

@@ -2,7 +2,14 @@ import type pg from 'pg';
 import type { Snapshot } from '../../catalog/snapshot/types.ts';
 import { noHistory } from '../../decision/types.ts';
 import { transaction } from '../../platform/db/pool.ts';
-import { historyOf, lockHistories, type OpenHistory, reservationMs, reserveImpression, saveHistories } from '../caps/history.ts';
+import {
+  historyOf,
+  lockHistories,
+  type OpenHistory,
+  reservationMs,
+  reserveImpression,
+  saveHistories,
+} from '../caps/history.ts';
 import { closing, findOverruns, type LiveUse, withoutOwn } from '../caps/live-use.ts';
 import { type Needs, needsOf } from '../caps/needs.ts';
 import { heldBy, insertReservations, type Reservation } from '../caps/reservations.ts';
@@ -68,7 +75,12 @@ export function createCappedWriter({
       const sessions = items.map((item) => {
         const open = histories.get(item.userKey ?? '');
         const optedOut = optOuts.get(item.userKey ?? '');
-        const history = open !== undefined ? historyOf(open) : optedOut !== undefined ? { optOuts: optedOut, exposures: [] } : noHistory;
+        const history =
+          open !== undefined
+            ? historyOf(open)
+            : optedOut !== undefined
+              ? { optOuts: optedOut, exposures: [] }
+              : noHistory;
         const sources = { history, totals: totalsAt(book.table, needs, nowMs), learnt: learnt() };
         noteState(item.snapshot, sources.learnt);
         const session = decideItem(item, sources, nowMs);
@@ -77,7 +89,9 @@ export function createCappedWriter({
       });
       const used = await addUse(executor, book.deltas);
       // Whoever still takes a closed one does so by an older catalogue, which does not know its cap.
-      const overruns = new Set([...findOverruns(needs, book.deltas, used, assumed, nowMs)].filter((key) => !closed.has(key)));
+      const overruns = new Set(
+        [...findOverruns(needs, book.deltas, used, assumed, nowMs)].filter((key) => !closed.has(key)),
+      );
       if (overruns.size > 0) throw new Overrun(overruns, withoutOwn(book.deltas, used));
       await insertReservations(executor, book.held);
       await saveHistories(executor, histories.values(), nowMs);
@@ -117,11 +131,21 @@ type Book = { table: UseTable; deltas: Delta[]; held: Reservation[]; nowMs: numb
 const createBook = (assumed: UseTable, nowMs: number): Book => ({ table: assumed.fork(), deltas: [], held: [], nowMs });
 
 /** Holds what the offers of a session may use up: the impressions of the user, and the totals of the campaigns. */
-function hold({ id, publisherId, decided }: SessionRecord, open: OpenHistory | undefined, needs: Needs, book: Book): void {
+function hold(
+  { id, publisherId, decided }: SessionRecord,
+  open: OpenHistory | undefined,
+  needs: Needs,
+  book: Book,
+): void {
   for (const { offer, reserveMicros } of decided) {
     const { campaign } = offer;
     if (open !== undefined && needs.countsForUser(campaign, publisherId, 'impression')) {
-      reserveImpression(open, id, { offerId: offer.id, campaignId: campaign.id, advertiserId: campaign.advertiserId, atMs: book.nowMs });
+      reserveImpression(open, id, {
+        offerId: offer.id,
+        campaignId: campaign.id,
+        advertiserId: campaign.advertiserId,
+        atMs: book.nowMs,
+      });
     }
     for (const total of needs.totalsOf(campaign, publisherId)) {
       const reservation: Reservation = {

@@ -9,7 +9,11 @@ type Late<Answer> = {
 };
 
 /** The answer if it comes in time, else what `late` gives. A failure in time stays one. */
-export function within<Answer>(timeoutMs: number, answered: Promise<Answer>, { late, release }: Late<Answer>): Promise<Answer> {
+export function within<Answer>(
+  timeoutMs: number,
+  answered: Promise<Answer>,
+  { late, release }: Late<Answer>,
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       answered.then(release, () => {});

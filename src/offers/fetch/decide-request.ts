@@ -13,7 +13,12 @@ import type { SessionRecord } from './sessions.ts';
 export type Sources = { history: UserHistory; totals: Totals; learnt: Learnt };
 
 /** All that a decision is made of. */
-export const inputFor = (item: Item, { history, totals, learnt }: Sources, nowMs: number, seed: number): DecisionInput => ({
+export const inputFor = (
+  item: Item,
+  { history, totals, learnt }: Sources,
+  nowMs: number,
+  seed: number,
+): DecisionInput => ({
   publisher: item.publisher,
   theme: item.theme,
   context: contextOf(item, nowMs),

@@ -61,7 +61,10 @@ export function contextOf(item: Item, nowMs: number): DecisionContext {
 }
 
 /** The theme asked for, where the publisher has it; else that of the placement, else the default. */
-export function themeOf(publisher: Publisher, { themeId, placement }: Pick<FetchOffersRequest, 'themeId' | 'placement'>): Theme | null {
+export function themeOf(
+  publisher: Publisher,
+  { themeId, placement }: Pick<FetchOffersRequest, 'themeId' | 'placement'>,
+): Theme | null {
   const wanted = themeId ?? publisher.placements.get(placement)?.themeId ?? null;
   return (wanted === null ? undefined : publisher.themes.get(wanted)) ?? publisher.defaultTheme;
 }
@@ -71,7 +74,10 @@ export const isUspOn = ({ publisher, theme, request, wall }: Item): boolean =>
   wall === null && publisher.uspEnabled && theme?.unit === 'mou' && theme.uspEnabled && request.pubUserId !== null;
 
 /** The offer that led to the wall, where it may be shown, before the others. */
-export function withFirst<Shown extends { offer: Offer }>(shown: readonly Shown[], first: number | undefined): readonly Shown[] {
+export function withFirst<Shown extends { offer: Offer }>(
+  shown: readonly Shown[],
+  first: number | undefined,
+): readonly Shown[] {
   const found = shown.find(({ offer }) => offer.id === first);
   return found === undefined ? shown : [found, ...shown.filter((one) => one !== found)];
 }

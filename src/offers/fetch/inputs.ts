@@ -19,7 +19,11 @@ export type StoredInputs = {
 };
 
 /** The input as JSON, or null where all of it is as usual: most sessions of most catalogues. */
-export function storeInputs({ context, history, totals }: DecisionInput, learntId: string | null, first: number | null): string | null {
+export function storeInputs(
+  { context, history, totals }: DecisionInput,
+  learntId: string | null,
+  first: number | null,
+): string | null {
   const { geo, surface, loyalty, onlyWithCreative, campaignId, count } = context;
   let stored: StoredInputs | null = null;
   const keep = (part: StoredInputs): void => {

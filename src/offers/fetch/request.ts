@@ -5,7 +5,8 @@ import { oldRequestNames, withNewRequestNames } from '../render/legacy-names.ts'
 
 const maxPlacementLength = 128;
 const noNul = '^[^\\u0000]*$';
-const text = (maxLength: number, description: string) => Type.Optional(Type.String({ maxLength, pattern: noNul, description }));
+const text = (maxLength: number, description: string) =>
+  Type.Optional(Type.String({ maxLength, pattern: noNul, description }));
 
 /** 10 to 5000, as text. */
 const timeoutText = Type.String({
@@ -17,12 +18,19 @@ const timeoutText = Type.String({
 export const fetchOffersQuery = Type.Object({
   api_key: Type.Optional(Type.String({ description: 'API key with `ads/offers`, or the SDK id.' })),
   loyaltyboost: Type.Optional(
-    Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal('2')], { description: '0 no incentive offers, 1 also, 2 only.' }),
+    Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal('2')], {
+      description: '0 no incentive offers, 1 also, 2 only.',
+    }),
   ),
-  creative: Type.Optional(Type.Union([Type.Literal('0'), Type.Literal('1')], { description: '1: only offers with an image.' })),
+  creative: Type.Optional(
+    Type.Union([Type.Literal('0'), Type.Literal('1')], { description: '1: only offers with an image.' }),
+  ),
   campaignId: Type.Optional(Type.String({ pattern: '^[0-9]{1,40}$', description: 'Only the offer of this campaign.' })),
   country: Type.Optional(
-    Type.String({ pattern: '^([A-Za-z]{2})?$', description: 'ISO 3166-1 alpha-2; overrides the country of the IP address.' }),
+    Type.String({
+      pattern: '^([A-Za-z]{2})?$',
+      description: 'ISO 3166-1 alpha-2; overrides the country of the IP address.',
+    }),
   ),
   pub_user_id: text(256, 'As in the body.'),
   timeout_ms: Type.Optional(timeoutText),
@@ -44,14 +52,23 @@ export const fetchOffersBody = Type.Object(
       }),
     ),
     country: Type.Optional(Type.String({ pattern: '^([A-Za-z]{2})?$', description: 'ISO 3166-1 alpha-2.' })),
-    creative: Type.Optional(Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal(0), Type.Literal(1), Type.Boolean()])),
+    creative: Type.Optional(
+      Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal(0), Type.Literal(1), Type.Boolean()]),
+    ),
     themeId: Type.Optional(
-      Type.Union([Type.Integer(), Type.String({ pattern: '^[0-9]{0,9}$' })], { description: 'Theme to use; also `theme_id`.' }),
+      Type.Union([Type.Integer(), Type.String({ pattern: '^[0-9]{0,9}$' })], {
+        description: 'Theme to use; also `theme_id`.',
+      }),
     ),
     theme_id: Type.Optional(Type.Union([Type.Integer(), Type.String({ pattern: '^[0-9]{0,9}$' })])),
-    timeout_ms: Type.Optional(Type.Union([Type.Integer({ minimum: 10, maximum: 5000 }), timeoutText], { description: 'As in the query.' })),
+    timeout_ms: Type.Optional(
+      Type.Union([Type.Integer({ minimum: 10, maximum: 5000 }), timeoutText], { description: 'As in the query.' }),
+    ),
     consent: Type.Optional(
-      Type.Unknown({ description: '`0` or false: neither identity nor history of the end user is used or kept, as with `Sec-GPC: 1`.' }),
+      Type.Unknown({
+        description:
+          '`0` or false: neither identity nor history of the end user is used or kept, as with `Sec-GPC: 1`.',
+      }),
     ),
     user_agent: text(2048, 'Old name of `ua`.'),
     adpx_fp: text(256, 'Old name of `ad_fp`.'),
@@ -106,7 +123,8 @@ export const clientOf = ({ ip, headers }: Pick<FastifyRequest, 'ip' | 'headers'>
 });
 
 /** In an address, `false` is a text. */
-const isRefused = (consent: unknown): boolean => consent === '0' || consent === 0 || consent === false || consent === 'false';
+const isRefused = (consent: unknown): boolean =>
+  consent === '0' || consent === 0 || consent === false || consent === 'false';
 
 /** Text without what PostgreSQL cannot keep; empty text counts as absent. */
 export function textOrNull(value: string | undefined): string | null {
@@ -121,7 +139,8 @@ export function textOrNull(value: string | undefined): string | null {
 export function readFetchOffers(query: FetchOffersQuery, given: FetchOffersBody, client: Client): FetchOffersRequest {
   const body = withNewRequestNames(given);
   const placement = normalisePlacement(body.placement ?? '');
-  if (placement === '') throw new AppError('missing_placement', { details: [{ path: '/placement', message: 'is required' }] });
+  if (placement === '')
+    throw new AppError('missing_placement', { details: [{ path: '/placement', message: 'is required' }] });
   // A few letters become two in lower case.
   if (placement.length > maxPlacementLength && [...placement].length > maxPlacementLength)
     throw new AppError('invalid_request', {
@@ -174,7 +193,9 @@ function readCustomKeys(body: Record<string, unknown>): Map<string, string> {
   const details: ErrorDetail[] = [];
   for (const [key, value] of Object.entries(body)) {
     if (knownKeys.has(key) || value === null || value === undefined) continue;
-    const asText = (typeof value === 'string' ? value : typeof value === 'object' ? JSON.stringify(value) : String(value)).toWellFormed();
+    const asText = (
+      typeof value === 'string' ? value : typeof value === 'object' ? JSON.stringify(value) : String(value)
+    ).toWellFormed();
     if (refusedKeys.has(key)) details.push({ path: `/${key}`, message: 'is a refused name' });
     else if (!customKeyPattern.test(key))
       details.push({ path: `/${key.slice(0, 64)}`, message: 'must have 1 to 64 characters of A–Z a–z 0–9 _ . -' });
@@ -183,7 +204,8 @@ function readCustomKeys(body: Record<string, unknown>): Map<string, string> {
     else if (asText.includes('\0')) details.push({ path: `/${key}`, message: 'must not hold a NUL character' });
     else custom.set(key, asText);
   }
-  if (custom.size > maxCustomKeys) details.push({ path: '/', message: `must have at most ${maxCustomKeys} custom keys` });
+  if (custom.size > maxCustomKeys)
+    details.push({ path: '/', message: `must have at most ${maxCustomKeys} custom keys` });
   if (details.length > 0) throw new AppError('invalid_request', { details: details.slice(0, 20) });
   return custom;
 }

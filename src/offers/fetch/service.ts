@@ -159,9 +159,14 @@ export function createOfferService(deps: Deps): OfferService {
   const prepare = ({ item, session }: Decided): Promise<unknown> | undefined =>
     item.wall !== null ? undefined : renderer.prepare(item.publisher, session.offers, session.pubUserId !== null);
 
-  async function renderPrepared(decided: readonly Decided[], preparing: readonly (Promise<unknown> | undefined)[]): Promise<Rendered[]> {
+  async function renderPrepared(
+    decided: readonly Decided[],
+    preparing: readonly (Promise<unknown> | undefined)[],
+  ): Promise<Rendered[]> {
     const prepared = await Promise.allSettled(preparing);
-    return prepared.map((one, at) => (one.status === 'rejected' ? failure(one.reason) : renderOne(decided[at] as Decided)));
+    return prepared.map((one, at) =>
+      one.status === 'rejected' ? failure(one.reason) : renderOne(decided[at] as Decided),
+    );
   }
 
   /** Whatever cannot be rendered fails for itself alone: the others of its batch are committed with it. */
@@ -267,7 +272,8 @@ export function createOfferService(deps: Deps): OfferService {
       const item = itemOf(publisher, request, null);
       const nowMs = now();
       const needs = needsOf(item.snapshot);
-      const history = item.userKey === null ? noHistory : await guarded(() => readHistory(pool, item.userKey as string, nowMs));
+      const history =
+        item.userKey === null ? noHistory : await guarded(() => readHistory(pool, item.userKey as string, nowMs));
       const totals = totalsAt(await guarded(() => use.known(needs)), needs, nowMs);
       return explain(inputFor(item, { history, totals, learnt }, nowMs, seedOf(newSessionId(nowMs))));
     },

@@ -77,7 +77,9 @@ const plainText = /^[^"\\\p{Cc}\p{Cs}]*$/u;
 function customField(custom: ReadonlyMap<string, string>): string {
   let text = '';
   for (const [name, value] of custom) {
-    const quotedValue = plainText.test(value) ? `\\"\\"${value}\\"\\"` : quotedField(JSON.stringify(value)).slice(2, -2);
+    const quotedValue = plainText.test(value)
+      ? `\\"\\"${value}\\"\\"`
+      : quotedField(JSON.stringify(value)).slice(2, -2);
     text += `${text === '' ? '' : ','}\\"\\"${name}\\"\\":${quotedValue}`;
   }
   return `\\"{${text}}\\"`;

@@ -32,7 +32,11 @@ const isBody = TypeCompiler.Compile(fetchOffersBody);
  * nearly all of them are: a POST of plain JSON with a good key, in which nothing is wrong. Everything else goes the long way
  * through the route, as if nobody had looked at it, and is judged there: this way refuses nothing.
  */
-export function openShortWay(app: App, paths: readonly string[], { auth, config, metrics, offers, failures }: ShortWayDeps): void {
+export function openShortWay(
+  app: App,
+  paths: readonly string[],
+  { auth, config, metrics, offers, failures }: ShortWayDeps,
+): void {
   const urls = new Set(paths);
   const readJson = createJsonReader(app);
   const addressOf = createClientAddress(config.trustProxy);
@@ -57,7 +61,8 @@ export function openShortWay(app: App, paths: readonly string[], { auth, config,
 
   const way = serveFirst(app, (incoming, response, goOn) => {
     const [url, queryText = '', more] = (incoming.url as string).split('?');
-    if (!urls.has(url as string) || incoming.method !== 'POST' || more !== undefined || !isPlainJson(incoming)) return goOn();
+    if (!urls.has(url as string) || incoming.method !== 'POST' || more !== undefined || !isPlainJson(incoming))
+      return goOn();
     const query = plainQuery(queryText);
     if (query === null) return goOn();
     const startMs = metrics === null ? 0 : performance.now();

@@ -43,9 +43,14 @@ export function learntFrom(rows: readonly Row[], snapshot: Snapshot): Learnt {
   const categories = new Map<string, Counts>();
   const sales = new Map<number, { micros: number; count: number }>();
   for (const row of rows) {
-    const counts = { impressions: Number(row.impressions), clicks: Number(row.clicks), conversions: Number(row.conversions) };
+    const counts = {
+      impressions: Number(row.impressions),
+      clicks: Number(row.clicks),
+      conversions: Number(row.conversions),
+    };
     const campaign = snapshot.offers.get(row.offer_id)?.campaign;
-    if (campaign === undefined || (counts.impressions === 0 && counts.clicks === 0 && counts.conversions === 0)) continue;
+    if (campaign === undefined || (counts.impressions === 0 && counts.clicks === 0 && counts.conversions === 0))
+      continue;
     const key = posteriorKey(row.publisher_id, row.placement);
     const here = placements.get(key) ?? new Map<number, Counts>();
     placements.set(key, here.set(row.offer_id, counts));

@@ -20,7 +20,8 @@ export function filterOffers(offers: readonly Offer[], { text, category }: WallF
 /** Categories of these offers, most offers first; those without one are left out. */
 export function categoriesOf(offers: readonly Offer[]): string[] {
   const counts = new Map<string, number>();
-  for (const { campaign } of offers) if (campaign.category !== '') counts.set(campaign.category, (counts.get(campaign.category) ?? 0) + 1);
+  for (const { campaign } of offers)
+    if (campaign.category !== '') counts.set(campaign.category, (counts.get(campaign.category) ?? 0) + 1);
   return [...counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1)).map(([name]) => name);
 }
 

@@ -12,10 +12,14 @@ export type OpenedLink = {
 };
 
 /** Judges the tracking token in an offer's `offerwall_url`; it is good for as long as a click is. Errors: invalid_token, offerwall_not_enabled */
-export function openLink({ catalog, tokens, now }: Pick<Deps, 'catalog' | 'tokens' | 'now'>, token: unknown): OpenedLink {
+export function openLink(
+  { catalog, tokens, now }: Pick<Deps, 'catalog' | 'tokens' | 'now'>,
+  token: unknown,
+): OpenedLink {
   const claims = typeof token === 'string' ? tokens.read(token) : null;
   const publisher = claims === null ? undefined : catalog.current().publishers.get(claims.publisherId);
-  if (claims?.sessionId == null || publisher === undefined || !checkToken(claims, now(), 'click')) throw new AppError('invalid_token');
+  if (claims?.sessionId == null || publisher === undefined || !checkToken(claims, now(), 'click'))
+    throw new AppError('invalid_token');
   requireOfferwall(publisher);
   return { token: token as string, claims: { ...claims, sessionId: claims.sessionId }, publisher };
 }

@@ -9,7 +9,10 @@ import { pageHeaders } from './style.ts';
 
 const notices: Notices = {
   offerwall_not_enabled: { title: 'Not available', text: 'There is no offerwall here.' },
-  invalid_token: { title: 'This link does not work', text: 'It is incomplete or has expired. Open it anew from where you found it.' },
+  invalid_token: {
+    title: 'This link does not work',
+    text: 'It is incomplete or has expired. Open it anew from where you found it.',
+  },
 };
 
 /**

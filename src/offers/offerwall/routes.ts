@@ -13,10 +13,16 @@ import { createOfferwall, type WallWish } from './service.ts';
 const defaultLimit = 20;
 const maxLimit = 100;
 
-const limitSchema = Type.Union([Type.Integer({ minimum: 1, maximum: maxLimit }), Type.String({ pattern: '^([1-9][0-9]?|100)$' })], {
-  description: `Offers of one page, 1–${maxLimit}; default ${defaultLimit}. In the query or the body.`,
+const limitSchema = Type.Union(
+  [Type.Integer({ minimum: 1, maximum: maxLimit }), Type.String({ pattern: '^([1-9][0-9]?|100)$' })],
+  {
+    description: `Offers of one page, 1–${maxLimit}; default ${defaultLimit}. In the query or the body.`,
+  },
+);
+const cursorSchema = Type.String({
+  maxLength: 128,
+  description: '`next_cursor` of the page before. In the query or the body.',
 });
-const cursorSchema = Type.String({ maxLength: 128, description: '`next_cursor` of the page before. In the query or the body.' });
 
 const wallQuery = Type.Object({
   limit: Type.Optional(limitSchema),
@@ -27,7 +33,11 @@ const wallQuery = Type.Object({
 
 const browseQuery = Type.Composite([fetchOffersQuery, wallQuery]);
 const browseBody = Type.Object(
-  { ...fetchOffersBody.properties, limit: Type.Optional(limitSchema), cursor: Type.Optional(Type.Union([cursorSchema, Type.Null()])) },
+  {
+    ...fetchOffersBody.properties,
+    limit: Type.Optional(limitSchema),
+    cursor: Type.Optional(Type.Union([cursorSchema, Type.Null()])),
+  },
   { additionalProperties: true },
 );
 
@@ -57,13 +67,23 @@ export async function offerwallRoutes(app: App, { offers, ...deps }: Deps & { of
     app.post(
       url,
       {
-        schema: { summary: 'Offerwall', tags: ['Offers'], querystring: browseQuery, body: browseBody, response: answers },
+        schema: {
+          summary: 'Offerwall',
+          tags: ['Offers'],
+          querystring: browseQuery,
+          body: browseBody,
+          response: answers,
+        },
         preValidation: [emptyBodyForNone, absentForNull, deps.auth.requireKey('ads/offers')],
       },
       async (request, reply) => {
         const { limit, cursor, ...body } = request.body;
         const wanted = () => readFetchOffers(request.query, body, clientOf(request));
-        const wish = wishOf({ ...(limit === undefined ? {} : { limit }), ...(cursor ? { cursor } : {}), ...request.query });
+        const wish = wishOf({
+          ...(limit === undefined ? {} : { limit }),
+          ...(cursor ? { cursor } : {}),
+          ...request.query,
+        });
         return send(reply, await wall.browse(callerOf(request).publisher, wanted, wish));
       },
     );

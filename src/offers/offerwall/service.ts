@@ -48,14 +48,18 @@ export function createOfferwall(deps: Deps, offers: OfferService): Offerwall {
 
   async function goOn(publisher: Publisher, cursor: string): Promise<{ wall: Wall; offset: number }> {
     const at = cursors.read(cursor, now());
-    const session = at?.publisherId === publisher.id ? await guarded(() => findKnownSession(pool, publisher.id, at.sessionId)) : null;
+    const session =
+      at?.publisherId === publisher.id ? await guarded(() => findKnownSession(pool, publisher.id, at.sessionId)) : null;
     if (at === null || session === null) throw new AppError('invalid_cursor');
     const known = catalog.current().offers;
     const found = session.offerIds.map((id) => {
       const offer = known.get(id);
       return offer !== undefined && isShown(offer, publisher) ? offer : null;
     });
-    return { wall: { publisher, theme: themeOf(publisher, session.themeId), session, offers: found, linked: null }, offset: at.offset };
+    return {
+      wall: { publisher, theme: themeOf(publisher, session.themeId), session, offers: found, linked: null },
+      offset: at.offset,
+    };
   }
 
   async function open(
@@ -75,7 +79,10 @@ export function createOfferwall(deps: Deps, offers: OfferService): Offerwall {
     const wall = await open(publisher, requestLike(session, client), { userKey, first: claims.offerId });
     const offer = catalog.current().offers.get(claims.offerId);
     const mayLead =
-      offer !== undefined && isShown(offer, publisher) && !wall.offers.includes(offer) && checkToken(claims, now(), 'impression');
+      offer !== undefined &&
+      isShown(offer, publisher) &&
+      !wall.offers.includes(offer) &&
+      checkToken(claims, now(), 'impression');
     return mayLead ? { ...wall, linked: { offer, token: text } } : wall;
   }
 
@@ -91,14 +98,16 @@ export function createOfferwall(deps: Deps, offers: OfferService): Offerwall {
       ),
     );
     const page: { offer: Offer; position: number; token?: string }[] = [];
-    if (linked !== null && offset === 0 && filterOffers([linked.offer], filter).length > 0) page.push({ ...linked, position: 0 });
+    if (linked !== null && offset === 0 && filterOffers([linked.offer], filter).length > 0)
+      page.push({ ...linked, position: 0 });
     let next = offset;
     for (; next < all.length && page.length < limit; next += 1) {
       const offer = all[next] as Offer | null;
       if (offer !== null && matching.has(offer)) page.push({ offer, position: next + 1 });
     }
     const hasMore = all.slice(next).some((offer) => offer !== null && matching.has(offer));
-    const cursorAt = (at: number): string => cursors.mint({ publisherId: publisher.id, sessionId: session.id, offset: at });
+    const cursorAt = (at: number): string =>
+      cursors.mint({ publisherId: publisher.id, sessionId: session.id, offset: at });
     return offers.renderWall({
       publisher,
       theme,
@@ -132,7 +141,8 @@ export function createOfferwall(deps: Deps, offers: OfferService): Offerwall {
   };
 }
 
-const isShown = (offer: Offer, publisher: Publisher): boolean => isServedTo(offer, publisher.id) && offer.offerwallEnabled;
+const isShown = (offer: Offer, publisher: Publisher): boolean =>
+  isServedTo(offer, publisher.id) && offer.offerwallEnabled;
 
 const themeOf = (publisher: Publisher, id: number | null): Theme | null =>
   (id === null ? undefined : publisher.themes.get(id)) ?? publisher.defaultTheme;

@@ -31,7 +31,11 @@ type Row = {
 };
 
 /** @returns null when the publisher has no such session */
-export async function findKnownSession(executor: Executor, publisherId: number, id: string): Promise<KnownSession | null> {
+export async function findKnownSession(
+  executor: Executor,
+  publisherId: number,
+  id: string,
+): Promise<KnownSession | null> {
   const { rows } = await executor.query<Row>({
     name: 'find_wall_session',
     text: `select placement, theme_id, user_key, pub_user_id, country, offer_ids, custom, macros, dev

@@ -20,9 +20,9 @@ export function withNewRequestNames<Body extends Fields>(body: Body): Body {
 }
 
 /** An offer, or a campaign of the webhook, with its old field names added. */
-export function withOldOfferNames<Entry extends { is_loyalty: unknown; loyalty_requirements: unknown; wallet_enabled: unknown }>(
-  entry: Entry,
-) {
+export function withOldOfferNames<
+  Entry extends { is_loyalty: unknown; loyalty_requirements: unknown; wallet_enabled: unknown },
+>(entry: Entry) {
   return {
     ...entry,
     is_loyaltyboost: entry.is_loyalty,

@@ -22,7 +22,9 @@ const namesByCopy = new WeakMap<OfferCopy, ReadonlySet<string>>();
 export function macroNames(copy: OfferCopy): ReadonlySet<string> {
   let names = namesByCopy.get(copy);
   if (names === undefined) {
-    names = new Set(Object.values(copy).flatMap((value) => [...value.matchAll(macroPattern)].map((match) => match[1] as string)));
+    names = new Set(
+      Object.values(copy).flatMap((value) => [...value.matchAll(macroPattern)].map((match) => match[1] as string)),
+    );
     namesByCopy.set(copy, names);
   }
   return names;
@@ -75,7 +77,8 @@ function fill(text: string, values: MacroValues): string {
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
-export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => entities[character] as string);
+export const escapeHtml = (text: string): string =>
+  text.replace(/[&<>"']/g, (character) => entities[character] as string);
 
 /** Cuts to at most `limit` characters, never through an entity or a surrogate pair. */
 function cut(text: string, limit: number): string {

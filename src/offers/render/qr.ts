@@ -30,7 +30,12 @@ export async function renderQrPng(text: string): Promise<Buffer> {
   header.writeUInt32BE(qrPixels, 0);
   header.writeUInt32BE(qrPixels, 4);
   header[8] = 1; // bits for a pixel; all else 0: grey, deflate, no interlacing
-  return Buffer.concat([signature, chunk('IHDR', header), chunk('IDAT', await deflated(pixels)), chunk('IEND', Buffer.alloc(0))]);
+  return Buffer.concat([
+    signature,
+    chunk('IHDR', header),
+    chunk('IDAT', await deflated(pixels)),
+    chunk('IEND', Buffer.alloc(0)),
+  ]);
 }
 
 type Row = { pixels: Buffer; first: number; offset: number; scale: number };

@@ -75,7 +75,14 @@ export function createRenderer({ publicUrl, tokens, qrCodes, pool }: RendererDep
   /** The campaign's click URL for this publisher; it belongs to no session. */
   function qrUrlOf(publisher: Publisher, offer: Offer): string {
     const { id: offerId, campaign } = offer;
-    const claims = { publisherId: publisher.id, sessionId: null, offerId, campaignId: campaign.id, position: 0, dev: false };
+    const claims = {
+      publisherId: publisher.id,
+      sessionId: null,
+      offerId,
+      campaignId: campaign.id,
+      position: 0,
+      dev: false,
+    };
     return clickUrl(publicUrl, tokens.mint(claims));
   }
 
@@ -84,7 +91,15 @@ export function createRenderer({ publicUrl, tokens, qrCodes, pool }: RendererDep
   function view(answer: Shared, offer: Offer, token: string) {
     const { publisher, hasUser } = answer;
     const qrCode = qrCodes.get(compiledOf(publisher, offer).qrUrl) ?? '';
-    return buildOfferView({ offer, publisher, copy: fillCopy(offer.copy, answer.macros), token, hasUser, qrCode, publicUrl });
+    return buildOfferView({
+      offer,
+      publisher,
+      copy: fillCopy(offer.copy, answer.macros),
+      token,
+      hasUser,
+      qrCode,
+      publicUrl,
+    });
   }
 
   function compile(answer: Shared, offer: Offer): Stencil {
@@ -166,7 +181,9 @@ export function createRenderer({ publicUrl, tokens, qrCodes, pool }: RendererDep
         page.map(({ offer }) => offer),
         answer.hasUser,
       );
-      const offers = page.map(({ offer, position, token }) => renderOffer(answer, offer, token ?? tokenOf(answer, offer, position)));
+      const offers = page.map(({ offer, position, token }) =>
+        renderOffer(answer, offer, token ?? tokenOf(answer, offer, position)),
+      );
       const members = Object.entries(extra).map(([name, value]) => `,"${name}":${asciiJson(value)}`);
       return write(answer, offers, members.join(''));
     },
@@ -189,11 +206,15 @@ function join(parts: readonly Part[], pool: AnswerPool): Buffer {
   return answer;
 }
 
-const isOffer = (part: Part): part is { stencil: Stencil; token: string } => typeof part === 'object' && !Buffer.isBuffer(part);
+const isOffer = (part: Part): part is { stencil: Stencil; token: string } =>
+  typeof part === 'object' && !Buffer.isBuffer(part);
 
 /** JSON with everything beyond ASCII escaped: one byte a character, so that an answer becomes bytes by a plain copy. */
 const asciiJson = (value: unknown): string =>
-  JSON.stringify(value).replace(/[\u0080-\uffff]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  JSON.stringify(value).replace(
+    /[\u0080-\uffff]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 
 /** The publisher's own privacy page, else the one served here. */
 export const privacyUrlOf = (publisher: Publisher, publicUrl: string): string =>

@@ -25,7 +25,12 @@ export function buildUspPayload(session: PayloadSession, selected: readonly numb
   const campaigns = session.campaignIds.flatMap((campaignId, index) =>
     chosen.has(campaignId) ? [buildCampaign(session, campaignId, index, context)] : [],
   );
-  const body = { pub_user_id: session.pubUserId ?? '', selected: campaigns.length > 0 ? 1 : 0, session_id: session.id, campaigns };
+  const body = {
+    pub_user_id: session.pubUserId ?? '',
+    selected: campaigns.length > 0 ? 1 : 0,
+    session_id: session.id,
+    campaigns,
+  };
   return Buffer.from(JSON.stringify({ body }));
 }
 
@@ -33,7 +38,14 @@ function buildCampaign(session: PayloadSession, campaignId: number, index: numbe
   const { publisher, offers, tokens, publicUrl } = context;
   const offerId = session.offerIds[index] ?? 0;
   const offer = offers.get(offerId) ?? goneOffer(offerId, campaignId, publisher.id);
-  const claims = { publisherId: publisher.id, sessionId: session.id, offerId, campaignId, position: index + 1, dev: session.dev };
+  const claims = {
+    publisherId: publisher.id,
+    sessionId: session.id,
+    offerId,
+    campaignId,
+    position: index + 1,
+    dev: session.dev,
+  };
   const copy = fillCopy(offer.copy, session.macros);
   const view = buildOfferView({
     offer,

@@ -31,7 +31,9 @@ export async function uspRoutes(app: App, deps: Deps): Promise<void> {
     const schema = { ...shared, summary, params: campaignParams, body: userBody };
     app.post(url, { preValidation, schema }, async (request) => {
       const { session_id, campaign_id } = request.params;
-      const data = await usp.change(callOf(request, session_id, true), (session) => tickOf(action, campaign_id, session));
+      const data = await usp.change(callOf(request, session_id, true), (session) =>
+        tickOf(action, campaign_id, session),
+      );
       return { message, data };
     });
   }
@@ -51,7 +53,12 @@ export async function uspRoutes(app: App, deps: Deps): Promise<void> {
     return { message: 'Session found', data };
   });
 
-  const wrapSchema = { ...shared, summary: 'Wrap the session and send the webhook', params: sessionParams, body: actionBody };
+  const wrapSchema = {
+    ...shared,
+    summary: 'Wrap the session and send the webhook',
+    params: sessionParams,
+    body: actionBody,
+  };
   app.post(sessionPath, { preValidation, schema: wrapSchema }, async (request) => {
     const data = await usp.wrap(callOf(request, request.params.session_id, false));
     return { message: 'Session wrapped', data };
@@ -86,6 +93,7 @@ function tickOf(action: 'select' | 'unselect', campaignId: string, { campaignIds
 
 /** @throws AppError campaign_not_in_session when any of the ids is not */
 function changeOf(change: SelectionChange, { campaignIds }: UspSession): SelectionChange {
-  if (![...change.selected, ...change.unselected].every((id) => campaignIds.includes(id))) throw new AppError('campaign_not_in_session');
+  if (![...change.selected, ...change.unselected].every((id) => campaignIds.includes(id)))
+    throw new AppError('campaign_not_in_session');
   return change;
 }

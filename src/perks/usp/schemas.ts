@@ -1,13 +1,18 @@
 import { Type } from '@sinclair/typebox';
 
-const userId = Type.Optional(Type.String({ maxLength: 256, description: 'The pub_user_id of the fetch; in the body or the query.' }));
+const userId = Type.Optional(
+  Type.String({ maxLength: 256, description: 'The pub_user_id of the fetch; in the body or the query.' }),
+);
 
 /** Campaign ids of one change (count); an answer never shows more than 10. */
 const maxIds = 100;
 
-const campaignIds = (description: string) => Type.Optional(Type.Array(Type.Integer(), { maxItems: maxIds, description }));
+const campaignIds = (description: string) =>
+  Type.Optional(Type.Array(Type.Integer(), { maxItems: maxIds, description }));
 
-export const sessionParams = Type.Object({ session_id: Type.String({ description: 'session_id of the fetch-offers answer.' }) });
+export const sessionParams = Type.Object({
+  session_id: Type.String({ description: 'session_id of the fetch-offers answer.' }),
+});
 
 export const campaignParams = Type.Object({
   session_id: sessionParams.properties.session_id,
@@ -22,7 +27,11 @@ export const uspQuery = Type.Object({
 export const userBody = Type.Object({ pub_user_id: userId }, { description: 'May be absent.' });
 
 export const changesBody = Type.Object(
-  { pub_user_id: userId, selected: campaignIds('Campaigns to select.'), unselected: campaignIds('Campaigns to unselect.') },
+  {
+    pub_user_id: userId,
+    selected: campaignIds('Campaigns to select.'),
+    unselected: campaignIds('Campaigns to unselect.'),
+  },
   { description: 'Changes to the selection, applied all or not at all. May be absent.' },
 );
 

@@ -90,9 +90,20 @@ export function createUspService({ pool, pulse, tokens, config, now }: Deps): Us
 }
 
 /** The perks chosen, for the reports. */
-const stepsOf = ({ id, publisherId, offerIds, campaignIds }: UspSession, selected: readonly number[], nowMs: number): Step[] =>
+const stepsOf = (
+  { id, publisherId, offerIds, campaignIds }: UspSession,
+  selected: readonly number[],
+  nowMs: number,
+): Step[] =>
   campaignIds.flatMap((campaignId, index) => {
-    const claims = { publisherId, sessionId: id, offerId: offerIds[index] as number, campaignId, position: index + 1, dev: false };
+    const claims = {
+      publisherId,
+      sessionId: id,
+      offerId: offerIds[index] as number,
+      campaignId,
+      position: index + 1,
+      dev: false,
+    };
     return selected.includes(campaignId) ? [toStep('selection', claims, nowMs)] : [];
   });
 
@@ -101,7 +112,8 @@ const isOver = (session: UspSession, nowMs: number): boolean => nowMs - sessionT
 function viewOf(session: UspSession, nowMs: number) {
   const { id, pubUserId, campaignIds, wrappedAt } = session;
   const selected = new Set(session.selected);
-  const status: 'open' | 'wrapped' | 'expired' = wrappedAt !== null ? 'wrapped' : isOver(session, nowMs) ? 'expired' : 'open';
+  const status: 'open' | 'wrapped' | 'expired' =
+    wrappedAt !== null ? 'wrapped' : isOver(session, nowMs) ? 'expired' : 'open';
   return {
     session_id: id,
     pub_user_id: pubUserId ?? '',

@@ -72,7 +72,11 @@ const changed = (before: string): string => `array(
  * Applies a change to what is stored at that moment, in one atomic statement: parallel changes are never lost.
  * @returns the selection after it; null when the session is wrapped
  */
-export async function changeSelection(executor: Executor, session: UspSession, change: SelectionChange): Promise<number[] | null> {
+export async function changeSelection(
+  executor: Executor,
+  session: UspSession,
+  change: SelectionChange,
+): Promise<number[] | null> {
   const { id, publisherId, campaignIds, initial } = session;
   const { rows } = await executor.query<{ selected: number[] }>({
     name: 'change_usp_selection',

@@ -36,10 +36,22 @@ export function createSaveAdmission({ catalog, tokens, pool, now }: Deps, userKe
     const { pubUserId, macros } = saver;
     if (pubUserId === null) throw nobody();
     const userKey = userKeyOf(publisherId, pubUserId);
-    const item = { userKey, offerId, publisherId, campaignId, sessionId, position, pubUserId, macros, savedAt: new Date(atMs) };
+    const item = {
+      userKey,
+      offerId,
+      publisherId,
+      campaignId,
+      sessionId,
+      position,
+      pubUserId,
+      macros,
+      savedAt: new Date(atMs),
+    };
     return { item, offer, recorded: !dev };
   };
 }
 
 const nobody = (): AppError =>
-  new AppError('wallet_not_enabled', { message: 'The offer was shown without a pub_user_id, so there is no wallet to save it to.' });
+  new AppError('wallet_not_enabled', {
+    message: 'The offer was shown without a pub_user_id, so there is no wallet to save it to.',
+  });

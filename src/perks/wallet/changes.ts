@@ -33,5 +33,8 @@ export const createAnnouncer =
 
 /** No row says that a developer's session saved an offer before; the delivery itself does, as it has the same id each time. */
 function devDeliveryId(event: string, { sessionId, offerId }: WalletItem): string {
-  return v7({ msecs: sessionTimeMs(sessionId), random: hash('sha256', `${event} ${sessionId} ${offerId}`, 'buffer').subarray(0, 16) });
+  return v7({
+    msecs: sessionTimeMs(sessionId),
+    random: hash('sha256', `${event} ${sessionId} ${offerId}`, 'buffer').subarray(0, 16),
+  });
 }

@@ -21,7 +21,12 @@ export type WalletEntry = {
 type EntriesDeps = Pick<Deps, 'catalog' | 'tokens' | 'config' | 'now'>;
 
 /** What saved offers look like now. Of one that is gone for good (removed more than a month ago) nothing is left to show. */
-export function createEntries({ catalog, tokens, config, now }: EntriesDeps): (items: readonly WalletItem[]) => WalletEntry[] {
+export function createEntries({
+  catalog,
+  tokens,
+  config,
+  now,
+}: EntriesDeps): (items: readonly WalletItem[]) => WalletEntry[] {
   const { publicUrl } = config;
   return (items) => {
     const { offers, publishers } = catalog.current();

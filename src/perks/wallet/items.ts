@@ -28,7 +28,8 @@ type ItemRow = {
   saved_at: Date;
 };
 
-const itemColumns = 'user_key, offer_id, publisher_id, campaign_id, session_id, position, pub_user_id, macros, saved_at';
+const itemColumns =
+  'user_key, offer_id, publisher_id, campaign_id, session_id, position, pub_user_id, macros, saved_at';
 
 /** Most offers listed of one wallet (count), newest first. */
 const maxListed = 500;
@@ -86,7 +87,12 @@ order by saved_at desc, offer_id desc limit ${maxListed}`,
 }
 
 /** Removes an offer. @returns what was removed; null when it was not there; of parallel calls, one gets the item */
-export async function deleteItem(executor: Executor, publisherId: number, userKey: string, offerId: number): Promise<WalletItem | null> {
+export async function deleteItem(
+  executor: Executor,
+  publisherId: number,
+  userKey: string,
+  offerId: number,
+): Promise<WalletItem | null> {
   const { rows } = await executor.query<ItemRow>({
     name: 'delete_wallet_item',
     text: `delete from wallet_items where user_key = $1::uuid and offer_id = $2 and publisher_id = $3 returning ${itemColumns}`,

@@ -49,7 +49,12 @@ export function createWalletLinks(signer: Signer): WalletLinks {
       if (!signer.verify(bytes[1] as number, bytes.subarray(0, dataLength), bytes.subarray(dataLength))) return null;
       const expiresS = bytes.readUIntBE(26, 5);
       if (nowMs / 1000 >= expiresS) return null;
-      return { publisherId: bytes.readUInt32BE(2), userKey: readUuid(bytes, 6), offerId: bytes.readUInt32BE(22), expiresS };
+      return {
+        publisherId: bytes.readUInt32BE(2),
+        userKey: readUuid(bytes, 6),
+        offerId: bytes.readUInt32BE(22),
+        expiresS,
+      };
     },
   };
 }

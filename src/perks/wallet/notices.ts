@@ -3,5 +3,8 @@ import type { Notices } from '../../platform/http/error-pages.ts';
 /** What people read where a wallet cannot be shown. */
 export const walletNotices: Notices = {
   wallet_not_enabled: { title: 'Not available', text: 'Offers cannot be saved here.' },
-  invalid_token: { title: 'This link does not work', text: 'It is incomplete or has expired. Open your saved offers anew.' },
+  invalid_token: {
+    title: 'This link does not work',
+    text: 'It is incomplete or has expired. Open your saved offers anew.',
+  },
 };

@@ -13,8 +13,10 @@ export async function walletPageRoutes(app: App, deps: Deps): Promise<void> {
   const pages = createPages(deps);
   const headers = { ...pageHeaders(deps.config.publicUrl), 'content-type': 'text/html; charset=utf-8' };
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string', bodyLimit: 4096 }, (_request, body, done) =>
-    done(null, Object.fromEntries(new URLSearchParams(body as string))),
+  app.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string', bodyLimit: 4096 },
+    (_request, body, done) => done(null, Object.fromEntries(new URLSearchParams(body as string))),
   );
 
   app.get(walletPagePath, options, async (request, reply) => {

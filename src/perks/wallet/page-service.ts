@@ -27,12 +27,18 @@ export function createPages(deps: Deps): Pages {
   const removeLinks = createWalletLinks(createSigner(config.tokenKeys, removePurpose));
 
   /** The offer of the token, when it is one for this user and not kept yet. */
-  async function saveableOf(token: unknown, owner: WalletClaims, entries: readonly WalletEntry[]): Promise<WalletPage['saveable']> {
+  async function saveableOf(
+    token: unknown,
+    owner: WalletClaims,
+    entries: readonly WalletEntry[],
+  ): Promise<WalletPage['saveable']> {
     if (typeof token !== 'string') return null;
     const admitted = await wallet.admit(token, 'save').catch(nullIfRefused);
     if (admitted === null || admitted.item.userKey !== owner.userKey) return null;
     const { item, offer } = admitted;
-    return entries.some(({ view }) => view.id === offer.id) ? null : { title: fillCopy(offer.copy, item.macros).title, token };
+    return entries.some(({ view }) => view.id === offer.id)
+      ? null
+      : { title: fillCopy(offer.copy, item.macros).title, token };
   }
 
   return {
@@ -43,7 +49,10 @@ export function createPages(deps: Deps): Pages {
       if (!publisher.walletEnabled) throw new AppError('wallet_not_enabled');
       const found = await wallet.list(claims);
       const saveable = await saveableOf(save, claims, found);
-      const entries = found.map((entry) => ({ ...entry, removeToken: removeLinks.mint({ ...claims, offerId: entry.view.id }) }));
+      const entries = found.map((entry) => ({
+        ...entry,
+        removeToken: removeLinks.mint({ ...claims, offerId: entry.view.id }),
+      }));
       return renderWallet({ publisherName: publisher.name, publicUrl: config.publicUrl, entries, saveable });
     },
     remove: async ({ t }) => {

@@ -61,7 +61,9 @@ const paragraph = (text: string): Html => (text === '' ? nothing : html`<p>${pla
 
 /** Sanitised once more on the way out: nothing stored is trusted as markup. */
 const terms = (markup: string): Html =>
-  markup === '' ? nothing : html`<details><summary>Terms and conditions</summary><div>${trusted(sanitiseTerms(markup))}</div></details>`;
+  markup === ''
+    ? nothing
+    : html`<details><summary>Terms and conditions</summary><div>${trusted(sanitiseTerms(markup))}</div></details>`;
 
 const openLink = (view: OfferView, title: string): Html =>
   html`<a class="button main" href="${view.click_url}" target="_blank" rel="noopener noreferrer" aria-label="${`${plainText(view.cta_yes) || 'Open'}: ${title}`}">${plainText(view.cta_yes) || 'Open'}</a>`;
@@ -74,7 +76,8 @@ const kinds = ['hero_image', 'offer_image', 'icon_image'] as const;
 /** The widest kind of picture there is; a letter where there is none. */
 function picture(view: OfferView, publicUrl: string): Html {
   const found = kinds.flatMap((kind) => view.creatives.filter((creative) => creative.creative_type === kind))[0];
-  if (found === undefined) return html`<div class="blank" aria-hidden="true">${[...view.advertiser_name][0] ?? ''}</div>`;
+  if (found === undefined)
+    return html`<div class="blank" aria-hidden="true">${[...view.advertiser_name][0] ?? ''}</div>`;
   const own = found.url.startsWith(`${publicUrl}/images/`);
   return html`<img src="${own ? `${found.url}?width=640&aspect_ratio=3:2` : found.url}" alt="" width="640" height="427" loading="lazy">`;
 }

@@ -20,22 +20,34 @@ const saveAnswer = Type.Object({
 
 const walletQuery = Type.Object({
   api_key: Type.Optional(Type.String({ description: 'API key with `wallet`.' })),
-  pub_user_id: Type.String({ maxLength: 256, pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$', description: 'Whose wallet.' }),
+  pub_user_id: Type.String({
+    maxLength: 256,
+    pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$',
+    description: 'Whose wallet.',
+  }),
 });
 
 const savedOffer = Type.Object({
   ...offerSchema.properties,
   saved_at: Type.String({ format: 'date-time' }),
-  state: Type.Union([Type.Literal('active'), Type.Literal('expired')], { description: 'expired: paused or removed since it was saved.' }),
+  state: Type.Union([Type.Literal('active'), Type.Literal('expired')], {
+    description: 'expired: paused or removed since it was saved.',
+  }),
 });
 const listAnswer = Type.Object({
   data: Type.Object({
     offers: Type.Array(savedOffer),
     count: Type.Integer(),
-    wallet_url: Type.String({ format: 'uri', description: "Signed link to the page with the user's saved offers, good for 60 days." }),
+    wallet_url: Type.String({
+      format: 'uri',
+      description: "Signed link to the page with the user's saved offers, good for 60 days.",
+    }),
   }),
 });
-const removeAnswer = Type.Object({ message: Type.String(), data: Type.Object({ removed: Type.Boolean(), offer_id: Type.Integer() }) });
+const removeAnswer = Type.Object({
+  message: Type.String(),
+  data: Type.Object({ removed: Type.Boolean(), offer_id: Type.Integer() }),
+});
 
 /** Saving by the offer's own URL, and the publisher's view of a wallet (decisions section 5). */
 export async function walletRoutes(app: App, deps: Deps): Promise<void> {
@@ -57,17 +69,31 @@ async function saveRoutes(app: App, { wallet }: { wallet: WalletService }): Prom
   // A body says nothing here, so any is taken.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined));
-  const querystring = Type.Object({ t: Type.Optional(Type.String({ description: 'Signed token of the offer in its session.' })) });
+  const querystring = Type.Object({
+    t: Type.Optional(Type.String({ description: 'Signed token of the offer in its session.' })),
+  });
   const tokenOf = (query: unknown): unknown => (query as { t?: unknown }).t;
 
-  const postSchema = { summary: 'Save an offer', tags, querystring, response: { 200: saveAnswer, ...errorAnswers(400, 403, 413) } };
+  const postSchema = {
+    summary: 'Save an offer',
+    tags,
+    querystring,
+    response: { 200: saveAnswer, ...errorAnswers(400, 403, 413) },
+  };
   app.post(savePath, { schema: postSchema, ...unvalidated }, async (request) => {
     const walletUrl = await wallet.save(tokenOf(request.query));
     return { message: 'Offer saved successfully', data: { saved: true, wallet_url: walletUrl } };
   });
 
-  const found = { description: 'To the page with the saved offers, where this one can be saved, too. Nothing is saved by this call.' };
-  const getSchema = { summary: 'Open the wallet page', tags, querystring, response: { 302: found, ...errorAnswers(400, 403) } };
+  const found = {
+    description: 'To the page with the saved offers, where this one can be saved, too. Nothing is saved by this call.',
+  };
+  const getSchema = {
+    summary: 'Open the wallet page',
+    tags,
+    querystring,
+    response: { 302: found, ...errorAnswers(400, 403) },
+  };
   app.get(savePath, { schema: getSchema, ...unvalidated }, async (request, reply) => {
     const token = tokenOf(request.query);
     const pageUrl = await wallet.pageOf(token);
@@ -83,7 +109,11 @@ async function listRoutes(app: App, { wallet, auth }: { wallet: WalletService; a
   const qrCodes = createQrCodes();
   const shared = { tags, querystring: walletQuery };
 
-  const listSchema = { ...shared, summary: "List a user's saved offers", response: { 200: listAnswer, ...errorAnswers(400, 401, 403) } };
+  const listSchema = {
+    ...shared,
+    summary: "List a user's saved offers",
+    response: { 200: listAnswer, ...errorAnswers(400, 401, 403) },
+  };
   app.get('/wallet/v1/offers.json', { preValidation, schema: listSchema }, async (request) => {
     const owner = ownerOf(wallet, callerOf(request).publisher.id, request.query.pub_user_id);
     const entries = await wallet.list(owner);
@@ -108,7 +138,11 @@ async function listRoutes(app: App, { wallet, auth }: { wallet: WalletService; a
     params: Type.Object({ offer_id: Type.String() }),
     response: { 200: removeAnswer, ...errorAnswers(400, 401, 403, 404) },
   };
-  app.options('/wallet/v1/offers/:offer_id.json', { schema: { hide: true }, config: { cors: { methods: corsMethods } } }, async () => '');
+  app.options(
+    '/wallet/v1/offers/:offer_id.json',
+    { schema: { hide: true }, config: { cors: { methods: corsMethods } } },
+    async () => '',
+  );
   app.delete('/wallet/v1/offers/:offer_id.json', { preValidation, schema: removeSchema }, async (request) => {
     const owner = ownerOf(wallet, callerOf(request).publisher.id, request.query.pub_user_id);
     const offerId = /^[1-9]\d{0,8}$/.test(request.params.offer_id) ? Number(request.params.offer_id) : 0;

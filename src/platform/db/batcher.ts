@@ -32,7 +32,11 @@ const patienceMs = 5;
 /** Items waiting (count) that go to the store before those of the batch that came back are answered. */
 const worthHurry = 4;
 
-type Entry<Item, Result> = { item: Item; resolve: (result: Result | Promise<Result>) => void; reject: (err: unknown) => void };
+type Entry<Item, Result> = {
+  item: Item;
+  resolve: (result: Result | Promise<Result>) => void;
+  reject: (err: unknown) => void;
+};
 
 /** Entries that are written together. `givenUp`: the store went away meanwhile, and all of them were told. */
 type Batch<Item, Result> = { entries: readonly Entry<Item, Result>[]; givenUp: boolean };
@@ -92,7 +96,8 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   const hasLane = (): boolean => underWay.size < lanes;
 
   /** Whether a batch is worth its transaction: beside another one it is large, or that one takes long. */
-  const isDue = (): boolean => underWay.size === 0 || waiting.length >= enough || performance.now() - startedMs >= patienceMs;
+  const isDue = (): boolean =>
+    underWay.size === 0 || waiting.length >= enough || performance.now() - startedMs >= patienceMs;
 
   async function flush(batch: Batch<Item, Result>): Promise<void> {
     const { entries } = batch;
@@ -147,7 +152,8 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
         if (waiting.length >= enough && hasLane()) start();
         else schedule();
       }),
-    drain: () => (waiting.length === 0 && underWay.size === 0 ? Promise.resolve() : new Promise((resolve) => idle.push(resolve))),
+    drain: () =>
+      waiting.length === 0 && underWay.size === 0 ? Promise.resolve() : new Promise((resolve) => idle.push(resolve)),
   };
 }
 

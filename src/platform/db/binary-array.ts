@@ -56,6 +56,10 @@ export const integers = arrayOf<number>(23, 4, (bytes, value, at) => bytes.write
 export const bigints = arrayOf<number>(20, 8, writeInt64);
 export const uuids = arrayOf<string>(2950, 16, (bytes, value, at) => writeSessionId(value, bytes, at));
 /** The UTC days of times in epoch milliseconds. */
-export const dates = arrayOf<number>(1082, 4, (bytes, ms, at) => bytes.writeInt32BE(Math.floor((ms - epochMs) / dayMs), at));
+export const dates = arrayOf<number>(1082, 4, (bytes, ms, at) =>
+  bytes.writeInt32BE(Math.floor((ms - epochMs) / dayMs), at),
+);
 /** Times in epoch milliseconds. */
-export const timestamps = arrayOf<number>(1184, 8, (bytes, ms, at) => writeInt64(bytes, Math.round((ms - epochMs) * 1000), at));
+export const timestamps = arrayOf<number>(1184, 8, (bytes, ms, at) =>
+  writeInt64(bytes, Math.round((ms - epochMs) * 1000), at),
+);

@@ -19,7 +19,11 @@ export async function healthRoutes(app: App, { pulse, catalog }: Deps): Promise<
     async (_request, reply) => {
       const database = pulse.isUp();
       if (!database) reply.code(503).header('retry-after', '1');
-      return { status: database ? ('ok' as const) : ('unavailable' as const), database, catalog_version: catalog.current().version };
+      return {
+        status: database ? ('ok' as const) : ('unavailable' as const),
+        database,
+        catalog_version: catalog.current().version,
+      };
     },
   );
 }

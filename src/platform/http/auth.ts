@@ -36,9 +36,14 @@ export function createAuthenticator({ catalog, now }: AuthDeps): Authenticator {
     const key = snapshot.keys.get(hashKey(secret));
     if (key === undefined) return identifySdk(secret, permission, snapshot);
     const publisher = snapshot.publishers.get(key.publisherId);
-    if (publisher === undefined || (key.expiresAtMs !== null && key.expiresAtMs <= now())) throw new AppError('unknown_key');
-    if (!key.permissions.has(permission) && !others.some((other) => key.permissions.has(other))) throw permissionDenied(permission);
-    if (key.rateLimitPerS !== null && !takeFromKey(String(key.id), { perS: key.rateLimitPerS, burst: key.rateLimitPerS }))
+    if (publisher === undefined || (key.expiresAtMs !== null && key.expiresAtMs <= now()))
+      throw new AppError('unknown_key');
+    if (!key.permissions.has(permission) && !others.some((other) => key.permissions.has(other)))
+      throw permissionDenied(permission);
+    if (
+      key.rateLimitPerS !== null &&
+      !takeFromKey(String(key.id), { perS: key.rateLimitPerS, burst: key.rateLimitPerS })
+    )
       throw tooManyRequests();
     return { publisher, snapshot, key };
   }

@@ -28,10 +28,16 @@ export function dropNulls(body: unknown): void {
 
 /** Accepts JSON bodies, plain or compressed; an empty body counts as none, for calls that need no body. */
 export async function registerBodyParsing(app: FastifyInstance): Promise<void> {
-  await app.register(compress, { global: false, globalDecompression: true, requestEncodings: ['gzip', 'deflate', 'br', 'identity'] });
+  await app.register(compress, {
+    global: false,
+    globalDecompression: true,
+    requestEncodings: ['gzip', 'deflate', 'br', 'identity'],
+  });
   const readJson = createJsonReader(app);
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => readJson(body as string, done));
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) =>
+    readJson(body as string, done),
+  );
 }
 
 /** Gives what a JSON body says, undefined for an empty one, or why it cannot be read. */
@@ -41,7 +47,8 @@ export function createJsonReader(app: FastifyInstance): JsonReader {
   const parseJson = app.getDefaultJsonParser('error', 'error');
   return (text, done) => {
     if (text === '') done(null, undefined);
-    else if (isTooDeep(text)) done(new AppError('malformed_json', { message: `The body is nested deeper than ${maxDepth}.` }));
+    else if (isTooDeep(text))
+      done(new AppError('malformed_json', { message: `The body is nested deeper than ${maxDepth}.` }));
     else parseJson(undefined as never, text, done);
   };
 }

@@ -33,4 +33,5 @@ export function endConnections(app: App): void {
 }
 
 /** Whether a connection has sent a whole request and gets, or waits for, its answer. Node keeps that answer with it. */
-const isAnswered = (socket: Socket & { _httpMessage?: ServerResponse | null }): boolean => socket._httpMessage?.req.complete === true;
+const isAnswered = (socket: Socket & { _httpMessage?: ServerResponse | null }): boolean =>
+  socket._httpMessage?.req.complete === true;

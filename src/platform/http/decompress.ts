@@ -24,8 +24,14 @@ export async function loadPacked(file: URL | string): Promise<Packed | null> {
     throw err;
   });
   if (identity === null) return null;
-  const [br, gzipped] = await Promise.all([promisify(brotliCompress)(identity), promisify(gzip)(identity, { level: 9 })]);
-  return { hash: createHash('sha256').update(identity).digest('hex').slice(0, 12), bodies: { br, gzip: gzipped, identity } };
+  const [br, gzipped] = await Promise.all([
+    promisify(brotliCompress)(identity),
+    promisify(gzip)(identity, { level: 9 }),
+  ]);
+  return {
+    hash: createHash('sha256').update(identity).digest('hex').slice(0, 12),
+    bodies: { br, gzip: gzipped, identity },
+  };
 }
 
 /** Sends it in the best encoding the client takes, or 304 when it has it. `type`: a text type, without charset. */
@@ -49,6 +55,7 @@ export function encodingFor(acceptEncoding: string | undefined): Encoding {
     .toLowerCase()
     .split(',')
     .map((part) => part.trim());
-  const takes = (name: string): boolean => accepted.some((part) => part.split(';')[0]?.trim() === name && !/;\s*q=0(\.0*)?$/.test(part));
+  const takes = (name: string): boolean =>
+    accepted.some((part) => part.split(';')[0]?.trim() === name && !/;\s*q=0(\.0*)?$/.test(part));
   return takes('br') ? 'br' : takes('gzip') ? 'gzip' : 'identity';
 }

@@ -16,7 +16,8 @@ declare module 'fastify' {
 }
 
 /** Whether somebody waits for a page, in contrast to a program. */
-export const readsPages = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean => headers.accept?.includes('text/html') === true;
+export const readsPages = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
+  headers.accept?.includes('text/html') === true;
 
 /** Whether a browser shows the answer in place of a page: a link was opened, no image or script was loaded. */
 export const isOpened = (request: Pick<FastifyRequest, 'headers'>): boolean =>

@@ -8,7 +8,9 @@ export type Value = Html | readonly Html[] | string | number | null | undefined 
 
 /** Markup from a template. Whatever is put in is escaped, unless it is markup itself. */
 export function html(parts: TemplateStringsArray, ...values: readonly Value[]): Html {
-  return { markup: parts.map((part, index) => (index === 0 ? part : markupOf(values[index - 1] as Value) + part)).join('') };
+  return {
+    markup: parts.map((part, index) => (index === 0 ? part : markupOf(values[index - 1] as Value) + part)).join(''),
+  };
 }
 
 function markupOf(value: Value): string {
@@ -25,7 +27,13 @@ export const nothing: Html = trusted('');
 type PageParts = { title: string; style: string; body: Html; head?: Html; viewport?: string };
 
 /** A page by itself, with its style inside. */
-export const pageOf = ({ title, style, body, head = nothing, viewport = 'width=device-width, initial-scale=1' }: PageParts): string =>
+export const pageOf = ({
+  title,
+  style,
+  body,
+  head = nothing,
+  viewport = 'width=device-width, initial-scale=1',
+}: PageParts): string =>
   html`<!doctype html>
 <html lang="en">
 <head>
@@ -43,4 +51,5 @@ ${body}
 const characters: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'" };
 
 /** Offer copy as plain text: values that filled its macros are HTML-escaped in it. */
-export const plainText = (copy: string): string => copy.replace(/&(?:amp|lt|gt|quot|#39);/g, (entity) => characters[entity] as string);
+export const plainText = (copy: string): string =>
+  copy.replace(/&(?:amp|lt|gt|quot|#39);/g, (entity) => characters[entity] as string);

@@ -15,10 +15,16 @@ export async function registerOpenApi(app: App, publicUrl: string): Promise<void
       info: { title: 'Perkwire', version: '1.0.0', description },
       servers: [{ url: publicUrl }],
       components: {
-        securitySchemes: { apiKey: { type: 'apiKey', in: 'query', name: 'api_key' }, bearer: { type: 'http', scheme: 'bearer' } },
+        securitySchemes: {
+          apiKey: { type: 'apiKey', in: 'query', name: 'api_key' },
+          bearer: { type: 'http', scheme: 'bearer' },
+        },
       },
     },
-    refResolver: { buildLocalReference: (json, _base, _fragment, index) => (typeof json.$id === 'string' ? json.$id : `schema-${index}`) },
+    refResolver: {
+      buildLocalReference: (json, _base, _fragment, index) =>
+        typeof json.$id === 'string' ? json.$id : `schema-${index}`,
+    },
   });
   await app.register(swaggerUi, { routePrefix: '/docs', uiConfig: { docExpansion: 'list', deepLinking: true } });
 }

@@ -67,7 +67,11 @@ export const offerSchema = Type.Object(
     is_loyalty: Type.Boolean(),
     is_loyaltyboost: Type.Boolean({ description: 'Old name of is_loyalty.' }),
     tags: Type.Array(Type.String()),
-    campaign: Type.Object({ is_product: Type.Boolean(), offer_description: Type.String(), campaign_images: Type.Array(creativeRef) }),
+    campaign: Type.Object({
+      is_product: Type.Boolean(),
+      offer_description: Type.String(),
+      campaign_images: Type.Array(creativeRef),
+    }),
     offerwall_url: Type.String({ format: 'uri' }),
     qr_code_img: Type.String({ description: 'Data URI of a PNG, 228×228 pixels.' }),
     loyalty_requirements: Type.String({ maxLength: 160 }),

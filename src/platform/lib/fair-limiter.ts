@@ -33,7 +33,14 @@ type Line = { running: number; waiting: (() => void)[] };
  * customers one piece of work of waiting.
  */
 export function createLimiter(options: LimiterOptions): Limiter {
-  const { atOnce, atOnceEach = atOnce, maxWaiting, maxWaitingAll = Number.POSITIVE_INFINITY, maxWaitMs, message } = options;
+  const {
+    atOnce,
+    atOnceEach = atOnce,
+    maxWaiting,
+    maxWaitingAll = Number.POSITIVE_INFINITY,
+    maxWaitMs,
+    message,
+  } = options;
   /** In the order of their turns. */
   const lines = new Map<number | string, Line>();
   let running = 0;
@@ -87,7 +94,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
 
   return async (work, { customer = 0, signal } = {}) => {
     const line = lines.get(customer) ?? { running: 0, waiting: [] };
-    if (signal?.aborted || (!isFree(line) && (line.waiting.length >= maxWaiting || waitingAll >= maxWaitingAll))) throw refused();
+    if (signal?.aborted || (!isFree(line) && (line.waiting.length >= maxWaiting || waitingAll >= maxWaitingAll)))
+      throw refused();
     lines.set(customer, line);
     if (isFree(line)) begin(customer, line);
     else await wait(customer, line, signal);

@@ -103,6 +103,10 @@ export function timeOf(text: string | undefined): number | null {
   if (text === undefined) return null;
   const [, year, month, day] = rfc3339.exec(text) ?? [];
   // 31 February would be taken for 3 March.
-  if (day === undefined || new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() !== Number(day)) return Number.NaN;
+  if (
+    day === undefined ||
+    new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() !== Number(day)
+  )
+    return Number.NaN;
   return Date.parse(text.toUpperCase());
 }

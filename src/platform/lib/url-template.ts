@@ -13,7 +13,8 @@ export function parseUrlTemplate(text: string): UrlTemplate | null {
 }
 
 /** The names of the macros after the origin, each time one stands there. */
-export const urlMacros = ({ path, tail }: UrlTemplate): string[] => [...`${path}${tail}`.matchAll(macro)].map(([, name = '']) => name);
+export const urlMacros = ({ path, tail }: UrlTemplate): string[] =>
+  [...`${path}${tail}`.matchAll(macro)].map(([, name = '']) => name);
 
 /**
  * Fills each macro with its text, percent-encoded. No text can change the origin or climb out of the stored path.

@@ -42,7 +42,8 @@ let lastDay = { start: 0, text: '' };
 /** The UTC day (`2026-11-21`) of a time: the partition its rows live in. */
 export function dayOf(timeMs: number): string {
   const start = timeMs - (timeMs % dayMs);
-  if (start !== lastDay.start || lastDay.text === '') lastDay = { start, text: new Date(start).toISOString().slice(0, 10) };
+  if (start !== lastDay.start || lastDay.text === '')
+    lastDay = { start, text: new Date(start).toISOString().slice(0, 10) };
   return lastDay.text;
 }
 

@@ -31,8 +31,16 @@ export function createMetrics(): Metrics {
     labelNames: ['class'],
     registers,
   });
-  const lost = new Counter({ name: 'perkwire_webhook_leases_lost_total', help: 'Calls whose lease had been taken over.', registers });
-  const opened = new Counter({ name: 'perkwire_webhook_breakers_opened_total', help: 'Breakers of endpoints that opened.', registers });
+  const lost = new Counter({
+    name: 'perkwire_webhook_leases_lost_total',
+    help: 'Calls whose lease had been taken over.',
+    registers,
+  });
+  const opened = new Counter({
+    name: 'perkwire_webhook_breakers_opened_total',
+    help: 'Breakers of endpoints that opened.',
+    registers,
+  });
   const requests = new Histogram({
     name: 'perkwire_http_request_seconds',
     help: 'Requests answered, by route and class of status.',
@@ -56,7 +64,8 @@ export function createMetrics(): Metrics {
       leaseLost: () => lost.inc(),
       breakerOpened: () => opened.inc(),
     },
-    requestEnded: (route, status, ms) => requests.observe({ route, status: `${Math.floor(status / 100)}xx` }, ms / 1000),
+    requestEnded: (route, status, ms) =>
+      requests.observe({ route, status: `${Math.floor(status / 100)}xx` }, ms / 1000),
     watchInFlight: (read) => {
       inFlight = read;
     },

@@ -14,7 +14,9 @@ export type Signer = {
 
 /** A signer for a purpose, from the configured keys: the first signs, all verify (rotation). */
 export function createSigner(keys: readonly TokenKey[], purpose: string): Signer {
-  const macs = new Map(keys.map(({ id, secret }) => [id, createMac(createHmac('sha256', secret).update(`perkwire:${purpose}`).digest())]));
+  const macs = new Map(
+    keys.map(({ id, secret }) => [id, createMac(createHmac('sha256', secret).update(`perkwire:${purpose}`).digest())]),
+  );
   const [first] = keys;
   if (first === undefined) throw new Error('createSigner needs at least one key');
   const signNow = macs.get(first.id) as Mac;

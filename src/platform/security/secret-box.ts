@@ -32,7 +32,8 @@ export function createSecretBox(key: Buffer): SecretBox {
       return Buffer.concat([version, nonce, cipher.getAuthTag(), text]);
     },
     open: (sealed, context) => {
-      if (sealed.length < headLength || sealed[0] !== version[0]) throw new Error('not a sealed secret of a known version');
+      if (sealed.length < headLength || sealed[0] !== version[0])
+        throw new Error('not a sealed secret of a known version');
       const nonce = sealed.subarray(version.length, version.length + nonceLength);
       const decipher = createDecipheriv(algorithm, key, nonce, { authTagLength })
         .setAAD(authenticated(context))
@@ -40,7 +41,9 @@ export function createSecretBox(key: Buffer): SecretBox {
       try {
         return Buffer.concat([decipher.update(sealed.subarray(headLength)), decipher.final()]).toString('utf8');
       } catch (cause) {
-        throw new Error('the sealed secret cannot be opened: it was altered, or the key or context is another', { cause });
+        throw new Error('the sealed secret cannot be opened: it was altered, or the key or context is another', {
+          cause,
+        });
       }
     },
   };

@@ -10,5 +10,8 @@ export type UserKeys = {
 /** Keyed with the server's pepper, so that a copy of the database cannot be searched for known identifiers. */
 export function createUserKeys(pepper: string): UserKeys {
   const mac = createMac(Buffer.from(pepper));
-  return { of: (publisherId, identifier) => readUuid(Buffer.from(mac(Buffer.from(`${publisherId}\0${identifier}`)), 'latin1'), 0) };
+  return {
+    of: (publisherId, identifier) =>
+      readUuid(Buffer.from(mac(Buffer.from(`${publisherId}\0${identifier}`)), 'latin1'), 0),
+  };
 }

@@ -33,7 +33,8 @@ export function readLines(lines: string, readGroup: GroupReader): Line[] {
     let value = 0;
     const isNegative = lines.charCodeAt(at) === minus;
     if (isNegative) at += 1;
-    for (let code = lines.charCodeAt(at++); code >= zero; code = lines.charCodeAt(at++)) value = value * 10 + code - zero;
+    for (let code = lines.charCodeAt(at++); code >= zero; code = lines.charCodeAt(at++))
+      value = value * 10 + code - zero;
     return isNegative ? -value : value;
   };
   const groups = (): (string | number)[] => {

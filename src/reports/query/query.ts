@@ -50,9 +50,10 @@ export async function queryActivity(executor: Executor, query: ActivityQuery, li
   const sums = eachMetric((name) => (isOneToOne ? name : `${sumSql(name)} as ${name}`));
   const needsTop = byKey && !hasAllValues;
   // A line for each row, and an answer for each time: tens of thousands of rows of their own would keep the driver busy for longer than the database.
-  const line = [`concat_ws(',', ${metricNames.join(', ')})`, ...query.groupBy.map((name, index) => lineSql(name, `group_${index}`))].join(
-    ` || E'\t' || `,
-  );
+  const line = [
+    `concat_ws(',', ${metricNames.join(', ')})`,
+    ...query.groupBy.map((name, index) => lineSql(name, `group_${index}`)),
+  ].join(` || E'\t' || `);
   const readGroup = groupReader();
   const { rows } = await executor.query<Times>({
     text: `with source as ${needsTop ? 'materialized' : 'not materialized'} (${sourceSql(source, query, values)})${needsTop ? `,${topValuesSql(maxValues)}` : ''}
@@ -90,7 +91,8 @@ const lineSql = (name: DimensionName | 'custom', column: string): string =>
 
 function readRows({ start_s, local_s, lines }: Times, { aggregatedBy }: ActivityQuery): ActivityRow[] {
   const [startMs, localMs] = [start_s * 1000, local_s * 1000];
-  const time = aggregatedBy === 'day' ? new Date(localMs).toISOString().slice(0, 10) : timeOf(localMs, localMs - startMs);
+  const time =
+    aggregatedBy === 'day' ? new Date(localMs).toISOString().slice(0, 10) : timeOf(localMs, localMs - startMs);
   return lines.map(({ group, metrics }) => ({ time, startMs, group, metrics }));
 }
 
@@ -117,7 +119,9 @@ function inOrder(a: ActivityRow, b: ActivityRow): number {
   for (const [index, value] of a.group.entries()) {
     const other = b.group[index] as string | number;
     if (value === other) continue;
-    return typeof value === 'number' ? value - Number(other) : Buffer.compare(Buffer.from(value), Buffer.from(String(other)));
+    return typeof value === 'number'
+      ? value - Number(other)
+      : Buffer.compare(Buffer.from(value), Buffer.from(String(other)));
   }
   return 0;
 }
@@ -148,7 +152,8 @@ async function hasFewValues(executor: Executor, { publisherId, customKey, from, 
 }
 
 const groupSql = (name: DimensionName | 'custom', hasAllValues: boolean): string => {
-  if (name === 'custom') return hasAllValues ? 'value' : `case when value in (select value from top) then value else '${otherValue}' end`;
+  if (name === 'custom')
+    return hasAllValues ? 'value' : `case when value in (select value from top) then value else '${otherValue}' end`;
   return name === 'campaign' || name === 'offer'
     ? dimensionColumns[name]
     : `coalesce(nullif(${dimensionColumns[name]}, ''), '${unknownValue}')`;

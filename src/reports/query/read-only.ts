@@ -25,18 +25,28 @@ set local work_mem = '32MB'; set local max_parallel_workers_per_gather = 0; set 
  * Runs the reads of one report on one snapshot, within the time a report may take, and no longer than somebody waits for it.
  * @throws AppError report_too_large, unavailable
  */
-export const readConsistently = <T>(pool: pg.Pool, reading: Reading, work: (executor: Executor) => Promise<T>): Promise<T> =>
+export const readConsistently = <T>(
+  pool: pg.Pool,
+  reading: Reading,
+  work: (executor: Executor) => Promise<T>,
+): Promise<T> =>
   transaction(pool, async (executor) => {
     await executor.query(settings(reading));
     return unlessGone(pool, executor, reading.signal, () => work(executor));
   }).catch((err: unknown) => {
     if (reading.signal?.aborted) throw new AppError('unavailable', { message: 'The client has gone.' });
-    if ((err as { code?: unknown }).code === queryCanceled) throw tooLarge('The report takes too long. Ask for fewer days or dimensions.');
+    if ((err as { code?: unknown }).code === queryCanceled)
+      throw tooLarge('The report takes too long. Ask for fewer days or dimensions.');
     throw err;
   });
 
 /** What runs on the connection is cancelled when the signal comes. The connection is kept until that is done, so that nothing else is hit. */
-async function unlessGone<T>(pool: pg.Pool, executor: Executor, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+async function unlessGone<T>(
+  pool: pg.Pool,
+  executor: Executor,
+  signal: AbortSignal | undefined,
+  work: () => Promise<T>,
+): Promise<T> {
   if (signal === undefined) return work();
   const { rows } = await executor.query<{ pid: number }>('select pg_backend_pid() as pid');
   let cancelling: Promise<unknown> | undefined;

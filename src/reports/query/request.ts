@@ -16,16 +16,26 @@ export const activityQuery = Type.Object(
     api_key: text('API key with `reports`.'),
     from: text("First day, `2026-11-21`, in the publisher's time zone. Default: `to`, else yesterday."),
     to: text('Last day. Default: yesterday, or `from` where that is later.'),
-    aggregated_by: Type.Optional(Type.Unsafe<'day' | 'hour'>({ type: 'string', enum: ['day', 'hour'], description: 'Default: day.' })),
-    group_by: text('Comma list of placement, campaign, offer, country, device, os, and at most one own key as `custom.KEY`.'),
-    placement: text('Comma list of placements that count; so for the other dimensions, and for an own key as `custom.KEY`.'),
+    aggregated_by: Type.Optional(
+      Type.Unsafe<'day' | 'hour'>({ type: 'string', enum: ['day', 'hour'], description: 'Default: day.' }),
+    ),
+    group_by: text(
+      'Comma list of placement, campaign, offer, country, device, os, and at most one own key as `custom.KEY`.',
+    ),
+    placement: text(
+      'Comma list of placements that count; so for the other dimensions, and for an own key as `custom.KEY`.',
+    ),
     campaign: text('Ids.'),
     offer: text('Ids.'),
     country: text('ISO 3166-1 alpha-2, or `unknown`.'),
     device: text('mobile, tablet, desktop, …'),
     os: text('Such as ios.'),
     format: Type.Optional(
-      Type.Unsafe<'json' | 'csv'>({ type: 'string', enum: ['json', 'csv'], description: 'Default: by the `Accept` header.' }),
+      Type.Unsafe<'json' | 'csv'>({
+        type: 'string',
+        enum: ['json', 'csv'],
+        description: 'Default: by the `Accept` header.',
+      }),
     ),
   },
   { additionalProperties: Type.String({ maxLength: 2000, pattern: noNul }) },
@@ -48,7 +58,8 @@ const prefix = 'custom.';
 /** What every row has. An own key of such a name is told apart by `custom.`. */
 const otherColumns: ReadonlySet<string> = new Set(['date', 'hour', ...viewNames]);
 
-const invalid = (path: string, message: string): AppError => new AppError('invalid_request', { details: [{ path: `/${path}`, message }] });
+const invalid = (path: string, message: string): AppError =>
+  new AppError('invalid_request', { details: [{ path: `/${path}`, message }] });
 
 /**
  * Reads what is asked. An own key may be named without `custom.` where the publisher has sent such a key.
@@ -159,7 +170,9 @@ function isDate(value: string): boolean {
 /** The day it is in a time zone; by UTC where the zone is unknown. */
 export function dateIn(timeZone: string, atMs: number): string {
   const format = (zone: string): string =>
-    new Intl.DateTimeFormat('en-CA', { timeZone: zone, year: 'numeric', month: '2-digit', day: '2-digit' }).format(atMs);
+    new Intl.DateTimeFormat('en-CA', { timeZone: zone, year: 'numeric', month: '2-digit', day: '2-digit' }).format(
+      atMs,
+    );
   try {
     return format(timeZone);
   } catch {

@@ -13,7 +13,10 @@ const row = Type.Object(
   {
     date: Type.String({ format: 'date' }),
     hour: Type.Optional(
-      Type.String({ format: 'date-time', description: 'Only by the hour: its start, with the offset of the time zone.' }),
+      Type.String({
+        format: 'date-time',
+        description: 'Only by the hour: its start, with the offset of the time zone.',
+      }),
     ),
     ...metrics.properties,
   },
@@ -27,7 +30,9 @@ const activityAnswer = Type.Object({
     time_zone: Type.String(),
     aggregated_by: Type.String(),
     group_by: Type.Array(Type.String()),
-    currency: Type.Union([Type.String(), Type.Null()], { description: 'null: campaigns pay in several; amounts are added as they are.' }),
+    currency: Type.Union([Type.String(), Type.Null()], {
+      description: 'null: campaigns pay in several; amounts are added as they are.',
+    }),
     rows: Type.Array(row),
     totals: metrics,
   }),
@@ -38,7 +43,8 @@ export async function reportRoutes(app: App, deps: Deps): Promise<void> {
   const reports = createReportService(deps);
   const schema = {
     summary: 'Report activity',
-    description: 'JSON, or CSV with `format=csv` or `Accept: text/csv`. Rows come in the order of time; times without activity have none.',
+    description:
+      'JSON, or CSV with `format=csv` or `Accept: text/csv`. Rows come in the order of time; times without activity have none.',
     tags: ['Reports'],
     querystring: activityQuery,
     response: { 200: activityAnswer, ...errorAnswers(400, 401, 403) },
@@ -52,7 +58,9 @@ export async function reportRoutes(app: App, deps: Deps): Promise<void> {
     const { query, names } = report;
     reply.header('cache-control', 'no-store').header('vary', 'accept');
     if (wantsCsv(request, parameters.format)) {
-      reply.header('content-disposition', `attachment; filename="activity-${query.from}-${query.to}.csv"`).type('text/csv; charset=utf-8');
+      reply
+        .header('content-disposition', `attachment; filename="activity-${query.from}-${query.to}.csv"`)
+        .type('text/csv; charset=utf-8');
       return reply.send(Readable.from(toCsv(report, report.rows)) as never);
     }
     const about = {
@@ -95,7 +103,11 @@ const reconciliationAnswer = Type.Object({
 });
 
 /** What became of every session. */
-function addReconciliation(app: App, reports: ReportService, preValidation: ReturnType<Deps['auth']['requireKey']>): void {
+function addReconciliation(
+  app: App,
+  reports: ReportService,
+  preValidation: ReturnType<Deps['auth']['requireKey']>,
+): void {
   const schema = {
     summary: 'Reconcile sessions, offers and events',
     description:
@@ -106,7 +118,9 @@ function addReconciliation(app: App, reports: ReportService, preValidation: Retu
   };
   app.get('/native/reconciliation.json', { preValidation, schema }, async (request, reply) => {
     reply.header('cache-control', 'no-store');
-    return { data: await reports.reconciliation(callerOf(request).publisher, request.query as RangeParameters, request.signal) };
+    return {
+      data: await reports.reconciliation(callerOf(request).publisher, request.query as RangeParameters, request.signal),
+    };
   });
 }
 

@@ -34,7 +34,11 @@ export type ReportService = {
    */
   activity: (publisher: Publisher, given: ActivityParameters, signal?: AbortSignal) => Promise<ActivityReport>;
   /** Of UTC days. Errors: invalid_request, report_too_large, unavailable. */
-  reconciliation: (publisher: Publisher, given: RangeParameters, signal?: AbortSignal) => Promise<Range & Reconciliation>;
+  reconciliation: (
+    publisher: Publisher,
+    given: RangeParameters,
+    signal?: AbortSignal,
+  ) => Promise<Range & Reconciliation>;
 };
 
 /** Rows of one report (count). */
@@ -50,23 +54,34 @@ const limitRaw = createLimiter({ atOnce: 2, atOnceEach: 1, maxWaiting: 16, maxWa
 export function createReportService({ pool, pulse, now }: Pick<Deps, 'pool' | 'pulse' | 'now'>): ReportService {
   const guarded = createStoreGuard(pulse);
 
-  async function activity(publisher: Publisher, given: ActivityParameters, signal?: AbortSignal): Promise<ActivityReport> {
+  async function activity(
+    publisher: Publisher,
+    given: ActivityParameters,
+    signal?: AbortSignal,
+  ): Promise<ActivityReport> {
     const hasKey = (key: string): Promise<boolean> => isKnownKey(pool, publisher.id, key);
     const request = await readActivity(given, { publisher, nowMs: now(), hasKey });
     const { query } = request;
     const reading = { isOfSums: sourceOf(query).kind !== 'raw', signal };
     return inTurn(publisher, reading, async (executor) => {
       const rows = await queryActivity(executor, query, maxRows);
-      if (rows.length > maxRows) throw tooLarge(`The report has more than ${maxRows} rows. Ask for fewer days, or filter.`);
+      if (rows.length > maxRows)
+        throw tooLarge(`The report has more than ${maxRows} rows. Ask for fewer days, or filter.`);
       if (addsUp(query)) return { ...request, rows, totals: sumOf(rows) };
       const totals = await queryActivity(executor, { ...query, groupBy: [], aggregatedBy: 'day' }, maxRows);
       return { ...request, rows, totals: sumOf(totals) };
     });
   }
 
-  async function reconciliation(publisher: Publisher, given: RangeParameters, signal?: AbortSignal): Promise<Range & Reconciliation> {
+  async function reconciliation(
+    publisher: Publisher,
+    given: RangeParameters,
+    signal?: AbortSignal,
+  ): Promise<Range & Reconciliation> {
     const range = readRange(given, dateIn('UTC', now() - dayMs), maxDays);
-    const sums = await inTurn(publisher, { isOfSums: true, signal }, (executor) => reconcile(executor, publisher.id, range.from, range.to));
+    const sums = await inTurn(publisher, { isOfSums: true, signal }, (executor) =>
+      reconcile(executor, publisher.id, range.from, range.to),
+    );
     return { ...range, ...sums };
   }
 
@@ -84,7 +99,9 @@ export function createReportService({ pool, pulse, now }: Pick<Deps, 'pool' | 'p
 /** Whether the rows add up to the totals: not where they count a session for each of its offers, or only those that have an own key. */
 const addsUp = ({ groupBy, filters, customValues }: ActivityQuery): boolean =>
   (!groupBy.includes('custom') || customValues !== null) &&
-  (!groupBy.some((name) => name === 'offer' || name === 'campaign') || filters.offer !== undefined || filters.campaign !== undefined);
+  (!groupBy.some((name) => name === 'offer' || name === 'campaign') ||
+    filters.offer !== undefined ||
+    filters.campaign !== undefined);
 
 async function isKnownKey(executor: Executor, publisherId: number, key: string): Promise<boolean> {
   const { rows } = await executor.query<{ known: boolean }>({

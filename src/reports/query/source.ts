@@ -8,7 +8,10 @@ import type { ActivityQuery } from './query.ts';
 export const unknownValue = 'unknown';
 
 /** Where the answer of a query is read from. */
-export type Source = { kind: 'rollups'; grain: number } | { kind: 'custom'; key: string; grain: number } | { kind: 'raw' };
+export type Source =
+  | { kind: 'rollups'; grain: number }
+  | { kind: 'custom'; key: string; grain: number }
+  | { kind: 'raw' };
 
 /** The columns of the dimensions, as every source has them; an own key is `value`. */
 export const dimensionColumns: Record<DimensionName, string> = {
@@ -27,7 +30,10 @@ export const dimensionColumns: Record<DimensionName, string> = {
 export function sourceOf({ groupBy, filters, customKey, customValues, aggregatedBy }: ActivityQuery): Source {
   const used = dimensionNames.filter((name) => groupBy.includes(name) || filters[name] !== undefined);
   const usesKey = customKey !== null && (groupBy.includes('custom') || customValues !== null);
-  if (usesKey) return used.length === 0 ? { kind: 'custom', key: customKey, grain: aggregatedBy === 'day' ? dayBit : 0 } : { kind: 'raw' };
+  if (usesKey)
+    return used.length === 0
+      ? { kind: 'custom', key: customKey, grain: aggregatedBy === 'day' ? dayBit : 0 }
+      : { kind: 'raw' };
   const mask = used.reduce((bits, name) => bits | dimensionBits[name], 0);
   const wanted = aggregatedBy === 'day' ? [mask | dayBit, mask] : [mask];
   const grain = wanted.find((candidate) => keptGrains.includes(candidate));
@@ -38,7 +44,11 @@ export function sourceOf({ groupBy, filters, customKey, customValues, aggregated
 export function hasOneRowEach(source: Source, { groupBy, filters, aggregatedBy }: ActivityQuery): boolean {
   if (source.kind !== 'rollups' || isOfHours(source, aggregatedBy)) return false;
   return dimensionNames.every(
-    (name) => name === 'campaign' || (source.grain & dimensionBits[name]) === 0 || groupBy.includes(name) || filters[name]?.length === 1,
+    (name) =>
+      name === 'campaign' ||
+      (source.grain & dimensionBits[name]) === 0 ||
+      groupBy.includes(name) ||
+      filters[name]?.length === 1,
   );
 }
 
@@ -63,7 +73,9 @@ export function sourceSql(source: Source, query: ActivityQuery, values: unknown[
   from rollups where publisher_id = $1 and grain = ${source.grain} and ${inRange}${leadSql(source.grain, query)}${filterSql(query, given)}${ofCampaignsSql(query, given)}`;
   if (source.kind === 'custom')
     return `select bucket, value, ${metrics} from custom_rollups where publisher_id = $1 and key = ${given(source.key)} and grain = ${source.grain} and ${inRange}${filterSql(query, given)}`;
-  const offers = (['offer', 'campaign'] as const).some((name) => query.groupBy.includes(name) || query.filters[name] !== undefined);
+  const offers = (['offer', 'campaign'] as const).some(
+    (name) => query.groupBy.includes(name) || query.filters[name] !== undefined,
+  );
   return `
 select ${slotOf('quarter')} as bucket, ${dimensions}, value,
   ${eachMetric((name) => (offers && /sessions$/.test(name) ? `shown as ${name}` : name))}
@@ -82,7 +94,11 @@ where ${offers ? 'offer_id <> 0' : 'true'}${query.customKey === null ? '' : ' an
  */
 function leadSql(grain: number, { filters }: ActivityQuery): string {
   if (filters.placement !== undefined) return '';
-  const empty = { [dimensionBits.device]: "device = ''", [dimensionBits.country]: "country = ''", [dimensionBits.offer]: 'offer_id = 0' };
+  const empty = {
+    [dimensionBits.device]: "device = ''",
+    [dimensionBits.country]: "country = ''",
+    [dimensionBits.offer]: 'offer_id = 0',
+  };
   return Object.entries(empty)
     .filter(([bit]) => (grain & Number(bit)) === 0)
     .map(([, condition]) => ` and ${condition}`)

@@ -24,10 +24,38 @@ export const viewNames: readonly string[] = [
 
 /** In the order of `viewNames`. */
 function viewValues(metrics: Metrics): number[] {
-  const { sessions, filled_sessions, impressions, clicks, no_thanks, closes, saves, selections, conversions, revenue_micros } = metrics;
+  const {
+    sessions,
+    filled_sessions,
+    impressions,
+    clicks,
+    no_thanks,
+    closes,
+    saves,
+    selections,
+    conversions,
+    revenue_micros,
+  } = metrics;
   const revenue = revenue_micros / unit;
-  const rates = [rate(clicks, impressions), rate(conversions, clicks), rate(revenue * 1000, sessions), rate(filled_sessions, sessions)];
-  return [sessions, filled_sessions, impressions, clicks, no_thanks, closes, saves, selections, conversions, revenue, ...rates];
+  const rates = [
+    rate(clicks, impressions),
+    rate(conversions, clicks),
+    rate(revenue * 1000, sessions),
+    rate(filled_sessions, sessions),
+  ];
+  return [
+    sessions,
+    filled_sessions,
+    impressions,
+    clicks,
+    no_thanks,
+    closes,
+    saves,
+    selections,
+    conversions,
+    revenue,
+    ...rates,
+  ];
 }
 
 type Pieces = Generator<Buffer, void, undefined>;
@@ -53,7 +81,8 @@ export function* toJsonItems({ query, names }: ReportRequest, rows: readonly Act
     if (!isFirst) writer.put(comma);
     isFirst = false;
     writer.put(timeBytes(time));
-    for (let index = 0; index < group.length; index++) writer.put((groupBytes[index] as ToBytes)(group[index] as string | number));
+    for (let index = 0; index < group.length; index++)
+      writer.put((groupBytes[index] as ToBytes)(group[index] as string | number));
     const values = viewValues(metrics);
     for (let index = 0; index < values.length; index++) {
       writer.put(metricKeys[index] as Buffer);

@@ -15,8 +15,11 @@ async function main(): Promise<number> {
   await client.connect();
   try {
     const { compared, differences } = await verifyRollups(client, from, to);
-    for (const { rollup, differences: columns } of differences) process.stdout.write(`${rollup}\n  ${columns.join('\n  ')}\n`);
-    process.stdout.write(`${from} to ${to}: ${compared} rollups compared, ${differences.length === 0 ? 'all agree' : 'they disagree'}\n`);
+    for (const { rollup, differences: columns } of differences)
+      process.stdout.write(`${rollup}\n  ${columns.join('\n  ')}\n`);
+    process.stdout.write(
+      `${from} to ${to}: ${compared} rollups compared, ${differences.length === 0 ? 'all agree' : 'they disagree'}\n`,
+    );
     return differences.length === 0 ? 0 : 1;
   } finally {
     await client.end();

@@ -53,8 +53,17 @@ const isDev = ({ reason }: Sum): boolean => reason === 'dev';
  * Adds up the sessions of these UTC days and the events that belong to them, whenever those happened. Events follow their session
  * here, so that an impression after midnight leaves no gap.
  */
-export async function reconcile(executor: Executor, publisherId: number, from: string, to: string): Promise<Reconciliation> {
-  const { rows } = await executor.query<Sum>({ name: 'reconcile', text: reconcileSql, values: [publisherId, from, to] });
+export async function reconcile(
+  executor: Executor,
+  publisherId: number,
+  from: string,
+  to: string,
+): Promise<Reconciliation> {
+  const { rows } = await executor.query<Sum>({
+    name: 'reconcile',
+    text: reconcileSql,
+    values: [publisherId, from, to],
+  });
   const sessions = rows.filter((sum) => isSession(sum) && !isDev(sum));
   const empty = sessions.filter(({ kind }) => kind === 'empty');
   const happened = rows.filter((sum) => !isSession(sum) && !isDev(sum));
@@ -62,7 +71,8 @@ export async function reconcile(executor: Executor, publisherId: number, from: s
     happened.flatMap(({ kind, reason, count }) => (reason === '' ? [[kind, count]] : [])),
   );
   const suspicious: Reconciliation['suspicious'] = {};
-  for (const { kind, reason, count } of happened) if (reason !== '') suspicious[kind] = { ...suspicious[kind], [reason]: count };
+  for (const { kind, reason, count } of happened)
+    if (reason !== '') suspicious[kind] = { ...suspicious[kind], [reason]: count };
   const { impression = 0, click = 0 } = events;
   return {
     sessions: total(sessions),

@@ -23,7 +23,8 @@ const isEqual = (count: string): string => `kept_${count} = wanted_${count}`;
 /*
  * $1, $2: first and last UTC day. The facts of two further days complete the last days of time zones west of Greenwich.
  */
-const inDays = "bucket >= $1::date::timestamp at time zone 'UTC' and bucket < ($2::date + 1)::timestamp at time zone 'UTC'";
+const inDays =
+  "bucket >= $1::date::timestamp at time zone 'UTC' and bucket < ($2::date + 1)::timestamp at time zone 'UTC'";
 const factsOfDaysSql = `
 facts as materialized (
   select * from (${factsSql(isFolded, `$1::date - ${longestDays}`)}) as facts

@@ -41,7 +41,11 @@ where tidied_upto < $1::date order by tidied_upto, publisher_id limit 1 for upda
  * @param isStopped asked before each day: after a long time without it there are thousands
  * @returns days of publishers that were done (count)
  */
-export async function tidyRollups(pool: pg.Pool, nowMs: number, isStopped: () => boolean = () => false): Promise<number> {
+export async function tidyRollups(
+  pool: pg.Pool,
+  nowMs: number,
+  isStopped: () => boolean = () => false,
+): Promise<number> {
   const lastDay = dayOf(nowMs - openDays * dayMs);
   for (let done = 0; ; done += 1) {
     if (isStopped()) return done;
@@ -50,7 +54,10 @@ export async function tidyRollups(pool: pg.Pool, nowMs: number, isStopped: () =>
       const { rows } = await executor.query<Next>(nextSql, [lastDay]);
       const [next] = rows;
       if (next === undefined) return false;
-      await executor.query('update rollup_publishers set tidied_upto = $2 where publisher_id = $1', [next.publisher_id, next.day]);
+      await executor.query('update rollup_publishers set tidied_upto = $2 where publisher_id = $1', [
+        next.publisher_id,
+        next.day,
+      ]);
       if (!next.is_empty) await tidyDay(executor, next);
       return true;
     });

@@ -97,7 +97,11 @@ order by publisher_id for update`;
  * called in the transaction that takes the keys off the sessions, before it does. Nobody folds or tidies the sums meanwhile: rows that
  * are written anew at the same time would be missed.
  */
-export async function forgetValues(executor: Executor, days: readonly string[], sessionIds: readonly string[]): Promise<void> {
+export async function forgetValues(
+  executor: Executor,
+  days: readonly string[],
+  sessionIds: readonly string[],
+): Promise<void> {
   await executor.query(holdPublishersSql, [days, sessionIds]);
   await holdFolds(executor);
   await executor.query(moveSql, [days, sessionIds]);

@@ -12,7 +12,12 @@ export const longestDays = 64;
  * @param sessionsFromDay the same for sessions that are counted themselves
  * @param openDays expressions: the days of the sessions that most events are of, where there are many
  */
-export const happenedSql = (isMeant: string, fromDay: string, sessionsFromDay = fromDay, openDays: readonly string[] = []): string => `
+export const happenedSql = (
+  isMeant: string,
+  fromDay: string,
+  sessionsFromDay = fromDay,
+  openDays: readonly string[] = [],
+): string => `
 select not t.dev as counts, t.day, t.session_id, t.publisher_id, t.created_at as at, t.placement, coalesce(t.country, '') as country, coalesce(t.device, '') as device,
   coalesce(t.os, '') as os, ${keysOf('t')} as custom, part.offer_id, part.campaign_id, part.kind, 1::bigint as times, 0::smallint as conversions,
   0::bigint as revenue_micros,
@@ -56,7 +61,8 @@ export const factsSql = (isMeant: string, fromDay: string, sessionsFromDay = fro
 /** Of raw rows: those that are in the rollups, because folds have passed their transactions. Whoever asks must hold off folds, or share their snapshot. */
 export const isFolded = `(t.written_by < (select upto from rollup_progress) and t.written_by <> all (array(select unnest(unfinished) from rollup_progress)))`;
 
-const ofSession = "coalesce(s.placement, ''), coalesce(s.country, ''), coalesce(s.device, ''), coalesce(s.os, ''), s.custom";
+const ofSession =
+  "coalesce(s.placement, ''), coalesce(s.country, ''), coalesce(s.device, ''), coalesce(s.os, ''), s.custom";
 
 /** A session's own keys; values that were erased are `other`. */
 const keysOf = (session: string): string => `coalesce(${session}.custom, ${session}.forgotten)`;

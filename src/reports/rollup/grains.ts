@@ -1,7 +1,14 @@
 import type { DimensionName } from '../query/metrics.ts';
 
 /** Bits of `rollups.grain`: the dimensions a row has. Device and os go together; a campaign is found by its offers. */
-export const dimensionBits: Record<DimensionName, number> = { placement: 1, offer: 2, campaign: 2, country: 4, device: 8, os: 8 };
+export const dimensionBits: Record<DimensionName, number> = {
+  placement: 1,
+  offer: 2,
+  campaign: 2,
+  country: 4,
+  device: 8,
+  os: 8,
+};
 
 /** Set where the bucket is a day of the publisher's time zone; else it is an hour. */
 export const dayBit = 16;

@@ -41,7 +41,11 @@ export function createSummariser(pool: pg.Pool): Summarise {
     const openDay = dayOf(nowMs - dayMs).replaceAll('-', '');
     const endMs = performance.now() + limitMs;
     const withPast = nowMs >= pastDueMs;
-    const { rows } = await pool.query<Partition>({ name: 'partitions_written', text: partitionsSql, values: [withPast ? '' : openDay] });
+    const { rows } = await pool.query<Partition>({
+      name: 'partitions_written',
+      text: partitionsSql,
+      values: [withPast ? '' : openDay],
+    });
     for (const partition of rows) {
       const { index, pages, day } = partition;
       const isPast = day < openDay;

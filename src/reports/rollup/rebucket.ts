@@ -43,15 +43,19 @@ export async function moveZone(pool: pg.Pool, nowMs: number, spanMs: number): Pr
   await pool.query('select create_report_partitions($1::date - 2, $1::date)', [stepOf(found, nowMs, spanMs).fromDay]);
   return transaction(pool, async (executor) => {
     // Whoever writes the publisher's sums anew holds this, too; it goes before the lock of folds everywhere.
-    const { rowCount: held } = await executor.query('select from rollup_publishers where publisher_id = $1 for update skip locked', [
-      found.publisher_id,
-    ]);
+    const { rowCount: held } = await executor.query(
+      'select from rollup_publishers where publisher_id = $1 for update skip locked',
+      [found.publisher_id],
+    );
     if (held === 0) return { found: false };
-    const { rows: locks } = await executor.query<{ ok: boolean }>(`select pg_try_advisory_xact_lock(${foldLock}) as ok`);
+    const { rows: locks } = await executor.query<{ ok: boolean }>(
+      `select pg_try_advisory_xact_lock(${foldLock}) as ok`,
+    );
     if (!locks[0]?.ok) return { found: false };
     // Another process may have gone on meanwhile.
     const [moving] = (await executor.query<Moving>(findSql)).rows;
-    if (moving?.publisher_id !== found.publisher_id || moving.moved_session !== found.moved_session) return { found: true };
+    if (moving?.publisher_id !== found.publisher_id || moving.moved_session !== found.moved_session)
+      return { found: true };
     await move(executor, moving, stepOf(moving, nowMs, spanMs));
     return { found: true };
   });
@@ -73,12 +77,10 @@ async function move(executor: Executor, { publisher_id, next_zone, oldest }: Mov
   await executor.query("set local enable_seqscan = off; set local work_mem = '64MB'; set local jit = off");
   const values = [publisher_id, step.fromDay, step.fromSession, step.toDay, step.toSession];
   await executor.query(takeOffSql, values);
-  await executor.query('update rollup_publishers set next_zone = $2, moved_day = $3, moved_session = $4 where publisher_id = $1', [
-    publisher_id,
-    next_zone,
-    step.fromDay,
-    step.fromSession,
-  ]);
+  await executor.query(
+    'update rollup_publishers set next_zone = $2, moved_day = $3, moved_session = $4 where publisher_id = $1',
+    [publisher_id, next_zone, step.fromDay, step.fromSession],
+  );
   await executor.query(addSql, values);
   await failOlderFolds(executor);
   if (oldest !== null && step.fromDay >= oldest) return;

@@ -93,7 +93,9 @@ export async function fold(pool: pg.Pool, nowMs: number, span: number): Promise<
 const foldOnce = (pool: pg.Pool, nowMs: number, span: number): Promise<Fold> =>
   transaction(pool, async (executor) => {
     await executor.query('set transaction isolation level repeatable read');
-    const { rows: locks } = await executor.query<{ ok: boolean }>(`select pg_try_advisory_xact_lock(${foldLock}) as ok`);
+    const { rows: locks } = await executor.query<{ ok: boolean }>(
+      `select pg_try_advisory_xact_lock(${foldLock}) as ok`,
+    );
     if (!locks[0]?.ok) return { facts: null, complete: true };
     const progress = await readProgress(executor, nowMs, span);
     const facts = await foldFacts(executor, progress, nowMs);
@@ -113,7 +115,11 @@ const createPartitionsOfFacts = (pool: pg.Pool, nowMs: number, span: number): Pr
   transaction(pool, async (executor) => {
     const progress = await readProgress(executor, nowMs, span);
     await executor.query(settingsSql);
-    const { rows } = await executor.query<{ day: string }>({ name: 'days_of_facts', text: daysSql, values: newFacts(progress, nowMs) });
+    const { rows } = await executor.query<{ day: string }>({
+      name: 'days_of_facts',
+      text: daysSql,
+      values: newFacts(progress, nowMs),
+    });
     await executor.query(createPartitionsSql, [rows.map(({ day }) => day)]);
   });
 
@@ -123,7 +129,11 @@ const daysSql = `select distinct (at at time zone 'UTC')::date::text as day from
 const createPartitionsSql = 'select create_report_partitions(day - 1, day + 1) from unnest($1::date[]) as day';
 
 async function readProgress(executor: Executor, nowMs: number, span: number): Promise<Progress> {
-  const { rows } = await executor.query<Progress>({ name: 'rollup_progress', text: progressSql, values: [new Date(nowMs), span] });
+  const { rows } = await executor.query<Progress>({
+    name: 'rollup_progress',
+    text: progressSql,
+    values: [new Date(nowMs), span],
+  });
   if (rows[0] === undefined) throw new Error('rollup_progress has no row');
   return rows[0];
 }

@@ -33,13 +33,19 @@ export const placedSql = placedBy(isMovedSession);
 const sessionMetrics: ReadonlySet<MetricName> = new Set(['sessions', 'filled_sessions']);
 
 const summed = (name: MetricName): string =>
-  sessionMetrics.has(name) ? `case when grouping(offer_id) = 0 then sum_exact(shown) else ${sumSql(name)} end` : sumSql(name);
+  sessionMetrics.has(name)
+    ? `case when grouping(offer_id) = 0 then sum_exact(shown) else ${sumSql(name)} end`
+    : sumSql(name);
 
 const bitOf = (bit: number, column: string): string => `case when grouping(${column}) = 0 then ${bit} else 0 end`;
 
-const grainSql = [bitOf(1, 'placement'), bitOf(2, 'offer_id'), bitOf(4, 'country'), bitOf(8, 'device'), bitOf(dayBit, 'day_start')].join(
-  ' + ',
-);
+const grainSql = [
+  bitOf(1, 'placement'),
+  bitOf(2, 'offer_id'),
+  bitOf(4, 'country'),
+  bitOf(8, 'device'),
+  bitOf(dayBit, 'day_start'),
+].join(' + ');
 
 /** Read `placed`, give `by_grain`. */
 export const sumsSql = `

@@ -35,7 +35,8 @@ export type ClickSession = { placement: string | null; pubUserId: string | null 
 /** A click this soon after the impression was made by no person (milliseconds). */
 export const tooFastMs = 100;
 
-const eventColumns = 'day, session_id, offer_id, kind, publisher_id, campaign_id, position, at, suspicious, revenue_micros';
+const eventColumns =
+  'day, session_id, offer_id, kind, publisher_id, campaign_id, position, at, suspicious, revenue_micros';
 
 /*
  * The rows of a batch, from an array for each column. Unnested in the list of what is selected they are read in lock-step, row
@@ -205,7 +206,8 @@ const clickValues = (clicks: readonly Click[]): Values => [
 ];
 
 /** The days of a batch, each once. */
-const daysOf = (events: readonly TrackedEvent[]): string => plainArray([...new Set(events.map((event) => sessionDay(event.sessionId)))]);
+const daysOf = (events: readonly TrackedEvent[]): string =>
+  plainArray([...new Set(events.map((event) => sessionDay(event.sessionId)))]);
 
 /** A column without a value: arrays that are shorter than others are filled up with NULL. */
 const none = '{}';
@@ -221,5 +223,7 @@ const toColumns = (events: readonly (TrackedEvent | Step)[]): Values => [
   smallints(events, ({ claims }) => claims.position),
   timestamps(events, ({ atMs }) => atMs),
   events.some(({ suspicious }) => suspicious !== null) ? plainArray(events.map(({ suspicious }) => suspicious)) : none,
-  events.some(({ revenueMicros }) => revenueMicros !== 0) ? bigints(events, ({ revenueMicros }) => revenueMicros || null) : none,
+  events.some(({ revenueMicros }) => revenueMicros !== 0)
+    ? bigints(events, ({ revenueMicros }) => revenueMicros || null)
+    : none,
 ];

@@ -2,7 +2,12 @@ import type { EventKind } from '../../platform/security/check-tracking-token.ts'
 import type { Visit } from '../verify-token.ts';
 import type { Recorder } from './recorder.ts';
 
-export type Beacon = { url: string; summary: string; kind: EventKind; store: (recorder: Recorder, visit: Visit) => Promise<void> };
+export type Beacon = {
+  url: string;
+  summary: string;
+  kind: EventKind;
+  store: (recorder: Recorder, visit: Visit) => Promise<void>;
+};
 
 /** The image beacons (decisions section 3). */
 export const beacons: readonly Beacon[] = [
@@ -22,6 +27,7 @@ export const beacons: readonly Beacon[] = [
     url: '/event/record/no_thanks_click',
     summary: 'Record a "no thanks", and opt the user out of the campaign',
     kind: 'no_thanks',
-    store: (recorder, { event, offer }) => recorder.noThanks({ ...event, optOutDays: offer.campaign.optOutDays }, offer.campaign),
+    store: (recorder, { event, offer }) =>
+      recorder.noThanks({ ...event, optOutDays: offer.campaign.optOutDays }, offer.campaign),
   },
 ];

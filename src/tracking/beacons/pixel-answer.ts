@@ -5,15 +5,23 @@ import type { FailureLimit } from '../../platform/http/failure-limit.ts';
 import { createFixedAnswer } from '../../platform/http/fixed-answer.ts';
 
 /** 1×1, transparent. */
-const image = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAAC0lEQVR42mNgAAIAAAUAAen63NgAAAAASUVORK5CYII=', 'base64');
+const image = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAAC0lEQVR42mNgAAIAAAUAAen63NgAAAAASUVORK5CYII=',
+  'base64',
+);
 
-const headers = { 'cache-control': 'no-store', 'cross-origin-resource-policy': 'cross-origin', 'access-control-allow-origin': '*' };
+const headers = {
+  'cache-control': 'no-store',
+  'cross-origin-resource-policy': 'cross-origin',
+  'access-control-allow-origin': '*',
+};
 const imageHeaders = { 'content-type': 'image/png', ...headers };
 
 export const sendImage = (reply: FastifyReply): FastifyReply => reply.headers(imageHeaders).send(image);
 
 /** The same answer past the framework. */
-export const createImageAnswer = (): ((response: ServerResponse) => void) => createFixedAnswer(imageHeaders, image.toString('latin1'));
+export const createImageAnswer = (): ((response: ServerResponse) => void) =>
+  createFixedAnswer(imageHeaders, image.toString('latin1'));
 
 export const sendRedirect = (reply: FastifyReply, location: string): FastifyReply =>
   reply.code(302).headers(headers).header('location', location).send();
@@ -31,7 +39,9 @@ const imageAnswer = (description: string) => ({
 });
 
 export const recordedAnswer = imageAnswer('Recorded, now or earlier.');
-export const badTokenAnswer = imageAnswer('The token is bad, expired or foreign: the same image, and nothing is recorded.');
+export const badTokenAnswer = imageAnswer(
+  'The token is bad, expired or foreign: the same image, and nothing is recorded.',
+);
 
 export const tokenQuery = Type.Object({
   t: Type.Optional(Type.String({ description: 'Signed token of the offer in its session.' })),

@@ -65,14 +65,20 @@ export function createRecorder({ pool, pulse, catalog }: RecorderDeps): Recorder
     });
     return {
       add: (event, campaign) => {
-        const isCapped = event.kind !== 'close' && isCounted(needsOf(catalog.current()), campaign, event.claims.publisherId, event.kind);
+        const isCapped =
+          event.kind !== 'close' &&
+          isCounted(needsOf(catalog.current()), campaign, event.claims.publisherId, event.kind);
         return isCapped ? counted.add({ event, campaign }) : plain.add(event);
       },
       drain: () => Promise.all([plain.drain(), counted.drain()]),
     };
   }
 
-  async function countNew(executor: Executor, items: readonly Counted<TrackedEvent>[], stored: readonly NewEvent[]): Promise<void> {
+  async function countNew(
+    executor: Executor,
+    items: readonly Counted<TrackedEvent>[],
+    stored: readonly NewEvent[],
+  ): Promise<void> {
     const isNew = new Set(stored.map((event) => `${event.session_id} ${event.offer_id}`));
     const events = items.flatMap(({ event: { kind, sessionId, claims, atMs }, campaign }) => {
       // A repeat within the batch counts once.

@@ -33,7 +33,11 @@ export function createClickIdCodec(signer: Signer): ClickIdCodec {
     read: (clickId) => {
       if (!pattern.test(clickId)) return null;
       const bytes = Buffer.from(clickId, 'base64url');
-      if (bytes[0] !== 1 || !signer.verify(bytes[1] as number, bytes.subarray(0, dataLength), bytes.subarray(dataLength))) return null;
+      if (
+        bytes[0] !== 1 ||
+        !signer.verify(bytes[1] as number, bytes.subarray(0, dataLength), bytes.subarray(dataLength))
+      )
+        return null;
       return { sessionId: readSessionId(bytes, 2), offerId: bytes.readUInt32BE(18) };
     },
   };

@@ -15,7 +15,8 @@ export function createClicks({ config }: Pick<Deps, 'config'>, recorder: Recorde
     const landing = parseLanding(campaign.landingUrl);
     if (landing === null) throw new Error(`campaign ${campaign.id} has no usable landing page`);
     const wantsSession = landing.needsSession && claims.sessionId !== null;
-    const session = recorded || wantsSession ? await recorder.click({ ...event, recorded, wantsSession }, campaign) : null;
+    const session =
+      recorded || wantsSession ? await recorder.click({ ...event, recorded, wantsSession }, campaign) : null;
     return fillLanding(landing, campaign.clickIdParam, {
       click_id: clickIds.mint({ sessionId: event.sessionId, offerId: claims.offerId }),
       session_id: claims.sessionId,

@@ -20,7 +20,8 @@ export const microsToNumber = (micros: bigint): number => Number(micros) / Numbe
 const hundredPercent = 100n * unit;
 
 /** A percentage (in millionths of a percent) of an amount, rounded half up. Both from 0. */
-export const shareOf = (micros: bigint, percentMicros: bigint): bigint => divideHalfUp(micros * percentMicros, hundredPercent);
+export const shareOf = (micros: bigint, percentMicros: bigint): bigint =>
+  divideHalfUp(micros * percentMicros, hundredPercent);
 
 /** An amount times a factor (in millionths), rounded half up. Both from 0. */
 export const times = (micros: bigint, factorMicros: bigint): bigint => divideHalfUp(micros * factorMicros, unit);

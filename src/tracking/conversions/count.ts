@@ -10,7 +10,11 @@ import type { NewBooking } from './bookings.ts';
  * the periods of the conversion; that the user converted stays true. Money in another currency than the campaign's counts in
  * no budget. Suspicious ones count nowhere.
  */
-export async function countBookings(executor: Executor, snapshot: Snapshot, bookings: readonly NewBooking[]): Promise<void> {
+export async function countBookings(
+  executor: Executor,
+  snapshot: Snapshot,
+  bookings: readonly NewBooking[],
+): Promise<void> {
   const needs = needsOf(snapshot);
   const known = bookings.flatMap((one) => {
     const campaign = snapshot.offers.get(one.click.offerId)?.campaign;

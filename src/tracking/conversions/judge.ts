@@ -28,8 +28,10 @@ const refused = (code: ErrorCode, message?: string): Verdict => ({
 export function judge(call: ConversionCall, click: ClickFacts, input: JudgeInput): Verdict {
   if (call.isVoid) return judgeVoid(call, click, input);
   const payoutMicros = payoutOf(call, click);
-  if (payoutMicros === null) return refused('invalid_request', 'payout is required: the campaign pays a share of the sale.');
-  if (click.conversion !== null) return isSame(call, click.conversion) ? { outcome: 'duplicate' } : conflict(click.conversion);
+  if (payoutMicros === null)
+    return refused('invalid_request', 'payout is required: the campaign pays a share of the sale.');
+  if (click.conversion !== null)
+    return isSame(call, click.conversion) ? { outcome: 'duplicate' } : conflict(click.conversion);
   if (click.dev || click.clickAtMs === null) return { outcome: 'untraced' };
   if (input.nowMs - click.clickAtMs > acceptedForMs) return refused('click_expired');
   if (click.bookings >= countedBookings) return refused('too_many_conversions');
@@ -53,7 +55,11 @@ export function judge(call: ConversionCall, click: ClickFacts, input: JudgeInput
   };
 }
 
-function judgeVoid(call: ConversionCall, { dev, conversion, void: taken }: ClickFacts, { id, nowMs }: JudgeInput): Verdict {
+function judgeVoid(
+  call: ConversionCall,
+  { dev, conversion, void: taken }: ClickFacts,
+  { id, nowMs }: JudgeInput,
+): Verdict {
   if (dev) return { outcome: 'untraced' };
   if (conversion === null) return refused('conversion_not_found');
   if (!isSame(call, conversion)) return conflict(conversion);
@@ -61,7 +67,14 @@ function judgeVoid(call: ConversionCall, { dev, conversion, void: taken }: Click
   const { payoutMicros, loyaltyMicros } = conversion;
   return {
     outcome: 'book',
-    booking: { ...conversion, id, isVoid: true, payoutMicros: -payoutMicros, loyaltyMicros: -loyaltyMicros, bookedAtMs: nowMs },
+    booking: {
+      ...conversion,
+      id,
+      isVoid: true,
+      payoutMicros: -payoutMicros,
+      loyaltyMicros: -loyaltyMicros,
+      bookedAtMs: nowMs,
+    },
   };
 }
 

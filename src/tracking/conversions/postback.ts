@@ -6,7 +6,10 @@ export const postbackEvent = 'conversion';
 
 /** What a postback tells of: a row of the ledger and its click. */
 export type Told = {
-  click: Pick<ClickFacts, 'sessionId' | 'offerId' | 'campaignId' | 'advertiserName' | 'pubUserId' | 'custom' | 'conversion'>;
+  click: Pick<
+    ClickFacts,
+    'sessionId' | 'offerId' | 'campaignId' | 'advertiserName' | 'pubUserId' | 'custom' | 'conversion'
+  >;
   booking: Omit<Booking, 'txnKey' | 'givenMicros'>;
   txnId: string;
 };

@@ -5,7 +5,8 @@ import { isCurrency } from './currencies.ts';
 
 /** No control characters: PostgreSQL stores no NUL, and a line break would end a line of the signed text. */
 const plain = '^[^\\u0000-\\u001f\\u007f]*$';
-const text = (maxLength: number, description: string) => Type.Optional(Type.String({ maxLength, pattern: plain, description }));
+const text = (maxLength: number, description: string) =>
+  Type.Optional(Type.String({ maxLength, pattern: plain, description }));
 const textOrNumber = (maxLength: number, description: string) =>
   Type.Optional(Type.Union([Type.String({ maxLength, pattern: plain }), Type.Number()], { description }));
 
@@ -35,7 +36,9 @@ export const conversionBody = Type.Object({
   payout: textOrNumber(32, payoutText),
   txn_id: textOrNumber(128, txnText),
   void: Type.Optional(
-    Type.Union([Type.String({ maxLength: 5, pattern: plain }), Type.Integer(), Type.Boolean()], { description: voidText }),
+    Type.Union([Type.String({ maxLength: 5, pattern: plain }), Type.Integer(), Type.Boolean()], {
+      description: voidText,
+    }),
   ),
 });
 
@@ -76,9 +79,13 @@ export function readConversion(query: Given, body: Given): ConversionCall {
   const details: ErrorDetail[] = [];
   if (cleanOf('click_id') === '') details.push({ path: '/click_id', message: 'is required' });
   if (payout !== '' && givenMicros === null)
-    details.push({ path: '/payout', message: 'must be an amount from 0 to 999999999.999999, with at most six decimals' });
+    details.push({
+      path: '/payout',
+      message: 'must be an amount from 0 to 999999999.999999, with at most six decimals',
+    });
   if (!['', '0', 'false', '1', 'true'].includes(voidGiven)) details.push({ path: '/void', message: 'must be 1 or 0' });
-  if (currency !== '' && !isCurrency(currency)) details.push({ path: '/currency', message: 'must be a currency code of ISO 4217' });
+  if (currency !== '' && !isCurrency(currency))
+    details.push({ path: '/currency', message: 'must be a currency code of ISO 4217' });
   if (details.length > 0) throw new AppError('invalid_request', { details });
   return {
     clickId: cleanOf('click_id'),
@@ -88,6 +95,9 @@ export function readConversion(query: Given, body: Given): ConversionCall {
     currency: currency === '' ? null : currency,
     isVoid,
     signature: cleanOf('signature'),
-    signedText: [...(['click_id', 'event', 'payout', 'currency', 'txn_id'] as const).map(rawOf), isVoid ? 'void' : ''].join('\n'),
+    signedText: [
+      ...(['click_id', 'event', 'payout', 'currency', 'txn_id'] as const).map(rawOf),
+      isVoid ? 'void' : '',
+    ].join('\n'),
   };
 }

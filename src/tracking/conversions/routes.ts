@@ -14,7 +14,10 @@ export const trackPath = '/track';
 const tags = ['Conversions'];
 const answer = Type.Object({ message: Type.Union([Type.Literal('recorded'), Type.Literal('duplicate')]) });
 const response = { 200: answer, ...errorAnswers(400, 401, 404, 409, 413, 415) };
-const image = (description: string) => ({ description, content: { 'image/png': { schema: Type.String({ format: 'binary' }) } } });
+const image = (description: string) => ({
+  description,
+  content: { 'image/png': { schema: Type.String({ format: 'binary' }) } },
+});
 
 const refusedImage = image('Refused; nothing is recorded.');
 const imageAnswers = {

@@ -16,7 +16,10 @@ const tags = ['Conversions'];
 const params = Type.Object({ advertiser_id: Type.String() });
 const created = Type.Object({
   message: Type.String(),
-  data: Type.Object({ advertiser_id: Type.Integer(), secret: Type.String({ description: '`cs_…`; shown only in this answer.' }) }),
+  data: Type.Object({
+    advertiser_id: Type.Integer(),
+    secret: Type.String({ description: '`cs_…`; shown only in this answer.' }),
+  }),
 });
 const removed = Type.Object({ message: Type.String(), data: Type.Object({ advertiser_id: Type.Integer() }) });
 
@@ -26,7 +29,10 @@ export async function conversionSecretRoutes(app: App, { pool, pulse, auth, secr
   const preValidation = auth.requireKey('offers/management', 'accounts');
 
   /** Sets or clears the secret of one of the caller's advertisers. @returns its id */
-  async function save(request: FastifyRequest<{ Params: Static<typeof params> }>, sealed: Buffer | null): Promise<number> {
+  async function save(
+    request: FastifyRequest<{ Params: Static<typeof params> }>,
+    sealed: Buffer | null,
+  ): Promise<number> {
     const { actor, publisherId } = callOf(request);
     const by = { actor, publisherId, nowMs: now() };
     const idText = request.params.advertiser_id;

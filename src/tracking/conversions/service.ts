@@ -62,7 +62,9 @@ export function createConversionService({ pool, pulse, catalog, config, secretBo
   async function write(items: readonly Item[]): Promise<Verdict[]> {
     const found = await look(items);
     const wanted = found.flatMap(({ item, click, verdict }) =>
-      click !== null && verdict.outcome === 'book' ? [{ click, booking: verdict.booking, txnId: click.erased ? '' : item.call.txnId }] : [],
+      click !== null && verdict.outcome === 'book'
+        ? [{ click, booking: verdict.booking, txnId: click.erased ? '' : item.call.txnId }]
+        : [],
     );
     if (wanted.length === 0) return found.map(({ verdict }) => verdict);
     const booked = await bookAll(pool, catalog.current(), wanted);
@@ -118,5 +120,8 @@ const toReport = ({ click, booking }: NewBooking): ReportBooking => ({
   revenueMicros: booking.payoutMicros,
 });
 
-const isAuthentic = (box: SecretBox, { signedText, signature }: ConversionCall, { secretSealed }: ClickFacts): boolean =>
-  secretSealed === null || isSignedWith(openConversionSecret(box, secretSealed), signedText, signature);
+const isAuthentic = (
+  box: SecretBox,
+  { signedText, signature }: ConversionCall,
+  { secretSealed }: ClickFacts,
+): boolean => secretSealed === null || isSignedWith(openConversionSecret(box, secretSealed), signedText, signature);

@@ -1,5 +1,10 @@
 import type { Executor } from '../../platform/db/pool.ts';
-import { dayMs, isSessionId as isUuidV7, sessionDay as uuidDay, sessionTimeMs as uuidTimeMs } from '../../platform/lib/uuid7.ts';
+import {
+  dayMs,
+  isSessionId as isUuidV7,
+  sessionDay as uuidDay,
+  sessionTimeMs as uuidTimeMs,
+} from '../../platform/lib/uuid7.ts';
 import type { WebhookEvent } from '../endpoints/store.ts';
 
 export const deliveryStatuses = ['pending', 'delivered', 'failed', 'held'] as const;
@@ -30,7 +35,8 @@ const maxLookedAt = 2000;
 const maxSorted = 2000;
 
 /** Whether a text is the id of a delivery that can exist: a made-up one can carry a time that no calendar holds. */
-export const isDeliveryId = (text: string, nowMs: number): boolean => isUuidV7(text) && uuidTimeMs(text) <= nowMs + dayMs;
+export const isDeliveryId = (text: string, nowMs: number): boolean =>
+  isUuidV7(text) && uuidTimeMs(text) <= nowMs + dayMs;
 
 /**
  * Walks through the deliveries that match. Bounded: where an index leads to deliveries of which few match, it looks at 2,000 and
@@ -40,7 +46,12 @@ export async function walkDeliveries(executor: Executor, filter: DeliveryFilter,
   const way = await wayTo(executor, filter);
   if (way.by === 'endpoint' && way.ids.length === 0) return { keys: [], next: null };
   const { text, values, lookAt } = walkStatement(filter, walk, way);
-  const { rows } = await executor.query<{ looked_at: number; last: string | null; id: string | null; day_text: string }>({ text, values });
+  const { rows } = await executor.query<{
+    looked_at: number;
+    last: string | null;
+    id: string | null;
+    day_text: string;
+  }>({ text, values });
   const keys = rows.flatMap(({ id, day_text }) => (id === null ? [] : [{ id, day: day_text }]));
   const [{ looked_at: lookedAt, last } = { looked_at: 0, last: null }] = rows;
   if (keys.length > walk.limit) {
@@ -103,7 +114,12 @@ async function isQueueShort(executor: Executor, endpointIds: readonly number[]):
 }
 
 /** How many match, counted up to `limit`; only those that can be replayed. */
-export async function countReplayable(executor: Executor, filter: DeliveryFilter, below: string, limit: number): Promise<number> {
+export async function countReplayable(
+  executor: Executor,
+  filter: DeliveryFilter,
+  below: string,
+  limit: number,
+): Promise<number> {
   const sql = createSql();
   const own = ownConditions(filter, sql);
   const endpoints = `d.endpoint_id = any(array(select e.id from webhook_endpoints e where ${endpointConditions(filter, sql)} and e.enabled))`;
@@ -125,7 +141,8 @@ function createSql(): Sql {
 
 const isOneUser = ({ sessionId, pubUserId }: DeliveryFilter): boolean => sessionId !== null || pubUserId !== null;
 const isPending = ({ statuses }: DeliveryFilter): boolean => statuses?.length === 1 && statuses[0] === 'pending';
-const isTrouble = ({ statuses }: DeliveryFilter): boolean => statuses?.every((status) => status === 'failed' || status === 'held') ?? false;
+const isTrouble = ({ statuses }: DeliveryFilter): boolean =>
+  statuses?.every((status) => status === 'failed' || status === 'held') ?? false;
 
 /**
  * Three ways to the deliveries: by session, by user, or endpoint by endpoint; each is an index in the order of days and ids, so
@@ -164,7 +181,9 @@ function sourceOf(filter: DeliveryFilter, range: readonly string[], sorted: stri
     ) q cross join lateral (select * from deliveries d where d.day = q.day and d.id = q.id limit 1) d`;
   }
   const conditions = [...troubleConditions(filter), ...range].map((one) => ` and ${one}`).join('');
-  const each = way.ids.map((id) => `(select ${columns} from deliveries d where d.endpoint_id = ${sql.value(id)}${conditions} ${sorted})`);
+  const each = way.ids.map(
+    (id) => `(select ${columns} from deliveries d where d.endpoint_id = ${sql.value(id)}${conditions} ${sorted})`,
+  );
   return `select ${columns} from (${each.join(' union all ')}) d ${sorted}`;
 }
 
@@ -186,7 +205,11 @@ function ownConditions({ publisherId, sessionId, pubUserId }: DeliveryFilter, sq
 }
 
 /** The time is inside the ids, so every bound is one of days and of ids. */
-function rangeConditions({ fromMs, toMs }: DeliveryFilter, { above, below }: Pick<Walk, 'above' | 'below'>, sql: Sql): string[] {
+function rangeConditions(
+  { fromMs, toMs }: DeliveryFilter,
+  { above, below }: Pick<Walk, 'above' | 'below'>,
+  sql: Sql,
+): string[] {
   const froms = [above, fromMs === null ? null : outermostId(fromMs - 1, 'f')].filter((id) => id !== null);
   const tos = [below, toMs === null ? null : outermostId(toMs, '0')].filter((id) => id !== null);
   const from = froms.sort().at(-1);
@@ -210,7 +233,8 @@ const statusConditions = ({ statuses }: DeliveryFilter, sql: Sql): string[] =>
 
 /** What the way to the deliveries leaves open. */
 function restConditions(filter: DeliveryFilter, sql: Sql): string[] {
-  if (!isOneUser(filter)) return isTrouble(filter) && filter.statuses?.length === 2 ? [] : statusConditions(filter, sql);
+  if (!isOneUser(filter))
+    return isTrouble(filter) && filter.statuses?.length === 2 ? [] : statusConditions(filter, sql);
   const { event, endpointId } = filter;
   return [
     ...(event === null ? [] : [`d.event = ${sql.value(event)}`]),

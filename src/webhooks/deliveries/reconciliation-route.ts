@@ -38,7 +38,10 @@ export function balanceRoute(app: App, { pool, pulse, config, now }: Deps): void
         balanced: days.every(isEven),
         days: days.map((one) => ({ ...one, balanced: isEven(one) })),
       };
-      return { message: data.balanced ? 'Every delivery is in its place.' : 'Deliveries are missing, or in two places.', data };
+      return {
+        message: data.balanced ? 'Every delivery is in its place.' : 'Deliveries are missing, or in two places.',
+        data,
+      };
     },
   );
 }

@@ -12,7 +12,8 @@ export type Places = {
 };
 
 /** Whether every delivery that was promised is in exactly one place. */
-export const isEven = ({ created, delivered, failed, held, pending }: Places): boolean => created === delivered + failed + held + pending;
+export const isEven = ({ created, delivered, failed, held, pending }: Places): boolean =>
+  created === delivered + failed + held + pending;
 
 export type Balance = Places & {
   /** Said to be pending, and not in the queue: nobody would send them. */
@@ -35,7 +36,10 @@ const keptCounts = `(
  * `miscounted` must be 0. Reads all deliveries of these days.
  * @param days how far to look back from `nowMs` (epoch milliseconds); default: everything that is kept
  */
-export async function checkBalance(executor: Executor, options: { days: number; nowMs: number } | null = null): Promise<Balance> {
+export async function checkBalance(
+  executor: Executor,
+  options: { days: number; nowMs: number } | null = null,
+): Promise<Balance> {
   const fromDay = options === null ? '-infinity' : dayOf(options.nowMs - options.days * dayMs);
   const { rows } = await executor.query<Balance>(
     `select count(d.id)::int as created,

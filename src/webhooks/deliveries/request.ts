@@ -1,5 +1,10 @@
 import { AppError } from '../../platform/errors.ts';
-import { dayMs, isSessionId as isUuidV7, readSessionId as readUuid, writeSessionId as writeUuid } from '../../platform/lib/uuid7.ts';
+import {
+  dayMs,
+  isSessionId as isUuidV7,
+  readSessionId as readUuid,
+  writeSessionId as writeUuid,
+} from '../../platform/lib/uuid7.ts';
 import type { WebhookEvent } from '../endpoints/store.ts';
 import { type DeliveryFilter, type DeliveryStatus, isDeliveryId } from './filter.ts';
 
@@ -11,7 +16,12 @@ type Narrowed = { endpointId: number | null; statuses: readonly DeliveryStatus[]
  * What a caller asked for, within its publisher.
  * @throws AppError `invalid_request` for a session or a time that cannot be
  */
-export function readFilter(asked: Asked, { endpointId, statuses }: Narrowed, publisherId: number, nowMs: number): DeliveryFilter {
+export function readFilter(
+  asked: Asked,
+  { endpointId, statuses }: Narrowed,
+  publisherId: number,
+  nowMs: number,
+): DeliveryFilter {
   const sessionId = asked.session_id?.toLowerCase() ?? null;
   if (sessionId !== null && !isUuidV7(sessionId)) throw invalid('/session_id', 'must be a session_id');
   return {
@@ -36,7 +46,8 @@ function timeOf(path: string, text: string, nowMs: number): number {
 /** Whether a day is in the calendar: a 30th of February would be read as one of March. */
 const isDay = (day: string): boolean => new Date(Date.parse(day)).toISOString().startsWith(day);
 
-const invalid = (path: string, message: string): AppError => new AppError('invalid_request', { details: [{ path, message }] });
+const invalid = (path: string, message: string): AppError =>
+  new AppError('invalid_request', { details: [{ path, message }] });
 
 /** The id of a delivery as it is in a path: a UUID, or the `webhook-id` of its tries; null when there can be no such delivery. */
 export function readDeliveryId(text: string, nowMs: number): string | null {

@@ -12,7 +12,9 @@ import { findAttempts, findDelivery, readDeliveries } from './store.ts';
 import { viewOfDelivery, viewOfWholeDelivery } from './view.ts';
 
 export const deliveriesPath = '/manage/v1/deliveries';
-export const deliveryParams = Type.Object({ id: Type.String({ description: 'Id of a delivery, or the `webhook-id` of its tries.' }) });
+export const deliveryParams = Type.Object({
+  id: Type.String({ description: 'Id of a delivery, or the `webhook-id` of its tries.' }),
+});
 const tags = ['Deliveries'];
 const defaultLimit = 50;
 

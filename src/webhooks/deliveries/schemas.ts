@@ -6,7 +6,10 @@ import { deliveryStatuses } from './filter.ts';
 
 const dateTime = Type.String({ format: 'date-time' });
 const timeText = (description: string) =>
-  Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2}))?$', description });
+  Type.String({
+    pattern: '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2}))?$',
+    description,
+  });
 
 const eventSchema = Type.Union(webhookEvents.map((event) => Type.Literal(event)));
 const statusSchema = Type.Union(deliveryStatuses.map((status) => Type.Literal(status)));
@@ -26,7 +29,9 @@ export const listQuery = Type.Object(
   {
     api_key: Type.Optional(Type.String({ description: 'API key with `configurations`.' })),
     ...filterFields,
-    endpoint: Type.Optional(Type.String({ pattern: '^[1-9]\\d{0,8}$', description: '`id` of an endpoint, also of a removed one.' })),
+    endpoint: Type.Optional(
+      Type.String({ pattern: '^[1-9]\\d{0,8}$', description: '`id` of an endpoint, also of a removed one.' }),
+    ),
     status: Type.Optional(statusSchema),
     limit: Type.Optional(Type.String({ pattern: '^([1-9]\\d?|1\\d\\d|200)$', description: '1–200, default 50.' })),
     cursor: Type.Optional(Type.String({ description: '`next_cursor` of the page before.' })),
@@ -75,11 +80,14 @@ export const listAnswer = Type.Object({
   message: Type.String(),
   data: Type.Object({
     deliveries: Type.Array(Type.Object(deliveryFields)),
-    next_cursor: orNull(Type.String({ description: 'null: there is no more. A page may be short, or empty, and still name one.' })),
+    next_cursor: orNull(
+      Type.String({ description: 'null: there is no more. A page may be short, or empty, and still name one.' }),
+    ),
   }),
 });
 
-const dayText = (description: string) => Type.Optional(Type.String({ maxLength: 10, pattern: '^[\\d-]*$', description }));
+const dayText = (description: string) =>
+  Type.Optional(Type.String({ maxLength: 10, pattern: '^[\\d-]*$', description }));
 
 export const balanceQuery = Type.Object(
   {
@@ -120,13 +128,17 @@ const attemptSchema = Type.Object({
   number: Type.Integer(),
   started_at: dateTime,
   finished_at: orNull(dateTime),
-  outcome: orNull(Type.String({ description: 'delivered, retry, failed, endpoint_disabled; null: in flight, or its worker died.' })),
+  outcome: orNull(
+    Type.String({ description: 'delivered, retry, failed, endpoint_disabled; null: in flight, or its worker died.' }),
+  ),
   error: Type.Union([Type.Object({ class: Type.String(), message: Type.String() }), Type.Null()]),
   request: Type.Union([
     Type.Object({
       method: Type.String(),
       url: Type.String(),
-      headers: Type.Record(Type.String(), Type.String(), { description: 'As sent; values of your own headers are left out.' }),
+      headers: Type.Record(Type.String(), Type.String(), {
+        description: 'As sent; values of your own headers are left out.',
+      }),
       body_bytes: Type.Integer(),
     }),
     Type.Null(),

@@ -38,7 +38,10 @@ const viewOfAttempt = (attempt: Attempt, payloadBytes: number) => ({
   finished_at: textOf(attempt.finished_at),
   outcome: attempt.outcome,
   error: attempt.error_class === null ? null : { class: attempt.error_class, message: attempt.error_message ?? '' },
-  request: attempt.request === null ? null : { ...attempt.request, body_bytes: attempt.request.method === 'POST' ? payloadBytes : 0 },
+  request:
+    attempt.request === null
+      ? null
+      : { ...attempt.request, body_bytes: attempt.request.method === 'POST' ? payloadBytes : 0 },
   response: attempt.status_code === null ? null : { status: attempt.status_code, ...viewOfAnswer(attempt) },
   timing: attempt.timing === null ? null : viewOfTiming(attempt.timing),
   remote_address: attempt.remote_address,

@@ -130,7 +130,10 @@ export async function startLiveness({ databaseUrl, logger, onWork }: LivenessOpt
 async function lockNewId(client: pg.Client): Promise<number> {
   for (;;) {
     const id = randomInt(1, 2 ** 31 - 1);
-    const { rows } = await client.query<{ ok: boolean }>('select pg_try_advisory_lock($1, $2) as ok', [workerLockClass, id]);
+    const { rows } = await client.query<{ ok: boolean }>('select pg_try_advisory_lock($1, $2) as ok', [
+      workerLockClass,
+      id,
+    ]);
     if (rows[0]?.ok) return id;
   }
 }

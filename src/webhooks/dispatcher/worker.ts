@@ -134,7 +134,8 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
     const call = attempt(claimed, options, cancel.signal).then((settlement) => {
       calls.delete(call);
       // A failure may cost the endpoint calls in flight, and order wants the next behind it: the slot is free when it is written.
-      if (settlement.outcome === 'delivered' && settlement.disables === null && !claimed.strictOrder) rounds.end(claimed);
+      if (settlement.outcome === 'delivered' && settlement.disables === null && !claimed.strictOrder)
+        rounds.end(claimed);
       settler.add(settlement);
       wake();
     });
@@ -189,7 +190,8 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   function tend(): void {
     tendEndpoints(pool).then(
       ({ disabled, warned }) => {
-        if (disabled.length > 0) logger.warn({ endpointIds: disabled }, 'endpoints were disabled: nothing but failures for days');
+        if (disabled.length > 0)
+          logger.warn({ endpointIds: disabled }, 'endpoints were disabled: nothing but failures for days');
         if (warned.length > 0) logger.warn({ endpointIds: warned }, 'endpoints have failed for a day');
       },
       (err) => logger.debug({ err }, 'endpoints could not be looked after'),

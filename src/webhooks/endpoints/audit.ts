@@ -41,7 +41,11 @@ function loggedView(endpoint: Endpoint, before: Endpoint | null, box: SecretBox)
 }
 
 /** Equal values are sealed anew with every save; only what looks different is opened. */
-function loggedHeaders({ headers }: Endpoint, before: Endpoint | null, box: SecretBox): Record<string, 'set' | 'changed'> {
+function loggedHeaders(
+  { headers }: Endpoint,
+  before: Endpoint | null,
+  box: SecretBox,
+): Record<string, 'set' | 'changed'> {
   const stored = before?.headers ?? {};
   const differs = (name: string): boolean =>
     Object.hasOwn(stored, name) &&

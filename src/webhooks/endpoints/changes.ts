@@ -81,7 +81,9 @@ export async function saveEndpoint(
 
 const given = (input: Partial<EndpointSettings>): Partial<EndpointSettings> =>
   Object.fromEntries(
-    Object.keys(defaultSettings).flatMap((name) => (name in input ? [[name, input[name as keyof EndpointSettings]]] : [])),
+    Object.keys(defaultSettings).flatMap((name) =>
+      name in input ? [[name, input[name as keyof EndpointSettings]]] : [],
+    ),
   );
 
 /** A removed endpoint that is set again is a new one: with another secret and default settings. What it held can be replayed. */
@@ -92,7 +94,14 @@ async function reviveEndpoint(executor: Executor, box: SecretBox, input: Endpoin
       v1a_key_sealed = null, previous_v1a_key_sealed = null, signature_v1a = false, headers = '{}', retry_steps_s = null, rate_limit_per_s = null,
       deadline_ms = $5, max_in_flight = $6, strict_order = false, paused_at = null, resume_rate_per_s = null, disabled_reason = null, created_at = $4
     where publisher_id = $1 and event = $2 and deleted_at is not null`,
-    [input.publisherId, input.event, sealed, new Date(input.nowMs), defaultSettings.deadlineMs, defaultSettings.maxInFlight],
+    [
+      input.publisherId,
+      input.event,
+      sealed,
+      new Date(input.nowMs),
+      defaultSettings.deadlineMs,
+      defaultSettings.maxInFlight,
+    ],
   );
   const { endpoint } = await saveEndpoint(executor, box, input);
   // Where somebody else was first, theirs is the secret.

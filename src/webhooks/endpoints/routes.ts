@@ -21,7 +21,16 @@ import {
   saveEndpoint,
 } from './changes.ts';
 import { readHeaders } from './custom-headers.ts';
-import { endpointAnswer, endpointList, eventParams, maxRetryS, removedAnswer, resumeBody, rotateBody, saveBody } from './schemas.ts';
+import {
+  endpointAnswer,
+  endpointList,
+  eventParams,
+  maxRetryS,
+  removedAnswer,
+  resumeBody,
+  rotateBody,
+  saveBody,
+} from './schemas.ts';
 import { openHeaders, sealHeaders } from './secrets.ts';
 import { type Endpoint, isWebhookEvent, listEndpoints, type WebhookEvent } from './store.ts';
 import { endpointTestRoutes } from './test-routes.ts';
@@ -47,7 +56,9 @@ export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
     const { actor, publisherId } = callOf(request);
     const by = { actor, publisherId, nowMs: now() };
     return guarded(() =>
-      transaction(pool, (executor) => changeEndpoint({ ...by, executor }, event, secretBox, (key, stored) => work(executor, key, stored))),
+      transaction(pool, (executor) =>
+        changeEndpoint({ ...by, executor }, event, secretBox, (key, stored) => work(executor, key, stored)),
+      ),
     );
   };
   const answerOf = (message: string, endpoint: Endpoint, secret: string | null = null) => ({
@@ -67,7 +78,10 @@ export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
     },
     async (request) => {
       const found = await guarded(() => listEndpoints(pool, callOf(request).publisherId, null));
-      const data = found.map(({ endpoint, health }) => ({ ...viewOfEndpoint(endpoint, secretBox), state: viewOfState(endpoint, health) }));
+      const data = found.map(({ endpoint, health }) => ({
+        ...viewOfEndpoint(endpoint, secretBox),
+        state: viewOfState(endpoint, health),
+      }));
       return { message: 'Endpoints found.', data };
     },
   );
@@ -120,7 +134,8 @@ export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
     {
       schema: {
         summary: 'Remove a webhook endpoint',
-        description: 'Nothing is promised to it any more; what waits for it is held, and can be replayed when it is set again.',
+        description:
+          'Nothing is promised to it any more; what waits for it is held, and can be replayed when it is set again.',
         tags,
         params: eventParams,
         querystring: publisherQuery,
@@ -171,11 +186,17 @@ export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
   });
   action('enable', {
     summary: 'Enable; what was held stays held until it is replayed',
-    run: async (executor, key) => ({ message: 'Endpoint enabled.', endpoint: await enableEndpoint(executor, key, true) }),
+    run: async (executor, key) => ({
+      message: 'Endpoint enabled.',
+      endpoint: await enableEndpoint(executor, key, true),
+    }),
   });
   action('disable', {
     summary: 'Disable: deliveries are held',
-    run: async (executor, key) => ({ message: 'Endpoint disabled.', endpoint: await enableEndpoint(executor, key, false) }),
+    run: async (executor, key) => ({
+      message: 'Endpoint disabled.',
+      endpoint: await enableEndpoint(executor, key, false),
+    }),
   });
   action('rotate-secret', {
     summary: 'Give it a new secret, shown this once; the old one signs beside it for a while',
@@ -190,7 +211,11 @@ export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
 }
 
 type Change<T> = (executor: Executor, key: EndpointKey, stored: Endpoint | null) => Promise<T>;
-type Action<Body> = (executor: Executor, key: EndpointKey, body: Body) => Promise<{ message: string; endpoint: Endpoint; secret?: string }>;
+type Action<Body> = (
+  executor: Executor,
+  key: EndpointKey,
+  body: Body,
+) => Promise<{ message: string; endpoint: Endpoint; secret?: string }>;
 
 const answers = (ok: 200, ...errors: number[]) => ({ [ok]: endpointAnswer, ...errorAnswers(...errors) });
 
@@ -210,7 +235,9 @@ function inputOf(key: EndpointKey, body: SaveBody, box: SecretBox, stored: Endpo
     url,
     method,
     enabled,
-    ...(headers !== undefined && { headers: sealHeaders(box, readHeaders(headers, openHeaders(box, stored?.headers ?? {}))) }),
+    ...(headers !== undefined && {
+      headers: sealHeaders(box, readHeaders(headers, openHeaders(box, stored?.headers ?? {}))),
+    }),
     ...(body.deadline_ms !== undefined && { deadlineMs: body.deadline_ms }),
     ...(steps !== undefined && { retryStepsS: steps }),
     ...(body.max_in_flight !== undefined && { maxInFlight: body.max_in_flight }),
@@ -223,6 +250,10 @@ function inputOf(key: EndpointKey, body: SaveBody, box: SecretBox, stored: Endpo
 function requireUsableSteps(steps: readonly number[]): void {
   const totalS = steps.reduce((sum, step) => sum + step, 0);
   const message =
-    steps[0] !== 0 ? 'must begin with 0: the first try is made at once' : totalS > maxRetryS ? 'must be at most 7 days together' : null;
+    steps[0] !== 0
+      ? 'must begin with 0: the first try is made at once'
+      : totalS > maxRetryS
+        ? 'must be at most 7 days together'
+        : null;
   if (message !== null) throw new AppError('invalid_endpoint', { details: [{ path: '/retry_steps_s', message }] });
 }

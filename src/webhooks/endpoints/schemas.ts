@@ -1,8 +1,9 @@
 import { Type } from '@sinclair/typebox';
 import { webhookEvents } from './store.ts';
 
-export const orNull = <Schema extends ReturnType<typeof Type.String | typeof Type.Number | typeof Type.Integer>>(schema: Schema) =>
-  Type.Union([schema, Type.Null()]);
+export const orNull = <Schema extends ReturnType<typeof Type.String | typeof Type.Number | typeof Type.Integer>>(
+  schema: Schema,
+) => Type.Union([schema, Type.Null()]);
 
 export const eventParams = Type.Object({ event: Type.String({ description: `One of ${webhookEvents.join(', ')}.` }) });
 
@@ -18,15 +19,23 @@ export const maxRetryS = 7 * 86_400;
 const maxOverlapS = 7 * 86_400;
 
 const settingSchemas = {
-  deadline_ms: Type.Integer({ minimum: 1000, maximum: 30_000, description: 'For lookup, connect, TLS, head and body together.' }),
+  deadline_ms: Type.Integer({
+    minimum: 1000,
+    maximum: 30_000,
+    description: 'For lookup, connect, TLS, head and body together.',
+  }),
   retry_steps_s: Type.Array(Type.Integer({ minimum: 0, maximum: maxRetryS }), {
     minItems: 1,
     maxItems: 20,
     description: 'Waits before each try in seconds, the first 0; 7 days at most together. Each is drawn from ±20 %.',
   }),
   max_in_flight: Type.Integer({ minimum: 1, maximum: 100, description: 'Calls at once.' }),
-  rate_limit_per_s: orNull(Type.Number({ minimum: 0.01, maximum: 10_000, description: 'Calls a second; null: no limit.' })),
-  strict_order: Type.Boolean({ description: 'One delivery at a time in the order of creation; a retry holds up the rest.' }),
+  rate_limit_per_s: orNull(
+    Type.Number({ minimum: 0.01, maximum: 10_000, description: 'Calls a second; null: no limit.' }),
+  ),
+  strict_order: Type.Boolean({
+    description: 'One delivery at a time in the order of creation; a retry holds up the rest.',
+  }),
   signature_v1a: Type.Boolean({ description: 'Signs with ed25519 beside the HMAC.' }),
 };
 
@@ -59,7 +68,11 @@ export const testBody = Type.Object({
 
 export const resumeBody = Type.Object({
   rate_per_s: Type.Optional(
-    Type.Number({ minimum: 0.01, maximum: 10_000, description: 'Deliveries a second until the backlog is gone; default: no limit.' }),
+    Type.Number({
+      minimum: 0.01,
+      maximum: 10_000,
+      description: 'Deliveries a second until the backlog is gone; default: no limit.',
+    }),
   ),
 });
 
@@ -76,9 +89,13 @@ const dateTime = Type.String({ format: 'date-time' });
 
 const stateSchema = Type.Object({
   status: Type.Union([Type.Literal('active'), Type.Literal('paused'), Type.Literal('disabled')]),
-  breaker: Type.Union([Type.Literal('closed'), Type.Literal('open')], { description: 'open: too much failed, calls wait.' }),
+  breaker: Type.Union([Type.Literal('closed'), Type.Literal('open')], {
+    description: 'open: too much failed, calls wait.',
+  }),
   breaker_open_until: orNull(dateTime),
-  warning: orNull(Type.String({ description: '`failing`: nothing succeeded for 24 hours; after 5 days the endpoint is disabled.' })),
+  warning: orNull(
+    Type.String({ description: '`failing`: nothing succeeded for 24 hours; after 5 days the endpoint is disabled.' }),
+  ),
   failing_since: orNull(dateTime),
   failures: Type.Integer({ description: 'Since the last success.' }),
   last_success_at: orNull(dateTime),
@@ -103,17 +120,24 @@ export const endpointView = Type.Object({
   headers: Type.Record(Type.String(), Type.Null(), { description: 'Names only; values are never shown.' }),
   ...settingSchemas,
   v1a_public_key: orNull(Type.String({ description: '`whpk_…`, which verifies the ed25519 signature.' })),
-  previous_secret_until: orNull(Type.String({ format: 'date-time', description: 'How long the secret before this one signs, too.' })),
+  previous_secret_until: orNull(
+    Type.String({ format: 'date-time', description: 'How long the secret before this one signs, too.' }),
+  ),
   created_at: dateTime,
   updated_at: dateTime,
   state: Type.Optional(stateSchema),
   secret: Type.Optional(
-    Type.String({ description: '`whsec_…`, which verifies the signature. Only in the answer that creates or rotates it.' }),
+    Type.String({
+      description: '`whsec_…`, which verifies the signature. Only in the answer that creates or rotates it.',
+    }),
   ),
 });
 export const endpointAnswer = Type.Object({ message: Type.String(), data: endpointView });
 export const endpointList = Type.Object({ message: Type.String(), data: Type.Array(endpointView) });
-export const removedAnswer = Type.Object({ message: Type.String(), data: Type.Object({ event: Type.String(), removed: Type.Boolean() }) });
+export const removedAnswer = Type.Object({
+  message: Type.String(),
+  data: Type.Object({ event: Type.String(), removed: Type.Boolean() }),
+});
 
 export const timingSchema = Type.Union([
   Type.Object({

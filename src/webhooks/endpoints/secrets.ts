@@ -38,7 +38,8 @@ export const openV1aKeys = (box: SecretBox, sealed: readonly Buffer[]): KeyObjec
   sealed.map((one) => v1aKeyOf(box.open(one, v1aContext)));
 
 /** The public half of a stored key, for receivers. */
-export const v1aPublicKey = (box: SecretBox, sealed: Buffer): string => publicV1aKey(v1aKeyOf(box.open(sealed, v1aContext)));
+export const v1aPublicKey = (box: SecretBox, sealed: Buffer): string =>
+  publicV1aKey(v1aKeyOf(box.open(sealed, v1aContext)));
 
 /** An endpoint's own headers as they are stored: names in lower case, values sealed, for they often authorise. */
 export type SealedHeaders = Readonly<Record<string, string>>;
@@ -48,7 +49,10 @@ const mark = 'sealed:';
 
 export const sealHeaders = (box: SecretBox, headers: Readonly<Record<string, string>>): SealedHeaders =>
   Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, mark + box.seal(value, headerContext(name)).toString('base64')]),
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      mark + box.seal(value, headerContext(name)).toString('base64'),
+    ]),
   );
 
 /** @throws when a value was sealed with another SECRETS_KEY */

@@ -6,7 +6,8 @@ import type { SealedHeaders, SealedSecrets } from './secrets.ts';
 export const webhookEvents = ['usp.selection', 'offer_saved', 'offer_removed', 'conversion'] as const;
 export type WebhookEvent = (typeof webhookEvents)[number];
 
-export const isWebhookEvent = (name: string): name is WebhookEvent => (webhookEvents as readonly string[]).includes(name);
+export const isWebhookEvent = (name: string): name is WebhookEvent =>
+  (webhookEvents as readonly string[]).includes(name);
 
 /** What a publisher may set of an endpoint beside its URL and method. */
 export type EndpointSettings = {
@@ -101,7 +102,12 @@ export const endpointOf = (row: Row): Endpoint => ({
 });
 
 /** A publisher's endpoint for an event; null when there is none. `lock` keeps it as it is to the end of the transaction. */
-export async function findEndpoint(executor: Executor, publisherId: number, event: WebhookEvent, lock = false): Promise<Endpoint | null> {
+export async function findEndpoint(
+  executor: Executor,
+  publisherId: number,
+  event: WebhookEvent,
+  lock = false,
+): Promise<Endpoint | null> {
   const { rows } = await executor.query<Row>(
     `select ${endpointColumns} from webhook_endpoints e
     where publisher_id = $1 and event = $2 and deleted_at is null ${lock ? 'for update' : ''}`,

@@ -55,6 +55,15 @@ function outcomeOf(result: SendResult, nowMs: number): TestOutcome {
     return { ...none, error: { class: result.class, message: result.message }, timing: viewOfTiming(result.timing) };
   const { status, headers, body } = result;
   const delivered = classify(result, nowMs).outcome === 'delivered';
-  const error = delivered ? null : { class: status >= 300 && status < 400 ? 'redirect' : 'status', message: `the answer was ${status}` };
-  return { delivered, status, error, timing: viewOfTiming(result.timing), headers, body: body.subarray(0, shownBytes).toString('utf8') };
+  const error = delivered
+    ? null
+    : { class: status >= 300 && status < 400 ? 'redirect' : 'status', message: `the answer was ${status}` };
+  return {
+    delivered,
+    status,
+    error,
+    timing: viewOfTiming(result.timing),
+    headers,
+    body: body.subarray(0, shownBytes).toString('utf8'),
+  };
 }

@@ -24,7 +24,8 @@ export async function endpointTestRoutes(app: App, { rules, ...deps }: Deps & { 
     {
       schema: {
         summary: 'Test Endpoint: send a dummy payload',
-        description: 'Uses the saved settings, or those of the body before they are saved. Nothing is stored or tried again.',
+        description:
+          'Uses the saved settings, or those of the body before they are saved. Nothing is stored or tried again.',
         tags: ['Webhook endpoints'],
         params: eventParams,
         querystring: publisherQuery,
@@ -57,7 +58,8 @@ export function targetOf(
 ): TestTarget {
   const sealed = saved?.secrets ?? { current: createEndpointSecret(secretBox).sealed, previous: null };
   // What an endpoint sends may authorise; it is not sent to another server than the saved one.
-  const stored = saved !== null && new URL(url).origin === new URL(saved.url).origin ? openHeaders(secretBox, saved.headers) : {};
+  const stored =
+    saved !== null && new URL(url).origin === new URL(saved.url).origin ? openHeaders(secretBox, saved.headers) : {};
   return {
     event,
     url,

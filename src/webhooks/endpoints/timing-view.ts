@@ -18,4 +18,5 @@ export const viewOfTiming = ({ dnsMs, connectMs, tlsMs, firstByteMs, totalMs }: 
 });
 
 /** Attempts of older versions lack some. */
-const rounded = (ms: number | null | undefined): number | null => (ms === null || ms === undefined ? null : Math.round(ms * 10) / 10);
+const rounded = (ms: number | null | undefined): number | null =>
+  ms === null || ms === undefined ? null : Math.round(ms * 10) / 10;

@@ -30,7 +30,9 @@ export function requireUsableUrl(url: string, rules: UrlRules): void {
   if (url.length > maxUrlLength) throw invalidUrl(`must be at most ${maxUrlLength} characters long`);
   if (/^https?:\/\/[^/?#\\]*[{}]/.test(url)) throw invalidUrl('must not have macros in the name of the host');
   const template = parseUrlTemplate(url);
-  if (template !== null && urlMacros(template).length > maxMacros) throw invalidUrl(`must hold at most ${maxMacros} macros`);
+  if (template !== null && urlMacros(template).length > maxMacros)
+    throw invalidUrl(`must hold at most ${maxMacros} macros`);
 }
 
-const invalidUrl = (message: string): AppError => new AppError('invalid_endpoint', { details: [{ path: '/url', message }] });
+const invalidUrl = (message: string): AppError =>
+  new AppError('invalid_endpoint', { details: [{ path: '/url', message }] });

@@ -6,7 +6,8 @@ import type { Endpoint, EndpointHealth } from './store.ts';
 /** An endpoint as its publisher sees it: without secrets and without the values of its own headers. */
 export const viewOfEndpoint = (endpoint: Endpoint, box: SecretBox) => ({
   ...plainViewOf(endpoint),
-  v1a_public_key: endpoint.signatureV1a && endpoint.v1aKeySealed !== null ? v1aPublicKey(box, endpoint.v1aKeySealed) : null,
+  v1a_public_key:
+    endpoint.signatureV1a && endpoint.v1aKeySealed !== null ? v1aPublicKey(box, endpoint.v1aKeySealed) : null,
 });
 
 /** The same without what has to be unsealed. */

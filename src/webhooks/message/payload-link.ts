@@ -1,4 +1,8 @@
-import { isSessionId as isUuidV7, readSessionId as readUuid, writeSessionId as writeUuid } from '../../platform/lib/uuid7.ts';
+import {
+  isSessionId as isUuidV7,
+  readSessionId as readUuid,
+  writeSessionId as writeUuid,
+} from '../../platform/lib/uuid7.ts';
 import type { Signer } from '../../platform/security/keyring.ts';
 import { macLength } from '../../platform/security/mac.ts';
 
@@ -36,7 +40,10 @@ export function createPayloadLinks(signer: Signer, publicUrl: string): PayloadLi
     read: (token, nowMs) => {
       if (!pattern.test(token)) return null;
       const bytes = Buffer.from(token, 'base64url');
-      if (bytes[0] !== version || !signer.verify(bytes[1] as number, bytes.subarray(0, dataLength), bytes.subarray(dataLength)))
+      if (
+        bytes[0] !== version ||
+        !signer.verify(bytes[1] as number, bytes.subarray(0, dataLength), bytes.subarray(dataLength))
+      )
         return null;
       return nowMs / 1000 >= bytes.readUIntBE(18, 5) ? null : { deliveryId: readUuid(bytes, 2) };
     },

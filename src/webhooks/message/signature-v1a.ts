@@ -20,8 +20,13 @@ export function newV1aKey(): string {
 export function v1aKeyOf(text: string): KeyObject {
   const bytes = Buffer.from(text.startsWith(secretPrefix) ? text.slice(secretPrefix.length) : '', 'base64');
   if (bytes.length !== 2 * rawBytes) throw new Error('an ed25519 key has the form whsk_<base64 of 64 bytes>');
-  const key = createPrivateKey({ key: Buffer.concat([pkcs8Head, bytes.subarray(0, rawBytes)]), format: 'der', type: 'pkcs8' });
-  if (!rawPublicKey(key).equals(bytes.subarray(rawBytes))) throw new Error('the two halves of an ed25519 key do not belong together');
+  const key = createPrivateKey({
+    key: Buffer.concat([pkcs8Head, bytes.subarray(0, rawBytes)]),
+    format: 'der',
+    type: 'pkcs8',
+  });
+  if (!rawPublicKey(key).equals(bytes.subarray(rawBytes)))
+    throw new Error('the two halves of an ed25519 key do not belong together');
   return key;
 }
 
@@ -35,4 +40,5 @@ export function signV1a(head: string, body: Buffer, keys: readonly KeyObject[]):
   return keys.map((key) => `v1a,${sign(null, message, key).toString('base64')}`);
 }
 
-const rawPublicKey = (key: KeyObject): Buffer => createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-rawBytes);
+const rawPublicKey = (key: KeyObject): Buffer =>
+  createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-rawBytes);

@@ -23,9 +23,12 @@ const maxSecretBytes = 64;
  */
 export function sign({ id, timestampS, body, secrets, v1aKeys = [] }: SignedMessage): string {
   if (secrets.length === 0) throw new Error('a webhook needs at least one secret to be signed with');
-  if (!Number.isSafeInteger(timestampS) || timestampS < 0) throw new Error('timestampS must be whole seconds since the epoch');
+  if (!Number.isSafeInteger(timestampS) || timestampS < 0)
+    throw new Error('timestampS must be whole seconds since the epoch');
   const head = `${id}.${timestampS}.`;
-  const hmacs = secrets.map((secret) => `v1,${createHmac('sha256', secret).update(head).update(body).digest('base64')}`);
+  const hmacs = secrets.map(
+    (secret) => `v1,${createHmac('sha256', secret).update(head).update(body).digest('base64')}`,
+  );
   return [...hmacs, ...signV1a(head, body, v1aKeys)].join(' ');
 }
 
@@ -42,7 +45,8 @@ export function secretBytes(secret: string): Buffer {
   const encoded = secret.startsWith(prefix) ? secret.slice(prefix.length) : '';
   const bytes = Buffer.from(encoded, 'base64');
   // Buffer skips what is not base64; only text that it writes back the same was base64 throughout.
-  if (encoded === '' || bytes.toString('base64') !== encoded) throw new Error('a webhook secret has the form whsec_<base64>');
+  if (encoded === '' || bytes.toString('base64') !== encoded)
+    throw new Error('a webhook secret has the form whsec_<base64>');
   if (bytes.length < minSecretBytes || bytes.length > maxSecretBytes) {
     throw new Error(`a webhook secret holds ${minSecretBytes} to ${maxSecretBytes} bytes`);
   }

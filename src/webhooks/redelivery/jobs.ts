@@ -64,7 +64,9 @@ export const countMatching = (executor: Executor, filter: DeliveryFilter, nowMs:
 export async function createJob(executor: Executor, filter: DeliveryFilter, nowMs: number): Promise<ReplayJob> {
   const { publisherId } = filter;
   await executor.query('select from publishers where id = $1 for update', [publisherId]);
-  const running = await executor.query("select from replay_jobs where publisher_id = $1 and status = 'running'", [publisherId]);
+  const running = await executor.query("select from replay_jobs where publisher_id = $1 and status = 'running'", [
+    publisherId,
+  ]);
   if (running.rows.length >= maxRunning) throw new AppError('too_many_replays');
   const id = newUuidV7(nowMs);
   const total = await countReplayable(executor, filter, id, maxCounted);
@@ -77,10 +79,10 @@ export async function createJob(executor: Executor, filter: DeliveryFilter, nowM
 }
 
 export async function findJob(executor: Executor, publisherId: number, id: string): Promise<ReplayJob | null> {
-  const { rows } = await executor.query<Row>(`select ${columns} from replay_jobs where id = $1::uuid and publisher_id = $2`, [
-    id,
-    publisherId,
-  ]);
+  const { rows } = await executor.query<Row>(
+    `select ${columns} from replay_jobs where id = $1::uuid and publisher_id = $2`,
+    [id, publisherId],
+  );
   return rows[0] === undefined ? null : jobOf(rows[0]);
 }
 
@@ -107,7 +109,9 @@ const finished = "finished_at = $3, updated_at = $3, filter = filter - 'pubUserI
 
 /** Jobs that have something to do, oldest first. */
 export async function runningJobs(executor: Executor): Promise<string[]> {
-  const { rows } = await executor.query<{ id: string }>("select id from replay_jobs where status = 'running' order by id");
+  const { rows } = await executor.query<{ id: string }>(
+    "select id from replay_jobs where status = 'running' order by id",
+  );
   return rows.map(({ id }) => id);
 }
 
@@ -131,12 +135,10 @@ export const runSlice = (pool: pg.Pool, id: string, nowMs: number): Promise<bool
     const { keys, next } = await walkDeliveries(executor, filter, walk);
     const queued = await requeue(executor, { publisherId, keys, endpointIds, statuses: filter.statuses ?? [], nowMs });
     const end = next === null ? `, status = 'done', ${finished}` : ', updated_at = $3';
-    await executor.query(`update replay_jobs set queued = queued + $2, cursor = coalesce($4::uuid, cursor)${end} where id = $1::uuid`, [
-      id,
-      queued,
-      new Date(nowMs),
-      next,
-    ]);
+    await executor.query(
+      `update replay_jobs set queued = queued + $2, cursor = coalesce($4::uuid, cursor)${end} where id = $1::uuid`,
+      [id, queued, new Date(nowMs), next],
+    );
     return next !== null;
   });
 

@@ -27,7 +27,10 @@ export type Requeue = {
  * so that no worker that was stopped long ago can settle the new ones.
  * @returns how many were queued
  */
-export async function requeue(executor: Executor, { publisherId, keys, endpointIds, statuses, nowMs }: Requeue): Promise<number> {
+export async function requeue(
+  executor: Executor,
+  { publisherId, keys, endpointIds, statuses, nowMs }: Requeue,
+): Promise<number> {
   if (keys.length === 0 || endpointIds.length === 0) return 0;
   const days = [...new Set(keys.map(({ day }) => day))];
   const { rowCount } = await executor.query(

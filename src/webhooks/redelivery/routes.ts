@@ -71,7 +71,10 @@ export async function replayRoutes(app: App, deps: Deps): Promise<void> {
       if (id === null) throw new AppError('delivery_not_found');
       await write((executor) => replayOne(executor, callOf(request).publisherId, id, now()));
       reply.code(202);
-      return { message: 'The delivery is sent again.', data: { id, webhook_id: webhookIdOf(id), status: 'pending' as const } };
+      return {
+        message: 'The delivery is sent again.',
+        data: { id, webhook_id: webhookIdOf(id), status: 'pending' as const },
+      };
     },
   );
 
@@ -103,7 +106,10 @@ export async function replayRoutes(app: App, deps: Deps): Promise<void> {
         summary: 'List the newest replays',
         tags,
         querystring: publisherQuery,
-        response: { 200: Type.Object({ message: Type.String(), data: Type.Array(jobView) }), ...errorAnswers(401, 403, 404) },
+        response: {
+          200: Type.Object({ message: Type.String(), data: Type.Array(jobView) }),
+          ...errorAnswers(401, 403, 404),
+        },
       },
     },
     async (request) => {

@@ -11,7 +11,9 @@ afterAll(() => stage.close());
 const newUser = (placement = 'order-status') => ({ placement, pub_user_id: `host-${++users}` });
 const fetches = (calls: string[]): number => calls.filter((call) => call === 'POST /native/v4/offers.json').length;
 
-async function fetchAnswer(user: object): Promise<{ data: { offers: Record<string, unknown>[] } & Record<string, unknown> }> {
+async function fetchAnswer(
+  user: object,
+): Promise<{ data: { offers: Record<string, unknown>[] } & Record<string, unknown> }> {
   const answer = await fetch(`${stage.url}/native/v4/offers.json?api_key=demo-key`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -25,7 +27,11 @@ describe('prefetch', () => {
     const user = newUser();
     const context = await stage.newContext();
     const hidden = await stage.open({ user, context, config: { prefetch: true, autoShow: false } });
-    expect(await hidden.until('ads_found')).toMatchObject({ offerCount: 3, total: 3, response: { data: { count: 3 } } });
+    expect(await hidden.until('ads_found')).toMatchObject({
+      offerCount: 3,
+      total: 3,
+      response: { data: { count: 3 } },
+    });
     const checkout = await stage.open({ user, context, config: { autoLoad: true, prefetch: true } });
     expect(await checkout.until('ad_shown')).toEqual({ current: 1, total: 3 });
     expect([fetches(hidden.calls()), hidden.calledTimes('/p.png'), fetches(checkout.calls())]).toEqual([1, 0, 0]);
@@ -40,7 +46,9 @@ describe('prefetch', () => {
     for (const json of [answer, JSON.stringify(answer)]) {
       const { page, until, calls } = await stage.open({ user, config: { autoLoad: false, prefetch: false } });
       await page.evaluate(async (given) => {
-        const { Ad } = window as unknown as { Ad: { setApiResponse: (json: unknown) => Promise<boolean>; reload: () => void } };
+        const { Ad } = window as unknown as {
+          Ad: { setApiResponse: (json: unknown) => Promise<boolean>; reload: () => void };
+        };
         await Ad.setApiResponse(given);
         Ad.reload();
       }, json as never);
@@ -84,7 +92,13 @@ describe('host apps', () => {
     expect(got.react).toContainEqual({ name: 'url_clicked', ...clicked });
     expect(got.webkit).toContainEqual({ name: 'url_clicked', ...clicked });
     expect(got.android).toContainEqual(['url_clicked', clicked]);
-    expect(got.android.map(([event]) => event)).toEqual(['ads_found', 'ad_shown', 'url_clicked', 'ad_taken', 'ad_shown']);
+    expect(got.android.map(([event]) => event)).toEqual([
+      'ads_found',
+      'ad_shown',
+      'url_clicked',
+      'ad_taken',
+      'ad_shown',
+    ]);
   });
 
   test('that fail do not stop the unit', async () => {
@@ -96,10 +110,15 @@ describe('host apps', () => {
   });
 
   test('find the old names to be the same objects', async () => {
-    const before = 'window.AdpxConfig = window.AdConfig; delete window.AdConfig; window.AdpxUser = window.AdUser; delete window.AdUser;';
+    const before =
+      'window.AdpxConfig = window.AdConfig; delete window.AdConfig; window.AdpxUser = window.AdUser; delete window.AdUser;';
     const { page, until } = await stage.open({ user: newUser(), before });
     await until('ad_shown');
-    expect(await page.evaluate('[Adpx === Ad, AdpxConfig === AdConfig, (AdpxUser = { a: 1 }, AdUser.a)]')).toEqual([true, true, 1]);
+    expect(await page.evaluate('[Adpx === Ad, AdpxConfig === AdConfig, (AdpxUser = { a: 1 }, AdUser.a)]')).toEqual([
+      true,
+      true,
+      1,
+    ]);
   });
 });
 
@@ -136,13 +155,17 @@ describe('the page', () => {
   });
 
   test('stays clean when offers hold hostile HTML in any field', async () => {
-    const evil = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>"\'><svg onload="window.hacked=1">';
+    const evil =
+      '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>"\'><svg onload="window.hacked=1">';
     const user = newUser();
     const answer = await fetchAnswer({ ...user, placement: 'checkout' });
     for (const multi of [false, true]) {
       const offers = answer.data.offers.map((offer, index) => {
         const fields = Object.fromEntries(
-          Object.entries(offer).map(([name, value]) => [name, typeof value === 'string' && !/url|pixel/.test(name) ? evil : value]),
+          Object.entries(offer).map(([name, value]) => [
+            name,
+            typeof value === 'string' && !/url|pixel/.test(name) ? evil : value,
+          ]),
         );
         const bad = {
           useraction_cta: evil,
@@ -160,7 +183,12 @@ describe('the page', () => {
           ...(index === 2 ? { click_url: 'javascript:window.hacked=1' } : {}),
         };
       });
-      const settings = { ...(answer.data.settings as object), multi_offer_unit: multi, usp_cta_text: evil, perkswallet_cta: evil };
+      const settings = {
+        ...(answer.data.settings as object),
+        multi_offer_unit: multi,
+        usp_cta_text: evil,
+        perkswallet_cta: evil,
+      };
       const styles = {
         ...(answer.data.styles as object),
         header: { text: evil, lead_in_text: evil },
@@ -169,7 +197,9 @@ describe('the page', () => {
       const { page, until, problems } = await stage.open({ user, config: { autoLoad: false } });
       await page.evaluate(
         (json) => {
-          const { Ad } = window as unknown as { Ad: { setApiResponse: (json: unknown) => Promise<boolean>; reload: () => void } };
+          const { Ad } = window as unknown as {
+            Ad: { setApiResponse: (json: unknown) => Promise<boolean>; reload: () => void };
+          };
           return Ad.setApiResponse(json).then(() => Ad.reload());
         },
         { data: { ...answer.data, offers, settings, styles } } as never,
@@ -183,7 +213,9 @@ describe('the page', () => {
         const attributes = [...root.querySelectorAll('*')].flatMap((element) =>
           element.getAttributeNames().filter((name) => /^on|style|srcdoc/.test(name)),
         );
-        const links = [...root.querySelectorAll('a')].map((a) => a.href).filter((href) => href !== '' && !/^https?:/.test(href));
+        const links = [...root.querySelectorAll('a')]
+          .map((a) => a.href)
+          .filter((href) => href !== '' && !/^https?:/.test(href));
         return {
           attributes,
           links,
@@ -232,7 +264,11 @@ describe('the page', () => {
   test('goes on when storage is blocked and callbacks throw', async () => {
     const before = `for (const name of ['localStorage', 'sessionStorage']) Object.defineProperty(window, name, { get() { throw new DOMException('denied', 'SecurityError'); } });
       AdConfig.callback = (event, payload) => { seen.push({ event, payload }); throw new Error('mine'); };`;
-    const { page, until, problems } = await stage.open({ user: newUser('checkout'), before, config: { prefetch: true } });
+    const { page, until, problems } = await stage.open({
+      user: newUser('checkout'),
+      before,
+      config: { prefetch: true },
+    });
     await until('ad_shown');
     await page.getByRole('checkbox').first().check();
     await until('usp_selected');

@@ -18,7 +18,9 @@ async function violations(page: Page): Promise<string[]> {
     type Result = { violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] };
     const { axe } = window as unknown as { axe: { run: (context: object) => Promise<Result> } };
     const result = await axe.run({ include: ['[data-perkwire]'] });
-    return result.violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html} ${node.failureSummary ?? ''}`));
+    return result.violations.flatMap(({ id, nodes }) =>
+      nodes.map((node) => `${id}: ${node.html} ${node.failureSummary ?? ''}`),
+    );
   });
 }
 
@@ -36,7 +38,11 @@ async function settled(page: Page): Promise<void> {
 const user = { placement: 'order-status', pub_user_id: 'look-1' };
 const looks: [string, string, PageSetup][] = [
   ['the single unit', 'sou.png', { user, viewport: { width: 1200, height: 860 } }],
-  ['the grid with perks to tick', 'mou.png', { user: { ...user, placement: 'checkout' }, viewport: { width: 1200, height: 860 } }],
+  [
+    'the grid with perks to tick',
+    'mou.png',
+    { user: { ...user, placement: 'checkout' }, viewport: { width: 1200, height: 860 } },
+  ],
 ];
 
 // UPDATE_IMAGES=1 takes the pictures of the documentation anew.
@@ -52,32 +58,38 @@ describe('how the units look', () => {
     await page.locator('summary').first().click();
     await page.mouse.move(0, 0);
     await page.screenshot(
-      existsSync(`docs/images/${file}`) && process.env.UPDATE_IMAGES === undefined ? {} : { path: `docs/images/${file}` },
+      existsSync(`docs/images/${file}`) && process.env.UPDATE_IMAGES === undefined
+        ? {}
+        : { path: `docs/images/${file}` },
     );
   });
 
-  test.each(['order-status', 'checkout'])('fits a screen of 320 pixels, left to right and right to left, at %s', async (placement) => {
-    for (const html of ['lang="en"', 'lang="ar" dir="rtl"']) {
-      const { page, until } = await stage.open({
-        html,
-        user: { placement, pub_user_id: `narrow-${html.length}` },
-        viewport: { width: 320, height: 640 },
-      });
-      await until('ad_shown');
-      await settled(page);
-      const { scrolls, outside } = await page.evaluate(() => {
-        const root = document.querySelector('[data-perkwire]')?.shadowRoot as ShadowRoot;
-        const scroll = root.querySelector('.scroll') as HTMLElement;
-        const boxes = [...root.querySelectorAll('.scroll :is(h3,a,button,label,img,p):not(.sr)')].map((element) =>
-          element.getBoundingClientRect(),
-        );
-        return {
-          scrolls: scroll.scrollWidth > scroll.clientWidth || document.documentElement.scrollWidth > window.innerWidth,
-          outside: boxes.filter((box) => box.left < 0 || box.right > window.innerWidth).length,
-        };
-      });
-      expect({ scrolls, outside }).toEqual({ scrolls: false, outside: 0 });
-      expect(await violations(page)).toEqual([]);
-    }
-  });
+  test.each(['order-status', 'checkout'])(
+    'fits a screen of 320 pixels, left to right and right to left, at %s',
+    async (placement) => {
+      for (const html of ['lang="en"', 'lang="ar" dir="rtl"']) {
+        const { page, until } = await stage.open({
+          html,
+          user: { placement, pub_user_id: `narrow-${html.length}` },
+          viewport: { width: 320, height: 640 },
+        });
+        await until('ad_shown');
+        await settled(page);
+        const { scrolls, outside } = await page.evaluate(() => {
+          const root = document.querySelector('[data-perkwire]')?.shadowRoot as ShadowRoot;
+          const scroll = root.querySelector('.scroll') as HTMLElement;
+          const boxes = [...root.querySelectorAll('.scroll :is(h3,a,button,label,img,p):not(.sr)')].map((element) =>
+            element.getBoundingClientRect(),
+          );
+          return {
+            scrolls:
+              scroll.scrollWidth > scroll.clientWidth || document.documentElement.scrollWidth > window.innerWidth,
+            outside: boxes.filter((box) => box.left < 0 || box.right > window.innerWidth).length,
+          };
+        });
+        expect({ scrolls, outside }).toEqual({ scrolls: false, outside: 0 });
+        expect(await violations(page)).toEqual([]);
+      }
+    },
+  );
 });

@@ -41,7 +41,11 @@ test('the versioned URL is named by the content and kept for good; that of anoth
   expect(versioned.headers['cache-control']).toBe('public, max-age=31536000, immutable');
   expect(versioned.body).toBe(plain.body);
   const other = await get('/sdk/launcher.0123456789ab.js');
-  expect([other.statusCode, other.headers.location, other.headers['cache-control']]).toEqual([302, '/sdk/launcher.js', 'no-store']);
+  expect([other.statusCode, other.headers.location, other.headers['cache-control']]).toEqual([
+    302,
+    '/sdk/launcher.js',
+    'no-store',
+  ]);
   expect((await get('/sdk/launcher.nothing.js')).statusCode).toBe(404);
 });
 

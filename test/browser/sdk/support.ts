@@ -78,7 +78,9 @@ export async function startStage(): Promise<Stage> {
     page.on('console', (message) => {
       if (/Content Security Policy|Trusted/.test(message.text())) problems.push(message.text());
     });
-    await context.route(/\.example\//, (route) => route.fulfill({ status: 200, contentType: 'text/html', body: 'advertiser' }));
+    await context.route(/\.example\//, (route) =>
+      route.fulfill({ status: 200, contentType: 'text/html', body: 'advertiser' }),
+    );
     await page.goto(urlOf(setup));
     return openPage(page, requests, problems);
   }
@@ -112,7 +114,9 @@ function openPage(page: Page, requests: Request[], problems: string[]): OpenPage
     names: async () => (await events()).map(({ event }) => event),
     until: async (event, count = 1) => {
       const found = async () => (await events()).filter((one) => one.event === event);
-      await expect.poll(async () => (await found()).length, { timeout: 15_000, message: `events ${event}` }).toBeGreaterThanOrEqual(count);
+      await expect
+        .poll(async () => (await found()).length, { timeout: 15_000, message: `events ${event}` })
+        .toBeGreaterThanOrEqual(count);
       return (await found())[count - 1]?.payload ?? {};
     },
     calledTimes: (path) => requests.filter((request) => new URL(request.url()).pathname.endsWith(path)).length,
@@ -121,7 +125,9 @@ function openPage(page: Page, requests: Request[], problems: string[]): OpenPage
 
 export function listen(serve: (path: string, response: ServerResponse) => void): Promise<Server> {
   return new Promise((resolve) => {
-    const server = createServer((request, response) => serve(request.url ?? '/', response)).listen(0, '127.0.0.1', () => resolve(server));
+    const server = createServer((request, response) => serve(request.url ?? '/', response)).listen(0, '127.0.0.1', () =>
+      resolve(server),
+    );
   });
 }
 
@@ -130,7 +136,8 @@ function servePage(setups: Map<string, PageSetup>, apiUrl: string, path: string,
   const [, name = '', file] = path.split(/[/?]/);
   const setup = setups.get(`/${name}`);
   if (setup === undefined) return void response.writeHead(404).end();
-  if (file === 'setup.js') return void response.writeHead(200, { 'content-type': 'text/javascript' }).end(setupScript(setup));
+  if (file === 'setup.js')
+    return void response.writeHead(200, { 'content-type': 'text/javascript' }).end(setupScript(setup));
   response.writeHead(200, {
     'content-type': 'text/html; charset=utf-8',
     ...(setup.csp === undefined ? {} : { 'content-security-policy': setup.csp }),

@@ -13,13 +13,18 @@ const single = () => newUser('order-status');
 
 /** The events kept for a page's session, in order. */
 async function kindsOf(session: string): Promise<string[]> {
-  const { rows } = await stage.t.pool.query<{ kind: string }>('select kind from events where session_id = $1 order by at', [session]);
+  const { rows } = await stage.t.pool.query<{ kind: string }>(
+    'select kind from events where session_id = $1 order by at',
+    [session],
+  );
   return rows.map(({ kind }) => kind);
 }
 
 /** The session of a user's fetch. */
 async function sessionOf(user: Record<string, string>): Promise<string> {
-  const { rows } = await stage.t.pool.query<{ id: string }>('select id from sessions where pub_user_id = $1', [user.pub_user_id]);
+  const { rows } = await stage.t.pool.query<{ id: string }>('select id from sessions where pub_user_id = $1', [
+    user.pub_user_id,
+  ]);
   return rows[0]?.id as string;
 }
 
@@ -85,8 +90,12 @@ describe('the single unit', () => {
     await opened.page.getByRole('button', { name: 'Close' }).click();
     await opened.until('closed_ads');
     await expect.poll(() => opened.calledTimes('/close')).toBe(1);
-    const tokens = opened.requests.map((request) => new URL(request.url())).filter((url) => /p\.png|\/close$/.test(url.pathname));
-    expect(tokens.map((url) => url.searchParams.get('t')).slice(-2)).toEqual(Array(2).fill(tokens.at(-1)?.searchParams.get('t')));
+    const tokens = opened.requests
+      .map((request) => new URL(request.url()))
+      .filter((url) => /p\.png|\/close$/.test(url.pathname));
+    expect(tokens.map((url) => url.searchParams.get('t')).slice(-2)).toEqual(
+      Array(2).fill(tokens.at(-1)?.searchParams.get('t')),
+    );
   });
 
   test('does by its methods what the buttons do', async () => {
@@ -101,7 +110,9 @@ describe('the single unit', () => {
     await page.evaluate("Ad.setPayload({ placement: 'checkout' })");
     expect(await page.evaluate('Ad.refresh()')).toBe(true);
     await page.locator('.tile').first().waitFor();
-    const images = requests.map((request) => new URL(request.url())).filter((url) => url.pathname.startsWith('/images/'));
+    const images = requests
+      .map((request) => new URL(request.url()))
+      .filter((url) => url.pathname.startsWith('/images/'));
     expect(new Set(images.map((url) => url.searchParams.get('width')))).toEqual(new Set(['480', '360']));
   });
 
@@ -116,7 +127,11 @@ describe('the single unit', () => {
   });
 
   test('works by keyboard alone: focus stays inside, Esc closes, focus returns', async () => {
-    const { page, until } = await stage.open({ user: single(), config: { autoShow: false }, body: '<button id="before">Pay</button>' });
+    const { page, until } = await stage.open({
+      user: single(),
+      config: { autoShow: false },
+      body: '<button id="before">Pay</button>',
+    });
     await until('ads_found');
     await page.locator('#before').focus();
     await page.evaluate('Ad.show()');
@@ -131,7 +146,9 @@ describe('the single unit', () => {
     await page.locator('.btn.no').focus();
     await page.keyboard.press('Enter');
     await until('ad_shown', 2);
-    expect(await page.evaluate(() => document.querySelector('[data-perkwire]')?.shadowRoot?.activeElement?.className)).toBe('title');
+    expect(
+      await page.evaluate(() => document.querySelector('[data-perkwire]')?.shadowRoot?.activeElement?.className),
+    ).toBe('title');
     await page.keyboard.press('Escape');
     await until('closed_ads');
     expect(await page.evaluate(() => document.activeElement?.id)).toBe('before');
@@ -154,7 +171,10 @@ describe('the single unit', () => {
   });
 
   test('waits with the close button as long as the theme says', async () => {
-    const { page, until, names } = await stage.open({ user: single(), config: { settings: { enable_close_delay: true, close_delay: 1 } } });
+    const { page, until, names } = await stage.open({
+      user: single(),
+      config: { settings: { enable_close_delay: true, close_delay: 1 } },
+    });
     await until('ad_shown');
     await page.keyboard.press('Escape');
     expect(await page.getByRole('button', { name: 'Close' }).count()).toBe(0);
@@ -208,7 +228,11 @@ describe('pages that draw the unit themselves', () => {
   test('by a template', async () => {
     const body =
       '<div id="here"></div><template id="mine"><h2 data-ad="title"></h2><button data-ad-action="reject">Next</button></template>';
-    const { page, until } = await stage.open({ user: single(), body, config: { targetElement: '#here', template: '#mine' } });
+    const { page, until } = await stage.open({
+      user: single(),
+      body,
+      config: { targetElement: '#here', template: '#mine' },
+    });
     await until('ad_shown');
     const first = await page.locator('#here h2').first().textContent();
     await page.getByRole('button', { name: 'Next' }).click();
@@ -221,7 +245,12 @@ describe('pages that draw the unit themselves', () => {
       if (window.broken) throw new Error('oh');
       element.textContent = offers[0].title; element.onclick = () => { window.broken = true; actions.reject(); };
     };`;
-    const { page, until } = await stage.open({ user: single(), body: '<div id="here"></div>', before, config: { targetElement: '#here' } });
+    const { page, until } = await stage.open({
+      user: single(),
+      body: '<div id="here"></div>',
+      before,
+      config: { targetElement: '#here' },
+    });
     await until('ad_shown');
     await page.locator('[data-perkwire] > div').click();
     expect(await until('error')).toEqual({ kind: 'render_error', message: 'oh' });
@@ -231,6 +260,8 @@ describe('pages that draw the unit themselves', () => {
 
 test('no beacon of the pages above was refused or thought to be of a bot', async () => {
   expect((await storedKinds(stage)).length).toBeGreaterThan(15);
-  const { rows } = await stage.t.pool.query("select kind, suspicious from events where suspicious is not null and kind <> 'click'");
+  const { rows } = await stage.t.pool.query(
+    "select kind, suspicious from events where suspicious is not null and kind <> 'click'",
+  );
   expect(rows).toEqual([]);
 });

@@ -26,7 +26,10 @@ afterAll(async () => {
   await stage.close();
 });
 
-const newUser = (): { placement: string; pub_user_id: string } => ({ placement: 'checkout', pub_user_id: `perks-${++users}` });
+const newUser = (): { placement: string; pub_user_id: string } => ({
+  placement: 'checkout',
+  pub_user_id: `perks-${++users}`,
+});
 
 type Row = { session_id: string; campaign_ids: number[]; selected: number[]; wrapped: boolean };
 
@@ -36,13 +39,24 @@ async function rowOf(user: { pub_user_id: string }): Promise<Row> {
     [user.pub_user_id],
   );
   const session = rows[0] as { id: string; campaign_ids: number[] };
-  const answer = await fetch(`${stage.url}/sdk/v4/usp/session/${session.id}.json?api_key=demo-key&pub_user_id=${user.pub_user_id}`);
+  const answer = await fetch(
+    `${stage.url}/sdk/v4/usp/session/${session.id}.json?api_key=demo-key&pub_user_id=${user.pub_user_id}`,
+  );
   const { data } = (await answer.json()) as { data: { selected: number[]; status: string } };
-  return { session_id: session.id, campaign_ids: session.campaign_ids, selected: data.selected, wrapped: data.status === 'wrapped' };
+  return {
+    session_id: session.id,
+    campaign_ids: session.campaign_ids,
+    selected: data.selected,
+    wrapped: data.status === 'wrapped',
+  };
 }
 
 const deliveriesOf = async (session: string): Promise<number> =>
-  (await stage.t.pool.query<{ n: number }>('select count(*)::int as n from deliveries where session_id = $1', [session])).rows[0]?.n ?? -1;
+  (
+    await stage.t.pool.query<{ n: number }>('select count(*)::int as n from deliveries where session_id = $1', [
+      session,
+    ])
+  ).rows[0]?.n ?? -1;
 
 const box = ({ page }: OpenPage, index: number) => page.getByRole('checkbox').nth(index);
 const fire = ({ page }: OpenPage, target = 'document', name = 'ad:confirm') =>
@@ -93,7 +107,9 @@ describe('perks, from tick to webhook', () => {
     await box(opened, 1).uncheck();
     const { campaign_ids: ids } = await rowOf(user);
     await expect.poll(async () => (await rowOf(user)).selected).toEqual([ids[0], ids[2]]);
-    const ticks = opened.calls().flatMap((call) => /^POST .*\/(\d+)\/((?:un)?select)\.json$/.exec(call)?.slice(1).join(' ') ?? []);
+    const ticks = opened
+      .calls()
+      .flatMap((call) => /^POST .*\/(\d+)\/((?:un)?select)\.json$/.exec(call)?.slice(1).join(' ') ?? []);
     expect(ticks).toEqual([`${ids[1]} select`, `${ids[0]} select`, `${ids[2]} select`, `${ids[1]} unselect`]);
     expect(most).toBe(1);
   });

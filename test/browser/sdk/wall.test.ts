@@ -20,7 +20,9 @@ type Wall = { page: Page; problems: string[] };
 
 async function openWall(query: string, { width = 1200, height = 900, before = '' } = {}): Promise<Wall> {
   const context = await stage.newContext();
-  await context.route(/\.example\//, (route) => route.fulfill({ status: 200, contentType: 'text/html', body: 'advertiser' }));
+  await context.route(/\.example\//, (route) =>
+    route.fulfill({ status: 200, contentType: 'text/html', body: 'advertiser' }),
+  );
   if (before !== '') await context.addInitScript(before);
   const page = await context.newPage();
   await page.setViewportSize({ width, height });
@@ -46,7 +48,9 @@ async function linkOfUnit(body: object = {}): Promise<{ query: string; title: st
 }
 
 const impressions = async (): Promise<number[]> => {
-  const { rows } = await stage.t.pool.query<{ offer_id: number }>("select offer_id from events where kind = 'impression'");
+  const { rows } = await stage.t.pool.query<{ offer_id: number }>(
+    "select offer_id from events where kind = 'impression'",
+  );
   return rows.map(({ offer_id }) => offer_id);
 };
 
@@ -56,7 +60,9 @@ describe('the hosted offerwall', () => {
     const { page, problems } = await openWall(query);
     await tiles(page).first().waitFor();
     expect(await tiles(page).first().locator('h2').textContent()).toBe(title);
-    await page.waitForFunction(() => [...document.images].slice(0, 4).every((image) => image.complete && image.naturalWidth > 0));
+    await page.waitForFunction(() =>
+      [...document.images].slice(0, 4).every((image) => image.complete && image.naturalWidth > 0),
+    );
     expect(problems).toEqual([]);
   });
 
@@ -98,7 +104,9 @@ describe('the hosted offerwall', () => {
     await expect.poll(() => tiles(page).count()).toBeGreaterThan(20);
     for (let turn = 0; turn < 10; turn += 1) await page.mouse.wheel(0, 5000);
     await page.getByText('That is all.').waitFor();
-    const ids = await tiles(page).evaluateAll((elements) => elements.map((element) => (element as HTMLElement).dataset.offerId));
+    const ids = await tiles(page).evaluateAll((elements) =>
+      elements.map((element) => (element as HTMLElement).dataset.offerId),
+    );
     expect(new Set(ids).size).toBe(ids.length);
     expect(ids.length).toBeGreaterThan(24);
   });
@@ -148,11 +156,14 @@ describe('the hosted offerwall', () => {
   });
 
   test('in a web view reports a click by url_clicked and opens nothing', async () => {
-    const before = 'window.posted = []; window.ReactNativeWebView = { postMessage: (text) => window.posted.push(JSON.parse(text)) };';
+    const before =
+      'window.posted = []; window.ReactNativeWebView = { postMessage: (text) => window.posted.push(JSON.parse(text)) };';
     const { page } = await openWall(`sdk_id=${sdkId}&placement=wall`, { before });
     const link = tiles(page).first().locator('a.main');
     await link.click();
-    const posted = await page.evaluate(() => (window as unknown as { posted: { name: string; target_url: string }[] }).posted);
+    const posted = await page.evaluate(
+      () => (window as unknown as { posted: { name: string; target_url: string }[] }).posted,
+    );
     const href = await link.getAttribute('href');
     expect(posted).toEqual([{ name: 'url_clicked', target_url: href, url: href }]);
     expect(page.context().pages()).toHaveLength(1);
@@ -167,9 +178,13 @@ describe('the hosted offerwall', () => {
     const opened = await stage.open({ body: frame, before, config: { autoLoad: false } });
     await opened.page.frameLocator('#wall').locator('.tile a.main').first().click();
     await expect
-      .poll(() => opened.page.evaluate(() => (window as unknown as { told: { name: string }[] }).told.map(({ name }) => name)))
+      .poll(() =>
+        opened.page.evaluate(() => (window as unknown as { told: { name: string }[] }).told.map(({ name }) => name)),
+      )
       .toEqual(['url_clicked']);
-    await stage.t.pool.query("update publishers set frame_hosts = '{https://elsewhere.example}' where sdk_id = $1", [sdkId]);
+    await stage.t.pool.query("update publishers set frame_hosts = '{https://elsewhere.example}' where sdk_id = $1", [
+      sdkId,
+    ]);
     await stage.t.deps.catalog.refresh();
     const refused = await stage.open({ body: frame, config: { autoLoad: false } });
     await expect.poll(() => refused.problems.join()).toMatch(/frame-ancestors/);
@@ -184,7 +199,11 @@ describe('the hosted offerwall', () => {
     await page.getByRole('dialog').waitFor();
     const violations = async (): Promise<string[]> => {
       const result = await page.evaluate(() =>
-        (window as unknown as { axe: { run: () => Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }).axe.run(),
+        (
+          window as unknown as {
+            axe: { run: () => Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+          }
+        ).axe.run(),
       );
       return result.violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html}`));
     };

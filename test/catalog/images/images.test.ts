@@ -53,7 +53,9 @@ describe('the answer has the size asked for', () => {
 
   test('for any parameters, in any type', async () => {
     const side = fc.option(fc.integer({ min: 1, max: 700 }), { nil: undefined });
-    const ratio = fc.option(fc.tuple(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 1, max: 100 })), { nil: undefined });
+    const ratio = fc.option(fc.tuple(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 1, max: 100 })), {
+      nil: undefined,
+    });
     const accept = fc.constantFrom('*/*', 'image/webp', 'image/avif;q=0.9');
     await fc.assert(
       fc.asyncProperty(side, side, ratio, accept, async (width, height, aspectRatio, wanted) => {
@@ -69,7 +71,10 @@ describe('the answer has the size asked for', () => {
         // Some side is as long as it may be, and the other follows the ratio to the pixel.
         const limits = [size.width === Math.min(width ?? 600, 600), size.height === Math.min(height ?? 400, 400)];
         expect(limits).toContain(true);
-        const error = Math.min(Math.abs(size.height - (size.width * y) / x), Math.abs(size.width - (size.height * x) / y));
+        const error = Math.min(
+          Math.abs(size.height - (size.width * y) / x),
+          Math.abs(size.width - (size.height * x) / y),
+        );
         expect(size.width === 1 || size.height === 1 || error <= 0.501).toBe(true);
       }),
       { numRuns: 40 },
@@ -120,7 +125,10 @@ describe('the type', () => {
       .toBuffer();
     const url = await storePicture(testApp, gif, 'gif');
     expect(await sizeOf(`${url}?width=20`)).toMatchObject({ format: 'gif', pages: 3, width: 20 });
-    expect(await sizeOf(`${url}?width=20`, { accept: 'image/avif,image/webp' })).toMatchObject({ format: 'webp', pages: 3 });
+    expect(await sizeOf(`${url}?width=20`, { accept: 'image/avif,image/webp' })).toMatchObject({
+      format: 'webp',
+      pages: 3,
+    });
   });
 });
 
@@ -128,7 +136,9 @@ describe('caching', () => {
   test('without parameters and a better type, the original bytes are answered', async () => {
     for (const query of ['', '?width=4000']) {
       const response = await get(path + query);
-      expect(createHash('sha256').update(response.rawPayload).digest('hex')).toBe(createHash('sha256').update(stripes).digest('hex'));
+      expect(createHash('sha256').update(response.rawPayload).digest('hex')).toBe(
+        createHash('sha256').update(stripes).digest('hex'),
+      );
       expect(response.headers['content-type']).toBe('image/png');
     }
   });
@@ -160,7 +170,11 @@ describe('caching', () => {
         const again = await get(url, { 'if-none-match': String(condition) });
         expect(again.statusCode).toBe(304);
         expect(again.body).toBe('');
-        expect(again.headers).toMatchObject({ etag: headers.etag, vary: 'Accept', 'cache-control': headers['cache-control'] });
+        expect(again.headers).toMatchObject({
+          etag: headers.etag,
+          vary: 'Accept',
+          'cache-control': headers['cache-control'],
+        });
       }
       expect((await get(url, { 'if-none-match': '"other"' })).statusCode).toBe(200);
     }
@@ -173,7 +187,9 @@ describe('caching', () => {
   });
 
   test('64 parallel equal requests cost one transform, and later ones none', async () => {
-    const answers = await Promise.all(Array.from({ length: 64 }, () => get(`${path}?width=77`, { accept: 'image/webp' })));
+    const answers = await Promise.all(
+      Array.from({ length: 64 }, () => get(`${path}?width=77`, { accept: 'image/webp' })),
+    );
     expect(new Set(answers.map(({ statusCode }) => statusCode))).toEqual(new Set([200]));
     const sources = answers.map(({ headers }) => headers['cache-status']);
     expect(sources.filter((source) => source === 'perkwire; fwd=miss; stored')).toHaveLength(1);
@@ -183,7 +199,8 @@ describe('caching', () => {
   test('many parallel sizes of one picture load it once', async () => {
     const images = await createImages(testApp.deps);
     const id = Number(/\d+/.exec(path)?.[0]);
-    const find = async (width: number) => (await images.find(id, 'png', { width, height: null, aspectRatio: null }, undefined))?.bytes();
+    const find = async (width: number) =>
+      (await images.find(id, 'png', { width, height: null, aspectRatio: null }, undefined))?.bytes();
     await Promise.all([1, 2, 3, 1, 2, 3].map(find));
     expect(images.counts()).toEqual({ loads: 1, transforms: 3 });
   });
@@ -199,7 +216,14 @@ describe('caching', () => {
       'png',
     );
     const ask = async () =>
-      (await images.find(Number(/\d+/.exec(url)?.[0]), 'png', { width: 899, height: null, aspectRatio: null }, undefined))?.bytes();
+      (
+        await images.find(
+          Number(/\d+/.exec(url)?.[0]),
+          'png',
+          { width: 899, height: null, aspectRatio: null },
+          undefined,
+        )
+      )?.bytes();
     const first = await ask();
     expect(first?.bytes.length).toBeGreaterThan(512 * 1024);
     await ask();
@@ -293,7 +317,11 @@ test('422 for a picture of too many pixels, whatever is said of its size', async
 test('a flood of different sizes is bounded: some are refused with 503, the rest are right, and then all is well', async () => {
   const answers = await Promise.all(
     Array.from({ length: 120 }, (_, index) =>
-      testApp.app.inject({ url: `${path}?width=${400 + index}`, headers: { accept: 'image/webp' }, remoteAddress: '10.6.6.6' }),
+      testApp.app.inject({
+        url: `${path}?width=${400 + index}`,
+        headers: { accept: 'image/webp' },
+        remoteAddress: '10.6.6.6',
+      }),
     ),
   );
   const refused = answers.filter(({ statusCode }) => statusCode === 503);

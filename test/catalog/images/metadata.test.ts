@@ -11,8 +11,13 @@ type Type = keyof typeof types;
 async function snap(type: Type, orientation = 6): Promise<Buffer> {
   return sharp(await drawStripes(60, 30))
     .toFormat(types[type])
-    .withExif({ IFD0: { Make: 'A telephone', ImageDescription: 'At home' }, IFD3: { GPSLatitudeRef: 'N', GPSLatitude: '52/1 31/1 12/1' } })
-    .withXmp('<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/></x:xmpmeta>')
+    .withExif({
+      IFD0: { Make: 'A telephone', ImageDescription: 'At home' },
+      IFD3: { GPSLatitudeRef: 'N', GPSLatitude: '52/1 31/1 12/1' },
+    })
+    .withXmp(
+      '<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/></x:xmpmeta>',
+    )
     .withMetadata({ orientation })
     .withIccProfile('p3')
     .toBuffer();
@@ -83,5 +88,9 @@ test('an animation goes on moving', async () => {
     .toBuffer();
   const { bytes } = await readUpload(given, 'image/webp');
   const after = await sharp(bytes, { animated: true }).metadata();
-  expect({ pages: after.pages, delay: after.delay, exif: after.exif }).toEqual({ pages: 3, delay: [100, 200, 300], exif: undefined });
+  expect({ pages: after.pages, delay: after.delay, exif: after.exif }).toEqual({
+    pages: 3,
+    delay: [100, 200, 300],
+    exif: undefined,
+  });
 });

@@ -16,12 +16,21 @@ export async function drawStripes(width: number, height: number): Promise<Buffer
 }
 
 /** Stores a picture as a creative of the first offer. @returns its path */
-export async function storePicture({ pool }: TestApp, bytes: Buffer, type: string, size = { width: 1, height: 1 }): Promise<string> {
+export async function storePicture(
+  { pool }: TestApp,
+  bytes: Buffer,
+  type: string,
+  size = { width: 1, height: 1 },
+): Promise<string> {
   const { rows } = await pool.query<{ id: number }>(
     `insert into creatives (offer_id, creative_type, type, width, height) values ((select min(id) from offers), 'offer_image', $1, $2, $3) returning id`,
     [type, size.width, size.height],
   );
   const id = rows[0]?.id as number;
-  await pool.query('insert into creative_images values ($1, $2, $3)', [id, bytes, createHash('sha256').update(bytes).digest()]);
+  await pool.query('insert into creative_images values ($1, $2, $3)', [
+    id,
+    bytes,
+    createHash('sha256').update(bytes).digest(),
+  ]);
   return `/images/${id}.${type}`;
 }

@@ -47,12 +47,16 @@ describe('IMAGE_STORE', () => {
     });
   });
 
-  test.each(['pictures', './pictures', 'https://bucket.example', 's3://', 's3://UPPER/x', 's3://shop?endpoint=ftp://x'])(
-    'refuses %s',
-    (store) => {
-      expect(parse(store).problems).toHaveLength(1);
-    },
-  );
+  test.each([
+    'pictures',
+    './pictures',
+    'https://bucket.example',
+    's3://',
+    's3://UPPER/x',
+    's3://shop?endpoint=ftp://x',
+  ])('refuses %s', (store) => {
+    expect(parse(store).problems).toHaveLength(1);
+  });
 
   test('refuses a bucket without credentials', () => {
     expect(parse('s3://shop', '', '').problems[0]).toContain('S3_ACCESS_KEY_ID');
@@ -60,7 +64,9 @@ describe('IMAGE_STORE', () => {
 });
 
 /** A bucket that keeps objects in memory and refuses what is not signed with the right secret. */
-async function startBucket(secretAccessKey: string): Promise<{ server: Server; endpoint: string; objects: Map<string, Buffer> }> {
+async function startBucket(
+  secretAccessKey: string,
+): Promise<{ server: Server; endpoint: string; objects: Map<string, Buffer> }> {
   const objects = new Map<string, Buffer>();
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
@@ -180,7 +186,8 @@ describe('pictures kept outside the database', () => {
     const config = { ...testApp.deps.config, imageCacheDir: join(folder, 'cache'), imageCacheDiskMb: 1 };
     const first = await createImages({ ...testApp.deps, config });
     const bytes = (await (await first.find(id, 'png', wish(30), undefined))?.bytes())?.bytes as Buffer;
-    const size = async () => (await readdir(config.imageCacheDir, { recursive: true })).filter((name) => /[0-9a-f]{64}$/.test(name)).length;
+    const size = async () =>
+      (await readdir(config.imageCacheDir, { recursive: true })).filter((name) => /[0-9a-f]{64}$/.test(name)).length;
     await expect.poll(size).toBe(1);
     const second = await createImages({ ...testApp.deps, config });
     expect((await (await second.find(id, 'png', wish(30), undefined))?.bytes())?.bytes).toEqual(bytes);
@@ -189,7 +196,8 @@ describe('pictures kept outside the database', () => {
 });
 
 describe('the cache on disk', () => {
-  const filesOf = async (path: string) => (await readdir(path, { recursive: true })).filter((name) => /[0-9a-f]{64}/.test(name));
+  const filesOf = async (path: string) =>
+    (await readdir(path, { recursive: true })).filter((name) => /[0-9a-f]{64}/.test(name));
 
   test('never grows over its bound, and forgets first what was used longest ago', async () => {
     const path = join(folder, 'bounded');

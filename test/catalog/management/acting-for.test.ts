@@ -31,8 +31,13 @@ describe('an operator acts for a publisher', () => {
     const secret = `/advertisers/${advertiser.id}/conversion-secret`;
     const explained = { placement: 'checkout' };
     expect((await t.operator.call('GET', forShop('/deliveries'))).status).toBe(200);
-    expect((await t.operator.call('GET', forShop('/deliveries/balance'))).body.data).toMatchObject({ created: 0, balanced: true });
-    expect((await t.operator.call('POST', forShop('/deliveries/replay'), { status: ['failed'], dry_run: true })).status).toBe(200);
+    expect((await t.operator.call('GET', forShop('/deliveries/balance'))).body.data).toMatchObject({
+      created: 0,
+      balanced: true,
+    });
+    expect(
+      (await t.operator.call('POST', forShop('/deliveries/replay'), { status: ['failed'], dry_run: true })).status,
+    ).toBe(200);
     expect((await t.operator.call('GET', forShop('/replays'))).body.data).toEqual([]);
     expect((await t.operator.call('GET', forShop(`/sessions/${newSessionId(Date.now())}/decision`))).status).toBe(404);
     expect((await t.operator.call('POST', forShop('/explain'), explained)).body.data).toMatchObject({ count: 0 });

@@ -36,14 +36,18 @@ beforeAll(async () => {
     effect: 'allow',
     match: { campaigns: [rows[0].campaign], advertisers: [rows[0].advertiser], tags: ['one'] },
   });
-  await demo.call('PATCH', `/publishers/${t.publisher.id}`, { frame_hosts: ['https://shop.example'], currency_multiplier: 12.5 });
+  await demo.call('PATCH', `/publishers/${t.publisher.id}`, {
+    frame_hosts: ['https://shop.example'],
+    currency_multiplier: 12.5,
+  });
 });
 afterAll(async () => {
   await t?.close();
   await rm(folder, { recursive: true, force: true });
 });
 
-const exported = async (who: Caller): Promise<File> => (await who.call('GET', '/catalogue/export')).body as unknown as File;
+const exported = async (who: Caller): Promise<File> =>
+  (await who.call('GET', '/catalogue/export')).body as unknown as File;
 
 /** The file without what an import may change: ids become the position of the row they name. */
 function withoutIds(file: File): unknown {
@@ -51,7 +55,12 @@ function withoutIds(file: File): unknown {
   for (const kind of ['themes', 'advertisers', 'campaigns', 'offers'] as const)
     for (const [index, { id }] of file[kind].entries()) position.set(`${kind} ${id}`, index);
   const at = (kind: string, id: unknown) => (id === null ? null : position.get(`${kind} ${id}`));
-  const names: Record<string, string> = { theme_id: 'themes', advertiser_id: 'advertisers', campaign_id: 'campaigns', offer_id: 'offers' };
+  const names: Record<string, string> = {
+    theme_id: 'themes',
+    advertiser_id: 'advertisers',
+    campaign_id: 'campaigns',
+    offer_id: 'offers',
+  };
   const clean = ({ id: _id, ...row }: Row): Row =>
     Object.fromEntries(
       Object.entries(row).map(([name, value]) => {
@@ -73,7 +82,10 @@ function withoutIds(file: File): unknown {
     ...file,
     publisher,
     ...Object.fromEntries(
-      Object.entries(file).map(([name, list]) => [name, Array.isArray(list) ? list.map(clean) : name === 'publisher' ? publisher : list]),
+      Object.entries(file).map(([name, list]) => [
+        name,
+        Array.isArray(list) ? list.map(clean) : name === 'publisher' ? publisher : list,
+      ]),
     ),
   };
 }
@@ -91,8 +103,15 @@ describe('a catalogue', () => {
     const again = await exported(await t.caller(target));
     expect(withoutIds(again)).toEqual(withoutIds(file));
     expect(again.offers[0]?.id).not.toBe(file.offers[0]?.id);
-    const creative = again.creatives.find(({ image }) => typeof image === 'string') as { id: number; type: string; image: string };
-    const picture = await t.app.inject({ url: `/images/${creative.id}.${creative.type}`, headers: { accept: 'image/*' } });
+    const creative = again.creatives.find(({ image }) => typeof image === 'string') as {
+      id: number;
+      type: string;
+      image: string;
+    };
+    const picture = await t.app.inject({
+      url: `/images/${creative.id}.${creative.type}`,
+      headers: { accept: 'image/*' },
+    });
     expect(picture.rawPayload.toString('base64')).toBe(creative.image);
     expect((await t.operator.call('POST', `/catalogue/import?publisher_id=${target}`, file)).status).toBe(409);
   });
@@ -134,9 +153,9 @@ describe('a catalogue', () => {
     Object.assign(file.creatives[0] as Row, change);
     const reply = await me.call('POST', '/catalogue/import', file);
     expect(reply.status).toBe(400);
-    expect((reply.body as unknown as { error: { details: { path: string }[] } }).error.details.map((detail) => detail.path)).toContain(
-      path,
-    );
+    expect(
+      (reply.body as unknown as { error: { details: { path: string }[] } }).error.details.map((detail) => detail.path),
+    ).toContain(path);
   });
 
   test('is checked without being written, on request', async () => {
@@ -148,7 +167,11 @@ describe('a catalogue', () => {
 
   test('a dry run says that a publisher with a catalogue takes none', async () => {
     const { id } = t.publisher;
-    const reply = await (await t.caller(id)).call('POST', '/catalogue/import?dry_run=true', await exported(await t.caller(id)));
+    const reply = await (await t.caller(id)).call(
+      'POST',
+      '/catalogue/import?dry_run=true',
+      await exported(await t.caller(id)),
+    );
     expect(reply.status).toBe(409);
   });
 
@@ -184,7 +207,10 @@ describe('npm run catalogue', () => {
 
   test('names what is wrong with a file, and changes nothing', async () => {
     const file = join(folder, 'wrong.json');
-    await writeFile(file, JSON.stringify({ perkwire_catalogue: 1, publisher: { name: '' }, offers: [{ id: 1, campaign_id: 1 }] }));
+    await writeFile(
+      file,
+      JSON.stringify({ perkwire_catalogue: 1, publisher: { name: '' }, offers: [{ id: 1, campaign_id: 1 }] }),
+    );
     const { code, err } = await run('import', file);
     expect(code).toBe(1);
     expect(err).toContain('/publisher/name must not be empty');

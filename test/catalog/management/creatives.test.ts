@@ -20,25 +20,43 @@ beforeEach(async () => {
 const boundary = 'the-boundary';
 
 /** Uploads a picture as a browser's form does. */
-function upload(bytes: Buffer, type: string, fields: Record<string, string> = {}, headers: Record<string, string> = {}): Promise<Reply> {
+function upload(
+  bytes: Buffer,
+  type: string,
+  fields: Record<string, string> = {},
+  headers: Record<string, string> = {},
+): Promise<Reply> {
   const parts = Object.entries({ offer_id: String(offerId), ...fields }).map(
     ([name, value]) => `--${boundary}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
   );
   const head = `--${boundary}\r\ncontent-disposition: form-data; name="image"; filename="a.bin"\r\ncontent-type: ${type}\r\n\r\n`;
   const body = Buffer.concat([Buffer.from(parts.join('') + head), bytes, Buffer.from(`\r\n--${boundary}--\r\n`)]);
-  return me.call('POST', '/creatives', body, { 'content-type': `multipart/form-data; boundary=${boundary}`, ...headers });
+  return me.call('POST', '/creatives', body, {
+    'content-type': `multipart/form-data; boundary=${boundary}`,
+    ...headers,
+  });
 }
 
-const reasonOf = (reply: Reply) => (reply.body as unknown as { error: { details: { message: string }[] } }).error.details[0]?.message;
+const reasonOf = (reply: Reply) =>
+  (reply.body as unknown as { error: { details: { message: string }[] } }).error.details[0]?.message;
 
 describe('an upload', () => {
   test.each(['png', 'jpg', 'webp'] as const)('of %s is measured, kept as it is, and served', async (type) => {
     const bytes = await sharp(png)
       .toFormat(type === 'jpg' ? 'jpeg' : type)
       .toBuffer();
-    const { status, body } = await upload(bytes, `image/${type === 'jpg' ? 'jpeg' : type}`, { creative_type: 'hero_image' });
+    const { status, body } = await upload(bytes, `image/${type === 'jpg' ? 'jpeg' : type}`, {
+      creative_type: 'hero_image',
+    });
     expect(status).toBe(201);
-    expect(body.data).toMatchObject({ type, width: 60, height: 30, creative_type: 'hero_image', is_primary: true, url: null });
+    expect(body.data).toMatchObject({
+      type,
+      width: 60,
+      height: 30,
+      creative_type: 'hero_image',
+      is_primary: true,
+      url: null,
+    });
     const picture = await t.app.inject({ url: String(body.data.path), headers: { accept: 'image/*' } });
     expect(picture.rawPayload.equals(bytes)).toBe(true);
   });
@@ -67,7 +85,9 @@ describe('an upload', () => {
     const lie = await upload(png, 'image/jpeg');
     expect(lie.status).toBe(400);
     expect(reasonOf(lie)).toBe('is declared as image/jpeg, but holds image/png');
-    expect(reasonOf(await upload(Buffer.from('<html><script>alert(1)</script></html>'), 'image/png'))).toContain('is no picture');
+    expect(reasonOf(await upload(Buffer.from('<html><script>alert(1)</script></html>'), 'image/png'))).toContain(
+      'is no picture',
+    );
     expect(reasonOf(await upload(Buffer.from('%PDF-1.7'), 'application/octet-stream'))).toContain('is no picture');
   });
 
@@ -82,7 +102,8 @@ describe('an upload', () => {
     const reply = await upload(bomb, 'image/png');
     expect(reply.status).toBe(400);
     expect(reasonOf(reply)).toMatch(/million|broken/);
-    const drawing = '<svg xmlns="http://www.w3.org/2000/svg" width="19000" height="19000"><rect width="9" height="9"/></svg>';
+    const drawing =
+      '<svg xmlns="http://www.w3.org/2000/svg" width="19000" height="19000"><rect width="9" height="9"/></svg>';
     expect(reasonOf(await upload(Buffer.from(drawing), 'image/svg+xml'))).toContain('million');
     const laughs = `<!DOCTYPE svg [<!ENTITY a "aaaa">]><svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><text>&a;</text></svg>`;
     expect(reasonOf(await upload(Buffer.from(laughs), 'image/svg+xml'))).toContain('entities');
@@ -97,7 +118,13 @@ describe('an upload', () => {
 
   test('of a picture that ends early is refused', async () => {
     const noise = await sharp({
-      create: { width: 300, height: 300, channels: 3, noise: { type: 'gaussian', mean: 128, sigma: 60 }, background: '#000' },
+      create: {
+        width: 300,
+        height: 300,
+        channels: 3,
+        noise: { type: 'gaussian', mean: 128, sigma: 60 },
+        background: '#000',
+      },
     })
       .png()
       .toBuffer();
@@ -120,7 +147,9 @@ describe('an upload', () => {
   });
 
   test('is made once for each Idempotency-Key', async () => {
-    const [first, second] = await Promise.all([1, 2].map(() => upload(png, 'image/png', {}, { 'idempotency-key': 'up-1' })));
+    const [first, second] = await Promise.all(
+      [1, 2].map(() => upload(png, 'image/png', {}, { 'idempotency-key': 'up-1' })),
+    );
     expect(first?.status).toBe(201);
     expect(second?.body.data).toEqual(first?.body.data);
     expect((await upload(await drawStripes(9, 9), 'image/png', {}, { 'idempotency-key': 'up-1' })).status).toBe(422);
@@ -140,7 +169,9 @@ describe('creatives of an offer', () => {
       })
     ).body.data;
   const primary = async () =>
-    ((await me.call('GET', `/creatives?offer_id=${offerId}&is_primary=true`)).body.data as unknown as { id: number }[]).map(({ id }) => id);
+    (
+      (await me.call('GET', `/creatives?offer_id=${offerId}&is_primary=true`)).body.data as unknown as { id: number }[]
+    ).map(({ id }) => id);
 
   test('have one primary: the first, then the one that is made it; when it goes, the oldest that is left', async () => {
     const first = await add({});
@@ -157,9 +188,19 @@ describe('creatives of an offer', () => {
   test('that were uploaded keep their picture; those elsewhere need a URL', async () => {
     const { body } = await upload(png, 'image/png');
     expect((await me.call('PATCH', `/creatives/${body.data.id}`, { width: 5 })).status).toBe(400);
-    expect((await me.call('POST', '/creatives', { offer_id: offerId, type: 'png', width: 9, height: 9, url: null })).status).toBe(400);
     expect(
-      (await me.call('POST', '/creatives', { offer_id: offerId, type: 'png', width: 9, height: 9, url: 'http://cdn.example/' })).status,
+      (await me.call('POST', '/creatives', { offer_id: offerId, type: 'png', width: 9, height: 9, url: null })).status,
+    ).toBe(400);
+    expect(
+      (
+        await me.call('POST', '/creatives', {
+          offer_id: offerId,
+          type: 'png',
+          width: 9,
+          height: 9,
+          url: 'http://cdn.example/',
+        })
+      ).status,
     ).toBe(400);
   });
 });

@@ -15,13 +15,18 @@ test('a campaign that pays in another currency than the others is saved with a w
   expect((await me.call('POST', '/campaigns', more)).body.warnings).toEqual([]);
   const made = await me.call('POST', '/campaigns', { ...more, payout_currency: 'JPY' });
   const warnings = [
-    { path: '/payout_currency', message: 'is not that of other active campaigns (USD): amounts are compared and added as numbers' },
+    {
+      path: '/payout_currency',
+      message: 'is not that of other active campaigns (USD): amounts are compared and added as numbers',
+    },
   ];
   expect([made.status, made.body.warnings]).toEqual([201, warnings]);
   const { id } = made.body.data;
   expect((await me.call('GET', `/campaigns/${id}`)).body.warnings).toEqual(warnings);
   const admin = await somebody(t, 'admin', me.publisherId);
-  expect((await admin.get(`/dashboard/p/${me.publisherId}/campaigns/${id}`)).body).toContain('The currency is not that of other active');
+  expect((await admin.get(`/dashboard/p/${me.publisherId}/campaigns/${id}`)).body).toContain(
+    'The currency is not that of other active',
+  );
   expect((await admin.get(`/dashboard/p/${me.publisherId}/campaigns/${campaign}`)).body).toContain('(JPY)');
   await me.call('PATCH', `/campaigns/${id}`, { active: false });
   expect((await me.call('GET', `/campaigns/${campaign}`)).body.warnings).toEqual([]);

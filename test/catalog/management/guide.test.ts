@@ -28,7 +28,9 @@ test('the commands of the guide work when pasted one after another', async () =>
     .replace('http://localhost:8080', `http://127.0.0.1:${port}`)
     .replace(/^npm run .*$/gm, '');
   const { code, out } = await new Promise<{ code: number; out: string }>((resolve) => {
-    execFile('bash', ['-eu', '-c', commands], { cwd: folder }, (err, stdout) => resolve({ code: err === null ? 0 : 1, out: stdout }));
+    execFile('bash', ['-eu', '-c', commands], { cwd: folder }, (err, stdout) =>
+      resolve({ code: err === null ? 0 : 1, out: stdout }),
+    );
   });
   expect(code, out).toBe(0);
   // Of all answers one is an error: that to who came second.

@@ -14,7 +14,13 @@ beforeEach(async () => {
 
 const body = { name: 'Shop server', permissions: ['ads/offers'] };
 const fetchStatus = async (key: string) =>
-  (await t.app.inject({ method: 'POST', url: `/native/v4/offers.json?api_key=${key}`, payload: { placement: 'checkout' } })).statusCode;
+  (
+    await t.app.inject({
+      method: 'POST',
+      url: `/native/v4/offers.json?api_key=${key}`,
+      payload: { placement: 'checkout' },
+    })
+  ).statusCode;
 
 describe('a key', () => {
   test('is shown once, works at once, and is nowhere in the store', async () => {
@@ -53,7 +59,12 @@ describe('a key', () => {
     const end = new Date(endMs).toISOString();
     const made = await me.call('POST', '/keys', { name: 'Short', permissions: ['configurations'], expires_at: end });
     const short = (method: 'POST' | 'PATCH', path: string, payload: object) =>
-      t.app.inject({ method, url: `/manage/v1${path}`, headers: { authorization: `Bearer ${made.body.data.key}` }, payload });
+      t.app.inject({
+        method,
+        url: `/manage/v1${path}`,
+        headers: { authorization: `Bearer ${made.body.data.key}` },
+        payload,
+      });
     const own = { name: 'Own', permissions: ['configurations'] };
     for (const expires_at of [null, new Date(endMs + 1000).toISOString()]) {
       const answer = await short('POST', '/keys', { ...own, expires_at });
@@ -95,13 +106,15 @@ describe('a key', () => {
 
 describe('Idempotency-Key', () => {
   test('of 8 calls at once one makes a key, and all get the same answer', async () => {
-    const replies = await Promise.all(Array.from({ length: 8 }, () => me.call('POST', '/keys', body, { 'idempotency-key': 'make-1' })));
+    const replies = await Promise.all(
+      Array.from({ length: 8 }, () => me.call('POST', '/keys', body, { 'idempotency-key': 'make-1' })),
+    );
     expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([201]));
     expect(new Set(replies.map((reply) => reply.body.data.key)).size).toBe(1);
-    const { rows } = await t.pool.query('select count(*)::int as count from api_keys where publisher_id = $1 and hint <> $2', [
-      me.publisherId,
-      '',
-    ]);
+    const { rows } = await t.pool.query(
+      'select count(*)::int as count from api_keys where publisher_id = $1 and hint <> $2',
+      [me.publisherId, ''],
+    );
     expect(rows[0].count).toBe(1);
   });
 
@@ -135,11 +148,22 @@ describe('the audit log', () => {
     await t.operator.call('PATCH', `/themes/${theme}?publisher_id=${me.publisherId}`, { offers_per_response: 5 });
     await me.call('DELETE', `/themes/${theme}`);
     const read = async (who: Caller, query = '') =>
-      (await who.call('GET', `/audit?resource=themes&resource_id=${theme}${query}`)).body.data as unknown as Record<string, unknown>[];
+      (await who.call('GET', `/audit?resource=themes&resource_id=${theme}${query}`)).body.data as unknown as Record<
+        string,
+        unknown
+      >[];
     const mine = await read(me);
     expect(mine.map(({ action }) => action)).toEqual(['remove', 'update', 'update', 'create']);
-    expect(mine[2]).toMatchObject({ actor_kind: 'key', actor_label: 'Test key', changes: { name: { old: 'Old', new: 'New' } } });
-    expect(mine[1]).toMatchObject({ actor_id: null, actor_label: 'Operator', changes: { offers_per_response: { old: null, new: 5 } } });
+    expect(mine[2]).toMatchObject({
+      actor_kind: 'key',
+      actor_label: 'Test key',
+      changes: { name: { old: 'Old', new: 'New' } },
+    });
+    expect(mine[1]).toMatchObject({
+      actor_id: null,
+      actor_label: 'Operator',
+      changes: { offers_per_response: { old: null, new: 5 } },
+    });
     const operators = await read(t.operator, `&publisher_id=${me.publisherId}`);
     expect(operators[1]).toMatchObject({ actor_id: expect.any(Number), actor_label: 'Test key' });
     expect(await read(me, `&actor_id=${operators[1]?.actor_id}`)).toEqual([]);

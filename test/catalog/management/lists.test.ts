@@ -6,7 +6,9 @@ let me: Caller;
 beforeAll(async () => {
   t = await createManagementApp();
   me = await t.caller(await t.addPublisher());
-  const { rows } = await t.pool.query("insert into advertisers (publisher_id, name) values ($1, 'Farm') returning id", [me.publisherId]);
+  const { rows } = await t.pool.query("insert into advertisers (publisher_id, name) values ($1, 'Farm') returning id", [
+    me.publisherId,
+  ]);
   await t.pool.query(
     `insert into campaigns (publisher_id, advertiser_id, name, priority, active, landing_url)
     select $1, $2, case n when 7 then 'Save 50%_now' else 'Campaign ' || n end, n % 3, n % 2 = 0, 'https://farm.example/' from generate_series(1, 25) n`,
@@ -18,7 +20,11 @@ afterAll(() => t?.close());
 type Row = { id: number; name: string; priority: number; created_at: string };
 const page = async (query: string) => {
   const reply = await me.call('GET', `/campaigns?${query}`);
-  return { status: reply.status, rows: reply.body.data as unknown as Row[], next: reply.body.next_cursor as string | null };
+  return {
+    status: reply.status,
+    rows: reply.body.data as unknown as Row[],
+    next: reply.body.next_cursor as string | null,
+  };
 };
 
 describe('a list', () => {

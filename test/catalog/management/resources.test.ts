@@ -13,7 +13,8 @@ beforeEach(async () => {
   ids = await addCatalogue(me);
 });
 
-const details = (reply: { body: object }) => (reply.body as { error: { details: { path: string; message: string }[] } }).error.details;
+const details = (reply: { body: object }) =>
+  (reply.body as { error: { details: { path: string; message: string }[] } }).error.details;
 
 describe('an offer', () => {
   test('is served by fetch-offers as soon as the call that made it has answered, and as it was changed', async () => {
@@ -48,13 +49,17 @@ describe('an offer', () => {
     const saved = await me.call('POST', '/offers', { campaign_id: ids.campaign, title: '🎁'.repeat(90) });
     expect(saved.status).toBe(201);
     expect(saved.body.data.title).toBe('🎁'.repeat(90));
-    expect(saved.body.warnings).toEqual([{ path: '/title', message: 'is longer than is ideal: 90 characters, ideal are up to 40' }]);
+    expect(saved.body.warnings).toEqual([
+      { path: '/title', message: 'is longer than is ideal: 90 characters, ideal are up to 40' },
+    ]);
   });
 
   test('has its terms made harmless when they are saved', async () => {
     const terms = '<p onclick="x()">Fine <script>alert(1)</script><a href="javascript:alert(1)">print</a></p>';
     const { body } = await me.call('PATCH', `/offers/${ids.offer}`, { terms_and_conditions: terms });
-    expect(body.data.terms_and_conditions).toBe('<p>Fine <a rel="noopener noreferrer nofollow" target="_blank">print</a></p>');
+    expect(body.data.terms_and_conditions).toBe(
+      '<p>Fine <a rel="noopener noreferrer nofollow" target="_blank">print</a></p>',
+    );
   });
 
   test.each([
@@ -96,7 +101,11 @@ describe('PUT replaces: what it leaves out gets its default', () => {
       rules: { force_priority: true },
       weight: 3,
     });
-    const { body } = await me.call('PUT', path, { advertiser_id: ids.advertiser, name: 'New', landing_url: 'https://farm.example/' });
+    const { body } = await me.call('PUT', path, {
+      advertiser_id: ids.advertiser,
+      name: 'New',
+      landing_url: 'https://farm.example/',
+    });
     expect(body.data).toMatchObject({ name: 'New', priority: 100, tags: [], payout_amount: 0, rules: {}, weight: 100 });
   });
 });
@@ -113,7 +122,9 @@ describe('two people change the same offer', () => {
     expect(second.body).toMatchObject({ error: { code: 'precondition_failed' } });
     expect(details(second)).toEqual([{ path: '/title', message: 'is now "First"' }]);
     expect((await me.call('DELETE', path, undefined, { 'if-match': etag })).status).toBe(412);
-    expect((await me.call('PATCH', path, { title: 'Second' }, { 'if-match': String(first.headers.etag) })).status).toBe(200);
+    expect((await me.call('PATCH', path, { title: 'Second' }, { 'if-match': String(first.headers.etag) })).status).toBe(
+      200,
+    );
     expect((await me.call('GET', path)).body.data.title).toBe('Second');
   });
 
@@ -128,7 +139,9 @@ describe('two people change the same offer', () => {
 
   test('304: who has the newest state gets no body', async () => {
     const { headers } = await me.call('GET', `/offers/${ids.offer}`);
-    expect((await me.call('GET', `/offers/${ids.offer}`, undefined, { 'if-none-match': String(headers.etag) })).status).toBe(304);
+    expect(
+      (await me.call('GET', `/offers/${ids.offer}`, undefined, { 'if-none-match': String(headers.etag) })).status,
+    ).toBe(304);
   });
 });
 
@@ -160,10 +173,19 @@ describe('a theme', () => {
       settings: { privacy_policy: 'javascript:alert(1)' },
       styles: { popup: { borderRadius: { top_left: '4px' } } },
     });
-    expect(details(shape).map(({ path }) => path)).toEqual(['/settings/privacy_policy', '/styles/popup/borderRadius/top_left']);
-    const good = await me.call('POST', '/themes', { name: 'Good', unit: 'mou', settings: { delay: 300, enable_usp: true } });
+    expect(details(shape).map(({ path }) => path)).toEqual([
+      '/settings/privacy_policy',
+      '/styles/popup/borderRadius/top_left',
+    ]);
+    const good = await me.call('POST', '/themes', {
+      name: 'Good',
+      unit: 'mou',
+      settings: { delay: 300, enable_usp: true },
+    });
     expect(good.status).toBe(201);
-    expect(good.body.warnings).toEqual([{ path: '/settings/enable_usp', message: expect.stringContaining('no effect') }]);
+    expect(good.body.warnings).toEqual([
+      { path: '/settings/enable_usp', message: expect.stringContaining('no effect') },
+    ]);
   });
 
   test('that becomes the default takes that from the one that was', async () => {
@@ -233,9 +255,17 @@ describe('a placement', () => {
 
 describe('publishers', () => {
   test('201: an operator makes one, with an SDK id of its own; 403 for others', async () => {
-    const { status, body } = await t.operator.call('POST', '/publishers', { name: 'Shop', usp_enabled: true, time_zone: 'Europe/Berlin' });
+    const { status, body } = await t.operator.call('POST', '/publishers', {
+      name: 'Shop',
+      usp_enabled: true,
+      time_zone: 'Europe/Berlin',
+    });
     expect(status).toBe(201);
-    expect(body.data).toMatchObject({ name: 'Shop', usp_enabled: true, sdk_id: expect.stringMatching(/^[0-9a-f]{16}$/) });
+    expect(body.data).toMatchObject({
+      name: 'Shop',
+      usp_enabled: true,
+      sdk_id: expect.stringMatching(/^[0-9a-f]{16}$/),
+    });
     expect((await me.call('POST', '/publishers', { name: 'Mine' })).status).toBe(403);
   });
 
@@ -248,8 +278,14 @@ describe('publishers', () => {
       expect((await t.operator.call('PATCH', path, { [field]: true })).status).toBe(200);
     }
     const { body } = await me.call('GET', path);
-    expect((await me.call('PUT', path, { ...body.data, offers_per_response: 7, currency_multiplier: 2.5 })).status).toBe(200);
-    expect((await me.call('GET', path)).body.data).toMatchObject({ offers_per_response: 7, currency_multiplier: 2.5, usp_enabled: true });
+    expect(
+      (await me.call('PUT', path, { ...body.data, offers_per_response: 7, currency_multiplier: 2.5 })).status,
+    ).toBe(200);
+    expect((await me.call('GET', path)).body.data).toMatchObject({
+      offers_per_response: 7,
+      currency_multiplier: 2.5,
+      usp_enabled: true,
+    });
     expect((await me.call('PATCH', path, { time_zone: 'Mars/Olympus' })).status).toBe(400);
   });
 
@@ -289,13 +325,18 @@ test('an operator serves a campaign to another publisher, and no more', async ()
   expect(await shown()).toBe(0);
   expect((await me.call('PUT', `${path}/${other.publisherId}`, {})).status).toBe(403);
   const caps = [{ scope: 'campaign', event: 'impression', limit: 2, window_minutes: 60 }];
-  const made = await t.operator.call('PUT', `${path}/${other.publisherId}${asOperator}`, { payout_amount: 0.5, frequency_caps: caps });
+  const made = await t.operator.call('PUT', `${path}/${other.publisherId}${asOperator}`, {
+    payout_amount: 0.5,
+    frequency_caps: caps,
+  });
   expect(made.status).toBe(200);
   expect(made.body.data).toMatchObject({ active: true, payout_amount: 0.5, priority: null, frequency_caps: caps });
   expect(await shown()).toBe(1);
   expect((await me.call('GET', path)).body.data).toEqual([expect.objectContaining({ publisher_id: me.publisherId })]);
   expect((await t.operator.call('GET', `${path}${asOperator}`)).body.data).toHaveLength(2);
-  expect((await t.operator.call('PUT', `${path}/${other.publisherId}${asOperator}`, { total_caps: [{}] })).status).toBe(400);
+  expect((await t.operator.call('PUT', `${path}/${other.publisherId}${asOperator}`, { total_caps: [{}] })).status).toBe(
+    400,
+  );
   expect((await t.operator.call('PUT', `${path}/999999999${asOperator}`, {})).status).toBe(404);
   await t.operator.call('PUT', `${path}/${other.publisherId}${asOperator}`, { active: false });
   expect(await shown()).toBe(0);
@@ -303,7 +344,8 @@ test('an operator serves a campaign to another publisher, and no more', async ()
 
 test('403: a key without the permission of a kind', async () => {
   const reader = await t.caller(me.publisherId, ['reports', 'ads/offers']);
-  for (const path of ['/themes', '/offers', '/publishers', '/keys', '/audit']) expect((await reader.call('GET', path)).status).toBe(403);
+  for (const path of ['/themes', '/offers', '/publishers', '/keys', '/audit'])
+    expect((await reader.call('GET', path)).status).toBe(403);
   const manager = await t.caller(me.publisherId, ['offers/management']);
   expect((await manager.call('GET', '/offers')).status).toBe(200);
   expect((await manager.call('GET', '/themes')).status).toBe(403);

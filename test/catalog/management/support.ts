@@ -3,7 +3,11 @@ import type { Permission } from '../../../src/catalog/snapshot/types.ts';
 import { hashKey } from '../../../src/platform/http/auth.ts';
 import { createTestApp, type TestApp, type TestAppOptions } from '../../support/test-app.ts';
 
-export type Reply = { status: number; headers: Record<string, unknown>; body: Record<string, unknown> & { data: Record<string, unknown> } };
+export type Reply = {
+  status: number;
+  headers: Record<string, unknown>;
+  body: Record<string, unknown> & { data: Record<string, unknown> };
+};
 
 export type Caller = {
   key: string;
@@ -16,7 +20,13 @@ export type Caller = {
   ) => Promise<Reply>;
 };
 
-export const publisherPermissions: Permission[] = ['ads/offers', 'reports', 'configurations', 'offers/management', 'wallet'];
+export const publisherPermissions: Permission[] = [
+  'ads/offers',
+  'reports',
+  'configurations',
+  'offers/management',
+  'wallet',
+];
 
 export type ManagementApp = TestApp & {
   /** A key of a publisher, and calls with it. */
@@ -31,19 +41,18 @@ export async function createManagementApp(options: TestAppOptions = {}): Promise
   const t = await createTestApp(options);
   const caller: ManagementApp['caller'] = async (publisherId, permissions = publisherPermissions) => {
     const key = `test_${randomBytes(12).toString('hex')}`;
-    await t.pool.query("insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'Test key', decode($2, 'hex'), $3)", [
-      publisherId,
-      hashKey(key),
-      permissions,
-    ]);
+    await t.pool.query(
+      "insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'Test key', decode($2, 'hex'), $3)",
+      [publisherId, hashKey(key), permissions],
+    );
     await t.deps.catalog.refresh();
     return { key, publisherId, call: callWith(t, key) };
   };
   const addPublisher = async (name = 'Test'): Promise<number> => {
-    const { rows } = await t.pool.query<{ id: number }>('insert into publishers (name, sdk_id) values ($1, $2) returning id', [
-      name,
-      randomBytes(8).toString('hex'),
-    ]);
+    const { rows } = await t.pool.query<{ id: number }>(
+      'insert into publishers (name, sdk_id) values ($1, $2) returning id',
+      [name, randomBytes(8).toString('hex')],
+    );
     await t.deps.catalog.refresh();
     return rows[0]?.id as number;
   };
@@ -67,7 +76,11 @@ const callWith =
       remoteAddress: `10.${(addresses >> 16) & 255}.${(addresses >> 8) & 255}.${addresses & 255}`,
       ...(body !== undefined && { payload: isText ? body : JSON.stringify(body) }),
     });
-    return { status: answer.statusCode, headers: answer.headers, body: answer.body === '' ? {} : answer.json() } as Reply;
+    return {
+      status: answer.statusCode,
+      headers: answer.headers,
+      body: answer.body === '' ? {} : answer.json(),
+    } as Reply;
   };
 
 /** Bodies that make one row of each kind, in an order in which each finds what it names. */
@@ -80,7 +93,11 @@ export async function addCatalogue({ call }: Caller): Promise<Record<string, num
   const theme = await add('/themes', { name: 'Perks', unit: 'mou', is_default: true });
   await add('/placements', { name: 'checkout', theme_id: theme });
   const advertiser = await add('/advertisers', { name: 'Farm' });
-  const campaign = await add('/campaigns', { advertiser_id: advertiser, name: 'Boxes', landing_url: 'https://farm.example/?c={click_id}' });
+  const campaign = await add('/campaigns', {
+    advertiser_id: advertiser,
+    name: 'Boxes',
+    landing_url: 'https://farm.example/?c={click_id}',
+  });
   const offer = await add('/offers', { campaign_id: campaign, title: 'Half off' });
   return { theme, advertiser, campaign, offer };
 }

@@ -61,7 +61,11 @@ describe('rules that make no sense are refused, in words', () => {
       { targeting: { countries: { include: [] } } },
       '/targeting/countries/include is empty; leave it out or list something',
     ],
-    ['neither side of a list', { targeting: { cities: {} } }, '/targeting/cities must list what is included or excluded'],
+    [
+      'neither side of a list',
+      { targeting: { cities: {} } },
+      '/targeting/cities must list what is included or excluded',
+    ],
     [
       'an unknown country',
       { targeting: { countries: { include: ['XX'] } } },
@@ -72,7 +76,11 @@ describe('rules that make no sense are refused, in words', () => {
       { targeting: { countries: { exclude: ['UK'] } } },
       '/targeting/countries/exclude/0 UK is not a country code; the United Kingdom is GB',
     ],
-    ['a value twice', { targeting: { os: { include: ['ios', 'iOS'] } } }, '/targeting/os/include/1 iOS is listed twice'],
+    [
+      'a value twice',
+      { targeting: { os: { include: ['ios', 'iOS'] } } },
+      '/targeting/os/include/1 iOS is listed twice',
+    ],
     [
       'a value in and out',
       { targeting: { os: { include: ['ios'], exclude: ['ios'] } } },
@@ -133,7 +141,11 @@ describe('rules that make no sense are refused, in words', () => {
       { schedule: { hours: [{ days: [], from: '09:00', to: '10:00' }] } },
       '/schedule/hours/0/days is empty; leave it out or list something',
     ],
-    ['a negative cap', { frequency_caps: [{ ...cap, limit: -1 }] }, '/frequency_caps/0/limit must be integer to be greater or equal to 1'],
+    [
+      'a negative cap',
+      { frequency_caps: [{ ...cap, limit: -1 }] },
+      '/frequency_caps/0/limit must be integer to be greater or equal to 1',
+    ],
     [
       'a window without length',
       { frequency_caps: [{ ...cap, window_minutes: 0 }] },
@@ -144,7 +156,11 @@ describe('rules that make no sense are refused, in words', () => {
       { frequency_caps: [{ ...cap, window_minutes: 259_201 }] },
       '/frequency_caps/0/window_minutes must be union value',
     ],
-    ['the same cap twice', { frequency_caps: [cap, { ...cap, limit: 5 }] }, '/frequency_caps/1 limits the same as an earlier cap'],
+    [
+      'the same cap twice',
+      { frequency_caps: [cap, { ...cap, limit: 5 }] },
+      '/frequency_caps/1 limits the same as an earlier cap',
+    ],
     [
       'a negative budget',
       { total_caps: [{ metric: 'budget', per: 'day', limit: -5 }] },
@@ -155,7 +171,11 @@ describe('rules that make no sense are refused, in words', () => {
       { total_caps: [{ metric: 'impressions', per: 'day', limit: 0.5 }] },
       '/total_caps/0/limit must be a whole number',
     ],
-    ['text that cannot be stored', { exclusion_groups: ['a\0b'] }, '/exclusion_groups/0 holds characters that cannot be stored'],
+    [
+      'text that cannot be stored',
+      { exclusion_groups: ['a\0b'] },
+      '/exclusion_groups/0 holds characters that cannot be stored',
+    ],
     [
       'half a character',
       { targeting: { cities: { include: ['\ud800'] } } },
@@ -173,15 +193,25 @@ describe('rules that make no sense are refused, in words', () => {
   });
 
   test('also in sequence rules', () => {
-    const rule = { placement: null, positions: null, effect: 'deny', match: { tags: ['loans'] }, weight: 100, active: true };
+    const rule = {
+      placement: null,
+      positions: null,
+      effect: 'deny',
+      match: { tags: ['loans'] },
+      weight: 100,
+      active: true,
+    };
     expect(checkSequenceRule(rule)).toEqual([]);
-    const messages = (over: object): string[] => checkSequenceRule({ ...rule, ...over }).map(({ path, message }) => `${path} ${message}`);
+    const messages = (over: object): string[] =>
+      checkSequenceRule({ ...rule, ...over }).map(({ path, message }) => `${path} ${message}`);
     expect(messages({ positions: [] })).toEqual(['/positions lists no position; use null for all positions']);
     expect(messages({ positions: [1, 1] })).toEqual(['/positions/1 is listed twice']);
     expect(messages({ positions: [11] })).not.toEqual([]);
     expect(messages({ match: {} })).toEqual(['/match must name offers, campaigns, advertisers, categories or tags']);
     expect(messages({ match: { tags: [] } })).toEqual(['/match/tags is empty; leave it out or list something']);
-    expect(messages({ placement: 'Check Out' })).toEqual(['/placement must be the name of a placement: lower case, hyphens for blanks']);
+    expect(messages({ placement: 'Check Out' })).toEqual([
+      '/placement must be the name of a placement: lower case, hyphens for blanks',
+    ]);
   });
 
   test('never with an exception, whatever is given', () => {
@@ -255,7 +285,9 @@ describe('conditions on custom keys', () => {
     ['no value', { key: 'a', op: 'equals' }],
     [
       'too many comparisons',
-      { all: Array.from({ length: 3 }, () => ({ any: Array.from({ length: 50 }, () => ({ key: 'a', op: 'exists' })) })) },
+      {
+        all: Array.from({ length: 3 }, () => ({ any: Array.from({ length: 50 }, () => ({ key: 'a', op: 'exists' })) })),
+      },
     ],
   ])('with %s are refused', (_, condition) => {
     expect(checkCondition(condition, '')).not.toEqual([]);

@@ -122,7 +122,9 @@ const rowsWith = (over: Partial<CatalogRows>): CatalogRows => ({
   themes: [],
   placements: [],
   campaigns: [],
-  provisions: (over.campaigns ?? []).map((campaign) => provisionRow({ campaign_id: campaign.id, publisher_id: campaign.publisher_id })),
+  provisions: (over.campaigns ?? []).map((campaign) =>
+    provisionRow({ campaign_id: campaign.id, publisher_id: campaign.publisher_id }),
+  ),
   sequenceRules: [],
   offers: [],
   creatives: [],
@@ -162,7 +164,9 @@ describe('the offers of a publisher', () => {
         const publisherOf = new Map(campaignList.map((campaign) => [campaign.id, campaign.publisher_id]));
         const rows = rowsWith({
           campaigns: campaignList.map((campaign) => campaignRow(campaign)),
-          offers: offerList.map((offer) => offerRow({ ...offer, publisher_id: publisherOf.get(offer.campaign_id) ?? 1 })),
+          offers: offerList.map((offer) =>
+            offerRow({ ...offer, publisher_id: publisherOf.get(offer.campaign_id) ?? 1 }),
+          ),
         });
         for (const publisherId of [1, 2]) {
           const expected = offerList
@@ -190,7 +194,11 @@ describe('the offers of a publisher', () => {
 
   test('are those of campaigns provisioned to it, at the priority it set, and of no others', async () => {
     const rows = rowsWith({
-      campaigns: [campaignRow({ id: 1 }), campaignRow({ id: 2, publisher_id: 2 }), campaignRow({ id: 3, publisher_id: 2 })],
+      campaigns: [
+        campaignRow({ id: 1 }),
+        campaignRow({ id: 2, publisher_id: 2 }),
+        campaignRow({ id: 3, publisher_id: 2 }),
+      ],
       offers: [1, 2, 3].map((id) => offerRow({ id, campaign_id: id, publisher_id: id === 1 ? 1 : 2 })),
       provisions: [
         provisionRow({ campaign_id: 1, publisher_id: 1 }),
@@ -236,7 +244,8 @@ describe('the offers of a publisher', () => {
 
 describe('a publisher', () => {
   test('has the theme that is marked as its default, else its first, else none', async () => {
-    const defaultOf = async (themes: ThemeRow[]) => (await buildSnapshot(rowsWith({ themes }))).publishers.get(1)?.defaultTheme?.id;
+    const defaultOf = async (themes: ThemeRow[]) =>
+      (await buildSnapshot(rowsWith({ themes }))).publishers.get(1)?.defaultTheme?.id;
     expect(await defaultOf([themeRow({ id: 1 }), themeRow({ id: 2, is_default: true })])).toBe(2);
     expect(await defaultOf([themeRow({ id: 1 }), themeRow({ id: 2 })])).toBe(1);
     expect(await defaultOf([themeRow({ id: 9, publisher_id: 2, is_default: true })])).toBeUndefined();
@@ -247,8 +256,22 @@ describe('a publisher', () => {
       rowsWith({
         themes: [themeRow({ id: 1 }), themeRow({ id: 2, publisher_id: 2 })],
         placements: [
-          { publisher_id: 1, name: 'checkout', theme_id: 1, offers_per_response: 2, delivery_percentage: 50, unit_enabled: false },
-          { publisher_id: 2, name: 'account', theme_id: null, offers_per_response: null, delivery_percentage: null, unit_enabled: null },
+          {
+            publisher_id: 1,
+            name: 'checkout',
+            theme_id: 1,
+            offers_per_response: 2,
+            delivery_percentage: 50,
+            unit_enabled: false,
+          },
+          {
+            publisher_id: 2,
+            name: 'account',
+            theme_id: null,
+            offers_per_response: null,
+            delivery_percentage: null,
+            unit_enabled: null,
+          },
         ],
       }),
     );

@@ -41,7 +41,8 @@ beforeEach(async () => {
 describe('a change made by plain SQL is served by every process, without a restart', () => {
   test('of a text', async () => {
     await one.pool.query('update offers set title = $1 where id = $2', ['Changed by hand', best.id]);
-    for (const app of [one, other]) await expect.poll(async () => (await offersOf(app))[0]?.title, patiently).toBe('Changed by hand');
+    for (const app of [one, other])
+      await expect.poll(async () => (await offersOf(app))[0]?.title, patiently).toBe('Changed by hand');
   });
 
   test('of the order', async () => {
@@ -100,9 +101,13 @@ describe('a change made by plain SQL is served by every process, without a resta
 
 describe('an offer disappears from the answers', () => {
   const gone = (): Promise<void> =>
-    expect.poll(async () => (await offersOf(other, `&loyaltyboost=1&campaignId=${best.campaign_id}`)).length, patiently).toBe(0);
+    expect
+      .poll(async () => (await offersOf(other, `&loyaltyboost=1&campaignId=${best.campaign_id}`)).length, patiently)
+      .toBe(0);
   const back = (): Promise<void> =>
-    expect.poll(async () => (await offersOf(other, `&loyaltyboost=1&campaignId=${best.campaign_id}`)).length, patiently).toBe(1);
+    expect
+      .poll(async () => (await offersOf(other, `&loyaltyboost=1&campaignId=${best.campaign_id}`)).length, patiently)
+      .toBe(1);
 
   test.each([
     [

@@ -27,7 +27,10 @@ test('a campaign provisioned to another publisher is served, counted and clicked
   const [[foreign], [own]] = [await fetchOffers('feedfeedfeedfeed'), await fetchOffers('demo-key')];
   expect(foreign?.id).toBe(own?.id);
   expect(foreign?.qr_code_img).not.toBe(own?.qr_code_img);
-  const person = { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/147.0.0.0 Safari/537.36' };
+  const person = {
+    'user-agent':
+      'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/147.0.0.0 Safari/537.36',
+  };
   const get = (url = '') => t.app.inject({ url: url.replace('http://perks.test', ''), headers: person });
   expect((await get(foreign?.pixel)).statusCode).toBe(200);
   expect((await get(foreign?.click_url)).statusCode).toBe(302);

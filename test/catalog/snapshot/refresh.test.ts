@@ -12,7 +12,9 @@ let base: Snapshot;
 beforeAll(async () => {
   database = await clonePool(3);
   pool = database.pool;
-  await pool.query(`insert into publishers (name, sdk_id, time_zone) values ('Second', 'feedfeedfeedfeed', 'Asia/Tokyo')`);
+  await pool.query(
+    `insert into publishers (name, sdk_id, time_zone) values ('Second', 'feedfeedfeedfeed', 'Asia/Tokyo')`,
+  );
 });
 afterAll(() => database?.close());
 beforeEach(async () => {
@@ -27,14 +29,17 @@ const pick = (table: string, n: number, column = 'id'): string =>
 const changes: ((n: number, m: number) => string)[] = [
   (n, m) => `update offers set title = 'Title ${m}' where id = ${pick('offers', n)}`,
   (n) => `update offers set active = not active where id = ${pick('offers', n)}`,
-  (n, m) => `update offers set deleted_at = now() - interval '${[1, 30, 32][m % 3]} days' where id = ${pick('offers', n)}`,
+  (n, m) =>
+    `update offers set deleted_at = now() - interval '${[1, 30, 32][m % 3]} days' where id = ${pick('offers', n)}`,
   (n) => `update offers set deleted_at = null where id = ${pick('offers', n)}`,
   (n, m) => `update offers set campaign_id = ${pick('campaigns', m)} where id = ${pick('offers', n)}`,
   (n) =>
     `insert into offers (publisher_id, campaign_id, title) select publisher_id, id, 'New' from campaigns where id = ${pick('campaigns', n)}`,
-  (n) => `delete from offers o where id = ${pick('offers', n)} and not exists (select 1 from creatives where offer_id = o.id)`,
+  (n) =>
+    `delete from offers o where id = ${pick('offers', n)} and not exists (select 1 from creatives where offer_id = o.id)`,
   (n, m) => `update campaigns set weight = ${m} where id = ${pick('campaigns', n)}`,
-  (n, m) => `update campaigns set deleted_at = now() - interval '${[1, 30, 32][m % 3]} days' where id = ${pick('campaigns', n)}`,
+  (n, m) =>
+    `update campaigns set deleted_at = now() - interval '${[1, 30, 32][m % 3]} days' where id = ${pick('campaigns', n)}`,
   (n) => `update campaigns set deleted_at = null where id = ${pick('campaigns', n)}`,
   (n) => `update campaigns set active = not active where id = ${pick('campaigns', n)}`,
   (n, m) => `update campaigns set advertiser_id = ${pick('advertisers', m)} where id = ${pick('campaigns', n)}`,
@@ -44,23 +49,31 @@ const changes: ((n: number, m: number) => string)[] = [
   (n, m) => `insert into campaign_publishers (campaign_id, publisher_id, priority)
     values (${pick('campaigns', n)}, ${pick('publishers', m)}, 3) on conflict (campaign_id, publisher_id) do update set priority = ${m}`,
   (n) => `delete from campaign_publishers where campaign_id = ${pick('campaigns', n)}`,
-  (n, m) => `update creatives set offer_id = ${pick('offers', m)}, is_primary = false where id = ${pick('creatives', n)}`,
+  (n, m) =>
+    `update creatives set offer_id = ${pick('offers', m)}, is_primary = false where id = ${pick('creatives', n)}`,
   (n) => `insert into creatives (offer_id, creative_type, type, width, height, url)
     values (${pick('offers', n)}, 'icon_image', 'png', 10, 10, 'https://cdn.example/x.png')`,
   (n) => `update creatives set deleted_at = now(), is_primary = false where id = ${pick('creatives', n)}`,
   (n) => `delete from creatives where id = ${pick('creatives', n)}`,
-  (n, m) => `update publishers set time_zone = '${['UTC', 'Asia/Tokyo', 'America/New_York'][m % 3]}' where id = ${pick('publishers', n)}`,
+  (n, m) =>
+    `update publishers set time_zone = '${['UTC', 'Asia/Tokyo', 'America/New_York'][m % 3]}' where id = ${pick('publishers', n)}`,
   (n, m) => `update publishers set name = 'Publisher ${m}' where id = ${pick('publishers', n)}`,
-  (n) => `update themes set deleted_at = case when deleted_at is null and not is_default then now() end where id = ${pick('themes', n)}`,
-  (n) => `insert into sequence_rules (publisher_id, effect, match) values (${pick('publishers', n)}, 'deny', '{"tags":["x"]}')`,
-  (n) => `insert into placements (publisher_id, name) values (${pick('publishers', n)}, 'place-${n}') on conflict do nothing`,
+  (n) =>
+    `update themes set deleted_at = case when deleted_at is null and not is_default then now() end where id = ${pick('themes', n)}`,
+  (n) =>
+    `insert into sequence_rules (publisher_id, effect, match) values (${pick('publishers', n)}, 'deny', '{"tags":["x"]}')`,
+  (n) =>
+    `insert into placements (publisher_id, name) values (${pick('publishers', n)}, 'place-${n}') on conflict do nothing`,
   () => `update offers set weight = weight + 1`,
   () => `update offers set title = title where false`,
 ];
 
 const change = fc.record({ kind: fc.nat(changes.length - 1), n: fc.nat(50), m: fc.nat(50) });
 /** Changes of one transaction; `undone`: behind a savepoint that is taken back. */
-const step = fc.record({ list: fc.array(change, { minLength: 1, maxLength: 4 }), undone: fc.array(change, { maxLength: 2 }) });
+const step = fc.record({
+  list: fc.array(change, { minLength: 1, maxLength: 4 }),
+  undone: fc.array(change, { maxLength: 2 }),
+});
 
 async function apply({ list, undone }: typeof step extends fc.Arbitrary<infer T> ? T : never): Promise<void> {
   const run = ({ kind, n, m }: (typeof list)[number]): string => (changes[kind] as (typeof changes)[number])(n, m);
@@ -124,7 +137,10 @@ describe('a refresh that reads only what changed', () => {
       perform set_config('perkwire.catalog_bumped', '', true);
       update publishers set name = name where false;
     end loop; end $$`);
-    const { rows } = await pool.query('select min(version) > $1 or min(version) is null as forgotten from catalog_changes', [base.version]);
+    const { rows } = await pool.query(
+      'select min(version) > $1 or min(version) is null as forgotten from catalog_changes',
+      [base.version],
+    );
     expect(rows[0].forgotten).toBe(true);
     base = await loadSnapshot(pool, base);
     expect(new Set([...base.offers.values()].map(({ copy }) => copy.title))).toEqual(new Set(['Long ago']));

@@ -3,18 +3,23 @@ import { describe, expect, test } from 'vitest';
 import { sanitiseTerms } from '../../../src/catalog/snapshot/sanitise.ts';
 
 /** Interface documentation: terms_and_conditions. */
-const allowed = new Set('p br ul ol li b strong i em u a span div h4 h5 h6 small sup sub table thead tbody tr th td'.split(' '));
+const allowed = new Set(
+  'p br ul ol li b strong i em u a span div h4 h5 h6 small sup sub table thead tbody tr th td'.split(' '),
+);
 
 /** What the HTML holds beyond text, allowed tags without attributes, and links to https pages that open apart. */
 function intruders(html: string): string[] {
   const tag = /<(\/?)([a-z0-9]+)((?: [a-z]+="[^"]*")*)( \/)?>/g;
   const found: string[] = [];
   const rest = html.replace(tag, (whole, close: string, name: string, attributes: string) => {
-    const names = [...attributes.matchAll(/ ([a-z]+)="([^"]*)"/g)].map(([, attribute, value]) => `${attribute}=${value}`);
+    const names = [...attributes.matchAll(/ ([a-z]+)="([^"]*)"/g)].map(
+      ([, attribute, value]) => `${attribute}=${value}`,
+    );
     const ours = ['rel=noopener noreferrer nofollow', 'target=_blank'];
     const fine =
       name === 'a' && close === ''
-        ? ours.every((one) => names.includes(one)) && names.every((one) => ours.includes(one) || /^href=https:\/\//i.test(one))
+        ? ours.every((one) => names.includes(one)) &&
+          names.every((one) => ours.includes(one) || /^href=https:\/\//i.test(one))
         : names.length === 0;
     if (!allowed.has(name) || !fine) found.push(whole);
     return '';
@@ -98,7 +103,21 @@ test('structure and text of ordinary terms stay as they are', () => {
 });
 
 describe('whatever is given', () => {
-  const names = [...allowed, 'script', 'style', 'img', 'svg', 'iframe', 'math', 'textarea', 'noscript', 'xmp', 'title', 'template', 'form'];
+  const names = [
+    ...allowed,
+    'script',
+    'style',
+    'img',
+    'svg',
+    'iframe',
+    'math',
+    'textarea',
+    'noscript',
+    'xmp',
+    'title',
+    'template',
+    'form',
+  ];
   const attribute = fc.constantFrom(
     'onclick="alert(1)"',
     'href="javascript:alert(1)"',
@@ -114,9 +133,29 @@ describe('whatever is given', () => {
     'title="<script>"',
   );
   const piece = fc.oneof(
-    fc.tuple(fc.constantFrom(...names), fc.array(attribute, { maxLength: 3 })).map(([name, list]) => `<${[name, ...list].join(' ')}>`),
+    fc
+      .tuple(fc.constantFrom(...names), fc.array(attribute, { maxLength: 3 }))
+      .map(([name, list]) => `<${[name, ...list].join(' ')}>`),
     fc.constantFrom(...names).map((name) => `</${name}>`),
-    fc.constantFrom('<', '>', '"', "'", '&', '&lt;script&gt;', '<!--', '-->', '<![CDATA[', ']]>', '<?', '</', '\0', '=', '/', ' ', 'text'),
+    fc.constantFrom(
+      '<',
+      '>',
+      '"',
+      "'",
+      '&',
+      '&lt;script&gt;',
+      '<!--',
+      '-->',
+      '<![CDATA[',
+      ']]>',
+      '<?',
+      '</',
+      '\0',
+      '=',
+      '/',
+      ' ',
+      'text',
+    ),
     fc.string({ maxLength: 8 }),
   );
   const hostile = fc.array(piece, { maxLength: 25 }).map((pieces) => pieces.join(''));

@@ -10,12 +10,24 @@ const all = (kind: Kind, names: string): Shape => Object.fromEntries(names.split
 
 /** What strict typed clients expect, key by key (interface documentation: settings). */
 const settingsShape: Shape = {
-  ...all('string', 'ad_position ad_animation button_order progress_bar_type privacy_policy usp_cta_text usp_confirmation_event'),
+  ...all(
+    'string',
+    'ad_position ad_animation button_order progress_bar_type privacy_policy usp_cta_text usp_confirmation_event',
+  ),
   ...all('string', 'perkswallet_cta saved_offer_text offerwall_cta'),
   ...all('integer', 'delay screen_margin mobile_vertical_offset close_delay'),
-  ...all('boolean', 'darken_bg darken_bg_non_centered fixed_progress_bar enable_vertical_offset show_disclaimer show_close'),
-  ...all('boolean', 'enable_close_delay close_ad_on_click_outside show_ads_on_exit enable_effect_shimmer_pos_cta multi_offer_unit'),
-  ...all('boolean', 'enable_usp usp_all_offers_checked enable_wallet enable_perkswallet enable_offerwall open_offerwall'),
+  ...all(
+    'boolean',
+    'darken_bg darken_bg_non_centered fixed_progress_bar enable_vertical_offset show_disclaimer show_close',
+  ),
+  ...all(
+    'boolean',
+    'enable_close_delay close_ad_on_click_outside show_ads_on_exit enable_effect_shimmer_pos_cta multi_offer_unit',
+  ),
+  ...all(
+    'boolean',
+    'enable_usp usp_all_offers_checked enable_wallet enable_perkswallet enable_offerwall open_offerwall',
+  ),
   ...all('boolean', 'open_overlay_offerwall'),
   embedded: { ...all('boolean', 'enabled fill_container showBorder showHeader showFooter'), targetElement: 'string' },
   offerText: all('string', 'font textColor tileTextAlignment buttonRadius fontSizeTitle fontSizeDescription'),
@@ -49,7 +61,10 @@ const stylesShape: Shape = {
       'offerwall_mou_button_background offerwall_mou_button_color offerwall_mou_button_hover offerwall_mou_button_stroke',
     ),
     tile: {
-      ...all('string', 'offerwall_mou_border_color offerwall_mou_tile_background_hover_color mou_tile_background_color'),
+      ...all(
+        'string',
+        'offerwall_mou_border_color offerwall_mou_tile_background_hover_color mou_tile_background_color',
+      ),
       offerwall_mou_border_thickness: 'integer',
     },
     ...all('integer', 'tile_radius mou_tile_gap'),
@@ -85,10 +100,15 @@ function storedLike(shape: Shape): fc.Arbitrary<unknown> {
   const fields = Object.fromEntries(
     Object.entries(shape).map(([key, kind]) => [
       key,
-      typeof kind === 'object' ? storedLike(kind) : fc.oneof(fc.string(), fc.integer(), fc.double(), fc.boolean(), fc.jsonValue()),
+      typeof kind === 'object'
+        ? storedLike(kind)
+        : fc.oneof(fc.string(), fc.integer(), fc.double(), fc.boolean(), fc.jsonValue()),
     ]),
   );
-  return fc.oneof({ weight: 6, arbitrary: fc.record(fields, { requiredKeys: [] }) }, { weight: 1, arbitrary: fc.jsonValue() });
+  return fc.oneof(
+    { weight: 6, arbitrary: fc.record(fields, { requiredKeys: [] }) },
+    { weight: 1, arbitrary: fc.jsonValue() },
+  );
 }
 
 const publisher = { name: 'Shop', walletEnabled: true, offerwallEnabled: false } as Publisher;
@@ -127,8 +147,16 @@ describe('settings and styles', () => {
 
   test('take what a theme stores with the right type, key by key, and keep the defaults beside it', () => {
     const theme = themeWith({
-      settings: { ad_position: 'bottom', delay: 250, show_close: 'no', embedded: { enabled: true, targetElement: '#perks' } },
-      styles: { popup: { borderRadius: { top_left: '4.5', top_right: '8px' } }, offerText: { buttonYes: { background: '#000000' } } },
+      settings: {
+        ad_position: 'bottom',
+        delay: 250,
+        show_close: 'no',
+        embedded: { enabled: true, targetElement: '#perks' },
+      },
+      styles: {
+        popup: { borderRadius: { top_left: '4.5', top_right: '8px' } },
+        offerText: { buttonYes: { background: '#000000' } },
+      },
     });
     const settings = buildSettings(publisher, theme, false, privacyUrl);
     expect(settings).toMatchObject({ ad_position: 'bottom', delay: 250, show_close: true });
@@ -146,7 +174,9 @@ describe('settings and styles', () => {
       enable_wallet: false,
       enable_offerwall: true,
     };
-    expect(buildSettings(publisher, themeWith({ unit: 'sou', uspCheckAll: true, settings }), false, privacyUrl)).toMatchObject({
+    expect(
+      buildSettings(publisher, themeWith({ unit: 'sou', uspCheckAll: true, settings }), false, privacyUrl),
+    ).toMatchObject({
       multi_offer_unit: false,
       enable_usp: false,
       usp_all_offers_checked: false,
@@ -166,8 +196,14 @@ describe('settings and styles', () => {
 
   test('name the publisher and its privacy page where the theme does not', () => {
     expect(buildSettings(publisher, null, false, privacyUrl).privacy_policy).toBe(privacyUrl);
-    expect(buildStyles(publisher, null, privacyUrl).footer).toMatchObject({ publisher_name: 'Shop', publisher_privacy_policy: privacyUrl });
-    const own = themeWith({ settings: { privacy_policy: 'https://own.example' }, styles: { footer: { publisher_name: 'My Shop' } } });
+    expect(buildStyles(publisher, null, privacyUrl).footer).toMatchObject({
+      publisher_name: 'Shop',
+      publisher_privacy_policy: privacyUrl,
+    });
+    const own = themeWith({
+      settings: { privacy_policy: 'https://own.example' },
+      styles: { footer: { publisher_name: 'My Shop' } },
+    });
     expect(buildSettings(publisher, own, false, privacyUrl).privacy_policy).toBe('https://own.example');
     expect(buildStyles(publisher, own, privacyUrl).footer.publisher_name).toBe('My Shop');
   });

@@ -18,8 +18,14 @@ import {
   withRules,
 } from '../support.ts';
 
-const reasons = (offers: readonly Offer[], options: InputOptions = {}, publisher: Partial<Publisher> = {}): Record<number, string> =>
-  Object.fromEntries(explain(inputOf(publisherWith(offers, publisher), options)).map(({ offer, reason }) => [offer.id, reason]));
+const reasons = (
+  offers: readonly Offer[],
+  options: InputOptions = {},
+  publisher: Partial<Publisher> = {},
+): Record<number, string> =>
+  Object.fromEntries(
+    explain(inputOf(publisherWith(offers, publisher), options)).map(({ offer, reason }) => [offer.id, reason]),
+  );
 
 const reason = (rules: CampaignRules, options: InputOptions = {}, over: Partial<Campaign> = {}): string =>
   reasons(offersOf(withRules(1, rules, over)), options)[1] as string;
@@ -33,12 +39,18 @@ describe('an offer that is not shown is explained by the first rule that shut it
   test.each<[string, string]>([
     ["Country FR is not in the campaign's list (US, CA).", reason(us, inGeo({ country: 'FR' }))],
     ['The country of the user is not known, and the campaign needs one of its list (US, CA).', reason(us)],
-    ['Country FR is excluded by the campaign (FR).', reason({ targeting: { countries: { exclude: ['FR'] } } }, inGeo({ country: 'FR' }))],
+    [
+      'Country FR is excluded by the campaign (FR).',
+      reason({ targeting: { countries: { exclude: ['FR'] } } }, inGeo({ country: 'FR' })),
+    ],
     [
       "City Lyon is not in the campaign's list (Paris).",
       reason({ targeting: { cities: { include: ['Paris'] } } }, inGeo({ city: 'Lyon' })),
     ],
-    ["Operating system windows is not in the campaign's list (ios).", reason({ targeting: { os: { include: ['ios'] } } })],
+    [
+      "Operating system windows is not in the campaign's list (ios).",
+      reason({ targeting: { os: { include: ['ios'] } } }),
+    ],
     ['The campaign starts at 2027-01-01 00:00 UTC.', reason({ schedule: { start_at: '2027-01-01T00:00:00Z' } })],
     ['The campaign ended at 2026-11-21 11:00 UTC.', reason({ schedule: { end_at: '2026-11-21T12:00:00+01:00' } })],
     [
@@ -117,10 +129,16 @@ describe('an offer that is not shown is explained by the first rule that shut it
     ['It has no image, and the request asks for offers with one.', reason({}, { context: { onlyWithCreative: true } })],
     ['The request asks for campaign 7 only.', reason({}, { context: { campaignId: 7 } })],
     ['The campaign is paused.', reason({}, {}, { active: false })],
-    ['The campaign is switched off for this publisher.', reason({}, {}, { provisions: new Map([[1, provisionTo(1, { active: false })]]) })],
+    [
+      'The campaign is switched off for this publisher.',
+      reason({}, {}, { provisions: new Map([[1, provisionTo(1, { active: false })]]) }),
+    ],
     ["The campaign's rules make no sense; save them anew.", reason({ schedule: { start_at: 'soon' } })],
     ['The unit is switched off.', reasons(offersOf(campaignOf(1)), {}, { unitEnabled: false })[1] as string],
-    ['The user is not among the share that gets offers.', reasons(offersOf(campaignOf(1)), {}, { deliveryPercentage: 0 })[1] as string],
+    [
+      'The user is not among the share that gets offers.',
+      reasons(offersOf(campaignOf(1)), {}, { deliveryPercentage: 0 })[1] as string,
+    ],
   ])('%s', (expected, given) => {
     expect(given).toBe(expected);
   });
@@ -164,7 +182,9 @@ test('every provisioned offer is explained once, and those shown are those of th
     expect(explanations).toHaveLength(200);
     expect(new Set(explanations.map(({ offer }) => offer.id)).size).toBe(200);
     expect(
-      explanations.filter(({ position }) => position !== null).map(({ offer, score, position }) => [offer.id, score, position]),
+      explanations
+        .filter(({ position }) => position !== null)
+        .map(({ offer, score, position }) => [offer.id, score, position]),
     ).toEqual(decision.offers.map(({ offer, score, position }) => [offer.id, score, position]));
     expect(explanations.every(({ rule, position }) => (rule === null) === (position !== null))).toBe(true);
   }

@@ -6,7 +6,10 @@ import { campaignOf, inputOf, noonMs, offersOf, pays, publisherWith, sequenceRul
 
 test('the worked example of the guide is what explain answers', () => {
   const guide = readFileSync(new URL('../../../docs/guides/how-a-decision-is-made.md', import.meta.url), 'utf8');
-  const promised = [...guide.matchAll(/^\| (\d+) \| [^|]+ \| ([^|]+) \|$/gm)].map(([, id, words]) => [Number(id), words]);
+  const promised = [...guide.matchAll(/^\| (\d+) \| [^|]+ \| ([^|]+) \|$/gm)].map(([, id, words]) => [
+    Number(id),
+    words,
+  ]);
   const rules: Record<number, CampaignRules> = {
     1: { targeting: { countries: { include: ['US', 'CA'] } } },
     2: { schedule: { time_zone: 'Europe/Berlin', hours: [{ days: [1, 2, 3, 4, 5], from: '08:00', to: '18:00' }] } },
@@ -23,14 +26,19 @@ test('the worked example of the guide is what explain answers', () => {
     campaignOf(9, { priority: 70 }),
     campaignOf(10, { priority: 80 }),
   );
-  const publisher = publisherWith(offers, { sequenceRules: [sequenceRule(1, { positions: [1], match: { tags: ['games'] } })] });
+  const publisher = publisherWith(offers, {
+    sequenceRules: [sequenceRule(1, { positions: [1], match: { tags: ['games'] } })],
+  });
   const input = inputOf(publisher, {
     context: {
       count: 3,
       custom: new Map([['basket', '35.00']]),
       geo: { country: 'FR', region: null, city: null, postalCode: null, timeZone: null },
     },
-    history: { optOuts: {}, exposures: [{ event: 'impression', offerId: 4, campaignId: 4, advertiserId: 1004, atMs: noonMs - 3_600_000 }] },
+    history: {
+      optOuts: {},
+      exposures: [{ event: 'impression', offerId: 4, campaignId: 4, advertiserId: 1004, atMs: noonMs - 3_600_000 }],
+    },
     totals: new Map([['5', useOf({ budget: { day: 99_800_000 } })]]),
   });
   const given = explain(input).map(({ offer, reason }) => [offer.id, reason] as const);

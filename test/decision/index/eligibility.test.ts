@@ -21,7 +21,9 @@ const values = {
 const listOf = (from: readonly string[]): fc.Arbitrary<TargetList> =>
   fc
     .constantFrom('include', 'exclude')
-    .chain((side) => fc.uniqueArray(fc.constantFrom(...from), { minLength: 1, maxLength: 2 }).map((list) => ({ [side]: list })));
+    .chain((side) =>
+      fc.uniqueArray(fc.constantFrom(...from), { minLength: 1, maxLength: 2 }).map((list) => ({ [side]: list })),
+    );
 
 const targetings = fc.record(
   {
@@ -114,7 +116,9 @@ function isEligible({ campaign, creatives, offerwallEnabled }: Offer, context: D
   for (const [key, { include, exclude }] of Object.entries(targeting)) {
     const value = given[key]?.toLowerCase() ?? null;
     const has = (list: readonly string[]): boolean =>
-      list.some((wanted) => (wanted.endsWith('*') ? value?.startsWith(wanted.slice(0, -1)) : wanted.toLowerCase() === value));
+      list.some((wanted) =>
+        wanted.endsWith('*') ? value?.startsWith(wanted.slice(0, -1)) : wanted.toLowerCase() === value,
+      );
     if (include !== undefined && !has(include)) return false;
     if (exclude !== undefined && has(exclude)) return false;
   }
@@ -141,7 +145,10 @@ describe('the offers that may be shown', () => {
     })
     .map((list) =>
       list.map(({ rules, isLoyalty, pictured, onWall }, index) =>
-        offerOf(index + 1, withRules(index + 1, rules, { isLoyalty }), { creatives: pictured ? [picture] : [], offerwallEnabled: onWall }),
+        offerOf(index + 1, withRules(index + 1, rules, { isLoyalty }), {
+          creatives: pictured ? [picture] : [],
+          offerwallEnabled: onWall,
+        }),
       ),
     );
 
@@ -156,7 +163,9 @@ describe('the offers that may be shown', () => {
 
   test('are the same with one campaign and with a thousand around it', () => {
     const wanted = withRules(500, { targeting: { countries: { include: ['DE'] } } });
-    const others = Array.from({ length: 1000 }, (_, at) => withRules(1000 + at, { targeting: { countries: { include: ['US'] } } }));
+    const others = Array.from({ length: 1000 }, (_, at) =>
+      withRules(1000 + at, { targeting: { countries: { include: ['US'] } } }),
+    );
     expect(
       shown(offersOf(...others, wanted), {
         context: { geo: { country: 'DE', region: null, city: null, postalCode: null, timeZone: null }, count: 100 },
@@ -170,9 +179,16 @@ describe('a campaign is served', () => {
     shown(offersOf(campaign), { context: over }).length === 1;
 
   test('from its start to its end, to the millisecond', () => {
-    const campaign = withRules(1, { schedule: { start_at: '2026-11-21T12:00:00Z', end_at: '2026-11-21T14:00:00+01:00' } });
+    const campaign = withRules(1, {
+      schedule: { start_at: '2026-11-21T12:00:00Z', end_at: '2026-11-21T14:00:00+01:00' },
+    });
     const [startMs, endMs] = [Date.UTC(2026, 10, 21, 12), Date.UTC(2026, 10, 21, 13)];
-    expect([startMs - 1, startMs, endMs - 1, endMs].map((nowMs) => served(campaign, { nowMs }))).toEqual([false, true, true, false]);
+    expect([startMs - 1, startMs, endMs - 1, endMs].map((nowMs) => served(campaign, { nowMs }))).toEqual([
+      false,
+      true,
+      true,
+      false,
+    ]);
   });
 
   test("at hours of its own zone, else the visitor's, else the publisher's", () => {
@@ -193,7 +209,9 @@ describe('a campaign is served', () => {
   });
 
   test('across the hour that a change of clocks skips or repeats', () => {
-    const campaign = withRules(1, { schedule: { time_zone: 'Europe/Berlin', hours: [{ days: [7], from: '03:00', to: '04:00' }] } });
+    const campaign = withRules(1, {
+      schedule: { time_zone: 'Europe/Berlin', hours: [{ days: [7], from: '03:00', to: '04:00' }] },
+    });
     expect(served(campaign, { nowMs: Date.UTC(2026, 2, 29, 0, 59) })).toBe(false); // 01:59, an hour before 03:00 follows
     expect(served(campaign, { nowMs: Date.UTC(2026, 2, 29, 1, 0) })).toBe(true);
     expect(served(campaign, { nowMs: Date.UTC(2026, 9, 25, 1, 59) })).toBe(false); // 02:59 for the second time

@@ -41,7 +41,9 @@ function simulate(rules: CampaignRules, traffic: Traffic, days = 1): Day[] {
         seed += 1;
         const nowMs = startMs + day * dayMs + minute * 60_000;
         const totals = new Map([['1', useOf({ budget: { day: spent + reserved, lifetime: lifetime + reserved } })]]);
-        const [shown] = decide(inputOf(publisher, { context: { nowMs }, totals, posteriors, seed: mix(7, seed) })).offers;
+        const [shown] = decide(
+          inputOf(publisher, { context: { nowMs }, totals, posteriors, seed: mix(7, seed) }),
+        ).offers;
         if (shown === undefined) continue;
         reserved += shown.reserveMicros;
         if (uniform(99, seed) >= 0.1) continue;

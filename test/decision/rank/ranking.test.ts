@@ -48,8 +48,12 @@ describe('expected revenue', () => {
     expect(firstOf([pays('cpc', 0.5), pays('cpc', 0.4)], [known, known])).toBe(1);
     expect(firstOf([pays('cpc', 0.5), pays('cpa', 6)], [known, known])).toBe(2); // 0.010 and 0.012
     expect(firstOf([pays('cpa', 6), pays('cpm', 13)], [known, known])).toBe(2); // 0.012 and 0.013
-    expect(firstOf([pays('cpm', 13), pays('cps', 10)], [known, known], { averageSaleMicros: new Map([[2, 70_000_000]]) })).toBe(2); // 0.013 and 0.014
-    expect(firstOf([pays('cpm', 13), pays('cps', 10)], [known, known], { averageSaleMicros: new Map([[2, 60_000_000]]) })).toBe(1);
+    expect(
+      firstOf([pays('cpm', 13), pays('cps', 10)], [known, known], { averageSaleMicros: new Map([[2, 70_000_000]]) }),
+    ).toBe(2); // 0.013 and 0.014
+    expect(
+      firstOf([pays('cpm', 13), pays('cps', 10)], [known, known], { averageSaleMicros: new Map([[2, 60_000_000]]) }),
+    ).toBe(1);
   });
 
   test('counts what happened at the placement, then elsewhere, then in the category', () => {
@@ -173,7 +177,8 @@ test('what is lost by learning is at most half of what a fixed share of tries lo
     thompson += regretOf(world, (known, round) => {
       if (known !== from) posteriors = learnt(known);
       from = known;
-      return decide(inputOf(publisher, { posteriors, seed: mix(world, round), context: { count: 1 } })).offers[0]?.offer.id as number;
+      return decide(inputOf(publisher, { posteriors, seed: mix(world, round), context: { count: 1 } })).offers[0]?.offer
+        .id as number;
     });
     greedy += regretOf(world, (known, round) => {
       const rate = ({ impressions, clicks }: Counts): number => (impressions === 0 ? 1 : clicks / impressions);

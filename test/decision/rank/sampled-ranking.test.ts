@@ -7,7 +7,9 @@ import { campaignOf, inputOf, offersOf, pays, publisherWith } from '../support.t
 const many = 400;
 const publisher = publisherWith(
   offersOf(
-    ...Array.from({ length: many }, (_, at) => campaignOf(at + 1, { advertiserId: at + 1, payout: pays('cpc', 0.5 + (at % 5) / 10) })),
+    ...Array.from({ length: many }, (_, at) =>
+      campaignOf(at + 1, { advertiserId: at + 1, payout: pays('cpc', 0.5 + (at % 5) / 10) }),
+    ),
   ),
 );
 
@@ -42,7 +44,10 @@ test('where hundreds compete, every one of them leads now and then, and no two m
 test('a decision of an earlier minute is made as it was, whatever was decided since', () => {
   const nowMs = Date.UTC(2026, 10, 21, 12);
   const of = (atMs: number) =>
-    decide(inputOf(publisher, { seed: 77, context: { count: 5, nowMs: atMs } })).offers.map(({ offer, score }) => [offer.id, score]);
+    decide(inputOf(publisher, { seed: 77, context: { count: 5, nowMs: atMs } })).offers.map(({ offer, score }) => [
+      offer.id,
+      score,
+    ]);
   const then = of(nowMs);
   of(nowMs + 600_000);
   expect(of(nowMs)).toEqual(then);

@@ -20,7 +20,9 @@ describe('sequence rules', () => {
 
   test('deny offers a position, by any of the names they give, and the next best moves up', () => {
     expect(order(sequenceRule(1, { positions: [1], match: { tags: ['travel'] } }))).toEqual([2, 1, 3]);
-    expect(order(sequenceRule(1, { positions: [1], match: { categories: ['trips'], campaigns: [2] } }))).toEqual([3, 1, 2]);
+    expect(order(sequenceRule(1, { positions: [1], match: { categories: ['trips'], campaigns: [2] } }))).toEqual([
+      3, 1, 2,
+    ]);
     expect(order(sequenceRule(1, { match: { offers: [1], advertisers: [1002] } }))).toEqual([3, 4, 5]);
   });
 
@@ -31,9 +33,9 @@ describe('sequence rules', () => {
   });
 
   test('let deny come before allow', () => {
-    expect(order(allow(1, { positions: [1], match: { tags: ['food'] } }), sequenceRule(2, { match: { campaigns: [2] } }))).toEqual([
-      4, 1, 3,
-    ]);
+    expect(
+      order(allow(1, { positions: [1], match: { tags: ['food'] } }), sequenceRule(2, { match: { campaigns: [2] } })),
+    ).toEqual([4, 1, 3]);
   });
 
   test('put rules for all positions before those for several, and these before those for one; then the weight', () => {
@@ -63,7 +65,9 @@ describe('sequence rules', () => {
       sequenceRule(2, { positions: [1], match: { campaigns: [2] } }),
       allow(3, { match: { campaigns: [5] } }),
     ];
-    expect(shown(five, { context: { surface: 'offerwall', count: 100 } }, { sequenceRules: rules })).toEqual([2, 3, 4, 5]);
+    expect(shown(five, { context: { surface: 'offerwall', count: 100 } }, { sequenceRules: rules })).toEqual([
+      2, 3, 4, 5,
+    ]);
   });
 
   test('hold at every position of every answer, whatever they are', () => {
@@ -91,7 +95,8 @@ describe('sequence rules', () => {
         };
         for (const [at, id] of ids.entries()) expect(mayStand(id, at + 1)).toBe(true);
         // It ends early only where nothing that is left may stand.
-        if (ids.length < 5) expect(campaigns.filter(({ id }) => !ids.includes(id) && mayStand(id, ids.length + 1))).toEqual([]);
+        if (ids.length < 5)
+          expect(campaigns.filter(({ id }) => !ids.includes(id) && mayStand(id, ids.length + 1))).toEqual([]);
       }),
       { numRuns: 500 },
     );

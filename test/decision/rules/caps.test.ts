@@ -32,7 +32,10 @@ describe('frequency caps', () => {
     const random = (below: number): number => mix(20_261_121, step++) % below;
     const pick = <T>(list: readonly T[]): T => list[random(list.length)] as T;
     const campaigns = [1, 2, 3, 4].map((id) => campaignOf(id, { advertiserId: id % 2 }));
-    const offers = campaigns.flatMap((campaign) => [offerOf(campaign.id * 10, campaign), offerOf(campaign.id * 10 + 1, campaign)]);
+    const offers = campaigns.flatMap((campaign) => [
+      offerOf(campaign.id * 10, campaign),
+      offerOf(campaign.id * 10 + 1, campaign),
+    ]);
 
     let operations = 0;
     while (operations < 100_000) {
@@ -58,7 +61,11 @@ describe('frequency caps', () => {
                   ? entry.campaignId === offer.campaign.id
                   : entry.advertiserId === offer.campaign.advertiserId;
             const ageMs = nowMs - entry.atMs;
-            return inScope && entry.event === cap.event && (cap.window_minutes === null || ageMs < cap.window_minutes * minuteMs);
+            return (
+              inScope &&
+              entry.event === cap.event &&
+              (cap.window_minutes === null || ageMs < cap.window_minutes * minuteMs)
+            );
           });
           return seen.length < cap.limit;
         });
@@ -84,13 +91,17 @@ describe('frequency caps', () => {
         fc.array(fc.integer({ min: 0, max: 20 * minuteMs }), { maxLength: 60 }),
         (limit, window_minutes, gaps) => {
           const publisher = publisherWith(
-            offersOf(withRules(1, { frequency_caps: [{ scope: 'campaign', event: 'impression', limit, window_minutes }] })),
+            offersOf(
+              withRules(1, { frequency_caps: [{ scope: 'campaign', event: 'impression', limit, window_minutes }] }),
+            ),
           );
           const exposures: Exposure[] = [];
           let nowMs = noonMs;
           for (const gap of gaps) {
             nowMs += gap;
-            if (decide(inputOf(publisher, { context: { nowMs }, history: { optOuts: {}, exposures } })).offers.length > 0)
+            if (
+              decide(inputOf(publisher, { context: { nowMs }, history: { optOuts: {}, exposures } })).offers.length > 0
+            )
               exposures.push({ event: 'impression', offerId: 1, campaignId: 1, advertiserId: 1001, atMs: nowMs });
           }
           for (const { atMs } of exposures)
@@ -116,15 +127,19 @@ describe('frequency caps', () => {
     expect(shown(offersOf(withRules(1, { frequency_caps: [once] })), { history })).toEqual([]);
     const provisions = new Map([[1, provisionTo(1, { frequencyCaps: [{ ...once, limit: 2 }] })]]);
     expect(shown(offersOf(withRules(1, { frequency_caps: [once] }, { provisions })), { history })).toEqual([1]);
-    expect(shown(offersOf(campaignOf(1, { provisions: new Map([[1, provisionTo(1, { frequencyCaps: [once] })]]) })), { history })).toEqual(
-      [],
-    );
+    expect(
+      shown(offersOf(campaignOf(1, { provisions: new Map([[1, provisionTo(1, { frequencyCaps: [once] })]]) })), {
+        history,
+      }),
+    ).toEqual([]);
   });
 });
 
 describe('total caps', () => {
   const served = (cap: TotalCap, use: CapUse, amount = 0.5): boolean =>
-    shown(offersOf(withRules(1, { total_caps: [cap] }, { payout: pays('cpc', amount) })), { totals: new Map([['1', use]]) }).length === 1;
+    shown(offersOf(withRules(1, { total_caps: [cap] }, { payout: pays('cpc', amount) })), {
+      totals: new Map([['1', use]]),
+    }).length === 1;
 
   test('let the last one in that fits, and no other', () => {
     for (const per of ['hour', 'day', 'month', 'lifetime'] as const) {

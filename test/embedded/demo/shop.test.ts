@@ -19,12 +19,23 @@ const post = async (path: string, body: unknown) =>
   (
     await fetch(`${demo.url}${path}?api_key=${demo.t.publisher.key}`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) Chrome/147.0.0.0 Safari/537.36' },
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) Chrome/147.0.0.0 Safari/537.36',
+      },
       body: JSON.stringify(body),
     })
   ).json();
 
-const pages = ['/demo', '/demo/shop.css', '/demo/shop.js', '/demo/panel.js', '/demo/phone', '/demo/phone.css', '/demo/phone.js'];
+const pages = [
+  '/demo',
+  '/demo/shop.css',
+  '/demo/shop.js',
+  '/demo/panel.js',
+  '/demo/phone',
+  '/demo/phone.css',
+  '/demo/phone.js',
+];
 
 describe('the pages of the shop', () => {
   test.each([...pages, '/demo/bridge.js', '/demo/activity.json'])(
@@ -62,11 +73,15 @@ describe('the web views of the phone', () => {
 
 test('a beacon and the webhook of a confirmation are in the activity a moment later, the signature verified', async () => {
   const user = { placement: 'checkout', pub_user_id: 'activity-1' };
-  type Offers = { data: { session_id: string; offers: { id: number; campaign_id: number; title: string; pixel: string }[] } };
+  type Offers = {
+    data: { session_id: string; offers: { id: number; campaign_id: number; title: string; pixel: string }[] };
+  };
   const { data } = (await post('/native/v4/offers.json', user)) as Offers;
   const { session_id, offers } = data;
   const offer = offers[0] as Offers['data']['offers'][number];
-  await fetch(offer.pixel, { headers: { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) Chrome/147.0.0.0 Safari/537.36' } });
+  await fetch(offer.pixel, {
+    headers: { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) Chrome/147.0.0.0 Safari/537.36' },
+  });
   expect((await activity()).beacons[0]).toMatchObject({ kind: 'impression', offer_id: offer.id, suspicious: null });
   await post(`/sdk/v4/usp/${session_id}/${offer.campaign_id}/select.json`, { pub_user_id: user.pub_user_id });
   await post(`/sdk/v4/usp/session/${session_id}.json`, { action: 'wrap' });

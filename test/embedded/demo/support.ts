@@ -15,7 +15,13 @@ export async function startDemoServer(): Promise<DemoServer> {
   const app = await buildApp(t.deps, { serveApi: true, demoReceiver: true });
   await app.listen({ port, host: '127.0.0.1' });
   const { pool, secretBox } = t.deps;
-  const endpoint = { publisherId: t.publisher.id, event: 'usp.selection', method: 'POST', enabled: true, nowMs: Date.now() } as const;
+  const endpoint = {
+    publisherId: t.publisher.id,
+    event: 'usp.selection',
+    method: 'POST',
+    enabled: true,
+    nowMs: Date.now(),
+  } as const;
   await saveEndpoint(pool, secretBox, { ...endpoint, url: `${url}/demo/receiver` });
   const worker = await startWorker(t.deps, t.databaseUrl);
   return {

@@ -17,7 +17,9 @@ afterAll(async () => {
 
 async function open(path: string, options: BrowserContextOptions = {}): Promise<{ page: Page; problems: string[] }> {
   const context = await browser.newContext({ userAgent, viewport: { width: 1360, height: 1100 }, ...options });
-  await context.route(/\.example\//, (route) => route.fulfill({ status: 200, contentType: 'text/html', body: 'advertiser' }));
+  await context.route(/\.example\//, (route) =>
+    route.fulfill({ status: 200, contentType: 'text/html', body: 'advertiser' }),
+  );
   const page = await context.newPage();
   const problems: string[] = [];
   page.on('pageerror', (err) => problems.push(String(err)));
@@ -71,22 +73,25 @@ test.each(['sdk', 'api'])(
   },
 );
 
-test.each(['off', 'sdk', 'api'])('the app on the phone, prefetch %s: shows the offers, opens links outside, confirms', async (prefetch) => {
-  const { page, problems } = await open(`/demo?on=phone&prefetch=${prefetch}`);
-  const phone = page.frameLocator('#phone');
-  if (prefetch !== 'off') await event(page, prefetch === 'sdk' ? 'ads_found' : 'answer kept').waitFor();
-  await phone.getByRole('button', { name: 'Place the order' }).click();
-  const view = phone.frameLocator('iframe.view');
-  await view.getByRole('checkbox').first().check();
-  await view.locator('.quiet').first().click();
-  await phone.getByRole('dialog', { name: 'External browser' }).getByText(demo.url).waitFor();
-  await phone.getByRole('button', { name: 'Back to the app' }).click();
-  await phone.getByRole('button', { name: 'Confirm my perks' }).click();
-  await phone.getByRole('button', { name: 'Perks confirmed' }).waitFor();
-  await event(page, 'usp_confirmed').waitFor();
-  expect(page.context().pages()).toHaveLength(1);
-  expect(problems).toEqual([]);
-});
+test.each(['off', 'sdk', 'api'])(
+  'the app on the phone, prefetch %s: shows the offers, opens links outside, confirms',
+  async (prefetch) => {
+    const { page, problems } = await open(`/demo?on=phone&prefetch=${prefetch}`);
+    const phone = page.frameLocator('#phone');
+    if (prefetch !== 'off') await event(page, prefetch === 'sdk' ? 'ads_found' : 'answer kept').waitFor();
+    await phone.getByRole('button', { name: 'Place the order' }).click();
+    const view = phone.frameLocator('iframe.view');
+    await view.getByRole('checkbox').first().check();
+    await view.locator('.quiet').first().click();
+    await phone.getByRole('dialog', { name: 'External browser' }).getByText(demo.url).waitFor();
+    await phone.getByRole('button', { name: 'Back to the app' }).click();
+    await phone.getByRole('button', { name: 'Confirm my perks' }).click();
+    await phone.getByRole('button', { name: 'Perks confirmed' }).waitFor();
+    await event(page, 'usp_confirmed').waitFor();
+    expect(page.context().pages()).toHaveLength(1);
+    expect(problems).toEqual([]);
+  },
+);
 
 test('fits a screen of 360 pixels, and the switches work by keyboard', async () => {
   const { page } = await open('/demo', { viewport: { width: 360, height: 740 } });

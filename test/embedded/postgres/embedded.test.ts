@@ -56,7 +56,9 @@ async function startElsewhere(dataDir: string): Promise<OtherProcess> {
     console.log(JSON.stringify({ url: server.url, reused: server.reused }));
     process.stdin.once('data', async () => { await server.stop(); process.exit(0); });
   `;
-  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   children.push(child);
   const [line] = await once(child.stdout, 'data');
   return { child, ...JSON.parse(String(line)) };
@@ -89,7 +91,8 @@ afterAll(async () => {
   for (const server of servers) await server.stop();
   // A failed test may have left a server that only its ended process knew: taken over here to be stopped.
   for (const folder of folders)
-    if (await exists(join(folder, 'postgres/postmaster.pid'))) await (await startEmbeddedPostgres({ dataDir: folder })).stop();
+    if (await exists(join(folder, 'postgres/postmaster.pid')))
+      await (await startEmbeddedPostgres({ dataDir: folder })).stop();
   for (const folder of folders) {
     const moved = await readFile(join(folder, 'postgres.location'), 'utf8').catch(() => undefined);
     if (moved !== undefined) await rm(dirname(moved.trim()), { recursive: true, force: true });
@@ -117,20 +120,23 @@ describe('the embedded database', { timeout: promiseMs }, () => {
   test('is durable, knows UTF-8, and lets nobody in without its password', async () => {
     const dataDir = await newFolder();
     const { url, stop } = await start(dataDir);
-    expect(await query(url, `SELECT current_setting('fsync'), current_setting('server_encoding'), upper('é')`)).toEqual([
-      'on',
-      'UTF8',
-      'É',
-    ]);
+    expect(await query(url, `SELECT current_setting('fsync'), current_setting('server_encoding'), upper('é')`)).toEqual(
+      ['on', 'UTF8', 'É'],
+    );
     expect(await query(url, 'SHOW listen_addresses')).toEqual(['127.0.0.1']);
     expect((await stat(join(dataDir, 'postgres-password'))).mode & 0o777).toBe(0o600);
-    await expect(query(url.replace(/perkwire:[^@]+/, 'perkwire:wrong'), 'SELECT 1')).rejects.toMatchObject({ code: '28P01' });
+    await expect(query(url.replace(/perkwire:[^@]+/, 'perkwire:wrong'), 'SELECT 1')).rejects.toMatchObject({
+      code: '28P01',
+    });
     await stop();
   });
 
   test('takes settings that override its own', async () => {
     const { url, stop } = await start(await newFolder(), ['fsync=off', 'max_connections=17']);
-    expect(await query(url, `SELECT current_setting('fsync'), current_setting('max_connections')`)).toEqual(['off', '17']);
+    expect(await query(url, `SELECT current_setting('fsync'), current_setting('max_connections')`)).toEqual([
+      'off',
+      '17',
+    ]);
     await stop();
   });
 
@@ -147,7 +153,9 @@ describe('the embedded database', { timeout: promiseMs }, () => {
   });
 
   // Anybody on the machine may take the port between the kill and the start.
-  test('recovers with every committed row after a kill -9 of PostgreSQL itself, on the same port', { retry: 2 }, async () => {
+  test('recovers with every committed row after a kill -9 of PostgreSQL itself, on the same port', {
+    retry: 2,
+  }, async () => {
     const dataDir = await newFolder();
     const first = await start(dataDir);
     await query(first.url, 'CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n');
@@ -207,14 +215,18 @@ describe('the embedded database', { timeout: promiseMs }, () => {
   });
 
   test('ends a start that cannot work with the end of the log', async () => {
-    await expect(start(await newFolder(), ['shared_buffers=nonsense'])).rejects.toThrow(/ended while starting.+shared_buffers/s);
+    await expect(start(await newFolder(), ['shared_buffers=nonsense'])).rejects.toThrow(
+      /ended while starting.+shared_buffers/s,
+    );
   });
 
   test('does not keep the process alive', async () => {
     const dataDir = await newFolder();
     const script = `import { startEmbeddedPostgres } from ${JSON.stringify(embedded)};
       await startEmbeddedPostgres({ dataDir: ${JSON.stringify(dataDir)} });`;
-    const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], { stdio: 'inherit' });
+    const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
+      stdio: 'inherit',
+    });
     children.push(child);
     expect(await once(child, 'exit')).toEqual([0, null]);
     const next = await start(dataDir);
@@ -251,7 +263,11 @@ describe.skipIf(!isRoot)('run by root', { timeout: promiseMs }, () => {
     await writeFile(join(folder, 'native/pg-symlinks.json'), JSON.stringify(symlinks));
     const bin = (name: string) => join(folder, 'native/bin', name);
     const version = `test-${process.pid}`;
-    const found: BinaryPackage = { binaries: { postgres: bin('postgres'), initdb: bin('initdb'), pg_ctl: bin('pg_ctl') }, folder, version };
+    const found: BinaryPackage = {
+      binaries: { postgres: bin('postgres'), initdb: bin('initdb'), pg_ctl: bin('pg_ctl') },
+      folder,
+      version,
+    };
     const account = { uid: 65_534, gid: 65_534 };
     const copy = join(tmpdir(), `perkwire-postgres-${version}-${account.uid}`);
     folders.push(copy);

@@ -13,12 +13,10 @@ afterAll(() => t.close());
 async function withRules(rules: object, payout = { kind: 'cpm', amount: 2000 }): Promise<void> {
   await t.pool.query("update campaigns set rules = '{}', priority = 100");
   const { offers } = await fetchOffers(t);
-  await t.pool.query('update campaigns set rules = $2, payout_kind = $3, payout_amount = $4, priority = 0 where id = $1', [
-    offers[0]?.campaign_id,
-    rules,
-    payout.kind,
-    payout.amount,
-  ]);
+  await t.pool.query(
+    'update campaigns set rules = $2, payout_kind = $3, payout_amount = $4, priority = 0 where id = $1',
+    [offers[0]?.campaign_id, rules, payout.kind, payout.amount],
+  );
   await t.deps.catalog.refresh();
 }
 
@@ -68,20 +66,26 @@ describe('the history of a user', () => {
     const again = await show('bob');
     await call(t, again.beacons.no_thanks_click);
     expect((await exposuresOf('bob')).map(([kind]) => kind)).toEqual(['no_thanks']);
-    const { rows } = await t.pool.query("select opt_outs from user_history where exposures <> '[]' order by updated_at desc limit 1");
+    const { rows } = await t.pool.query(
+      "select opt_outs from user_history where exposures <> '[]' order by updated_at desc limit 1",
+    );
     expect(rows[0].opt_outs).toEqual({ [again.campaign_id]: null });
   });
 
   test('takes events of other campaigns of an advertiser whose cap counts them', async () => {
-    await withRules({ frequency_caps: [{ scope: 'advertiser', event: 'impression', limit: 1000, window_minutes: 60 }] });
+    await withRules({
+      frequency_caps: [{ scope: 'advertiser', event: 'impression', limit: 1000, window_minutes: 60 }],
+    });
     const { offers } = await fetchOffers(t, { pub_user_id: 'cyd' });
-    await t.pool.query('update campaigns set advertiser_id = (select advertiser_id from campaigns where id = $1) where id = $2', [
-      offers[0]?.campaign_id,
-      offers[1]?.campaign_id,
-    ]);
+    await t.pool.query(
+      'update campaigns set advertiser_id = (select advertiser_id from campaigns where id = $1) where id = $2',
+      [offers[0]?.campaign_id, offers[1]?.campaign_id],
+    );
     await t.deps.catalog.refresh();
     for (const offer of offers) await call(t, offer.pixel);
-    expect((await exposuresOf('cyd')).map((exposure) => exposure[1])).toEqual(offers.slice(0, 2).map((offer) => offer.id));
+    expect((await exposuresOf('cyd')).map((exposure) => exposure[1])).toEqual(
+      offers.slice(0, 2).map((offer) => offer.id),
+    );
   });
 
   test('is not written where nothing is capped', async () => {
@@ -104,7 +108,14 @@ describe('what a campaign has used', () => {
 });
 
 test('absurd amounts, as anybody can report them, never make a use that cannot be added to', async () => {
-  const change = { campaignId: 987_654, publisherId: null, period: 'lifetime', impressions: 1, clicks: 0, micros: 1e17 };
+  const change = {
+    campaignId: 987_654,
+    publisherId: null,
+    period: 'lifetime',
+    impressions: 1,
+    clicks: 0,
+    micros: 1e17,
+  };
   for (let report = 0; report < 120; report += 1) await addUse(t.pool, [change]);
   const [used] = await addUse(t.pool, [{ ...change, micros: -1e15 }]);
   expect(used).toMatchObject({ impressions: 121, micros: 8e15 });

@@ -35,7 +35,9 @@ const useOf = async (campaignId: number) =>
   ).rows[0];
 
 test('an offer whose impression never came may be shown again after a minute', async () => {
-  const campaignId = await setRules({ frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 1, window_minutes: null }] });
+  const campaignId = await setRules({
+    frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 1, window_minutes: null }],
+  });
   expect(await show(campaignId, 'ada')).not.toBeNull();
   nowMs += 59_000;
   expect(await show(campaignId, 'ada')).toBeNull();
@@ -48,7 +50,9 @@ test('an offer whose impression never came may be shown again after a minute', a
 });
 
 test('a cap rolls: it is over when its window is', async () => {
-  const campaignId = await setRules({ frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 1, window_minutes: 10 }] });
+  const campaignId = await setRules({
+    frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 1, window_minutes: 10 }],
+  });
   await call(t, ((await show(campaignId, 'bob')) as ShownOffer).pixel);
   nowMs += 599_000;
   expect(await show(campaignId, 'bob')).toBeNull();

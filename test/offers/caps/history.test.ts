@@ -14,7 +14,14 @@ const exposure = fc.record({
 const exposures = fc
   .array(exposure, { maxLength: 600 })
   .map((list) =>
-    list.map((one): Exposure => ({ ...one, event: one.event as Exposure['event'], campaignId: one.offerId, advertiserId: one.offerId })),
+    list.map(
+      (one): Exposure => ({
+        ...one,
+        event: one.event as Exposure['event'],
+        campaignId: one.offerId,
+        advertiserId: one.offerId,
+      }),
+    ),
   );
 
 const seen = (list: readonly Exposure[], event: string, offerId: number, sinceMs: number): number =>
@@ -29,7 +36,9 @@ describe('a history that is trimmed', () => {
         const trimmed = trimExposures(trimExposures(list, nowMs), nowMs);
         for (const event of ['impression', 'click', 'no_thanks', 'conversion']) {
           for (const offerId of [1, 2, 3, 4]) {
-            expect(seen(trimmed, event, offerId, Number.NEGATIVE_INFINITY)).toBe(seen(list, event, offerId, Number.NEGATIVE_INFINITY));
+            expect(seen(trimmed, event, offerId, Number.NEGATIVE_INFINITY)).toBe(
+              seen(list, event, offerId, Number.NEGATIVE_INFINITY),
+            );
             expect(seen(trimmed, event, offerId, nowMs - days * dayMs)).toBeGreaterThanOrEqual(
               seen(list, event, offerId, nowMs - days * dayMs),
             );

@@ -18,18 +18,21 @@ beforeEach(async () => {
 });
 
 async function nextCampaign(index: number): Promise<number> {
-  const { rows } = await t.pool.query<{ id: number }>('select id from campaigns where not is_loyalty and active order by id');
+  const { rows } = await t.pool.query<{ id: number }>(
+    'select id from campaigns where not is_loyalty and active order by id',
+  );
   return (rows[index] as { id: number }).id;
 }
 
 /** Gives the campaign rules, and waits until both processes know them. */
-async function setRules(rules: object, payout: { kind: string; amount: number } = { kind: 'cpc', amount: 1 }): Promise<void> {
-  await t.pool.query('update campaigns set rules = $2, payout_kind = $3, payout_amount = $4, priority = 0, active = true where id = $1', [
-    campaignId,
-    rules,
-    payout.kind,
-    payout.amount,
-  ]);
+async function setRules(
+  rules: object,
+  payout: { kind: string; amount: number } = { kind: 'cpc', amount: 1 },
+): Promise<void> {
+  await t.pool.query(
+    'update campaigns set rules = $2, payout_kind = $3, payout_amount = $4, priority = 0, active = true where id = $1',
+    [campaignId, rules, payout.kind, payout.amount],
+  );
   await known();
 }
 
@@ -54,7 +57,10 @@ type Data = {
 async function fetchOffers(server: ServerProcess, body: object): Promise<Data> {
   const answer = await fetch(`${server.url}/native/v4/offers.json?api_key=demo-key`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) Chrome/147.0 Safari/537.36' },
+    headers: {
+      'content-type': 'application/json',
+      'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) Chrome/147.0 Safari/537.36',
+    },
     body: JSON.stringify({ placement: 'checkout', ...body }),
   });
   const text = await answer.text();
@@ -63,9 +69,12 @@ async function fetchOffers(server: ServerProcess, body: object): Promise<Data> {
 }
 
 const fetchMany = (count: number, bodyOf: (index: number) => object): Promise<Data[]> =>
-  Promise.all(Array.from({ length: count }, (_, index) => fetchOffers(servers[index % 2] as ServerProcess, bodyOf(index))));
+  Promise.all(
+    Array.from({ length: count }, (_, index) => fetchOffers(servers[index % 2] as ServerProcess, bodyOf(index))),
+  );
 
-const showing = (answers: Data[]): Data[] => answers.filter(({ offers }) => offers.some((offer) => offer.campaign_id === campaignId));
+const showing = (answers: Data[]): Data[] =>
+  answers.filter(({ offers }) => offers.some((offer) => offer.campaign_id === campaignId));
 
 describe('with 64 requests at once, over two processes', () => {
   test.each([
@@ -73,7 +82,8 @@ describe('with 64 requests at once, over two processes', () => {
     ['who was here before', 'known-user'],
   ])('a user %s sees an offer with a cap of one impression in exactly one session', async (_name, user) => {
     await setRules({ frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 1, window_minutes: 60 }] });
-    if (user === 'known-user') await fetchOffers(servers[0] as ServerProcess, { pub_user_id: user, campaignId: 1, dev: 1 });
+    if (user === 'known-user')
+      await fetchOffers(servers[0] as ServerProcess, { pub_user_id: user, campaignId: 1, dev: 1 });
     expect(showing(await fetchMany(64, () => ({ pub_user_id: user })))).toHaveLength(1);
     expect(showing(await fetchMany(8, () => ({ pub_user_id: user })))).toHaveLength(0);
     expect(showing(await fetchMany(2, () => ({ pub_user_id: `another ${user}` })))).toHaveLength(1);

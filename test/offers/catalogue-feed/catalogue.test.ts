@@ -3,7 +3,12 @@ import { addPublisher } from '../../perks/wallet/support.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { call, fetchOffers } from '../../tracking/journey.ts';
 
-type Entry = { id: number; campaign_id: number; click_url: string; countries: { include: string[]; exclude: string[] } };
+type Entry = {
+  id: number;
+  campaign_id: number;
+  click_url: string;
+  countries: { include: string[]; exclude: string[] };
+};
 type Page = { offers: Entry[]; count: number; next_cursor: string | null };
 
 let t: TestApp;
@@ -15,7 +20,11 @@ beforeAll(async () => {
 afterAll(() => t.close());
 
 const ask = (query: Record<string, string> = {}, key = t.publisher.key, headers: Record<string, string> = {}) =>
-  t.app.inject({ method: 'GET', url: `/native/v3/catalog.json?${new URLSearchParams({ api_key: key, ...query })}`, headers });
+  t.app.inject({
+    method: 'GET',
+    url: `/native/v3/catalog.json?${new URLSearchParams({ api_key: key, ...query })}`,
+    headers,
+  });
 
 async function catalogue(query: Record<string, string> = {}, key = t.publisher.key): Promise<Page> {
   const answer = await ask(query, key);
@@ -44,7 +53,8 @@ test('lists every active offer, by id, with the fields that no session changes',
         'category',
       ]),
     );
-    for (const ofSession of ['pixel', 'beacons', 'save_for_later_url', 'offerwall_url']) expect(entry).not.toHaveProperty(ofSession);
+    for (const ofSession of ['pixel', 'beacons', 'save_for_later_url', 'offerwall_url'])
+      expect(entry).not.toHaveProperty(ofSession);
     expect(JSON.stringify(entry)).not.toContain('{{');
   }
 });
@@ -54,23 +64,29 @@ test('its click URL is stable, leads to the landing page, and belongs to no sess
   expect((await catalogue()).offers[0]?.click_url).toBe(first.click_url);
   const click = await call(t, first.click_url);
   expect(click.statusCode).toBe(302);
-  expect((await t.pool.query("select suspicious from events where kind = 'click'")).rows).toEqual([{ suspicious: 'qr' }]);
+  expect((await t.pool.query("select suspicious from events where kind = 'click'")).rows).toEqual([
+    { suspicious: 'qr' },
+  ]);
 });
 
 describe('filters', () => {
   test('by offers and by campaigns, in comma lists', async () => {
     const [a, b] = all as [Entry, Entry];
-    expect((await catalogue({ offer_id: `${b.id}, ${a.id},999999999999` })).offers.map(({ id }) => id)).toEqual([a.id, b.id]);
+    expect((await catalogue({ offer_id: `${b.id}, ${a.id},999999999999` })).offers.map(({ id }) => id)).toEqual([
+      a.id,
+      b.id,
+    ]);
     const { offers } = await catalogue({ campaign_id: String(b.campaign_id) });
-    expect(offers.map(({ id }) => id)).toEqual(all.filter((one) => one.campaign_id === b.campaign_id).map(({ id }) => id));
+    expect(offers.map(({ id }) => id)).toEqual(
+      all.filter((one) => one.campaign_id === b.campaign_id).map(({ id }) => id),
+    );
     expect(await catalogue({ offer_id: '999999' })).toEqual({ offers: [], count: 0, next_cursor: null });
   });
 
   test('by countries: what may be shown in any of them', async () => {
-    const [a, b] = all.filter((one, index) => all.findIndex(({ campaign_id }) => campaign_id === one.campaign_id) === index) as [
-      Entry,
-      Entry,
-    ];
+    const [a, b] = all.filter(
+      (one, index) => all.findIndex(({ campaign_id }) => campaign_id === one.campaign_id) === index,
+    ) as [Entry, Entry];
     const target = (campaignId: number, countries: object) =>
       t.pool.query('update campaigns set rules = $2 where id = $1', [campaignId, { targeting: { countries } }]);
     await target(a.campaign_id, { include: ['DE', 'AT'] });
@@ -87,7 +103,8 @@ describe('filters', () => {
       include: ['DE', 'AT'],
       exclude: [],
     });
-    for (const id of [a.campaign_id, b.campaign_id]) await t.pool.query("update campaigns set rules = '{}' where id = $1", [id]);
+    for (const id of [a.campaign_id, b.campaign_id])
+      await t.pool.query("update campaigns set rules = '{}' where id = $1", [id]);
     await t.deps.catalog.refresh();
   });
 

@@ -10,7 +10,11 @@ let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'perkwire-places-'));
   const geoipDb = join(folder, 'city.mmdb');
-  const record = { country: { iso_code: 'US' }, subdivisions: [{ iso_code: 'CA' }], city: { names: { en: 'Los "Angeles", \\' } } };
+  const record = {
+    country: { iso_code: 'US' },
+    subdivisions: [{ iso_code: 'CA' }],
+    city: { names: { en: 'Los "Angeles", \\' } },
+  };
   await writeFile(geoipDb, buildMmdb('GeoLite2-City', [{ net: '198.41.0.0/16', record }]));
   t = await createTestApp({ config: { geoipDb } });
 });
@@ -19,7 +23,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const iphone = 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 Version/18.1 Mobile/15E148 Safari/604.1';
+const iphone =
+  'Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 Version/18.1 Mobile/15E148 Safari/604.1';
 
 async function post(body: object, query = '', headers: Record<string, string> = {}) {
   const answer = await t.app.inject({
@@ -53,8 +58,15 @@ describe('a session keeps', () => {
   });
 
   test('the country that was given, and region and city only where they are in it', async () => {
-    expect((await sessionOf({ ip: '198.41.7.7', country: 'us' })).session).toMatchObject({ country: 'US', region: 'US-CA' });
-    expect((await sessionOf({ ip: '198.41.7.7' }, '&country=de')).session).toMatchObject({ country: 'DE', region: null, city: null });
+    expect((await sessionOf({ ip: '198.41.7.7', country: 'us' })).session).toMatchObject({
+      country: 'US',
+      region: 'US-CA',
+    });
+    expect((await sessionOf({ ip: '198.41.7.7' }, '&country=de')).session).toMatchObject({
+      country: 'DE',
+      region: null,
+      city: null,
+    });
   });
 
   test('nothing of a place it does not know', async () => {
@@ -77,13 +89,24 @@ describe('without consent', () => {
     const { data, session } = await sessionOf({ ad_fp: 'fp-1', pub_user_id: 'u-1', ...body }, '', headers);
     expect(data.count).toBe(3);
     expect(data.settings.enable_usp).toBe(false);
-    expect(data.offers.map((offer: { save_for_later_url: unknown }) => offer.save_for_later_url)).toEqual([null, null, null]);
+    expect(data.offers.map((offer: { save_for_later_url: unknown }) => offer.save_for_later_url)).toEqual([
+      null,
+      null,
+      null,
+    ]);
     expect(session).toMatchObject({ user_key: null, pub_user_id: null, usp: false, custom: null });
     expect(JSON.stringify(session)).not.toMatch(/fp-1|u-1/);
   });
 
   test('anything else is no refusal, and never a key of the publisher', async () => {
-    for (const body of [{}, { consent: '1' }, { consent: true }, { consent: '' }, { consent: null }, { consent: { a: 1 } }]) {
+    for (const body of [
+      {},
+      { consent: '1' },
+      { consent: true },
+      { consent: '' },
+      { consent: null },
+      { consent: { a: 1 } },
+    ]) {
       const { session } = await sessionOf({ pub_user_id: 'u-1', ...body }, '', { 'sec-gpc': '0' });
       expect(session).toMatchObject({ pub_user_id: 'u-1', custom: null });
       expect(session.user_key).not.toBeNull();

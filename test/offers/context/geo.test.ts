@@ -45,14 +45,37 @@ const cities = () =>
 describe('the bundled database', () => {
   test('knows the country of public addresses, in either family and mapped', async () => {
     const geo = await loadGeo(null, createLogger('silent'));
-    for (const address of ['8.8.8.8', '::ffff:8.8.8.8', '2001:4860:4860::8888']) expect(geo(address).country).toBe('US');
+    for (const address of ['8.8.8.8', '::ffff:8.8.8.8', '2001:4860:4860::8888'])
+      expect(geo(address).country).toBe('US');
     expect(geo('8.8.8.8')).toEqual({ ...nowhere, country: 'US' });
   });
 
   test('has no country for private, reserved and unreadable addresses', async () => {
     const geo = await loadGeo(null, createLogger('silent'));
-    const odd = ['127.0.0.1', '10.1.2.3', '192.168.0.1', '100.64.0.1', '169.254.1.1', '203.0.113.7', '0.0.0.0', '255.255.255.255', '::1']
-      .concat(['fe80::1%eth0', 'fc00::1', '::', '', 'auto', 'garbage', '999.1.1.1', '08.8.8.8', '8.8.8', '134744072', '0x8080808'])
+    const odd = [
+      '127.0.0.1',
+      '10.1.2.3',
+      '192.168.0.1',
+      '100.64.0.1',
+      '169.254.1.1',
+      '203.0.113.7',
+      '0.0.0.0',
+      '255.255.255.255',
+      '::1',
+    ]
+      .concat([
+        'fe80::1%eth0',
+        'fc00::1',
+        '::',
+        '',
+        'auto',
+        'garbage',
+        '999.1.1.1',
+        '08.8.8.8',
+        '8.8.8',
+        '134744072',
+        '0x8080808',
+      ])
       .concat([' 8.8.8.8', '8.8.8.8\n', '1'.repeat(5000), '\ud800']);
     expect(odd.filter((address) => geo(address) !== nowhere)).toEqual([]);
   });

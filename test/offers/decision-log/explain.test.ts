@@ -47,7 +47,8 @@ describe('an explanation', () => {
       { frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 1, window_minutes: 60 }] },
     ]);
     await t.deps.catalog.refresh();
-    const lineFor = async (user: string) => (await explain({ pub_user_id: user })).find((line) => line.campaign_id === first?.campaign_id);
+    const lineFor = async (user: string) =>
+      (await explain({ pub_user_id: user })).find((line) => line.campaign_id === first?.campaign_id);
     expect((await lineFor('ada'))?.position).toBe(1);
     expect((await lineFor('ada'))?.position).toBe(1);
     await post('/native/v4/offers.json?', { placement: 'checkout', pub_user_id: 'ada' });
@@ -66,9 +67,9 @@ describe('an explanation', () => {
     expect((await explain({}, 'campaignId=1&')).filter((line) => line.position !== null).length).toBeLessThan(2);
     expect((await post('/manage/v1/explain?', {})).body.error.code).toBe('missing_placement');
     expect((await post('/manage/v1/explain?campaignId=x&', { placement: 'checkout' })).status).toBe(400);
-    expect((await post('/manage/v1/explain?', { placement: 'checkout', pub_user_id: 'ada@shop.example' })).body.error.code).toBe(
-      'pub_user_id_is_pii',
-    );
+    expect(
+      (await post('/manage/v1/explain?', { placement: 'checkout', pub_user_id: 'ada@shop.example' })).body.error.code,
+    ).toBe('pub_user_id_is_pii');
   });
 
   test('needs a key with configurations', async () => {

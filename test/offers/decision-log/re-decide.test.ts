@@ -7,7 +7,10 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-async function fetchOffers(body: object, query = ''): Promise<{ session_id: string; offers: { id: number; pixel: string }[] }> {
+async function fetchOffers(
+  body: object,
+  query = '',
+): Promise<{ session_id: string; offers: { id: number; pixel: string }[] }> {
   const answer = await t.app.inject({
     method: 'POST',
     url: `/native/v4/offers.json?api_key=demo-key${query}`,
@@ -40,12 +43,10 @@ describe('a stored decision', () => {
   test('replays identically: 1,000 of them, of all kinds, on the demo catalogue', async () => {
     const { rows } = await t.pool.query<{ id: number }>('select id from campaigns order by id');
     for (const [index, { id }] of rows.entries()) {
-      await t.pool.query('update campaigns set rules = $2, payout_kind = $3, payout_amount = $4, priority = 100 where id = $1', [
-        id,
-        rules[index % 7] ?? {},
-        ['cpc', 'cpm', 'cpa'][index % 3],
-        1 + (index % 5) / 7,
-      ]);
+      await t.pool.query(
+        'update campaigns set rules = $2, payout_kind = $3, payout_amount = $4, priority = 100 where id = $1',
+        [id, rules[index % 7] ?? {}, ['cpc', 'cpm', 'cpa'][index % 3], 1 + (index % 5) / 7],
+      );
     }
     await t.deps.catalog.refresh();
     const ids: string[] = [];
@@ -85,7 +86,9 @@ describe('a stored decision', () => {
       filled += body.data.offers.length > 0 ? 1 : 0;
     }
     expect(filled).toBeGreaterThan(500);
-    const { rows: kept } = await t.pool.query("select count(*)::int as count from decision_states where id like 'catalogue %'");
+    const { rows: kept } = await t.pool.query(
+      "select count(*)::int as count from decision_states where id like 'catalogue %'",
+    );
     expect(kept[0].count).toBeLessThan(20);
   }, 120_000);
 
@@ -115,9 +118,10 @@ describe('a stored decision', () => {
     const { session_id } = await fetchOffers({});
     await decisionOf(session_id);
     const changed = `jsonb_set(decision::jsonb, '{0}', '1')::text`;
-    await t.pool.query(`update sessions set created_at = created_at - interval '8 days', decision = ${changed} where id = $1`, [
-      session_id,
-    ]);
+    await t.pool.query(
+      `update sessions set created_at = created_at - interval '8 days', decision = ${changed} where id = $1`,
+      [session_id],
+    );
     expect(await decisionOf(session_id)).toMatchObject({ status: 404, body: { error: { code: 'decision_not_kept' } } });
   });
 });
@@ -126,9 +130,21 @@ describe('nobody reads', () => {
   test("another publisher's decision: it is like one that does not exist", async () => {
     const { session_id } = await fetchOffers({});
     await t.pool.query("insert into publishers (name, sdk_id) values ('Other', 'ffffffffffffffff')");
-    await t.pool.query("update sessions set publisher_id = (select id from publishers where name = 'Other') where id = $1", [session_id]);
-    for (const id of [session_id, '019a0000-0000-7000-8000-000000000000', 'ffffffff-ffff-7fff-bfff-ffffffffffff', 'nonsense', "'"])
-      expect(await decisionOf(encodeURIComponent(id))).toMatchObject({ status: 404, body: { error: { code: 'session_not_found' } } });
+    await t.pool.query(
+      "update sessions set publisher_id = (select id from publishers where name = 'Other') where id = $1",
+      [session_id],
+    );
+    for (const id of [
+      session_id,
+      '019a0000-0000-7000-8000-000000000000',
+      'ffffffff-ffff-7fff-bfff-ffffffffffff',
+      'nonsense',
+      "'",
+    ])
+      expect(await decisionOf(encodeURIComponent(id))).toMatchObject({
+        status: 404,
+        body: { error: { code: 'session_not_found' } },
+      });
   });
 
   test('a decision without a key that may', async () => {

@@ -17,7 +17,12 @@ async function post(body: object, query = '') {
 }
 
 const sessions = async (ids: string[]) =>
-  (await t.pool.query('select id, offer_ids, campaign_ids, empty_reason from sessions where id = any($1) order by id', [ids])).rows;
+  (
+    await t.pool.query(
+      'select id, offer_ids, campaign_ids, empty_reason from sessions where id = any($1) order by id',
+      [ids],
+    )
+  ).rows;
 
 /** Runs `work` while nobody can write a session; the store answers everything else. */
 async function whileStalled<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -41,7 +46,11 @@ async function until<Row>(read: () => Promise<Row[]>, count: number): Promise<Ro
 
 describe('a request with a deadline', () => {
   test('is answered as always when there is time', async () => {
-    for (const answer of [await post({ timeout_ms: 5000 }), await post({ timeout_ms: '5000' }), await post({}, '&timeout_ms=5000')]) {
+    for (const answer of [
+      await post({ timeout_ms: 5000 }),
+      await post({ timeout_ms: '5000' }),
+      await post({}, '&timeout_ms=5000'),
+    ]) {
       expect(answer.body.data.count).toBe(3);
       expect(await sessions([answer.body.data.session_id])).toMatchObject([{ empty_reason: null }]);
     }
@@ -59,7 +68,10 @@ describe('a request with a deadline', () => {
       expect(body.data).toMatchObject({ offers: [], count: 0, settings: { enable_usp: true } });
     }
     const ids = answers.map(({ body }) => body.data.session_id as string);
-    const kept = await until(async () => (await sessions(ids)).filter((row) => row.empty_reason === 'deadline'), ids.length);
+    const kept = await until(
+      async () => (await sessions(ids)).filter((row) => row.empty_reason === 'deadline'),
+      ids.length,
+    );
     expect(kept.every((row) => row.offer_ids.length === 0 && row.campaign_ids.length === 0)).toBe(true);
   });
 
@@ -67,7 +79,9 @@ describe('a request with a deadline', () => {
     // Sessions can be written, and not be changed, while somebody holds the lock.
     await t.pool.query(`create function wait_for_lock() returns trigger language plpgsql as
       $$ begin perform pg_advisory_xact_lock(7); return null; end $$`);
-    await t.pool.query('create trigger wait_for_lock before update on sessions for each statement execute function wait_for_lock()');
+    await t.pool.query(
+      'create trigger wait_for_lock before update on sessions for each statement execute function wait_for_lock()',
+    );
     const holder = await t.pool.connect();
     try {
       await holder.query('select pg_advisory_lock(7)');
@@ -80,7 +94,9 @@ describe('a request with a deadline', () => {
       expect([sooner.body.data.count, answer?.body.data.count]).toEqual([0, 3]);
       await holder.query('select pg_advisory_unlock(7)');
       const id = sooner.body.data.session_id as string;
-      expect(await until(async () => (await sessions([id])).filter((row) => row.empty_reason === 'deadline'), 1)).toHaveLength(1);
+      expect(
+        await until(async () => (await sessions([id])).filter((row) => row.empty_reason === 'deadline'), 1),
+      ).toHaveLength(1);
     } finally {
       holder.release();
       await t.pool.query('drop trigger wait_for_lock on sessions');
@@ -97,9 +113,12 @@ describe('a request with a deadline', () => {
     expect((await patient)?.body.data.count).toBe(3);
   });
 
-  test.each([9, 5001, 0, -1, 10.5, '9', '5001', '010', '', 'soon', ' 100', true, [100]])('%j is refused', async (timeout_ms) => {
-    expect((await post({ timeout_ms })).body.error?.code).toBe('invalid_request');
-  });
+  test.each([9, 5001, 0, -1, 10.5, '9', '5001', '010', '', 'soon', ' 100', true, [100]])(
+    '%j is refused',
+    async (timeout_ms) => {
+      expect((await post({ timeout_ms })).body.error?.code).toBe('invalid_request');
+    },
+  );
 
   test.each(['9', '5001', '', '1e3', '100&timeout_ms=200'])('timeout_ms=%s is refused', async (timeout) => {
     expect((await post({}, `&timeout_ms=${timeout}`)).body.error?.code).toBe('invalid_request');

@@ -17,7 +17,10 @@ afterAll(() => t.close());
 
 type Options = { query?: string; headers?: Record<string, string>; path?: string };
 
-async function post(body: unknown, { query = 'api_key=demo-key', headers = {}, path = '/native/v2/offers.json' }: Options = {}) {
+async function post(
+  body: unknown,
+  { query = 'api_key=demo-key', headers = {}, path = '/native/v2/offers.json' }: Options = {},
+) {
   const answer = await t.app.inject({
     method: 'POST',
     url: `${path}?${query}`,
@@ -33,12 +36,15 @@ async function fetchOffers(body: object, options: Options = {}): Promise<FetchOf
   return answer.body.data;
 }
 
-const sessionCount = async (): Promise<number> => Number((await t.pool.query('select count(*) from sessions')).rows[0].count);
+const sessionCount = async (): Promise<number> =>
+  Number((await t.pool.query('select count(*) from sessions')).rows[0].count);
 
 describe('the answer', () => {
   test('has every documented field with the documented type', async () => {
     const { body } = await post({ placement: 'checkout', pub_user_id: 'u-1' });
-    expect([...Value.Errors(fetchOffersAnswer, sharedSchemas, body)].map(({ path, message }) => `${path} ${message}`)).toEqual([]);
+    expect(
+      [...Value.Errors(fetchOffersAnswer, sharedSchemas, body)].map(({ path, message }) => `${path} ${message}`),
+    ).toEqual([]);
     expect(body.data.count).toBe(3);
     expect(body.data.styles.settings).toEqual(body.data.settings);
   });
@@ -78,18 +84,26 @@ describe('the answer', () => {
 
   test('keeps the cache-buster token percent-encoded in the pixel', async () => {
     const [offer] = (await fetchOffers({})).offers;
-    expect(offer?.pixel).toMatch(/^http:\/\/perks\.test\/sdk\/v2\/impression\/p\.png\?t=[\w-]{64}&cbuster=%7Bcbuster%7D$/);
+    expect(offer?.pixel).toMatch(
+      /^http:\/\/perks\.test\/sdk\/v2\/impression\/p\.png\?t=[\w-]{64}&cbuster=%7Bcbuster%7D$/,
+    );
   });
 
   test('never takes the origin of its URLs from the Host header', async () => {
     const text = JSON.stringify(
-      await fetchOffers({ pub_user_id: 'u' }, { headers: { host: 'evil.example', 'x-forwarded-host': 'evil.example' } }),
+      await fetchOffers(
+        { pub_user_id: 'u' },
+        { headers: { host: 'evil.example', 'x-forwarded-host': 'evil.example' } },
+      ),
     );
     expect(text).not.toContain('evil.example');
   });
 
   test('has QR codes of 228×228 pixels that decode to a stable click URL without a user in it', async () => {
-    const [first, again] = [await fetchOffers({ pub_user_id: 'somebody' }), await fetchOffers({ pub_user_id: 'another' })];
+    const [first, again] = [
+      await fetchOffers({ pub_user_id: 'somebody' }),
+      await fetchOffers({ pub_user_id: 'another' }),
+    ];
     for (const [index, offer] of first.offers.entries()) {
       const bytes = Buffer.from(offer.qr_code_img.replace('data:image/png;base64,', ''), 'base64');
       const { data, info } = await sharp(bytes).ensureAlpha().raw().toBuffer({ resolveWithObject: true });
@@ -112,9 +126,17 @@ describe('the answer', () => {
 
   test('is committed when it arrives', async () => {
     const { session_id, offers } = await fetchOffers({ pub_user_id: 'u-9', basket: '12.50' });
-    const { rows } = await t.pool.query('select pub_user_id, placement, offer_ids, custom from sessions where id = $1', [session_id]);
+    const { rows } = await t.pool.query(
+      'select pub_user_id, placement, offer_ids, custom from sessions where id = $1',
+      [session_id],
+    );
     expect(rows).toEqual([
-      { pub_user_id: 'u-9', placement: 'checkout', offer_ids: offers.map((offer) => offer.id), custom: { basket: '12.50' } },
+      {
+        pub_user_id: 'u-9',
+        placement: 'checkout',
+        offer_ids: offers.map((offer) => offer.id),
+        custom: { basket: '12.50' },
+      },
     ]);
   });
 });
@@ -126,9 +148,14 @@ describe('saving for later', () => {
       'select campaign_id, wallet_enabled from offers order by wallet_enabled limit 1',
     );
     expect(rows[0]?.wallet_enabled).toBe(false);
-    const closed = await fetchOffers({ pub_user_id: 'u' }, { query: `api_key=demo-key&loyaltyboost=1&campaignId=${rows[0]?.campaign_id}` });
+    const closed = await fetchOffers(
+      { pub_user_id: 'u' },
+      { query: `api_key=demo-key&loyaltyboost=1&campaignId=${rows[0]?.campaign_id}` },
+    );
     expect(closed.offers[0]?.save_for_later_url).toBeNull();
-    expect((await fetchOffers({ pub_user_id: 'u' })).offers[0]?.save_for_later_url).toMatch(/^http:\/\/perks\.test\/wallet/);
+    expect((await fetchOffers({ pub_user_id: 'u' })).offers[0]?.save_for_later_url).toMatch(
+      /^http:\/\/perks\.test\/wallet/,
+    );
   });
 });
 
@@ -147,7 +174,9 @@ describe('User Selected Perks', () => {
         multi_offer_unit: false,
       });
     }
-    expect((await fetchOffers({ pub_user_id: 'u', placement: 'order-status' })).settings).toMatchObject({ multi_offer_unit: false });
+    expect((await fetchOffers({ pub_user_id: 'u', placement: 'order-status' })).settings).toMatchObject({
+      multi_offer_unit: false,
+    });
   });
 });
 
@@ -156,7 +185,11 @@ describe('filters', () => {
     await t.pool.query('update publishers set offers_per_response = 10');
     await t.deps.catalog.refresh();
     const shown = async (value: string) =>
-      new Set((await fetchOffers({}, { query: `api_key=demo-key&loyaltyboost=${value}` })).offers.map((offer) => offer.is_loyalty));
+      new Set(
+        (await fetchOffers({}, { query: `api_key=demo-key&loyaltyboost=${value}` })).offers.map(
+          (offer) => offer.is_loyalty,
+        ),
+      );
     expect(await shown('0')).toEqual(new Set([false]));
     expect(await shown('2')).toEqual(new Set([true]));
     await t.pool.query('update campaigns set priority = 1 where id = (select min(id) from campaigns where is_loyalty)');
@@ -177,9 +210,14 @@ describe('filters', () => {
   });
 
   test('campaignId answers that campaign only, and nothing for an unknown one', async () => {
-    expect((await fetchOffers({}, { query: 'api_key=demo-key&campaignId=4' })).offers.map((offer) => offer.campaign_id)).toEqual([4]);
+    expect(
+      (await fetchOffers({}, { query: 'api_key=demo-key&campaignId=4' })).offers.map((offer) => offer.campaign_id),
+    ).toEqual([4]);
     for (const unknown of ['999999', '3000000000', '9'.repeat(20)])
-      expect(await fetchOffers({}, { query: `api_key=demo-key&campaignId=${unknown}` })).toMatchObject({ count: 0, offers: [] });
+      expect(await fetchOffers({}, { query: `api_key=demo-key&campaignId=${unknown}` })).toMatchObject({
+        count: 0,
+        offers: [],
+      });
   });
 
   test('a unit that is switched off answers an empty list', async () => {
@@ -208,7 +246,9 @@ describe('keys', () => {
     expect((await post({ ...body, key: 'demo-key' }, { query: '' })).status).toBe(200);
     expect((await post({ ...body, api_key: 'demo-key' }, { query: '' })).status).toBe(200);
     expect((await post(body, { query: 'api_key=0123456789abcdef' })).status).toBe(200);
-    expect((await post(body, { query: 'api_key=wrong', headers: { authorization: 'Bearer demo-key' } })).status).toBe(401);
+    expect((await post(body, { query: 'api_key=wrong', headers: { authorization: 'Bearer demo-key' } })).status).toBe(
+      401,
+    );
   });
 
   test('missing, unknown, expired, revoked or without permission are refused and write nothing', async () => {
@@ -237,7 +277,8 @@ describe('keys', () => {
     );
     await t.deps.catalog.refresh();
     const statuses = [];
-    for (let i = 0; i < 4; i++) statuses.push((await post({ placement: 'checkout' }, { query: 'api_key=slow-key' })).status);
+    for (let i = 0; i < 4; i++)
+      statuses.push((await post({ placement: 'checkout' }, { query: 'api_key=slow-key' })).status);
     expect(statuses.filter((status) => status === 200)).toHaveLength(2);
     expect(statuses).toContain(429);
   });
@@ -275,7 +316,13 @@ describe('bad input is refused with its code, and nothing is written', () => {
     ['prototype', { placement: 'p', prototype: 'x' }, {}, 400, 'invalid_request'],
     ['loyaltyboost 3', { placement: 'p' }, { query: 'api_key=demo-key&loyaltyboost=3' }, 400, 'invalid_request'],
     ['creative 2', { placement: 'p' }, { query: 'api_key=demo-key&creative=2' }, 400, 'invalid_request'],
-    ['two campaignIds', { placement: 'p' }, { query: 'api_key=demo-key&campaignId=1&campaignId=2' }, 400, 'invalid_request'],
+    [
+      'two campaignIds',
+      { placement: 'p' },
+      { query: 'api_key=demo-key&campaignId=1&campaignId=2' },
+      400,
+      'invalid_request',
+    ],
     ['a list of campaignIds', { placement: 'p' }, { query: 'api_key=demo-key&campaignId=1,2' }, 400, 'invalid_request'],
     ['a country of three letters', { placement: 'p', country: 'USA' }, {}, 400, 'invalid_request'],
     [
@@ -293,7 +340,13 @@ describe('bad input is refused with its code, and nothing is written', () => {
       413,
       'body_too_large',
     ],
-    ['a broken gzip body', Buffer.from('not gzip'), { headers: { 'content-encoding': 'gzip' } }, 400, 'malformed_request'],
+    [
+      'a broken gzip body',
+      Buffer.from('not gzip'),
+      { headers: { 'content-encoding': 'gzip' } },
+      400,
+      'malformed_request',
+    ],
   ];
   test.each(cases)('%s', async (_name, body, options, status, code) => {
     const before = await sessionCount();
@@ -313,8 +366,16 @@ describe('accepted input', () => {
   test.each([
     ['a gzip body', gzipSync(JSON.stringify({ placement: 'checkout' })), { 'content-encoding': 'gzip' }],
     ['a user of digits only', { placement: 'checkout', pub_user_id: '491511234567' }, {}],
-    ['a custom value of 512 characters outside of the first plane', { placement: 'checkout', note: '🎁'.repeat(512) }, {}],
-    ['numbers, booleans, lists and objects as custom values', { placement: 'checkout', n: 1.5, b: true, l: [1, 2], o: { a: 1 } }, {}],
+    [
+      'a custom value of 512 characters outside of the first plane',
+      { placement: 'checkout', note: '🎁'.repeat(512) },
+      {},
+    ],
+    [
+      'numbers, booleans, lists and objects as custom values',
+      { placement: 'checkout', n: 1.5, b: true, l: [1, 2], o: { a: 1 } },
+      {},
+    ],
     ['unpaired surrogates', '{"placement":"checkout","note":"\\ud800","pub_user_id":"\\udfff"}', {}],
     ['old names', { placement: 'checkout', adpx_fp: 'abc', user_agent: 'x' }, {}],
     ['dev as number', { placement: 'checkout', dev: 1 }, {}],
@@ -357,7 +418,10 @@ test('fields that are null count as absent, also on the offerwall', async () => 
     key: null,
   };
   for (const path of ['/native/v4/offers.json', '/native/v4/offerwall.json']) {
-    const answer = await post({ placement: 'checkout', ...unknown, consent: null, timeout_ms: null, shoe_size: null }, { path });
+    const answer = await post(
+      { placement: 'checkout', ...unknown, consent: null, timeout_ms: null, shoe_size: null },
+      { path },
+    );
     expect(answer.status).toBe(200);
     expect(answer.body.data.count).toBeGreaterThan(0);
   }
@@ -377,7 +441,9 @@ describe('placements', () => {
 
   test('beyond 200 are counted under other', async () => {
     await Promise.all(Array.from({ length: 230 }, (_, i) => fetchOffers({ placement: `flood-${i}` })));
-    const { rows } = await t.pool.query('select count(*)::int as count from placements where publisher_id = $1', [t.publisher.id]);
+    const { rows } = await t.pool.query('select count(*)::int as count from placements where publisher_id = $1', [
+      t.publisher.id,
+    ]);
     expect(rows[0].count).toBe(200);
     const other = await t.pool.query("select count(*)::int as count from sessions where placement = 'other'");
     expect(other.rows[0].count).toBeGreaterThanOrEqual(30);

@@ -22,7 +22,9 @@ async function fetchOffers(user: string): Promise<Fetched> {
 }
 
 const decisionOf = async (id: string) =>
-  (await t.app.inject({ url: `/manage/v1/sessions/${id}/decision?api_key=demo-key` })).json().data as { identical: boolean };
+  (await t.app.inject({ url: `/manage/v1/sessions/${id}/decision?api_key=demo-key` })).json().data as {
+    identical: boolean;
+  };
 
 test('of many users who fetch at once, those who have opted out are not shown what they refused, and everybody has one session', async () => {
   const users = Array.from({ length: 60 }, (_, index) => `user ${index}`);
@@ -51,7 +53,10 @@ test('of many users who fetch at once, those who have opted out are not shown wh
     const shown = offers.map((offer) => offer.campaign_id);
     expect(shown.length).toBeGreaterThan(0);
     expect(shown).not.toContain(refused.get(user));
-    expect(keptById.get(session_id)).toMatchObject({ campaign_ids: shown, custom: { note: 'says "no" \\ and, (maybe) {yes}' } });
+    expect(keptById.get(session_id)).toMatchObject({
+      campaign_ids: shown,
+      custom: { note: 'says "no" \\ and, (maybe) {yes}' },
+    });
     expect(await decisionOf(session_id)).toMatchObject({ identical: true });
   }
 });

@@ -71,7 +71,16 @@ describe('old names', () => {
   });
 
   test('never become keys of the publisher, and the body given is not changed', () => {
-    const body = { placement: 'p', adpx_fp: 'a', fingerprint: 'b', user_agent: 'c', theme_id: 1, key: 'k', api_key: 'k', shoe: '42' };
+    const body = {
+      placement: 'p',
+      adpx_fp: 'a',
+      fingerprint: 'b',
+      user_agent: 'c',
+      theme_id: 1,
+      key: 'k',
+      api_key: 'k',
+      shoe: '42',
+    };
     const before = structuredClone(body);
     expect([...readFetchOffers({}, body, client).custom]).toEqual([['shoe', '42']]);
     expect(body).toEqual(before);
@@ -189,7 +198,10 @@ describe('the placement', () => {
   test('has at most 128 characters, also after letters that become two in lower case', () => {
     expect(read({ placement: 'x'.repeat(128) }).placement).toHaveLength(128);
     expect(read({ placement: '𝒳'.repeat(128) }).placement).toBe('𝒳'.repeat(128));
-    expect(refusal({ placement: 'İ'.repeat(128) })).toMatchObject({ code: 'invalid_request', details: [{ path: '/placement' }] });
+    expect(refusal({ placement: 'İ'.repeat(128) })).toMatchObject({
+      code: 'invalid_request',
+      details: [{ path: '/placement' }],
+    });
   });
 
   test('has no character that the store takes for a blank', () => {
@@ -204,7 +216,14 @@ describe('the placement', () => {
 describe('custom keys', () => {
   test('keep text, and make text of numbers, booleans, lists and objects', () => {
     const { custom } = read({ a: 'x', b: 1.5, c: false, d: [1, 'two'], e: { f: null }, g: null, h: '' });
-    expect(Object.fromEntries(custom)).toEqual({ a: 'x', b: '1.5', c: 'false', d: '[1,"two"]', e: '{"f":null}', h: '' });
+    expect(Object.fromEntries(custom)).toEqual({
+      a: 'x',
+      b: '1.5',
+      c: 'false',
+      d: '[1,"two"]',
+      e: '{"f":null}',
+      h: '',
+    });
   });
 
   test('are at most 50, with names of 1 to 64 and values of up to 512 characters', () => {
@@ -213,7 +232,9 @@ describe('custom keys', () => {
     expect(refusal(keys(51)).code).toBe('invalid_request');
     expect(read({ ['n'.repeat(64)]: 'v'.repeat(512) }).custom.size).toBe(1);
     expect(refusal({ ['n'.repeat(65)]: '1' }).code).toBe('invalid_request');
-    expect(refusal({ note: 'v'.repeat(513) }).details).toEqual([{ path: '/note', message: 'must have at most 512 characters' }]);
+    expect(refusal({ note: 'v'.repeat(513) }).details).toEqual([
+      { path: '/note', message: 'must have at most 512 characters' },
+    ]);
     expect(refusal({ list: ['v'.repeat(512)] }).details?.[0]?.path).toBe('/list');
   });
 
@@ -234,7 +255,18 @@ describe('custom keys', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string({ maxLength: 70 }), fc.jsonValue(), { maxKeys: 60 }), (own) => {
         // Known fields have types of their own, which the route's schema has checked before.
-        const known = ['placement', 'ua', 'ip', 'ad_fp', 'pub_user_id', 'dev', 'country', 'creative', 'themeId', 'theme_id'];
+        const known = [
+          'placement',
+          'ua',
+          'ip',
+          'ad_fp',
+          'pub_user_id',
+          'dev',
+          'country',
+          'creative',
+          'themeId',
+          'theme_id',
+        ];
         fc.pre(!known.some((name) => Object.hasOwn(own, name)));
         try {
           for (const [name, value] of read(own).custom) {
@@ -253,8 +285,20 @@ describe('custom keys', () => {
 });
 
 test('broken halves of characters are replaced, so that the store can keep every text', () => {
-  const request = read({ pub_user_id: 'a\ud800', ad_fp: '\udfff', ua: 'x\ud83d', note: '\ud800', placement: 'p\ud800' });
-  for (const text of [request.pubUserId, request.adFp, request.userAgent, request.custom.get('note'), request.placement]) {
+  const request = read({
+    pub_user_id: 'a\ud800',
+    ad_fp: '\udfff',
+    ua: 'x\ud83d',
+    note: '\ud800',
+    placement: 'p\ud800',
+  });
+  for (const text of [
+    request.pubUserId,
+    request.adFp,
+    request.userAgent,
+    request.custom.get('note'),
+    request.placement,
+  ]) {
     expect(text?.isWellFormed()).toBe(true);
   }
 });

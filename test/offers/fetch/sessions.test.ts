@@ -52,17 +52,30 @@ const name = fc.stringMatching(/^[A-Za-z0-9_.-]{1,64}$/);
 
 test('a session is read back with the texts it was written with, whatever they are', async () => {
   await fc.assert(
-    fc.asyncProperty(text, text, fc.dictionary(name, text), fc.dictionary(name, text), async (userId, city, custom, macros) => {
-      const place = { ...surroundings, region: null, city: city === '' ? null : city };
-      const given = { pubUserId: userId, surroundings: place, custom: new Map(Object.entries(custom)), macros: { ...macros } };
-      const record = recordOf({ ...given, inputs: JSON.stringify(macros) });
-      await insertSessions(t.pool, [sessionRow(recordOf({})), sessionRow(record)]);
-      const { rows } = await t.pool.query('select * from sessions where id = $1', [record.id]);
-      expect(rows).toMatchObject([{ pub_user_id: userId, city: place.city, decision_inputs: JSON.stringify(macros), country: 'FR' }]);
-      expect(rows[0].custom ?? {}).toEqual({ ...custom });
-      expect(rows[0].macros ?? {}).toEqual({ ...macros });
-      expect(rows[0].created_at.getTime()).toBe(nowMs);
-    }),
+    fc.asyncProperty(
+      text,
+      text,
+      fc.dictionary(name, text),
+      fc.dictionary(name, text),
+      async (userId, city, custom, macros) => {
+        const place = { ...surroundings, region: null, city: city === '' ? null : city };
+        const given = {
+          pubUserId: userId,
+          surroundings: place,
+          custom: new Map(Object.entries(custom)),
+          macros: { ...macros },
+        };
+        const record = recordOf({ ...given, inputs: JSON.stringify(macros) });
+        await insertSessions(t.pool, [sessionRow(recordOf({})), sessionRow(record)]);
+        const { rows } = await t.pool.query('select * from sessions where id = $1', [record.id]);
+        expect(rows).toMatchObject([
+          { pub_user_id: userId, city: place.city, decision_inputs: JSON.stringify(macros), country: 'FR' },
+        ]);
+        expect(rows[0].custom ?? {}).toEqual({ ...custom });
+        expect(rows[0].macros ?? {}).toEqual({ ...macros });
+        expect(rows[0].created_at.getTime()).toBe(nowMs);
+      },
+    ),
     { numRuns: 300 },
   );
 });

@@ -41,13 +41,20 @@ const over = (asked: Asked, app = t.app): Promise<Answer> =>
     const length = chunked === undefined ? { 'content-length': String(body.length) } : { 'transfer-encoding': chunked };
     const headers = { 'content-type': 'application/json', 'user-agent': 'tests', ...length, ...given };
     const url = `${asked.path ?? path}?${asked.query ?? usual()}`;
-    const outgoing = send({ port, host: '127.0.0.1', path: url, method: asked.method ?? 'POST', headers, agent: false }, (answer) => {
-      const chunks: Buffer[] = [];
-      answer.on('data', (chunk: Buffer) => chunks.push(chunk));
-      answer.on('end', () =>
-        resolve({ status: answer.statusCode as number, headers: answer.headers, body: Buffer.concat(chunks).toString('utf8') }),
-      );
-    });
+    const outgoing = send(
+      { port, host: '127.0.0.1', path: url, method: asked.method ?? 'POST', headers, agent: false },
+      (answer) => {
+        const chunks: Buffer[] = [];
+        answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+        answer.on('end', () =>
+          resolve({
+            status: answer.statusCode as number,
+            headers: answer.headers,
+            body: Buffer.concat(chunks).toString('utf8'),
+          }),
+        );
+      },
+    );
     outgoing.on('error', reject).end(body);
   });
 
@@ -69,13 +76,20 @@ const comparable = ({ status, headers, body }: Answer): unknown => {
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{21}/g, 'SESSION')
     .replace(/([?&]t=)[\w-]{64}/g, '$1TOKEN')
     .replace(/"request_id":"[^"]*"/, '"request_id":"ID"');
-  return { status, headers: { ...kept, 'content-length': body === plain ? kept['content-length'] : 'SAME' }, body: plain };
+  return {
+    status,
+    headers: { ...kept, 'content-length': body === plain ? kept['content-length'] : 'SAME' },
+    body: plain,
+  };
 };
 
 /** What is kept of sessions, but for their chance. */
 async function kept(): Promise<unknown[]> {
   const { rows } = await t.pool.query('select * from sessions order by created_at, id');
-  return rows.map(({ id, created_at, written_by, decision, ...rest }) => ({ ...rest, propensities: JSON.parse(decision)[2] }));
+  return rows.map(({ id, created_at, written_by, decision, ...rest }) => ({
+    ...rest,
+    propensities: JSON.parse(decision)[2],
+  }));
 }
 
 /** How many requests the framework has seen: its ids are counted. */
@@ -102,30 +116,47 @@ const plain: Record<string, () => Asked> = {
   'an older version of the path': () => ({ path: '/native/v1/offers.json', body }),
   'no user': () => ({ body: { placement: 'checkout' } }),
   'old names': () => ({
-    body: { placement: 'checkout', adpx_fp: 'f-2', user_agent: 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X)' },
+    body: {
+      placement: 'checkout',
+      adpx_fp: 'f-2',
+      user_agent: 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X)',
+    },
   }),
   'nulls for what is not known': () => ({ body: { ...body, ua: null, country: null, order: null } }),
-  'the publisher’s own keys': () => ({ body: { ...body, order_value: 49.9, member: true, basket: [{ sku: 'a"\\' }], empty: '' } }),
+  'the publisher’s own keys': () => ({
+    body: { ...body, order_value: 49.9, member: true, basket: [{ sku: 'a"\\' }], empty: '' },
+  }),
   'no consent': () => ({ body: { ...body, consent: '0' } }),
   'a browser that asks for privacy': () => ({ body, headers: { 'sec-gpc': '1' } }),
   'a test': () => ({ body: { ...body, dev: true } }),
   'a country in the query': () => ({ query: `${usual()}&country=de`, body }),
   'a user in the query': () => ({ query: `${usual()}&pub_user_id=u-7`, body: { placement: 'checkout' } }),
   'an address': () => ({ body: { ...body, ip: '8.8.8.8' } }),
-  'the address of the caller': () => ({ body: { ...body, ip: 'auto' }, headers: { 'x-forwarded-for': '1.1.1.1, 8.8.8.8' } }),
+  'the address of the caller': () => ({
+    body: { ...body, ip: 'auto' },
+    headers: { 'x-forwarded-for': '1.1.1.1, 8.8.8.8' },
+  }),
   'a deadline': () => ({ body: { ...body, timeout_ms: 5000 } }),
   'a theme that is not there': () => ({ body: { ...body, themeId: 99 } }),
   'only with a picture': () => ({ query: `${usual()}&creative=1`, body: { ...body, creative: 0 } }),
   'a campaign that is not there': () => ({ query: `api_key=${t.publisher.key}&campaignId=99999999`, body }),
-  'the key in the body': () => ({ query: `loyaltyboost=1&campaignId=${campaignId}`, body: { ...body, key: t.publisher.key } }),
+  'the key in the body': () => ({
+    query: `loyaltyboost=1&campaignId=${campaignId}`,
+    body: { ...body, key: t.publisher.key },
+  }),
   'the key in a header': () => ({
     query: `loyaltyboost=1&campaignId=${campaignId}`,
     headers: { authorization: `Bearer ${t.publisher.key}` },
     body,
   }),
   'the SDK id': () => ({ query: `api_key=${t.publisher.sdkId}&loyaltyboost=1&campaignId=${campaignId}`, body }),
-  'another spelling of the content type': () => ({ headers: { 'content-type': 'application/json; charset=UTF-8' }, body }),
-  'bytes that are no text': () => ({ body: Buffer.from([...Buffer.from('{"placement":"a'), 0xff, 0xc3, ...Buffer.from('"}')]) }),
+  'another spelling of the content type': () => ({
+    headers: { 'content-type': 'application/json; charset=UTF-8' },
+    body,
+  }),
+  'bytes that are no text': () => ({
+    body: Buffer.from([...Buffer.from('{"placement":"a'), 0xff, 0xc3, ...Buffer.from('"}')]),
+  }),
 };
 
 const odd: Record<string, () => Asked> = {
@@ -141,9 +172,13 @@ const odd: Record<string, () => Asked> = {
   'a user id that is an address': () => ({ body: { ...body, pub_user_id: 'ada@example.com' } }),
   'a field of a wrong type': () => ({ body: { ...body, ua: 7 } }),
   'a text that is too long': () => ({ body: { ...body, ad_fp: 'x'.repeat(257) } }),
-  'a text of as many characters as allowed, of two code units each': () => ({ body: { ...body, ad_fp: '🎁'.repeat(256) } }),
+  'a text of as many characters as allowed, of two code units each': () => ({
+    body: { ...body, ad_fp: '🎁'.repeat(256) },
+  }),
   'a NUL': () => ({ body: { ...body, note: 'a\0b' } }),
-  'too many keys of one’s own': () => ({ body: { ...body, ...Object.fromEntries(Array.from({ length: 51 }, (_, at) => [`k${at}`, at])) } }),
+  'too many keys of one’s own': () => ({
+    body: { ...body, ...Object.fromEntries(Array.from({ length: 51 }, (_, at) => [`k${at}`, at])) },
+  }),
   'a name that is refused': () => ({ body: '{"placement":"checkout","__proto__":{"x":1}}' }),
   'a name that is refused, escaped': () => ({ body: '{"placement":"checkout","\\u005f_proto__":{"x":1}}' }),
   'a list': () => ({ body: [] }),
@@ -212,9 +247,21 @@ test('a body that comes byte by byte, in the middle of letters, is read whole', 
 });
 
 test('requests sent at once over one connection are answered in their order, good and bad ones', async () => {
-  const asked: Asked[] = [{ body }, { body: {} }, { body: { placement: 'second' } }, { query: 'api_key=nobodys', body }, { body }];
+  const asked: Asked[] = [
+    { body },
+    { body: {} },
+    { body: { placement: 'second' } },
+    { query: 'api_key=nobodys', body },
+    { body },
+  ];
   const answer = await inPieces([Buffer.concat(asked.map((one, at) => wire(one, at === asked.length - 1)))]);
-  expect([...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(['200', '400', '200', '401', '200']);
+  expect([...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual([
+    '200',
+    '400',
+    '200',
+    '401',
+    '200',
+  ]);
   expect(await kept()).toHaveLength(3);
 });
 
@@ -258,7 +305,9 @@ test('while the store is away a fetch is refused with 503 in the usual form, and
 
 test('a fetch that fails is answered as such, and not tried again behind its client’s back', async () => {
   await t.pool.query('create sequence tries');
-  await t.pool.query("alter table sessions add constraint refused check (placement <> 'refused' or nextval('tries') < 0)");
+  await t.pool.query(
+    "alter table sessions add constraint refused check (placement <> 'refused' or nextval('tries') < 0)",
+  );
   try {
     const answer = await over({ body: { placement: 'refused' } });
     expect(answer.status).toBe(500);

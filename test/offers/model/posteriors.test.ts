@@ -31,7 +31,9 @@ test('what happened is learnt by placement, offer and category, and is found aga
   const offers = [...t.deps.catalog.current().offers.values()];
   const [first, second] = offers.filter((offer) => offer.campaign.category === offers[0]?.campaign.category);
   const [firstId, secondId] = [first?.id as number, second?.id as number];
-  await t.pool.query("update campaigns set payout_kind = 'cps', payout_amount = 10 where id = $1", [first?.campaign.id]);
+  await t.pool.query("update campaigns set payout_kind = 'cps', payout_amount = 10 where id = $1", [
+    first?.campaign.id,
+  ]);
   await t.deps.catalog.refresh();
   await addRollup(firstId, 'checkout', { impressions: 100, clicks: 10, conversions: 2, micros: 8_000_000 });
   await addRollup(firstId, 'order-status', { impressions: 50, clicks: 1, conversions: 0, micros: 0 });
@@ -44,7 +46,11 @@ test('what happened is learnt by placement, offer and category, and is found aga
     conversions: 2,
   });
   expect(posteriors.offers.get(firstId)).toEqual({ impressions: 150, clicks: 11, conversions: 2 });
-  expect(posteriors.categories.get(first?.campaign.category as string)).toEqual({ impressions: 157, clicks: 18, conversions: 9 });
+  expect(posteriors.categories.get(first?.campaign.category as string)).toEqual({
+    impressions: 157,
+    clicks: 18,
+    conversions: 9,
+  });
   expect(posteriors.averageSaleMicros.get(first?.campaign.id as number)).toBe(40_000_000); // 4 earned by a sale are 10 % of 40
   expect(readLearnt(writeLearnt(posteriors))).toEqual(posteriors);
   expect((await loadLearnt(t.pool, t.deps.catalog.current(), nowMs)).id).toBe(id);

@@ -1,6 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
-import { browser, call, fetchOffers, mintLike, type ShownOffer, storedEvents, tokenOf } from '../../tracking/journey.ts';
+import {
+  browser,
+  call,
+  fetchOffers,
+  mintLike,
+  type ShownOffer,
+  storedEvents,
+  tokenOf,
+} from '../../tracking/journey.ts';
 
 let testApp: TestApp;
 beforeAll(async () => {
@@ -28,7 +36,10 @@ const post = (url: string, payload: object = {}, headers: Record<string, string>
   testApp.app.inject({ method: 'POST', url, payload, headers: { 'user-agent': browser, ...headers } });
 
 async function browse(query: string, body: object = {}): Promise<Page> {
-  const response = await post(`/native/v4/offerwall.json?api_key=${testApp.publisher.key}${query}`, { placement: 'wall', ...body });
+  const response = await post(`/native/v4/offerwall.json?api_key=${testApp.publisher.key}${query}`, {
+    placement: 'wall',
+    ...body,
+  });
   expect(response.statusCode, response.body.slice(0, 300)).toBe(200);
   return response.json().data;
 }
@@ -74,7 +85,10 @@ describe('the offerwall', () => {
   });
 
   test('has no perks to tick, also where units of the same user have', async () => {
-    const response = await post(`/native/v4/offerwall.json?api_key=${testApp.publisher.key}`, { placement: 'wall', pub_user_id: 'ticker' });
+    const response = await post(`/native/v4/offerwall.json?api_key=${testApp.publisher.key}`, {
+      placement: 'wall',
+      pub_user_id: 'ticker',
+    });
     const { session_id, settings } = response.json().data;
     expect(settings.enable_usp).toBe(false);
     const url = `/sdk/v4/usp/session/${session_id}.json?api_key=${testApp.publisher.key}&pub_user_id=ticker`;
@@ -83,12 +97,20 @@ describe('the offerwall', () => {
   });
 
   test('answers the same under its old name, and takes limit and cursor in the body, too', async () => {
-    const response = await post(`/native/v4/perkswall.json?api_key=${testApp.publisher.sdkId}`, { placement: 'wall', limit: 2 });
+    const response = await post(`/native/v4/perkswall.json?api_key=${testApp.publisher.sdkId}`, {
+      placement: 'wall',
+      limit: 2,
+    });
     const { next_cursor, offers } = response.json().data;
     expect(offers).toHaveLength(2);
-    const next = await post(`/native/v4/perkswall.json?api_key=${testApp.publisher.sdkId}`, { cursor: next_cursor, limit: '3' });
+    const next = await post(`/native/v4/perkswall.json?api_key=${testApp.publisher.sdkId}`, {
+      cursor: next_cursor,
+      limit: '3',
+    });
     expect(next.json().data.offers).toHaveLength(3);
-    const { rows } = await testApp.pool.query('select custom from sessions where id = $1', [response.json().data.session_id]);
+    const { rows } = await testApp.pool.query('select custom from sessions where id = $1', [
+      response.json().data.session_id,
+    ]);
     expect(rows[0].custom).toBeNull();
   });
 
@@ -125,9 +147,10 @@ describe('the offerwall', () => {
     const third = page.offers[2] as WallOffer;
     expect((await call(testApp, third.pixel)).statusCode).toBe(200);
     expect((await call(testApp, third.click_url)).statusCode).toBe(302);
-    const { rows } = await testApp.pool.query('select kind, offer_id, position from events where session_id = $1 order by at, kind desc', [
-      page.session_id,
-    ]);
+    const { rows } = await testApp.pool.query(
+      'select kind, offer_id, position from events where session_id = $1 order by at, kind desc',
+      [page.session_id],
+    );
     expect(rows).toEqual([
       { kind: 'impression', offer_id: third.id, position: 3 },
       { kind: 'click', offer_id: third.id, position: 3 },
@@ -138,9 +161,9 @@ describe('the offerwall', () => {
     const page = await browse('&limit=1', { ad_fp: 'refuser' });
     const refused = page.offers[0] as WallOffer;
     await call(testApp, refused.beacons.no_thanks_click);
-    expect((await browse('&limit=100', { ad_fp: 'refuser' })).offers.map(({ campaign_id }) => campaign_id)).not.toContain(
-      refused.campaign_id,
-    );
+    expect(
+      (await browse('&limit=100', { ad_fp: 'refuser' })).offers.map(({ campaign_id }) => campaign_id),
+    ).not.toContain(refused.campaign_id);
   });
 
   test('holds a cap of one impression also when a user opens many walls at once', async () => {
@@ -176,7 +199,9 @@ describe('the offerwall', () => {
 
   test('a cursor is good for its publisher, unchanged and for a day', async () => {
     const cursor = (await browse('&limit=1')).next_cursor as string;
-    await testApp.pool.query("insert into publishers (name, sdk_id, offerwall_enabled) values ('Other', '00000000000000ff', true)");
+    await testApp.pool.query(
+      "insert into publishers (name, sdk_id, offerwall_enabled) values ('Other', '00000000000000ff', true)",
+    );
     await testApp.deps.catalog.refresh();
     const changed = `${cursor.slice(0, 20)}${cursor[20] === 'A' ? 'B' : 'A'}${cursor.slice(21)}`;
     for (const [key, given] of [
@@ -210,9 +235,10 @@ describe('the link of an offer', () => {
     expect(new Set(idsOf(page.offers)).size).toBe(page.offers.length);
     expect(page.session_id).not.toBe(shown.sessionId);
     expect(page.offers[0]?.save_for_later_url).not.toBeNull();
-    const { rows } = await testApp.pool.query('select user_key, pub_user_id, placement, custom from sessions where id = any($1)', [
-      [page.session_id, shown.sessionId],
-    ]);
+    const { rows } = await testApp.pool.query(
+      'select user_key, pub_user_id, placement, custom from sessions where id = any($1)',
+      [[page.session_id, shown.sessionId]],
+    );
     expect(rows[0]).toEqual(rows[1]);
   });
 
@@ -285,7 +311,9 @@ describe('the page', () => {
     ]);
     await testApp.deps.catalog.refresh();
     const { headers } = await open(`sdk_id=${testApp.publisher.sdkId}`);
-    expect(headers['content-security-policy']).toMatch(/frame-ancestors 'self' https:\/\/shop\.example https:\/\/\*\.app\.example:8443$/);
+    expect(headers['content-security-policy']).toMatch(
+      /frame-ancestors 'self' https:\/\/shop\.example https:\/\/\*\.app\.example:8443$/,
+    );
     expect(headers['content-security-policy']).not.toContain('unsafe');
   });
 
@@ -295,16 +323,21 @@ describe('the page', () => {
     expect((await testApp.pool.query('select count(*) from sessions')).rows).toEqual(before);
   });
 
-  test.each(['', 't=nonsense', 'sdk_id=ffffffffffffffff', 't=a&t=b'])('says that a bad link does not work: %s', async (query) => {
-    const page = await open(query);
-    expect(page.statusCode).toBe(400);
-    expect(page.headers['content-type']).toContain('text/html');
-    expect(page.body).toContain('does not work');
-    expect((await open(query, 'application/json')).json().error.code).toBe('invalid_token');
-  });
+  test.each(['', 't=nonsense', 'sdk_id=ffffffffffffffff', 't=a&t=b'])(
+    'says that a bad link does not work: %s',
+    async (query) => {
+      const page = await open(query);
+      expect(page.statusCode).toBe(400);
+      expect(page.headers['content-type']).toContain('text/html');
+      expect(page.body).toContain('does not work');
+      expect((await open(query, 'application/json')).json().error.code).toBe('invalid_token');
+    },
+  );
 
   test('loads a script that is there for good', async () => {
-    const path = /src="(\/sdk\/offerwall\.[0-9a-f]{12}\.js)"/.exec((await open(`sdk_id=${testApp.publisher.sdkId}`)).body)?.[1] as string;
+    const path = /src="(\/sdk\/offerwall\.[0-9a-f]{12}\.js)"/.exec(
+      (await open(`sdk_id=${testApp.publisher.sdkId}`)).body,
+    )?.[1] as string;
     const script = await testApp.app.inject(path);
     expect(script.statusCode).toBe(200);
     expect(script.headers['cache-control']).toContain('immutable');

@@ -5,7 +5,15 @@ import { readFetchOffers } from '../../../src/offers/fetch/request.ts';
 import { escapeHtml, fillCopy, hasMacros, macroNames, macroValuesOf } from '../../../src/offers/render/macros.ts';
 
 /** Interface documentation: limits. */
-const limits = { title: 90, description: 220, miniText: 160, shortHeadline: 60, shortDescription: 140, ctaYes: 25, ctaNo: 25 } as const;
+const limits = {
+  title: 90,
+  description: 220,
+  miniText: 160,
+  shortHeadline: 60,
+  shortDescription: 140,
+  ctaYes: 25,
+  ctaNo: 25,
+} as const;
 const fields = Object.keys(limits) as (keyof OfferCopy)[];
 
 const copyWith = (over: Partial<OfferCopy>): OfferCopy => ({
@@ -19,7 +27,8 @@ const copyWith = (over: Partial<OfferCopy>): OfferCopy => ({
   ...over,
 });
 
-const fillTitle = (title: string, values: Record<string, string>): string => fillCopy(copyWith({ title }), values).title;
+const fillTitle = (title: string, values: Record<string, string>): string =>
+  fillCopy(copyWith({ title }), values).title;
 
 describe('a macro', () => {
   test.each([
@@ -46,11 +55,15 @@ describe('a macro', () => {
     for (const text of Object.values(fillCopy(copy, { x: `<a "b" 'c'>&` }))) {
       expect(text).not.toMatch(/[<>"']/);
     }
-    expect(fillTitle('{{x}}', { x: `<b>"Tom" & 'Ann'</b>` })).toBe('&lt;b&gt;&quot;Tom&quot; &amp; &#39;Ann&#39;&lt;/b&gt;');
+    expect(fillTitle('{{x}}', { x: `<b>"Tom" & 'Ann'</b>` })).toBe(
+      '&lt;b&gt;&quot;Tom&quot; &amp; &#39;Ann&#39;&lt;/b&gt;',
+    );
   });
 
   test('works in every text of the copy', () => {
-    const filled = fillCopy(copyWith(Object.fromEntries(fields.map((field) => [field, `{{x}} ${field}`]))), { x: 'Ada' });
+    const filled = fillCopy(copyWith(Object.fromEntries(fields.map((field) => [field, `{{x}} ${field}`]))), {
+      x: 'Ada',
+    });
     for (const field of fields) expect(filled[field]).toBe(`Ada ${field}`);
   });
 
@@ -99,7 +112,9 @@ describe('a filled text', () => {
       for (let before = 15; before <= 25; before++) {
         const start = 'x'.repeat(before);
         const expected = before + entity.length <= 25 ? `${start}${entity}`.padEnd(25, 'y') : start;
-        expect(fillCopy(copyWith({ ctaYes: '{{x}}' }), { x: `${start}${sign}${'y'.repeat(30)}` }).ctaYes).toBe(expected);
+        expect(fillCopy(copyWith({ ctaYes: '{{x}}' }), { x: `${start}${sign}${'y'.repeat(30)}` }).ctaYes).toBe(
+          expected,
+        );
       }
     }
   });
@@ -133,7 +148,11 @@ describe('what a macro may stand for', () => {
     first_name: 'Ada',
     basket: 12.5,
   };
-  const request = readFetchOffers({ api_key: 'secret-key' }, body, { ip: '203.0.113.7', userAgent: 'Header/1', gpc: false });
+  const request = readFetchOffers({ api_key: 'secret-key' }, body, {
+    ip: '203.0.113.7',
+    userAgent: 'Header/1',
+    gpc: false,
+  });
 
   test('is the own keys of the request and its harmless fields', () => {
     const names = ['first_name', 'basket', 'placement', 'country', 'pub_user_id', 'ua', 'unknown'];

@@ -1,7 +1,13 @@
 import { expect } from 'vitest';
 import type { TestApp } from '../../support/test-app.ts';
 
-export type Answer = { status: number; code: string | undefined; data: SessionData; headers: Record<string, unknown>; body: unknown };
+export type Answer = {
+  status: number;
+  code: string | undefined;
+  data: SessionData;
+  headers: Record<string, unknown>;
+  body: unknown;
+};
 
 export type SessionData = {
   session_id: string;
@@ -21,7 +27,11 @@ type CallOptions = { body?: unknown; user?: string; key?: string };
 
 /** The USP calls of one app, as a client makes them. `user` goes into the query. */
 export function uspCalls({ app }: TestApp) {
-  async function call(method: 'GET' | 'POST' | 'PUT', path: string, { body, user, key = 'demo-key' }: CallOptions = {}): Promise<Answer> {
+  async function call(
+    method: 'GET' | 'POST' | 'PUT',
+    path: string,
+    { body, user, key = 'demo-key' }: CallOptions = {},
+  ): Promise<Answer> {
     const query = new URLSearchParams({ api_key: key, ...(user === undefined ? {} : { pub_user_id: user }) });
     const answer = await app.inject({
       method,
@@ -46,9 +56,11 @@ export function uspCalls({ app }: TestApp) {
       call('POST', `${id}/${campaign}/select.json`, options),
     unselect: (id: string, campaign: number | string, options: CallOptions = { user: 'u-1' }) =>
       call('POST', `${id}/${campaign}/unselect.json`, options),
-    put: (id: string, body?: unknown, options: CallOptions = {}) => call('PUT', `session/${id}.json`, { body, ...options }),
+    put: (id: string, body?: unknown, options: CallOptions = {}) =>
+      call('PUT', `session/${id}.json`, { body, ...options }),
     get: (id: string, options: CallOptions = { user: 'u-1' }) => call('GET', `session/${id}.json`, options),
-    wrap: (id: string, options: CallOptions = {}) => call('POST', `session/${id}.json`, { body: { action: 'wrap' }, ...options }),
+    wrap: (id: string, options: CallOptions = {}) =>
+      call('POST', `session/${id}.json`, { body: { action: 'wrap' }, ...options }),
   };
 }
 

@@ -41,8 +41,13 @@ describe('a payload link', () => {
   });
 
   test('signed for another purpose, or with another key, is refused', () => {
-    for (const signer of [createSigner([key(1)], 'tracking-token'), createSigner([{ ...key(2), id: 1 }], payloadLinkPurpose)])
-      expect(links.read(tokenOf(createPayloadLinks(signer, 'https://perks.test').url(newSessionId(nowMs), nowMs)), nowMs)).toBeNull();
+    for (const signer of [
+      createSigner([key(1)], 'tracking-token'),
+      createSigner([{ ...key(2), id: 1 }], payloadLinkPurpose),
+    ])
+      expect(
+        links.read(tokenOf(createPayloadLinks(signer, 'https://perks.test').url(newSessionId(nowMs), nowMs)), nowMs),
+      ).toBeNull();
   });
 
   test('still works after the keys have been rotated', () => {
@@ -63,13 +68,16 @@ describe('GET /webhooks/v1/payload', () => {
   });
   afterAll(() => t.close());
 
-  const appLinks = () => createPayloadLinks(createSigner(t.deps.config.tokenKeys, payloadLinkPurpose), t.deps.config.publicUrl);
+  const appLinks = () =>
+    createPayloadLinks(createSigner(t.deps.config.tokenKeys, payloadLinkPurpose), t.deps.config.publicUrl);
   const get = (url: string) => t.app.inject({ method: 'GET', url: url.replace(t.deps.config.publicUrl, '') });
   const payload = Buffer.from('{"body": {"text":  "ü \u{1f381}"}}\n');
 
   async function promise(): Promise<string> {
     const fact = { publisherId: t.publisher.id, event: 'usp.selection', sessionId: null, pubUserId: null, dev: false };
-    const [id] = await transaction(t.pool, (executor) => enqueue(executor, [{ ...fact, payload: () => payload, nowMs: Date.now() }]));
+    const [id] = await transaction(t.pool, (executor) =>
+      enqueue(executor, [{ ...fact, payload: () => payload, nowMs: Date.now() }]),
+    );
     return id as string;
   }
 
@@ -90,7 +98,12 @@ describe('GET /webhooks/v1/payload', () => {
     const id = await promise();
     const claims = { publisherId: t.publisher.id, sessionId: id, offerId: 1, campaignId: 1, position: 1, dev: false };
     const old = appLinks().url(id, Date.now() - hours72 - 1000);
-    for (const url of ['/webhooks/v1/payload', '/webhooks/v1/payload?t=x', old, `/webhooks/v1/payload?t=${t.deps.tokens.mint(claims)}`]) {
+    for (const url of [
+      '/webhooks/v1/payload',
+      '/webhooks/v1/payload?t=x',
+      old,
+      `/webhooks/v1/payload?t=${t.deps.tokens.mint(claims)}`,
+    ]) {
       const answer = await get(url);
       expect([answer.statusCode, answer.json().error.code], url).toEqual([400, 'invalid_token']);
     }

@@ -6,7 +6,16 @@ import { newSessionId } from '../../../src/platform/lib/uuid7.ts';
 import type { TokenClaims } from '../../../src/platform/security/tracking-token.ts';
 import { publisherWith } from '../../decision/support.ts';
 
-const icon: Creative = { id: 31, creativeType: 'icon_image', isPrimary: true, type: 'png', width: 300, height: 200, url: null, userId: 9 };
+const icon: Creative = {
+  id: 31,
+  creativeType: 'icon_image',
+  isPrimary: true,
+  type: 'png',
+  width: 300,
+  height: 200,
+  url: null,
+  userId: 9,
+};
 const hero: Creative = {
   id: 32,
   creativeType: 'hero_image',
@@ -136,7 +145,8 @@ const campaignTypes = {
 
 function expectTypes(value: Record<string, unknown>, types: Record<string, string>): void {
   expect(Object.keys(value).sort()).toEqual(Object.keys(types).sort());
-  for (const [name, type] of Object.entries(types)) expect(isOf(type, value[name]), `${name} is ${JSON.stringify(value[name])}`).toBe(true);
+  for (const [name, type] of Object.entries(types))
+    expect(isOf(type, value[name]), `${name} is ${JSON.stringify(value[name])}`).toBe(true);
 }
 
 function isOf(type: string, value: unknown): boolean {
@@ -171,7 +181,8 @@ describe('the webhook payload', () => {
     expectTypes(campaign.beacons, { close: 'url', no_thanks_click: 'url' });
     expectTypes(campaign.campaign, { is_product: 'boolean', offer_description: 'string', campaign_images: 'array' });
     expect(campaign.creatives).toHaveLength(offer.creatives.length);
-    for (const creative of [...campaign.creatives, ...campaign.campaign.campaign_images]) expectTypes(creative, creativeTypes);
+    for (const creative of [...campaign.creatives, ...campaign.campaign.campaign_images])
+      expectTypes(creative, creativeTypes);
     expect(campaign.campaign.campaign_images).toHaveLength(2);
   });
 
@@ -210,7 +221,8 @@ describe('the webhook payload', () => {
   });
 
   test('sends an empty object as loyalty_requirements where the offer has none', () => {
-    const [campaign] = parse(buildUspPayload(session, [10], catalogue(offerOf(1, { loyaltyRequirements: '' })))).body.campaigns;
+    const [campaign] = parse(buildUspPayload(session, [10], catalogue(offerOf(1, { loyaltyRequirements: '' })))).body
+      .campaigns;
     expect(campaign).toMatchObject({ loyalty_requirements: {}, loyaltyboost_requirements: {} });
   });
 
@@ -237,7 +249,12 @@ describe('the webhook payload', () => {
       creatives: [],
       tags: [],
     });
-    expect(gone).toMatchObject({ loyalty_requirements: {}, save_for_later_url: null, useraction_cta: null, wallet_enabled: false });
+    expect(gone).toMatchObject({
+      loyalty_requirements: {},
+      save_for_later_url: null,
+      useraction_cta: null,
+      wallet_enabled: false,
+    });
     expect(gone.click_url).toContain(`1_${session.id}_1_10_1_false`);
     expect(known).toMatchObject({ campaign_id: 20, advertiser_name: 'Advertiser 20' });
   });

@@ -35,23 +35,41 @@ describe('a new session', () => {
     const { id, ids } = await usp.fetch();
     const { status, data, headers } = await usp.get(id);
     expect(status).toBe(200);
-    expect(data).toEqual({ session_id: id, pub_user_id: 'u-1', status: 'open', selected: [], unselected: ids, wrapped_at: null });
+    expect(data).toEqual({
+      session_id: id,
+      pub_user_id: 'u-1',
+      status: 'open',
+      selected: [],
+      unselected: ids,
+      wrapped_at: null,
+    });
     expect(headers['cache-control']).toBe('no-store');
   });
 
   test('starts with all offers selected where the theme checks all', async () => {
-    await withConfig('update themes set usp_check_all = (unit = $$mou$$)', 'update themes set usp_check_all = false', async () => {
-      const { id, ids } = await usp.fetch();
-      expect((await usp.get(id)).data).toMatchObject({ selected: ids, unselected: [] });
-      expect((await usp.unselect(id, ids[1])).data).toMatchObject({ selected: [ids[0], ids[2]], unselected: [ids[1]] });
-    });
+    await withConfig(
+      'update themes set usp_check_all = (unit = $$mou$$)',
+      'update themes set usp_check_all = false',
+      async () => {
+        const { id, ids } = await usp.fetch();
+        expect((await usp.get(id)).data).toMatchObject({ selected: ids, unselected: [] });
+        expect((await usp.unselect(id, ids[1])).data).toMatchObject({
+          selected: [ids[0], ids[2]],
+          unselected: [ids[1]],
+        });
+      },
+    );
   });
 
   test('keeps how it started when the theme changes later', async () => {
     const { id, ids } = await usp.fetch();
-    await withConfig('update themes set usp_check_all = (unit = $$mou$$)', 'update themes set usp_check_all = false', async () => {
-      expect((await usp.select(id, ids[0])).data.selected).toEqual([ids[0]]);
-    });
+    await withConfig(
+      'update themes set usp_check_all = (unit = $$mou$$)',
+      'update themes set usp_check_all = false',
+      async () => {
+        expect((await usp.select(id, ids[0])).data.selected).toEqual([ids[0]]);
+      },
+    );
   });
 });
 
@@ -59,7 +77,10 @@ describe('select and unselect', () => {
   test('change one offer and answer the whole session', async () => {
     const { id, ids } = await usp.fetch();
     const selected = await usp.select(id, ids[1]);
-    expect(selected).toMatchObject({ status: 200, data: { status: 'open', selected: [ids[1]], unselected: [ids[0], ids[2]] } });
+    expect(selected).toMatchObject({
+      status: 200,
+      data: { status: 'open', selected: [ids[1]], unselected: [ids[0], ids[2]] },
+    });
     const unselected = await usp.unselect(id, ids[1]);
     expect(unselected).toMatchObject({ status: 200, data: { selected: [], unselected: ids } });
     expect((await usp.get(id)).data).toEqual(unselected.data);
@@ -81,12 +102,18 @@ describe('select and unselect', () => {
 
   test('take pub_user_id from the body as well', async () => {
     const { id, ids } = await usp.fetch();
-    expect(await usp.select(id, ids[0], { body: { pub_user_id: 'u-1' } })).toMatchObject({ status: 200, data: { selected: [ids[0]] } });
+    expect(await usp.select(id, ids[0], { body: { pub_user_id: 'u-1' } })).toMatchObject({
+      status: 200,
+      data: { selected: [ids[0]] },
+    });
   });
 
   test('know a user id that was sent with blanks around it', async () => {
     const { id, ids } = await usp.fetch({ pub_user_id: ' u-9 ' });
-    expect(await usp.select(id, ids[0], { user: ' u-9 ' })).toMatchObject({ status: 200, data: { pub_user_id: 'u-9' } });
+    expect(await usp.select(id, ids[0], { user: ' u-9 ' })).toMatchObject({
+      status: 200,
+      data: { pub_user_id: 'u-9' },
+    });
   });
 
   test('work with the SDK id, and with a session id in capital letters', async () => {
@@ -100,7 +127,9 @@ describe('PUT of the selection', () => {
   test('applies changes and leaves the other offers as they were', async () => {
     const { id, ids } = await usp.fetch();
     await usp.select(id, ids[0]);
-    expect((await usp.put(id, { selected: [ids[2], ids[1]], unselected: [ids[0]] })).data).toMatchObject({ selected: [ids[1], ids[2]] });
+    expect((await usp.put(id, { selected: [ids[2], ids[1]], unselected: [ids[0]] })).data).toMatchObject({
+      selected: [ids[1], ids[2]],
+    });
     expect((await usp.put(id, { unselected: [ids[1]] })).data.selected).toEqual([ids[2]]);
     expect((await usp.put(id, { selected: [ids[0]] }, { user: 'u-1' })).data.selected).toEqual([ids[0], ids[2]]);
   });
@@ -114,7 +143,10 @@ describe('PUT of the selection', () => {
 
   test('applies nothing when one of its campaigns is not in the session', async () => {
     const { id, ids } = await usp.fetch();
-    expect(await usp.put(id, { selected: [ids[0], 999_999] })).toMatchObject({ status: 404, code: 'campaign_not_in_session' });
+    expect(await usp.put(id, { selected: [ids[0], 999_999] })).toMatchObject({
+      status: 404,
+      code: 'campaign_not_in_session',
+    });
     expect(await usp.put(id, { selected: [ids[0]], unselected: [2 ** 40] })).toMatchObject({
       status: 404,
       code: 'campaign_not_in_session',
@@ -136,13 +168,18 @@ describe('PUT of the selection', () => {
 
   test('any sequence of changes leaves what a plain set would hold', async () => {
     const campaigns = fc.uniqueArray(fc.nat(2), { maxLength: 3 });
-    const put = fc.tuple(campaigns, campaigns).map(([on, off]) => ({ on, off: off.filter((index) => !on.includes(index)) }));
+    const put = fc
+      .tuple(campaigns, campaigns)
+      .map(([on, off]) => ({ on, off: off.filter((index) => !on.includes(index)) }));
     await fc.assert(
       fc.asyncProperty(fc.array(put, { minLength: 1, maxLength: 8 }), async (changes) => {
         const { id, ids } = await usp.fetch();
         const model = new Set<number>();
         for (const { on, off } of changes) {
-          const [selected, unselected] = [on, off].map((indexes) => indexes.map((index) => ids[index] as number)) as [number[], number[]];
+          const [selected, unselected] = [on, off].map((indexes) => indexes.map((index) => ids[index] as number)) as [
+            number[],
+            number[],
+          ];
           for (const campaign of selected) model.add(campaign);
           for (const campaign of unselected) model.delete(campaign);
           const { data } = await usp.put(id, { selected, unselected });
@@ -157,8 +194,10 @@ describe('PUT of the selection', () => {
 
 describe('a call is refused', () => {
   const calls = {
-    select: (id: string, campaign: number, user?: string) => usp.select(id, campaign, user === undefined ? {} : { user }),
-    unselect: (id: string, campaign: number, user?: string) => usp.unselect(id, campaign, user === undefined ? {} : { user }),
+    select: (id: string, campaign: number, user?: string) =>
+      usp.select(id, campaign, user === undefined ? {} : { user }),
+    unselect: (id: string, campaign: number, user?: string) =>
+      usp.unselect(id, campaign, user === undefined ? {} : { user }),
     get: (id: string, _campaign: number, user?: string) => usp.get(id, user === undefined ? {} : { user }),
     put: (id: string, _campaign: number, user?: string) => usp.put(id, {}, user === undefined ? {} : { user }),
     wrap: (id: string, _campaign: number, user?: string) => usp.wrap(id, user === undefined ? {} : { user }),
@@ -191,7 +230,8 @@ describe('a call is refused', () => {
 
   test.each(all)('404 session_not_found: %s with the pub_user_id of somebody else', async (_name, call) => {
     const { id, ids } = await usp.fetch();
-    for (const user of ['u-2', 'U-1', 'u-1\0', 'u-1\0x']) expect(await call(id, ids[0], user)).toEqual(refusal(404, 'session_not_found'));
+    for (const user of ['u-2', 'U-1', 'u-1\0', 'u-1\0x'])
+      expect(await call(id, ids[0], user)).toEqual(refusal(404, 'session_not_found'));
   });
 
   test.each(needsUser)('400 pub_user_id_required: %s without it', async (_name, call) => {
@@ -206,24 +246,35 @@ describe('a call is refused', () => {
   });
 
   test.each(all)('403 usp_not_enabled: %s of a session shown by a single offer unit', async (_name, call) => {
-    const { rows } = await t.pool.query("select id from themes where unit = 'sou' and publisher_id = $1", [t.publisher.id]);
+    const { rows } = await t.pool.query("select id from themes where unit = 'sou' and publisher_id = $1", [
+      t.publisher.id,
+    ]);
     const { id, ids } = await usp.fetch({ themeId: rows[0].id });
     expect(await call(id, ids[0], 'u-1')).toEqual(refusal(403, 'usp_not_enabled'));
   });
 
-  test.each(all)('404 session_not_found: %s of another user’s session, whether perks are on for it or not', async (_name, call) => {
-    const { rows } = await t.pool.query("select id from themes where unit = 'sou' and publisher_id = $1", [t.publisher.id]);
-    for (const fields of [{}, { themeId: rows[0].id }]) {
-      const { id, ids } = await usp.fetch(fields);
-      expect(await call(id, ids[0], 'u-2')).toEqual(refusal(404, 'session_not_found'));
-    }
-  });
+  test.each(all)(
+    '404 session_not_found: %s of another user’s session, whether perks are on for it or not',
+    async (_name, call) => {
+      const { rows } = await t.pool.query("select id from themes where unit = 'sou' and publisher_id = $1", [
+        t.publisher.id,
+      ]);
+      for (const fields of [{}, { themeId: rows[0].id }]) {
+        const { id, ids } = await usp.fetch(fields);
+        expect(await call(id, ids[0], 'u-2')).toEqual(refusal(404, 'session_not_found'));
+      }
+    },
+  );
 
   test.each(all)('403 usp_not_enabled: %s after the operator switched it off', async (_name, call) => {
     const { id, ids } = await usp.fetch();
-    await withConfig('update publishers set usp_enabled = false', 'update publishers set usp_enabled = true', async () => {
-      expect(await call(id, ids[0], 'u-1')).toEqual(refusal(403, 'usp_not_enabled'));
-    });
+    await withConfig(
+      'update publishers set usp_enabled = false',
+      'update publishers set usp_enabled = true',
+      async () => {
+        expect(await call(id, ids[0], 'u-1')).toEqual(refusal(403, 'usp_not_enabled'));
+      },
+    );
   });
 
   test('404 campaign_not_in_session: select and unselect of a campaign that was not shown, or of no id', async () => {
@@ -251,7 +302,10 @@ describe('a call is refused', () => {
     aheadMs = dayMs + 1000;
     for (const name of ['select', 'unselect', 'put', 'wrap'] as const)
       expect(await calls[name](id, ids[0], 'u-1'), name).toEqual(refusal(409, 'session_expired'));
-    expect(await usp.get(id)).toMatchObject({ status: 200, data: { status: 'expired', selected: [ids[0], ids[1]], wrapped_at: null } });
+    expect(await usp.get(id)).toMatchObject({
+      status: 200,
+      data: { status: 'expired', selected: [ids[0], ids[1]], wrapped_at: null },
+    });
     expect(await deliveriesOf(t, id)).toEqual([]);
   });
 
@@ -267,7 +321,9 @@ describe('a call is refused', () => {
   test('400 invalid_request: a pub_user_id that is no text', async () => {
     const { id, ids } = await usp.fetch();
     expect(await usp.select(id, ids[0], { body: { pub_user_id: 1 } })).toEqual(refusal(400, 'invalid_request'));
-    expect(await usp.select(id, ids[0], { body: { pub_user_id: 'u'.repeat(257) } })).toEqual(refusal(400, 'invalid_request'));
+    expect(await usp.select(id, ids[0], { body: { pub_user_id: 'u'.repeat(257) } })).toEqual(
+      refusal(400, 'invalid_request'),
+    );
   });
 
   test('401 and 403: without a key, with a wrong one, with one that lacks ads/offers', async () => {
@@ -301,7 +357,11 @@ describe('browsers', () => {
     const answer = await t.app.inject({
       method: 'OPTIONS',
       url: '/sdk/v4/usp/session/x.json',
-      headers: { origin: 'https://shop.test', 'access-control-request-method': method, 'access-control-request-headers': 'content-type' },
+      headers: {
+        origin: 'https://shop.test',
+        'access-control-request-method': method,
+        'access-control-request-headers': 'content-type',
+      },
     });
     expect(answer.statusCode).toBe(204);
     expect(answer.headers['access-control-allow-origin']).toBe('*');

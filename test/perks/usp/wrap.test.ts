@@ -28,7 +28,12 @@ afterEach(async () => {
 });
 
 type Payload = {
-  body: { pub_user_id: string; selected: number; session_id: string; campaigns: (Record<string, unknown> & { campaign_id: number })[] };
+  body: {
+    pub_user_id: string;
+    selected: number;
+    session_id: string;
+    campaigns: (Record<string, unknown> & { campaign_id: number })[];
+  };
 };
 const payloadOf = (delivery: { payload: Buffer } | undefined): Payload => JSON.parse(String(delivery?.payload));
 
@@ -77,14 +82,18 @@ describe('wrap', () => {
       const offer = offers[index] as (typeof offers)[number];
       expect(offer).toMatchObject(same);
       expect(offer_description).toBe((offer.campaign as { offer_description: string }).offer_description);
-      expect(loyalty_requirements).toEqual(offer.loyalty_requirements === '' ? {} : { text: offer.loyalty_requirements });
+      expect(loyalty_requirements).toEqual(
+        offer.loyalty_requirements === '' ? {} : { text: offer.loyalty_requirements },
+      );
       expect(loyaltyboost_requirements).toEqual(loyalty_requirements);
     }
     expect(campaigns).toHaveLength(3);
   });
 
   test('fills macros as the fetch did', async () => {
-    await t.pool.query("update offers set title = 'Thanks, {{first_name|friend}}!' where publisher_id = $1", [t.publisher.id]);
+    await t.pool.query("update offers set title = 'Thanks, {{first_name|friend}}!' where publisher_id = $1", [
+      t.publisher.id,
+    ]);
     await t.deps.catalog.refresh();
     const { id, offers, ids } = await usp.fetch({ first_name: 'Ann <b>' });
     await usp.select(id, ids[1]);
@@ -97,7 +106,9 @@ describe('wrap', () => {
   test('is sent with selected 0 and no campaigns when nothing was chosen', async () => {
     const { id } = await usp.fetch();
     await usp.wrap(id, { user: 'u-1' });
-    expect(payloadOf((await deliveriesOf(t, id))[0])).toEqual({ body: { pub_user_id: 'u-1', selected: 0, session_id: id, campaigns: [] } });
+    expect(payloadOf((await deliveriesOf(t, id))[0])).toEqual({
+      body: { pub_user_id: 'u-1', selected: 0, session_id: id, campaigns: [] },
+    });
   });
 
   test('wraps what was checked from the start', async () => {
@@ -107,7 +118,9 @@ describe('wrap', () => {
     await t.pool.query('update themes set usp_check_all = false');
     await t.deps.catalog.refresh();
     expect((await usp.wrap(id)).data.selected).toEqual(ids);
-    expect(payloadOf((await deliveriesOf(t, id))[0]).body.campaigns.map((campaign) => campaign.campaign_id)).toEqual(ids);
+    expect(payloadOf((await deliveriesOf(t, id))[0]).body.campaigns.map((campaign) => campaign.campaign_id)).toEqual(
+      ids,
+    );
   });
 
   test('again answers the same and sends nothing new, also days later', async () => {
@@ -157,7 +170,9 @@ describe('wrap', () => {
   });
 
   test("sends nothing to other publishers' endpoints", async () => {
-    await t.pool.query("insert into publishers (name, sdk_id) values ('Other', 'aaaaaaaaaaaaaaaa') on conflict do nothing");
+    await t.pool.query(
+      "insert into publishers (name, sdk_id) values ('Other', 'aaaaaaaaaaaaaaaa') on conflict do nothing",
+    );
     await t.pool.query("update webhook_endpoints set publisher_id = (select id from publishers where name = 'Other')");
     const { id } = await usp.fetch();
     await usp.wrap(id);
@@ -171,7 +186,11 @@ describe('wrap', () => {
     const deliveries = await deliveriesOf(t, id);
     expect(deliveries).toMatchObject([{ status: 'pending', dev: true, queued: true }]);
     const url = new URL(String(payloadOf(deliveries[0]).body.campaigns[0]?.click_url));
-    expect(t.deps.tokens.read(url.searchParams.get('t') ?? '')).toMatchObject({ dev: true, sessionId: id, position: 1 });
+    expect(t.deps.tokens.read(url.searchParams.get('t') ?? '')).toMatchObject({
+      dev: true,
+      sessionId: id,
+      position: 1,
+    });
   });
 
   test('sends the choice of an offer that the catalogue no longer knows', async () => {
@@ -179,7 +198,10 @@ describe('wrap', () => {
     await insertSession(t, { id, offerIds: [888_888], campaignIds: [777_777], pubUserId: 'u-1', usp: true });
     await usp.select(id, 777_777);
     await usp.wrap(id);
-    expect(payloadOf((await deliveriesOf(t, id))[0]).body).toMatchObject({ selected: 1, campaigns: [{ campaign_id: 777_777, title: '' }] });
+    expect(payloadOf((await deliveriesOf(t, id))[0]).body).toMatchObject({
+      selected: 1,
+      campaigns: [{ campaign_id: 777_777, title: '' }],
+    });
   });
 
   test('that fails leaves the session open and sends nothing; the next one succeeds', async () => {
@@ -236,24 +258,29 @@ describe('in parallel, over two processes', () => {
     expect(await deliveriesOf(t, id)).toHaveLength(1);
   });
 
-  test.each(['select', 'unselect'] as const)('%s that meets a wrap under way is answered 409 and changes nothing', async (name) => {
-    const { id, ids } = await usp.fetch();
-    await usp.select(id, ids[0]);
-    const client = await t.pool.connect();
-    await client.query('begin');
-    await client.query('update usp_sessions set wrapped_at = now() where session_id = $1', [id]);
-    const tick = usp[name](id, name === 'select' ? ids[1] : ids[0]);
-    await untilWaiting(other.pool, 1);
-    await client.query('commit');
-    client.release();
-    expect(await tick).toMatchObject({ status: 409, code: 'session_wrapped' });
-    expect((await usp.get(id)).data).toMatchObject({ status: 'wrapped', selected: [ids[0]] });
-  });
+  test.each(['select', 'unselect'] as const)(
+    '%s that meets a wrap under way is answered 409 and changes nothing',
+    async (name) => {
+      const { id, ids } = await usp.fetch();
+      await usp.select(id, ids[0]);
+      const client = await t.pool.connect();
+      await client.query('begin');
+      await client.query('update usp_sessions set wrapped_at = now() where session_id = $1', [id]);
+      const tick = usp[name](id, name === 'select' ? ids[1] : ids[0]);
+      await untilWaiting(other.pool, 1);
+      await client.query('commit');
+      client.release();
+      expect(await tick).toMatchObject({ status: 409, code: 'session_wrapped' });
+      expect((await usp.get(id)).data).toMatchObject({ status: 'wrapped', selected: [ids[0]] });
+    },
+  );
 
   test('a tick that was answered 200 is in the webhook, and one that came too late was answered 409', async () => {
     for (let round = 0; round < 10; round += 1) {
       const id = await manyCampaigns();
-      const answers = await parallel(16, (index, calls) => (index === 8 ? calls.wrap(id) : calls.select(id, campaigns[index] as number)));
+      const answers = await parallel(16, (index, calls) =>
+        index === 8 ? calls.wrap(id) : calls.select(id, campaigns[index] as number),
+      );
       const kept = campaigns.filter((_campaign, index) => index !== 8 && answers[index]?.status === 200);
       const refused = answers.filter((answer) => answer.status !== 200);
       expect(refused.every((answer) => answer.code === 'session_wrapped')).toBe(true);

@@ -41,8 +41,14 @@ test('no changed character goes unnoticed, not even in the spare bits of the las
 });
 
 test('a link ends with its second, and what is no text is no link', () => {
-  const link = open.mint({ publisherId: 1, userKey: '00000000-0000-0000-0000-000000000001', offerId: 0, expiresS: 1000 });
+  const link = open.mint({
+    publisherId: 1,
+    userKey: '00000000-0000-0000-0000-000000000001',
+    offerId: 0,
+    expiresS: 1000,
+  });
   expect(open.read(link, 999_999)).not.toBeNull();
   expect(open.read(link, 1_000_000)).toBeNull();
-  for (const nonsense of [undefined, null, 1, [link], { t: link }, '', `${link}A`]) expect(open.read(nonsense, 0)).toBeNull();
+  for (const nonsense of [undefined, null, 1, [link], { t: link }, '', `${link}A`])
+    expect(open.read(nonsense, 0)).toBeNull();
 });

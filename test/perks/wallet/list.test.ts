@@ -34,7 +34,9 @@ describe('GET /wallet/v1/offers.json', () => {
     expect(offers.map((offer: { id: number }) => offer.id)).toEqual([shown[1]?.id, shown[0]?.id]);
     for (const [index, offer] of offers.entries()) {
       const { saved_at, state, ...rest } = offer;
-      expect(rest).toEqual(Object.fromEntries(Object.entries(shown[1 - index] ?? {}).filter(([name]) => name !== 'sessionId')));
+      expect(rest).toEqual(
+        Object.fromEntries(Object.entries(shown[1 - index] ?? {}).filter(([name]) => name !== 'sessionId')),
+      );
       expect(state).toBe('active');
       expect(Date.parse(saved_at)).toBeLessThan(nowMs);
     }
@@ -88,14 +90,16 @@ describe('GET /wallet/v1/offers.json', () => {
     const { offer } = await saveOneFor(testApp, 'late-comer');
     const until = async (end_at: string | null) => {
       const rules = end_at === null ? {} : { schedule: { end_at } };
-      await testApp.pool.query('update campaigns set rules = $2 where id = (select campaign_id from offers where id = $1)', [
-        offer.id,
-        rules,
-      ]);
+      await testApp.pool.query(
+        'update campaigns set rules = $2 where id = (select campaign_id from offers where id = $1)',
+        [offer.id, rules],
+      );
       await testApp.deps.catalog.refresh();
       return (await list(testApp, 'late-comer')).json().data;
     };
-    expect((await until(new Date(nowMs + 60_000).toISOString())).offers).toMatchObject([{ id: offer.id, state: 'active' }]);
+    expect((await until(new Date(nowMs + 60_000).toISOString())).offers).toMatchObject([
+      { id: offer.id, state: 'active' },
+    ]);
     const { offers, wallet_url } = await until(new Date(nowMs - 1000).toISOString());
     expect(offers).toMatchObject([{ id: offer.id, state: 'expired', click_url: wallet_url }]);
     await until(null);
@@ -161,12 +165,15 @@ describe('only a key with `wallet`', () => {
   });
 
   test('without the permission → 403', async () => {
-    await testApp.pool.query("update api_keys set permissions = array_remove(permissions, 'wallet') where publisher_id = $1", [
-      other.publisher.id,
-    ]);
+    await testApp.pool.query(
+      "update api_keys set permissions = array_remove(permissions, 'wallet') where publisher_id = $1",
+      [other.publisher.id],
+    );
     await testApp.deps.catalog.refresh();
     expect((await list(other, 'u')).statusCode).toBe(403);
-    await testApp.pool.query("update api_keys set permissions = permissions || '{wallet}' where publisher_id = $1", [other.publisher.id]);
+    await testApp.pool.query("update api_keys set permissions = permissions || '{wallet}' where publisher_id = $1", [
+      other.publisher.id,
+    ]);
     await testApp.deps.catalog.refresh();
   });
 });

@@ -23,7 +23,12 @@ beforeEach(async () => {
 });
 
 const open = (path: string) =>
-  testApp.app.inject({ method: 'GET', url: path, headers: { accept: 'text/html,*/*;q=0.8' }, remoteAddress: '10.4.4.4' });
+  testApp.app.inject({
+    method: 'GET',
+    url: path,
+    headers: { accept: 'text/html,*/*;q=0.8' },
+    remoteAddress: '10.4.4.4',
+  });
 
 describe('the page of a signed link', () => {
   test('shows picture, texts and state of what was saved, with ways to open and to remove it', async () => {
@@ -71,7 +76,9 @@ describe('the page of a signed link', () => {
     expect(body).toContain(':focus-visible');
     expect(body).toContain('minmax(min(100%,17rem),1fr)');
     expect(body).toMatch(/<button class="button" aria-label="Remove: [^"]+">Remove<\/button>/);
-    expect(body).toMatch(/<a class="button main" href="[^"]+" target="_blank" rel="noopener noreferrer" aria-label="[^"]+: [^"]+">/);
+    expect(body).toMatch(
+      /<a class="button main" href="[^"]+" target="_blank" rel="noopener noreferrer" aria-label="[^"]+: [^"]+">/,
+    );
     expect(body).not.toMatch(/tabindex/);
   });
 
@@ -154,9 +161,10 @@ describe('hostile texts', () => {
 
   test('in macros come out as text, escaped once', async () => {
     const first = await showOneTo(testApp, 'm');
-    await testApp.pool.query("update offers set title = 'For {{name}}', terms_and_conditions = '', mini_text = '' where id = $1", [
-      first.id,
-    ]);
+    await testApp.pool.query(
+      "update offers set title = 'For {{name}}', terms_and_conditions = '', mini_text = '' where id = $1",
+      [first.id],
+    );
     await testApp.deps.catalog.refresh();
     const offer = await showOneTo(testApp, 'm', { name: `O'Brien <i>&amp;` });
     const page = local((await save(testApp, offer)).json().data.wallet_url);
@@ -186,7 +194,8 @@ describe('the remove button', () => {
     const link = page.split('=')[1] as string;
     const tracking = saveUrlOf(offer).split('=')[1] as string;
     const altered = token.slice(0, 30) + (token[30] === 'A' ? 'B' : 'A') + token.slice(31);
-    for (const t of [link, tracking, altered, '']) expect((await postForm(testApp, '/wallet/remove', { t })).statusCode).toBe(400);
+    for (const t of [link, tracking, altered, ''])
+      expect((await postForm(testApp, '/wallet/remove', { t })).statusCode).toBe(400);
     expect((await testApp.app.inject({ method: 'GET', url: `/wallet/remove?t=${token}` })).statusCode).toBe(405);
     expect((await testApp.app.inject({ method: 'POST', url: `/wallet/remove?t=${token}` })).statusCode).toBe(400);
     const json = await testApp.app.inject({ method: 'POST', url: '/wallet/remove', payload: { t: token } });
@@ -241,7 +250,12 @@ describe('a link that is not good', () => {
   test('is answered 400 by a page that says so: none, nonsense, altered, twice, for another purpose, of no publisher', async () => {
     const { page } = await saveOneFor(testApp, 'u');
     const link = page.split('=')[1] as string;
-    const claims = { publisherId: 999, userKey: '00000000-0000-0000-0000-000000000000', offerId: 0, expiresS: nowMs / 1000 + 1000 };
+    const claims = {
+      publisherId: 999,
+      userKey: '00000000-0000-0000-0000-000000000000',
+      offerId: 0,
+      expiresS: nowMs / 1000 + 1000,
+    };
     const bad = [
       '',
       '?t=',
@@ -261,7 +275,11 @@ describe('a link that is not good', () => {
   });
 
   test('is answered in the error form for who reads no pages', async () => {
-    const response = await testApp.app.inject({ method: 'GET', url: '/wallet?t=nonsense', headers: { accept: 'application/json' } });
+    const response = await testApp.app.inject({
+      method: 'GET',
+      url: '/wallet?t=nonsense',
+      headers: { accept: 'application/json' },
+    });
     expect(response.statusCode).toBe(400);
     expect(response.json().error.code).toBe('invalid_token');
   });
@@ -276,7 +294,9 @@ describe('a link that is not good', () => {
 
   test('counts against who guesses: 429', async () => {
     const answers = await Promise.all(
-      Array.from({ length: 150 }, () => testApp.app.inject({ method: 'GET', url: '/wallet?t=x', remoteAddress: '10.5.5.5' })),
+      Array.from({ length: 150 }, () =>
+        testApp.app.inject({ method: 'GET', url: '/wallet?t=x', remoteAddress: '10.5.5.5' }),
+      ),
     );
     expect(answers.filter(({ statusCode }) => statusCode === 429).length).toBeGreaterThan(20);
   });
@@ -284,7 +304,10 @@ describe('a link that is not good', () => {
 
 test('who follows a link to save an offer that cannot be saved reads a page; a program gets the error', async () => {
   const [anonymous] = await showTo(testApp, null);
-  const saved = await testApp.app.inject({ method: 'GET', url: `${local(anonymous?.click_url ?? '')}&save_for_later=1` });
+  const saved = await testApp.app.inject({
+    method: 'GET',
+    url: `${local(anonymous?.click_url ?? '')}&save_for_later=1`,
+  });
   const leadsTo = local(String(saved.headers.location));
   const response = await open(leadsTo);
   expect([response.statusCode, response.headers['content-type']]).toEqual([403, 'text/html; charset=utf-8']);

@@ -41,12 +41,16 @@ describe('POST save_for_later_url', () => {
     expect(response.headers['access-control-allow-origin']).toBe('*');
     expect(response.headers['cache-control']).toBe('no-store');
     expect(response.headers['set-cookie']).toBeUndefined();
-    expect(await storedItems(first)).toEqual([{ offer_id: offer.id, pub_user_id: 'user-1', session_id: offer.sessionId }]);
+    expect(await storedItems(first)).toEqual([
+      { offer_id: offer.id, pub_user_id: 'user-1', session_id: offer.sessionId },
+    ]);
   });
 
   test('64 times at once through two processes gives one row and one answer, and so does a repeat days later', async () => {
     const offer = await showOneTo(first, 'racer');
-    const answers = await Promise.all(Array.from({ length: 64 }, (_, index) => save(index % 2 === 0 ? first : second, offer)));
+    const answers = await Promise.all(
+      Array.from({ length: 64 }, (_, index) => save(index % 2 === 0 ? first : second, offer)),
+    );
     expect(new Set(answers.map(({ statusCode }) => statusCode))).toEqual(new Set([200]));
     nowMs += 3 * dayMs;
     const bodies = new Set([...answers, await save(second, offer)].map(({ body }) => body));
@@ -95,7 +99,9 @@ describe('POST save_for_later_url', () => {
     expect(newer.id).toBe(older.id);
     await save(first, newer);
     await save(first, older);
-    expect(await storedItems(first)).toEqual([{ offer_id: older.id, pub_user_id: 'again', session_id: newer.sessionId }]);
+    expect(await storedItems(first)).toEqual([
+      { offer_id: older.id, pub_user_id: 'again', session_id: newer.sessionId },
+    ]);
   });
 
   test('keeps hostile user ids apart and as they are', async () => {
@@ -108,7 +114,8 @@ describe('POST save_for_later_url', () => {
       'a"b\\c',
       'x'.repeat(256),
     ];
-    for (const pubUserId of hostile) expect((await save(first, await showOneTo(first, pubUserId))).statusCode).toBe(200);
+    for (const pubUserId of hostile)
+      expect((await save(first, await showOneTo(first, pubUserId))).statusCode).toBe(200);
     expect((await storedItems(first)).map((item) => item.pub_user_id).sort()).toEqual([...hostile].sort());
   });
 });
@@ -116,7 +123,11 @@ describe('POST save_for_later_url', () => {
 describe('400 invalid_token', () => {
   const expectRefused = async (query: string) => {
     for (const method of ['POST', 'GET'] as const) {
-      const response = await first.app.inject({ method, url: `/wallet/v1/save.json${query}`, remoteAddress: '10.1.2.3' });
+      const response = await first.app.inject({
+        method,
+        url: `/wallet/v1/save.json${query}`,
+        remoteAddress: '10.1.2.3',
+      });
       expect(response.statusCode).toBe(400);
       expect(response.json().error.code).toBe('invalid_token');
     }
@@ -126,7 +137,8 @@ describe('400 invalid_token', () => {
   test('for no token, nonsense, an altered one, two of them', async () => {
     const token = saveUrlOf(await showOneTo(first, 'u')).split('=')[1] as string;
     const altered = token.slice(0, 40) + (token[40] === 'A' ? 'B' : 'A') + token.slice(41);
-    for (const query of ['', '?t=', '?t=nonsense', `?t=${altered}`, `?t=${token}&t=${token}`, `?t=${token}A`]) await expectRefused(query);
+    for (const query of ['', '?t=', '?t=nonsense', `?t=${altered}`, `?t=${token}&t=${token}`, `?t=${token}A`])
+      await expectRefused(query);
   });
 
   test('for a token of another publisher’s offer, and of a session that does not exist', async () => {
@@ -152,7 +164,9 @@ describe('400 invalid_token', () => {
   test('is limited like any failure: 429 for who guesses too much, while good tokens go on', async () => {
     const offer = await showOneTo(first, 'u');
     const guesses = await Promise.all(
-      Array.from({ length: 150 }, () => first.app.inject({ method: 'POST', url: '/wallet/v1/save.json?t=x', remoteAddress: '10.9.9.9' })),
+      Array.from({ length: 150 }, () =>
+        first.app.inject({ method: 'POST', url: '/wallet/v1/save.json?t=x', remoteAddress: '10.9.9.9' }),
+      ),
     );
     expect(guesses.filter(({ statusCode }) => statusCode === 429).length).toBeGreaterThan(20);
     const good = await first.app.inject({ method: 'POST', url: saveUrlOf(offer), remoteAddress: '10.9.9.9' });

@@ -11,16 +11,28 @@ export type SaveableOffer = ShownOffer & { title: string; save_for_later_url: st
 export const local = (url: string): string => url.replace('http://perks.test', '');
 
 /** The offers of a new session of this user. */
-export async function showTo(testApp: TestApp, pubUserId: string | null, body: Record<string, unknown> = {}): Promise<SaveableOffer[]> {
-  const { sessionId, offers } = await fetchOffers(testApp, { ...(pubUserId === null ? {} : { pub_user_id: pubUserId }), ...body });
+export async function showTo(
+  testApp: TestApp,
+  pubUserId: string | null,
+  body: Record<string, unknown> = {},
+): Promise<SaveableOffer[]> {
+  const { sessionId, offers } = await fetchOffers(testApp, {
+    ...(pubUserId === null ? {} : { pub_user_id: pubUserId }),
+    ...body,
+  });
   return offers.map((offer) => ({ ...(offer as SaveableOffer), sessionId }));
 }
 
-export async function showOneTo(testApp: TestApp, pubUserId: string, body: Record<string, unknown> = {}): Promise<SaveableOffer> {
+export async function showOneTo(
+  testApp: TestApp,
+  pubUserId: string,
+  body: Record<string, unknown> = {},
+): Promise<SaveableOffer> {
   return (await showTo(testApp, pubUserId, body))[0] as SaveableOffer;
 }
 
-export const saveUrlOf = (offer: ShownOffer): string => `/wallet/v1/save.json?t=${new URL(offer.click_url).searchParams.get('t')}`;
+export const saveUrlOf = (offer: ShownOffer): string =>
+  `/wallet/v1/save.json?t=${new URL(offer.click_url).searchParams.get('t')}`;
 
 export const save = ({ app }: TestApp, offer: ShownOffer): Promise<LightMyRequestResponse> =>
   app.inject({ method: 'POST', url: saveUrlOf(offer) });
@@ -31,14 +43,28 @@ export async function saveOneFor(testApp: TestApp, pubUserId: string): Promise<{
   return { offer, page: local((await save(testApp, offer)).json().data.wallet_url) };
 }
 
-export const list = ({ app, publisher }: TestApp, pubUserId: string, key = publisher.key): Promise<LightMyRequestResponse> =>
-  app.inject({ method: 'GET', url: `/wallet/v1/offers.json?api_key=${key}&pub_user_id=${encodeURIComponent(pubUserId)}` });
+export const list = (
+  { app, publisher }: TestApp,
+  pubUserId: string,
+  key = publisher.key,
+): Promise<LightMyRequestResponse> =>
+  app.inject({
+    method: 'GET',
+    url: `/wallet/v1/offers.json?api_key=${key}&pub_user_id=${encodeURIComponent(pubUserId)}`,
+  });
 
 export const remove = ({ app, publisher }: TestApp, offerId: number | string, pubUserId: string, key = publisher.key) =>
-  app.inject({ method: 'DELETE', url: `/wallet/v1/offers/${offerId}.json?api_key=${key}&pub_user_id=${encodeURIComponent(pubUserId)}` });
+  app.inject({
+    method: 'DELETE',
+    url: `/wallet/v1/offers/${offerId}.json?api_key=${key}&pub_user_id=${encodeURIComponent(pubUserId)}`,
+  });
 
-export async function storedItems({ pool }: TestApp): Promise<{ offer_id: number; pub_user_id: string; session_id: string }[]> {
-  return (await pool.query('select offer_id, pub_user_id, session_id::text from wallet_items order by saved_at, offer_id')).rows;
+export async function storedItems({
+  pool,
+}: TestApp): Promise<{ offer_id: number; pub_user_id: string; session_id: string }[]> {
+  return (
+    await pool.query('select offer_id, pub_user_id, session_id::text from wallet_items order by saved_at, offer_id')
+  ).rows;
 }
 
 /** A second publisher with the demo catalogue. */
@@ -49,7 +75,11 @@ export async function addPublisher(testApp: TestApp): Promise<TestApp> {
   return { ...testApp, publisher: { id, ...ids } };
 }
 
-export const postForm = ({ app }: TestApp, path: string, fields: Record<string, string>): Promise<LightMyRequestResponse> =>
+export const postForm = (
+  { app }: TestApp,
+  path: string,
+  fields: Record<string, string>,
+): Promise<LightMyRequestResponse> =>
   app.inject({
     method: 'POST',
     url: path,
@@ -59,4 +89,6 @@ export const postForm = ({ app }: TestApp, path: string, fields: Record<string, 
 
 /** Values of the hidden fields of the forms with this action. */
 export const formTokens = (page: string, action: string): string[] =>
-  [...page.matchAll(new RegExp(`action="${action}"><input type="hidden" name="t" value="([^"]+)"`, 'g'))].map(([, token = '']) => token);
+  [...page.matchAll(new RegExp(`action="${action}"><input type="hidden" name="t" value="([^"]+)"`, 'g'))].map(
+    ([, token = '']) => token,
+  );

@@ -30,12 +30,16 @@ const setEndpoint = async (event: string, url = 'http://127.0.0.1:9/hook'): Prom
 
 type Row = { event: string; dev: boolean; session_id: string; pub_user_id: string; payload: Record<string, unknown> };
 const promised = async (): Promise<Row[]> => {
-  const { rows } = await first.pool.query('select event, dev, session_id::text, pub_user_id, payload from deliveries order by id');
+  const { rows } = await first.pool.query(
+    'select event, dev, session_id::text, pub_user_id, payload from deliveries order by id',
+  );
   return rows.map((row) => ({ ...row, payload: JSON.parse(row.payload.toString()) }));
 };
 
 const both = async (work: (testApp: TestApp) => Promise<{ statusCode: number }>): Promise<number[]> =>
-  (await Promise.all(Array.from({ length: 64 }, (_, index) => work(index % 2 === 0 ? first : second)))).map(({ statusCode }) => statusCode);
+  (await Promise.all(Array.from({ length: 64 }, (_, index) => work(index % 2 === 0 ? first : second)))).map(
+    ({ statusCode }) => statusCode,
+  );
 
 test('a save and a removal reach the publisher’s server, each with what the user saw', async () => {
   const hook: Hook = await startHook();
@@ -81,7 +85,9 @@ test('exactly once, also when 64 saves or removals come at once through two proc
   await setEndpoint('offer_removed');
   const offer = await showOneTo(first, 'racer');
   expect(new Set(await both((testApp) => save(testApp, offer)))).toEqual(new Set([200]));
-  expect((await both((testApp) => remove(testApp, offer.id, 'racer'))).filter((status) => status === 200)).toHaveLength(1);
+  expect((await both((testApp) => remove(testApp, offer.id, 'racer'))).filter((status) => status === 200)).toHaveLength(
+    1,
+  );
   await both((testApp) => save(testApp, offer));
   expect((await promised()).map(({ event, pub_user_id, session_id }) => [event, pub_user_id, session_id])).toEqual(
     ['offer_saved', 'offer_removed', 'offer_saved'].map((event) => [event, 'racer', offer.sessionId]),
@@ -101,7 +107,12 @@ test('without an endpoint for the event nothing is promised; with a disabled one
   const offer = await showOneTo(first, 'quiet');
   await save(first, offer);
   expect(await promised()).toEqual([]);
-  await first.app.inject({ method: 'POST', url: `/manage/v1/webhook-endpoints/offer_removed/disable?api_key=${first.publisher.key}` });
+  await first.app.inject({
+    method: 'POST',
+    url: `/manage/v1/webhook-endpoints/offer_removed/disable?api_key=${first.publisher.key}`,
+  });
   await remove(first, offer.id, 'quiet');
-  expect((await first.pool.query('select event, status from deliveries')).rows).toEqual([{ event: 'offer_removed', status: 'held' }]);
+  expect((await first.pool.query('select event, status from deliveries')).rows).toEqual([
+    { event: 'offer_removed', status: 'held' },
+  ]);
 });

@@ -41,7 +41,9 @@ afterAll(async () => {
 type Ledger = { batcher: Batcher<number, string>; batches: number[][]; mostAtOnce: () => number };
 
 /** A batcher that writes numbers into the ledger; negative and repeated ones are refused by the database. */
-function openLedger(options: { maxItems?: number; lanes?: number; enough?: number; maxWaiting?: number; pulse?: Pulse } = {}): Ledger {
+function openLedger(
+  options: { maxItems?: number; lanes?: number; enough?: number; maxWaiting?: number; pulse?: Pulse } = {},
+): Ledger {
   const batches: number[][] = [];
   let underWay = 0;
   let most = 0;
@@ -146,7 +148,13 @@ describe('a bad item', () => {
   test('fails alone: the others of its batch are written and answered', async () => {
     const { batcher } = openLedger();
     const results = await settle(batcher, [1, 2, -3, 4, 5]);
-    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled', 'fulfilled']);
+    expect(results.map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+      'fulfilled',
+    ]);
     expect((results[2] as PromiseRejectedResult).reason).toMatchObject({ code: '23514' });
     expect((results[4] as PromiseFulfilledResult<string>).value).toBe('wrote 5');
     expect(await stored()).toEqual([1, 2, 4, 5]);
@@ -218,7 +226,9 @@ describe('waiting', () => {
 
 describe('when the store goes away', () => {
   const reasons = (results: PromiseSettledResult<string>[]): unknown[] =>
-    results.map((result) => (result.status === 'rejected' && result.reason instanceof AppError ? result.reason.code : result.status));
+    results.map((result) =>
+      result.status === 'rejected' && result.reason instanceof AppError ? result.reason.code : result.status,
+    );
 
   let release: (() => Promise<void>) | null = null;
   afterEach(async () => {
@@ -268,7 +278,9 @@ describe('when the store goes away while the items of a batch are tried one by o
   test('all are refused with 503 at once, no further one is tried, and writing goes on when it is back', async () => {
     await observer.query(`create function wait_at_seven() returns trigger language plpgsql as
       $$ begin if new.id = 7 then perform pg_advisory_xact_lock(7); end if; return new; end $$`);
-    await observer.query('create trigger wait_at_seven before insert on ledger for each row execute function wait_at_seven()');
+    await observer.query(
+      'create trigger wait_at_seven before insert on ledger for each row execute function wait_at_seven()',
+    );
     const holder = await observer.connect();
     await holder.query('select pg_advisory_lock(7)');
     try {
@@ -304,7 +316,10 @@ describe('a result that comes later than its batch', () => {
 describe('a slow store', () => {
   test('holds up nobody who comes later: another batch starts beside the one that takes long', async () => {
     // Slow, not away: on a starved machine the pulse may say otherwise.
-    const { batcher, batches, mostAtOnce } = openLedger({ lanes: 2, pulse: { ...pulse, isUp: () => true, onAway: () => {} } });
+    const { batcher, batches, mostAtOnce } = openLedger({
+      lanes: 2,
+      pulse: { ...pulse, isUp: () => true, onAway: () => {} },
+    });
     const release = await blockWrites();
     try {
       const first = batcher.add(1);

@@ -54,6 +54,10 @@ test('times arrive to the millisecond, and days are those of UTC, also before 20
   each(fc.date({ min: new Date('1970-01-01'), max: new Date('2999-12-31'), noInvalidDate: true }), async (values) => {
     const ms = values.map((value) => value?.getTime() ?? null);
     const iso = `to_char(element at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
-    expect(await stored('timestamptz', timestamps(ms, itself), iso)).toEqual(values.map((value) => value?.toISOString() ?? null));
-    expect(await stored('date', dates(ms, itself))).toEqual(values.map((value) => value?.toISOString().slice(0, 10) ?? null));
+    expect(await stored('timestamptz', timestamps(ms, itself), iso)).toEqual(
+      values.map((value) => value?.toISOString() ?? null),
+    );
+    expect(await stored('date', dates(ms, itself))).toEqual(
+      values.map((value) => value?.toISOString().slice(0, 10) ?? null),
+    );
   }));

@@ -114,20 +114,23 @@ describe('the pulse of a store', () => {
     await pulse.stop();
   });
 
-  test.each(['cut', 'freeze'] as const)('is away after a %s, tells so once, and comes up again each time', async (kind) => {
-    const { pulse, changes } = await follow();
-    let told = 0;
-    pulse.onAway(() => told++);
-    for (const round of [1, 2, 3]) {
-      proxy[kind]();
-      await expect.poll(pulse.isUp, patiently).toBe(false);
-      expect(told).toBe(round);
-      proxy.heal();
-      await expect.poll(pulse.isUp, patiently).toBe(true);
-    }
-    expect(changes).toEqual([true, false, true, false, true, false, true]);
-    await pulse.stop();
-  });
+  test.each(['cut', 'freeze'] as const)(
+    'is away after a %s, tells so once, and comes up again each time',
+    async (kind) => {
+      const { pulse, changes } = await follow();
+      let told = 0;
+      pulse.onAway(() => told++);
+      for (const round of [1, 2, 3]) {
+        proxy[kind]();
+        await expect.poll(pulse.isUp, patiently).toBe(false);
+        expect(told).toBe(round);
+        proxy.heal();
+        await expect.poll(pulse.isUp, patiently).toBe(true);
+      }
+      expect(changes).toEqual([true, false, true, false, true, false, true]);
+      await pulse.stop();
+    },
+  );
 
   test('stays up while somebody else is answered, and goes when nobody is', async () => {
     const { pulse, changes } = await follow();
@@ -182,9 +185,18 @@ describe('while the store is away', () => {
   type Answer = { status: number; retryAfter: unknown; code: string | undefined; offers: Shown[] };
 
   async function send(method: 'GET' | 'POST', url: string, payload?: object): Promise<Answer> {
-    const answer = await t.app.inject({ method, url: url.replace('http://perks.test', ''), ...(payload === undefined ? {} : { payload }) });
+    const answer = await t.app.inject({
+      method,
+      url: url.replace('http://perks.test', ''),
+      ...(payload === undefined ? {} : { payload }),
+    });
     const json = String(answer.headers['content-type']).includes('json') ? answer.json() : {};
-    return { status: answer.statusCode, retryAfter: answer.headers['retry-after'], code: json.error?.code, offers: json.data?.offers };
+    return {
+      status: answer.statusCode,
+      retryAfter: answer.headers['retry-after'],
+      code: json.error?.code,
+      offers: json.data?.offers,
+    };
   }
 
   const fetchOffers = (body: object = {}): Promise<Answer> =>
@@ -242,7 +254,9 @@ describe('while the store is away', () => {
     test('what needs no store is answered as always', async () => {
       proxy[kind]();
       await expect.poll(t.deps.pulse.isUp, patiently).toBe(false);
-      expect(await send('POST', '/native/v4/offers.json?api_key=nope', { placement: 'p' })).toMatchObject({ status: 401 });
+      expect(await send('POST', '/native/v4/offers.json?api_key=nope', { placement: 'p' })).toMatchObject({
+        status: 401,
+      });
       expect(await send('POST', '/native/v4/offers.json?api_key=demo-key', {})).toMatchObject({ status: 400 });
       expect(await send('GET', '/docs/json')).toMatchObject({ status: 200 });
     });
@@ -274,6 +288,8 @@ describe('while the store is away', () => {
     await direct.pool.query("update offers set title = 'Changed meanwhile'");
     await direct.close();
     proxy.heal();
-    await expect.poll(async () => JSON.stringify((await fetchOffers()).offers), patiently).toContain('Changed meanwhile');
+    await expect
+      .poll(async () => JSON.stringify((await fetchOffers()).offers), patiently)
+      .toContain('Changed meanwhile');
   });
 });

@@ -25,9 +25,12 @@ async function query<Row extends pg.QueryResultRow>(url: string, text: string): 
 }
 
 const tables = async (url: string): Promise<string[]> =>
-  (await query<{ tablename: string }>(url, "select tablename from pg_tables where schemaname = 'public' order by tablename")).map(
-    ({ tablename }) => tablename,
-  );
+  (
+    await query<{ tablename: string }>(
+      url,
+      "select tablename from pg_tables where schemaname = 'public' order by tablename",
+    )
+  ).map(({ tablename }) => tablename);
 
 const appliedIn = async (url: string): Promise<string[]> =>
   (await query<{ name: string }>(url, 'select name from schema_migrations order by name')).map(({ name }) => name);
@@ -49,10 +52,20 @@ const write = (name: string, sql: string): Promise<void> => writeFile(join(folde
 
 describe('migrations of our own', () => {
   test('make an empty database complete, in the order of their numbers', async () => {
-    const files = (await readdir(new URL('../../../migrations/', import.meta.url))).filter((name) => name.endsWith('.sql')).sort();
+    const files = (await readdir(new URL('../../../migrations/', import.meta.url)))
+      .filter((name) => name.endsWith('.sql'))
+      .sort();
     expect(await migrate(database.url)).toEqual(files);
     expect(await tables(database.url)).toEqual(
-      expect.arrayContaining(['publishers', 'offers', 'sessions', 'events', 'deliveries', 'delivery_queue', 'schema_migrations']),
+      expect.arrayContaining([
+        'publishers',
+        'offers',
+        'sessions',
+        'events',
+        'deliveries',
+        'delivery_queue',
+        'schema_migrations',
+      ]),
     );
     // Partitions are made day by day, not by a migration.
     const made = (await tables(inject('templateUrl'))).filter((name) => !/_p\d{8}$/.test(name));
@@ -60,7 +73,11 @@ describe('migrations of our own', () => {
   });
 
   test('are applied once when two processes start together, and both find a complete database', async () => {
-    const [one, other, third] = await Promise.all([migrate(database.url), migrate(database.url), migrate(database.url)]);
+    const [one, other, third] = await Promise.all([
+      migrate(database.url),
+      migrate(database.url),
+      migrate(database.url),
+    ]);
     const winners = [one, other, third].filter((applied) => (applied as string[]).length > 0);
     expect(winners).toHaveLength(1);
     expect(await appliedIn(database.url)).toEqual(winners[0]);
@@ -84,9 +101,14 @@ describe('a migration', () => {
 
   test('that fails leaves nothing behind, says which one it was, and keeps those before it', async () => {
     await write('0001-good.sql', 'create table good (x integer)');
-    await write('0002-bad.sql', "create table bad (x integer); insert into good values (1); insert into bad values ('no number')");
+    await write(
+      '0002-bad.sql',
+      "create table bad (x integer); insert into good values (1); insert into bad values ('no number')",
+    );
     await write('0003-later.sql', 'create table later (x integer)');
-    await expect(migrate(database.url, folder)).rejects.toThrow(/^migration 0002-bad\.sql failed: invalid input syntax/);
+    await expect(migrate(database.url, folder)).rejects.toThrow(
+      /^migration 0002-bad\.sql failed: invalid input syntax/,
+    );
     expect(await tables(database.url)).toEqual(['good', 'schema_migrations']);
     expect(await appliedIn(database.url)).toEqual(['0001-good.sql']);
     expect(await query(database.url, 'select * from good')).toEqual([]);

@@ -10,7 +10,12 @@ let pool: pg.Pool;
 const brokenConnections: Error[] = [];
 beforeAll(async () => {
   database = await cloneDatabase();
-  pool = createPool({ url: database.url, size: 3, applicationName: 'perkwire-test', onError: (err) => brokenConnections.push(err) });
+  pool = createPool({
+    url: database.url,
+    size: 3,
+    applicationName: 'perkwire-test',
+    onError: (err) => brokenConnections.push(err),
+  });
   await pool.query('create table notes (id integer primary key, text text check (length(text) < 5))');
 });
 afterAll(async () => {
@@ -59,7 +64,9 @@ describe('a transaction', () => {
   test('that failed hands its connection back: more failures than connections harm nobody', async () => {
     for (let i = 0; i < 10; i++) await failureOf(transaction(pool, (executor) => executor.query('select 1 / 0')));
     await Promise.all(
-      Array.from({ length: 10 }, () => failureOf(transaction(pool, (executor) => executor.query('select nothing from nowhere')))),
+      Array.from({ length: 10 }, () =>
+        failureOf(transaction(pool, (executor) => executor.query('select nothing from nowhere'))),
+      ),
     );
     expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
     expect(pool.idleCount).toBe(pool.totalCount);
@@ -150,7 +157,8 @@ test('a transaction that its process forgets is rolled back by the server', asyn
 test('a statement that hangs ends its connection and counts as unavailable; neither idle connections nor busy ones are ended', async () => {
   const hasty = new pg.Pool({ Client: WatchedClient, connectionString: database.url, query_timeout: 200, max: 2 });
   hasty.on('error', () => {});
-  const read = async () => (await hasty.query<{ pid: number }>('select pg_backend_pid() as pid, pg_sleep(0.02)')).rows[0]?.pid as number;
+  const read = async () =>
+    (await hasty.query<{ pid: number }>('select pg_backend_pid() as pid, pg_sleep(0.02)')).rows[0]?.pid as number;
   const pids = async () => (await Promise.all([read(), read()])).sort((a, b) => a - b);
   const before = await pids();
   for (let count = 0; count < 20; count++) await read();

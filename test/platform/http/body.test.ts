@@ -18,7 +18,11 @@ const fetchOffers = (note: string) =>
 const nested = (depth: number, inside = ''): string => '['.repeat(depth) + inside + ']'.repeat(depth);
 
 test('a body that is nested thousands deep is a bad request, in whatever it is wrapped', async () => {
-  for (const note of [nested(20_000), `"\\\\",${'"a":'}${nested(20_000)}`, `${'{"a":'.repeat(9000)}1${'}'.repeat(9000)}`]) {
+  for (const note of [
+    nested(20_000),
+    `"\\\\",${'"a":'}${nested(20_000)}`,
+    `${'{"a":'.repeat(9000)}1${'}'.repeat(9000)}`,
+  ]) {
     const answer = await fetchOffers(note);
     expect(answer.statusCode, note.slice(0, 40)).toBe(400);
     expect(answer.json().error.code).toBe('malformed_json');
@@ -33,7 +37,9 @@ test('brackets within texts are texts, and a few levels are fine', async () => {
 test('a body that says it is not encoded is read as it is', async () => {
   const headers = { 'content-type': 'application/json', 'content-encoding': 'identity' };
   const url = '/native/v4/offers.json?api_key=demo-key';
-  expect((await t.app.inject({ method: 'POST', url, headers, payload: '{"placement":"checkout"}' })).statusCode).toBe(200);
+  expect((await t.app.inject({ method: 'POST', url, headers, payload: '{"placement":"checkout"}' })).statusCode).toBe(
+    200,
+  );
 });
 
 test('OPTIONS is answered like a preflight, whoever asks', async () => {

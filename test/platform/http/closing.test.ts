@@ -21,7 +21,11 @@ const ask = (app: App, agent: Agent, { path, method = 'GET', body }: Asked): Pro
     send({ port, host: '127.0.0.1', path, method, headers, agent }, resolve).on('error', reject).end(body);
   });
 
-const fetching = { path: '/native/v4/offers.json?api_key=demo-key', method: 'POST', body: JSON.stringify({ placement: 'checkout' }) };
+const fetching = {
+  path: '/native/v4/offers.json?api_key=demo-key',
+  method: 'POST',
+  body: JSON.stringify({ placement: 'checkout' }),
+};
 
 test.each([
   ['a beacon', 'events', (pixel: string): Asked => ({ path: pixel })],

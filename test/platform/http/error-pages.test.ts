@@ -24,7 +24,9 @@ describe('whoever opens a link that leads nowhere reads why', () => {
     expect([page.statusCode, page.headers['content-type']]).toEqual([status, 'text/html; charset=utf-8']);
     expect(page.body).toContain(`<h1>${title}</h1>`);
     const [, style = ''] = /<style>([\s\S]*?)<\/style>/.exec(page.body) ?? [];
-    expect(page.headers['content-security-policy']).toContain(`'sha256-${createHash('sha256').update(style).digest('base64')}'`);
+    expect(page.headers['content-security-policy']).toContain(
+      `'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+    );
     const program = await get(url, { accept: 'application/json' });
     expect([program.statusCode, program.json().error.code]).toEqual([status, code]);
   });
@@ -42,7 +44,9 @@ describe('whoever opens a link that leads nowhere reads why', () => {
 
   test('and who tries too often is told to wait', async () => {
     const guess = () => t.app.inject({ url: '/privacy/1', headers: opening, remoteAddress: '10.9.9.9' });
-    const refused = (await Promise.all(Array.from({ length: 150 }, guess))).find(({ statusCode }) => statusCode === 429);
+    const refused = (await Promise.all(Array.from({ length: 150 }, guess))).find(
+      ({ statusCode }) => statusCode === 429,
+    );
     expect(refused?.headers).toMatchObject({ 'content-type': 'text/html; charset=utf-8', 'retry-after': '1' });
     expect(refused?.body).toContain('Too many tries');
   });

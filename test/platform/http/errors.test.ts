@@ -28,7 +28,11 @@ beforeAll(async () => {
   app.get('/test/teapot', async () => {
     throw Object.assign(new Error(inside), { statusCode: 418 });
   });
-  app.get('/test/cannot-serialise', { schema: { response: { 200: { type: 'object', required: [inside] } } } }, async () => ({}));
+  app.get(
+    '/test/cannot-serialise',
+    { schema: { response: { 200: { type: 'object', required: [inside] } } } },
+    async () => ({}),
+  );
   await app.listen({ host: '127.0.0.1', port: 0 });
   port = (app.server.address() as AddressInfo).port;
 });
@@ -38,7 +42,11 @@ afterAll(async () => {
 });
 
 /** The one form of every error answer, and nothing beside it. */
-function expectForm(answer: { statusCode: number; headers: Record<string, unknown>; body: string }, status: number, code: ErrorCode): void {
+function expectForm(
+  answer: { statusCode: number; headers: Record<string, unknown>; body: string },
+  status: number,
+  code: ErrorCode,
+): void {
   expect(answer.statusCode).toBe(status);
   expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
   const body = JSON.parse(answer.body);
@@ -50,7 +58,9 @@ function expectForm(answer: { statusCode: number; headers: Record<string, unknow
 }
 
 /** Sends bytes as they are and reads the answer until the connection ends. */
-function raw(bytes: string | Buffer): Promise<{ statusCode: number; statusLine: string; headers: Record<string, string>; body: string }> {
+function raw(
+  bytes: string | Buffer,
+): Promise<{ statusCode: number; statusLine: string; headers: Record<string, string>; body: string }> {
   return new Promise((resolve, reject) => {
     let text = '';
     const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
@@ -115,7 +125,10 @@ describe('what is no HTTP is answered 400 in the error form, and the connection 
     ['a header with a NUL', 'GET / HTTP/1.1\r\nhost: x\r\na: \0\r\n\r\n'],
     ['the first bytes of TLS', Buffer.from('1603010200010001fc0303', 'hex')],
     ['two lengths', 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nx'],
-    ['a length and chunks', 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n'],
+    [
+      'a length and chunks',
+      'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n',
+    ],
   ])('%s', async (_name, bytes) => {
     const answer = await raw(bytes);
     expectForm(answer, 400, 'malformed_request');
@@ -142,20 +155,28 @@ describe('a request that cannot be read is answered in the error form', () => {
 
   test('an unknown content encoding is answered 415', async () => {
     const headers = { 'content-type': 'application/json', 'content-encoding': 'zstd' };
-    const answer = await app.inject({ method: 'POST', url: '/native/v4/offers.json?api_key=demo-key', headers, payload: '{}' });
+    const answer = await app.inject({
+      method: 'POST',
+      url: '/native/v4/offers.json?api_key=demo-key',
+      headers,
+      payload: '{}',
+    });
     expectForm(answer, 415, 'unsupported_media_type');
   });
 
   test('invalid fields are named by JSON pointers, each with what is wrong', async () => {
     const send = async (payload: object, query = '') =>
-      (await app.inject({ method: 'POST', url: `/native/v4/offers.json?api_key=demo-key${query}`, payload })).json().error.details;
+      (await app.inject({ method: 'POST', url: `/native/v4/offers.json?api_key=demo-key${query}`, payload })).json()
+        .error.details;
     expect(await send({ placement: 5 })).toEqual([{ path: '/placement', message: 'must be string' }]);
     expect((await send({ placement: 'p' }, '&campaignId=x'))[0].path).toBe('/querystring/campaignId');
     expect((await send({}))[0]).toEqual({ path: '/placement', message: 'is required' });
     expect(await send({ placement: 'p', dev: '2' })).toEqual([
       { path: '/dev', message: 'must be "0", or be "1", or be 0, or be 1, or be boolean' },
     ]);
-    expect(await send({ placement: 'p', timeout_ms: 5 })).toEqual([{ path: '/timeout_ms', message: 'must be >= 10, or be string' }]);
+    expect(await send({ placement: 'p', timeout_ms: 5 })).toEqual([
+      { path: '/timeout_ms', message: 'must be >= 10, or be string' },
+    ]);
   });
 });
 
@@ -184,7 +205,10 @@ test('every error of the catalogue has its status, its message and no cache', as
   bare.get('/:code', async (request) => {
     throw new AppError((request.params as { code: ErrorCode }).code, { retryAfterS: 7 });
   });
-  for (const [code, { status, message }] of Object.entries(errorCatalogue) as [ErrorCode, { status: number; message: string }][]) {
+  for (const [code, { status, message }] of Object.entries(errorCatalogue) as [
+    ErrorCode,
+    { status: number; message: string },
+  ][]) {
     const answer = await bare.inject(`/${code}`);
     expectForm(answer, status, code);
     expect(answer.json().message).toBe(message);
@@ -197,7 +221,10 @@ test('a store that cannot be reached is answered 503 with retry-after, a stateme
   for (const code of ['ECONNREFUSED', 'ECONNRESET', '08006', '53300', '57P01', '57P03']) {
     expect(toAppError(Object.assign(new Error('x'), { code }))).toMatchObject({ code: 'unavailable', retryAfterS: 1 });
   }
-  expect(toAppError(new Error('timeout exceeded when trying to connect'))).toMatchObject({ code: 'unavailable', retryAfterS: 1 });
+  expect(toAppError(new Error('timeout exceeded when trying to connect'))).toMatchObject({
+    code: 'unavailable',
+    retryAfterS: 1,
+  });
   expect(toAppError(new Error('Connection terminated unexpectedly'))).toMatchObject({ code: 'unavailable' });
   for (const code of ['23505', '42601', '22P02', '40P01']) {
     expect(toAppError(Object.assign(new Error('connection'), { code }))).toMatchObject({ code: 'internal' });

@@ -52,7 +52,10 @@ async function statusesOf(count: number, make: (index: number) => Call): Promise
 
 describe('failures of one address', () => {
   test('and of all addresses that one customer of a provider has, by IPv6', async () => {
-    expect(await statusesOf(120, (index) => ({ from: `2001:db8:0:7::${index.toString(16)}` }))).toEqual({ 401: 100, 429: 20 });
+    expect(await statusesOf(120, (index) => ({ from: `2001:db8:0:7::${index.toString(16)}` }))).toEqual({
+      401: 100,
+      429: 20,
+    });
     expect((await call({ from: '2001:db8:0:8::1' })).statusCode).toBe(401);
   });
 
@@ -85,7 +88,13 @@ describe('failures of one address', () => {
       { url: '/nowhere' },
       { url: '/native/v4/offers.json' },
     ];
-    expect(await statusesOf(105, (index) => kinds[index % 5] as Call)).toEqual({ 400: 20, 401: 40, 404: 20, 405: 20, 429: 5 });
+    expect(await statusesOf(105, (index) => kinds[index % 5] as Call)).toEqual({
+      400: 20,
+      401: 40,
+      404: 20,
+      405: 20,
+      429: 5,
+    });
   });
 
   test('with a valid key are never limited, because one server may send the calls of all its users', async () => {

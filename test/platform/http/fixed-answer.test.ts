@@ -30,7 +30,8 @@ const answersTo = (requests: readonly string[]): Promise<string[]> =>
     socket.write(requests.join(''));
   });
 
-const get = (path: string, more = '', version = '1.1'): string => `GET ${path} HTTP/${version}\r\nhost: perks.test\r\n${more}\r\n`;
+const get = (path: string, more = '', version = '1.1'): string =>
+  `GET ${path} HTTP/${version}\r\nhost: perks.test\r\n${more}\r\n`;
 const close = 'connection: close\r\n';
 
 const dateOf = (answer = ''): string => /^Date: (.*)\r$/m.exec(answer)?.[1] ?? '';
@@ -42,7 +43,9 @@ test('an answer is to the byte the one that Node writes, however often it is giv
   const answers = await answersTo(all('/'));
   expect(answers).toHaveLength(5);
   expect(answers.map(dateless)).toEqual((await answersTo(all('/plain'))).map(dateless));
-  expect((await answersTo([get('/', '', '1.0')])).map(dateless)).toEqual((await answersTo([get('/plain', '', '1.0')])).map(dateless));
+  expect((await answersTo([get('/', '', '1.0')])).map(dateless)).toEqual(
+    (await answersTo([get('/plain', '', '1.0')])).map(dateless),
+  );
 });
 
 test('a connection that is to end is told so, also between answers on connections that go on', async () => {
@@ -54,5 +57,7 @@ test('a connection that is to end is told so, also between answers on connection
 
 test('an answer says when it was given', async () => {
   const [first] = await answersTo([get('/', close)]);
-  await expect.poll(async () => dateOf((await answersTo([get('/'), get('/', close)]))[0]), { timeout: 5000 }).not.toBe(dateOf(first));
+  await expect
+    .poll(async () => dateOf((await answersTo([get('/'), get('/', close)]))[0]), { timeout: 5000 })
+    .not.toBe(dateOf(first));
 });

@@ -29,7 +29,10 @@ async function call({
   return { status: answer.statusCode, code: json.error?.code, session: json.data?.session_id };
 }
 
-async function addKey(key: string, over: { permissions?: string[]; expiresAt?: Date; perS?: number } = {}): Promise<void> {
+async function addKey(
+  key: string,
+  over: { permissions?: string[]; expiresAt?: Date; perS?: number } = {},
+): Promise<void> {
   await t.pool.query(
     `insert into api_keys (publisher_id, name, key_hash, permissions, expires_at, rate_limit_per_s) values ($1, $2::text, sha256($2::text::bytea), $3, $4, $5)`,
     [t.publisher.id, key, over.permissions ?? ['ads/offers'], over.expiresAt ?? null, over.perS ?? null],
@@ -51,7 +54,10 @@ describe('a key', () => {
     ['as bearer, whatever the body holds', { authorization: 'Bearer demo-key', body: { key: 'x', api_key: 'x' } }],
     ['as key, whatever api_key holds', { body: { key: 'demo-key', api_key: 'x' } }],
     ['in the body, where the query has an empty one', { query: 'api_key=', body: { key: 'demo-key' } }],
-    ['in the body, beside an authorization of another kind', { authorization: 'Basic eDp5', body: { key: 'demo-key' } }],
+    [
+      'in the body, beside an authorization of another kind',
+      { authorization: 'Basic eDp5', body: { key: 'demo-key' } },
+    ],
   ])('is accepted %s', async (_place, where) => {
     expect((await call(where)).status).toBe(200);
   });
@@ -59,7 +65,11 @@ describe('a key', () => {
   test.each<[string, Call, string]>([
     ['nowhere', {}, 'missing_key'],
     ['empty everywhere', { query: 'api_key=', body: { key: '', api_key: '' } }, 'missing_key'],
-    ['unknown in the first place, known in the next', { query: 'api_key=x', authorization: 'Bearer demo-key' }, 'unknown_key'],
+    [
+      'unknown in the first place, known in the next',
+      { query: 'api_key=x', authorization: 'Bearer demo-key' },
+      'unknown_key',
+    ],
     ['given twice', { query: 'api_key=demo-key&api_key=demo-key' }, 'unknown_key'],
     ['in another case', { query: 'api_key=DEMO-KEY' }, 'unknown_key'],
     ['with a blank at its end', { query: 'api_key=demo-key%20' }, 'unknown_key'],
@@ -87,13 +97,17 @@ describe('a key', () => {
     await addKey('soon-revoked');
     expect((await call({ query: 'api_key=soon-revoked' })).status).toBe(200);
     await t.pool.query("update api_keys set revoked_at = now() where name = 'soon-revoked'");
-    await expect.poll(async () => (await call({ query: 'api_key=soon-revoked' })).code, { timeout: 5000 }).toBe('unknown_key');
+    await expect
+      .poll(async () => (await call({ query: 'api_key=soon-revoked' })).code, { timeout: 5000 })
+      .toBe('unknown_key');
   });
 
   test('with a limit is answered 429 with retry-after above it, and works again after a second', async () => {
     await addKey('five-a-second', { perS: 5 });
     const statuses = async () =>
-      (await Promise.all(Array.from({ length: 8 }, () => call({ query: 'api_key=five-a-second' })))).map(({ status }) => status).sort();
+      (await Promise.all(Array.from({ length: 8 }, () => call({ query: 'api_key=five-a-second' }))))
+        .map(({ status }) => status)
+        .sort();
     expect(await statuses()).toEqual([200, 200, 200, 200, 200, 429, 429, 429]);
     nowMs += 1000;
     expect(await statuses()).toEqual([200, 200, 200, 200, 200, 429, 429, 429]);
@@ -109,7 +123,10 @@ describe('a permission', () => {
   test('is needed for each call: a key without it is answered 403 that names it', async () => {
     await addKey('reports-only', { permissions: ['reports'] });
     expect((await call({ query: 'api_key=reports-only' })).code).toBe('permission_denied');
-    expect(await manage('reports-only')).toMatchObject({ status: 403, message: 'The key lacks the permission configurations.' });
+    expect(await manage('reports-only')).toMatchObject({
+      status: 403,
+      message: 'The key lacks the permission configurations.',
+    });
   });
 
   test('of one kind opens nothing of another', async () => {

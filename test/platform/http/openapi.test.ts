@@ -61,14 +61,18 @@ describe('the OpenAPI description', () => {
   test('gives every operation a summary, a tag and an answer that is no error', () => {
     expect(without(({ operation }) => (operation.summary ?? '') !== '')).toEqual([]);
     expect(without(({ operation }) => (operation.tags ?? []).length > 0)).toEqual([]);
-    expect(without(({ operation }) => Object.keys(operation.responses).some((status) => /^[23]/.test(status)))).toEqual([]);
+    expect(without(({ operation }) => Object.keys(operation.responses).some((status) => /^[23]/.test(status)))).toEqual(
+      [],
+    );
   });
 
   test('names every variable of a path as a parameter', () => {
     expect(
       without(({ path, operation }) =>
         [...path.matchAll(/\{(\w+)\}/g)].every(([, name]) =>
-          operation.parameters?.some((parameter) => parameter.name === name && parameter.in === 'path' && parameter.required === true),
+          operation.parameters?.some(
+            (parameter) => parameter.name === name && parameter.in === 'path' && parameter.required === true,
+          ),
         ),
       ),
     ).toEqual([]);
@@ -95,7 +99,9 @@ describe('the OpenAPI description', () => {
   });
 
   test('refers to nothing that it does not hold', () => {
-    const references = [...JSON.stringify(description).matchAll(/"\$ref":"([^"]+)"/g)].map(([, target]) => target as string);
+    const references = [...JSON.stringify(description).matchAll(/"\$ref":"([^"]+)"/g)].map(
+      ([, target]) => target as string,
+    );
     expect(references.length).toBeGreaterThan(10);
     for (const target of new Set(references)) {
       expect(target).toMatch(/^#\//);
@@ -111,7 +117,9 @@ describe('the OpenAPI description', () => {
       expect.arrayContaining(['api_key', 'loyaltyboost', 'creative', 'campaignId', 'country', 'pub_user_id']),
     );
     const body = fetch?.requestBody?.content['application/json']?.schema as { properties: Record<string, unknown> };
-    expect(Object.keys(body.properties)).toEqual(expect.arrayContaining(['placement', 'ua', 'ip', 'ad_fp', 'pub_user_id', 'dev']));
+    expect(Object.keys(body.properties)).toEqual(
+      expect.arrayContaining(['placement', 'ua', 'ip', 'ad_fp', 'pub_user_id', 'dev']),
+    );
   });
 });
 

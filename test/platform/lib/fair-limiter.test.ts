@@ -27,7 +27,10 @@ test('no more than `atOnce` run, the rest wait their turn, and what is too much 
   expect(await Promise.all(results)).toEqual([0, 'broken', 2, 3, 4, 'unavailable']);
   expect(order).toEqual([0, 1, 2, 3, 4]);
   expect(most).toBe(2);
-  await expect(Promise.all([limit(async () => 'free'), limit(async () => 'again')])).resolves.toEqual(['free', 'again']);
+  await expect(Promise.all([limit(async () => 'free'), limit(async () => 'again')])).resolves.toEqual([
+    'free',
+    'again',
+  ]);
 });
 
 /** Work that goes on until it is let go, in the order in which it began. */
@@ -48,7 +51,11 @@ test('customers take turns: a flood of one keeps another waiting for one piece o
   const { begun, work, finish } = gates();
   const flood = [1, 2, 3].map((at) => limit(work(`a${at}`), { customer: 1 }));
   await expect(limit(work('a4'), { customer: 1 })).rejects.toMatchObject({ code: 'unavailable', retryAfterS: 1 });
-  const others = [limit(work('b1'), { customer: 2 }), limit(work('c1'), { customer: 3 }), limit(work('b2'), { customer: 2 })];
+  const others = [
+    limit(work('b1'), { customer: 2 }),
+    limit(work('c1'), { customer: 3 }),
+    limit(work('b2'), { customer: 2 }),
+  ];
   expect(begun).toEqual(['a1', 'b1']);
   for (const name of ['a1', 'b1', 'a2', 'b2', 'c1', 'a3']) {
     finish(name);

@@ -42,7 +42,16 @@ describe('a session id', () => {
 
   test('is recognised in its canonical form only', () => {
     const id = newSessionId(1_800_000_000_000);
-    const others = [id.toUpperCase(), id.replaceAll('-', ''), ` ${id}`, `${id}\n`, id.replace('-7', '-4'), id.slice(1), `${id}0`, ''];
+    const others = [
+      id.toUpperCase(),
+      id.replaceAll('-', ''),
+      ` ${id}`,
+      `${id}\n`,
+      id.replace('-7', '-4'),
+      id.slice(1),
+      `${id}0`,
+      '',
+    ];
     for (const other of others) expect(isSessionId(other), other).toBe(false);
     expect(isSessionId(`${id.slice(0, 19)}c${id.slice(20)}`)).toBe(false); // a variant that is none of ours
   });
@@ -54,7 +63,9 @@ describe('a session id', () => {
         const bytes = Buffer.alloc(48, 0xee);
         writeSessionId(id, bytes, offset);
         expect(readSessionId(bytes, offset)).toBe(id);
-        expect([...bytes.subarray(0, offset), ...bytes.subarray(offset + 16)].every((byte) => byte === 0xee)).toBe(true);
+        expect([...bytes.subarray(0, offset), ...bytes.subarray(offset + 16)].every((byte) => byte === 0xee)).toBe(
+          true,
+        );
       }),
     );
   });
@@ -72,7 +83,8 @@ describe('the day of a session', () => {
   test('is the same whenever it is asked for, in any order of sessions', () => {
     fc.assert(
       fc.property(fc.array(times, { minLength: 1, maxLength: 20 }), (list) => {
-        for (const timeMs of list) expect(sessionDay(newSessionId(timeMs))).toBe(new Date(timeMs).toISOString().slice(0, 10));
+        for (const timeMs of list)
+          expect(sessionDay(newSessionId(timeMs))).toBe(new Date(timeMs).toISOString().slice(0, 10));
       }),
     );
   });

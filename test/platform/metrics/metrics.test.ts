@@ -35,9 +35,15 @@ describe('GET /metrics', () => {
     const endpoint = await addEndpoint(t, hook.url);
     await promise(t, endpoint);
     await promise(t, await addEndpoint(t, 'http://10.0.0.1/'));
-    await until(async () => (await scrape(`Bearer ${token}`)).body.includes('perkwire_webhook_tries_total{class="blocked"} 1'), true);
+    await until(
+      async () => (await scrape(`Bearer ${token}`)).body.includes('perkwire_webhook_tries_total{class="blocked"} 1'),
+      true,
+    );
     await promise(t, endpoint);
-    await until(async () => (await scrape(`Bearer ${token}`)).body.includes('perkwire_webhook_tries_total{class="delivered"} 1'), true);
+    await until(
+      async () => (await scrape(`Bearer ${token}`)).body.includes('perkwire_webhook_tries_total{class="delivered"} 1'),
+      true,
+    );
     const { body } = await scrape(`Bearer ${token}`);
     for (const line of [
       'perkwire_webhook_tries_total{class="status"} 1',

@@ -64,7 +64,9 @@ describe('a signature', () => {
     const bytes = Buffer.from('claims');
     for (const made of purposes) {
       for (const used of purposes) {
-        expect(createSigner([first], used).verify(1, bytes, createSigner([first], made).sign(bytes))).toBe(made === used);
+        expect(createSigner([first], used).verify(1, bytes, createSigner([first], made).sign(bytes))).toBe(
+          made === used,
+        );
       }
     }
   });

@@ -39,7 +39,8 @@ describe('secrets at rest', () => {
 
   test('a cut or lengthened box is noticed', () => {
     const sealed = box.seal('whsec_abcdefgh', 'a');
-    for (let length = 0; length < sealed.length; length++) expect(() => box.open(sealed.subarray(0, length), 'a')).toThrow();
+    for (let length = 0; length < sealed.length; length++)
+      expect(() => box.open(sealed.subarray(0, length), 'a')).toThrow();
     expect(() => box.open(Buffer.concat([sealed, Buffer.from([0])]), 'a')).toThrow();
   });
 

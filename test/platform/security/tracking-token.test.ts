@@ -47,11 +47,16 @@ describe('a tracking token', () => {
 
   test('is refused when any single character is another one', () => {
     fc.assert(
-      fc.property(claims, fc.nat(63), fc.string({ unit: 'grapheme', minLength: 1, maxLength: 1 }), (given, at, character) => {
-        const token = codec.mint(given);
-        const changed = token.slice(0, at) + character + token.slice(at + 1);
-        expect(codec.read(changed) === null).toBe(changed !== token);
-      }),
+      fc.property(
+        claims,
+        fc.nat(63),
+        fc.string({ unit: 'grapheme', minLength: 1, maxLength: 1 }),
+        (given, at, character) => {
+          const token = codec.mint(given);
+          const changed = token.slice(0, at) + character + token.slice(at + 1);
+          expect(codec.read(changed) === null).toBe(changed !== token);
+        },
+      ),
     );
   });
 
@@ -100,7 +105,14 @@ describe('a tracking token', () => {
   });
 
   test('of a key whose secret was changed under the same id is refused', () => {
-    const token = codecOf(oldKey).mint({ publisherId: 1, sessionId: null, offerId: 1, campaignId: 1, position: 0, dev: false });
+    const token = codecOf(oldKey).mint({
+      publisherId: 1,
+      sessionId: null,
+      offerId: 1,
+      campaignId: 1,
+      position: 0,
+      dev: false,
+    });
     expect(codecOf({ ...newKey, id: oldKey.id }).read(token)).toBeNull();
   });
 });

@@ -29,9 +29,18 @@ test('sessions, impressions, refusals and closes are counted, by each dimension'
   const one = { sessions: 1, filled_sessions: 1, impressions: shown, no_thanks: 1, closes: 1 };
   expect(byGroup(await activity(testApp, { groupBy: ['placement'] }))).toEqual({ checkout: one, cart: one });
   expect(byGroup(await activity(testApp, { groupBy: ['country'] }))).toEqual({ DE: one, US: one });
-  expect(byGroup(await activity(testApp, { groupBy: ['country', 'placement'] }))).toEqual({ 'DE checkout': one, 'US cart': one });
+  expect(byGroup(await activity(testApp, { groupBy: ['country', 'placement'] }))).toEqual({
+    'DE checkout': one,
+    'US cart': one,
+  });
   const [total] = await activity(testApp);
-  expect(nonZero(total?.metrics)).toEqual({ sessions: 2, filled_sessions: 2, impressions: 2 * shown, no_thanks: 2, closes: 2 });
+  expect(nonZero(total?.metrics)).toEqual({
+    sessions: 2,
+    filled_sessions: 2,
+    impressions: 2 * shown,
+    no_thanks: 2,
+    closes: 2,
+  });
 });
 
 test('a session counts once, however many offers it shows; by offer it counts for each of them', async () => {
@@ -43,7 +52,9 @@ test('a session counts once, however many offers it shows; by offer it counts fo
     offers.map((offer) => [offer.id, 1, 1]).sort(([a = 0], [b = 0]) => a - b),
   );
   const campaigns = await activity(testApp, { groupBy: ['campaign'] });
-  expect(campaigns.map(({ group }) => group[0])).toEqual(offers.map((offer) => offer.campaign_id).sort((a, b) => a - b));
+  expect(campaigns.map(({ group }) => group[0])).toEqual(
+    offers.map((offer) => offer.campaign_id).sort((a, b) => a - b),
+  );
 });
 
 test('an answer without offers is a session that was not filled', async () => {
@@ -59,7 +70,8 @@ test('filters leave out everything else, one dimension or many', async () => {
   await visit({ placement: 'cart', country: 'DE' });
   await visit({ placement: 'cart', country: 'US' });
   await foldAll(testApp);
-  const sessions = async (asked: Parameters<typeof activity>[1]) => (await activity(testApp, asked))[0]?.metrics.sessions ?? 0;
+  const sessions = async (asked: Parameters<typeof activity>[1]) =>
+    (await activity(testApp, asked))[0]?.metrics.sessions ?? 0;
   expect(await sessions({ filters: { placement: ['cart'] } })).toBe(2);
   expect(await sessions({ filters: { placement: ['cart', 'checkout'], country: ['US'] } })).toBe(1);
   expect(await sessions({ filters: { placement: ['nowhere'] } })).toBe(0);
@@ -68,10 +80,12 @@ test('filters leave out everything else, one dimension or many', async () => {
 
   for (const aggregatedBy of ['day', 'hour'] as const) {
     const filters = { placement: ['cart'], country: ['DE'], campaign: [offer.campaign_id], device: [device as string] };
-    expect(nonZero((await activity(testApp, { aggregatedBy, filters, groupBy: ['offer'] }))[0]?.metrics)).toMatchObject({
-      sessions: 1,
-      impressions: 1,
-    });
+    expect(nonZero((await activity(testApp, { aggregatedBy, filters, groupBy: ['offer'] }))[0]?.metrics)).toMatchObject(
+      {
+        sessions: 1,
+        impressions: 1,
+      },
+    );
   }
 });
 
@@ -96,7 +110,11 @@ test("what belongs to another publisher is in no report of one's own", async () 
 test('the last minutes can be watched', async () => {
   await visit({});
   await foldAll(testApp);
-  const minutes = await queryLiveMinutes(testApp.pool, { publisherId: testApp.publisher.id, minutes: 30, nowMs: Date.now() });
+  const minutes = await queryLiveMinutes(testApp.pool, {
+    publisherId: testApp.publisher.id,
+    minutes: 30,
+    nowMs: Date.now(),
+  });
   expect(minutes.reduce((sum, { metrics }) => sum + metrics.sessions, 0)).toBe(1);
   expect(minutes.at(-1)?.startMs).toBeGreaterThan(Date.now() - 180_000);
 });

@@ -19,7 +19,12 @@ const metrics: Metrics = {
   revenue_micros: -1_250_000,
 };
 const request = { names: ['plan'], query: { aggregatedBy: 'hour' } } as unknown as ReportRequest;
-const rowOf = (value: string): ActivityRow => ({ time: '2026-11-21T13:00:00+05:45', startMs: 0, group: [value], metrics });
+const rowOf = (value: string): ActivityRow => ({
+  time: '2026-11-21T13:00:00+05:45',
+  startMs: 0,
+  group: [value],
+  metrics,
+});
 const numbers = '3,2,4,1,0,0,0,0,-1,-1.25,0.25,-1,-416.666667,0.666667';
 
 test.each([
@@ -50,7 +55,17 @@ test('a report of thousands of rows is whole, as JSON and as CSV', () => {
     date: '2026-11-21',
     hour: '2026-11-21T13:00:00+05:45',
     plan: '"1500\u2028',
-    ...{ sessions: 3, filled_sessions: 2, impressions: 4, clicks: 1, no_thanks: 0, closes: 0, saves: 0, selections: 0, conversions: -1 },
+    ...{
+      sessions: 3,
+      filled_sessions: 2,
+      impressions: 4,
+      clicks: 1,
+      no_thanks: 0,
+      closes: 0,
+      saves: 0,
+      selections: 0,
+      conversions: -1,
+    },
     ...{ revenue: -1.25, ctr: 0.25, cvr: -1, rpm: -416.666667, fill_rate: 0.666667 },
   });
   expect(

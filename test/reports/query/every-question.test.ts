@@ -29,9 +29,9 @@ beforeAll(async () => {
 afterAll(() => testApp.close());
 
 /** All choices of at most four. */
-const choices = Array.from({ length: 2 ** names.length }, (_, bits) => names.filter((_name, at) => bits & (1 << at))).filter(
-  (choice) => choice.length <= 4,
-);
+const choices = Array.from({ length: 2 ** names.length }, (_, bits) =>
+  names.filter((_name, at) => bits & (1 << at)),
+).filter((choice) => choice.length <= 4);
 
 type Row = Record<string, number>;
 
@@ -46,7 +46,12 @@ test.each(['day', 'hour'])('by the %s, rows of whatever they are grouped by add 
     const sum = (name: string): number => rows.reduce((total, row) => total + (row[name] as number), 0);
     const counts = { impressions: 24, no_thanks: 8, closes: 8, clicks: 0 };
     expect(totals, groupBy).toMatchObject({ sessions: 8, filled_sessions: 8, fill_rate: 1, ...counts });
-    expect({ impressions: sum('impressions'), no_thanks: sum('no_thanks'), closes: sum('closes'), clicks: sum('clicks') }).toEqual(counts);
+    expect({
+      impressions: sum('impressions'),
+      no_thanks: sum('no_thanks'),
+      closes: sum('closes'),
+      clicks: sum('clicks'),
+    }).toEqual(counts);
     expect(sum('sessions'), groupBy).toBe(/offer|campaign/.test(groupBy) ? 24 : 8);
     const places = rows.map((row) => JSON.stringify([row.hour ?? row.date, ...choice.map((name) => row[name])]));
     expect(new Set(places).size, groupBy).toBe(rows.length);

@@ -16,7 +16,14 @@ beforeAll(async () => {
     ['checkout', 'silver, "plus"'],
     ['cart', formula],
   ] as const) {
-    const { offers } = await fetchOffers(testApp, { placement, plan, list: ['a'], date: 'monday', revenue: 'high', country: 'DE' });
+    const { offers } = await fetchOffers(testApp, {
+      placement,
+      plan,
+      list: ['a'],
+      date: 'monday',
+      revenue: 'high',
+      country: 'DE',
+    });
     for (const offer of offers) await call(testApp, offer.pixel);
   }
   const keys: [string, string][] = [
@@ -49,8 +56,26 @@ test('200: rows by day and dimension, with rates, and totals in which a session 
   expect(answer.statusCode, answer.body).toBe(200);
   expect(answer.headers['cache-control']).toBe('no-store');
   const { rows, totals, ...rest } = answer.json().data;
-  expect(rest).toEqual({ from: today, to: today, time_zone: 'UTC', aggregated_by: 'day', group_by: ['placement'], currency: 'USD' });
-  const zero = { clicks: 0, no_thanks: 0, closes: 0, saves: 0, selections: 0, conversions: 0, revenue: 0, ctr: 0, cvr: 0, rpm: 0 };
+  expect(rest).toEqual({
+    from: today,
+    to: today,
+    time_zone: 'UTC',
+    aggregated_by: 'day',
+    group_by: ['placement'],
+    currency: 'USD',
+  });
+  const zero = {
+    clicks: 0,
+    no_thanks: 0,
+    closes: 0,
+    saves: 0,
+    selections: 0,
+    conversions: 0,
+    revenue: 0,
+    ctr: 0,
+    cvr: 0,
+    rpm: 0,
+  };
   expect(rows).toEqual([
     { date: today, placement: 'cart', sessions: 1, filled_sessions: 1, impressions: 3, fill_rate: 1, ...zero },
     { date: today, placement: 'checkout', sessions: 2, filled_sessions: 2, impressions: 6, fill_rate: 1, ...zero },
@@ -62,7 +87,11 @@ test('200: rows by day and dimension, with rates, and totals in which a session 
 test('200: by the hour, times carry the offset of the time zone', async () => {
   const { rows } = (await ask({ aggregated_by: 'hour' })).json().data;
   expect(rows).toHaveLength(1);
-  expect(rows[0]).toMatchObject({ date: today, hour: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:00:00Z$/), sessions: 3 });
+  expect(rows[0]).toMatchObject({
+    date: today,
+    hour: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:00:00Z$/),
+    sessions: 3,
+  });
 });
 
 test('200: an own key that is called like a column stands beside it', async () => {
@@ -113,7 +142,9 @@ test('CSV: by format or Accept; quoted by RFC 4180, and no value is a formula', 
   expect(lines[3]).toBe(`${today},"silver, ""plus""",1,1,3,0,0,0,0,0,0,0,0,0,0,1`);
   expect(lines[4]).toBe('');
   expect((await ask({}, { accept: 'text/csv' })).headers['content-type']).toContain('text/csv');
-  expect((await ask({}, { accept: 'text/csv, application/json' })).headers['content-type']).toContain('application/json');
+  expect((await ask({}, { accept: 'text/csv, application/json' })).headers['content-type']).toContain(
+    'application/json',
+  );
 });
 
 test('reports from raw rows wait for one another, and keep no others waiting; too many are 503 with retry-after', async () => {
@@ -206,7 +237,12 @@ describe('400', () => {
     ['a time', { to: '2026-02-03T00:00:00Z' }, 'invalid_request', '/to'],
     ['an end before the beginning', { from: '2026-03-02', to: '2026-03-01' }, 'invalid_request', '/to'],
     ['more than 400 days', { from: '2024-01-01', to: '2025-02-04' }, 'invalid_request', '/from'],
-    ['more than 31 days by the hour', { from: '2026-01-01', to: '2026-02-01', aggregated_by: 'hour' }, 'invalid_request', '/from'],
+    [
+      'more than 31 days by the hour',
+      { from: '2026-01-01', to: '2026-02-01', aggregated_by: 'hour' },
+      'invalid_request',
+      '/from',
+    ],
     ['an unknown aggregation', { aggregated_by: 'week' }, 'invalid_request', '/querystring/aggregated_by'],
     ['an id that is none', { offer: '1e3' }, 'invalid_request', '/offer'],
     ['a NUL character', { placement: 'a\0b' }, 'invalid_request', '/querystring/placement'],
@@ -224,7 +260,10 @@ describe('400', () => {
 test('a page of any origin may read reports, and what is wrong with its call', async () => {
   for (const url of ['/native/activity.json', '/native/reconciliation.json']) {
     for (const query of ['?api_key=reports', '?api_key=reports&from=yesterday', '']) {
-      const { headers } = await testApp.app.inject({ url: `${url}${query}`, headers: { origin: 'https://shop.example' } });
+      const { headers } = await testApp.app.inject({
+        url: `${url}${query}`,
+        headers: { origin: 'https://shop.example' },
+      });
       expect(headers['access-control-allow-origin']).toBe('*');
       expect(headers['access-control-allow-credentials']).toBeUndefined();
     }
@@ -254,7 +293,9 @@ test('the reconciliation names every gap, and adds up', async () => {
     [today, testApp.publisher.id],
   );
   await foldAll(testApp);
-  const answer = await testApp.app.inject({ url: `/native/reconciliation.json?api_key=reports&from=${today}&to=${today}` });
+  const answer = await testApp.app.inject({
+    url: `/native/reconciliation.json?api_key=reports&from=${today}&to=${today}`,
+  });
   expect(answer.statusCode, answer.body).toBe(200);
   expect(answer.json().data).toEqual({
     from: today,
@@ -271,9 +312,17 @@ test('the reconciliation names every gap, and adds up', async () => {
     impressions_not_clicked: 9,
     balanced: true,
   });
-  const ask = (parameters: string, key: string) => testApp.app.inject({ url: `/native/reconciliation.json?api_key=${key}&${parameters}` });
-  expect((await ask(`from=${today}`, 'other')).json().data).toMatchObject({ sessions: 0, suspicious: {}, balanced: true });
-  expect((await ask('from=2024-01-01&to=2025-02-03', 'reports')).json().data).toMatchObject({ sessions: 0, balanced: true });
+  const ask = (parameters: string, key: string) =>
+    testApp.app.inject({ url: `/native/reconciliation.json?api_key=${key}&${parameters}` });
+  expect((await ask(`from=${today}`, 'other')).json().data).toMatchObject({
+    sessions: 0,
+    suspicious: {},
+    balanced: true,
+  });
+  expect((await ask('from=2024-01-01&to=2025-02-03', 'reports')).json().data).toMatchObject({
+    sessions: 0,
+    balanced: true,
+  });
   expect((await ask('from=2024-01-01&to=2025-02-04', 'reports')).statusCode).toBe(400);
   expect((await ask('', 'no-reports')).statusCode).toBe(403);
 });

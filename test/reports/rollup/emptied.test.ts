@@ -23,7 +23,9 @@ test('sessions answered empty on their deadline are empty in the reports, also w
   await foldAll(t);
   expect(await differences(t)).toEqual([]);
   expect(nonZero((await activity(t))[0]?.metrics)).toEqual({ sessions: 3, filled_sessions: 1 });
-  expect(byGroup(await activity(t, { groupBy: ['custom'], customKey: 'plan' }))).toEqual({ gold: { sessions: 3, filled_sessions: 1 } });
+  expect(byGroup(await activity(t, { groupBy: ['custom'], customKey: 'plan' }))).toEqual({
+    gold: { sessions: 3, filled_sessions: 1 },
+  });
   const offers = byGroup(await activity(t, { groupBy: ['offer'] }));
   expect(offers).toEqual(Object.fromEntries(shown.offers.map(({ id }) => [id, { sessions: 1, filled_sessions: 1 }])));
   expect(await reconcile(t.pool, t.publisher.id, today(), today())).toMatchObject({

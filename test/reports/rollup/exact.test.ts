@@ -195,7 +195,14 @@ test('amounts beyond all reason, of however many conversions, keep nothing else 
   const bookAt = (atMs: number) =>
     book(first.pool, [
       {
-        ...{ id: newSessionId(Date.now()), sessionId: session.sessionId, publisherId: first.publisher.id, offerId: 1, campaignId: 1, atMs },
+        ...{
+          id: newSessionId(Date.now()),
+          sessionId: session.sessionId,
+          publisherId: first.publisher.id,
+          offerId: 1,
+          campaignId: 1,
+          atMs,
+        },
         ...{ conversions: 1, revenueMicros: 5n * 10n ** 18n },
       },
     ]);
@@ -207,10 +214,16 @@ test('amounts beyond all reason, of however many conversions, keep nothing else 
   await foldAll(first);
   expect(await total()).toEqual({ sessions: 2, filled_sessions: 2, conversions: 25, revenue_micros: 1e18 });
   for (const aggregatedBy of ['day', 'hour'] as const)
-    expect(await activity(first, { aggregatedBy, groupBy: ['placement', 'offer', 'country', 'device'] })).not.toEqual([]);
+    expect(await activity(first, { aggregatedBy, groupBy: ['placement', 'offer', 'country', 'device'] })).not.toEqual(
+      [],
+    );
   expect((await activity(first, { groupBy: ['custom'], customKey: 'plan' }))[0]?.metrics.conversions).toBe(25);
   await first.pool.query("update publishers set time_zone = 'Asia/Kathmandu'");
   while ((await moveZone(first.pool, Date.now(), 86_400_000)).found);
-  const days = await activity(first, { timeZone: 'Asia/Kathmandu', from: dayOf(startMs - 86_400_000), to: dayOf(startMs + 86_400_000) });
+  const days = await activity(first, {
+    timeZone: 'Asia/Kathmandu',
+    from: dayOf(startMs - 86_400_000),
+    to: dayOf(startMs + 86_400_000),
+  });
   expect(sumOf(days)).toMatchObject({ sessions: 2, conversions: 25 });
 });

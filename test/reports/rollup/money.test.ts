@@ -38,7 +38,13 @@ test('a campaign paid by the click earns with clicks that count; a later payout 
   await call(testApp, (offers[0] as ShownOffer).click_url, { 'user-agent': googlebot });
   await payBy(testApp, 'cpc', 9);
   await foldAll(testApp, testApp.clock.ms);
-  expect(await total()).toEqual({ sessions: 2, filled_sessions: 2, impressions: 1, clicks: 1, revenue_micros: 250_000 });
+  expect(await total()).toEqual({
+    sessions: 2,
+    filled_sessions: 2,
+    impressions: 1,
+    clicks: 1,
+    revenue_micros: 250_000,
+  });
 });
 
 test('a campaign paid by the thousand earns with impressions', async () => {
@@ -66,7 +72,9 @@ test('conversions count with what they pay, repeats once; a void takes both back
   await track(testApp, { ...sale, txn_id: 't2', payout: '0.000001' });
   await foldAll(testApp, testApp.clock.ms);
   expect(await total()).toMatchObject({ conversions: 2, revenue_micros: 12_500_001 });
-  expect(byGroup(await activity(testApp, { groupBy: ['country', 'offer'], filters: { offer: [offer.id] } }))).toMatchObject({
+  expect(
+    byGroup(await activity(testApp, { groupBy: ['country', 'offer'], filters: { offer: [offer.id] } })),
+  ).toMatchObject({
     [`DE ${offer.id}`]: { sessions: 1, conversions: 2, revenue_micros: 12_500_001 },
   });
 

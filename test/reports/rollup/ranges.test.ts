@@ -103,7 +103,11 @@ test('ranges are summarised once they are full, and all of them once their day i
   for (const daysAgo of [0, 1, 2]) await store(25_000, daysAgo);
   await summarise(nowMs);
   expect([await isSummarised(0), await isSummarised(1), await isSummarised(2)]).toEqual([true, true, true]);
-  expect([await isSummarised(0, 200), await isSummarised(1, 200), await isSummarised(2, 200)]).toEqual([false, false, true]);
+  expect([await isSummarised(0, 200), await isSummarised(1, 200), await isSummarised(2, 200)]).toEqual([
+    false,
+    false,
+    true,
+  ]);
 });
 
 test('a day that is being vacuumed is left alone, and looked after later', async () => {

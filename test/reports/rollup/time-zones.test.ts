@@ -117,7 +117,14 @@ test.each([
     '2026-03-08T00:00:00-05:00',
     '2026-03-08T23:00:00-04:00',
   ],
-  ['Europe/Berlin', '2026-03-29', '2026-03-28T23:00:00Z', '2026-03-29T22:00:00Z', '2026-03-29T00:00:00+01:00', '2026-03-29T23:00:00+02:00'],
+  [
+    'Europe/Berlin',
+    '2026-03-29',
+    '2026-03-28T23:00:00Z',
+    '2026-03-29T22:00:00Z',
+    '2026-03-29T00:00:00+01:00',
+    '2026-03-29T23:00:00+02:00',
+  ],
   [
     'Asia/Kathmandu',
     '2026-03-15',
@@ -126,15 +133,32 @@ test.each([
     '2026-03-15T00:00:00+05:45',
     '2026-03-15T23:00:00+05:45',
   ],
-  ['Asia/Kolkata', '2026-03-15', '2026-03-14T18:30:00Z', '2026-03-15T18:30:00Z', '2026-03-15T00:00:00+05:30', '2026-03-15T23:00:00+05:30'],
-  ['no/such zone', '2026-03-15', '2026-03-15T00:00:00Z', '2026-03-16T00:00:00Z', '2026-03-15T00:00:00Z', '2026-03-15T23:00:00Z'],
+  [
+    'Asia/Kolkata',
+    '2026-03-15',
+    '2026-03-14T18:30:00Z',
+    '2026-03-15T18:30:00Z',
+    '2026-03-15T00:00:00+05:30',
+    '2026-03-15T23:00:00+05:30',
+  ],
+  [
+    'no/such zone',
+    '2026-03-15',
+    '2026-03-15T00:00:00Z',
+    '2026-03-16T00:00:00Z',
+    '2026-03-15T00:00:00Z',
+    '2026-03-15T23:00:00Z',
+  ],
 ])('a day of %s begins and ends where its clocks say', async (timeZone, day, begin, end, firstHour, lastHour) => {
   const before = (time: string): string => new Date(Date.parse(time) - 1).toISOString();
   await startAfresh(timeZone);
   await store([at(before(begin)), at(begin), at(before(end)), at(end)]);
   await foldAll(testApp, foldedMs);
   expect(await sessionsBy({ timeZone, from: day, to: day })).toEqual({ [day]: 2 });
-  expect(await sessionsBy({ timeZone, from: day, to: day, aggregatedBy: 'hour' })).toEqual({ [firstHour]: 1, [lastHour]: 1 });
+  expect(await sessionsBy({ timeZone, from: day, to: day, aggregatedBy: 'hour' })).toEqual({
+    [firstHour]: 1,
+    [lastHour]: 1,
+  });
 });
 
 test('a day of 25 hours has two hours of the same name', async () => {
@@ -142,7 +166,11 @@ test('a day of 25 hours has two hours of the same name', async () => {
     "select create_day_partitions('2026-10-24', '2026-10-26'), create_report_partitions('2026-10-24', '2026-10-26')",
   );
   await startAfresh('Europe/Berlin');
-  await store(Array.from({ length: 25 }, (_, hour) => at(new Date(Date.parse('2026-10-24T22:30:00Z') + hour * 3_600_000).toISOString())));
+  await store(
+    Array.from({ length: 25 }, (_, hour) =>
+      at(new Date(Date.parse('2026-10-24T22:30:00Z') + hour * 3_600_000).toISOString()),
+    ),
+  );
   await foldAll(testApp, foldedMs);
   const day = { timeZone: 'Europe/Berlin', from: '2026-10-25', to: '2026-10-25' };
   expect(await sessionsBy(day)).toEqual({ '2026-10-25': 25 });
@@ -180,7 +208,11 @@ const groupings = fc.record({
 });
 
 /** What is read from the sums by own keys. */
-const byKey: Question[] = (['day', 'hour'] as const).map((aggregatedBy) => ({ groupBy: ['custom'], filters: {}, aggregatedBy }));
+const byKey: Question[] = (['day', 'hour'] as const).map((aggregatedBy) => ({
+  groupBy: ['custom'],
+  filters: {},
+  aggregatedBy,
+}));
 
 type Question = Pick<ActivityQuery, 'groupBy' | 'filters' | 'aggregatedBy'>;
 
@@ -198,7 +230,8 @@ function count(visits: readonly Visit[], { groupBy, filters, aggregatedBy }: Que
   const add = (atMs: number, of: Visit, offer: number | null, amounts: readonly number[]): void => {
     const values = { ...of, offer, campaign: offer === null ? null : (offer % 2) + 1, os: 'ios', custom: of.plan };
     if (groupBy.includes('custom') && of.plan === null) return;
-    for (const [name, wanted] of Object.entries(filters)) if (!(wanted as unknown[]).includes(values[name as 'os'])) return;
+    for (const [name, wanted] of Object.entries(filters))
+      if (!(wanted as unknown[]).includes(values[name as 'os'])) return;
     const local = format.format(atMs);
     const key = [local.slice(0, aggregatedBy === 'day' ? 10 : 13), ...groupBy.map((name) => values[name])].join(' ');
     sums[key] = added(sums[key], amounts);
@@ -236,8 +269,15 @@ test('any report of any activity says what counting one by one says', async () =
           const got: Expected = {};
           for (const { time, group, metrics } of rows) {
             // The hour that comes twice is told apart by its offset only, which the count does not know.
-            const key = [time.slice(0, question.aggregatedBy === 'day' ? 10 : 13).replace('T', ' '), ...group].join(' ');
-            got[key] = added(got[key], [metrics.sessions, metrics.filled_sessions, metrics.impressions, metrics.revenue_micros]);
+            const key = [time.slice(0, question.aggregatedBy === 'day' ? 10 : 13).replace('T', ' '), ...group].join(
+              ' ',
+            );
+            got[key] = added(got[key], [
+              metrics.sessions,
+              metrics.filled_sessions,
+              metrics.impressions,
+              metrics.revenue_micros,
+            ]);
           }
           expect(got, JSON.stringify(question)).toEqual(count(visits, question, timeZone));
         }
@@ -266,7 +306,11 @@ test('sums that are being put in order do not move meanwhile, and nobody waits f
 test('what erased users had moves to another time zone like everything else', async () => {
   await startAfresh('Asia/Kathmandu');
   const gold = { ...at('2026-03-20T10:20:00Z'), plan: 'gold' };
-  await store([gold, { ...gold, plan: 'silver', offers: [1], seen: [1] }, { ...gold, atMs: Date.parse('2026-03-20T19:00:00Z') }]);
+  await store([
+    gold,
+    { ...gold, plan: 'silver', offers: [1], seen: [1] },
+    { ...gold, atMs: Date.parse('2026-03-20T19:00:00Z') },
+  ]);
   await foldAll(testApp, foldedMs);
   const { rows: sessions } = await testApp.pool.query<{ id: string }>(
     "select id from sessions where publisher_id = $1 and custom ->> 'plan' = 'silver' or publisher_id = $1 and created_at > '2026-03-20 12:00+0'",
@@ -278,12 +322,9 @@ test('what erased users had moves to another time zone like everything else', as
     await executor.query('update sessions set custom = null where id = any($1)', [ids]);
   });
   const byPlan = async (timeZone: string) =>
-    (await ask({ timeZone, aggregatedBy: 'day', groupBy: ['custom'], customKey: 'plan' })).map(({ time, group, metrics }) => [
-      time,
-      ...group,
-      metrics.sessions,
-      metrics.impressions,
-    ]);
+    (await ask({ timeZone, aggregatedBy: 'day', groupBy: ['custom'], customKey: 'plan' })).map(
+      ({ time, group, metrics }) => [time, ...group, metrics.sessions, metrics.impressions],
+    );
   expect(await byPlan('Asia/Kathmandu')).toEqual([
     ['2026-03-20', 'gold', 1, 0],
     ['2026-03-20', 'other', 1, 1],

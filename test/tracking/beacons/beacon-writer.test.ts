@@ -20,7 +20,9 @@ afterAll(() => database?.close());
 beforeEach(() => pool.query('truncate events'));
 
 const storedSessions = async (): Promise<string[]> =>
-  (await pool.query<{ session_id: string }>('select session_id from events order by session_id')).rows.map((row) => row.session_id);
+  (await pool.query<{ session_id: string }>('select session_id from events order by session_id')).rows.map(
+    (row) => row.session_id,
+  );
 
 const sessionsOf = (events: readonly TrackedEvent[]): string[] => events.map(({ sessionId }) => sessionId).sort();
 
@@ -42,25 +44,28 @@ describe('beacons', () => {
     expect(rows).toEqual([{ kind: 'close' }, { kind: 'impression' }]);
   });
 
-  test.each(['commit', 'rollback'])('that others are just storing are stored once, in whatever order they come (%s)', async (end) => {
-    const startMs = Date.now();
-    const events = [0, 1, 2].map((offsetMs) => trackedEvent(newSessionId(startMs + offsetMs)));
-    const holder = await pool.connect();
-    await holder.query('begin');
-    await insertBeacons(holder, events.slice(1, 2));
-    let answered = 0;
-    const both = [events, events.toReversed()].map((batch) =>
-      createBeaconWriter()(pool, batch).then(() => {
-        answered += 1;
-      }),
-    );
-    await untilWaiting(pool, 2);
-    expect(answered).toBe(0);
-    await holder.query(end);
-    holder.release();
-    await Promise.all(both);
-    expect(await storedSessions()).toEqual(sessionsOf(events));
-  });
+  test.each(['commit', 'rollback'])(
+    'that others are just storing are stored once, in whatever order they come (%s)',
+    async (end) => {
+      const startMs = Date.now();
+      const events = [0, 1, 2].map((offsetMs) => trackedEvent(newSessionId(startMs + offsetMs)));
+      const holder = await pool.connect();
+      await holder.query('begin');
+      await insertBeacons(holder, events.slice(1, 2));
+      let answered = 0;
+      const both = [events, events.toReversed()].map((batch) =>
+        createBeaconWriter()(pool, batch).then(() => {
+          answered += 1;
+        }),
+      );
+      await untilWaiting(pool, 2);
+      expect(answered).toBe(0);
+      await holder.query(end);
+      holder.release();
+      await Promise.all(both);
+      expect(await storedSessions()).toEqual(sessionsOf(events));
+    },
+  );
 
   test('that cannot be stored say why', async () => {
     const tooLate = trackedEvent(newSessionId(Date.now() + 400 * 86_400_000));

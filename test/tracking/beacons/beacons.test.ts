@@ -3,7 +3,16 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { newSessionId } from '../../../src/platform/lib/uuid7.ts';
 import { holdTable } from '../../support/locks.ts';
 import { createTwins, type TestApp } from '../../support/test-app.ts';
-import { call, fetchOffers, googlebot, mintLike, type ShownOffer, showOffer, storedEvents, tokenOf } from '../journey.ts';
+import {
+  call,
+  fetchOffers,
+  googlebot,
+  mintLike,
+  type ShownOffer,
+  showOffer,
+  storedEvents,
+  tokenOf,
+} from '../journey.ts';
 
 let twins: Awaited<ReturnType<typeof createTwins>>;
 let first: TestApp;
@@ -73,7 +82,9 @@ describe('a beacon', () => {
     const { offers } = await fetchOffers(first);
     const urls = offers.flatMap((offer) => beaconUrls(offer).map(([, url]) => url));
     for (const url of urls) {
-      const calls = Array.from({ length: 128 }, (_, index) => call(index % 2 === 0 ? first : second, `${url}&n=${index}`));
+      const calls = Array.from({ length: 128 }, (_, index) =>
+        call(index % 2 === 0 ? first : second, `${url}&n=${index}`),
+      );
       const statuses = new Set((await Promise.all(calls)).map((response) => response.statusCode));
       expect([...statuses]).toEqual([200]);
     }
@@ -85,7 +96,9 @@ describe('a beacon', () => {
     const offer = await showOffer(first, { pub_user_id: 'crowd' });
     const tokens = Array.from({ length: 500 }, () => mintLike(first, offer, { sessionId: newSessionId(nowMs) }));
     const urls = tokens.flatMap((token) =>
-      ['/sdk/v2/impression/p.png', '/event/record/close', '/event/record/no_thanks_click'].map((path) => `${path}?t=${token}`),
+      ['/sdk/v2/impression/p.png', '/event/record/close', '/event/record/no_thanks_click'].map(
+        (path) => `${path}?t=${token}`,
+      ),
     );
     const calls = [...urls.map((url) => call(first, url)), ...urls.toReversed().map((url) => call(second, url))];
     const statuses = new Set((await Promise.all(calls)).map((response) => response.statusCode));
@@ -163,36 +176,47 @@ describe('a bad token', () => {
     ['lengthened', ({ pixel }) => `t=${tokenOf(pixel)}A`],
     [
       'tampered with',
-      ({ pixel }) => `t=${tokenOf(pixel).slice(0, 30)}${tokenOf(pixel)[30] === 'A' ? 'B' : 'A'}${tokenOf(pixel).slice(31)}`,
+      ({ pixel }) =>
+        `t=${tokenOf(pixel).slice(0, 30)}${tokenOf(pixel)[30] === 'A' ? 'B' : 'A'}${tokenOf(pixel).slice(31)}`,
     ],
     ['of another publisher', (offer) => `t=${mintLike(first, offer, { publisherId: first.publisher.id + 1 })}`],
     ['of an offer that is no more', (offer) => `t=${mintLike(first, offer, { offerId: 2_000_000_000 })}`],
-    ['older than 24 hours', (offer) => `t=${mintLike(first, offer, { sessionId: newSessionId(nowMs - 24 * 3_600_000 - 1) })}`],
-    ['more than 5 minutes early', (offer) => `t=${mintLike(first, offer, { sessionId: newSessionId(nowMs + 301_000) })}`],
+    [
+      'older than 24 hours',
+      (offer) => `t=${mintLike(first, offer, { sessionId: newSessionId(nowMs - 24 * 3_600_000 - 1) })}`,
+    ],
+    [
+      'more than 5 minutes early',
+      (offer) => `t=${mintLike(first, offer, { sessionId: newSessionId(nowMs + 301_000) })}`,
+    ],
     ['of a QR code, which showed nothing', (offer) => `t=${mintLike(first, offer, { sessionId: null })}`],
   ];
 
-  test.each(bad)('that is %s is answered 400 with the same image and headers, and nothing is recorded', async (_, queryOf) => {
-    const offer = await showOffer(first, { pub_user_id: 'somebody' });
-    for (const [kind, url] of beaconUrls(offer)) {
-      const good = await call(first, url);
-      await first.pool.query('truncate events, user_history');
-      const response = await call(first, `${new URL(url).pathname}?${queryOf(offer)}`);
-      expect([kind, response.statusCode]).toEqual([kind, 400]);
-      expect(response.rawPayload.equals(good.rawPayload)).toBe(true);
-      const { date: _date, ...headers } = response.headers;
-      const { date: _other, ...goodHeaders } = good.headers;
-      expect(headers).toEqual(goodHeaders);
-      expect(await storedEvents(first)).toEqual([]);
-      expect((await first.pool.query('select 1 from user_history')).rows).toEqual([]);
-    }
-  });
+  test.each(bad)(
+    'that is %s is answered 400 with the same image and headers, and nothing is recorded',
+    async (_, queryOf) => {
+      const offer = await showOffer(first, { pub_user_id: 'somebody' });
+      for (const [kind, url] of beaconUrls(offer)) {
+        const good = await call(first, url);
+        await first.pool.query('truncate events, user_history');
+        const response = await call(first, `${new URL(url).pathname}?${queryOf(offer)}`);
+        expect([kind, response.statusCode]).toEqual([kind, 400]);
+        expect(response.rawPayload.equals(good.rawPayload)).toBe(true);
+        const { date: _date, ...headers } = response.headers;
+        const { date: _other, ...goodHeaders } = good.headers;
+        expect(headers).toEqual(goodHeaders);
+        expect(await storedEvents(first)).toEqual([]);
+        expect((await first.pool.query('select 1 from user_history')).rows).toEqual([]);
+      }
+    },
+  );
 
   test('costs its address: after 100 at once the answer is 429 with retry-after, while good beacons stay 200', async () => {
     const offer = await showOffer(first);
     const from = (url: string) => first.app.inject({ url, remoteAddress: '203.0.113.9' });
     const statuses: number[] = [];
-    for (let index = 0; index < 101; index++) statuses.push((await from('/sdk/v2/impression/p.png?t=nonsense')).statusCode);
+    for (let index = 0; index < 101; index++)
+      statuses.push((await from('/sdk/v2/impression/p.png?t=nonsense')).statusCode);
     expect(statuses).toEqual([...Array<number>(100).fill(400), 429]);
     const limited = await from('/sdk/offer-click?t=nonsense');
     expect(limited.json().error.code).toBe('too_many_requests');

@@ -50,7 +50,12 @@ test('Without a name nobody is a bot', () => {
 
 test('The verdict on a user agent does not change when it comes again, nor with what follows its first 512 characters', () => {
   const isBot = createBotCheck();
-  expect([isBot('Googlebot/2.1'), isBot('Googlebot/2.1'), isBot('Shop/3.2'), isBot('Shop/3.2')]).toEqual([true, true, false, false]);
+  expect([isBot('Googlebot/2.1'), isBot('Googlebot/2.1'), isBot('Shop/3.2'), isBot('Shop/3.2')]).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ]);
   expect(isBot(`Googlebot/2.1 ${'x'.repeat(1000)}`)).toBe(true);
   expect(isBot(`Shop/3.2 ${'x'.repeat(1000)} Googlebot/2.1`)).toBe(false);
 });

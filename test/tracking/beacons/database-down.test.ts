@@ -42,7 +42,12 @@ test('while the store is away every event is answered 503 with retry-after, neve
   await until(() => testApp.deps.pulse.isUp());
   const statuses = (await Promise.all(urls.map((url) => call(testApp, url)))).map((response) => response.statusCode);
   expect(statuses).toEqual([200, 200, 200, 302]);
-  expect((await storedEvents(testApp)).map((event) => event.kind).sort()).toEqual(['click', 'close', 'impression', 'no_thanks']);
+  expect((await storedEvents(testApp)).map((event) => event.kind).sort()).toEqual([
+    'click',
+    'close',
+    'impression',
+    'no_thanks',
+  ]);
 });
 
 test('while the store is away a bad token is still answered 400', async () => {

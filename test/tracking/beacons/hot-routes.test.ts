@@ -29,7 +29,11 @@ const over = (path: string, { method = 'GET', headers = {}, body = '' }: Asked =
         const chunks: Buffer[] = [];
         answer.on('data', (chunk: Buffer) => chunks.push(chunk));
         answer.on('end', () =>
-          resolve({ status: answer.statusCode as number, headers: answer.headers, body: Buffer.concat(chunks).toString('latin1') }),
+          resolve({
+            status: answer.statusCode as number,
+            headers: answer.headers,
+            body: Buffer.concat(chunks).toString('latin1'),
+          }),
         );
       },
     );
@@ -38,7 +42,11 @@ const over = (path: string, { method = 'GET', headers = {}, body = '' }: Asked =
 
 /** The same past the socket, through the framework. */
 const through = async (path: string, { method = 'GET', headers = {} }: Asked = {}): Promise<Answer> => {
-  const answer = await t.app.inject({ method: method as 'GET', url: path, headers: { 'user-agent': browser, ...headers } });
+  const answer = await t.app.inject({
+    method: method as 'GET',
+    url: path,
+    headers: { 'user-agent': browser, ...headers },
+  });
   return { status: answer.statusCode, headers: answer.headers, body: answer.rawPayload.toString('latin1') };
 };
 
@@ -97,7 +105,8 @@ test('odd requests are answered and kept as the routes do it', async () => {
   }
   expect(await kept()).toEqual([]);
   // A parameter of one's own, another order, and a body: nothing a browser does to our URL, but the token is good.
-  for (const url of [`${path}?cbuster=1&t=${token}`, `${path}?t=${token}&cbuster=1&x=2`]) expect((await over(url)).status).toBe(200);
+  for (const url of [`${path}?cbuster=1&t=${token}`, `${path}?t=${token}&cbuster=1&x=2`])
+    expect((await over(url)).status).toBe(200);
   expect((await over(`${path}?t=${token}`, { body: 'what', headers: { 'content-length': '4' } })).status).toBe(200);
   expect(await kept()).toHaveLength(1);
 });
@@ -111,7 +120,8 @@ test('beacons sent at once over one connection are answered each in full, in the
   socket.setEncoding('latin1').on('data', (piece) => {
     text += piece;
   });
-  const ask = (path: string, more = ''): string => `GET ${path} HTTP/1.1\r\nhost: perks.test\r\nuser-agent: ${browser}\r\n${more}\r\n`;
+  const ask = (path: string, more = ''): string =>
+    `GET ${path} HTTP/1.1\r\nhost: perks.test\r\nuser-agent: ${browser}\r\n${more}\r\n`;
   socket.write(ask(`${pixel}`) + ask('/sdk/v2/impression/p.png?t=bad') + ask(`${close}`, 'connection: close\r\n'));
   await new Promise((resolve) => socket.once('close', resolve));
   const answers = text.split(/(?=HTTP\/1\.1 )/);

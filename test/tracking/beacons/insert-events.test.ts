@@ -2,7 +2,13 @@ import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Executor } from '../../../src/platform/db/pool.ts';
 import { dayMs, newSessionId, sessionDay } from '../../../src/platform/lib/uuid7.ts';
-import { type Click, insertBeacons, insertClicks, insertNoThanks, type NoThanks } from '../../../src/tracking/beacons/insert-events.ts';
+import {
+  type Click,
+  insertBeacons,
+  insertClicks,
+  insertNoThanks,
+  type NoThanks,
+} from '../../../src/tracking/beacons/insert-events.ts';
 import { clonePool } from '../../support/database.ts';
 import { untilWaiting } from '../../support/locks.ts';
 import { trackedEvent } from '../journey.ts';

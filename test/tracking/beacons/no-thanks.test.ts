@@ -85,11 +85,15 @@ test('no thanks of many users at once opts each out of what he refused only', as
       return offers[index % offers.length] as ShownOffer;
     }),
   );
-  await Promise.all(refused.flatMap((offer, index) => [call(index % 2 === 0 ? first : second, offer.beacons.no_thanks_click)]));
+  await Promise.all(
+    refused.flatMap((offer, index) => [call(index % 2 === 0 ? first : second, offer.beacons.no_thanks_click)]),
+  );
   for (const [index, user] of users.entries()) {
     const shown = await shownCampaigns(first, user);
     expect(shown).not.toContain(refused[index]?.campaign_id);
-    const others = new Set(refused.map((offer) => offer.campaign_id).filter((id) => id !== refused[index]?.campaign_id));
+    const others = new Set(
+      refused.map((offer) => offer.campaign_id).filter((id) => id !== refused[index]?.campaign_id),
+    );
     for (const id of others) expect(shown).toContain(id);
   }
 });

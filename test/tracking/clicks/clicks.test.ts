@@ -4,7 +4,16 @@ import { createSigner } from '../../../src/platform/security/keyring.ts';
 import { createClickIdCodec } from '../../../src/tracking/clicks/click-id.ts';
 import { holdTable } from '../../support/locks.ts';
 import { createTwins, type TestApp } from '../../support/test-app.ts';
-import { call, fetchOffers, googlebot, mintLike, type ShownOffer, showOffer, storedEvents, tokenOf } from '../journey.ts';
+import {
+  call,
+  fetchOffers,
+  googlebot,
+  mintLike,
+  type ShownOffer,
+  showOffer,
+  storedEvents,
+  tokenOf,
+} from '../journey.ts';
 
 let twins: Awaited<ReturnType<typeof createTwins>>;
 let first: TestApp;
@@ -37,7 +46,8 @@ const setWallet = async (publisher: boolean, offer: boolean): Promise<void> => {
   await first.deps.catalog.refresh();
 };
 
-const clicksStored = async () => (await storedEvents(first)).filter((event) => event.kind === 'click').map((event) => event.suspicious);
+const clicksStored = async () =>
+  (await storedEvents(first)).filter((event) => event.kind === 'click').map((event) => event.suspicious);
 
 /** Sees the offer, and clicks a while later. */
 async function seeAndClick(offer: ShownOffer, headers: Record<string, string> = {}) {
@@ -90,7 +100,9 @@ describe('a click', () => {
     await second.deps.catalog.refresh();
     await call(first, offer.pixel);
     nowMs += 1_000;
-    const answers = await Promise.all(Array.from({ length: 128 }, (_, index) => call(index % 2 === 0 ? first : second, offer.click_url)));
+    const answers = await Promise.all(
+      Array.from({ length: 128 }, (_, index) => call(index % 2 === 0 ? first : second, offer.click_url)),
+    );
     expect([...new Set(answers.map((answer) => answer.statusCode))]).toEqual([302]);
     const locations = new Set(answers.map((answer) => answer.headers.location));
     expect([...locations]).toEqual([expect.stringMatching(/^https:\/\/shop\.example\/\?u=fast&click_id=[\w-]{51}$/)]);
@@ -98,12 +110,17 @@ describe('a click', () => {
   });
 
   test('of many users at once is answered with each one’s own values', async () => {
-    const shown = await Promise.all(Array.from({ length: 30 }, (_, index) => showOffer(first, { pub_user_id: `user-${index}` })));
+    const shown = await Promise.all(
+      Array.from({ length: 30 }, (_, index) => showOffer(first, { pub_user_id: `user-${index}` })),
+    );
     await setLanding(shown[0] as ShownOffer, 'https://shop.example/?u={pub_user_id}&s={session_id}');
     const answers = await Promise.all(shown.map((offer) => call(first, offer.click_url)));
     answers.forEach((answer, index) => {
       const url = new URL(answer.headers.location as string);
-      expect([url.searchParams.get('u'), url.searchParams.get('s')]).toEqual([`user-${index}`, shown[index]?.sessionId]);
+      expect([url.searchParams.get('u'), url.searchParams.get('s')]).toEqual([
+        `user-${index}`,
+        shown[index]?.sessionId,
+      ]);
     });
   });
 
@@ -214,7 +231,10 @@ describe('a scanned QR code', () => {
     const token = mintLike(first, offer, { sessionId: null, position: 0 });
     nowMs += 400 * dayMs;
     await first.pool.query('select create_day_partitions($1::date, $1::date)', [new Date(nowMs)]);
-    const scans = [await call(first, `/sdk/offer-click?t=${token}`), await call(first, `/sdk/offer-click?t=${token}&save_for_later=1`)];
+    const scans = [
+      await call(first, `/sdk/offer-click?t=${token}`),
+      await call(first, `/sdk/offer-click?t=${token}&save_for_later=1`),
+    ];
     const urls = scans.map((scan) => new URL(scan.headers.location as string));
     for (const url of urls) {
       expect(url.origin).toBe('https://shop.example');

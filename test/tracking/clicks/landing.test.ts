@@ -48,13 +48,17 @@ describe('a landing page', () => {
   });
 
   test('gets nothing for a macro nobody knows, or a value nobody gave', () => {
-    const url = fill('https://shop.example/?a={nonsense}&b={constructor}&c={click_id}&u={pub_user_id}', { pub_user_id: null });
+    const url = fill('https://shop.example/?a={nonsense}&b={constructor}&c={click_id}&u={pub_user_id}', {
+      pub_user_id: null,
+    });
     expect(url).toBe('https://shop.example/?a=&b=&c=CLICK&u=');
   });
 
   test('gets the click id as the campaign’s parameter, before the fragment, and keeps the rest as it was written', () => {
     expect(fill('https://shop.example')).toBe('https://shop.example/?click_id=CLICK');
-    expect(fill('https://shop.example/x?a=b%20c+d&e=%2F#f', {}, 'aff_sub')).toBe('https://shop.example/x?a=b%20c+d&e=%2F&aff_sub=CLICK#f');
+    expect(fill('https://shop.example/x?a=b%20c+d&e=%2F#f', {}, 'aff_sub')).toBe(
+      'https://shop.example/x?a=b%20c+d&e=%2F&aff_sub=CLICK#f',
+    );
     expect(fill('https://shop.example/x?')).toBe('https://shop.example/x?click_id=CLICK');
   });
 
@@ -88,7 +92,10 @@ describe('a landing page', () => {
       fc.property(hostile, hostile, (userId, placement) => {
         const given = { pub_user_id: userId, placement };
         const url = new URL(
-          fill('https://shop.example/deep/{pub_user_id}/{placement}/end?u={pub_user_id}&p={placement}#{pub_user_id}', given),
+          fill(
+            'https://shop.example/deep/{pub_user_id}/{placement}/end?u={pub_user_id}&p={placement}#{pub_user_id}',
+            given,
+          ),
         );
         expect(url.origin).toBe('https://shop.example');
         expect(url.pathname).toMatch(/^\/deep\/[^/]*\/[^/]*\/end$/);

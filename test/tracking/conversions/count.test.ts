@@ -14,7 +14,10 @@ beforeAll(async () => {
     total_caps: [{ metric: 'budget', amount: 1000, per: 'lifetime' }],
     frequency_caps: [{ scope: 'campaign', event: 'conversion', limit: 5, window: 'lifetime' }],
   };
-  await t.pool.query("update campaigns set rules = $1, payout_kind = 'cpa', payout_amount = 4, payout_currency = 'USD'", [rules]);
+  await t.pool.query(
+    "update campaigns set rules = $1, payout_kind = 'cpa', payout_amount = 4, payout_currency = 'USD'",
+    [rules],
+  );
   await t.deps.catalog.refresh();
 });
 afterAll(() => t.close());
@@ -55,9 +58,10 @@ test('conversions are spent from the budget of their campaign once, and voids gi
 
 test('conversions are kept in the history of the user, where a cap counts them', async () => {
   await track(t, { click_id: click.clickId, event: 'kept' });
-  const { rows } = await t.pool.query('select exposures from user_history h join sessions s using (user_key) where s.id = $1', [
-    click.sessionId,
-  ]);
+  const { rows } = await t.pool.query(
+    'select exposures from user_history h join sessions s using (user_key) where s.id = $1',
+    [click.sessionId],
+  );
   expect(rows[0].exposures.filter(([kind]: [string]) => kind === 'conversion')).toContainEqual([
     'conversion',
     click.id,

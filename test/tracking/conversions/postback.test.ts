@@ -62,7 +62,9 @@ test('a conversion of a campaign without loyalty earns none, and one of a suspic
   ]);
   const bot = await clickOffer(t, {}, { 'user-agent': googlebot });
   await track(t, { click_id: bot.clickId, payout: '3' });
-  expect(await postbacks(t, bot.sessionId)).toMatchObject([{ payout: 0, loyalty_amount: 0, pub_user_id: '', suspicious: 'bot' }]);
+  expect(await postbacks(t, bot.sessionId)).toMatchObject([
+    { payout: 0, loyalty_amount: 0, pub_user_id: '', suspicious: 'bot' },
+  ]);
 });
 
 test('what the publisher’s campaign pays may differ from what the campaign pays others', async () => {

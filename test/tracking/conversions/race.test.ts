@@ -17,7 +17,9 @@ afterAll(async () => {
 
 /** Sends 64 reports at once, through two processes. @returns what was answered: status or message → count */
 async function sendAll(fieldsOf: (index: number) => Record<string, string>): Promise<Record<string, number>> {
-  const answers = await Promise.all(Array.from({ length: 64 }, (_, index) => track(index % 2 === 0 ? t : other, fieldsOf(index))));
+  const answers = await Promise.all(
+    Array.from({ length: 64 }, (_, index) => track(index % 2 === 0 ? t : other, fieldsOf(index))),
+  );
   const counts: Record<string, number> = {};
   for (const answer of answers) {
     const { message, error } = answer.json();
@@ -58,7 +60,10 @@ test('many transactions of many clicks at once, in every order, are all recorded
     Array.from({ length: 8 }, (_, index) => ({ click_id: clickId, txn_id: `n${index}`, payout: '1' })),
   );
   const shuffled = [...reports].toReversed();
-  const [first, second] = await Promise.all([sendAll((index) => reports[index] as never), sendAll((index) => shuffled[index] as never)]);
+  const [first, second] = await Promise.all([
+    sendAll((index) => reports[index] as never),
+    sendAll((index) => shuffled[index] as never),
+  ]);
   expect((first.recorded ?? 0) + (second.recorded ?? 0)).toBe(64);
   expect((first.duplicate ?? 0) + (second.duplicate ?? 0)).toBe(64);
 });

@@ -13,7 +13,8 @@ const secretCall = (method: 'POST' | 'DELETE', id: number | string, key = t.publ
 beforeAll(async () => {
   t = await createTimedApp();
   const { campaign_id } = await clickOffer(t);
-  advertiserId = (await t.pool.query('select advertiser_id from campaigns where id = $1', [campaign_id])).rows[0].advertiser_id;
+  advertiserId = (await t.pool.query('select advertiser_id from campaigns where id = $1', [campaign_id])).rows[0]
+    .advertiser_id;
   const made = await secretCall('POST', advertiserId);
   expect(made.statusCode).toBe(201);
   secret = made.json().data.secret;
@@ -22,7 +23,10 @@ afterAll(() => t.close());
 
 type Fields = { click_id: string; event?: string; payout?: string; currency?: string; txn_id?: string; void?: string };
 
-const sign = ({ click_id, event = '', payout = '', currency = '', txn_id = '', void: isVoid }: Fields, key = secret): string =>
+const sign = (
+  { click_id, event = '', payout = '', currency = '', txn_id = '', void: isVoid }: Fields,
+  key = secret,
+): string =>
   createHmac('sha256', key)
     .update([click_id, event, payout, currency, txn_id, isVoid === '1' ? 'void' : ''].join('\n'))
     .digest('hex');
@@ -62,7 +66,14 @@ describe('where the advertiser has a secret', () => {
       env: { ...process.env, CLICK_ID: clickId, SECRET: secret },
       encoding: 'utf8',
     }).trim();
-    const fields = { click_id: clickId, event: 'purchase', payout: '49.90', currency: 'EUR', txn_id: 'order-1001', signature };
+    const fields = {
+      click_id: clickId,
+      event: 'purchase',
+      payout: '49.90',
+      currency: 'EUR',
+      txn_id: 'order-1001',
+      signature,
+    };
     expect((await track(t, fields)).json()).toEqual({ message: 'recorded' });
   });
 
@@ -72,7 +83,9 @@ describe('where the advertiser has a secret', () => {
     secret = (await secretCall('POST', advertiserId)).json().data.secret;
     expect((await track(t, before)).statusCode).toBe(401);
     expect((await track(t, signed({ click_id: clickId, txn_id: 'rotated' }))).json()).toEqual({ message: 'recorded' });
-    const { rows } = await t.pool.query('select conversion_secret_sealed from advertisers where id = $1', [advertiserId]);
+    const { rows } = await t.pool.query('select conversion_secret_sealed from advertisers where id = $1', [
+      advertiserId,
+    ]);
     expect(rows[0].conversion_secret_sealed.toString('latin1')).not.toContain(secret);
   });
 });

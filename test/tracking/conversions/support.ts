@@ -20,7 +20,9 @@ export type Clicked = ShownOffer & { sessionId: string; clickId: string };
 
 /** The click id in the address of a landing page. */
 export function clickIdIn({ headers }: LightMyRequestResponse): string {
-  const clickId = [...new URL(String(headers.location)).searchParams.values()].find((value) => /^[A-Za-z0-9_-]{51}$/.test(value));
+  const clickId = [...new URL(String(headers.location)).searchParams.values()].find((value) =>
+    /^[A-Za-z0-9_-]{51}$/.test(value),
+  );
   expect(clickId, String(headers.location)).toBeDefined();
   return clickId as string;
 }
@@ -30,15 +32,22 @@ export const clickIdOf = async (t: TestApp, clickUrl: string, headers: Record<st
   clickIdIn(await call(t, clickUrl, headers));
 
 /** A user sees the first offer of a new session, and clicks it a second later. */
-export async function clickOffer(t: Timed, body: Record<string, unknown> = {}, headers: Record<string, string> = {}): Promise<Clicked> {
+export async function clickOffer(
+  t: Timed,
+  body: Record<string, unknown> = {},
+  headers: Record<string, string> = {},
+): Promise<Clicked> {
   const shown = await showOffer(t, body);
   expect((await call(t, shown.pixel)).statusCode).toBe(200);
   t.clock.ms += 1000;
   return { ...shown, clickId: await clickIdOf(t, shown.click_url, headers) };
 }
 
-export const track = ({ app }: TestApp, fields: Record<string, string>, path = '/track'): Promise<LightMyRequestResponse> =>
-  app.inject({ method: 'GET', url: `${path}?${new URLSearchParams(fields)}` });
+export const track = (
+  { app }: TestApp,
+  fields: Record<string, string>,
+  path = '/track',
+): Promise<LightMyRequestResponse> => app.inject({ method: 'GET', url: `${path}?${new URLSearchParams(fields)}` });
 
 export const post = ({ app }: TestApp, payload: object): Promise<LightMyRequestResponse> =>
   app.inject({ method: 'POST', url: '/track', payload });
@@ -68,7 +77,14 @@ export async function bookings({ pool }: TestApp, sessionId?: string): Promise<B
 export async function addPostbackEndpoint(t: TestApp, url: string, method: 'GET' | 'POST' = 'POST'): Promise<void> {
   const name: string = postbackEvent;
   const event = name as WebhookEvent;
-  await saveEndpoint(t.pool, t.deps.secretBox, { publisherId: t.publisher.id, event, url, method, enabled: true, nowMs: Date.now() });
+  await saveEndpoint(t.pool, t.deps.secretBox, {
+    publisherId: t.publisher.id,
+    event,
+    url,
+    method,
+    enabled: true,
+    nowMs: Date.now(),
+  });
 }
 
 /** The postbacks that are promised for a session. */
@@ -81,7 +97,11 @@ export async function postbacks({ pool }: TestApp, sessionId: string): Promise<R
 }
 
 /** Changes a shown offer's campaign. */
-export async function setCampaign({ pool }: TestApp, campaignId: number, columns: Record<string, unknown>): Promise<void> {
+export async function setCampaign(
+  { pool }: TestApp,
+  campaignId: number,
+  columns: Record<string, unknown>,
+): Promise<void> {
   for (const [name, value] of Object.entries(columns))
     await pool.query(`update campaigns set ${name} = $1 where id = $2`, [value, campaignId]);
 }

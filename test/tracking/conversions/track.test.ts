@@ -41,10 +41,14 @@ describe('a conversion', () => {
       payload: `click_id=${clickId}&event=sale&payout=5.50&currency=USD&txn_id=77`,
     });
     expect(form.json()).toEqual({ message: 'recorded' });
-    expect((await post(t, { click_id: clickId, event: 'sale', payout: 5.5, currency: 'USD', txn_id: 77 })).json()).toEqual({
+    expect(
+      (await post(t, { click_id: clickId, event: 'sale', payout: 5.5, currency: 'USD', txn_id: 77 })).json(),
+    ).toEqual({
       message: 'duplicate',
     });
-    expect((await track(t, { click_id: clickId, event: 'sale', payout: '5.5', currency: 'USD', txn_id: '77' })).json()).toEqual({
+    expect(
+      (await track(t, { click_id: clickId, event: 'sale', payout: '5.5', currency: 'USD', txn_id: '77' })).json(),
+    ).toEqual({
       message: 'duplicate',
     });
   });
@@ -120,7 +124,14 @@ describe('a conversion', () => {
     const shown = await showOffer(t);
     const neverClicked = clickIdIn(await call(t, shown.click_url, {}, 'HEAD'));
     const changed = (clickId[0] === 'A' ? 'B' : 'A') + clickId.slice(1);
-    for (const click_id of [changed, clickId.slice(1), `${clickId}A`, neverClicked, tokenOf(shown.click_url), "' or 1=1 --"]) {
+    for (const click_id of [
+      changed,
+      clickId.slice(1),
+      `${clickId}A`,
+      neverClicked,
+      tokenOf(shown.click_url),
+      "' or 1=1 --",
+    ]) {
       const answer = await track(t, { click_id });
       expect([click_id, answer.statusCode, answer.json().error.code]).toEqual([click_id, 404, 'click_not_found']);
     }
@@ -129,7 +140,19 @@ describe('a conversion', () => {
 
   test('with an amount that is no exact amount of money is refused, and nothing is written', async () => {
     const { clickId, sessionId } = await clickOffer(t);
-    for (const payout of ['-1', '1e3', 'NaN', 'Infinity', '1.2345678', '1000000000', '1,5', '0x10', '+1', '{payout}', '٣'])
+    for (const payout of [
+      '-1',
+      '1e3',
+      'NaN',
+      'Infinity',
+      '1.2345678',
+      '1000000000',
+      '1,5',
+      '0x10',
+      '+1',
+      '{payout}',
+      '٣',
+    ])
       expect([payout, (await track(t, { click_id: clickId, payout })).statusCode]).toEqual([payout, 400]);
     for (const body of [
       { payout: -0.5 },
@@ -143,7 +166,9 @@ describe('a conversion', () => {
       expect((await post(t, { click_id: clickId, ...body })).statusCode).toBe(400);
     for (const currency of ['XXX', 'US', 'EURO', '€'])
       expect([currency, (await track(t, { click_id: clickId, currency })).statusCode]).toEqual([currency, 400]);
-    expect((await t.app.inject({ method: 'GET', url: `/track?click_id=${clickId}&payout=1&payout=2` })).statusCode).toBe(400);
+    expect(
+      (await t.app.inject({ method: 'GET', url: `/track?click_id=${clickId}&payout=1&payout=2` })).statusCode,
+    ).toBe(400);
     expect(await bookings(t, sessionId)).toEqual([]);
   });
 
@@ -207,8 +232,12 @@ describe('a void', () => {
     const fields = { click_id: clickId, event: 'purchase', txn_id: 'v', payout: '40.01', currency: 'USD' };
     await track(t, fields);
     t.clock.ms += 40 * dayMs;
-    expect((await track(t, { click_id: clickId, event: 'purchase', txn_id: 'v', void: '1' })).json()).toEqual({ message: 'recorded' });
-    expect((await post(t, { click_id: clickId, event: 'purchase', txn_id: 'v', status: 'VOID' })).json()).toEqual({ message: 'duplicate' });
+    expect((await track(t, { click_id: clickId, event: 'purchase', txn_id: 'v', void: '1' })).json()).toEqual({
+      message: 'recorded',
+    });
+    expect((await post(t, { click_id: clickId, event: 'purchase', txn_id: 'v', status: 'VOID' })).json()).toEqual({
+      message: 'duplicate',
+    });
     t.clock.ms -= 40 * dayMs;
     expect((await track(t, fields)).json()).toEqual({ message: 'duplicate' });
     expect((await bookings(t, sessionId)).map((row) => [row.void, row.payout_micros])).toEqual([
@@ -242,7 +271,11 @@ describe('the image', () => {
   test('records like the call and answers the picture, with the status of a refusal', async () => {
     const { clickId, sessionId } = await clickOffer(t);
     const good = await track(t, { click_id: clickId, event: 'seen', payout: '1' }, '/track.png');
-    expect([good.statusCode, good.headers['content-type'], good.headers['cache-control']]).toEqual([200, 'image/png', 'no-store']);
+    expect([good.statusCode, good.headers['content-type'], good.headers['cache-control']]).toEqual([
+      200,
+      'image/png',
+      'no-store',
+    ]);
     for (const [fields, status] of [
       [{ click_id: clickId, event: 'seen', payout: '2' }, 409],
       [{ click_id: 'x' }, 404],
@@ -259,13 +292,17 @@ describe('the image', () => {
   test('that a browser only guesses to need records nothing', async () => {
     const { clickId, sessionId } = await clickOffer(t);
     const headers = { 'sec-purpose': 'prefetch;prerender' };
-    expect((await t.app.inject({ method: 'GET', url: `/track.png?click_id=${clickId}`, headers })).statusCode).toBe(200);
+    expect((await t.app.inject({ method: 'GET', url: `/track.png?click_id=${clickId}`, headers })).statusCode).toBe(
+      200,
+    );
     expect(await bookings(t, sessionId)).toEqual([]);
   });
 });
 
 test('guessing click ids is limited, and answers stay in the error form', async () => {
-  const statuses = await Promise.all(Array.from({ length: 140 }, async () => (await track(t, { click_id: 'guess' })).statusCode));
+  const statuses = await Promise.all(
+    Array.from({ length: 140 }, async () => (await track(t, { click_id: 'guess' })).statusCode),
+  );
   expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(20);
   expect(statuses.filter((status) => status === 404).length).toBeGreaterThan(50);
   t.clock.ms += 60_000;

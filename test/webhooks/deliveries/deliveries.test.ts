@@ -30,12 +30,13 @@ const list = async (query: Record<string, string> = {}, who = manager) => {
   expect(answer.statusCode, answer.body).toBe(200);
   return answer.json().data as { deliveries: Listed[]; next_cursor: string | null };
 };
-const idsOf = async (query: Record<string, string> = {}, who = manager) => (await list(query, who)).deliveries.map(({ id }) => id);
+const idsOf = async (query: Record<string, string> = {}, who = manager) =>
+  (await list(query, who)).deliveries.map(({ id }) => id);
 const setStatus = (id: string, status: string) =>
-  t.pool.query('with gone as (delete from delivery_queue where delivery_id = $1) update deliveries set status = $2 where id = $1', [
-    id,
-    status,
-  ]);
+  t.pool.query(
+    'with gone as (delete from delivery_queue where delivery_id = $1) update deliveries set status = $2 where id = $1',
+    [id, status],
+  );
 
 describe('GET /manage/v1/deliveries', () => {
   test('lists deliveries newest first, page by page, each once', async () => {
@@ -65,7 +66,12 @@ describe('GET /manage/v1/deliveries', () => {
     const session = newSessionId(Date.now());
     const old = await manager.promise({ nowMs: Date.now() - 2 * dayMs, pubUserId: 'anna' });
     const a = await manager.promise({ nowMs: Date.now() - 5000, sessionId: session, pubUserId: 'anna' });
-    const b = await manager.promise({ nowMs: Date.now() - 4000, event: 'conversion', sessionId: session, pubUserId: 'bert' });
+    const b = await manager.promise({
+      nowMs: Date.now() - 4000,
+      event: 'conversion',
+      sessionId: session,
+      pubUserId: 'bert',
+    });
     const c = await manager.promise({ nowMs: Date.now() - 3000, event: 'conversion', pubUserId: 'anna' });
     await setStatus(old, 'delivered');
     await setStatus(a, 'failed');
@@ -106,7 +112,9 @@ describe('GET /manage/v1/deliveries', () => {
     await setStatus(rare, 'failed');
     const one = await list({ status: 'failed' });
     expect(one.deliveries.map(({ id }) => id)).toEqual([rare]);
-    await t.pool.query("update deliveries set status = 'held' where endpoint_id = $1 and status = 'delivered'", [endpointId]);
+    await t.pool.query("update deliveries set status = 'held' where endpoint_id = $1 and status = 'delivered'", [
+      endpointId,
+    ]);
     const seen: string[] = [];
     let query: Record<string, string> = { status: 'failed' };
     for (let more = true; more; ) {
@@ -154,8 +162,15 @@ describe('GET /manage/v1/deliveries', () => {
     const endpointId = await manager.endpoint(hook.url);
     const session = newSessionId(Date.now());
     const id = await manager.promise({ sessionId: session, pubUserId: 'anna' });
-    const queries = [{}, { session_id: session }, { pub_user_id: 'anna' }, { endpoint: String(endpointId) }, { status: 'pending' }];
-    for (const query of queries) expect(await idsOf(query as Record<string, string>, foreign), JSON.stringify(query)).toEqual([]);
+    const queries = [
+      {},
+      { session_id: session },
+      { pub_user_id: 'anna' },
+      { endpoint: String(endpointId) },
+      { status: 'pending' },
+    ];
+    for (const query of queries)
+      expect(await idsOf(query as Record<string, string>, foreign), JSON.stringify(query)).toEqual([]);
     const [theirs, none] = [
       await foreign.call('GET', `/deliveries/${id}`),
       await foreign.call('GET', `/deliveries/${newSessionId(Date.now())}`),
@@ -200,7 +215,8 @@ describe('GET /manage/v1/deliveries', () => {
   test('times far away are none, not an error', async () => {
     await manager.endpoint(hook.url);
     await manager.promise();
-    for (const query of [{ to: '0001-01-01' }, { from: '9999-12-31' }]) expect(await idsOf(query as Record<string, string>)).toEqual([]);
+    for (const query of [{ to: '0001-01-01' }, { from: '9999-12-31' }])
+      expect(await idsOf(query as Record<string, string>)).toEqual([]);
     expect(await idsOf({ from: '0001-01-01', to: '9999-12-31T23:59:59Z' })).toHaveLength(1);
   });
 
@@ -296,8 +312,14 @@ describe('GET /manage/v1/deliveries/{id}', () => {
     await manager.endpoint(hook.url);
     const id = await manager.promise();
     await setStatus(id, 'failed');
-    await t.pool.query('update deliveries set payload = \'{"erased":true}\', erased_at = now(), pub_user_id = null where id = $1', [id]);
-    expect((await manager.call('GET', `/deliveries/${id}`)).json().data).toMatchObject({ payload: null, erased_at: expect.any(String) });
+    await t.pool.query(
+      'update deliveries set payload = \'{"erased":true}\', erased_at = now(), pub_user_id = null where id = $1',
+      [id],
+    );
+    expect((await manager.call('GET', `/deliveries/${id}`)).json().data).toMatchObject({
+      payload: null,
+      erased_at: expect.any(String),
+    });
   });
 
   test.each(['x', '0', 'msg_', '%00', 'ffffffff-ffff-7fff-bfff-ffffffffffff', '00000000-0000-7000-8000-000000000000'])(

@@ -20,7 +20,10 @@ beforeEach(async () => {
   manager = await addManager(t);
 });
 
-async function balance(query = '', who = manager): Promise<Counts & { from: string; to: string; days: (Counts & { day: string })[] }> {
+async function balance(
+  query = '',
+  who = manager,
+): Promise<Counts & { from: string; to: string; days: (Counts & { day: string })[] }> {
   const answer = await who.call('GET', `/deliveries/balance${query}`);
   expect(answer.statusCode, answer.body).toBe(200);
   return answer.json().data;
@@ -29,7 +32,9 @@ const nothing = { created: 0, delivered: 0, failed: 0, held: 0, pending: 0, bala
 
 describe('GET /manage/v1/deliveries/balance', () => {
   test('finds every delivery in its place, whatever became of it: sent, given up, held, sent again, erased', async () => {
-    const hook = await startHook((response, { body }) => void response.writeHead(body.includes('bad') ? 500 : 200).end());
+    const hook = await startHook(
+      (response, { body }) => void response.writeHead(body.includes('bad') ? 500 : 200).end(),
+    );
     await manager.endpoint(hook.url, { retry_steps_s: [0] });
     const dispatcher = await startTestDispatcher(t);
     const good = await manager.promise();

@@ -39,7 +39,9 @@ test('while the database is away calls end and are sent no second time; work goe
   await until(async () => (await deliveryOf(t, inFlight)).status, 'delivered', 2000 - (performance.now() - backMs));
   expect(hook.taken).toHaveLength(2);
   expect(await attemptsOf(t, inFlight)).toHaveLength(1);
-  expect(logs.filter(({ level }) => level >= 40).map(({ msg }) => msg)).toEqual(['the dispatcher lost its database connection']);
+  expect(logs.filter(({ level }) => level >= 40).map(({ msg }) => msg)).toEqual([
+    'the dispatcher lost its database connection',
+  ]);
 
   await dispatcher.stop();
   await pool.end();

@@ -59,10 +59,22 @@ describe('POST', () => {
   test('what came of it is written down, with the answer', async () => {
     const id = await promise(t, await addEndpoint(t, hook.url));
     await until(async () => (await deliveryOf(t, id)).status, 'delivered');
-    expect(await deliveryOf(t, id)).toEqual({ status: 'delivered', tries: 1, queued: false, leased: false, finished: true });
+    expect(await deliveryOf(t, id)).toEqual({
+      status: 'delivered',
+      tries: 1,
+      queued: false,
+      leased: false,
+      finished: true,
+    });
     const [attempt, ...more] = await attemptsOf(t, id);
     expect(more).toEqual([]);
-    expect(attempt).toMatchObject({ generation: 1, outcome: 'delivered', status_code: 200, error_class: null, error_message: null });
+    expect(attempt).toMatchObject({
+      generation: 1,
+      outcome: 'delivered',
+      status_code: 200,
+      error_class: null,
+      error_message: null,
+    });
     expect(attempt).toMatchObject({ remote_address: '127.0.0.1', wait_s: null });
     expect(attempt?.response_headers).toMatchObject({ 'x-answer': 'yes' });
     expect(attempt?.response_body?.toString()).toBe('thank you');
@@ -97,9 +109,14 @@ describe('POST', () => {
     const second = await startTestDispatcher(t);
     const endpoints = await Promise.all(Array.from({ length: 5 }, () => addEndpoint(t, hook.url)));
     const ids: string[] = [];
-    for (let round = 0; round < 100; round++) ids.push(...(await Promise.all(endpoints.map((endpoint) => promise(t, endpoint)))));
+    for (let round = 0; round < 100; round++)
+      ids.push(...(await Promise.all(endpoints.map((endpoint) => promise(t, endpoint)))));
     const count = async () =>
-      (await t.pool.query("select count(*)::int as n from deliveries where id = any($1) and status = 'delivered'", [ids])).rows[0].n;
+      (
+        await t.pool.query("select count(*)::int as n from deliveries where id = any($1) and status = 'delivered'", [
+          ids,
+        ])
+      ).rows[0].n;
     await until(count, 500, 20_000);
     expect(new Set(hook.taken.map(({ headers }) => headers['webhook-id'])).size).toBe(500);
     expect(hook.taken).toHaveLength(500);

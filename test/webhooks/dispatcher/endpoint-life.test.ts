@@ -15,7 +15,8 @@ afterEach(end);
 afterAll(() => t.close());
 
 const work = () => dispatcher({ drainLimitMs: 0 });
-const healthOf = async ({ id }: TestEndpoint) => (await t.pool.query('select * from endpoint_health where endpoint_id = $1', [id])).rows[0];
+const healthOf = async ({ id }: TestEndpoint) =>
+  (await t.pool.query('select * from endpoint_health where endpoint_id = $1', [id])).rows[0];
 const change = (endpoint: TestEndpoint, assignment: string) =>
   t.pool.query(`update webhook_endpoints set ${assignment} where id = $1`, [endpoint.id]);
 const wake = () => t.pool.query('notify perkwire_outbox');
@@ -28,14 +29,23 @@ describe('the breaker', () => {
     for (let count = 0; count < 10; count++) await promise(t, endpoint);
     await work();
     await until(async () => (await healthOf(endpoint)).breaker_state, 'open');
-    await until(async () => (await t.pool.query('select 1 from delivery_queue where lease_until is not null')).rows.length, 0);
+    await until(
+      async () => (await t.pool.query('select 1 from delivery_queue where lease_until is not null')).rows.length,
+      0,
+    );
     const sent = receiver.taken.length;
     expect(sent).toBeLessThanOrEqual(13);
     const waiting = await Promise.all(Array.from({ length: 5 }, () => promise(t, endpoint)));
     await new Promise((resolve) => setTimeout(resolve, 1200)); // a poll
     expect(receiver.taken).toHaveLength(sent);
     for (const id of waiting)
-      expect(await deliveryOf(t, id)).toEqual({ status: 'pending', tries: 0, queued: true, leased: false, finished: false });
+      expect(await deliveryOf(t, id)).toEqual({
+        status: 'pending',
+        tries: 0,
+        queued: true,
+        leased: false,
+        finished: false,
+      });
 
     healthy = true;
     await t.pool.query('update endpoint_health set open_until = now() where endpoint_id = $1', [endpoint.id]);
@@ -48,7 +58,8 @@ describe('the breaker', () => {
     const receiver = await hook((response) => void response.writeHead(500).end());
     const endpoint = await addEndpoint(t, receiver.url);
     for (let count = 0; count < 4; count++) await promise(t, endpoint);
-    const set = 'update endpoint_health set breaker_state = $2, times_opened = $3, open_until = now() where endpoint_id = $1';
+    const set =
+      'update endpoint_health set breaker_state = $2, times_opened = $3, open_until = now() where endpoint_id = $1';
     await work();
     for (const [opened, waitS] of [
       [1, 60],
@@ -84,10 +95,15 @@ describe('the breaker', () => {
   test('another URL, or enabling the endpoint again, starts afresh', async () => {
     const endpoint = await addEndpoint(t, 'http://127.0.0.1:9/');
     for (const assignment of ["url = 'http://127.0.0.1:9/new'", 'enabled = false', 'enabled = true']) {
-      await t.pool.query("update endpoint_health set breaker_state = 'open', failures = 7 where endpoint_id = $1", [endpoint.id]);
+      await t.pool.query("update endpoint_health set breaker_state = 'open', failures = 7 where endpoint_id = $1", [
+        endpoint.id,
+      ]);
       await change(endpoint, assignment);
       const kept = assignment === 'enabled = false';
-      expect(await healthOf(endpoint)).toMatchObject({ breaker_state: kept ? 'open' : 'closed', failures: kept ? 7 : 0 });
+      expect(await healthOf(endpoint)).toMatchObject({
+        breaker_state: kept ? 'open' : 'closed',
+        failures: kept ? 7 : 0,
+      });
     }
   });
 });
@@ -142,7 +158,11 @@ describe('limits a publisher sets', () => {
     await work();
     await until(() => receiver.taken.length, 1);
     const sent = receiver.taken[0]?.headers ?? {};
-    expect(sent).toMatchObject({ 'x-api-key': 's3cret', 'webhook-id': `msg_${id.replaceAll('-', '')}`, 'perkwire-event': 'usp.selection' });
+    expect(sent).toMatchObject({
+      'x-api-key': 's3cret',
+      'webhook-id': `msg_${id.replaceAll('-', '')}`,
+      'perkwire-event': 'usp.selection',
+    });
     expect(sent.host).toBe(new URL(receiver.url).host);
     expect(sent['user-agent']).toMatch(/^Perkwire\//);
   });
@@ -157,7 +177,10 @@ describe('limits a publisher sets', () => {
     const [first, second] = (headers['webhook-signature'] ?? '').split(' ');
     expect(first).toMatch(/^v1,/);
     expect(second).toMatch(/^v1a,/);
-    const der = Buffer.concat([Buffer.from('302a300506032b6570032100', 'hex'), Buffer.from(publicKey.slice('whpk_'.length), 'base64')]);
+    const der = Buffer.concat([
+      Buffer.from('302a300506032b6570032100', 'hex'),
+      Buffer.from(publicKey.slice('whpk_'.length), 'base64'),
+    ]);
     const message = Buffer.concat([Buffer.from(`${headers['webhook-id']}.${headers['webhook-timestamp']}.`), body]);
     const signature = Buffer.from((second ?? '').slice('v1a,'.length), 'base64');
     expect(verify(null, message, createPublicKey({ key: der, format: 'der', type: 'spki' }), signature)).toBe(true);
@@ -177,7 +200,11 @@ describe('pause', () => {
     await wake();
     await until(() => receiver.taken.length, 12);
     expect((receiver.taken.at(-1)?.atMs ?? 0) - (receiver.taken[0]?.atMs ?? 0)).toBeGreaterThan(900);
-    await until(async () => (await t.pool.query('select 1 from delivery_queue where endpoint_id = $1', [endpoint.id])).rows.length, 0);
+    await until(
+      async () =>
+        (await t.pool.query('select 1 from delivery_queue where endpoint_id = $1', [endpoint.id])).rows.length,
+      0,
+    );
     await tendEndpoints(t.pool);
     const { rows } = await t.pool.query('select resume_rate_per_s from webhook_endpoints where id = $1', [endpoint.id]);
     expect(rows).toEqual([{ resume_rate_per_s: null }]);
@@ -209,7 +236,9 @@ describe('an endpoint that is disabled', () => {
     await work();
     await until(async () => (await deliveryOf(t, ids[2] as string)).status, 'held');
     expect((await deliveryOf(t, ids[0] as string)).status).toBe('delivered');
-    const { rows } = await t.pool.query('select enabled, disabled_reason from webhook_endpoints where id = $1', [endpoint.id]);
+    const { rows } = await t.pool.query('select enabled, disabled_reason from webhook_endpoints where id = $1', [
+      endpoint.id,
+    ]);
     expect(rows).toEqual([{ enabled: false, disabled_reason: 'asked' }]);
     expect(await auditOf(endpoint)).toEqual([disabledBy('asked')]);
   });
@@ -232,7 +261,9 @@ describe('an endpoint that is disabled', () => {
     expect((await tendEndpoints(t.pool)).disabled).toEqual([]);
     await failing(5.1, 20);
     expect((await tendEndpoints(t.pool)).disabled).toEqual([endpoint.id]);
-    const { rows } = await t.pool.query('select enabled, disabled_reason from webhook_endpoints where id = $1', [endpoint.id]);
+    const { rows } = await t.pool.query('select enabled, disabled_reason from webhook_endpoints where id = $1', [
+      endpoint.id,
+    ]);
     expect(rows).toEqual([{ enabled: false, disabled_reason: 'failing' }]);
     expect(await auditOf(endpoint)).toEqual([disabledBy('failing')]);
     expect((await deliveryOf(t, await promise(t, endpoint))).status).toBe('held');

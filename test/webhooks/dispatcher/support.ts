@@ -92,14 +92,26 @@ export async function addEndpoint(
   { method = 'POST', ...columns }: { method?: 'POST' | 'GET' } & Partial<EndpointColumns> = {},
 ): Promise<TestEndpoint> {
   const sdkId = (++publishers).toString(16).padStart(16, 'e');
-  const { rows } = await pool.query<{ id: number }>('insert into publishers (name, sdk_id) values ($1, $1) returning id', [sdkId]);
+  const { rows } = await pool.query<{ id: number }>(
+    'insert into publishers (name, sdk_id) values ($1, $1) returning id',
+    [sdkId],
+  );
   const publisherId = rows[0]?.id as number;
   const event = 'usp.selection';
-  const saved = await saveEndpoint(pool, deps.secretBox, { publisherId, event, url, method, enabled: true, nowMs: Date.now() });
+  const saved = await saveEndpoint(pool, deps.secretBox, {
+    publisherId,
+    event,
+    url,
+    method,
+    enabled: true,
+    nowMs: Date.now(),
+  });
   for (const [name, value] of Object.entries(columns)) {
     await pool.query(`update webhook_endpoints set ${name} = $1 where publisher_id = $2`, [value, publisherId]);
   }
-  const found = await pool.query<{ id: number }>('select id from webhook_endpoints where publisher_id = $1', [publisherId]);
+  const found = await pool.query<{ id: number }>('select id from webhook_endpoints where publisher_id = $1', [
+    publisherId,
+  ]);
   return { id: found.rows[0]?.id as number, publisherId, secret: saved.secret as string };
 }
 
@@ -111,7 +123,11 @@ export const payloadOf = (campaignIds: readonly number[] = [7, 3], filler = ''):
         pub_user_id: 'ユーザー & 1',
         selected: campaignIds.length > 0 ? 1 : 0,
         session_id: '0197a000-0000-7000-8000-000000000001',
-        campaigns: campaignIds.map((campaign_id) => ({ campaign_id, title: `“Offer” ${campaign_id}`, description: filler })),
+        campaigns: campaignIds.map((campaign_id) => ({
+          campaign_id,
+          title: `“Offer” ${campaign_id}`,
+          description: filler,
+        })),
       },
     }),
   );

@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../../catalog/management/support.ts';
+import {
+  addCatalogue,
+  type Caller,
+  createManagementApp,
+  type ManagementApp,
+} from '../../catalog/management/support.ts';
 import { somebody } from '../../dashboard/support.ts';
 
 const path = '/webhook-endpoints/usp.selection';
@@ -16,7 +21,13 @@ beforeEach(async () => {
   me = await t.caller(await t.addPublisher());
 });
 
-type Entry = { action: string; resource_id: string; actor_kind: string; actor_label: string; changes: Record<string, unknown> };
+type Entry = {
+  action: string;
+  resource_id: string;
+  actor_kind: string;
+  actor_label: string;
+  changes: Record<string, unknown>;
+};
 
 /** Oldest first. */
 async function log(resource = 'webhook-endpoints', who = me): Promise<Entry[]> {
@@ -35,7 +46,10 @@ test('every change of a webhook endpoint is written down: who, old and new', asy
   const pausedAt = expect.stringMatching(/^\d{4}-.*Z$/);
   expect(await lastChanges()).toEqual({ paused_at: { old: null, new: pausedAt } });
   await act('resume', { rate_per_s: 5 });
-  expect(await lastChanges()).toEqual({ paused_at: { old: pausedAt, new: null }, resume_rate_per_s: { old: null, new: 5 } });
+  expect(await lastChanges()).toEqual({
+    paused_at: { old: pausedAt, new: null },
+    resume_rate_per_s: { old: null, new: 5 },
+  });
   await act('disable');
   expect(await lastChanges()).toEqual({ enabled: { old: true, new: false } });
   await act('enable');
@@ -57,7 +71,8 @@ test('every change of a webhook endpoint is written down: who, old and new', asy
     'create',
   ]);
   expect(entries[7]?.changes).toMatchObject({ url: { old: `${url}/2`, new: null }, secret: { old: 'set', new: null } });
-  for (const entry of entries) expect(entry).toMatchObject({ resource_id: 'usp.selection', actor_kind: 'key', actor_label: 'Test key' });
+  for (const entry of entries)
+    expect(entry).toMatchObject({ resource_id: 'usp.selection', actor_kind: 'key', actor_label: 'Test key' });
   expect(await log('webhook-endpoints', await t.caller(await t.addPublisher()))).toEqual([]);
 });
 
@@ -66,11 +81,21 @@ test('secrets and values of headers stay out of the log; that they changed is in
   expect(await lastChanges()).toMatchObject({ headers: { old: null, new: { 'x-token': 'set', 'x-kept': 'set' } } });
   await put({ headers: { 'x-token': 'second-value', 'x-kept': 'kept-value', 'x-new': 'third-value' } });
   expect(await lastChanges()).toEqual({
-    headers: { old: { 'x-token': 'set', 'x-kept': 'set' }, new: { 'x-token': 'changed', 'x-kept': 'set', 'x-new': 'set' } },
+    headers: {
+      old: { 'x-token': 'set', 'x-kept': 'set' },
+      new: { 'x-token': 'changed', 'x-kept': 'set', 'x-new': 'set' },
+    },
   });
   const rotated = await act('rotate-secret');
   const { rows } = await t.pool.query("select string_agg(to_jsonb(l)::text, '') as text from audit_log l");
-  for (const secret of ['first-value', 'second-value', 'third-value', 'kept-value', made.body.data.secret, rotated.body.data.secret])
+  for (const secret of [
+    'first-value',
+    'second-value',
+    'third-value',
+    'kept-value',
+    made.body.data.secret,
+    rotated.body.data.secret,
+  ])
     expect(rows[0].text).not.toContain(secret);
   expect(rows[0].text).not.toContain('sealed');
 });
@@ -111,7 +136,10 @@ test('an advertiser’s conversion secret: that it is set, changed and removed, 
   await me.call('DELETE', secretPath);
   const entries = await log('advertisers');
   expect(entries.map(({ action }) => action)).toEqual(['create', 'update', 'update', 'update']);
-  expect(entries[3]).toMatchObject({ resource_id: String(advertiser), changes: { conversion_secret: { old: 'set', new: null } } });
+  expect(entries[3]).toMatchObject({
+    resource_id: String(advertiser),
+    changes: { conversion_secret: { old: 'set', new: null } },
+  });
   expect(JSON.stringify(entries)).not.toContain(secret);
   const foreign = await t.caller(await t.addPublisher());
   expect((await foreign.call('POST', secretPath)).status).toBe(404);

@@ -30,7 +30,10 @@ afterEach(() => hook.close());
 
 async function addPublisher(): Promise<[number, string]> {
   const text = randomBytes(8).toString('hex');
-  const { rows } = await t.pool.query<{ id: number }>("insert into publishers (name, sdk_id) values ('Test', $1) returning id", [text]);
+  const { rows } = await t.pool.query<{ id: number }>(
+    "insert into publishers (name, sdk_id) values ('Test', $1) returning id",
+    [text],
+  );
   const id = rows[0]?.id as number;
   await t.pool.query(
     "insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'test', decode($2, 'hex'), '{configurations}')",
@@ -49,7 +52,15 @@ const stateOf = async () => (await call('GET', path)).json().data.state;
 
 async function promise(owner = publisherId): Promise<string | undefined> {
   const payload = () => Buffer.from('{"body":{}}');
-  const promised = { publisherId: owner, event: 'usp.selection', sessionId: null, pubUserId: null, dev: false, payload, nowMs };
+  const promised = {
+    publisherId: owner,
+    event: 'usp.selection',
+    sessionId: null,
+    pubUserId: null,
+    dev: false,
+    payload,
+    nowMs,
+  };
   return (await transaction(t.pool, (executor) => enqueue(executor, [promised])))[0];
 }
 
@@ -57,9 +68,9 @@ describe('settings', () => {
   test('each event has an endpoint of its own, and the list shows them', async () => {
     for (const event of webhookEvents) expect((await put({}, `${base}/${event}`)).statusCode).toBe(201);
     const listed = (await call('GET', base)).json().data;
-    expect(listed.map(({ event, state }: { event: string; state: { status: string } }) => [event, state.status])).toEqual(
-      webhookEvents.map((event) => [event, 'active']),
-    );
+    expect(
+      listed.map(({ event, state }: { event: string; state: { status: string } }) => [event, state.status]),
+    ).toEqual(webhookEvents.map((event) => [event, 'active']));
     expect(listed[0].secret).toBeUndefined();
     const [, foreign] = await addPublisher();
     expect((await call('GET', base, undefined, foreign)).json().data).toEqual([]);
@@ -78,7 +89,11 @@ describe('settings', () => {
     const shown = (await put(given)).json().data;
     expect(shown).toMatchObject({ ...given, headers: { 'x-shop': null, authorization: null } });
     expect(shown.v1a_public_key).toMatch(/^whpk_[A-Za-z0-9+/]{43}=$/);
-    expect((await put()).json().data).toMatchObject({ ...given, headers: { 'x-shop': null }, v1a_public_key: shown.v1a_public_key });
+    expect((await put()).json().data).toMatchObject({
+      ...given,
+      headers: { 'x-shop': null },
+      v1a_public_key: shown.v1a_public_key,
+    });
     const reset = (await put({ retry_steps_s: null, rate_limit_per_s: null, headers: { 'x-shop': null } })).json().data;
     expect(reset).toMatchObject({ rate_limit_per_s: null, headers: { 'x-shop': null }, deadline_ms: 2000 });
     expect(reset.retry_steps_s).toHaveLength(10);
@@ -90,9 +105,13 @@ describe('settings', () => {
   test('values of headers lie encrypted in the database; those of an older version are from the next start on', async () => {
     await put({ headers: { authorization: 'Bearer s3cr3t' } });
     const stored = async () =>
-      (await t.pool.query('select headers::text from webhook_endpoints where publisher_id = $1', [publisherId])).rows[0];
+      (await t.pool.query('select headers::text from webhook_endpoints where publisher_id = $1', [publisherId]))
+        .rows[0];
     expect((await stored()).headers).not.toContain('s3cr3t');
-    await t.pool.query('update webhook_endpoints set headers = $2 where publisher_id = $1', [publisherId, { authorization: 'Bearer 0ld' }]);
+    await t.pool.query('update webhook_endpoints set headers = $2 where publisher_id = $1', [
+      publisherId,
+      { authorization: 'Bearer 0ld' },
+    ]);
     await sealStoredHeaders(t.pool, t.deps.secretBox);
     expect((await stored()).headers).not.toContain('0ld');
     await act('test');
@@ -142,7 +161,10 @@ describe('pause and resume', () => {
     expect((await act('pause')).json().data.paused_at).toBe(pausedAt);
     await promise();
     expect(await stateOf()).toMatchObject({ status: 'paused', pending: 1, held: 0 });
-    expect((await act('resume', { rate_per_s: 5 })).json().data).toMatchObject({ paused_at: null, resume_rate_per_s: 5 });
+    expect((await act('resume', { rate_per_s: 5 })).json().data).toMatchObject({
+      paused_at: null,
+      resume_rate_per_s: 5,
+    });
     expect((await act('resume')).json().data.resume_rate_per_s).toBeNull();
     expect((await act('resume', { rate_per_s: 0 })).statusCode).toBe(400);
   });
@@ -198,7 +220,8 @@ describe('rotate-secret', () => {
 
   test('400: an overlap below nothing or over 7 days', async () => {
     await put();
-    for (const overlap_s of [-1, 7 * 86_400 + 1, 1.5, '1']) expect((await act('rotate-secret', { overlap_s })).statusCode).toBe(400);
+    for (const overlap_s of [-1, 7 * 86_400 + 1, 1.5, '1'])
+      expect((await act('rotate-secret', { overlap_s })).statusCode).toBe(400);
   });
 });
 
@@ -211,7 +234,8 @@ describe('DELETE', () => {
     expect((await call('GET', path)).statusCode).toBe(404);
     expect((await call('GET', base)).json().data).toEqual([]);
     expect(await promise()).toBeUndefined();
-    for (const name of ['pause', 'resume', 'enable', 'disable', 'rotate-secret']) expect((await act(name)).statusCode).toBe(404);
+    for (const name of ['pause', 'resume', 'enable', 'disable', 'rotate-secret'])
+      expect((await act(name)).statusCode).toBe(404);
     expect((await call('DELETE', path)).statusCode).toBe(404);
     const again = await put();
     expect(again.statusCode).toBe(201);
@@ -246,7 +270,10 @@ describe('Test Endpoint', () => {
   test('sends each event a fitting payload, by POST and by GET', async () => {
     for (const event of webhookEvents) {
       const settings = { url: `${hook.url}?shop=1`, method: 'POST' };
-      expect((await call('POST', `${base}/${event}/test`, settings)).json().data).toMatchObject({ delivered: true, status: 200 });
+      expect((await call('POST', `${base}/${event}/test`, settings)).json().data).toMatchObject({
+        delivered: true,
+        status: 200,
+      });
       const posted = JSON.parse((hook.taken.at(-1) as Hook['taken'][number]).body.toString());
       expect(hook.taken.at(-1)?.headers).toMatchObject({ 'perkwire-event': event, 'perkwire-test': '1' });
       const expected = event === 'usp.selection' ? posted.body : posted;
@@ -260,7 +287,10 @@ describe('Test Endpoint', () => {
   });
 
   test('fills the macros of a postback', async () => {
-    await call('POST', `${base}/conversion/test`, { url: `${hook.url}/{offer_id}?p={payout}&s={subid}&u={unknown}`, method: 'GET' });
+    await call('POST', `${base}/conversion/test`, {
+      url: `${hook.url}/{offer_id}?p={payout}&s={subid}&u={unknown}`,
+      method: 'GET',
+    });
     expect(hook.taken.at(-1)?.url).toBe('/hook/1?p=1.5&s=test&u=');
   });
 

@@ -28,19 +28,19 @@ beforeEach(async () => {
 afterEach(() => hook.close());
 
 async function addPublisher(): Promise<number> {
-  const { rows } = await t.pool.query<{ id: number }>("insert into publishers (name, sdk_id) values ('Test', $1) returning id", [
-    randomBytes(8).toString('hex'),
-  ]);
+  const { rows } = await t.pool.query<{ id: number }>(
+    "insert into publishers (name, sdk_id) values ('Test', $1) returning id",
+    [randomBytes(8).toString('hex')],
+  );
   return rows[0]?.id as number;
 }
 
 async function addKey(owner: number, permissions: string[]): Promise<string> {
   const made = randomBytes(12).toString('hex');
-  await t.pool.query("insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'test', decode($2, 'hex'), $3)", [
-    owner,
-    hashKey(made),
-    permissions,
-  ]);
+  await t.pool.query(
+    "insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'test', decode($2, 'hex'), $3)",
+    [owner, hashKey(made), permissions],
+  );
   await t.deps.catalog.refresh();
   return made;
 }
@@ -78,7 +78,9 @@ describe('PUT', () => {
       updated_at: new Date(nowMs).toISOString(),
       secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
     });
-    const { rows } = await t.pool.query('select secret_sealed from webhook_endpoints where publisher_id = $1', [publisherId]);
+    const { rows } = await t.pool.query('select secret_sealed from webhook_endpoints where publisher_id = $1', [
+      publisherId,
+    ]);
     expect(rows[0].secret_sealed.toString('latin1')).not.toContain(data.secret);
     const shown = await call('GET', path);
     expect(shown.statusCode).toBe(200);
@@ -160,7 +162,10 @@ describe('PUT', () => {
   ])('400: %s', async (_name, url) => {
     const answer = await call('PUT', path, { ...settings(), url });
     expect(answer.statusCode).toBe(400);
-    expect(answer.json().error).toMatchObject({ code: 'invalid_endpoint', details: [{ path: '/url', message: expect.any(String) }] });
+    expect(answer.json().error).toMatchObject({
+      code: 'invalid_endpoint',
+      details: [{ path: '/url', message: expect.any(String) }],
+    });
     expect((await call('GET', path)).statusCode).toBe(404);
   });
 
@@ -198,13 +203,17 @@ describe('who may', () => {
 
   test.each(routes)('403 with a key of another permission, and with an SDK id: %s %s', async (method, url) => {
     const other = await addKey(publisherId, ['ads/offers', 'reports', 'offers/management', 'wallet']);
-    for (const wrong of [other, t.publisher.sdkId]) expect((await call(method, url, settings(), wrong)).statusCode).toBe(403);
+    for (const wrong of [other, t.publisher.sdkId])
+      expect((await call(method, url, settings(), wrong)).statusCode).toBe(403);
   });
 
   test("404: another publisher's endpoint is none", async () => {
     await call('PUT', path, settings());
     const foreign = await addKey(await addPublisher(), ['configurations']);
-    const [seen, tested] = [await call('GET', path, undefined, foreign), await call('POST', `${path}/test`, undefined, foreign)];
+    const [seen, tested] = [
+      await call('GET', path, undefined, foreign),
+      await call('POST', `${path}/test`, undefined, foreign),
+    ];
     for (const answer of [seen, tested]) {
       expect(answer.statusCode).toBe(404);
       expect(answer.json().error.code).toBe('endpoint_not_found');
@@ -244,7 +253,10 @@ describe('Test Endpoint', () => {
       'perkwire-event': 'usp.selection',
       'webhook-id': expect.stringMatching(/^msg_[0-9a-f]{32}$/),
     });
-    const payload = new Webhook(secret).verify(body, { ...headers, 'webhook-timestamp': headers['webhook-timestamp'] as string }) as {
+    const payload = new Webhook(secret).verify(body, {
+      ...headers,
+      'webhook-timestamp': headers['webhook-timestamp'] as string,
+    }) as {
       body: { selected: number; campaigns: object[] };
     };
     expect(payload.body).toMatchObject({ pub_user_id: 'test-user', selected: 1, session_id: expect.any(String) });
@@ -254,7 +266,9 @@ describe('Test Endpoint', () => {
       'useraction_cta useraction_url campaign';
     expect(Object.keys(payload.body.campaigns[0] ?? {})).toEqual(expect.arrayContaining(fields.split(' ')));
     expect((await t.pool.query('select 1 from deliveries where publisher_id = $1', [publisherId])).rows).toEqual([]);
-    expect((await t.pool.query('select 1 from delivery_attempts where publisher_id = $1', [publisherId])).rows).toEqual([]);
+    expect((await t.pool.query('select 1 from delivery_attempts where publisher_id = $1', [publisherId])).rows).toEqual(
+      [],
+    );
   });
 
   test('tries settings before they are saved', async () => {
@@ -278,7 +292,11 @@ describe('Test Endpoint', () => {
     const gone = await startHook((response) => void response.writeHead(410).end());
     await call('PUT', path, { ...settings(), url: gone.url });
     const { data } = (await call('POST', `${path}/test`)).json();
-    expect(data).toMatchObject({ delivered: false, status: 410, error: { class: 'status', message: expect.any(String) } });
+    expect(data).toMatchObject({
+      delivered: false,
+      status: 410,
+      error: { class: 'status', message: expect.any(String) },
+    });
     expect((await call('GET', path)).json().data.enabled).toBe(true);
     await gone.close();
   });
@@ -286,7 +304,13 @@ describe('Test Endpoint', () => {
   test('a failure is an answer, not an error', async () => {
     const answer = await call('POST', `${path}/test`, { url: `http://127.0.0.1:${await closedPort()}/` });
     expect(answer.statusCode).toBe(200);
-    expect(answer.json().data).toMatchObject({ delivered: false, status: null, error: { class: 'connect' }, headers: null, body: null });
+    expect(answer.json().data).toMatchObject({
+      delivered: false,
+      status: null,
+      error: { class: 'connect' },
+      headers: null,
+      body: null,
+    });
   });
 
   test('400: an address that may not be called', async () => {
@@ -309,7 +333,12 @@ describe('Test Endpoint', () => {
     expect(refused.headers['retry-after']).toBe('6');
     expect(hook.taken).toHaveLength(10);
     const elsewhere = await createTestApp({ databaseUrl: t.databaseUrl, now: () => nowMs });
-    const there = { method: 'POST', url: `${path}/test`, headers: { authorization: `Bearer ${key}` }, payload: { url: hook.url } } as const;
+    const there = {
+      method: 'POST',
+      url: `${path}/test`,
+      headers: { authorization: `Bearer ${key}` },
+      payload: { url: hook.url },
+    } as const;
     expect((await elsewhere.app.inject(there)).statusCode).toBe(429);
     await elsewhere.close();
     nowMs += 6000;

@@ -17,11 +17,20 @@ export type Manager = {
   promise: (given?: Partial<Given>) => Promise<string>;
 };
 
-type Given = { event: WebhookEvent; sessionId: string | null; pubUserId: string | null; payload: Buffer; nowMs: number };
+type Given = {
+  event: WebhookEvent;
+  sessionId: string | null;
+  pubUserId: string | null;
+  payload: Buffer;
+  nowMs: number;
+};
 
 export async function addManager(t: TestApp): Promise<Manager> {
   const key = randomBytes(8).toString('hex');
-  const { rows } = await t.pool.query<{ id: number }>("insert into publishers (name, sdk_id) values ('Test', $1) returning id", [key]);
+  const { rows } = await t.pool.query<{ id: number }>(
+    "insert into publishers (name, sdk_id) values ('Test', $1) returning id",
+    [key],
+  );
   const id = rows[0]?.id as number;
   await t.pool.query(
     "insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'test', decode($2, 'hex'), '{configurations}')",
@@ -29,7 +38,12 @@ export async function addManager(t: TestApp): Promise<Manager> {
   );
   await t.deps.catalog.refresh();
   const call: Manager['call'] = (method, path, payload) =>
-    t.app.inject({ method, url: `/manage/v1${path}`, headers: { authorization: `Bearer ${key}` }, ...(payload && { payload }) });
+    t.app.inject({
+      method,
+      url: `/manage/v1${path}`,
+      headers: { authorization: `Bearer ${key}` },
+      ...(payload && { payload }),
+    });
   return {
     id,
     call,

@@ -4,7 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { newSecret, secretBytes, sign } from '../../../src/webhooks/message/signature.ts';
 
 const guide = readFileSync(new URL('../../../docs/guides/receiving-webhooks.md', import.meta.url), 'utf8');
-const codeOf = (language: string): string => new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(guide)?.[1] ?? '';
+const codeOf = (language: string): string =>
+  new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(guide)?.[1] ?? '';
 
 const [secret, other] = [newSecret(), newSecret()];
 const body = Buffer.from('{"body": {"text":"ü \\u0000"}}\n');
@@ -31,7 +32,10 @@ const cases: [string, Record<string, string>, Buffer, boolean][] = [
   ['with half a signature', { ...headersFor([secret]), 'webhook-signature': 'v1,AAAA' }, body, false],
   [
     'of another version',
-    { ...headersFor([secret]), 'webhook-signature': headersFor([secret])['webhook-signature']?.replace('v1', 'v2') ?? '' },
+    {
+      ...headersFor([secret]),
+      'webhook-signature': headersFor([secret])['webhook-signature']?.replace('v1', 'v2') ?? '',
+    },
     body,
     false,
   ],
@@ -53,7 +57,9 @@ describe('the code of the guide believes what is ours and nothing else', () => {
 import json, sys
 for one in json.load(sys.stdin):
     print(verify(one["secret"], one["headers"], base64.b64decode(one["body"])))`;
-    const input = JSON.stringify(cases.map(([, headers, bytes]) => ({ secret, headers, body: bytes.toString('base64') })));
+    const input = JSON.stringify(
+      cases.map(([, headers, bytes]) => ({ secret, headers, body: bytes.toString('base64') })),
+    );
     const { stdout, stderr } = spawnSync('python3', ['-c', script], { input, encoding: 'utf8' });
     expect(stderr).toBe('');
     expect(stdout.trim().split('\n')).toEqual(cases.map(([, , , believed]) => (believed ? 'True' : 'False')));

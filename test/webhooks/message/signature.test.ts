@@ -40,11 +40,20 @@ describe('signing a webhook', () => {
   test('an ed25519 signature beside it verifies with the public key alone, and for no other text', () => {
     const key = v1aKeyOf(newV1aKey());
     const raw = Buffer.from(publicV1aKey(key).replace(/^whpk_/, ''), 'base64');
-    const publicKey = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: raw.toString('base64url') }, format: 'jwk' });
+    const publicKey = createPublicKey({
+      key: { kty: 'OKP', crv: 'Ed25519', x: raw.toString('base64url') },
+      format: 'jwk',
+    });
     const secret = newSecret();
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.uuid(), (body, id) => {
-        const signatures = sign({ id, timestampS, body: Buffer.from(body), secrets: [secretBytes(secret)], v1aKeys: [key] });
+        const signatures = sign({
+          id,
+          timestampS,
+          body: Buffer.from(body),
+          secrets: [secretBytes(secret)],
+          v1aKeys: [key],
+        });
         verify(secret, id, body, signatures); // who knows only v1 skips it
         const [, encoded = ''] = /(?:^| )v1a,(\S+)$/.exec(signatures) ?? [];
         const signed = (text: string) => Buffer.from(`${id}.${timestampS}.${text}`);
@@ -55,9 +64,18 @@ describe('signing a webhook', () => {
   });
 
   test('an ed25519 key is read back only from its own form, with halves that belong together', () => {
-    const [one, other] = [newV1aKey(), newV1aKey()].map((key) => Buffer.from(key.slice('whsk_'.length), 'base64')) as [Buffer, Buffer];
+    const [one, other] = [newV1aKey(), newV1aKey()].map((key) => Buffer.from(key.slice('whsk_'.length), 'base64')) as [
+      Buffer,
+      Buffer,
+    ];
     const mixed = `whsk_${Buffer.concat([one.subarray(0, 32), other.subarray(32)]).toString('base64')}`;
-    for (const text of ['', 'whsk_', `whsec_${one.toString('base64')}`, `whsk_${one.subarray(1).toString('base64')}`, mixed])
+    for (const text of [
+      '',
+      'whsk_',
+      `whsec_${one.toString('base64')}`,
+      `whsk_${one.subarray(1).toString('base64')}`,
+      mixed,
+    ])
       expect(() => v1aKeyOf(text)).toThrow();
   });
 
@@ -76,14 +94,19 @@ describe('signing a webhook', () => {
   test('the known example of the library is met', () => {
     const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
     const body = Buffer.from('{"test": 2432232314}');
-    expect(sign({ id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', timestampS: 1614265330, body, secrets: [secretBytes(secret)] })).toBe(
-      'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
-    );
+    expect(
+      sign({ id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', timestampS: 1614265330, body, secrets: [secretBytes(secret)] }),
+    ).toBe('v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=');
   });
 
   test('during a rotation a receiver with either secret verifies, and one with neither does not', () => {
     const [old, fresh, foreign] = [newSecret(), newSecret(), newSecret()];
-    const signature = sign({ id: 'd1', timestampS, body: Buffer.from('{}'), secrets: [secretBytes(fresh), secretBytes(old)] });
+    const signature = sign({
+      id: 'd1',
+      timestampS,
+      body: Buffer.from('{}'),
+      secrets: [secretBytes(fresh), secretBytes(old)],
+    });
     expect(signature).toMatch(/^v1,\S+ v1,\S+$/);
     verify(old, 'd1', '{}', signature);
     verify(fresh, 'd1', '{}', signature);
@@ -100,7 +123,9 @@ describe('signing a webhook', () => {
 
   test('nothing goes out unsigned, or with a time that is not in seconds', () => {
     expect(() => sign({ id: 'd1', timestampS, body: Buffer.from(''), secrets: [] })).toThrow('at least one secret');
-    expect(() => sign({ id: 'd1', timestampS: 1.5, body: Buffer.from(''), secrets: [Buffer.alloc(32)] })).toThrow('whole seconds');
+    expect(() => sign({ id: 'd1', timestampS: 1.5, body: Buffer.from(''), secrets: [Buffer.alloc(32)] })).toThrow(
+      'whole seconds',
+    );
   });
 });
 

@@ -37,7 +37,8 @@ const end = (ids: readonly string[], status: string) =>
 
 async function promiseMany(count: number, status: string, given: object = {}): Promise<string[]> {
   const ids: string[] = [];
-  for (let index = 0; index < count; index++) ids.push(await manager.promise({ nowMs: Date.now() - 60_000 + index, ...given }));
+  for (let index = 0; index < count; index++)
+    ids.push(await manager.promise({ nowMs: Date.now() - 60_000 + index, ...given }));
   await end(ids, status);
   return ids;
 }
@@ -65,7 +66,11 @@ async function expectBalance(total: number): Promise<void> {
 describe('POST /manage/v1/deliveries/{id}/replay', () => {
   test('sends the same id and bytes again, signed anew, with all tries, behind live deliveries', async () => {
     const { secret } = (
-      await manager.call('PUT', '/webhook-endpoints/usp.selection', { url: hook.url, method: 'POST', retry_steps_s: [0] })
+      await manager.call('PUT', '/webhook-endpoints/usp.selection', {
+        url: hook.url,
+        method: 'POST',
+        retry_steps_s: [0],
+      })
     ).json().data;
     const payload = Buffer.from('{"body": {"a":  1}}');
     status = 500;
@@ -75,7 +80,10 @@ describe('POST /manage/v1/deliveries/{id}/replay', () => {
     await dispatcher.stop();
     status = 200;
     const answer = await replay(`msg_${id.replaceAll('-', '')}`);
-    expect([answer.statusCode, answer.json().data]).toEqual([202, { id, webhook_id: `msg_${id.replaceAll('-', '')}`, status: 'pending' }]);
+    expect([answer.statusCode, answer.json().data]).toEqual([
+      202,
+      { id, webhook_id: `msg_${id.replaceAll('-', '')}`, status: 'pending' },
+    ]);
     expect(await queued()).toEqual([{ delivery_id: id, lane: 'replay', generation: 1 }]);
     expect(await deliveryOf(t, id)).toMatchObject({ status: 'pending', tries: 0, finished: false });
     await expectBalance(1);
@@ -91,19 +99,25 @@ describe('POST /manage/v1/deliveries/{id}/replay', () => {
       [1, 'failed'],
       [2, 'delivered'],
     ]);
-    expect((await manager.call('GET', `/deliveries/${id}`)).json().data).toMatchObject({ tries: 1, replayed_at: expect.any(String) });
+    expect((await manager.call('GET', `/deliveries/${id}`)).json().data).toMatchObject({
+      tries: 1,
+      replayed_at: expect.any(String),
+    });
   });
 
-  test.each(['delivered', 'failed', 'held'])('a %s one can be sent again; 64 calls at once queue it once', async (before) => {
-    await manager.endpoint(hook.url);
-    const [id = ''] = await promiseMany(1, before);
-    const answers = await Promise.all(Array.from({ length: 64 }, () => replay(id)));
-    expect(answers.filter(({ statusCode }) => statusCode === 202)).toHaveLength(1);
-    const others = answers.filter(({ statusCode }) => statusCode !== 202);
-    expect(new Set(others.map((answer) => answer.json().error.code))).toEqual(new Set(['delivery_pending']));
-    expect(await queued()).toHaveLength(1);
-    await expectBalance(1);
-  });
+  test.each(['delivered', 'failed', 'held'])(
+    'a %s one can be sent again; 64 calls at once queue it once',
+    async (before) => {
+      await manager.endpoint(hook.url);
+      const [id = ''] = await promiseMany(1, before);
+      const answers = await Promise.all(Array.from({ length: 64 }, () => replay(id)));
+      expect(answers.filter(({ statusCode }) => statusCode === 202)).toHaveLength(1);
+      const others = answers.filter(({ statusCode }) => statusCode !== 202);
+      expect(new Set(others.map((answer) => answer.json().error.code))).toEqual(new Set(['delivery_pending']));
+      expect(await queued()).toHaveLength(1);
+      await expectBalance(1);
+    },
+  );
 
   test('409: pending, erased, of a disabled endpoint, of a removed one', async () => {
     await manager.endpoint(hook.url);
@@ -130,7 +144,13 @@ describe('POST /manage/v1/deliveries/{id}/replay', () => {
     await foreign.endpoint(hook.url);
     const [id = ''] = await promiseMany(1, 'failed');
     const errors = [];
-    for (const wanted of [id, newSessionId(Date.now()), newSessionId(1_600_000_000_000), 'x', 'ffffffff-ffff-7fff-bfff-ffffffffffff']) {
+    for (const wanted of [
+      id,
+      newSessionId(Date.now()),
+      newSessionId(1_600_000_000_000),
+      'x',
+      'ffffffff-ffff-7fff-bfff-ffffffffffff',
+    ]) {
       const answer = await replay(wanted, foreign);
       expect(answer.statusCode).toBe(404);
       errors.push(JSON.stringify(answer.json().error));
@@ -207,7 +227,8 @@ describe('POST /manage/v1/deliveries/replay', () => {
     expect([await job(), await queued()]).toMatchObject([{ queued: 0 }, []]);
     await t.pool.query('alter table replay_jobs drop constraint broken');
     // Six at once, of which one at a time may.
-    while ((await runningJobs(t.pool)).includes(id)) await Promise.all(Array.from({ length: 6 }, () => runSlice(t.pool, id, Date.now())));
+    while ((await runningJobs(t.pool)).includes(id))
+      await Promise.all(Array.from({ length: 6 }, () => runSlice(t.pool, id, Date.now())));
     expect(await job()).toMatchObject({ status: 'done', total: 1600, queued: 1600 });
     expect(await queued()).toHaveLength(1600);
     await expectBalance(3200);
@@ -258,9 +279,9 @@ describe('POST /manage/v1/deliveries/replay', () => {
     await manager.endpoint(hook.url);
     const answers = await Promise.all(Array.from({ length: 8 }, () => ask({ status: ['failed'] })));
     expect(answers.filter(({ statusCode }) => statusCode === 202)).toHaveLength(5);
-    expect(new Set(answers.filter(({ statusCode }) => statusCode !== 202).map((answer) => answer.json().error.code))).toEqual(
-      new Set(['too_many_replays']),
-    );
+    expect(
+      new Set(answers.filter(({ statusCode }) => statusCode !== 202).map((answer) => answer.json().error.code)),
+    ).toEqual(new Set(['too_many_replays']));
   });
 
   test.each([
@@ -282,8 +303,13 @@ describe('POST /manage/v1/deliveries/replay', () => {
   test('404: another publisher’s replay can neither be seen nor cancelled', async () => {
     const { id } = (await ask({ status: ['failed'] })).json().data;
     for (const wanted of [id, newSessionId(Date.now()), 'x', '%00']) {
-      const answers = [await foreign.call('GET', `/replays/${wanted}`), await foreign.call('POST', `/replays/${wanted}/cancel`)];
-      expect(answers.map((answer) => [answer.statusCode, answer.json().error.code])).toEqual(Array(2).fill([404, 'replay_not_found']));
+      const answers = [
+        await foreign.call('GET', `/replays/${wanted}`),
+        await foreign.call('POST', `/replays/${wanted}/cancel`),
+      ];
+      expect(answers.map((answer) => [answer.statusCode, answer.json().error.code])).toEqual(
+        Array(2).fill([404, 'replay_not_found']),
+      );
     }
     expect((await foreign.call('GET', '/replays')).json().data).toEqual([]);
   });

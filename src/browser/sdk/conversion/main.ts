@@ -18,6 +18,7 @@ if (tag.conversion !== null) {
   const { conversion } = tag;
   const send = (): void => void report(tag, conversion);
   // A page that a browser only makes ready may never be seen.
-  if ((document as { prerendering?: boolean }).prerendering === true) document.addEventListener('prerenderingchange', send, { once: true });
+  if ((document as { prerendering?: boolean }).prerendering === true)
+    document.addEventListener('prerenderingchange', send, { once: true });
   else send();
 }

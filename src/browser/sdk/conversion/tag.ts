@@ -27,7 +27,9 @@ export function readTag(script: HTMLScriptElement): Tag {
 }
 
 const onlyGiven = (values: Record<string, string | undefined>): Record<string, string> =>
-  Object.fromEntries(Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ''));
+  Object.fromEntries(
+    Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ''),
+  );
 
 /** Keeps the click id of the page's address, 30 days; with Global Privacy Control for as long as the tab is open. */
 export function rememberClick(tag: Tag): void {
@@ -35,9 +37,11 @@ export function rememberClick(tag: Tag): void {
   if (!clickId.test(id)) return;
   attempt(() => {
     if (hasGpc()) sessionStorage.setItem(key, id);
-    else if (tag.cookieDomain === null) localStorage.setItem(key, JSON.stringify({ id, until: Date.now() + keptForMs }));
+    else if (tag.cookieDomain === null)
+      localStorage.setItem(key, JSON.stringify({ id, until: Date.now() + keptForMs }));
     // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API is missing in Firefox and Safari
-    else document.cookie = `${key}=${id}; max-age=${keptForMs / 1000}; path=/; domain=${tag.cookieDomain}; secure; samesite=lax`;
+    else
+      document.cookie = `${key}=${id}; max-age=${keptForMs / 1000}; path=/; domain=${tag.cookieDomain}; secure; samesite=lax`;
   });
 }
 

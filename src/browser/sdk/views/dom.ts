@@ -10,14 +10,21 @@ export function h<Name extends keyof HTMLElementTagNameMap>(
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
     if (typeof value === 'function') element.addEventListener(key, value);
-    else if (value !== null && value !== undefined && value !== false) element.setAttribute(key, value === true ? '' : String(value));
+    else if (value !== null && value !== undefined && value !== false)
+      element.setAttribute(key, value === true ? '' : String(value));
   }
-  for (const child of children) if (child !== null && child !== undefined && child !== false && child !== '') element.append(child);
+  for (const child of children)
+    if (child !== null && child !== undefined && child !== false && child !== '') element.append(child);
   return element;
 }
 
 /** A link that opens apart. */
-export const anchor = (href: string, className: string, click: (event: Event) => void, ...children: Child[]): HTMLAnchorElement =>
+export const anchor = (
+  href: string,
+  className: string,
+  click: (event: Event) => void,
+  ...children: Child[]
+): HTMLAnchorElement =>
   h('a', { href, target: '_blank', rel: 'noopener sponsored', class: className, click }, ...children);
 
 export const button = (className: string, click: (event: Event) => void, text: string): HTMLButtonElement =>

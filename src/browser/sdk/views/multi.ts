@@ -29,17 +29,28 @@ export function multiView(context: ViewContext, offers: readonly Offer[], usp: U
     }
   };
   refresh();
-  return { element: h('ul', { class: `grid n${Math.min(offers.length, 4)}`, role: 'list' }, ...tiles.values()), tiles, refresh };
+  return {
+    element: h('ul', { class: `grid n${Math.min(offers.length, 4)}`, role: 'list' }, ...tiles.values()),
+    tiles,
+    refresh,
+  };
 }
 
-function tileParts(context: ViewContext, offer: Offer, heading: HTMLElement, tick: HTMLElement | null): (HTMLElement | null)[] {
+function tileParts(
+  context: ViewContext,
+  offer: Offer,
+  heading: HTMLElement,
+  tick: HTMLElement | null,
+): (HTMLElement | null)[] {
   const { styles } = context.answer;
   const image =
     styles.popup.showImage && styles.offerText.show_image
       ? picture(pictureUrl(offer, ['offer_image', 'hero_image']), context.base, widthPx)
       : null;
   const buttons =
-    tick === null ? [yesButton(context, offer), noButton(context, offer, 'quiet')] : [tick, yesButton(context, offer, 'quiet')];
+    tick === null
+      ? [yesButton(context, offer), noButton(context, offer, 'quiet')]
+      : [tick, yesButton(context, offer, 'quiet')];
   return [
     image === null ? null : h('div', { class: 'media' }, image),
     h(

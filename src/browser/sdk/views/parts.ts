@@ -27,7 +27,9 @@ const newTab = ({ labels }: ViewContext): HTMLElement => h('span', { class: 'sr'
 export function yesButton(context: ViewContext, offer: Offer, className = 'btn yes'): HTMLElement {
   const { styles, settings } = context.answer;
   const shimmer = settings.enable_effect_shimmer_pos_cta ? ' shimmer' : '';
-  const style = ['bold', 'italic', 'uppercase'].includes(styles.offerText.cta_text_style) ? ` ${styles.offerText.cta_text_style}` : '';
+  const style = ['bold', 'italic', 'uppercase'].includes(styles.offerText.cta_text_style)
+    ? ` ${styles.offerText.cta_text_style}`
+    : '';
   const click = (event: Event): void => {
     if (isRepeat(event)) event.preventDefault();
     else {
@@ -49,10 +51,14 @@ export function brand(context: ViewContext, offer: Offer): HTMLElement | null {
 
 /** The long text, and the short one where the unit is narrow. */
 export const twoLengths = (long: string, short: string): Node[] =>
-  long === short ? [document.createTextNode(long)] : [h('span', { class: 'long' }, long), h('span', { class: 'short' }, short)];
+  long === short
+    ? [document.createTextNode(long)]
+    : [h('span', { class: 'long' }, long), h('span', { class: 'short' }, short)];
 
 export const loyalty = (offer: Offer): HTMLElement | null =>
-  offer.is_loyalty && offer.loyalty_requirements !== '' ? h('p', { class: 'loyalty' }, offer.loyalty_requirements) : null;
+  offer.is_loyalty && offer.loyalty_requirements !== ''
+    ? h('p', { class: 'loyalty' }, offer.loyalty_requirements)
+    : null;
 
 /** Save for later, more offers, the offer's own further action. */
 export function extras(context: ViewContext, offer: Offer): HTMLElement | null {
@@ -60,7 +66,9 @@ export function extras(context: ViewContext, offer: Offer): HTMLElement | null {
   const parts = [
     settings.enable_wallet && offer.wallet_enabled && offer.save_for_later_url !== '' && saveButton(context, offer),
     link(context, offer.useraction_url, offer.useraction_cta, 'extra'),
-    settings.enable_offerwall && offer.offerwall_enabled && link(context, offer.offerwall_url, settings.offerwall_cta, 'extra'),
+    settings.enable_offerwall &&
+      offer.offerwall_enabled &&
+      link(context, offer.offerwall_url, settings.offerwall_cta, 'extra'),
   ].filter((part) => part instanceof Node);
   return parts.length === 0 ? null : h('div', { class: 'extras' }, ...parts);
 }
@@ -89,7 +97,8 @@ export function terms(context: ViewContext, offer: Offer): HTMLElement | null {
   return h('details', { class: 'terms' }, h('summary', {}, context.labels.terms), text);
 }
 
-export const miniText = (offer: Offer): HTMLElement | null => (offer.mini_text === '' ? null : h('p', { class: 'mini' }, offer.mini_text));
+export const miniText = (offer: Offer): HTMLElement | null =>
+  offer.mini_text === '' ? null : h('p', { class: 'mini' }, offer.mini_text);
 
 /** A heading that can take the focus when its offer appears. */
 export const title = (long: string, short: string): { element: HTMLElement; id: string } => {

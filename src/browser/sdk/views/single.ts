@@ -1,7 +1,18 @@
 import { progressText } from '../labels.ts';
 import type { Offer } from '../types.ts';
 import { h } from './dom.ts';
-import { brand, extras, loyalty, miniText, noButton, terms, title, twoLengths, type ViewContext, yesButton } from './parts.ts';
+import {
+  brand,
+  extras,
+  loyalty,
+  miniText,
+  noButton,
+  terms,
+  title,
+  twoLengths,
+  type ViewContext,
+  yesButton,
+} from './parts.ts';
 import { picture, pictureUrl } from './picture.ts';
 
 /** Widest a picture is shown (CSS pixels). */
@@ -10,7 +21,9 @@ const widthPx = 480;
 /** The single offer unit: one offer, its buttons, and where the user is in the row. `index` from 0. */
 export function singleView(context: ViewContext, offer: Offer, index: number): HTMLElement {
   const { styles, settings, offers } = context.answer;
-  const beside = ['left', 'right'].includes(styles.popup.image_position) ? ` beside ${styles.popup.image_position}` : '';
+  const beside = ['left', 'right'].includes(styles.popup.image_position)
+    ? ` beside ${styles.popup.image_position}`
+    : '';
   const types = beside === '' ? ['hero_image', 'offer_image'] : ['offer_image', 'hero_image'];
   const shown = styles.popup.showImage && styles.offerText.show_image;
   const image = shown ? picture(pictureUrl(offer, types), context.base, widthPx) : null;
@@ -64,5 +77,11 @@ function progress(context: ViewContext, index: number): HTMLElement {
       : isText
         ? h('span', {}, text)
         : h('span', { class: `marks ${type === 'bar' ? 'bar' : 'dots'}`, role: 'img', 'aria-label': text }, ...marks);
-  return h('div', { class: `progress${answer.settings.fixed_progress_bar ? ' fixed' : ''}` }, back, shown, h('span', { class: 'spacer' }));
+  return h(
+    'div',
+    { class: `progress${answer.settings.fixed_progress_bar ? ' fixed' : ''}` },
+    back,
+    shown,
+    h('span', { class: 'spacer' }),
+  );
 }

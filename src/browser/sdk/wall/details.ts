@@ -53,7 +53,10 @@ function terms(offer: Offer, onLink: TileContext['onLink']): HTMLElement | null 
   );
 }
 
-function saveButton(offer: Offer, { perkswallet_cta, saved_offer_text }: TileContext['answer']['settings']): HTMLElement {
+function saveButton(
+  offer: Offer,
+  { perkswallet_cta, saved_offer_text }: TileContext['answer']['settings'],
+): HTMLElement {
   const click = async (): Promise<void> => {
     saver.disabled = true;
     try {

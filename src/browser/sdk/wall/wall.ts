@@ -76,9 +76,19 @@ export function startWall({ root, query, base, bridge, beacons }: WallOptions): 
   function append(page: WallPage): void {
     if (!started) begin(page);
     const isFirst = cursor === null && shown.size === 0;
-    const context: TileContext = { answer: page.answer, base, onLink, openDetails: (offer) => openDetails(offer, context) };
+    const context: TileContext = {
+      answer: page.answer,
+      base,
+      onLink,
+      openDetails: (offer) => openDetails(offer, context),
+    };
     const elements = page.answer.offers.map((offer, index) => {
-      const isFeatured = isFirst && index < featuredCount && filter.text === '' && filter.category === null && page.total > featuredCount;
+      const isFeatured =
+        isFirst &&
+        index < featuredCount &&
+        filter.text === '' &&
+        filter.category === null &&
+        page.total > featuredCount;
       const element = tile(offer, context, isFeatured);
       (isFeatured ? featured : grid).append(element);
       shown.set(element, offer);
@@ -100,10 +110,18 @@ export function startWall({ root, query, base, bridge, beacons }: WallOptions): 
     started = true;
     dress(answer.styles);
     const { offerwall_logo_url: logo } = answer.styles.offerwall;
-    if (/^https:\/\//.test(logo)) head.prepend(h('img', { class: 'logo', src: logo, alt: answer.styles.footer.publisher_name }));
+    if (/^https:\/\//.test(logo))
+      head.prepend(h('img', { class: 'logo', src: logo, alt: answer.styles.footer.publisher_name }));
     if (categories.length > 1) chips.append(...[null, ...categories].map((category) => chip(category)));
     if (answer.privacyUrl !== '')
-      footer.append(anchor(answer.privacyUrl, '', (event) => onLink(answer.privacyUrl, event), answer.styles.footer.privacy || 'Privacy'));
+      footer.append(
+        anchor(
+          answer.privacyUrl,
+          '',
+          (event) => onLink(answer.privacyUrl, event),
+          answer.styles.footer.privacy || 'Privacy',
+        ),
+      );
   }
 
   function chip(category: string | null): HTMLElement {
@@ -131,9 +149,12 @@ export function startWall({ root, query, base, bridge, beacons }: WallOptions): 
     typing = setTimeout(() => show({ text: search.value.trim() }), typingMs);
   });
   more.addEventListener('click', () => void loadMore());
-  new IntersectionObserver((entries) => entries.some(({ isIntersecting }) => isIntersecting) && !more.hidden && void loadMore(), {
-    rootMargin: '600px',
-  }).observe(more);
+  new IntersectionObserver(
+    (entries) => entries.some(({ isIntersecting }) => isIntersecting) && !more.hidden && void loadMore(),
+    {
+      rootMargin: '600px',
+    },
+  ).observe(more);
   window.addEventListener('pagehide', () => {
     if (lastSeen !== null) beacons.close(lastSeen);
   });

@@ -43,9 +43,11 @@ async function main(): Promise<void> {
   });
   const [action, file] = positionals;
   const url = process.env.DATABASE_URL ?? '';
-  if ((action !== 'export' && action !== 'import') || file === undefined || positionals.length > 2 || url === '') throw new Error(usage);
+  if ((action !== 'export' && action !== 'import') || file === undefined || positionals.length > 2 || url === '')
+    throw new Error(usage);
   const publisher = values.publisher === undefined ? null : Number(values.publisher);
-  if (publisher !== null && !(Number.isInteger(publisher) && publisher > 0 && publisher < 2 ** 31)) throw new Error(usage);
+  if (publisher !== null && !(Number.isInteger(publisher) && publisher > 0 && publisher < 2 ** 31))
+    throw new Error(usage);
   await migrate(url);
   const pool = createPool({ url, size: 2, applicationName: 'perkwire-catalogue', onError: () => {} });
   try {
@@ -60,15 +62,24 @@ async function main(): Promise<void> {
 function imageStore(): ImageStore | null {
   const { IMAGE_STORE = '', S3_ACCESS_KEY_ID = '', S3_SECRET_ACCESS_KEY = '' } = process.env;
   const problems: string[] = [];
-  const setting = parseImageStore({ store: IMAGE_STORE, accessKeyId: S3_ACCESS_KEY_ID, secretAccessKey: S3_SECRET_ACCESS_KEY }, problems);
+  const setting = parseImageStore(
+    { store: IMAGE_STORE, accessKeyId: S3_ACCESS_KEY_ID, secretAccessKey: S3_SECRET_ACCESS_KEY },
+    problems,
+  );
   if (problems.length > 0) throw new Error(problems.join('\n'));
   return createImageStore(setting);
 }
 
-async function runExport(pool: pg.Pool, store: ImageStore | null, file: string, publisher: number | null): Promise<void> {
-  const { rows } = await pool.query<{ id: number }>('select id from publishers where $1::integer is null or id = $1 order by id limit 2', [
-    publisher,
-  ]);
+async function runExport(
+  pool: pg.Pool,
+  store: ImageStore | null,
+  file: string,
+  publisher: number | null,
+): Promise<void> {
+  const { rows } = await pool.query<{ id: number }>(
+    'select id from publishers where $1::integer is null or id = $1 order by id limit 2',
+    [publisher],
+  );
   const [found, second] = rows;
   if (found === undefined) throw new Error('There is no such publisher.');
   if (second !== undefined) throw new Error('There are several publishers: name one with --publisher ID.');
@@ -80,24 +91,42 @@ async function runExport(pool: pg.Pool, store: ImageStore | null, file: string, 
   say(`Wrote the catalogue of publisher ${found.id} to ${file}.`);
 }
 
-async function runImport(pool: pg.Pool, store: ImageStore | null, file: string, publisher: number | null, dryRun: boolean): Promise<void> {
+async function runImport(
+  pool: pg.Pool,
+  store: ImageStore | null,
+  file: string,
+  publisher: number | null,
+  dryRun: boolean,
+): Promise<void> {
   const content = parseJson(await readFile(file, 'utf8'));
   const nowMs = Date.now();
   const parsed = await parseCatalogue(content, { executor: pool, actor, publisherId: publisher ?? 0, nowMs });
-  if ('details' in parsed) throw new AppError('invalid_request', { message: `${file} cannot be imported.`, details: parsed.details });
+  if ('details' in parsed)
+    throw new AppError('invalid_request', { message: `${file} cannot be imported.`, details: parsed.details });
   await checkPictures(parsed.catalogue, show);
   const imported = await transaction(pool, async (executor) => {
-    if (publisher !== null && (await executor.query('select 1 from publishers where id = $1', [publisher])).rowCount === 0)
+    if (
+      publisher !== null &&
+      (await executor.query('select 1 from publishers where id = $1', [publisher])).rowCount === 0
+    )
       throw new Error('There is no such publisher.');
     const work: Work = { executor, actor, publisherId: publisher ?? 0, nowMs };
-    const result = await importCatalogue(work, parsed.catalogue, { store, intoNew: publisher === null, progress: show });
+    const result = await importCatalogue(work, parsed.catalogue, {
+      store,
+      intoNew: publisher === null,
+      progress: show,
+    });
     if (dryRun) throw undo;
     return result;
   }).catch((err: unknown) => {
     if (err === undo) return null;
     throw err;
   });
-  say(imported === null ? `${file} can be imported. Nothing was written.` : `Imported ${file} into publisher ${imported.publisher_id}.`);
+  say(
+    imported === null
+      ? `${file} can be imported. Nothing was written.`
+      : `Imported ${file} into publisher ${imported.publisher_id}.`,
+  );
 }
 
 function parseJson(text: string): unknown {
@@ -124,7 +153,8 @@ function say(text: string): void {
 }
 
 main().catch((err: Error) => {
-  const details = err instanceof AppError ? (err.details ?? []).map(({ path, message }) => `  ${path} ${message}\n`).join('') : '';
+  const details =
+    err instanceof AppError ? (err.details ?? []).map(({ path, message }) => `  ${path} ${message}\n`).join('') : '';
   process.stderr.write(`${err.message}\n${details}`);
   process.exitCode = 1;
 });

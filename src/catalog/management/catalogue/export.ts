@@ -25,8 +25,17 @@ const belongs: Readonly<Record<string, string>> = {
  * A publisher's catalogue as the text of a JSON file, piece by piece, a row a line. Ids in it only say which row names which.
  * @param work its executor should be inside a repeatable-read transaction, so that the file is of one moment
  */
-export async function* exportCatalogue(work: Work, store: ImageStore | null, progress: Progress = () => {}): AsyncGenerator<string> {
-  const { id: _id, created_at: _created, updated_at: _updated, ...publisher } = await getRow(publishers, work, String(work.publisherId));
+export async function* exportCatalogue(
+  work: Work,
+  store: ImageStore | null,
+  progress: Progress = () => {},
+): AsyncGenerator<string> {
+  const {
+    id: _id,
+    created_at: _created,
+    updated_at: _updated,
+    ...publisher
+  } = await getRow(publishers, work, String(work.publisherId));
   yield `{"${formatField}": ${formatNumber},\n"publisher": ${JSON.stringify(publisher)}`;
   const known = new Map<string, Set<unknown>>();
   for (const kind of kinds) {
@@ -48,7 +57,11 @@ export async function* exportCatalogue(work: Work, store: ImageStore | null, pro
 }
 
 async function* rowsOf(kind: Resource, work: Work): AsyncGenerator<Values> {
-  const conditions = [scopeOf(kind, work), kind.removedAt ? `${kind.removedAt} is null` : 'true', belongs[kind.table] ?? 'true'];
+  const conditions = [
+    scopeOf(kind, work),
+    kind.removedAt ? `${kind.removedAt} is null` : 'true',
+    belongs[kind.table] ?? 'true',
+  ];
   let after: unknown = kind.key === 'name' ? '' : 0;
   for (;;) {
     const { rows } = await work.executor.query<Values>(

@@ -100,11 +100,17 @@ export async function requireEmpty({ executor, publisherId }: Work): Promise<voi
     [publisherId],
   );
   if (rows[0]?.taken === true)
-    throw new AppError('conflict', { message: 'The publisher has a catalogue already; a file is imported into an empty one.' });
+    throw new AppError('conflict', {
+      message: 'The publisher has a catalogue already; a file is imported into an empty one.',
+    });
 }
 
 /** New ids for the rows of a kind, by those of the file. */
-async function allot({ executor }: Work, { table, key }: Resource, list: readonly FileRow[]): Promise<Map<unknown, unknown>> {
+async function allot(
+  { executor }: Work,
+  { table, key }: Resource,
+  list: readonly FileRow[],
+): Promise<Map<unknown, unknown>> {
   if (key === 'name') return new Map(list.map(({ id }) => [id, id]));
   const { rows } = await executor.query<{ id: string }>(
     'select nextval(pg_get_serial_sequence($1, $2)) as id from generate_series(1, $3::integer)',
@@ -139,7 +145,9 @@ async function insertRows(work: Work, kind: Resource, list: readonly FileRow[], 
 /** A row that names others by their new ids. */
 function renamed(kind: Resource, values: Values, ids: Ids): Values {
   const changed = { ...values };
-  for (const [column, { table }] of Object.entries(kind.references ?? {})) changed[column] = ids.get(table)?.get(values[column]) ?? null;
-  if (kind === sequenceRules) changed.match = mapMatch(values.match as Values, (table, id) => (ids.get(table)?.get(id) as number) ?? null);
+  for (const [column, { table }] of Object.entries(kind.references ?? {}))
+    changed[column] = ids.get(table)?.get(values[column]) ?? null;
+  if (kind === sequenceRules)
+    changed.match = mapMatch(values.match as Values, (table, id) => (ids.get(table)?.get(id) as number) ?? null);
   return changed;
 }

@@ -12,10 +12,22 @@ export const formatField = 'perkwire_catalogue';
 export const formatNumber = 1;
 
 /** What a catalogue file holds beside the publisher, in an order in which each finds what it names. A kind stands under the name of its table. */
-export const kinds: readonly Resource[] = [themes, placements, advertisers, campaigns, offers, creatives, sequenceRules];
+export const kinds: readonly Resource[] = [
+  themes,
+  placements,
+  advertisers,
+  campaigns,
+  offers,
+  creatives,
+  sequenceRules,
+];
 
 /** What the lists of a sequence rule name, by kind. */
-export const matchTables: Readonly<Record<string, string>> = { offers: 'offers', campaigns: 'campaigns', advertisers: 'advertisers' };
+export const matchTables: Readonly<Record<string, string>> = {
+  offers: 'offers',
+  campaigns: 'campaigns',
+  advertisers: 'advertisers',
+};
 
 /** A rule's match with each id passed through `change`; what becomes null is left out, and lists that end empty with it. */
 export function mapMatch(match: Values, change: (table: string, id: number) => number | null): Values {

@@ -20,14 +20,19 @@ const maxDetails = 100;
  * Reads a catalogue file by the same schemas and rules as the calls that make single rows.
  * @returns the catalogue, or everything that is wrong, with its path in the file
  */
-export async function parseCatalogue(file: unknown, work: Work): Promise<{ catalogue: Catalogue } | { details: ErrorDetail[] }> {
+export async function parseCatalogue(
+  file: unknown,
+  work: Work,
+): Promise<{ catalogue: Catalogue } | { details: ErrorDetail[] }> {
   const details: ErrorDetail[] = [];
   const at = (path: string, found: readonly ErrorDetail[]): void => {
-    for (const detail of found) if (details.length < maxDetails) details.push({ path: path + detail.path, message: detail.message });
+    for (const detail of found)
+      if (details.length < maxDetails) details.push({ path: path + detail.path, message: detail.message });
   };
   const wrong = (path: string, message: string): void => at('', [{ path, message }]);
   if (!isObject(file)) return { details: [{ path: '/', message: 'must be an object' }] };
-  if (file[formatField] !== formatNumber) return { details: [{ path: `/${formatField}`, message: `must be ${formatNumber}` }] };
+  if (file[formatField] !== formatNumber)
+    return { details: [{ path: `/${formatField}`, message: `must be ${formatNumber}` }] };
   const names = ['publisher', formatField, ...kinds.map(({ table }) => table)];
   for (const name of Object.keys(file)) if (!names.includes(name)) wrong(`/${name}`, 'is not known here');
 
@@ -54,25 +59,30 @@ export async function parseCatalogue(file: unknown, work: Work): Promise<{ catal
         continue;
       }
       const row = readRow(kind, one, path);
-      if (kind.key === 'id' && !Number.isSafeInteger(row.id)) wrong(`${path}/id`, 'must be a whole number: rows name one another by it');
+      if (kind.key === 'id' && !Number.isSafeInteger(row.id))
+        wrong(`${path}/id`, 'must be a whole number: rows name one another by it');
       else if (seen.has(row.id)) wrong(`${path}/${kind.key}`, 'stands for an earlier row already');
       seen.add(row.id);
       read.push(row);
       at(path, row.image === null ? await problemsOf(kind, row.values, work) : checkValue(kind.input, row.values));
       if (one.image !== undefined && row.image === null) wrong(`${path}/image`, 'must be a picture in base64');
-      if (row.image !== null && row.values.url !== null) wrong(`${path}/url`, 'must be null where the picture is in the file');
+      if (row.image !== null && row.values.url !== null)
+        wrong(`${path}/url`, 'must be null where the picture is in the file');
       at(path, missingReferences(kind, row.values, ids));
     }
   }
   if (details.length === 0) at('', checkWhole(rows));
   if (details.length > 0) return { details };
-  return { catalogue: { sdkId: typeof sdk_id === 'string' && /^[0-9a-f]{16}$/.test(sdk_id) ? sdk_id : null, publisher, rows } };
+  return {
+    catalogue: { sdkId: typeof sdk_id === 'string' && /^[0-9a-f]{16}$/.test(sdk_id) ? sdk_id : null, publisher, rows },
+  };
 }
 
 function readRow(kind: Resource, { id, image, ...given }: Values, path: string): FileRow {
   const fields = { ...defaultsOf(kind), ...given };
   const values = kind.prepare?.(fields) ?? fields;
-  const hasImage = kind === creatives && typeof image === 'string' && image !== '' && /^[A-Za-z0-9+/]+={0,2}$/.test(image);
+  const hasImage =
+    kind === creatives && typeof image === 'string' && image !== '' && /^[A-Za-z0-9+/]+={0,2}$/.test(image);
   return {
     id: kind.key === 'id' ? id : values[kind.key],
     values: image === undefined || kind === creatives ? values : { ...values, image },
@@ -87,9 +97,16 @@ async function problemsOf(kind: Resource, values: Values, work: Work): Promise<r
 }
 
 /** What a row names must stand in the file before it. */
-function missingReferences(kind: Resource, values: Values, ids: ReadonlyMap<string, ReadonlySet<unknown>>): ErrorDetail[] {
+function missingReferences(
+  kind: Resource,
+  values: Values,
+  ids: ReadonlyMap<string, ReadonlySet<unknown>>,
+): ErrorDetail[] {
   const details = Object.entries(kind.references ?? {})
-    .filter(([column, { table }]) => values[column] !== null && values[column] !== undefined && !ids.get(table)?.has(values[column]))
+    .filter(
+      ([column, { table }]) =>
+        values[column] !== null && values[column] !== undefined && !ids.get(table)?.has(values[column]),
+    )
     .map(([column, { noun }]) => ({ path: `/${column}`, message: `There is no such ${noun} in the file` }));
   if (kind !== sequenceRules || !isObject(values.match)) return details;
   mapMatch(values.match, (table, id) => {
@@ -119,4 +136,5 @@ function checkWhole(rows: ReadonlyMap<Resource, readonly FileRow[]>): ErrorDetai
   return details;
 }
 
-const isObject = (value: unknown): value is Values => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Values =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

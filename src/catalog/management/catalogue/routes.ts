@@ -15,7 +15,10 @@ import { parseCatalogue } from './parse.ts';
 const maxBytes = 32 * 1024 * 1024;
 
 const tags = ['Catalogue'];
-const file = Type.Object({}, { additionalProperties: true, description: 'A catalogue file; see the guide of the management API.' });
+const file = Type.Object(
+  {},
+  { additionalProperties: true, description: 'A catalogue file; see the guide of the management API.' },
+);
 
 /** A publisher's whole catalogue as one JSON file, out and in. */
 export function catalogueRoutes(app: App, door: Door): void {
@@ -42,7 +45,10 @@ export function catalogueRoutes(app: App, door: Door): void {
       return all;
     });
     return reply
-      .headers({ 'cache-control': 'no-store', 'content-disposition': `attachment; filename="catalogue-${publisherId}.json"` })
+      .headers({
+        'cache-control': 'no-store',
+        'content-disposition': `attachment; filename="catalogue-${publisherId}.json"`,
+      })
       .type('application/json; charset=utf-8')
       .send(text as never);
   });
@@ -66,20 +72,26 @@ export function catalogueRoutes(app: App, door: Door): void {
       ...errorAnswers(400, 401, 403, 404, 409, 413, 422),
     },
   };
-  app.post('/manage/v1/catalogue/import', { schema: importSchema, bodyLimit: maxBytes, ...hooks }, async (request, reply) => {
-    const { actor, publisherId } = requireBoth(request);
-    const parsed = await door.management.read(actor, publisherId, (work) => parseCatalogue(fieldsOf(request.body), work));
-    if ('details' in parsed) throw new AppError('invalid_request', { details: parsed.details });
-    await checkPictures(parsed.catalogue);
-    if ((request.query as { dry_run?: unknown }).dry_run === 'true') {
-      await door.management.read(actor, publisherId, requireEmpty);
-      return reply.send({ message: 'The file can be imported.', data: { dry_run: true } });
-    }
-    return post(door, request, reply, async (work) => {
-      const data = await importCatalogue(work, parsed.catalogue, { store, intoNew: false });
-      return { status: 201, body: { message: 'Catalogue imported.', data }, headers: {} };
-    });
-  });
+  app.post(
+    '/manage/v1/catalogue/import',
+    { schema: importSchema, bodyLimit: maxBytes, ...hooks },
+    async (request, reply) => {
+      const { actor, publisherId } = requireBoth(request);
+      const parsed = await door.management.read(actor, publisherId, (work) =>
+        parseCatalogue(fieldsOf(request.body), work),
+      );
+      if ('details' in parsed) throw new AppError('invalid_request', { details: parsed.details });
+      await checkPictures(parsed.catalogue);
+      if ((request.query as { dry_run?: unknown }).dry_run === 'true') {
+        await door.management.read(actor, publisherId, requireEmpty);
+        return reply.send({ message: 'The file can be imported.', data: { dry_run: true } });
+      }
+      return post(door, request, reply, async (work) => {
+        const data = await importCatalogue(work, parsed.catalogue, { store, intoNew: false });
+        return { status: 201, body: { message: 'Catalogue imported.', data }, headers: {} };
+      });
+    },
+  );
 }
 
 /** A catalogue is settings and offers: one needs to be allowed both. */

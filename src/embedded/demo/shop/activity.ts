@@ -52,7 +52,12 @@ export function recentWebhooks(received: readonly Received[], secret: string | n
 function isSigned({ headers, body }: Received, secret: string): boolean {
   const timestampS = Number(headers['webhook-timestamp']);
   if (!Number.isSafeInteger(timestampS) || timestampS < 0) return false;
-  const wanted = sign({ id: String(headers['webhook-id']), timestampS, body: Buffer.from(body), secrets: [secretBytes(secret)] });
+  const wanted = sign({
+    id: String(headers['webhook-id']),
+    timestampS,
+    body: Buffer.from(body),
+    secrets: [secretBytes(secret)],
+  });
   return String(headers['webhook-signature']).split(' ').includes(wanted);
 }
 
@@ -66,7 +71,9 @@ function bodyOf(text: string): Body {
     return {
       ...(typeof pub_user_id === 'string' && { pub_user_id }),
       ...(typeof selected === 'number' && { selected }),
-      ...(Array.isArray(campaigns) && { campaigns: campaigns.filter((one) => typeof one === 'object' && one !== null) }),
+      ...(Array.isArray(campaigns) && {
+        campaigns: campaigns.filter((one) => typeof one === 'object' && one !== null),
+      }),
     };
   } catch {
     return {};

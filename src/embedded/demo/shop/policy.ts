@@ -2,7 +2,10 @@
  * The content security policy of the demo's pages: their own files, and the service under its public URL. Pictures and beacons
  * may lead to advertisers' servers. Only the demo's own pages may frame them.
  */
-export const policy = (publicUrl: string, { scripts = [], styles = [] }: { scripts?: string[]; styles?: string[] } = {}): string =>
+export const policy = (
+  publicUrl: string,
+  { scripts = [], styles = [] }: { scripts?: string[]; styles?: string[] } = {},
+): string =>
   [
     "default-src 'none'",
     ["script-src 'self'", ...scripts].join(' '),

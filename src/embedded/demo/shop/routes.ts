@@ -35,12 +35,19 @@ export async function demoShopRoutes(app: App, deps: Deps & { received: Received
   for (const [url, name] of Object.entries(files)) {
     const content = await readFile(new URL(name, folder));
     const type = types[name.split('.')[1] as string] as string;
-    app.get(url, { schema }, async (_request, reply) => withHeaders(reply, pagePolicy).type(`${type}; charset=utf-8`).send(content));
+    app.get(url, { schema }, async (_request, reply) =>
+      withHeaders(reply, pagePolicy).type(`${type}; charset=utf-8`).send(content),
+    );
   }
 
-  const sendView = (reply: FastifyReply, { html, csp }: WebViewPage) => withHeaders(reply, csp).type('text/html; charset=utf-8').send(html);
-  app.get('/demo/phone/prefetch.html', { schema }, async (request, reply) => sendView(reply, views.prefetch(viewQuery(request.query))));
-  app.get('/demo/phone/checkout.html', { schema }, async (request, reply) => sendView(reply, views.checkout(viewQuery(request.query))));
+  const sendView = (reply: FastifyReply, { html, csp }: WebViewPage) =>
+    withHeaders(reply, csp).type('text/html; charset=utf-8').send(html);
+  app.get('/demo/phone/prefetch.html', { schema }, async (request, reply) =>
+    sendView(reply, views.prefetch(viewQuery(request.query))),
+  );
+  app.get('/demo/phone/checkout.html', { schema }, async (request, reply) =>
+    sendView(reply, views.checkout(viewQuery(request.query))),
+  );
 
   app.get('/', { schema }, async (_request, reply) => reply.redirect('/demo'));
   app.get('/demo/activity.json', { schema }, async (_request, reply) => {
@@ -65,5 +72,10 @@ function viewQuery(query: unknown): WebViewQuery {
   const { user, placement, mode, dev } = query as Record<string, unknown>;
   const name = (value: unknown, otherwise: string): string =>
     typeof value === 'string' && /^[\w-]{1,64}$/.test(value) ? value : otherwise;
-  return { user: name(user, 'app-user'), placement: name(placement, 'checkout'), mode: mode === 'api' ? 'api' : 'sdk', dev: dev === '1' };
+  return {
+    user: name(user, 'app-user'),
+    placement: name(placement, 'checkout'),
+    mode: mode === 'api' ? 'api' : 'sdk',
+    dev: dev === '1',
+  };
 }

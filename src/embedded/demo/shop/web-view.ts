@@ -36,7 +36,8 @@ export async function createWebViews(publicUrl: string) {
   };
   return {
     prefetch: (query: WebViewQuery) => toPage(renderPrefetchHtml(prefetch as string, optionsOf(query))),
-    checkout: (query: WebViewQuery) => toPage(renderCheckoutHtml(checkout as string, { ...optionsOf(query), mode: query.mode })),
+    checkout: (query: WebViewQuery) =>
+      toPage(renderCheckoutHtml(checkout as string, { ...optionsOf(query), mode: query.mode })),
   };
 }
 

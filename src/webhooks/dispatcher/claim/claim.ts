@@ -81,7 +81,10 @@ type Found = {
 type Content = { event: string; dev: boolean; payload: Buffer };
 
 /** One row for each delivery, or one without for an endpoint that had none to give. */
-type Row = { endpoint_id: number; trusted: boolean; room: number } & ((Found & (Content | { payload: null })) | { delivery_id: null });
+type Row = { endpoint_id: number; trusted: boolean; room: number } & (
+  | (Found & (Content | { payload: null }))
+  | { delivery_id: null }
+);
 
 export type ClaimRequest = Allowance &
   PaceAllowance & {
@@ -94,15 +97,45 @@ export type ClaimRequest = Allowance &
   };
 
 /** Leases deliveries that are due at some endpoints to a worker. */
-export async function claim(executor: Executor, request: ClaimRequest): Promise<{ claimed: Claimed[]; visits: Visit[] }> {
-  const { workerId, lane, endpointIds, trusted, untrusted, perStranger, busyIds, busyCounts, slowIds, pacedIds, pacedCounts, takeOver } =
-    request;
+export async function claim(
+  executor: Executor,
+  request: ClaimRequest,
+): Promise<{ claimed: Claimed[]; visits: Visit[] }> {
+  const {
+    workerId,
+    lane,
+    endpointIds,
+    trusted,
+    untrusted,
+    perStranger,
+    busyIds,
+    busyCounts,
+    slowIds,
+    pacedIds,
+    pacedCounts,
+    takeOver,
+  } = request;
   const { rows } = await executor.query<Row>({
     name: 'claim_deliveries',
     text: claimStatement,
-    values: [workerId, lane, endpointIds, trusted, untrusted, perStranger, busyIds, busyCounts, slowIds, pacedIds, pacedCounts, takeOver],
+    values: [
+      workerId,
+      lane,
+      endpointIds,
+      trusted,
+      untrusted,
+      perStranger,
+      busyIds,
+      busyCounts,
+      slowIds,
+      pacedIds,
+      pacedCounts,
+      takeOver,
+    ],
   });
-  const visits = new Map(rows.map((row) => [row.endpoint_id, { endpointId: row.endpoint_id, trusted: row.trusted, room: row.room }]));
+  const visits = new Map(
+    rows.map((row) => [row.endpoint_id, { endpointId: row.endpoint_id, trusted: row.trusted, room: row.room }]),
+  );
   const found = rows.filter(isFound);
   await addContents(
     executor,

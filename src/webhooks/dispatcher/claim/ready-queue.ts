@@ -21,7 +21,12 @@ export type Turns = {
   /** The endpoints whose turn it is. They keep their turn until they were visited. */
   next: (room: Room) => number[];
   /** What a claim of `next` brought: how much was found where, and which limits it met. */
-  visited: (endpointIds: readonly number[], visits: readonly Visit[], found: ReadonlyMap<number, number>, limits: Room) => void;
+  visited: (
+    endpointIds: readonly number[],
+    visits: readonly Visit[],
+    found: ReadonlyMap<number, number>,
+    limits: Room,
+  ) => void;
 };
 
 /**
@@ -98,7 +103,8 @@ export function createTurns(): Turns {
     },
     visited: (endpointIds, visits, found, limits) => {
       const taken = { trusted: 0, untrusted: 0 };
-      for (const { endpointId, trusted } of visits) taken[trusted ? 'trusted' : 'untrusted'] += found.get(endpointId) ?? 0;
+      for (const { endpointId, trusted } of visits)
+        taken[trusted ? 'trusted' : 'untrusted'] += found.get(endpointId) ?? 0;
       const refused = new Set(endpointIds);
       for (const visit of visits) {
         const side = visit.trusted ? 'trusted' : 'untrusted';

@@ -39,8 +39,16 @@ const statement = `
  * @param after the endpoint before the first; 0: from the start
  * @returns those of which something is due, and after which to go on; null: these were the last
  */
-export async function lookAround(executor: Executor, lane: Lane, after: number): Promise<{ waiting: Waiting[]; next: number | null }> {
-  const { rows } = await executor.query<Waiting & { due: boolean }>({ name: 'look_around', text: statement, values: [lane, after, page] });
+export async function lookAround(
+  executor: Executor,
+  lane: Lane,
+  after: number,
+): Promise<{ waiting: Waiting[]; next: number | null }> {
+  const { rows } = await executor.query<Waiting & { due: boolean }>({
+    name: 'look_around',
+    text: statement,
+    values: [lane, after, page],
+  });
   const next = rows.length < page ? null : (rows.at(-1)?.endpointId ?? null);
   return { waiting: rows.filter(({ due }) => due), next };
 }

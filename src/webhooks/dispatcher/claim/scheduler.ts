@@ -57,7 +57,10 @@ export function createRounds(executor: Executor, concurrency: number, now: () =>
 
   async function claimIn(lane: Lane, workerId: number, takeOver: boolean, limit: number): Promise<Round> {
     const allowance = slots.allowance();
-    const size = Math.min(limit, Math.max(claimSize.least, Math.min(Math.floor(lastClaimMs * claimedPerMs), claimSize.most)));
+    const size = Math.min(
+      limit,
+      Math.max(claimSize.least, Math.min(Math.floor(lastClaimMs * claimedPerMs), claimSize.most)),
+    );
     const limits = {
       trusted: Math.min(allowance.trusted, size),
       untrusted: Math.min(allowance.untrusted, Math.ceil(size * doubtfulShare)),

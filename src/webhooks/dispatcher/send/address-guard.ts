@@ -42,7 +42,13 @@ export function parseNets(list: string): Net[] {
 function parseNet(entry: string): Net {
   const [address = '', bits = '', ...rest] = entry.split('/');
   const maxBits = isIPv4(address) ? 32 : 128;
-  if (isIP(address) === 0 || address.includes('%') || !/^\d{1,3}$/.test(bits) || Number(bits) > maxBits || rest.length > 0) {
+  if (
+    isIP(address) === 0 ||
+    address.includes('%') ||
+    !/^\d{1,3}$/.test(bits) ||
+    Number(bits) > maxBits ||
+    rest.length > 0
+  ) {
     throw new Error(`"${entry}" is not a net: write address/bits, such as 10.0.0.0/8 or ::1/128`);
   }
   return [ipaddr.parse(address), Number(bits)];
@@ -108,7 +114,10 @@ const isWebPort = (port: string): boolean => port === '' || port === '80' || por
  * What can be said of a webhook URL without a lookup: good when it is saved, and again before each call.
  * `http:` needs `allowHttp`. Ports are 80, 443 and from 1024; any port where the host is an address within `allowNets`.
  */
-export function checkUrl(text: string, { allowHttp, allowNets }: { allowHttp: boolean; allowNets: readonly Net[] }): UrlCheck {
+export function checkUrl(
+  text: string,
+  { allowHttp, allowNets }: { allowHttp: boolean; allowNets: readonly Net[] },
+): UrlCheck {
   if (!URL.canParse(text)) return { ok: false, reason: 'invalid_url' };
   const url = new URL(text);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return { ok: false, reason: 'scheme_not_allowed' };
@@ -125,9 +134,13 @@ export function checkUrl(text: string, { allowHttp, allowNets }: { allowHttp: bo
  * The addresses to connect to, all vetted. A name is looked up once; one forbidden answer blocks it, whatever the others are. The caller
  * must connect to these addresses and not look the name up again, or it can be given others (DNS rebinding).
  */
-export async function resolveTarget(url: URL, options: { lookup: Lookup; allowNets: readonly Net[] }): Promise<Resolution> {
+export async function resolveTarget(
+  url: URL,
+  options: { lookup: Lookup; allowNets: readonly Net[] },
+): Promise<Resolution> {
   const literal = literalOf(url);
-  const answers = literal === null ? await lookUp(url.hostname, options.lookup) : [{ address: literal, family: isIP(literal) }];
+  const answers =
+    literal === null ? await lookUp(url.hostname, options.lookup) : [{ address: literal, family: isIP(literal) }];
   if ('message' in answers) return { ok: false, reason: 'dns_error', ...answers };
   const allAllowed = answers.every(({ address }) => isAllowedAddress(address, options.allowNets));
   if (!allAllowed) return { ok: false, reason: 'blocked_address' };
@@ -135,7 +148,10 @@ export async function resolveTarget(url: URL, options: { lookup: Lookup; allowNe
 }
 
 /** @returns the answers, or what went wrong */
-async function lookUp(hostname: string, lookup: Lookup): Promise<readonly ResolvedAddress[] | { message: string; unanswered: boolean }> {
+async function lookUp(
+  hostname: string,
+  lookup: Lookup,
+): Promise<readonly ResolvedAddress[] | { message: string; unanswered: boolean }> {
   try {
     const answers = await lookup(hostname);
     return answers.length > 0 ? answers : { message: 'the host name has no address', unanswered: false };

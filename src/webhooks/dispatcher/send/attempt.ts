@@ -24,18 +24,29 @@ const maxLocalDelayMs = 60_000;
 /** Makes one try of a delivery. Never rejects. `signal` ends it early; the delivery is then due again at once. */
 export async function attempt(claimed: Claimed, tools: AttemptTools, signal: AbortSignal): Promise<Settlement> {
   const call = prepare(claimed, tools);
-  const result: SendResult = 'kind' in call ? call : await tools.sender.send({ ...call, deadlineMs: claimed.deadlineMs, signal });
+  const result: SendResult =
+    'kind' in call ? call : await tools.sender.send({ ...call, deadlineMs: claimed.deadlineMs, signal });
   const request = 'kind' in call || result.kind === 'blocked' ? null : headOf(call, claimed);
   const verdict = classify(result, tools.now());
   const counts = verdict.outcome !== 'retry' || verdict.countsAsTry;
   const tries = claimed.tries + (counts ? 1 : 0);
   const disables = verdict.outcome === 'retry' ? null : verdict.disables;
-  return { claimed, tries, disables, ...outcomeOf(claimed, verdict, tries, tools, signal), ...record(result, verdict), request };
+  return {
+    claimed,
+    tries,
+    disables,
+    ...outcomeOf(claimed, verdict, tries, tools, signal),
+    ...record(result, verdict),
+    request,
+  };
 }
 
 type Verdict = ReturnType<typeof classify>;
 
-function prepare(claimed: Claimed, { secretBox, payloadLinks, now }: AttemptTools): HttpCall | Extract<SendResult, { kind: 'error' }> {
+function prepare(
+  claimed: Claimed,
+  { secretBox, payloadLinks, now }: AttemptTools,
+): HttpCall | Extract<SendResult, { kind: 'error' }> {
   try {
     const nowMs = now();
     const secrets = openSecrets(secretBox, claimed.secrets);
@@ -52,11 +63,22 @@ function prepare(claimed: Claimed, { secretBox, payloadLinks, now }: AttemptTool
     });
   } catch (err) {
     const message = `the request could not be made: ${(err as Error).message}`;
-    return { kind: 'error', class: 'local', message, timing: { dnsMs: 0, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 } };
+    return {
+      kind: 'error',
+      class: 'local',
+      message,
+      timing: { dnsMs: 0, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 },
+    };
   }
 }
 
-function outcomeOf(claimed: Claimed, verdict: Verdict, tries: number, { random }: AttemptTools, signal: AbortSignal): Outcome {
+function outcomeOf(
+  claimed: Claimed,
+  verdict: Verdict,
+  tries: number,
+  { random }: AttemptTools,
+  signal: AbortSignal,
+): Outcome {
   if (verdict.outcome === 'delivered') return { outcome: 'delivered' };
   if (verdict.outcome === 'disable_endpoint') return { outcome: 'endpoint_disabled' };
   if (!verdict.countsAsTry) return { outcome: 'retry', delayMs: signal.aborted ? 0 : localWaitMs(claimed) };
@@ -94,7 +116,8 @@ function record(result: SendResult, verdict: Verdict): Pick<Settlement, Noted> {
     return { ...none, errorMessage: message, timing, remoteAddress };
   }
   const { status, timing, remoteAddress, headers, body, truncated } = result;
-  const errorMessage = errorClass === 'redirect' ? 'redirects are not followed' : errorClass && `the answer was ${status}`;
+  const errorMessage =
+    errorClass === 'redirect' ? 'redirects are not followed' : errorClass && `the answer was ${status}`;
   return {
     status,
     errorClass,

@@ -85,7 +85,8 @@ function openConnection(options: LaneOptions, onDisconnect: (connection: Connect
       onReady: (ready) => {
         connection.phase = 'open';
         if (options.url.protocol === 'https:') connection.tlsMs = lap();
-        connection.remoteAddress = options.proxy === null ? (ready.remoteAddress ?? '') : (options.addresses[0]?.address ?? '');
+        connection.remoteAddress =
+          options.proxy === null ? (ready.remoteAddress ?? '') : (options.addresses[0]?.address ?? '');
         callback(null, ready);
       },
       onError: (error) => callback(error, null),
@@ -124,14 +125,25 @@ type DialEvents = { onTcp: () => void; onReady: (socket: Socket) => void; onErro
 /** Connects to the vetted addresses, one after the other, and to nothing else: the socket's own lookup answers with them. */
 function dial(options: LaneOptions, { onTcp, ...events }: DialEvents): Socket {
   const { url, addresses } = options;
-  const target = { host: hostOf(url), port: portOf(url), lookup: pinned(addresses), autoSelectFamily: true, noDelay: true };
+  const target = {
+    host: hostOf(url),
+    port: portOf(url),
+    lookup: pinned(addresses),
+    autoSelectFamily: true,
+    noDelay: true,
+  };
   const socket: Socket = isSecure(url) ? connectTls({ ...target, ...tlsOptions(options) }) : connectTcp(target);
   socket.once('connect', onTcp);
   return watchDial(socket, options, events);
 }
 
 /** Has the proxy connect to the first vetted address; inside it TLS speaks to the host of the URL. `onTunnel` gets the socket it runs over. */
-function dialThrough(proxy: HttpProxy, options: LaneOptions, { onTcp, ...events }: DialEvents, onTunnel: (socket: Socket) => void): Socket {
+function dialThrough(
+  proxy: HttpProxy,
+  options: LaneOptions,
+  { onTcp, ...events }: DialEvents,
+  onTunnel: (socket: Socket) => void,
+): Socket {
   const { url, addresses } = options;
   const address = addresses[0]?.address ?? '';
   const timer = setTimeout(() => tunnel.destroy(), options.connectTimeoutMs);
@@ -154,8 +166,15 @@ function dialThrough(proxy: HttpProxy, options: LaneOptions, { onTcp, ...events 
   return tunnel;
 }
 
-function watchDial(socket: Socket, { url, connectTimeoutMs }: LaneOptions, { onReady, onError }: Omit<DialEvents, 'onTcp'>): Socket {
-  const timer = setTimeout(() => socket.destroy(new Error(`no connection within ${connectTimeoutMs} ms`)), connectTimeoutMs);
+function watchDial(
+  socket: Socket,
+  { url, connectTimeoutMs }: LaneOptions,
+  { onReady, onError }: Omit<DialEvents, 'onTcp'>,
+): Socket {
+  const timer = setTimeout(
+    () => socket.destroy(new Error(`no connection within ${connectTimeoutMs} ms`)),
+    connectTimeoutMs,
+  );
   let done = false;
   socket.once(isSecure(url) ? 'secureConnect' : 'connect', () => {
     done = true;

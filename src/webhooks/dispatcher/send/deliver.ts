@@ -1,7 +1,15 @@
 import { isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import type { Dispatcher } from 'undici';
-import { type BlockReason, checkUrl, hostOf, type Lookup, type Net, type ResolvedAddress, resolveTarget } from './address-guard.ts';
+import {
+  type BlockReason,
+  checkUrl,
+  hostOf,
+  type Lookup,
+  type Net,
+  type ResolvedAddress,
+  resolveTarget,
+} from './address-guard.ts';
 import { type Connection, createLane, type Lane, maxHeadBytes, type Phase } from './connections.ts';
 import { type HttpProxy, proxyErrorCode } from './proxy.ts';
 import { createLookup, createResolverWatch } from './resolver.ts';
@@ -17,7 +25,13 @@ export type ErrorClass = 'timeout' | 'dns' | 'connect' | 'tls' | 'reset' | 'prot
  * Milliseconds. `dnsMs` is next to nothing where the host is an address; `connectMs` (TCP) and `tlsMs` are null on a connection used before, or none;
  * `firstByteMs` runs from the start of the call to the response's head, and is null where none came.
  */
-export type Timing = { dnsMs: number; connectMs: number | null; tlsMs: number | null; firstByteMs: number | null; totalMs: number };
+export type Timing = {
+  dnsMs: number;
+  connectMs: number | null;
+  tlsMs: number | null;
+  firstByteMs: number | null;
+  totalMs: number;
+};
 
 /** `headers` have lower-case names, repeats joined by a comma, 16 KiB in all; `body` is as received, never unpacked. */
 type Answer = { kind: 'response'; status: number; headers: Record<string, string>; body: Buffer; truncated: boolean };
@@ -74,7 +88,9 @@ const maxMessageLength = 300;
 const maxInterim = 16;
 /** Headers that belong to the transport. `accept-encoding` is left out so that bodies come as they are. */
 const ownHeaders = new Set(
-  'accept-encoding connection content-length expect host keep-alive proxy-connection te trailer transfer-encoding upgrade'.split(' '),
+  'accept-encoding connection content-length expect host keep-alive proxy-connection te trailer transfer-encoding upgrade'.split(
+    ' ',
+  ),
 );
 
 const fail = (errorClass: ErrorClass, message: string): Failure => ({ kind: 'error', class: errorClass, message });
@@ -97,7 +113,15 @@ export function createSender(options: SenderOptions): Sender {
     const key = [url.origin, ...pins].join(' ');
     const known = lanes.get(key);
     if (known !== undefined) return known;
-    const lane = createLane({ url, addresses, connectTimeoutMs, ca: options.ca, proxy: options.proxy ?? null, now, connections });
+    const lane = createLane({
+      url,
+      addresses,
+      connectTimeoutMs,
+      ca: options.ca,
+      proxy: options.proxy ?? null,
+      now,
+      connections,
+    });
     lanes.set(key, lane);
     return lane;
   };
@@ -105,7 +129,8 @@ export function createSender(options: SenderOptions): Sender {
   const call = async (url: URL, request: SendRequest, cut: Promise<Failure>, clock: Clock): Promise<Outcome> => {
     const target = await Promise.race([cut, resolveTarget(url, { lookup, allowNets })]);
     clock.timing.dnsMs = clock.elapsedMs();
-    if ('kind' in target) return target.class === 'timeout' && resolver.isAway() ? fail('local', 'the resolver does not answer') : target;
+    if ('kind' in target)
+      return target.class === 'timeout' && resolver.isAway() ? fail('local', 'the resolver does not answer') : target;
     const unanswered = !target.ok && target.reason === 'dns_error' && target.unanswered;
     if (!unanswered && isIP(hostOf(url)) === 0) resolver.answered();
     if (!target.ok && target.reason === 'blocked_address') return { kind: 'blocked', reason: target.reason };
@@ -113,7 +138,10 @@ export function createSender(options: SenderOptions): Sender {
     const lane = laneTo(url, target.addresses);
     const connection = lane.take();
     const headers = { 'user-agent': options.userAgent, ...withoutOwn(request.headers) };
-    const answer = await Promise.race([cut, exchange(connection, { ...request, url, headers }, maxResponseBytes, clock)]);
+    const answer = await Promise.race([
+      cut,
+      exchange(connection, { ...request, url, headers }, maxResponseBytes, clock),
+    ]);
     clock.timing.connectMs = connection.connectMs;
     clock.timing.tlsMs = connection.tlsMs;
     // A connection with an answer that was not read to its end is dropped, and the rest of it with it.
@@ -130,7 +158,9 @@ export function createSender(options: SenderOptions): Sender {
       if (closed) return { ...fail('local', 'the sender is closed'), timing: clock.timing };
       const cut = startCut(request, inFlight);
       const outcome = await call(checked.url, request, cut.happened, clock).finally(cut.end);
-      return outcome.kind === 'blocked' ? outcome : { ...outcome, timing: { ...clock.timing, totalMs: clock.elapsedMs() } };
+      return outcome.kind === 'blocked'
+        ? outcome
+        : { ...outcome, timing: { ...clock.timing, totalMs: clock.elapsedMs() } };
     },
     close: async () => {
       closed = true;
@@ -141,17 +171,26 @@ export function createSender(options: SenderOptions): Sender {
   };
 }
 
-type Outcome = (Answer & { remoteAddress: string }) | (Failure & { remoteAddress?: string }) | { kind: 'blocked'; reason: BlockReason };
+type Outcome =
+  | (Answer & { remoteAddress: string })
+  | (Failure & { remoteAddress?: string })
+  | { kind: 'blocked'; reason: BlockReason };
 
 type Clock = { timing: Timing; elapsedMs: () => number };
 
 function startClock(now: () => number): Clock {
   const startMs = now();
-  return { timing: { dnsMs: 0, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 }, elapsedMs: () => now() - startMs };
+  return {
+    timing: { dnsMs: 0, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 },
+    elapsedMs: () => now() - startMs,
+  };
 }
 
 /** What can end a call early: its deadline, its signal, or the sender's close, which calls what is in `inFlight`. */
-function startCut({ deadlineMs, signal }: SendRequest, inFlight: Set<() => void>): { happened: Promise<Failure>; end: () => void } {
+function startCut(
+  { deadlineMs, signal }: SendRequest,
+  inFlight: Set<() => void>,
+): { happened: Promise<Failure>; end: () => void } {
   let settle: (failure: Failure) => void = () => {};
   const happened = new Promise<Failure>((resolve) => {
     settle = resolve;
@@ -183,7 +222,8 @@ function exchange(connection: Connection, call: Call, maxBytes: number, clock: C
     let room = maxBytes;
     let interim = 0;
     let head: Pick<Answer, 'status' | 'headers'> = { status: 0, headers: {} };
-    const answer = (truncated: boolean): void => resolve({ kind: 'response', ...head, body: Buffer.concat(kept), truncated });
+    const answer = (truncated: boolean): void =>
+      resolve({ kind: 'response', ...head, body: Buffer.concat(kept), truncated });
     const { url, method, headers, body } = call;
     const request = { path: url.pathname + url.search, method, headers, body, headersTimeout: 0, bodyTimeout: 0 };
     connection.client.dispatch(request, {
@@ -218,7 +258,9 @@ const stopReading = (controller: Dispatcher.DispatchController): void => control
 /** Repeats are joined, which can make the head longer than it came; what passes the limit is left out. */
 function boundedHeaders(received: Record<string, string | string[] | undefined>): Record<string, string> {
   let room = maxHeadBytes;
-  const entries = Object.entries(received).map(([name, value = '']) => [name, Array.isArray(value) ? value.join(', ') : value] as const);
+  const entries = Object.entries(received).map(
+    ([name, value = '']) => [name, Array.isArray(value) ? value.join(', ') : value] as const,
+  );
   return Object.fromEntries(
     entries.filter(([name, value]) => {
       room -= name.length + value.length;
@@ -227,7 +269,15 @@ function boundedHeaders(received: Record<string, string | string[] | undefined>)
   );
 }
 
-const localCodes = new Set(['EADDRNOTAVAIL', 'EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'UND_ERR_DESTROYED', 'UND_ERR_CLOSED']);
+const localCodes = new Set([
+  'EADDRNOTAVAIL',
+  'EMFILE',
+  'ENFILE',
+  'ENOBUFS',
+  'ENOMEM',
+  'UND_ERR_DESTROYED',
+  'UND_ERR_CLOSED',
+]);
 const resetCodes = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH']);
 const protocolCodes = new Set(['HTTPParserError', 'UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH']);
 const tlsCode = /^(ERR_SSL_|ERR_TLS_|EPROTO$)/;

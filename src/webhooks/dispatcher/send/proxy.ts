@@ -20,7 +20,12 @@ const wordsOfProxy = /^HTTP\/1\.[01] (\d{3})/;
  */
 export function parseProxy(text: string): HttpProxy {
   const url = URL.canParse(text) ? new URL(text) : null;
-  const isProxy = url !== null && /^https?:$/.test(url.protocol) && url.hostname !== '' && /^\/?$/.test(url.pathname) && url.search === '';
+  const isProxy =
+    url !== null &&
+    /^https?:$/.test(url.protocol) &&
+    url.hostname !== '' &&
+    /^\/?$/.test(url.pathname) &&
+    url.search === '';
   if (!isProxy) throw new Error('a proxy looks like http://proxy.example:3128, with or without user:password@');
   const secure = url.protocol === 'https:';
   const user = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;

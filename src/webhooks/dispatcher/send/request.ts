@@ -38,7 +38,16 @@ export function compose(message: Message): HttpCall {
   return { url, method, headers: { ...headers, 'content-type': 'application/json' }, body: payload };
 }
 
-function headersOf({ deliveryId, event, payload, secrets, v1aKeys = [], nowMs, dev, test }: Message): Record<string, string> {
+function headersOf({
+  deliveryId,
+  event,
+  payload,
+  secrets,
+  v1aKeys = [],
+  nowMs,
+  dev,
+  test,
+}: Message): Record<string, string> {
   const id = `msg_${deliveryId.replaceAll('-', '')}`;
   const timestampS = Math.floor(nowMs / 1000);
   return {

@@ -41,7 +41,8 @@ const temporaryCodes = new Set([
 ]);
 
 /** Whether a look-up failed without an answer: the resolver is away, or it could not reach the name's own servers. */
-export const isTemporary = (error: unknown): boolean => error instanceof Error && 'code' in error && temporaryCodes.has(String(error.code));
+export const isTemporary = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && temporaryCodes.has(String(error.code));
 
 /** No name was answered for that long: it is our resolver that is away, not one name's servers (milliseconds). */
 const silenceMs = 30_000;

@@ -49,12 +49,23 @@ function readPayload(event: string, text: string): { fields: Fields; custom: Fie
   return { fields: textsOf(fields), custom: isObject ? textsOf(payload as Record<string, unknown>) : new Map() };
 }
 
-type Selection = { pub_user_id?: string; selected?: number; session_id?: string; campaigns?: readonly { campaign_id: number }[] };
+type Selection = {
+  pub_user_id?: string;
+  selected?: number;
+  session_id?: string;
+  campaigns?: readonly { campaign_id: number }[];
+};
 
 const selectionFields = ({ pub_user_id = '', selected = 0, session_id = '', campaigns = [] }: Selection): Fields =>
-  textsOf({ pub_user_id, selected, session_id, campaign_ids: campaigns.map((campaign) => campaign.campaign_id).join(',') });
+  textsOf({
+    pub_user_id,
+    selected,
+    session_id,
+    campaign_ids: campaigns.map((campaign) => campaign.campaign_id).join(','),
+  });
 
-const textsOf = (values: Record<string, unknown>): Fields => new Map(Object.entries(values).map(([name, value]) => [name, textOf(value)]));
+const textsOf = (values: Record<string, unknown>): Fields =>
+  new Map(Object.entries(values).map(([name, value]) => [name, textOf(value)]));
 
 function textOf(value: unknown): string {
   if (value === null || value === undefined) return '';

@@ -40,7 +40,9 @@ const maxRemembered = 10_000;
 type Window = { atMs: number; failed: boolean }[];
 
 /** Remembers what calls of the last minute came to and sums up what a batch of settlements says of its endpoints. */
-export function createHealthWatch(now: () => number): { observe: (settlements: readonly Settlement[]) => Observation[] } {
+export function createHealthWatch(now: () => number): {
+  observe: (settlements: readonly Settlement[]) => Observation[];
+} {
   const windows = new Map<string, Window>();
 
   /** @returns whether at least half of at least ten calls have failed within a minute; then it starts anew */
@@ -90,7 +92,14 @@ const blank = (endpointId: number, maxInFlight: number): Observation => ({
 function next(before: Observation, sign: Sign, trips: boolean): Observation {
   const common = { ...before, trips: before.trips || trips };
   if (sign === 'success') {
-    return { ...common, successes: before.successes + 1, succeeded: true, failures: 0, timeouts: 0, onlyTimeouts: false };
+    return {
+      ...common,
+      successes: before.successes + 1,
+      succeeded: true,
+      failures: 0,
+      timeouts: 0,
+      onlyTimeouts: false,
+    };
   }
   const failed = { ...common, failures: before.failures + 1 };
   if (sign === 'failure') return { ...failed, timeouts: 0, onlyTimeouts: false };

@@ -59,9 +59,16 @@ export type Verdict =
  * @param nowMs epoch milliseconds, for a `retry-after` that is a date
  */
 export function classify(result: SendResult, nowMs: number): Verdict {
-  if (result.kind === 'blocked') return { outcome: 'retry', countsAsTry: true, status: null, failure: 'blocked', retryAfterMs: null };
+  if (result.kind === 'blocked')
+    return { outcome: 'retry', countsAsTry: true, status: null, failure: 'blocked', retryAfterMs: null };
   if (result.kind === 'error') {
-    return { outcome: 'retry', countsAsTry: result.class !== 'local', status: null, failure: result.class, retryAfterMs: null };
+    return {
+      outcome: 'retry',
+      countsAsTry: result.class !== 'local',
+      status: null,
+      failure: result.class,
+      retryAfterMs: null,
+    };
   }
   const { status, headers } = result;
   const disables = disableReason(status, headers);

@@ -47,7 +47,8 @@ export function createSettler({ write, onDone, logger, now }: SettlerOptions): S
       return [];
     } catch (err) {
       logger.debug({ err, count: batch.length }, 'settlements could not be written yet');
-      if (isStoreUnavailable(err)) return batch.map(({ settlement }) => ({ settlement, giveUpAtMs: now() + leaseGraceMs }));
+      if (isStoreUnavailable(err))
+        return batch.map(({ settlement }) => ({ settlement, giveUpAtMs: now() + leaseGraceMs }));
       if (batch.length === 1) return batch;
       const left: Entry[] = [];
       for (const entry of batch) left.push(...(await writeBatch([entry])));
@@ -66,7 +67,8 @@ export function createSettler({ write, onDone, logger, now }: SettlerOptions): S
     const day = waiting[0]?.settlement.claimed.day;
     const batch: Entry[] = [];
     const others: Entry[] = [];
-    for (const entry of waiting.splice(0, maxBatch)) (entry.settlement.claimed.day === day ? batch : others).push(entry);
+    for (const entry of waiting.splice(0, maxBatch))
+      (entry.settlement.claimed.day === day ? batch : others).push(entry);
     waiting.unshift(...others);
     return batch;
   }

@@ -143,4 +143,6 @@ function partitionOf(day: string): string {
 
 /** JSON text without U+0000, which PostgreSQL stores nowhere. */
 const jsonOf = (value: object | null): string | null =>
-  value === null ? null : JSON.stringify(value, (_key, entry) => (typeof entry === 'string' ? entry.replaceAll('\0', '') : entry));
+  value === null
+    ? null
+    : JSON.stringify(value, (_key, entry) => (typeof entry === 'string' ? entry.replaceAll('\0', '') : entry));

@@ -29,7 +29,9 @@ beforeAll(async () => {
         'content-type': 'text/html',
         'content-security-policy': `default-src 'none'; script-src ${serviceUrl}; ${allowed} ${serviceUrl}`,
       })
-      .end(`<!doctype html><title>Shop</title><script src="${serviceUrl}/sdk/conversion.js" ${attributes} async></script>`);
+      .end(
+        `<!doctype html><title>Shop</title><script src="${serviceUrl}/sdk/conversion.js" ${attributes} async></script>`,
+      );
   }).listen(0, '127.0.0.1');
   await new Promise((resolve) => shop.once('listening', resolve));
   shopUrl = `http://127.0.0.1:${(shop.address() as AddressInfo).port}`;
@@ -107,7 +109,12 @@ test('without a click nothing is sent, and the tag is small and cached', async (
   expect(script.rawPayload.length).toBeLessThan(3000);
   expect((await t.app.inject({ method: 'GET', url: String(script.headers['content-location']) })).statusCode).toBe(200);
   expect(
-    (await t.app.inject({ method: 'GET', url: '/sdk/conversion.js', headers: { 'if-none-match': String(script.headers.etag) } }))
-      .statusCode,
+    (
+      await t.app.inject({
+        method: 'GET',
+        url: '/sdk/conversion.js',
+        headers: { 'if-none-match': String(script.headers.etag) },
+      })
+    ).statusCode,
   ).toBe(304);
 });

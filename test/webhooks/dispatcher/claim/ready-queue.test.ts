@@ -107,9 +107,12 @@ describe('whose turn it is', () => {
   });
 
   test('whatever has something to send is visited until all is sent, and then nothing is', () => {
-    const endpoints = fc.array(fc.record({ backlog: fc.nat({ max: 30 }), trusted: fc.boolean(), room: fc.integer({ min: 1, max: 4 }) }), {
-      maxLength: 40,
-    });
+    const endpoints = fc.array(
+      fc.record({ backlog: fc.nat({ max: 30 }), trusted: fc.boolean(), room: fc.integer({ min: 1, max: 4 }) }),
+      {
+        maxLength: 40,
+      },
+    );
     fc.assert(
       fc.property(endpoints, fc.integer({ min: 1, max: 9 }), (all, slots) => {
         const turns = createTurns();

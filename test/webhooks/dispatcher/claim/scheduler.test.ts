@@ -59,10 +59,11 @@ test('an endpoint with a rate limit goes on as soon as its rate allows', async (
 });
 
 test('a look finds each of a thousand endpoints once, however their rows lie on the disk', async () => {
-  const copied = 'url, method, secret_sealed, deadline_ms, max_in_flight, event, enabled, created_at, updated_at'.replaceAll(
-    /\w+/g,
-    'e.$&',
-  );
+  const copied =
+    'url, method, secret_sealed, deadline_ms, max_in_flight, event, enabled, created_at, updated_at'.replaceAll(
+      /\w+/g,
+      'e.$&',
+    );
   const endpoint = await addPaced(1, 1, 1);
   await t.pool.query(
     "insert into publishers (name, sdk_id) select 'One of many', substr(md5(n::text), 1, 16) from generate_series(1, 1000) as n",
@@ -72,12 +73,16 @@ test('a look finds each of a thousand endpoints once, however their rows lie on 
     select ${copied}, p.id from webhook_endpoints e, publishers p where e.id = $1 and p.name = 'One of many'`,
     [endpoint.id],
   );
-  await t.pool.query('insert into endpoint_health (endpoint_id) select id from webhook_endpoints on conflict do nothing');
+  await t.pool.query(
+    'insert into endpoint_health (endpoint_id) select id from webhook_endpoints on conflict do nothing',
+  );
   await t.pool.query(`insert into delivery_queue (delivery_id, day, endpoint_id, due_at)
     select gen_random_uuid(), current_date, e.id, now() from webhook_endpoints e join publishers p on p.id = e.publisher_id where p.name = 'One of many'`);
   await t.pool.query('update webhook_endpoints set url = url where id % 3 = 0');
   await t.pool.query('analyze');
-  const { rows } = await t.pool.query<{ id: number }>('select distinct endpoint_id as id from delivery_queue order by 1');
+  const { rows } = await t.pool.query<{ id: number }>(
+    'select distinct endpoint_id as id from delivery_queue order by 1',
+  );
   const seen: number[] = [];
   for (let after: number | null = 0; after !== null; ) {
     const found: Awaited<ReturnType<typeof lookAround>> = await lookAround(t.pool, 'live', after);

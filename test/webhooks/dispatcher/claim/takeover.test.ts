@@ -99,7 +99,10 @@ describe('leases', () => {
     await t.pool.query('update delivery_queue set generation = 9 where delivery_id = $1', [ids[0]]);
     const settlements: Settlement[] = claimed.map((one) => ({ ...delivered, claimed: one }));
     expect((await settle(t.pool, settlements)).map((one) => one.claimed.deliveryId)).toEqual([ids[1]]);
-    expect(await Promise.all(ids.map(async (id) => (await deliveryOf(t, id)).status))).toEqual(['pending', 'delivered']);
+    expect(await Promise.all(ids.map(async (id) => (await deliveryOf(t, id)).status))).toEqual([
+      'pending',
+      'delivered',
+    ]);
   });
 
   test('a disabled endpoint is not called', async () => {
@@ -165,7 +168,8 @@ describe('a worker that lost its lock', () => {
     await dispatcher();
     await dispatcher();
     await until(() => receiver.taken.length, 1);
-    const holder = async () => (await t.pool.query<{ worker_id: number }>('select worker_id from delivery_queue')).rows[0]?.worker_id;
+    const holder = async () =>
+      (await t.pool.query<{ worker_id: number }>('select worker_id from delivery_queue')).rows[0]?.worker_id;
     const before = await holder();
     await t.pool.query(
       "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and classid = $1::int::oid and objid = $2::int::oid",
@@ -188,7 +192,12 @@ describe('a worker that lost its lock', () => {
     const pool = Object.create(t.pool) as pg.Pool;
     pool.query = (async (...given: [pg.QueryConfig]) => {
       const result = await t.pool.query(...given);
-      if (broken || !given[0].text.includes('delivery_attempts') || given[0].text.includes('settled') || result.rows.length === 0)
+      if (
+        broken ||
+        !given[0].text.includes('delivery_attempts') ||
+        given[0].text.includes('settled') ||
+        result.rows.length === 0
+      )
         return result;
       broken = true;
       throw new Error('Connection terminated unexpectedly');
@@ -215,7 +224,13 @@ describe('stop', () => {
     release();
     await stopped;
     expect(await deliveryOf(t, id)).toMatchObject({ status: 'delivered' });
-    expect(await deliveryOf(t, late)).toEqual({ status: 'pending', tries: 0, queued: true, leased: false, finished: false });
+    expect(await deliveryOf(t, late)).toEqual({
+      status: 'pending',
+      tries: 0,
+      queued: true,
+      leased: false,
+      finished: false,
+    });
     expect(receiver.taken).toHaveLength(1);
     expect((await t.pool.query('select 1 from dispatcher_workers')).rows).toEqual([]);
   });
@@ -228,7 +243,13 @@ describe('stop', () => {
     const worker = await dispatcher({ drainLimitMs: 100 });
     await until(() => receiver.taken.length, 1);
     await worker.stop();
-    expect(await deliveryOf(t, id)).toEqual({ status: 'pending', tries: 0, queued: true, leased: false, finished: false });
+    expect(await deliveryOf(t, id)).toEqual({
+      status: 'pending',
+      tries: 0,
+      queued: true,
+      leased: false,
+      finished: false,
+    });
     expect((await attemptsOf(t, id))[0]).toMatchObject({ outcome: 'retry', error_class: 'local', wait_s: 0 });
     await dispatcher();
     await until(async () => (await deliveryOf(t, id)).status, 'delivered');

@@ -20,7 +20,11 @@ const noLookup: Lookup = async () => {
 describe('parseNets', () => {
   test('reads a comma list, with blanks, of both families; nothing is no net', () => {
     const nets = parseNets(' 127.0.0.0/8, ::1/128 ,10.1.2.3/16,');
-    expect(nets.map(([address, bits]) => `${address.toString()}/${bits}`)).toEqual(['127.0.0.0/8', '::1/128', '10.1.2.3/16']);
+    expect(nets.map(([address, bits]) => `${address.toString()}/${bits}`)).toEqual([
+      '127.0.0.0/8',
+      '::1/128',
+      '10.1.2.3/16',
+    ]);
     expect(parseNets('')).toEqual([]);
   });
 
@@ -154,7 +158,8 @@ const embeddings: [string, (high: string, low: string) => string][] = [
   ['Teredo server', (high, low) => `2001:0:${high}:${low}::1`],
   [
     'Teredo client',
-    (high, low) => `2001::${(Number.parseInt(high, 16) ^ 0xffff).toString(16)}:${(Number.parseInt(low, 16) ^ 0xffff).toString(16)}`,
+    (high, low) =>
+      `2001::${(Number.parseInt(high, 16) ^ 0xffff).toString(16)}:${(Number.parseInt(low, 16) ^ 0xffff).toString(16)}`,
   ],
   ['ISATAP, link-local', (high, low) => `fe80::5efe:${high}:${low}`],
   ['ISATAP, global prefix', (high, low) => `2606:4700:1:2:0:5efe:${high}:${low}`],
@@ -174,16 +179,22 @@ describe('IPv4 inside IPv6', () => {
     expect(isAllowedAddress(address, [])).toBe(false);
   });
 
-  test.each(['::127.0.0.1', '::ffff:127.0.0.1', '64:ff9b::10.0.0.1', '2606:4700:1:2:0:5efe:127.0.0.1', '0:0:0:0:0:FFFF:7F00:1'])(
-    'also in mixed or full spelling: %s',
-    (address) => {
-      expect(isAllowedAddress(address, [])).toBe(false);
+  test.each([
+    '::127.0.0.1',
+    '::ffff:127.0.0.1',
+    '64:ff9b::10.0.0.1',
+    '2606:4700:1:2:0:5efe:127.0.0.1',
+    '0:0:0:0:0:FFFF:7F00:1',
+  ])('also in mixed or full spelling: %s', (address) => {
+    expect(isAllowedAddress(address, [])).toBe(false);
+  });
+
+  test.each(embeddings.slice(0, 10))(
+    '%s of a public address may not either: it is a translator’s, not the receiver’s',
+    (_form, embed) => {
+      expect(isAllowedAddress(embed(...halves('8.8.8.8')), [])).toBe(false);
     },
   );
-
-  test.each(embeddings.slice(0, 10))('%s of a public address may not either: it is a translator’s, not the receiver’s', (_form, embed) => {
-    expect(isAllowedAddress(embed(...halves('8.8.8.8')), [])).toBe(false);
-  });
 
   test('a global address that merely looks like ISATAP of a public IPv4 may be called', () => {
     expect(isAllowedAddress('2606:4700:1:2:0:5efe:808:808', [])).toBe(true);
@@ -223,7 +234,9 @@ describe('the guard as a whole', () => {
   const dotted = (value: number): string => [24, 16, 8, 0].map((shift) => (value >>> shift) & 0xff).join('.');
   const edges = oracleNets.flatMap(([net, bits]) => {
     const start = net.split('.').reduce((sum, octet) => sum * 256 + Number(octet), 0);
-    return [start - 1, start, start + 2 ** (32 - bits) - 1, start + 2 ** (32 - bits)].filter((value) => value >= 0 && value < 2 ** 32);
+    return [start - 1, start, start + 2 ** (32 - bits) - 1, start + 2 ** (32 - bits)].filter(
+      (value) => value >= 0 && value < 2 ** 32,
+    );
   });
   const anyV4 = fc.oneof(fc.nat(0xffffffff), fc.constantFrom(...edges)).map(dotted);
   const group = fc.nat(0xffff).map((value) => value.toString(16));
@@ -235,7 +248,10 @@ describe('the guard as a whole', () => {
       { numRuns: 2000 },
     );
     for (const edge of edges)
-      expect([dotted(edge), isAllowedAddress(dotted(edge), [])]).toEqual([dotted(edge), !oracle.check(dotted(edge), 'ipv4')]);
+      expect([dotted(edge), isAllowedAddress(dotted(edge), [])]).toEqual([
+        dotted(edge),
+        !oracle.check(dotted(edge), 'ipv4'),
+      ]);
   });
 
   test('IPv6: nothing outside 2000::/3 may be called', () => {
@@ -289,7 +305,9 @@ describe('the guard as a whole', () => {
       fc.property(anyV4, fc.integer({ min: 0, max: 32 }), anyV4, (net, bits, ip) => {
         const own = new BlockList();
         own.addSubnet(net, bits, 'ipv4');
-        expect(isAllowedAddress(ip, parseNets(`${net}/${bits}`))).toBe(own.check(ip, 'ipv4') || !oracle.check(ip, 'ipv4'));
+        expect(isAllowedAddress(ip, parseNets(`${net}/${bits}`))).toBe(
+          own.check(ip, 'ipv4') || !oracle.check(ip, 'ipv4'),
+        );
       }),
     );
   });
@@ -395,7 +413,10 @@ describe('resolveTarget', () => {
     ['mapped', ['8.8.8.8', '::ffff:10.0.0.1']],
     ['not an address', ['8.8.8.8', 'localhost']],
   ])('one forbidden answer among good ones blocks the name (%s), and is not told', async (_where, addresses) => {
-    expect(await resolveTarget(url, { lookup: answering(...addresses), allowNets: [] })).toEqual({ ok: false, reason: 'blocked_address' });
+    expect(await resolveTarget(url, { lookup: answering(...addresses), allowNets: [] })).toEqual({
+      ok: false,
+      reason: 'blocked_address',
+    });
   });
 
   test('an address needs no lookup', async () => {
@@ -410,7 +431,10 @@ describe('resolveTarget', () => {
   });
 
   test('a name without addresses, or a resolver that fails, is a DNS error', async () => {
-    expect(await resolveTarget(url, { lookup: answering(), allowNets: [] })).toMatchObject({ ok: false, reason: 'dns_error' });
+    expect(await resolveTarget(url, { lookup: answering(), allowNets: [] })).toMatchObject({
+      ok: false,
+      reason: 'dns_error',
+    });
     const failing: Lookup = async () => {
       throw Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' });
     };

@@ -15,7 +15,13 @@ beforeEach(() => {
   asked = [];
 });
 
-const request = (url: string): SendRequest => ({ url, method: 'POST', headers: {}, body: Buffer.from('{}'), deadlineMs: 2000 });
+const request = (url: string): SendRequest => ({
+  url,
+  method: 'POST',
+  headers: {},
+  body: Buffer.from('{}'),
+  deadlineMs: 2000,
+});
 
 /** What a sender without any exception makes of a URL, where names resolve to `addresses`. */
 async function send(url: string, addresses: string[] = [], { allowHttp = true } = {}) {
@@ -23,7 +29,13 @@ async function send(url: string, addresses: string[] = [], { allowHttp = true } 
     asked.push(name);
     return addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
   };
-  const sender = createSender({ allowNets: [], allowHttp, userAgent: 'Perkwire/test', now: () => performance.now(), lookup });
+  const sender = createSender({
+    allowNets: [],
+    allowHttp,
+    userAgent: 'Perkwire/test',
+    now: () => performance.now(),
+    lookup,
+  });
   const result = await sender.send(request(url.replace('PORT', String(canary.port))));
   await sender.close();
   return result;

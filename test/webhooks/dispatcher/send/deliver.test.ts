@@ -3,7 +3,12 @@ import type { RequestListener } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { type Lookup, parseNets } from '../../../../src/webhooks/dispatcher/send/address-guard.ts';
-import { createSender, type Sender, type SenderOptions, type SendRequest } from '../../../../src/webhooks/dispatcher/send/deliver.ts';
+import {
+  createSender,
+  type Sender,
+  type SenderOptions,
+  type SendRequest,
+} from '../../../../src/webhooks/dispatcher/send/deliver.ts';
 import { selfSigned } from './certificate.ts';
 import { bodyOf, closedPort, httpReceiver, httpsReceiver, type Receiver, tcpReceiver } from './receivers.ts';
 
@@ -48,7 +53,8 @@ const post = (url: string, more: Partial<SendRequest> = {}): SendRequest => ({
   deadlineMs: 5000,
   ...more,
 });
-const at = ({ port }: { port: number }, host = '127.0.0.1', scheme = 'http'): string => `${scheme}://${host}:${port}/hook?x=1`;
+const at = ({ port }: { port: number }, host = '127.0.0.1', scheme = 'http'): string =>
+  `${scheme}://${host}:${port}/hook?x=1`;
 
 /** A resolver that answers each question with the next list, and the last one from then on. */
 function answering(...lists: string[][]): Lookup & { asked: string[] } {
@@ -69,7 +75,9 @@ describe('what is sent', () => {
       seen.push(request.method, request.url, request.headers, await bodyOf(request));
       response.end('ok');
     });
-    await sender().send(post(at(target), { body, headers: { 'Content-Type': 'application/json', 'webhook-id': 'd1' } }));
+    await sender().send(
+      post(at(target), { body, headers: { 'Content-Type': 'application/json', 'webhook-id': 'd1' } }),
+    );
     const headers = {
       host: `127.0.0.1:${target.port}`,
       connection: 'keep-alive',
@@ -87,7 +95,9 @@ describe('what is sent', () => {
       seen.push(request.method, request.headers['content-length'], (await bodyOf(request)).length);
       response.end();
     });
-    expect(await sender().send(post(at(target), { method: 'GET', body: null, headers: {} }))).toMatchObject({ status: 200 });
+    expect(await sender().send(post(at(target), { method: 'GET', body: null, headers: {} }))).toMatchObject({
+      status: 200,
+    });
     expect(seen).toEqual(['GET', undefined, 0]);
   });
 
@@ -145,13 +155,19 @@ describe('what comes back', () => {
   test('a redirect is the answer and is not followed', async () => {
     const canary = await receiver((_request, response) => response.end());
     const target = await receiver((_request, response) => response.writeHead(307, { location: at(canary) }).end());
-    expect(await sender().send(post(at(target)))).toMatchObject({ kind: 'response', status: 307, headers: { location: at(canary) } });
+    expect(await sender().send(post(at(target)))).toMatchObject({
+      kind: 'response',
+      status: 307,
+      headers: { location: at(canary) },
+    });
     expect(canary.connections()).toBe(0);
   });
 
   test('a packed body is kept packed: a small answer cannot unfold into a big one', async () => {
     const packed = gzipSync(Buffer.alloc(5_000_000));
-    const target = await receiver((_request, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(packed));
+    const target = await receiver((_request, response) =>
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(packed),
+    );
     expect(await sender().send(post(at(target)))).toMatchObject({ status: 200, body: packed, truncated: false });
   });
 
@@ -180,8 +196,14 @@ describe('what comes back', () => {
   });
 
   test('interim answers are skipped', async () => {
-    const target = await raw('HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 204 No Content\r\nx-final: 1\r\n\r\n');
-    expect(await sender().send(post(at(target)))).toMatchObject({ kind: 'response', status: 204, headers: { 'x-final': '1' } });
+    const target = await raw(
+      'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 204 No Content\r\nx-final: 1\r\n\r\n',
+    );
+    expect(await sender().send(post(at(target)))).toMatchObject({
+      kind: 'response',
+      status: 204,
+      headers: { 'x-final': '1' },
+    });
   });
 
   test('a head within 16 KiB is kept within 16 KiB, also when its repeats are joined', async () => {
@@ -212,7 +234,11 @@ describe('one deadline over everything', () => {
       name === 'slow.test' ? new Promise(() => {}) : Promise.resolve([{ address: '127.0.0.1', family: 4 }]);
     const calls = sender({ lookup });
     const slow = () => calls.send(post('http://slow.test/', { deadlineMs: 50 }));
-    expect(await slow()).toMatchObject({ kind: 'error', class: 'local', timing: { connectMs: null, firstByteMs: null } });
+    expect(await slow()).toMatchObject({
+      kind: 'error',
+      class: 'local',
+      timing: { connectMs: null, firstByteMs: null },
+    });
     expect(await calls.send(post(at(target, 'good.test')))).toMatchObject({ status: 200 });
     expect(await slow()).toMatchObject(timedOut);
   });
@@ -220,7 +246,10 @@ describe('one deadline over everything', () => {
   test('a receiver that never starts TLS; its connection is closed', async () => {
     const target = await keep(tcpReceiver(() => {}));
     const result = await sender().send(post(at(target, '127.0.0.1', 'https'), { deadlineMs: 100 }));
-    expect(result).toMatchObject({ ...timedOut, timing: { connectMs: expect.any(Number), tlsMs: null, firstByteMs: null } });
+    expect(result).toMatchObject({
+      ...timedOut,
+      timing: { connectMs: expect.any(Number), tlsMs: null, firstByteMs: null },
+    });
     await vi.waitFor(() => expect(target.open()).toBe(0));
   });
 
@@ -257,11 +286,15 @@ describe('one deadline over everything', () => {
   });
 
   test('the time of all parts counts together', async () => {
-    const lookup: Lookup = () => new Promise((resolve) => setTimeout(() => resolve([{ address: '127.0.0.1', family: 4 }]), 120));
+    const lookup: Lookup = () =>
+      new Promise((resolve) => setTimeout(() => resolve([{ address: '127.0.0.1', family: 4 }]), 120));
     const target = await receiver((_request, response) => void setTimeout(() => response.end(), 120));
     const sending = sender({ lookup });
     expect(await sending.send(post(at(target, 'slow.test'), { deadlineMs: 200 }))).toMatchObject(timedOut);
-    expect(await sending.send(post(at(target, 'slow.test'), { deadlineMs: 2000 }))).toMatchObject({ kind: 'response', status: 200 });
+    expect(await sending.send(post(at(target, 'slow.test'), { deadlineMs: 2000 }))).toMatchObject({
+      kind: 'response',
+      status: 200,
+    });
   });
 });
 
@@ -273,7 +306,9 @@ describe('when no answer comes, the reason is named', () => {
 
   test('dns or local: a resolver that fails is our own fault, unless it answers for other names', async () => {
     const lookup: Lookup = (name) =>
-      name === 'gone.test' ? Promise.resolve([]) : Promise.reject(Object.assign(new Error('queryA'), { code: 'ESERVFAIL' }));
+      name === 'gone.test'
+        ? Promise.resolve([])
+        : Promise.reject(Object.assign(new Error('queryA'), { code: 'ESERVFAIL' }));
     const calls = sender({ lookup });
     expect(await calls.send(post('http://a.test/'))).toMatchObject({ kind: 'error', class: 'local' });
     await calls.send(post('http://gone.test/'));
@@ -286,12 +321,17 @@ describe('when no answer comes, the reason is named', () => {
   });
 
   test('connect: nobody listens', async () => {
-    expect(await sender().send(post(at({ port: await closedPort() })))).toMatchObject({ kind: 'error', class: 'connect' });
+    expect(await sender().send(post(at({ port: await closedPort() })))).toMatchObject({
+      kind: 'error',
+      class: 'connect',
+    });
   });
 
   test('connect: none of several addresses answers', async () => {
     const port = await closedPort();
-    const result = await sender({ lookup: answering(['127.0.0.1', '127.0.0.2']) }).send(post(at({ port }, 'hooks.test')));
+    const result = await sender({ lookup: answering(['127.0.0.1', '127.0.0.2']) }).send(
+      post(at({ port }, 'hooks.test')),
+    );
     expect(result).toMatchObject({ kind: 'error', class: 'connect' });
     expect(result.kind === 'error' && result.message).not.toBe('');
   });
@@ -347,8 +387,15 @@ describe('https', () => {
 
   test('a receiver with a trusted certificate for its name is called', async () => {
     const { port } = await target();
-    const result = await sender({ ca: certificate.cert, lookup, allowHttp: false }).send(post(at({ port }, 'hooks.test', 'https')));
-    expect(result).toMatchObject({ kind: 'response', status: 200, body: Buffer.from(`hooks.test:${port}`), remoteAddress: '127.0.0.1' });
+    const result = await sender({ ca: certificate.cert, lookup, allowHttp: false }).send(
+      post(at({ port }, 'hooks.test', 'https')),
+    );
+    expect(result).toMatchObject({
+      kind: 'response',
+      status: 200,
+      body: Buffer.from(`hooks.test:${port}`),
+      remoteAddress: '127.0.0.1',
+    });
     expect(result.kind === 'response' && result.timing.connectMs).toBeGreaterThan(0);
     expect(result.kind === 'response' && result.timing.tlsMs).toBeGreaterThan(0);
   });
@@ -365,7 +412,10 @@ describe('https', () => {
 
   test('plain http is blocked unless it is allowed', async () => {
     const canary = await receiver((_request, response) => response.end());
-    expect(await sender({ allowHttp: false }).send(post(at(canary)))).toEqual({ kind: 'blocked', reason: 'https_required' });
+    expect(await sender({ allowHttp: false }).send(post(at(canary)))).toEqual({
+      kind: 'blocked',
+      reason: 'https_required',
+    });
     expect(canary.connections()).toBe(0);
   });
 });
@@ -374,8 +424,15 @@ describe('connections', () => {
   test('one is used again, and then no time was spent connecting', async () => {
     const target = await receiver((_request, response) => response.end('ok'));
     const sending = sender();
-    expect(await sending.send(post(at(target)))).toMatchObject({ status: 200, timing: { connectMs: expect.any(Number) } });
-    expect(await sending.send(post(at(target)))).toMatchObject({ status: 200, remoteAddress: '127.0.0.1', timing: { connectMs: null } });
+    expect(await sending.send(post(at(target)))).toMatchObject({
+      status: 200,
+      timing: { connectMs: expect.any(Number) },
+    });
+    expect(await sending.send(post(at(target)))).toMatchObject({
+      status: 200,
+      remoteAddress: '127.0.0.1',
+      timing: { connectMs: null },
+    });
     expect(target.connections()).toBe(1);
   });
 
@@ -397,7 +454,10 @@ describe('connections', () => {
     await sending.send(post(at(target)));
     (target.server as import('node:http').Server).closeIdleConnections();
     await vi.waitFor(() => expect(target.open()).toBe(0));
-    expect(await sending.send(post(at(target)))).toMatchObject({ status: 200, timing: { connectMs: expect.any(Number) } });
+    expect(await sending.send(post(at(target)))).toMatchObject({
+      status: 200,
+      timing: { connectMs: expect.any(Number) },
+    });
     expect(target.connections()).toBe(2);
   });
 
@@ -411,7 +471,10 @@ describe('connections', () => {
   test('where the first address is dead, the next is called', async () => {
     const target = await receiver((_request, response) => response.end());
     const options = { lookup: answering(['::1', '127.0.0.1']), allowNets: parseNets('127.0.0.0/8,::1/128') };
-    expect(await sender(options).send(post(at(target, 'hooks.test')))).toMatchObject({ status: 200, remoteAddress: '127.0.0.1' });
+    expect(await sender(options).send(post(at(target, 'hooks.test')))).toMatchObject({
+      status: 200,
+      remoteAddress: '127.0.0.1',
+    });
   });
 
   test('close ends calls in flight as local, closes idle connections, and refuses further calls', async () => {
@@ -432,12 +495,24 @@ describe('connections', () => {
 });
 
 describe('forbidden targets', () => {
-  const hosts = ['127.0.0.1', '127.1', '2130706433', '0x7f.1', '0177.0.0.1', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', 'local.test'];
+  const hosts = [
+    '127.0.0.1',
+    '127.1',
+    '2130706433',
+    '0x7f.1',
+    '0177.0.0.1',
+    '[::ffff:127.0.0.1]',
+    '[::ffff:7f00:1]',
+    'local.test',
+  ];
 
   test.each(hosts)('%s gets no connection at all, and gets one where its net is opened', async (host) => {
     const canary = await receiver((_request, response) => response.end());
     const lookup = answering(['127.0.0.1']);
-    expect(await sender({ allowNets: [], lookup }).send(post(at(canary, host)))).toEqual({ kind: 'blocked', reason: 'blocked_address' });
+    expect(await sender({ allowNets: [], lookup }).send(post(at(canary, host)))).toEqual({
+      kind: 'blocked',
+      reason: 'blocked_address',
+    });
     expect(canary.connections()).toBe(0);
     expect(await sender({ lookup }).send(post(at(canary, host)))).toMatchObject({ kind: 'response', status: 200 });
     expect(canary.connections()).toBe(1);
@@ -470,12 +545,17 @@ describe('forbidden targets', () => {
     const sending = sender({ lookup: answering(['127.0.0.1'], ['10.0.0.1'], ['127.0.0.1']) });
     expect(await sending.send(post(at(target, 'hooks.test')))).toMatchObject({ status: 200 });
     expect(await sending.send(post(at(target, 'hooks.test')))).toEqual({ kind: 'blocked', reason: 'blocked_address' });
-    expect(await sending.send(post(at(target, 'hooks.test')))).toMatchObject({ status: 200, timing: { connectMs: null } });
+    expect(await sending.send(post(at(target, 'hooks.test')))).toMatchObject({
+      status: 200,
+      timing: { connectMs: null },
+    });
   });
 
   test('a name that resolves to other addresses does not use a connection made for the old ones', async () => {
     const target = await receiver((_request, response) => response.end());
-    const sending = sender({ lookup: answering(['127.0.0.1'], ['127.0.0.1', '127.0.0.2'], ['127.0.0.2', '127.0.0.1'], ['127.0.0.1']) });
+    const sending = sender({
+      lookup: answering(['127.0.0.1'], ['127.0.0.1', '127.0.0.2'], ['127.0.0.2', '127.0.0.1'], ['127.0.0.1']),
+    });
     const connects: boolean[] = [];
     for (let call = 0; call < 4; call++) {
       const result = await sending.send(post(at(target, 'hooks.test')));

@@ -28,7 +28,10 @@ const ways: ((write: Write, forever: (step: () => void, everyMs: number) => void
     forever(() => void write(`x-filler: ${'y'.repeat(1000)}\r\n`), 1);
   },
   // A small body that unpacks to 20 MB.
-  (write) => void write(Buffer.concat([Buffer.from(`${head}content-encoding: gzip\r\ncontent-length: ${bomb.length}\r\n\r\n`), bomb])),
+  (write) =>
+    void write(
+      Buffer.concat([Buffer.from(`${head}content-encoding: gzip\r\ncontent-length: ${bomb.length}\r\n\r\n`), bomb]),
+    ),
   // Interim answers without end.
   (write, forever) => forever(() => void write('HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n'.repeat(100)), 1),
   // A head of one byte at a time.
@@ -64,7 +67,13 @@ async function send(port: number): Promise<void> {
     now: () => performance.now(),
   });
   const call = (path: string) =>
-    sender.send({ url: `http://127.0.0.1:${port}/${path}`, method: 'POST', headers: {}, body: Buffer.from('{"a":1}'), deadlineMs });
+    sender.send({
+      url: `http://127.0.0.1:${port}/${path}`,
+      method: 'POST',
+      headers: {},
+      body: Buffer.from('{"a":1}'),
+      deadlineMs,
+    });
   const all = (path: string) => Promise.all(Array.from({ length: calls }, () => call(path)));
   await all('good');
   const before = process.memoryUsage.rss();

@@ -26,7 +26,11 @@ test('500 hostile answers at once (endless, unpacking, flooding, dripping) cost 
     const report = await start<Report>('sender', String(port));
     grown.push(report.grownMb);
     expect(report.mostKept).toBe(16_384);
-    expect(report.kinds).toMatchObject({ response: expect.any(Number), protocol: expect.any(Number), timeout: expect.any(Number) });
+    expect(report.kinds).toMatchObject({
+      response: expect.any(Number),
+      protocol: expect.any(Number),
+      timeout: expect.any(Number),
+    });
     expect(Object.values(report.kinds).reduce((sum, count) => sum + count, 0)).toBe(500);
   }
   expect(Math.min(...grown)).toBeLessThan(50);

@@ -50,7 +50,13 @@ function sender(options: Partial<SenderOptions>) {
   return created;
 }
 const loopback = parseNets('127.0.0.0/8');
-const call = (url: string) => ({ url, method: 'POST' as const, headers: {}, body: Buffer.from('{"a":1}'), deadlineMs: 3000 });
+const call = (url: string) => ({
+  url,
+  method: 'POST' as const,
+  headers: {},
+  body: Buffer.from('{"a":1}'),
+  deadlineMs: 3000,
+});
 
 describe('a proxy', () => {
   test('is asked for the checked address, never the name; the receiver sees its own host and gets the exact bytes', async () => {
@@ -81,15 +87,24 @@ describe('a proxy', () => {
       proxy: parseProxy(`http://127.0.0.1:${proxy.port}`),
       ca: certificate.cert,
     });
-    expect(await calls.send(call(`https://shop.test:${receiver.port}/hook`))).toMatchObject({ kind: 'response', status: 200 });
-    expect(await calls.send(call(`https://other.test:${receiver.port}/hook`))).toMatchObject({ kind: 'error', class: 'tls' });
+    expect(await calls.send(call(`https://shop.test:${receiver.port}/hook`))).toMatchObject({
+      kind: 'response',
+      status: 200,
+    });
+    expect(await calls.send(call(`https://other.test:${receiver.port}/hook`))).toMatchObject({
+      kind: 'error',
+      class: 'tls',
+    });
   });
 
   test('is not asked for an address that may not be called', async () => {
     const proxy = await startProxy();
     const calls = sender({ proxy: parseProxy(`http://127.0.0.1:${proxy.port}`) });
     expect(await calls.send(call('http://shop.test/hook'))).toEqual({ kind: 'blocked', reason: 'blocked_address' });
-    expect(await calls.send(call('http://169.254.169.254/hook'))).toEqual({ kind: 'blocked', reason: 'blocked_address' });
+    expect(await calls.send(call('http://169.254.169.254/hook'))).toEqual({
+      kind: 'blocked',
+      reason: 'blocked_address',
+    });
     expect(proxy.asked).toEqual([]);
   });
 

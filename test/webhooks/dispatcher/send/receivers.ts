@@ -30,7 +30,13 @@ async function listen(server: Server | TcpServer): Promise<Receiver> {
     for (const socket of sockets) socket.destroy();
     await once(server, 'close');
   };
-  return { port: (server.address() as AddressInfo).port, server, connections: () => connections, open: () => sockets.size, close };
+  return {
+    port: (server.address() as AddressInfo).port,
+    server,
+    connections: () => connections,
+    open: () => sockets.size,
+    close,
+  };
 }
 
 export const httpReceiver = (handler: RequestListener): Promise<Receiver> => listen(createHttp(handler));

@@ -23,7 +23,10 @@ test('the timestamp is in whole seconds, and the id has the digits of the delive
 });
 
 test('a test and a dev delivery are marked', () => {
-  expect(compose({ ...message, test: true, dev: true }).headers).toMatchObject({ 'perkwire-test': '1', 'perkwire-dev': '1' });
+  expect(compose({ ...message, test: true, dev: true }).headers).toMatchObject({
+    'perkwire-test': '1',
+    'perkwire-dev': '1',
+  });
 });
 
 describe('GET', () => {
@@ -47,7 +50,9 @@ describe('GET', () => {
   });
 
   test('half a character in a name does not stop the delivery', () => {
-    const payload = Buffer.from(JSON.stringify({ body: { pub_user_id: 'a\ud800', selected: 0, session_id: 's', campaigns: [] } }));
+    const payload = Buffer.from(
+      JSON.stringify({ body: { pub_user_id: 'a\ud800', selected: 0, session_id: 's', campaigns: [] } }),
+    );
     const query = new URL(compose({ ...message, payload }).url).searchParams;
     expect([query.get('pub_user_id'), query.get('selected'), query.get('campaign_ids')]).toEqual(['a\ufffd', '0', '']);
     expect(query.get('payload')).toBe(payload.toString());

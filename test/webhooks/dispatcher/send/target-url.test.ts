@@ -27,7 +27,8 @@ const urlOf = (url: string, given: Partial<Target> = {}): string =>
 
 describe('macros in the URL of an endpoint', () => {
   test('are filled with the payload’s fields and the custom keys of the fetch, percent-encoded; nothing else is added', () => {
-    const url = 'https://t.example/{offer_id}/pb?a=1&cid={click_id}&p={payout}&cur={currency}&s={subid}&o={order.id}&l={is_loyalty}';
+    const url =
+      'https://t.example/{offer_id}/pb?a=1&cid={click_id}&p={payout}&cur={currency}&s={subid}&o={order.id}&l={is_loyalty}';
     expect(urlOf(url)).toBe('https://t.example/7/pb?a=1&cid=C-1&p=12.5&cur=EUR&s=a%20b%26c%3D%C3%BC&o=O%2F1&l=false');
   });
 
@@ -36,7 +37,9 @@ describe('macros in the URL of an endpoint', () => {
   });
 
   test('unknown and empty ones become nothing', () => {
-    expect(urlOf('https://t.example/?x={nothing}&t={txn_id}&c={constructor}&d={__proto__}')).toBe('https://t.example/?x=&t=&c=&d=');
+    expect(urlOf('https://t.example/?x={nothing}&t={txn_id}&c={constructor}&d={__proto__}')).toBe(
+      'https://t.example/?x=&t=&c=&d=',
+    );
   });
 
   test('{payload} is the signed text', () => {
@@ -111,5 +114,7 @@ describe('GET without macros', () => {
 });
 
 test('POST without macros is called as it is written', () => {
-  expect(urlOf('https://t.example/%7Bx%7D?y={not a macro}', { method: 'POST' })).toBe('https://t.example/%7Bx%7D?y={not a macro}');
+  expect(urlOf('https://t.example/%7Bx%7D?y={not a macro}', { method: 'POST' })).toBe(
+    'https://t.example/%7Bx%7D?y={not a macro}',
+  );
 });

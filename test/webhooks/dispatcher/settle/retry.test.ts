@@ -53,14 +53,30 @@ test('the tries follow the schedule, and after the last one the delivery has fai
     await untilTried(t, id, tries);
     waits.push((await attemptsOf(t, id)).at(-1)?.wait_s ?? null);
     if (tries < defaultSteps.length) {
-      expect(await deliveryOf(t, id)).toEqual({ status: 'pending', tries, queued: true, leased: false, finished: false });
+      expect(await deliveryOf(t, id)).toEqual({
+        status: 'pending',
+        tries,
+        queued: true,
+        leased: false,
+        finished: false,
+      });
       await makeDue(t, id);
     }
   }
   expect(waits).toEqual([...defaultSteps.slice(1), null]);
   expect(hook.taken).toHaveLength(defaultSteps.length);
-  expect(await deliveryOf(t, id)).toEqual({ status: 'failed', tries: 10, queued: false, leased: false, finished: true });
-  expect((await attemptsOf(t, id)).at(-1)).toMatchObject({ outcome: 'failed', status_code: 500, error_class: 'status' });
+  expect(await deliveryOf(t, id)).toEqual({
+    status: 'failed',
+    tries: 10,
+    queued: false,
+    leased: false,
+    finished: true,
+  });
+  expect((await attemptsOf(t, id)).at(-1)).toMatchObject({
+    outcome: 'failed',
+    status_code: 500,
+    error_class: 'status',
+  });
 });
 
 test('every try has the same id and the same bytes, and is signed anew', async () => {
@@ -72,7 +88,9 @@ test('every try has the same id and the same bytes, and is signed anew', async (
     await makeDue(t, id);
   }
   expect(await deliveryOf(t, id)).toMatchObject({ status: 'delivered', tries: 3 });
-  expect(new Set(hook.taken.map(({ headers }) => headers['webhook-id']))).toEqual(new Set([`msg_${id.replaceAll('-', '')}`]));
+  expect(new Set(hook.taken.map(({ headers }) => headers['webhook-id']))).toEqual(
+    new Set([`msg_${id.replaceAll('-', '')}`]),
+  );
   expect(new Set(hook.taken.map(({ body }) => body.toString('hex'))).size).toBe(1);
   for (const { body, headers } of hook.taken) new Webhook(endpoint.secret).verify(body, headers);
 });
@@ -121,7 +139,12 @@ describe('what is no delivery', () => {
     const id = await promise(t, await addEndpoint(t, 'http://10.0.0.1/'));
     await untilTried(t, id, 1);
     const [attempt] = await attemptsOf(t, id);
-    expect(attempt).toMatchObject({ outcome: 'retry', error_class: 'blocked', error_message: 'blocked_address', total_ms: null });
+    expect(attempt).toMatchObject({
+      outcome: 'retry',
+      error_class: 'blocked',
+      error_message: 'blocked_address',
+      total_ms: null,
+    });
   });
 
   test('silence until the deadline', async () => {
@@ -152,10 +175,24 @@ describe('410', () => {
     await untilTried(t, waiting, 1);
     const refused = await promise(t, endpoint);
     await until(async () => (await deliveryOf(t, waiting)).status, 'held');
-    expect(await deliveryOf(t, waiting)).toEqual({ status: 'held', tries: 1, queued: false, leased: false, finished: false });
-    expect(await deliveryOf(t, refused)).toEqual({ status: 'failed', tries: 1, queued: false, leased: false, finished: true });
+    expect(await deliveryOf(t, waiting)).toEqual({
+      status: 'held',
+      tries: 1,
+      queued: false,
+      leased: false,
+      finished: false,
+    });
+    expect(await deliveryOf(t, refused)).toEqual({
+      status: 'failed',
+      tries: 1,
+      queued: false,
+      leased: false,
+      finished: true,
+    });
     expect((await attemptsOf(t, refused))[0]).toMatchObject({ outcome: 'endpoint_disabled', status_code: 410 });
-    const { rows } = await t.pool.query('select enabled, disabled_reason from webhook_endpoints where id = $1', [endpoint.id]);
+    const { rows } = await t.pool.query('select enabled, disabled_reason from webhook_endpoints where id = $1', [
+      endpoint.id,
+    ]);
     expect(rows).toEqual([{ enabled: false, disabled_reason: 'gone' }]);
     expect((await deliveryOf(t, await promise(t, endpoint))).status).toBe('held');
   });
@@ -177,7 +214,9 @@ describe('410', () => {
 });
 
 test('an answer that is no text is written down byte for byte', async () => {
-  const hook = await answering((response) => void response.writeHead(200, { 'x-odd': '\u00e9\u00ff' }).end(Buffer.from([0, 1, 255])));
+  const hook = await answering(
+    (response) => void response.writeHead(200, { 'x-odd': '\u00e9\u00ff' }).end(Buffer.from([0, 1, 255])),
+  );
   const id = await promise(t, await addEndpoint(t, hook.url));
   await until(async () => (await deliveryOf(t, id)).status, 'delivered');
   expect((await attemptsOf(t, id))[0]?.response_body).toEqual(Buffer.from([0, 1, 255]));

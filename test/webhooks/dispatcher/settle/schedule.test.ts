@@ -57,7 +57,9 @@ describe('the retry schedule', () => {
   });
 
   test('deliveries that failed together come back apart', () => {
-    const ends = [0, 0.999].map((random) => nextTry({ tries: 2, steps: defaultSteps, random: () => random, retryAfterMs: null })?.delayMs);
+    const ends = [0, 0.999].map(
+      (random) => nextTry({ tries: 2, steps: defaultSteps, random: () => random, retryAfterMs: null })?.delayMs,
+    );
     expect(ends[0]).toBe(240_000);
     expect(ends[1]).toBeGreaterThan(359_000);
   });
@@ -77,7 +79,11 @@ describe('what an answer means', () => {
     const headers = { 'webhook-delivery': ' Disable' };
     expect(classify(answered(204, headers), nowMs)).toEqual({ outcome: 'delivered', status: 204, disables: 'asked' });
     for (const status of [302, 400, 429, 503])
-      expect(classify(answered(status, headers), nowMs)).toEqual({ outcome: 'disable_endpoint', status, disables: 'asked' });
+      expect(classify(answered(status, headers), nowMs)).toEqual({
+        outcome: 'disable_endpoint',
+        status,
+        disables: 'asked',
+      });
     expect(classify(answered(200, { 'webhook-delivery': 'enable' }), nowMs)).toMatchObject({ disables: null });
   });
 
@@ -85,27 +91,48 @@ describe('what an answer means', () => {
     for (let status = 300; status < 600; status++) {
       if (status === 410) continue;
       const failure = status < 400 ? 'redirect' : 'status';
-      expect(classify(answered(status), nowMs)).toEqual({ outcome: 'retry', countsAsTry: true, status, failure, retryAfterMs: null });
+      expect(classify(answered(status), nowMs)).toEqual({
+        outcome: 'retry',
+        countsAsTry: true,
+        status,
+        failure,
+        retryAfterMs: null,
+      });
     }
   });
 
   test.each([429, 502, 503, 504])('%i may ask for a wait', (status) => {
-    expect(classify(answered(status, { 'retry-after': '120' }), nowMs)).toMatchObject({ outcome: 'retry', retryAfterMs: 120_000 });
+    expect(classify(answered(status, { 'retry-after': '120' }), nowMs)).toMatchObject({
+      outcome: 'retry',
+      retryAfterMs: 120_000,
+    });
   });
 
   test.each([301, 400, 404, 408, 500, 501, 505])('%i may not ask for a wait', (status) => {
-    expect(classify(answered(status, { 'retry-after': '120' }), nowMs)).toMatchObject({ outcome: 'retry', retryAfterMs: null });
+    expect(classify(answered(status, { 'retry-after': '120' }), nowMs)).toMatchObject({
+      outcome: 'retry',
+      retryAfterMs: null,
+    });
   });
 
   test('a forbidden target uses up a try', () => {
     const verdict = classify({ kind: 'blocked', reason: 'blocked_address' }, nowMs);
-    expect(verdict).toEqual({ outcome: 'retry', countsAsTry: true, status: null, failure: 'blocked', retryAfterMs: null });
+    expect(verdict).toEqual({
+      outcome: 'retry',
+      countsAsTry: true,
+      status: null,
+      failure: 'blocked',
+      retryAfterMs: null,
+    });
   });
 
-  test.each<ErrorClass>(['timeout', 'dns', 'connect', 'tls', 'reset', 'protocol', 'other'])('no answer (%s) uses up a try', (failure) => {
-    const verdict = { outcome: 'retry', countsAsTry: true, status: null, failure, retryAfterMs: null };
-    expect(classify(failed(failure), nowMs)).toEqual(verdict);
-  });
+  test.each<ErrorClass>(['timeout', 'dns', 'connect', 'tls', 'reset', 'protocol', 'other'])(
+    'no answer (%s) uses up a try',
+    (failure) => {
+      const verdict = { outcome: 'retry', countsAsTry: true, status: null, failure, retryAfterMs: null };
+      expect(classify(failed(failure), nowMs)).toEqual(verdict);
+    },
+  );
 
   test('a failure of our own does not use up a try', () => {
     expect(classify(failed('local'), nowMs)).toMatchObject({ outcome: 'retry', countsAsTry: false, failure: 'local' });
