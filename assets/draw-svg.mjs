@@ -1,4 +1,5 @@
-// A program: draws the SVG on its standard input as a PNG on its standard output. Exit codes: 3, too large (its size as JSON
+// A program: draws the SVG on its standard input as a PNG on its standard output. Exit codes: 3, too large (its size as
+// JSON
 // instead); 4, broken. It ends itself when its time is up, because nobody else may be left to do so.
 import sharp from 'sharp';
 

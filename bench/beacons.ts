@@ -64,7 +64,9 @@ async function measureBeacons(
   return { what, measured, bare: null, note: `${(await count()) - before} rows for ${sent} answers` };
 }
 
-/** Signed ahead, and kept in one piece, so that the generator's own work stays small. @returns the request of a number */
+/**
+ * Signed ahead, and kept in one piece, so that the generator's own work stays small. @returns the request of a number
+ */
 async function signAhead(pool: Stage['pool'], requests: number): Promise<(index: number) => Buffer> {
   const { rows } = await pool.query<{ id: number; campaign_id: number; publisher_id: number }>(
     'select id, campaign_id, publisher_id from offers order by id limit 1',

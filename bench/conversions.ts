@@ -14,7 +14,10 @@ type Ports = { port: number; barePort: number; seconds: number };
 /** Most conversions made ready for each second of load (count). */
 const maxPerS = 12_000;
 
-/** Conversions of clicks made ahead, one of each, beside the bare route of the beacons. Rows are counted against answers. */
+/**
+ * Conversions of clicks made ahead, one of each, beside the bare route of the beacons. Rows are counted against
+ * answers.
+ */
 export async function benchConversions(
   stage: Awaited<ReturnType<typeof openStage>>,
   measure: Measure,

@@ -7,7 +7,10 @@ import { createPublisher } from './catalogue.ts';
 import { writeTable } from './report.ts';
 import { openStage } from './stage.ts';
 
-/** `npm run bench:dashboard [offers] [deliveries]`: how long each page and each list of the management API takes in a full installation. */
+/**
+ * `npm run bench:dashboard [offers] [deliveries]`: how long each page and each list of the management API takes in a
+ * full installation.
+ */
 const [offers = 10_000, deliveries = 1_000_000] = process.argv.slice(2).map(Number);
 const calls = 40;
 const limitMs = 200;

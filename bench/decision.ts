@@ -6,7 +6,8 @@ import { type DecisionInput, nothingLearnt, type Posteriors } from '../src/decis
 import { campaignOf, inputOf, offersOf, pays, publisherWith } from '../test/decision/support.ts';
 
 /**
- * Processor time of one decision, for catalogues of 1,000 and 10,000 campaigns. `npm run bench:decision -- 3`: seconds of
+ * Processor time of one decision, for catalogues of 1,000 and 10,000 campaigns. `npm run bench:decision -- 3`: seconds
+ * of
  * each measurement.
  */
 const seconds = Number(process.argv[2] ?? 3);

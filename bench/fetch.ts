@@ -79,7 +79,9 @@ export async function benchFetch({ pool }: Stage, measure: Measure, port: number
   return rows;
 }
 
-/** Where the time of one request goes: the processor time of a server of its own under load, by what it was spent on. */
+/**
+ * Where the time of one request goes: the processor time of a server of its own under load, by what it was spent on.
+ */
 export async function profileFetch({ folder, databaseUrl }: Stage, durationMs: number): Promise<string> {
   let report = '';
   for (const each of [cases[1], cases[3]] as Case[]) {

@@ -5,7 +5,10 @@ import { fetchBody } from './fetch.ts';
 import { writeTable } from './report.ts';
 import { openStage, type Stage } from './stage.ts';
 
-/** `npm run bench:refresh [campaigns] [times]`: from the commit of a change to the answers that show it, with a large catalogue. */
+/**
+ * `npm run bench:refresh [campaigns] [times]`: from the commit of a change to the answers that show it, with a large
+ * catalogue.
+ */
 const key = 'bench-refresh';
 const token = 'metrics-'.repeat(5);
 /** Of the timer that measures how long others had to wait; each of its figures holds it once (milliseconds). */

@@ -15,7 +15,10 @@ const shareOfAll = 0.3;
 
 const series = (has: boolean, size: number): string => `generate_series(1, ${has ? size : 1})`;
 
-/** Sums of one day as its events would leave them; `at` is the time of the day. Values are spread evenly, with a factor of up to two. */
+/**
+ * Sums of one day as its events would leave them; `at` is the time of the day. Values are spread evenly, with a factor
+ * of up to two.
+ */
 function grainSql(grain: number): string {
   const [hasPlacement, hasOffer, hasCountry, hasDevice] = [1, 2, 4, 8].map((bit) => (grain & bit) !== 0) as [
     boolean,
@@ -49,7 +52,10 @@ from generate_series(0, ${grain === 0 ? 23 : 0}) h, generate_series(1, ${size}) 
 
 const metrics = metricNames.map((name) => `greatest(1, (events * 2 * random())::bigint) as ${name}`).join(', ');
 
-/** Fills the rollups of some days: mixed on disk, as folds leave them, then put in order but for the last day. @returns how many there are */
+/**
+ * Fills the rollups of some days: mixed on disk, as folds leave them, then put in order but for the last day. @returns
+ * how many there are
+ */
 export async function seedReports(
   { pool, databaseUrl }: Stage,
   { publisherId, firstDay, days }: Seeds,

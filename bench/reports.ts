@@ -8,7 +8,8 @@ import { seedReports } from './report-seeds.ts';
 import { openStage, type Stage } from './stage.ts';
 
 /*
- * Reports over what 100 million events of one publisher leave behind in 31 days: 50 offers (25 campaigns), 20 placements, 30
+ * Reports over what 100 million events of one publisher leave behind in 31 days: 50 offers (25 campaigns), 20
+ * placements, 30
  * countries, 10 kinds of devices, one own key with 20 values and one with 1,000.
  *   npm run bench:reports                       all of it, about five minutes
  *   npm run bench:reports -- seed FOLDER        the database only, which is kept in the folder

@@ -10,7 +10,10 @@ import { openStage } from './stage.ts';
 /** Pages opened, each with an empty cache, after one that warms the server up. */
 const runs = 20;
 
-/** Prints the size of the web SDK, the time until the first offer is shown, and what the page's main thread worked for it. */
+/**
+ * Prints the size of the web SDK, the time until the first offer is shown, and what the page's main thread worked for
+ * it.
+ */
 const stage = await openStage();
 try {
   await transaction(stage.pool, (executor) => loadDemoCatalogue(executor, embeddedDemoIds));

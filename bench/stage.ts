@@ -9,7 +9,10 @@ import { endChild, freePort } from '../test/support/server-process.ts';
 
 export type Stage = { folder: string; databaseUrl: string; pool: pg.Pool; close: () => Promise<void> };
 
-/** A real database (fsync on) and a folder, for one run; closed by `close`. A folder that is given stays, for another run. */
+/**
+ * A real database (fsync on) and a folder, for one run; closed by `close`. A folder that is given stays, for another
+ * run.
+ */
 export async function openStage(kept?: string): Promise<Stage> {
   const folder = kept ?? (await mkdtemp(join(tmpdir(), 'perkwire-bench-')));
   await chmod(folder, 0o755); // as root, the database runs as another user, who must get in

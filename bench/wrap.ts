@@ -6,7 +6,10 @@ import type { openStage } from './stage.ts';
 
 const wraps = 300;
 
-/** Time from sending the wrap to the webhook's arrival, one at a time on an idle server; beside a bare route that only forwards. */
+/**
+ * Time from sending the wrap to the webhook's arrival, one at a time on an idle server; beside a bare route that only
+ * forwards.
+ */
 export async function benchWrapLatency(
   stage: Awaited<ReturnType<typeof openStage>>,
   port: number,

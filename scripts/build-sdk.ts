@@ -3,7 +3,9 @@ import { build } from 'esbuild';
 /** Browsers of the last three years. */
 const target = ['chrome119', 'edge119', 'firefox119', 'safari17'];
 
-/** Bundles the web SDK into dist/sdk/launcher.js; the script of the hosted offerwall and the conversion tag beside it. */
+/**
+ * Bundles the web SDK into dist/sdk/launcher.js; the script of the hosted offerwall and the conversion tag beside it.
+ */
 await build({
   absWorkingDir: new URL('..', import.meta.url).pathname,
   entryPoints: {

@@ -112,7 +112,8 @@ function createServer({ config, logger }: Deps): App {
   const hops = config.trustProxy;
   return Fastify({
     loggerInstance: logger,
-    // Lines that belong to a request name its id; a logger of its own for each request costs more than most requests log.
+    // Lines that belong to a request name its id; a logger of its own for each request costs more than most requests
+    // log.
     childLoggerFactory: (parent) => parent,
     logController: new LogController({ disableRequestLogging: true }),
     trustProxy: typeof hops === 'number' ? (_address: string, hop: number) => hop < hops : hops,

@@ -242,7 +242,10 @@ export function loadConfig(
   return config;
 }
 
-/** Variables with the schema's types and defaults; one that breaks its schema is reported and read as its default, so that later checks still run. */
+/**
+ * Variables with the schema's types and defaults; one that breaks its schema is reported and read as its default, so
+ * that later checks still run.
+ */
 function readVariables(env: Record<string, string | undefined>, problems: string[]): RawConfig {
   const data: Record<string, string> = {};
   for (const name of Object.keys(configSchema.properties)) {

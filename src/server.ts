@@ -17,7 +17,8 @@ import { startWorker } from './runtime/worker.ts';
 import { sealStoredHeaders } from './webhooks/endpoints/secrets.ts';
 
 /*
- * V8 notices that objects live long while a server warms up (fetches wait for QR codes to be made), and from then on makes
+ * V8 notices that objects live long while a server warms up (fetches wait for QR codes to be made), and from then on
+ * makes
  * all of their kind in the old generation, where each keeps what it refers to until a full collection. Then garbage
  * collection took a fifth of a fetch, and memory grew by half.
  */

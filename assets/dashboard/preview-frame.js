@@ -1,4 +1,5 @@
-// Inside the preview's frame: the real SDK shows what the page around it says. Nothing leaves this frame: calls are answered
+// Inside the preview's frame: the real SDK shows what the page around it says. Nothing leaves this frame: calls are
+// answered
 // here, links and windows do not open.
 
 window.AdConfig = { accountId: 'preview', autoLoad: false, targetElement: '#unit', apiUrl: location.origin };

@@ -28,9 +28,12 @@ const slots = 512;
 const calmMs = 8000;
 
 /**
- * How long a claim takes with `rows` deliveries waiting, half of them for `blocked` endpoints with an open breaker, the others for 200
- * in good standing, in as many partitions as there are after a month. The claims are those of a worker with its 512 slots free; the calls end
- * at once, outside the measurement, and what they leave behind in the tables stays: the queue is not vacuumed. `commit` is a transaction of
+ * How long a claim takes with `rows` deliveries waiting, half of them for `blocked` endpoints with an open breaker, the
+ * others for 200
+ * in good standing, in as many partitions as there are after a month. The claims are those of a worker with its 512
+ * slots free; the calls end
+ * at once, outside the measurement, and what they leave behind in the tables stays: the queue is not vacuumed. `commit`
+ * is a transaction of
  * one row beside each claim: what the disk takes by itself.
  */
 export async function benchClaims(stage: Stage, { rows, claims, blocked }: Load): Promise<ClaimResult> {

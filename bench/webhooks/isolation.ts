@@ -55,7 +55,10 @@ function judge(first: IsolationResult | undefined, what: string, delays: readonl
 
 type Load = { endpoints: number; hanging: number; burst: number; seconds: number };
 
-/** A worker with nothing known of its endpoints, from its first second. @returns due → start of the calls to healthy endpoints, milliseconds */
+/**
+ * A worker with nothing known of its endpoints, from its first second. @returns due → start of the calls to healthy
+ * endpoints, milliseconds
+ */
 async function startDelays(stage: Stage, { endpoints, hanging, burst, seconds }: Load): Promise<number[]> {
   const receiver = await startBenchReceiver();
   const urlOf = (index: number): string => (index < hanging ? receiver.hangUrl(index) : receiver.okUrl(index));

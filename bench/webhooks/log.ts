@@ -12,7 +12,10 @@ const days = 30;
 const calls = 25;
 const limitMs = 50;
 
-/** How long the first page of the delivery log takes over HTTP, for every filter, with `rows` deliveries in 30 partitions. The first call of each is left out. */
+/**
+ * How long the first page of the delivery log takes over HTTP, for every filter, with `rows` deliveries in 30
+ * partitions. The first call of each is left out.
+ */
 export async function benchLog(stage: Stage, rows: number): Promise<LogResult[]> {
   const publisherId = await seedLog(stage.pool, rows);
   return measureLog(stage, publisherId);

@@ -9,7 +9,10 @@ export function tableOf(head: readonly string[], rows: readonly (readonly string
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-/** Prints what a part measured and, at full scale, puts it in the place of the part's section in the results; `titles` gives the order. */
+/**
+ * Prints what a part measured and, at full scale, puts it in the place of the part's section in the results; `titles`
+ * gives the order.
+ */
 export async function keepSection(
   title: string,
   text: string,

@@ -11,7 +11,8 @@ import { benchThroughput } from './throughput.ts';
 /*
  * npm run bench:webhooks -- [parts] [scale]
  *
- * parts: any of throughput, hanging, burst, claims, log (comma list; default all). scale: 1 is the whole measurement, 0.1 a short look.
+ * parts: any of throughput, hanging, burst, claims, log (comma list; default all). scale: 1 is the whole measurement,
+ * 0.1 a short look.
  * Each part has a database of its own, fsync on. The rivals are installed at the first use, from their own lock file.
  * At scale 1 each part replaces its section of bench/results/webhooks.md.
  */

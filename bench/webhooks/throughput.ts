@@ -22,7 +22,8 @@ const payload = JSON.stringify({
 });
 
 /**
- * Each system with the same jobs, sender, signature, log row and database, one after the other: `jobs` waiting when the worker
+ * Each system with the same jobs, sender, signature, log row and database, one after the other: `jobs` waiting when the
+ * worker
  * starts (the time runs from the first arrival), then one at a time on an idle worker.
  */
 export async function benchThroughput(stage: Stage, jobs: number): Promise<ThroughputResult[]> {

@@ -18,9 +18,11 @@ export type Trace = {
 };
 
 /**
- * The offers to show, in order. Pure: chance comes from the seed, and the same input gives the same decision, bit for bit.
+ * The offers to show, in order. Pure: chance comes from the seed, and the same input gives the same decision, bit for
+ * bit.
  *
- * Unit and percentage, then the index, then for the best of the survivors the residual rules; priority, expected revenue;
+ * Unit and percentage, then the index, then for the best of the survivors the residual rules; priority, expected
+ * revenue;
  * and for each position the sequence rules, one offer of a campaign, one of an advertiser, one of an exclusion group.
  */
 export const decide = (input: DecisionInput): Decision => run(input, null);
@@ -78,7 +80,10 @@ const ranked =
     return contender;
   };
 
-/** Fills the positions one after the other; `left`: how many contenders were met and had to stay out by sequence rules alone. */
+/**
+ * Fills the positions one after the other; `left`: how many contenders were met and had to stay out by sequence rules
+ * alone.
+ */
 function fill(
   input: DecisionInput,
   field: Field,

@@ -4,7 +4,8 @@ import type { Offer, Payout, Publisher, Theme } from '../catalog/snapshot/types.
 /**
  * What a decision is made of. Everything it depends on is in here: the same input gives the same decision, bit for bit.
  *
- * survivor  an offer the index lets through; residual rule: one that is looked at only when a survivor is about to be shown
+ * survivor  an offer the index lets through; residual rule: one that is looked at only when a survivor is about to be
+ * shown
  * class     survivors of equal force and priority, which compete by expected revenue
  * score     expected revenue of one impression, in millionths of the payout's currency
  */
@@ -83,13 +84,17 @@ export const noHistory: UserHistory = { optOuts: {}, exposures: [] };
 /** How much of a metric is used up in the current hour, day, month and in all (time zone of the campaign's owner). */
 export type PeriodUse = Readonly<Record<CapPeriod, number>>;
 
-/** What a campaign has used, reservations of other answers included. `budget` is in millionths of the payout's currency. */
+/**
+ * What a campaign has used, reservations of other answers included. `budget` is in millionths of the payout's currency.
+ */
 export type CapUse = Readonly<Record<CapMetric, PeriodUse>>;
 
 /** By `totalsKey`. Missing: nothing used. */
 export type Totals = ReadonlyMap<string, CapUse>;
 
-/** What a campaign used over all publishers (`publisherId` null), or over one, where its provisioning sets total caps. */
+/**
+ * What a campaign used over all publishers (`publisherId` null), or over one, where its provisioning sets total caps.
+ */
 export const totalsKey = (campaignId: number, publisherId: number | null): string =>
   publisherId === null ? String(campaignId) : `${campaignId} ${publisherId}`;
 

@@ -1,4 +1,7 @@
-/** Every error a client can be answered with: code → status and default message (decisions: error form). Knows no HTTP framework. */
+/**
+ * Every error a client can be answered with: code → status and default message (decisions: error form). Knows no HTTP
+ * framework.
+ */
 export const errorCatalogue = {
   malformed_request: { status: 400, message: 'The request could not be read.' },
   malformed_json: { status: 400, message: 'The body is not valid JSON.' },

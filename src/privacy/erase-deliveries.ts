@@ -61,7 +61,8 @@ async function erasePieces(
 type Delivery = { day: string; id: string };
 
 /**
- * One by one, the queue first: so no circle can form with workers that settle many at once. What was not sent yet never will
+ * One by one, the queue first: so no circle can form with workers that settle many at once. What was not sent yet never
+ * will
  * be; it has failed.
  */
 const eraseDelivery = (pool: pg.Pool, { day, id }: Delivery, nowMs: number): Promise<void> =>

@@ -22,7 +22,8 @@ export type Sweep = {
 const maxSessions = 200;
 
 /**
- * Removes a user: sessions and what was derived from them lose who they were of, what only was about the user goes. Counts
+ * Removes a user: sessions and what was derived from them lose who they were of, what only was about the user goes.
+ * Counts
  * and money stay. May be broken off anywhere and done again: what names the user goes last.
  * @param onProgress called after each piece, with what it removed
  */

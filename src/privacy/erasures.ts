@@ -74,13 +74,15 @@ export async function findErasure(executor: Executor, publisherId: number, id: s
 const leaseMs = 15_000;
 
 /**
- * The second sweep comes this long after the first (milliseconds): by then whatever read the user before it has ended, for
+ * The second sweep comes this long after the first (milliseconds): by then whatever read the user before it has ended,
+ * for
  * no statement runs longer than ten seconds.
  */
 export const secondSweepMs = 25_000;
 
 /*
- * Publishers are found one after the other in the index, each with its oldest erasure that is due. Whoever was served of late
+ * Publishers are found one after the other in the index, each with its oldest erasure that is due. Whoever was served
+ * of late
  * has one that is due later: the end of a lease, or the second sweep.
  */
 const claimSql = `
@@ -104,7 +106,10 @@ where (user_key, id) = (
   order by c.served_at, c.waiting_since limit 1 for update of e skip locked
 ) returning ${columns}, subject_sealed`;
 
-/** Leases an erasure that has something to do, of the publisher that was not served for longest; null when there is none. */
+/**
+ * Leases an erasure that has something to do, of the publisher that was not served for longest; null when there is
+ * none.
+ */
 export async function claimErasure(executor: Executor, nowMs: number): Promise<ClaimedErasure | null> {
   const times = [nowMs, nowMs + leaseMs, nowMs - secondSweepMs].map((ms) => new Date(ms));
   const { rows } = await executor.query<Row>({ name: 'claim_erasure', text: claimSql, values: times });
@@ -125,7 +130,10 @@ export async function renewErasure(
   );
 }
 
-/** Notes the end of a sweep. After the second one, nothing names the user any more but the keyed hash, and nothing its sessions. */
+/**
+ * Notes the end of a sweep. After the second one, nothing names the user any more but the keyed hash, and nothing its
+ * sessions.
+ */
 export async function endSweep(executor: Executor, { userKey, id, sweptAt }: Erasure, nowMs: number): Promise<void> {
   const isFirst = sweptAt === null;
   const change = isFirst ? 'swept_at = $3' : 'finished_at = $3, subject_sealed = null';

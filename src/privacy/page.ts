@@ -10,7 +10,10 @@ export type PrivacyPage = {
   deliveryDays: number;
 };
 
-/** What `privacy_url` shows where the publisher has no page of its own: its text, else one that says what is kept and how to ask. */
+/**
+ * What `privacy_url` shows where the publisher has no page of its own: its text, else one that says what is kept and
+ * how to ask.
+ */
 export const renderPrivacyPage = (page: PrivacyPage): string =>
   pageOf({
     title: 'Offers and your privacy',

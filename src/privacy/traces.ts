@@ -12,7 +12,8 @@ type Row = { day: string; id: string; user_key: string | null; pub_user_id: stri
 const columns = 'day::text, id, user_key, pub_user_id';
 
 /**
- * Sessions of a user up to a time, at most `limit`. By `pub_user_id`: those that name it, and those of the same fingerprints
+ * Sessions of a user up to a time, at most `limit`. By `pub_user_id`: those that name it, and those of the same
+ * fingerprints
  * that name nobody. By `ad_fp`: those of the fingerprint, whoever they name.
  */
 export async function findTraces(executor: Executor, subject: Subject, until: Date, limit: number): Promise<Trace[]> {

@@ -29,7 +29,10 @@ export async function ensurePartitions(pool: pg.Pool, nowMs: number): Promise<vo
 /** What a round did (counts). `givenUp`: deliveries that still waited when their day was dropped. */
 type Done = { dropped: number; givenUp: number; devSessions: number };
 
-/** One round: partitions ahead, partitions past their retention, dev sessions past their day. Any number of processes may do it. */
+/**
+ * One round: partitions ahead, partitions past their retention, dev sessions past their day. Any number of processes
+ * may do it.
+ */
 export async function maintain(
   pool: pg.Pool,
   config: Retention,
@@ -92,7 +95,8 @@ const dropRollups = (pool: pg.Pool, keepFromMs: number): Promise<number> =>
   });
 
 /**
- * A day is kept for as long as one of its deliveries waits, such as those of a paused endpoint or a late replay, but not beyond
+ * A day is kept for as long as one of its deliveries waits, such as those of a paused endpoint or a late replay, but
+ * not beyond
  * twice the retention.
  */
 const dropDeliveries = (

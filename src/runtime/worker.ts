@@ -4,7 +4,10 @@ import { startFolder } from '../reports/rollup/job.ts';
 import { startSending } from '../webhooks/message/sending.ts';
 import { startReplays } from '../webhooks/redelivery/runner.ts';
 
-/** The role `worker`: sends what is in the outbox, works off replays, keeps the reports up to date, and erases users on request. */
+/**
+ * The role `worker`: sends what is in the outbox, works off replays, keeps the reports up to date, and erases users on
+ * request.
+ */
 export async function startWorker(deps: Deps, databaseUrl: string): Promise<{ stop: () => Promise<void> }> {
   const sending = await startSending(deps, databaseUrl);
   const replays = startReplays(deps);

@@ -18,7 +18,10 @@ export type Visit = {
   recorded: boolean;
 };
 
-/** The visit a request makes with a token, or null when that is bad, late, or of an offer that its publisher does not have. */
+/**
+ * The visit a request makes with a token, or null when that is bad, late, or of an offer that its publisher does not
+ * have.
+ */
 export type Admit = (request: IncomingMessage, token: unknown, kind: EventKind) => Visit | null;
 
 export function createAdmission({ catalog, tokens, now }: Pick<Deps, 'catalog' | 'tokens' | 'now'>): Admit {

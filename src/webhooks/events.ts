@@ -9,7 +9,8 @@ import type { WebhookEvent } from './endpoints/store.ts';
 type DummyContext = { publisher: Publisher; publicUrl: string; nowMs: number };
 
 /**
- * The payload of "Test Endpoint": made up, but written by the same code as real ones, so that it has every field. Its links
+ * The payload of "Test Endpoint": made up, but written by the same code as real ones, so that it has every field. Its
+ * links
  * carry no valid token.
  */
 export function buildDummyPayload(event: WebhookEvent, context: DummyContext): Buffer {

@@ -11,7 +11,8 @@ export type Promised = {
   pubUserId: string | null;
   dev: boolean;
   /**
-   * Builds the JSON text in UTF-8: bytes signed = bytes stored = bytes sent. Called once for an event that has an endpoint. GET
+   * Builds the JSON text in UTF-8: bytes signed = bytes stored = bytes sent. Called once for an event that has an
+   * endpoint. GET
    * calls and macros in the endpoint's URL read its fields, and custom keys in an object named `payload`.
    */
   payload: () => Buffer;
@@ -29,8 +30,10 @@ type Target = { id: number; publisher_id: number; event: string; enabled: boolea
 type Delivery = { target: Target; promised: Promised; id: string; payload: Buffer };
 
 /**
- * Promises one delivery of each event to each endpoint that the publisher has configured for it; where an endpoint is disabled,
- * the delivery is held. Must run in the transaction of the facts that cause it: both are written, or neither. Takes many events
+ * Promises one delivery of each event to each endpoint that the publisher has configured for it; where an endpoint is
+ * disabled,
+ * the delivery is held. Must run in the transaction of the facts that cause it: both are written, or neither. Takes
+ * many events
  * at once, in two statements.
  * @returns the ids of the deliveries, UUIDv7
  */

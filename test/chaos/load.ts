@@ -12,7 +12,10 @@ export type Load = {
 const users = 16;
 const pauseMs = 50;
 
-/** Users who fetch offers and wrap the session, again and again, whatever happens to the servers, until `total` wraps were answered. */
+/**
+ * Users who fetch offers and wrap the session, again and again, whatever happens to the servers, until `total` wraps
+ * were answered.
+ */
 export function startLoad(stage: Stage, total: number): Load {
   const wrapped: string[] = [];
   const waiting: { count: number; resolve: () => void }[] = [];

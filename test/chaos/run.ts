@@ -4,7 +4,8 @@ import { killRun, outageRun, rollingRun } from './scenarios.ts';
 /*
  * npm run chaos -- [--scenario kills|rolling|outage] [--runs 20] [--seed N] [--wraps 2000] [--endpoints 50]
  *
- * A run can be had again by its seed, which is printed; only the timing differs. Exits with 1 when a run broke a promise.
+ * A run can be had again by its seed, which is printed; only the timing differs. Exits with 1 when a run broke a
+ * promise.
  */
 const { values } = parseArgs({
   options: {

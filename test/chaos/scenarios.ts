@@ -35,7 +35,10 @@ export async function killRun(seed: number, { wraps, endpoints }: Size): Promise
   });
 }
 
-/** SIGTERM to each worker in turn and to the API, every `everyMs` for `durationMs`, under load: nothing lost, nothing sent twice. */
+/**
+ * SIGTERM to each worker in turn and to the API, every `everyMs` for `durationMs`, under load: nothing lost, nothing
+ * sent twice.
+ */
 export async function rollingRun(seed: number, size: Size & { everyMs: number; durationMs: number }): Promise<Verdict> {
   return onStage(size.endpoints, randomFrom(seed), async (stage) => {
     const load = startLoad(stage, Number.POSITIVE_INFINITY);

@@ -11,11 +11,17 @@ const operations = Object.entries(description.paths).flatMap(([path, methods]) =
   Object.keys(methods).map((method) => ({ method, path, name: `${method} ${path}` })),
 );
 
-/** Routes that know no caller: what they serve is public, or named by a signed token, an unguessable click id or a public SDK id. */
+/**
+ * Routes that know no caller: what they serve is public, or named by a signed token, an unguessable click id or a
+ * public SDK id.
+ */
 const open =
   /^(get|post) \/(health\/|sdk\/v2\/|event\/|sdk\/offer-click|track|wallet\/v1\/save|images\/|privacy\/|webhooks\/v1\/payload|offerwall)/;
 
-/** Calls without an id in their path that write or look for what is the caller's own; ids in their bodies are tested below. */
+/**
+ * Calls without an id in their path that write or look for what is the caller's own; ids in their bodies are tested
+ * below.
+ */
 const ownOnly = new Set([
   'post /native/v1/offers.json',
   'post /native/v2/offers.json',

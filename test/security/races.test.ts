@@ -19,7 +19,9 @@ type Offer = {
 const clock = { ms: Date.now() };
 const users = Array.from({ length: 6 }, (_, index) => `racer-${index}`);
 
-/** Everything that locks something, for the same few users and campaigns, in an order that differs from call to call. */
+/**
+ * Everything that locks something, for the same few users and campaigns, in an order that differs from call to call.
+ */
 async function storm(apps: readonly TestApp[], round: number): Promise<number[]> {
   let count = round;
   const pick = <T>(from: readonly T[]): T => from[count++ % from.length] as T;

@@ -24,7 +24,10 @@ async function build(): Promise<void> {
   await promisify(execFile)('npm', ['run', '--silent', script]);
 }
 
-/** One real PostgreSQL for the whole run; each test file clones the template database. TEST_DATABASE_URL uses another server. */
+/**
+ * One real PostgreSQL for the whole run; each test file clones the template database. TEST_DATABASE_URL uses another
+ * server.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   await build();
   const dataDir = await mkdtemp(join(tmpdir(), 'perkwire-test-'));

@@ -1,7 +1,10 @@
 /** What a test database answers for a net such as `198.41.0.0/16`. */
 export type MmdbEntry = { net: string; record: object };
 
-/** A MaxMind database of IPv4 nets, as its documented format says: a tree of 24-bit records, the data, and what describes both. */
+/**
+ * A MaxMind database of IPv4 nets, as its documented format says: a tree of 24-bit records, the data, and what
+ * describes both.
+ */
 export function buildMmdb(databaseType: string, entries: readonly MmdbEntry[]): Buffer {
   const nodes: [Branch, Branch][] = [[null, null]];
   let data = Buffer.alloc(0);

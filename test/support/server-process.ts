@@ -26,7 +26,9 @@ export type ServerProcessOptions = {
   execArgv?: string[];
 };
 
-/** The built server in a process of its own, as in production; webhooks may go to loopback. Resolves when it is ready. */
+/**
+ * The built server in a process of its own, as in production; webhooks may go to loopback. Resolves when it is ready.
+ */
 export async function startServerProcess({
   databaseUrl,
   port,

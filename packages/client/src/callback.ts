@@ -19,7 +19,8 @@ export type AdEvent =
 export type AdCallback = { event: AdEvent | (string & {}); payload: unknown };
 
 /**
- * Reads the arguments of the handler `adCallback` (specification section 1): event name first, payload second, as object
+ * Reads the arguments of the handler `adCallback` (specification section 1): event name first, payload second, as
+ * object
  * or JSON text. Null when there are fewer, or the first is no name.
  */
 export function parseAdCallback(args: readonly unknown[]): AdCallback | null {
@@ -28,7 +29,9 @@ export function parseAdCallback(args: readonly unknown[]): AdCallback | null {
   return { event, payload: fromText(payload) };
 }
 
-/** Reads a message of bridges that carry one value: `{ name, …payload }`, as object or JSON text (React Native, WebKit). */
+/**
+ * Reads a message of bridges that carry one value: `{ name, …payload }`, as object or JSON text (React Native, WebKit).
+ */
 export function parseAdMessage(message: unknown): AdCallback | null {
   const value = fromText(message);
   if (!isRecord(value)) return null;
@@ -42,7 +45,10 @@ export function offerCountOf(payload: unknown): number {
   return Number.isInteger(count) && count > 0 ? count : 0;
 }
 
-/** The URL of `url_clicked` (a text, or `url` or `target_url`); null unless it is http or https, as nothing else may be opened. */
+/**
+ * The URL of `url_clicked` (a text, or `url` or `target_url`); null unless it is http or https, as nothing else may be
+ * opened.
+ */
 export function clickedUrlOf(payload: unknown): string | null {
   const url = isRecord(payload) ? (payload.url ?? payload.target_url) : payload;
   const scheme = splitUrl(url)?.scheme;

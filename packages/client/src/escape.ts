@@ -1,5 +1,6 @@
 /**
- * A JavaScript string literal that can stand anywhere in an HTML script. Whatever could end the script, open a comment in
+ * A JavaScript string literal that can stand anywhere in an HTML script. Whatever could end the script, open a comment
+ * in
  * it, look like a placeholder, or depend on the encoding of the page is written as \uXXXX.
  */
 export const quote = (text: string): string =>

@@ -23,7 +23,8 @@ export type FetchOffersOptions = TransportOptions &
 
 /**
  * Fetches offers (specification sections 1 and 4.1).
- * @throws InvalidParameterError before anything is sent; ServerError for an answer that is no success or no JSON object;
+ * @throws InvalidParameterError before anything is sent; ServerError for an answer that is no success or no JSON
+ *   object;
  * ConnectionError when the request did not complete
  */
 export async function fetchOffers(options: FetchOffersOptions): Promise<FetchOffersResponse> {

@@ -8,7 +8,8 @@ export type NavigationGuardOptions = {
 };
 
 /**
- * Keeps the checkout web view on its page: what was opened in the external browser is not opened in the web view as well
+ * Keeps the checkout web view on its page: what was opened in the external browser is not opened in the web view as
+ * well
  * (specification section 1, clickouts).
  */
 export class NavigationGuard {

@@ -49,7 +49,10 @@ function render(template: string, { sdkId, sdkCdnUrl, mode, user = {} }: Checkou
   });
 }
 
-/** An object literal of the payload's entries with string values: numbers and flags as text, objects as JSON; null and undefined are left out. */
+/**
+ * An object literal of the payload's entries with string values: numbers and flags as text, objects as JSON; null and
+ * undefined are left out.
+ */
 function objectLiteral(user: UserPayload): string {
   const properties = Object.entries(user)
     .filter(([, value]) => value !== undefined && value !== null)

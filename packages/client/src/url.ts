@@ -13,7 +13,8 @@ export type UrlParts = {
 const defaultPorts: Readonly<Record<string, string>> = { http: '80', https: '443' };
 
 /**
- * Splits a URL; null when it has no host. By hand, because the `URL` of many React Native releases throws on `host` and `origin`.
+ * Splits a URL; null when it has no host. By hand, because the `URL` of many React Native releases throws on `host` and
+ * `origin`.
  */
 export function splitUrl(url: unknown): UrlParts | null {
   if (typeof url !== 'string') return null;
@@ -34,7 +35,8 @@ export function splitUrl(url: unknown): UrlParts | null {
 
 /**
  * One spelling for URLs that mean the same: case of scheme and host, default port, slashes at the end of the path, an
- * empty query and the fragment make no difference, nor does it whether a character is percent-encoded that web views encode.
+ * empty query and the fragment make no difference, nor does it whether a character is percent-encoded that web views
+ * encode.
  */
 export function normaliseUrl(url: string): string {
   const parts = splitUrl(url);

@@ -13,7 +13,9 @@ export type Api = {
   wrap: (sessionId: string) => Promise<SessionView>;
 };
 
-/** The service's calls (decisions sections 2 and 4). Errors: SdkError server_error, connection_error, invalid_parameter. */
+/**
+ * The service's calls (decisions sections 2 and 4). Errors: SdkError server_error, connection_error, invalid_parameter.
+ */
 export function createApi(base: string, accountId: string): Api {
   const url = (path: string, query: Record<string, unknown> = {}): string => {
     const given = Object.entries({ ...query, api_key: accountId }).filter(

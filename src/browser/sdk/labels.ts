@@ -1,6 +1,8 @@
 import type { Labels } from './types.ts';
 
-/** Words of the unit itself; offers and settings bring all others. A page in another language sets `AdConfig.labels`. */
+/**
+ * Words of the unit itself; offers and settings bring all others. A page in another language sets `AdConfig.labels`.
+ */
 export const defaultLabels: Labels = {
   offers: 'Offers',
   close: 'Close',

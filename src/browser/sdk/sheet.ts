@@ -1,4 +1,7 @@
-/** How the unit looks. Values that a theme sets are custom properties (theme.ts). Logical properties throughout, for right-to-left pages. */
+/**
+ * How the unit looks. Values that a theme sets are custom properties (theme.ts). Logical properties throughout, for
+ * right-to-left pages.
+ */
 export const css = `
 :host{all:initial;display:block}
 *,::before,::after{box-sizing:border-box}

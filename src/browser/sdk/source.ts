@@ -36,7 +36,10 @@ export async function findOffers(api: Api, config: AdConfig, user: UserPayload):
   return { raw, carried: null };
 }
 
-/** The tab's session as the server knows it; where it cannot be asked, as it was kept. null: there is none, or it is over. */
+/**
+ * The tab's session as the server knows it; where it cannot be asked, as it was kept. null: there is none, or it is
+ * over.
+ */
 export async function findOpenSession(api: Api, accountId: string, user: UserPayload): Promise<Carried | null> {
   const carried = findSession(accountId, user);
   if (carried === null) return null;

@@ -1,7 +1,10 @@
 import type { Answer } from './types.ts';
 import { whenVisible } from './visibility.ts';
 
-/** Shows by itself: when the page can be seen, after the theme's delay, or when the user is about to leave. @returns how to stop */
+/**
+ * Shows by itself: when the page can be seen, after the theme's delay, or when the user is about to leave. @returns how
+ * to stop
+ */
 export function autoShow(settings: Answer['settings'], show: () => void): () => void {
   if (settings.show_ads_on_exit) return onExit(show);
   let stop = (): void => {};

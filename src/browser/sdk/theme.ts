@@ -1,7 +1,8 @@
 import type { Answer } from './types.ts';
 
 /**
- * The publisher's look as custom properties of the unit's own sheet; nothing of it reaches the page. Each is named by its
+ * The publisher's look as custom properties of the unit's own sheet; nothing of it reaches the page. Each is named by
+ * its
  * place in `styles` (`--offerText-buttonYes-color`) or, after `--s-`, in `settings`. Plain numbers are pixels.
  */
 export function themeSheet({ styles, settings }: Answer): CSSStyleSheet {

@@ -11,7 +11,9 @@ import type { ViewContext } from './views/parts.ts';
 import { singleView } from './views/single.ts';
 import { watchVisibility } from './visibility.ts';
 
-/** One showing of an answer: which offer is where, and what follows from what the user does (specification section 3). */
+/**
+ * One showing of an answer: which offer is where, and what follows from what the user does (specification section 3).
+ */
 export type Unit = {
   close: () => void;
   reject: () => void;

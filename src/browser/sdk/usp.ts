@@ -13,7 +13,9 @@ export type Usp = {
   pending: () => readonly Tick[];
   isOpen: () => boolean;
   set: (campaignId: number, selected: boolean) => void;
-  /** Sends what is pending, then wraps the session. Once: later calls answer the same. @returns whether it is wrapped */
+  /**
+   * Sends what is pending, then wraps the session. Once: later calls answer the same. @returns whether it is wrapped
+   */
   confirm: () => Promise<boolean>;
   dispose: () => void;
 };

@@ -1,4 +1,7 @@
-/** How much of an element (or, where it is too tall for that, of the window) must show how long to count as seen (fraction, milliseconds). */
+/**
+ * How much of an element (or, where it is too tall for that, of the window) must show how long to count as seen
+ * (fraction, milliseconds).
+ */
 const share = 0.5;
 const seenMs = 1000;
 
@@ -31,7 +34,9 @@ export function watchVisibility(elements: Iterable<Element>, onSeen: (element: E
   };
 }
 
-/** Runs `work` when the page can be seen: not in a background tab, nor in a web view of size 0×0. @returns how to stop */
+/**
+ * Runs `work` when the page can be seen: not in a background tab, nor in a web view of size 0×0. @returns how to stop
+ */
 export function whenVisible(work: () => void): () => void {
   const stop = (): void => {
     document.removeEventListener('visibilitychange', attempt);

@@ -8,7 +8,10 @@ import { loadScript, type Script } from './script.ts';
 const plainMaxAgeS = 300;
 const plainCaching = `public, max-age=${plainMaxAgeS}, stale-while-revalidate=86400`;
 
-/** The web SDK (decisions section 10): `/sdk/launcher.js`, also under its old name `launcher.min.js`, and by content hash. */
+/**
+ * The web SDK (decisions section 10): `/sdk/launcher.js`, also under its old name `launcher.min.js`, and by content
+ * hash.
+ */
 export async function sdkRoutes(app: App, { logger }: Deps): Promise<void> {
   const script = await loadScript('launcher');
   const wallScript = await loadScript('offerwall');

@@ -3,7 +3,10 @@ import { loadPacked, type Packed } from '../../platform/http/decompress.ts';
 /** A script for browsers; `path`: where it is served for good. */
 export type Script = Packed & { path: string };
 
-/** What `npm run build:sdk` makes: the web SDK, the script of the hosted offerwall, and the conversion tag of advertisers. */
+/**
+ * What `npm run build:sdk` makes: the web SDK, the script of the hosted offerwall, and the conversion tag of
+ * advertisers.
+ */
 export type ScriptName = 'launcher' | 'offerwall' | 'conversion';
 
 /** The same place seen from `src` and from `dist`. */

@@ -5,7 +5,10 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from '../../platform/logger.ts';
 import { pathOf, readIfThere, writeWhole } from './files.ts';
 
-/** Made pictures on disk: what memory forgot is read instead of made again. Never an error: what does not work is a miss. */
+/**
+ * Made pictures on disk: what memory forgot is read instead of made again. Never an error: what does not work is a
+ * miss.
+ */
 export type DiskCache = {
   get: (key: string) => Promise<Buffer | null>;
   set: (key: string, bytes: Buffer) => Promise<void>;
@@ -14,7 +17,8 @@ export type DiskCache = {
 type Options = { folder: string; maxBytes: number; logger: Logger };
 
 /**
- * Keeps at most `maxBytes` below `folder`; what was used longest ago goes first. What an earlier process left there is used,
+ * Keeps at most `maxBytes` below `folder`; what was used longest ago goes first. What an earlier process left there is
+ * used,
  * oldest file first out. The folder belongs to one process; another one that shares it only costs misses.
  * @returns null where there is no room, or the folder cannot be used, which is logged once
  */

@@ -34,7 +34,8 @@ from creative_images i join creatives c on c.id = i.creative_id where c.id = $1 
 
 /**
  * The picture with its bytes, measured.
- * Errors: unavailable where they are kept elsewhere and cannot be had from there. Of those it had to fetch, the digest is checked.
+ * Errors: unavailable where they are kept elsewhere and cannot be had from there. Of those it had to fetch, the digest
+ * is checked.
  */
 export async function completeOriginal(
   { bytes, sha256 }: StoredPicture,
@@ -57,7 +58,10 @@ async function fetchBytes(sha256: string, store: ImageStore | null): Promise<Buf
   return bytes;
 }
 
-/** What libvips calls the types a creative can have; its further formats, such as drawings and documents, are not worked on. */
+/**
+ * What libvips calls the types a creative can have; its further formats, such as drawings and documents, are not worked
+ * on.
+ */
 const rasterFormats: ReadonlySet<string> = new Set(['heif', 'webp', 'png', 'jpeg', 'gif']);
 
 /** Reads the head of a picture, not its pixels. */

@@ -46,8 +46,10 @@ function readSide(name: string, text: string | undefined): number | null {
 }
 
 /**
- * The size of the answer, in whole pixels, at least 1×1. Both sides asked: exactly that, enlarged if need be; the ratio is
- * then theirs and `aspect_ratio` says nothing more. Otherwise the largest frame of the wanted ratio inside the original,
+ * The size of the answer, in whole pixels, at least 1×1. Both sides asked: exactly that, enlarged if need be; the ratio
+ * is
+ * then theirs and `aspect_ratio` says nothing more. Otherwise the largest frame of the wanted ratio inside the
+ * original,
  * reduced to the one side asked for; never enlarged.
  */
 export function planSize(original: Size, { width, height, aspectRatio }: ImageWish): Size {

@@ -11,7 +11,10 @@ import { type ImageWish, planSize, type Size } from './parameters.ts';
 import { createImageStore } from './store.ts';
 import { encoderVersion, isAnimated, isProcessable, transform } from './transform.ts';
 
-/** Where the bytes came from: memory, the store or an encoder, or one that worked for somebody else who asked for the same. */
+/**
+ * Where the bytes came from: memory, the store or an encoder, or one that worked for somebody else who asked for the
+ * same.
+ */
 export type Source = 'hit' | 'made' | 'collapsed';
 
 /** A picture to answer with. Its ETag is known before the bytes are, so a client that has them costs no work. */
@@ -34,7 +37,10 @@ export type Images = {
   counts: () => { transforms: number; loads: number };
 };
 
-/** libuv has four threads; two stay free for everything else. Waiting, for each client: about half a minute of work at worst. */
+/**
+ * libuv has four threads; two stay free for everything else. Waiting, for each client: about half a minute of work at
+ * worst.
+ */
 const message = 'Too many pictures are being made.';
 const maxWaitMs = 30_000;
 const transformLimits = { atOnce: 2, maxWaiting: 32, maxWaitingAll: 512, maxWaitMs, message };
@@ -48,7 +54,8 @@ const originalLifeMs = 60_000;
 type Plan = { key: string; size: Size; type: ImageType };
 
 /**
- * Pictures, resized on the fly, kept in memory up to `IMAGE_CACHE_MB` and on disk up to `IMAGE_CACHE_DISK_MB`; parallel calls
+ * Pictures, resized on the fly, kept in memory up to `IMAGE_CACHE_MB` and on disk up to `IMAGE_CACHE_DISK_MB`; parallel
+ * calls
  * for one picture share the work.
  */
 export async function createImages({

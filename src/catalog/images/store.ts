@@ -4,7 +4,10 @@ import { createFolderStore } from './folder-store.ts';
 import { createS3Store } from './s3-store.ts';
 import type { ImageStoreSetting } from './store-setting.ts';
 
-/** Keeps originals under the SHA-256 of their bytes (hex), so that what is there never changes and equal pictures are kept once. */
+/**
+ * Keeps originals under the SHA-256 of their bytes (hex), so that what is there never changes and equal pictures are
+ * kept once.
+ */
 export type ImageStore = {
   /** Resolves when the bytes are safe; a repeat changes nothing. */
   put: (sha256: string, bytes: Buffer) => Promise<void>;
@@ -25,7 +28,8 @@ export function createImageStore(setting: ImageStoreSetting): ImageStore | null 
 }
 
 /**
- * Keeps the picture of a creative. The bytes are in the store before the row says so; a row that is rolled back leaves them
+ * Keeps the picture of a creative. The bytes are in the store before the row says so; a row that is rolled back leaves
+ * them
  * there unused.
  */
 export async function saveOriginal(

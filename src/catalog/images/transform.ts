@@ -10,7 +10,10 @@ const maxPixels = 50_000_000;
 /** A transform that takes longer is given up (seconds). */
 const timeoutS = 20;
 
-/** Small pictures are worth more effort: at 640×427, AVIF effort 2 takes 390 ms for 9.6 KB, effort 0 takes 90 ms for 14.1 KB (2 cores). */
+/**
+ * Small pictures are worth more effort: at 640×427, AVIF effort 2 takes 390 ms for 9.6 KB, effort 0 takes 90 ms for
+ * 14.1 KB (2 cores).
+ */
 const smallPixels = 300_000;
 
 /** Part of every ETag of a made picture: another encoder may write other bytes. */
@@ -23,7 +26,8 @@ export const isAnimated = ({ frames, size }: Original, wanted: Size): boolean =>
   frames > 1 && size !== null && frames * Math.max(pixelsOf(size), pixelsOf(wanted)) <= maxPixels;
 
 /**
- * A picture scaled to cover exactly `size`, cropped centred, in another type. Turned as its EXIF data says; no metadata is kept.
+ * A picture scaled to cover exactly `size`, cropped centred, in another type. Turned as its EXIF data says; no metadata
+ * is kept.
  * @throws AppError image_not_processable when the original is broken; unavailable when it takes too long
  */
 export async function transform(original: Original, size: Size, type: ImageType): Promise<Buffer> {

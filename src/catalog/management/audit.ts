@@ -15,7 +15,9 @@ type Change = {
 /** Fields that only say that something changed. */
 const unlogged = new Set(['updated_at', 'created_at']);
 
-/** Writes down who changed what: every field that differs, old and new. Views hold no secrets, so the log holds none. */
+/**
+ * Writes down who changed what: every field that differs, old and new. Views hold no secrets, so the log holds none.
+ */
 export async function audit(work: Work, { resource, action, before, after }: Change): Promise<void> {
   const row = (after ?? before) as View;
   const changes: Record<string, { old: unknown; new: unknown }> = {};

@@ -9,7 +9,10 @@ import { orNull, type Resource, stamps, timestamp, type Values, type View } from
 import { createRow } from './rows.ts';
 import { isOperator, type Work } from './work.ts';
 
-/** API keys. Nobody makes, changes or revokes one that may do more than oneself, and no key gives one a longer life than its own. */
+/**
+ * API keys. Nobody makes, changes or revokes one that may do more than oneself, and no key gives one a longer life than
+ * its own.
+ */
 export const keys: Resource = {
   name: 'keys',
   noun: 'key',

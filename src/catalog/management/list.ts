@@ -23,7 +23,8 @@ type Position = { value: string; key: string };
 const general = ['limit', 'cursor', 'sort', 'q', 'removed', 'publisher_id', 'api_key'];
 
 /**
- * A page of rows: filtered by columns, `q` looked for in texts, ordered by `sort` (`-` before it: descending), from `cursor` on.
+ * A page of rows: filtered by columns, `q` looked for in texts, ordered by `sort` (`-` before it: descending), from
+ * `cursor` on.
  * @param signer signs cursors: one that was changed, or belongs to another list, is refused
  * @throws AppError invalid_request naming every wrong parameter
  */

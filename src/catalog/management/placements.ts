@@ -7,7 +7,9 @@ import { offersPerResponse, percentage, text } from './fields.ts';
 import { idSchema, orNull, type Resource, stamps } from './resource.ts';
 import { themes } from './themes.ts';
 
-/** Where a unit is shown. Their names are what fetch-offers is called with; an unknown one is created on first sight. */
+/**
+ * Where a unit is shown. Their names are what fetch-offers is called with; an unknown one is created on first sight.
+ */
 export const placements: Resource = {
   name: 'placements',
   noun: 'placement',

@@ -18,7 +18,8 @@ export type Warning = ErrorDetail;
 export type Reference = Pick<Resource, 'noun' | 'table' | 'key' | 'removedAt' | 'scope'>;
 
 /**
- * A kind of thing that is configured: its table, the fields a client writes, those it only reads, and its rules. What all
+ * A kind of thing that is configured: its table, the fields a client writes, those it only reads, and its rules. What
+ * all
  * kinds have in common (lists, ETags, the audit log, removal) is in `rows.ts` and `list.ts`.
  */
 export type Resource = {

@@ -35,7 +35,8 @@ export async function managementRoutes(app: App, deps: Deps): Promise<void> {
   app.addHook('onRoute', (route) => {
     route.bodyLimit ??= bodyLimit;
   });
-  // The schemas of the routes are for the description; what is checked, and in which words, is the same for pages and files.
+  // The schemas of the routes are for the description; what is checked, and in which words, is the same for pages and
+  // files.
   app.setValidatorCompiler(() => (value) => ({ value }));
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));
 

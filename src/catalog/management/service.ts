@@ -11,7 +11,8 @@ export type Management = {
   /** Reads; the work sees what is committed. */
   read: <T>(actor: Actor, publisherId: number, work: (work: Work) => Promise<T>) => Promise<T>;
   /**
-   * Writes in one transaction. When it resolves, this process serves the new configuration, unless the catalogue is so large
+   * Writes in one transaction. When it resolves, this process serves the new configuration, unless the catalogue is so
+   * large
    * that reading it takes longer than a caller should wait; others follow within a second.
    */
   write: <T>(actor: Actor, publisherId: number, work: (work: Work) => Promise<T>) => Promise<T>;

@@ -1,7 +1,9 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import type { Permission } from '../snapshot/types.ts';
 
-/** Who changes the configuration: an API key, a signed-in user, or the installation itself (a command of its operator). */
+/**
+ * Who changes the configuration: an API key, a signed-in user, or the installation itself (a command of its operator).
+ */
 export type Actor = {
   kind: 'key' | 'user' | 'system';
   id: number;
@@ -15,7 +17,10 @@ export type Actor = {
   publisherId: number | null;
 };
 
-/** One piece of work on the configuration of one publisher. The executor is inside a transaction where something is written. */
+/**
+ * One piece of work on the configuration of one publisher. The executor is inside a transaction where something is
+ * written.
+ */
 export type Work = {
   executor: Executor;
   actor: Actor;

@@ -12,7 +12,8 @@ const nextTurn: Pause = () => new Promise((resolve) => setImmediate(resolve));
 export type Base = { snapshot: Snapshot; changed: ReadonlySet<number> };
 
 /**
- * Turns rows into the immutable snapshot, in slices of a few milliseconds: 10,000 offers take a good part of a second of
+ * Turns rows into the immutable snapshot, in slices of a few milliseconds: 10,000 offers take a good part of a second
+ * of
  * work, which must not keep requests waiting. Nothing sees the snapshot before it is whole. What has not changed since
  * `base` is shared with it: campaigns, offers, and the index of a publisher to whom all is the same.
  */

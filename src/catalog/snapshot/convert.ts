@@ -52,7 +52,10 @@ export function toPublisher(
   };
 }
 
-/** Whether a text is a host source that may stand in a header, such as `https://shop.example` or `https://*.shop.example:8443`. */
+/**
+ * Whether a text is a host source that may stand in a header, such as `https://shop.example` or
+ * `https://*.shop.example:8443`.
+ */
 export const isFrameHost = (text: string): boolean =>
   /^https?:\/\/(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*(:\d{1,5})?$/.test(text) &&
   text.length <= 300 &&

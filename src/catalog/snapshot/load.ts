@@ -1,7 +1,10 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import type { CampaignRow, CatalogRows, CreativeRow, OfferRow } from './rows.ts';
 
-/** The rows of one instant. `changed`: the campaigns of which anything may differ from the rows they were based on; null: all. */
+/**
+ * The rows of one instant. `changed`: the campaigns of which anything may differ from the rows they were based on;
+ * null: all.
+ */
 export type Loaded = { rows: CatalogRows; changed: ReadonlySet<number> | null };
 
 /** Reads the version of the configuration; it grows with every change. */
@@ -119,7 +122,10 @@ export async function loadRows(executor: Executor, base: CatalogRows | null = nu
   return { rows: base === null || changed === null ? rows : takeOver(rows, base, changed), changed };
 }
 
-/** The campaigns that changed since `base`, and those of which something was removed too long ago by now; null: it cannot be said. */
+/**
+ * The campaigns that changed since `base`, and those of which something was removed too long ago by now; null: it
+ * cannot be said.
+ */
 async function loadChanged(executor: Executor, base: CatalogRows): Promise<Set<number> | null> {
   const { rows } = await executor.query<{ listed: boolean; aged_before: Date; campaign_ids: number[] }>({
     name: 'load_catalog_changes',

@@ -68,7 +68,8 @@ export async function startCatalogStore({ pool, databaseUrl, logger }: CatalogSt
 
 /**
  * The configuration as it is in one instant.
- * @param base one loaded before: campaigns that have not changed since then are neither read nor built anew, but shared with it
+ * @param base one loaded before: campaigns that have not changed since then are neither read nor built anew, but
+ *   shared with it
  */
 export async function loadSnapshot(pool: pg.Pool, base: Snapshot | null = null): Promise<Snapshot> {
   const { rows, changed } = await transaction(pool, async (executor) => {

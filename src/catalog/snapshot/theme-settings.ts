@@ -1,6 +1,8 @@
 import type { Publisher, Theme } from './types.ts';
 
-/** Defaults of `settings` (decisions section 12). Every key is always sent; strict typed clients fail on a wrong type. */
+/**
+ * Defaults of `settings` (decisions section 12). Every key is always sent; strict typed clients fail on a wrong type.
+ */
 export const defaultSettings = {
   ad_position: 'center',
   ad_animation: 'fade',

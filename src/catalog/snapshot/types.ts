@@ -118,7 +118,10 @@ export type Creative = {
 /** What a campaign pays. */
 export type Payout = {
   kind: PayoutKind;
-  /** Millionths of the currency for a click, a conversion or 1,000 impressions; of kind `cps`, millionths of a percent of the sale. */
+  /**
+   * Millionths of the currency for a click, a conversion or 1,000 impressions; of kind `cps`, millionths of a percent
+   * of the sale.
+   */
   amountMicros: number;
   /** ISO 4217. */
   currency: string;

@@ -29,7 +29,10 @@ export const accountView = ({ role, hasPassword }: User): View => ({ role, passw
 
 export const passwordOf = ({ hasPassword }: Pick<User, 'hasPassword'>): string => (hasPassword ? 'set' : 'none');
 
-/** Who acts where nobody is signed in yet. `label`: what does, such as a command. `publisherId`: whose people read it; null: operators. */
+/**
+ * Who acts where nobody is signed in yet. `label`: what does, such as a command. `publisherId`: whose people read it;
+ * null: operators.
+ */
 export const systemActor = (label: string, publisherId: number | null = null): Actor => ({
   kind: 'system',
   id: 0,

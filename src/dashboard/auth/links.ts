@@ -45,7 +45,10 @@ export async function findLink(
   return { user: row.link_user === null ? null : userOf(row) };
 }
 
-/** Uses a link up, and with it all others of the same user. @returns whether it was still good: of parallel uses one wins */
+/**
+ * Uses a link up, and with it all others of the same user. @returns whether it was still good: of parallel uses one
+ * wins
+ */
 export async function useLink(executor: Executor, token: string, nowMs: number): Promise<boolean> {
   const { rows } = await executor.query<{ user_id: number | null }>(
     'delete from user_links where token_hash = $1 and expires_at > $2 returning user_id',

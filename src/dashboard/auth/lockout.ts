@@ -5,12 +5,16 @@ import { clientNet } from '../../platform/http/client-net.ts';
 /** Failures within the window (milliseconds) after which sign-in is refused until it ends. */
 const windowMs = 15 * 60_000;
 /**
- * One address may fail a few times for one account, more often for all accounts together; an account far more often from everywhere,
+ * One address may fail a few times for one account, more often for all accounts together; an account far more often
+ * from everywhere,
  * so that who guesses its password does not easily keep out who knows it.
  */
 const limits = { pair: 5, address: 30, account: 100 };
 
-/** `untilMs`: when to come back. `begun`: what this very try has locked the account for; null: it was before, or only the address is. */
+/**
+ * `untilMs`: when to come back. `begun`: what this very try has locked the account for; null: it was before, or only
+ * the address is.
+ */
 export type Lock = { untilMs: number; begun: 'one address' | 'everybody' | null };
 
 export type Lockout = {
@@ -20,7 +24,10 @@ export type Lockout = {
   forgive: (executor: Executor, email: string, address: string) => Promise<void>;
 };
 
-/** Holds across processes and restarts, and for accounts that do not exist as for those that do. Stores keyed hashes, no addresses. */
+/**
+ * Holds across processes and restarts, and for accounts that do not exist as for those that do. Stores keyed hashes, no
+ * addresses.
+ */
 export function createLockout(pepper: string): Lockout {
   const subject = (kind: string, value: string): Buffer =>
     createHmac('sha256', pepper).update(`sign-in\0${kind}\0${value}`).digest();

@@ -12,7 +12,10 @@ export type SignIn =
 
 type Attempt = { email: string; password: string; address: string };
 
-/** Checks a sign-in. An account that does not exist, is disabled or invited takes the same time and gets the same answer as a wrong password. */
+/**
+ * Checks a sign-in. An account that does not exist, is disabled or invited takes the same time and gets the same answer
+ * as a wrong password.
+ */
 export type TrySignIn = (attempt: Attempt) => Promise<SignIn>;
 
 export function createSignIn({

@@ -21,7 +21,10 @@ export type Call = {
 /** Below all session ids of that moment. */
 export const sessionIdAt = (atMs: number): string => v7({ msecs: atMs, random: new Uint8Array(16), seq: 0 });
 
-/** Ids of a publisher's sessions after one, oldest first, at most `limit`. Reads only what is newer, in the order of the key. */
+/**
+ * Ids of a publisher's sessions after one, oldest first, at most `limit`. Reads only what is newer, in the order of the
+ * key.
+ */
 export async function sessionsAfter(
   executor: Executor,
   publisherId: number,

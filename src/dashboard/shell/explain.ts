@@ -8,7 +8,8 @@ import type { Learnt } from '../../offers/model/posteriors.ts';
 export type Asked = { placement: string; country: string; platform: string; device: string; custom: string };
 
 /**
- * Why a user who was never seen before is shown an offer of the publisher, or not. Caps and budgets count as unused: what they
+ * Why a user who was never seen before is shown an offer of the publisher, or not. Caps and budgets count as unused:
+ * what they
  * leave over changes by the second.
  */
 export function explainFor(

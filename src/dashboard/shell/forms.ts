@@ -9,7 +9,9 @@ export type Fields = {
   all: (name: string) => string[];
   /** Whether a box is ticked. */
   checked: (name: string) => boolean;
-  /** An integer or number as typed; null: empty. What is no number stays a text, for the check of the value to refuse. */
+  /**
+   * An integer or number as typed; null: empty. What is no number stays a text, for the check of the value to refuse.
+   */
   number: (name: string) => number | string | null;
 };
 
@@ -74,7 +76,8 @@ export type FormBuilder = {
 export type FormValue = string | number | boolean | null | undefined | readonly string[];
 
 /**
- * The fields of a form, each with its label, hint and, beside it, what is wrong with it. `values` are the stored ones, or after
+ * The fields of a form, each with its label, hint and, beside it, what is wrong with it. `values` are the stored ones,
+ * or after
  * a refusal what was typed. Paths of problems are JSON pointers: `/rules/country` belongs to the field `rules.country`.
  */
 export function createForm(values: Readonly<Record<string, FormValue>>, problems: Problems = []): FormBuilder {

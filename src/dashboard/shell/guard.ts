@@ -9,7 +9,10 @@ import type { Tools } from './pages.ts';
 
 export const signInPath = '/dashboard/sign-in';
 
-/** Finds out who calls, and that a form came from one of our pages. Open pages call this too: they show who is signed in already. */
+/**
+ * Finds out who calls, and that a form came from one of our pages. Open pages call this too: they show who is signed in
+ * already.
+ */
 export function registerViewer(app: App, { deps, cookies }: Tools): void {
   const { pool, pulse, now, config } = deps;
   const guarded = createStoreGuard(pulse);
@@ -24,7 +27,10 @@ export function registerViewer(app: App, { deps, cookies }: Tools): void {
   });
 }
 
-/** For everything behind the sign-in: a live session, the form's token, and the publisher of the address where there is one. */
+/**
+ * For everything behind the sign-in: a live session, the form's token, and the publisher of the address where there is
+ * one.
+ */
 export function registerAdmission(app: App, { deps: { catalog } }: Tools): void {
   app.addHook('onRequest', async (request, reply) => {
     if (request.viewer === null) return toSignIn(request, reply);

@@ -1,5 +1,6 @@
 /**
- * Headers of every dashboard page. Scripts and styles come from our own files only; nothing may frame, keep or index a page.
+ * Headers of every dashboard page. Scripts and styles come from our own files only; nothing may frame, keep or index a
+ * page.
  * Pictures may be wherever an advertiser keeps them. `same-origin`: forms must name their origin.
  */
 export const pageHeaders = (publicUrl: string, framedBy: "'none'" | "'self'" = "'none'"): Record<string, string> => ({

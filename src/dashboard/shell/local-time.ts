@@ -1,6 +1,9 @@
 import { offsetMs, timeOf } from '../../platform/lib/time-zone.ts';
 
-/** `2026-11-27T09:00` in a zone → an instant with its offset, RFC 3339. What is no such text stays as it is, for the check to refuse. */
+/**
+ * `2026-11-27T09:00` in a zone → an instant with its offset, RFC 3339. What is no such text stays as it is, for the
+ * check to refuse.
+ */
 export function localToInstant(text: string, timeZone: string): string {
   const localMs = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?$/.test(text) ? Date.parse(`${text}Z`) : Number.NaN;
   if (Number.isNaN(localMs)) return text;

@@ -1,8 +1,10 @@
 import type { FastifyRequest } from 'fastify';
 
 /**
- * Whether a state-changing request may come from where it says. Browsers always name the origin of a form; it must be ours, by the
- * public URL or by the name the server was reached under. Programs that name none are no browsers, and carry nobody's cookies.
+ * Whether a state-changing request may come from where it says. Browsers always name the origin of a form; it must be
+ * ours, by the
+ * public URL or by the name the server was reached under. Programs that name none are no browsers, and carry nobody's
+ * cookies.
  */
 export function comesFromOurPages({ headers }: FastifyRequest, publicUrl: string): boolean {
   const { origin, host } = headers;

@@ -16,12 +16,16 @@ import type { Upload } from './uploads.ts';
 export type Tools = { deps: Deps; asset: AssetUrl; cookies: Cookies; store: Store };
 
 /**
- * What a request comes to: a page; a piece of one, for htmx; or a redirect, with what the next page says once. A refused form is
+ * What a request comes to: a page; a piece of one, for htmx; or a redirect, with what the next page says once. A
+ * refused form is
  * the page again with status 422 and what was typed.
  */
 export type Outcome = Page | { fragment: Html; status?: number } | { to: string; done?: string; failed?: string };
 
-/** Registers pages. Each names the role it needs; the address, the session and the form's token are checked before it runs. */
+/**
+ * Registers pages. Each names the role it needs; the address, the session and the form's token are checked before it
+ * runs.
+ */
 export type Pages<C extends Context> = {
   get: (path: string, role: Role, show: (context: C) => Promise<Outcome> | Outcome) => void;
   post: (

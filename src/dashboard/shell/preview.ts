@@ -87,7 +87,10 @@ const shownFields = [
   'loyalty_requirements',
 ] as const;
 
-/** For the editor of an offer: the offer that is typed, first among others. `pictures`: its creatives, as the SDK gets them. */
+/**
+ * For the editor of an offer: the offer that is typed, first among others. `pictures`: its creatives, as the SDK gets
+ * them.
+ */
 export const offerPreview = (
   input: PreviewInput,
   {

@@ -55,7 +55,10 @@ const pages = [
   webhookPages,
 ];
 
-/** The dashboard: server-rendered pages at /dashboard for operators and publishers' people (specification 1.3, 4.4 and 5). */
+/**
+ * The dashboard: server-rendered pages at /dashboard for operators and publishers' people (specification 1.3, 4.4 and
+ * 5).
+ */
 export async function dashboardRoutes(app: App, deps: Deps): Promise<void> {
   const tools: Tools = {
     deps,

@@ -53,7 +53,10 @@ type Pattern = { text: string; isPrefix: boolean };
 /** `limit` as it is counted: budgets in millionths. */
 export type CompiledTotalCap = { cap: TotalCap; limit: number; key: string; zone: string };
 
-/** Rules of a campaign; kept for all its offers. @throws Error when they make no sense, which only hands that write SQL can bring about */
+/**
+ * Rules of a campaign; kept for all its offers. @throws Error when they make no sense, which only hands that write SQL
+ * can bring about
+ */
 export function compileRules(rules: CampaignRules, campaignId: number, capZone: string): CompiledRules {
   if (!isSound(rules, checkRules)) throw new Error('the rules make no sense');
   const { targeting = {}, schedule = {} } = rules;
@@ -81,7 +84,10 @@ function withIndexed(rules: Omit<CompiledRules, 'indexed'>): CompiledRules {
   return { ...rules, indexed: !isLimited && !isNarrow && frequencyCaps.length === 0 && totalCaps.length === 0 };
 }
 
-/** An offer at a publisher. `index` is given when the order is known. @throws Error when what the provisioning overrides makes no sense */
+/**
+ * An offer at a publisher. `index` is given when the order is known. @throws Error when what the provisioning overrides
+ * makes no sense
+ */
 export function toCandidate(
   offer: Offer,
   publisher: Pick<Publisher, 'id'>,
@@ -112,7 +118,9 @@ export function toCandidate(
   };
 }
 
-/** Texts of rules that were checked before: a catalogue is built anew with each change, and hardly any rule has changed. */
+/**
+ * Texts of rules that were checked before: a catalogue is built anew with each change, and hardly any rule has changed.
+ */
 const checkedBefore = new Map<string, boolean>();
 const maxChecked = 50_000;
 

@@ -8,7 +8,10 @@ import { bitsWith, createDimension, type Dimension } from './dimension.ts';
 
 /** All that a publisher may show, so laid out that a request finds those it may see by AND-ing a few sets. */
 export type EligibilityIndex = {
-  /** Best first: forced, priority, weight of the campaign, campaign, weight of the offer, id. A candidate's place is its bit. */
+  /**
+   * Best first: forced, priority, weight of the campaign, campaign, weight of the offer, id. A candidate's place is its
+   * bit.
+   */
   candidates: readonly Candidate[];
   /** Ends of the runs of equal force and priority. */
   classEnds: readonly number[];

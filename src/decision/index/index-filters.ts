@@ -55,7 +55,8 @@ const known = new WeakMap<EligibilityIndex, { gates: readonly Gate[]; bits: Bits
 const maxKinds = 32;
 
 /**
- * The candidates that the index lets through; what remains to be asked of each are its residual rules. Requests of one kind
+ * The candidates that the index lets through; what remains to be asked of each are its residual rules. Requests of one
+ * kind
  * get the same object, not to be changed: what is worked out of it can be kept by it.
  */
 export function survivors(index: EligibilityIndex, context: DecisionContext, relaxed: boolean): Bits {

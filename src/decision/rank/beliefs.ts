@@ -2,7 +2,8 @@ import type { Candidate } from '../index/compile.ts';
 import { type Counts, type Posteriors, posteriorKey } from '../types.ts';
 
 /**
- * What is believed of an offer at a placement: how often it is clicked, and how often a click converts. Each belief is a
+ * What is believed of an offer at a placement: how often it is clicked, and how often a click converts. Each belief is
+ * a
  * Beta distribution. What happened at the placement counts for what it is; what it is measured against is shrunk from
  * the offer's other placements, these from its category, and this from all that is known beforehand. A count is never
  * used on two levels at once.

@@ -9,12 +9,16 @@ const leastChance = 0.005;
 /** How far from its curve a campaign goes from always to hardly ever (share of the limit). */
 const width = 0.01;
 
-/** The curve reaches the whole limit a little before the end, so that what is late still goes out (share of the time). */
+/**
+ * The curve reaches the whole limit a little before the end, so that what is late still goes out (share of the time).
+ */
 const finish = 0.99;
 
 /**
- * The chance with which pacing lets a campaign take part in this decision: 1 behind its curve, little ahead of it. The most
- * pressing of its daily, monthly and lifetime caps decides. Use is compared by difference with the limit as the measure,
+ * The chance with which pacing lets a campaign take part in this decision: 1 behind its curve, little ahead of it. The
+ * most
+ * pressing of its daily, monthly and lifetime caps decides. Use is compared by difference with the limit as the
+ * measure,
  * so that a day that begins with nothing spent needs no special case.
  */
 export function pacingChance(rules: CompiledRules, totals: Totals, nowMs: number): number {
@@ -71,7 +75,10 @@ function elapsedOf(
   return all <= 0 ? 1 : Math.min(1, Math.max(0, gone / all));
 }
 
-/** Minutes of a day's part in which the hours of a campaign are open. Clock changes within it shift it by an hour, which catches up. */
+/**
+ * Minutes of a day's part in which the hours of a campaign are open. Clock changes within it shift it by an hour, which
+ * catches up.
+ */
 function openMinutes({ hours, zone }: { hours: Hours; zone: string }, fromMs: number, toMs: number): number {
   const start = minuteOfWeek(zone, fromMs);
   const end = start + (toMs - fromMs) / 60_000;

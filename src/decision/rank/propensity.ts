@@ -36,13 +36,18 @@ function logChanceBelow({ mean, spread }: Estimate, at: number): number {
   return at >= mean ? 0 : Number.NEGATIVE_INFINITY;
 }
 
-/** How many of the strongest survivors are looked at each, and how many of the others, at most, stand for all of them. */
+/**
+ * How many of the strongest survivors are looked at each, and how many of the others, at most, stand for all of them.
+ */
 const [strongest, sampled] = [12, 8];
 
 /** Those who stand for the field of a run. Fewer than `keyBits`. */
 type Standing = Rival & { advertiserId: number; candidate: Candidate };
 
-/** What is known of a run beforehand: who stands for its field, and chances worked out before, by who leads and who is out. */
+/**
+ * What is known of a run beforehand: who stands for its field, and chances worked out before, by who leads and who is
+ * out.
+ */
 type Odds = { field: readonly Standing[]; members: Int32Array; advertisers: Int32Array; chances: Map<number, number> };
 
 const known = new WeakMap<PaidRun, Odds>();
@@ -69,7 +74,8 @@ function oddsOf(run: PaidRun, index: EligibilityIndex): Odds {
 }
 
 /**
- * The estimated chances, over all seeds, that the shown offers get their positions: that a draw leads those who can still
+ * The estimated chances, over all seeds, that the shown offers get their positions: that a draw leads those who can
+ * still
  * have the position, or that the offer is explored. Where revenue orders nothing, nothing is left to chance.
  */
 export function propensitiesOf(shown: readonly Contender[], index: EligibilityIndex): number[] {

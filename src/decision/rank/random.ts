@@ -1,5 +1,6 @@
 /**
- * Chance from a seed, by counting: what is drawn for one thing depends on the seed and that thing alone, not on what was
+ * Chance from a seed, by counting: what is drawn for one thing depends on the seed and that thing alone, not on what
+ * was
  * drawn before. So an explanation meets the same draws as the decision, though it looks at more offers.
  */
 

@@ -20,7 +20,10 @@ export type Contender = {
   exploredChance: number;
 };
 
-/** Survivors of equal force and priority that compete by expected revenue. Kept for all requests with the same survivors. */
+/**
+ * Survivors of equal force and priority that compete by expected revenue. Kept for all requests with the same
+ * survivors.
+ */
 export type PaidRun = {
   ranking: Ranking;
   /** Who of the ranking survived, and how many. */
@@ -77,8 +80,10 @@ type PaidRunOptions = {
 };
 
 /**
- * Survivors of a class by expected revenue as drawn, highest first: of a large class first those that its draw remembers.
- * Then only those are drawn that can still lead: they are taken by the highest score they could draw, until the best so far
+ * Survivors of a class by expected revenue as drawn, highest first: of a large class first those that its draw
+ * remembers.
+ * Then only those are drawn that can still lead: they are taken by the highest score they could draw, until the best so
+ * far
  * cannot be beaten.
  */
 export function createPaidRun({

@@ -7,8 +7,10 @@ import { Leaders } from './top-k.ts';
 export type Drawn = { places: Int32Array; scores: Float64Array };
 
 /*
- * Where hundreds compete and little is known yet, nearly all must be drawn to know who leads: 15 µs of a request's 150. Large
- * classes are therefore drawn from a pool: in each minute by 1,024 seeds, and a decision's own seed says which. So draws are
+ * Where hundreds compete and little is known yet, nearly all must be drawn to know who leads: 15 µs of a request's 150.
+ * Large
+ * classes are therefore drawn from a pool: in each minute by 1,024 seeds, and a decision's own seed says which. So
+ * draws are
  * shared by the requests of a minute, and still are what the seed and the time say, nothing else.
  */
 const poolSize = 1024;
@@ -17,7 +19,10 @@ const poolMs = 60_000;
 /** From this many survivors on a class is large. */
 const large = 128;
 
-/** The best that are remembered of a draw of so many; who wants more draws again (count). Of very large classes few may survive. */
+/**
+ * The best that are remembered of a draw of so many; who wants more draws again (count). Of very large classes few may
+ * survive.
+ */
 const remembered = (size: number): number => Math.min(size, 256, Math.max(64, Math.floor(size / 20)));
 
 /** Places remembered over all draws (count): about 6 MB. */
@@ -36,7 +41,10 @@ let keptMinute = -1;
 let keptCount = 0;
 let kept = new Map<Ranking, Map<number, Drawn>>();
 
-/** The leaders of a class as a seed of the pool draws them; looked up where another decision of this minute has drawn them. */
+/**
+ * The leaders of a class as a seed of the pool draws them; looked up where another decision of this minute has drawn
+ * them.
+ */
 export function drawnOf(ranking: Ranking, pooled: number, nowMs: number): Drawn {
   const minute = minuteOf(nowMs);
   if (minute < keptMinute) return draw(ranking, pooled); // a decision of the past, replayed

@@ -22,8 +22,10 @@ export type Estimate = {
 const usualSaleMicros = 50_000_000;
 
 /**
- * How often what is known counts when it is drawn from. Draws a little closer together than belief has them lose less by
- * trying: in simulation 0.4 to 0.6 of what a fixed tenth of tries loses, against 0.5 to 1.0 with 1. Beyond 2 they now and
+ * How often what is known counts when it is drawn from. Draws a little closer together than belief has them lose less
+ * by
+ * trying: in simulation 0.4 to 0.6 of what a fixed tenth of tries loses, against 0.5 to 1.0 with 1. Beyond 2 they now
+ * and
  * then hold on to the second best.
  */
 const boldness = 2;
@@ -45,11 +47,15 @@ export type Ranking = {
 };
 
 /**
- * What drawing needs, place by place in rows of plain numbers: a class where little is known yet is drawn as a whole, and
+ * What drawing needs, place by place in rows of plain numbers: a class where little is known yet is drawn as a whole,
+ * and
  * following objects from place to place costs four times the arithmetic.
  */
 export type Draws = {
-  /** `rowLength` numbers for each place: the value, then base and step of both Gamma draws for clicks, and for conversions. */
+  /**
+   * `rowLength` numbers for each place: the value, then base and step of both Gamma draws for clicks, and for
+   * conversions.
+   */
   rows: Float64Array;
   /** What chance decides: 0 nothing, 1 clicks, 2 clicks and conversions. */
   chances: Uint8Array;
@@ -96,7 +102,10 @@ export function rankingOf(
 /** `bound`: the score no draw exceeds. */
 type Bounded = { estimate: Estimate; bound: number };
 
-/** Where an offer stays the same from one catalogue to the next, so does what it is believed to earn: a change of one costs one. */
+/**
+ * Where an offer stays the same from one catalogue to the next, so does what it is believed to earn: a change of one
+ * costs one.
+ */
 const keptBounds = new WeakMap<Posteriors, Map<string, WeakMap<Offer, Bounded>>>();
 
 function boundsOf(

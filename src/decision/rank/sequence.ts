@@ -27,8 +27,10 @@ const known = new WeakMap<Publisher, Map<string, readonly Compiled[]>>();
 const maxPlacements = 500;
 
 /**
- * The sequence rules of a placement. Deny comes first. Where allow rules hold for a position, only offers that one of them
- * names may stand there: those of rules for all positions first, then of rules for several, then for this one alone; among
+ * The sequence rules of a placement. Deny comes first. Where allow rules hold for a position, only offers that one of
+ * them
+ * names may stand there: those of rules for all positions first, then of rules for several, then for this one alone;
+ * among
  * equals the higher weight, then the usual order.
  */
 export function sequenceOf(publisher: Publisher, placement: string): Sequence | null {

@@ -4,7 +4,8 @@ import type { Candidate, CompiledTotalCap } from '../index/compile.ts';
 import type { CapUse, Exposure, Totals } from '../types.ts';
 
 /**
- * The frequency cap a user has reached with an offer, if any. Windows roll: what is exactly as old as the window no longer
+ * The frequency cap a user has reached with an offer, if any. Windows roll: what is exactly as old as the window no
+ * longer
  * counts. All caps of the campaign hold at once.
  */
 export function reachedCap(
@@ -52,7 +53,10 @@ export function spentCap({ rules, payout }: Candidate, totals: Totals): { cap: C
 
 export const usedOf = ({ cap }: CompiledTotalCap, use: CapUse | undefined): number => use?.[cap.metric][cap.per] ?? 0;
 
-/** What one paying event costs at most, in millionths; of a share of sales nobody knows it before, so the least that counts. */
+/**
+ * What one paying event costs at most, in millionths; of a share of sales nobody knows it before, so the least that
+ * counts.
+ */
 function priceOf({ kind, amountMicros }: Candidate['payout']): number {
   if (kind === 'cpm') return Math.max(1, amountMicros / 1000);
   return kind === 'cps' ? 1 : Math.max(1, amountMicros);

@@ -16,7 +16,9 @@ const maxValueLength = 512;
 const keyPattern = /^[A-Za-z0-9_.-]{1,64}$/;
 const ops = ['equals', 'not_equals', 'in', 'not_in', 'lt', 'lte', 'gt', 'gte', 'prefix', 'exists', 'not_exists'];
 
-/** Whether a request's custom keys meet a condition. A key that is absent differs from every value, and is in no range. */
+/**
+ * Whether a request's custom keys meet a condition. A key that is absent differs from every value, and is in no range.
+ */
 export function meets(condition: Condition, custom: ReadonlyMap<string, string>): boolean {
   if ('all' in condition) return condition.all.every((part) => meets(part, custom));
   if ('any' in condition) return condition.any.some((part) => meets(part, custom));

@@ -13,7 +13,10 @@ export function unitOf(publisher: Publisher, theme: Theme | null, placementName:
   };
 }
 
-/** Whether a user is among the share that gets offers: always the same answer for a user, and all of 30 % are among 40 %. */
+/**
+ * Whether a user is among the share that gets offers: always the same answer for a user, and all of 30 % are among 40
+ * %.
+ */
 export function isAmong(percentage: number, publisherId: number, userKey: string): boolean {
   return percentage >= 100 || (hashText(`${publisherId} ${userKey}`) / 2 ** 32) * 100 < percentage;
 }

@@ -2,7 +2,10 @@ import { migrate } from '../../platform/db/migrate.ts';
 import { createPool, transaction } from '../../platform/db/pool.ts';
 import { loadDemoCatalogue, randomDemoIds } from './catalogue.ts';
 
-/** `npm run demo:load`: writes the demo catalogue into the database of DATABASE_URL, under a random key that is shown once. */
+/**
+ * `npm run demo:load`: writes the demo catalogue into the database of DATABASE_URL, under a random key that is shown
+ * once.
+ */
 async function main(): Promise<void> {
   const url = process.env.DATABASE_URL;
   if (url === undefined || url === '')

@@ -20,7 +20,8 @@ export type Received = {
 const maxKept = 500;
 
 /**
- * A publisher's server to try things with: takes webhooks at /demo/receiver and lists them there, newest first, with the
+ * A publisher's server to try things with: takes webhooks at /demo/receiver and lists them there, newest first, with
+ * the
  * secret that verifies them. Lives in memory and in the embedded demo only.
  */
 export async function demoReceiverRoutes(app: App, { pool, secretBox, now, received }: ReceiverDeps): Promise<void> {

@@ -12,7 +12,8 @@ export interface Account {
 }
 
 /**
- * `undefined` unless we are root: then the server runs as ourselves. A cluster that already belongs to some other user keeps
+ * `undefined` unless we are root: then the server runs as ourselves. A cluster that already belongs to some other user
+ * keeps
  * its owner, so that starting once with sudo does not lock that user out.
  */
 export async function serverAccount(existingCluster: Stats | undefined): Promise<Account | undefined> {
@@ -36,7 +37,9 @@ export async function canReach(account: Account, path: string): Promise<boolean>
   );
 }
 
-/** Runs one of PostgreSQL's programs to its end as the account, with nothing of our own environment that could steer it. */
+/**
+ * Runs one of PostgreSQL's programs to its end as the account, with nothing of our own environment that could steer it.
+ */
 export async function runProgram(program: string, args: string[], account: Account | undefined): Promise<void> {
   try {
     await run(program, args, { ...account, cwd: dirname(program), env: programEnv(), windowsHide: true });
@@ -46,7 +49,10 @@ export async function runProgram(program: string, args: string[], account: Accou
   }
 }
 
-/** PG* variables set defaults of the programs, and a locale left unset makes the server multithreaded on macOS, which it refuses. */
+/**
+ * PG* variables set defaults of the programs, and a locale left unset makes the server multithreaded on macOS, which it
+ * refuses.
+ */
 export function programEnv(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !/^(PG|LC_|LANG)/i.test(name));
   return { ...Object.fromEntries(kept), LC_ALL: 'C' };

@@ -38,8 +38,10 @@ export async function findBinaryPackage(): Promise<BinaryPackage> {
 }
 
 /**
- * The programs ready to run as the account: executable and with the symlinks of their libraries, which the package's install
- * script makes only where npm runs install scripts. Where the package cannot be changed, or the account cannot reach it, a copy
+ * The programs ready to run as the account: executable and with the symlinks of their libraries, which the package's
+ * install
+ * script makes only where npm runs install scripts. Where the package cannot be changed, or the account cannot reach
+ * it, a copy
  * is used (60 MB, made once for each version and user).
  */
 export async function usableBinaries(found: BinaryPackage, account: Account | undefined): Promise<Binaries> {

@@ -55,7 +55,10 @@ async function clusterPassword(dataDir: string, place: Place): Promise<string> {
   return password;
 }
 
-/** initdb works beside the cluster's place and the result is renamed into it, so a kill half-way leaves no half-made cluster. */
+/**
+ * initdb works beside the cluster's place and the result is renamed into it, so a kill half-way leaves no half-made
+ * cluster.
+ */
 async function initialise({ folder, account, binaries, password, flags }: Cluster): Promise<void> {
   const half = `${folder}.init-${randomBytes(4).toString('hex')}`;
   const passwordFile = join(half, 'password');

@@ -25,7 +25,8 @@ export async function probe(address: Address): Promise<string> {
 }
 
 /**
- * Asks until the server is ready, refuses our password (28P01), is gone or the time is up, and returns the last answer as
+ * Asks until the server is ready, refuses our password (28P01), is gone or the time is up, and returns the last answer
+ * as
  * `probe` does, or 'gone'.
  */
 export async function waitUntilReady(

@@ -6,7 +6,10 @@ import { anyAttached, attach, withStartLock } from './locks.ts';
 import { findRunning, stopRunning } from './server.ts';
 
 export interface EmbeddedPostgresOptions {
-  /** Made when missing; holds the cluster, its password and its log. One per installation: processes that share it share the server. */
+  /**
+   * Made when missing; holds the cluster, its password and its log. One per installation: processes that share it share
+   * the server.
+   */
   dataDir: string;
   log?: (line: string) => void;
   /** Server settings as `name=value` that override ours, for example `fsync=off` for a database that may be lost. */
@@ -23,8 +26,10 @@ export interface EmbeddedPostgres {
 }
 
 /**
- * Starts PostgreSQL on a data folder, or attaches to the server that already runs on it. The server outlives this process when
- * it is killed; the next start takes it over. Throws when it is not ready within 60 s, with the end of its log in the message.
+ * Starts PostgreSQL on a data folder, or attaches to the server that already runs on it. The server outlives this
+ * process when
+ * it is killed; the next start takes it over. Throws when it is not ready within 60 s, with the end of its log in the
+ * message.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { log = () => {}, flags = [] } = options;

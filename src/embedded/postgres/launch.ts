@@ -45,7 +45,8 @@ export async function launch(cluster: Cluster): Promise<Server> {
 }
 
 function startError(child: ChildProcess, answer: string, tail: string): Error {
-  // A server still in recovery is left to finish it: the next start finds it and waits on. Stopping it would begin all over.
+  // A server still in recovery is left to finish it: the next start finds it and waits on. Stopping it would begin all
+  // over.
   const recovering = answer === '57P03';
   if (!recovering) child.kill('SIGQUIT');
   const reason = {
@@ -58,7 +59,9 @@ function startError(child: ChildProcess, answer: string, tail: string): Error {
   );
 }
 
-/** In a process group of its own: Ctrl-C in the terminal must not stop the database before we have written what we hold. */
+/**
+ * In a process group of its own: Ctrl-C in the terminal must not stop the database before we have written what we hold.
+ */
 async function spawnServer(
   { binaries, folder, account, logFile, flags }: Cluster,
   port: number,

@@ -66,7 +66,8 @@ async function isStale(file: string): Promise<boolean> {
 }
 
 /**
- * Two waiters may both see the same dead holder. Without a guard the slower one would remove the lock that the faster one has
+ * Two waiters may both see the same dead holder. Without a guard the slower one would remove the lock that the faster
+ * one has
  * just made, so the last look and the removal are done by one waiter at a time.
  */
 async function removeStale(file: string): Promise<void> {

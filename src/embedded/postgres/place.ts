@@ -15,7 +15,8 @@ export interface Place {
 }
 
 /**
- * `<dataDir>/postgres`, unless we are root and the server's user cannot pass through the data folder (a parent is 0700, as
+ * `<dataDir>/postgres`, unless we are root and the server's user cannot pass through the data folder (a parent is 0700,
+ * as
  * /root is): then a folder of its own below /var/lib/perkwire, found again through the file `postgres.location`.
  */
 export async function findPlace(dataDir: string): Promise<Place> {

@@ -28,7 +28,10 @@ export async function ownerLine(): Promise<string> {
   return `${process.pid} ${await processIdentity(process.pid)}\n`;
 }
 
-/** Whether the process that wrote the line is still the one living under that pid. A line cut short was left by a dead one. */
+/**
+ * Whether the process that wrote the line is still the one living under that pid. A line cut short was left by a dead
+ * one.
+ */
 export async function ownerLives(line: string): Promise<boolean> {
   const match = /^(\d+) (.+)\n$/.exec(line);
   return match !== null && (await processIdentity(Number(match[1]))) === match[2];
@@ -45,7 +48,8 @@ function signalReaches(pid: number): boolean {
 async function linuxIdentity(pid: number): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
   if (stat === undefined) return undefined;
-  // The command name stands in parentheses and may hold spaces; the fields that follow it start with the state (field 3 of proc(5)).
+  // The command name stands in parentheses and may hold spaces; the fields that follow it start with the state (field 3
+  // of proc(5)).
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   if (fields[0] === 'Z' || fields[0] === 'X') return undefined;
   const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '');

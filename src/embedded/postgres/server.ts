@@ -11,7 +11,9 @@ import { commandLine, processIdentity } from './processes.ts';
 export const readyLimitMs = 60_000;
 /** Where the system hides command lines, a server that answers nothing for this long is taken for another program. */
 const unknownLimitMs = 5_000;
-/** A fast shutdown writes a checkpoint; after this long it is given up for one that leaves the work to crash recovery. */
+/**
+ * A fast shutdown writes a checkpoint; after this long it is given up for one that leaves the work to crash recovery.
+ */
 const fastStopLimitMs = 60_000;
 const immediateStopLimitMs = 15_000;
 
@@ -22,8 +24,10 @@ export interface Server {
 }
 
 /**
- * The server that already runs on this cluster, once it is ready; `undefined` when there is none. Throws when there is one and
- * it is not ready within 60 s. PostgreSQL clears a `postmaster.pid` whose process is dead by itself, but refuses to start while
+ * The server that already runs on this cluster, once it is ready; `undefined` when there is none. Throws when there is
+ * one and
+ * it is not ready within 60 s. PostgreSQL clears a `postmaster.pid` whose process is dead by itself, but refuses to
+ * start while
  * another program of the same user has that pid: in that case alone the file is removed here.
  */
 export async function findRunning(cluster: Cluster): Promise<Server | undefined> {
@@ -77,7 +81,8 @@ async function livingServer(cluster: Cluster): Promise<Server | undefined> {
   const server = await readPidFile(cluster);
   if (server === undefined || (await processIdentity(server.pid)) === undefined) return undefined;
   if ((await isPostmaster(server.pid, cluster.folder)) !== false) return server;
-  // Its command line names another folder when the data folder was moved while it ran; taking the file away then would let a
+  // Its command line names another folder when the data folder was moved while it ran; taking the file away then would
+  // let a
   // second server onto the same data, so the port has the last word.
   const answer = await probe({ ...server, password: cluster.password });
   if (answer === 'ready' || answer === '57P03') return server;

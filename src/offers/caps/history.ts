@@ -9,7 +9,10 @@ export const reservationMs = 60_000;
 /** Older exposures count for caps without an end only (milliseconds; the longest window that has one). */
 const longestWindowMs = 180 * 86_400_000;
 
-/** Exposures kept one by one (count). Older ones are kept together, as if they were the newest of them: a cap is never passed. */
+/**
+ * Exposures kept one by one (count). Older ones are kept together, as if they were the newest of them: a cap is never
+ * passed.
+ */
 const maxSingle = 256;
 
 /** As stored: [event, offer, campaign, advertiser, epoch ms, count]. */

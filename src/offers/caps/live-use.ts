@@ -19,8 +19,10 @@ import {
 } from './use.ts';
 
 /**
- * What campaigns with total caps have used, in memory: right up to what other processes did in the last second. Decisions
- * are made with it and checked against the store when they are written, so that being a little behind never passes a cap.
+ * What campaigns with total caps have used, in memory: right up to what other processes did in the last second.
+ * Decisions
+ * are made with it and checked against the store when they are written, so that being a little behind never passes a
+ * cap.
  */
 export type LiveUse = {
   /** The uses known now, for a catalogue with these needs. */

@@ -53,7 +53,10 @@ export function sumDeltas(deltas: readonly Delta[]): Delta[] {
 
 const columns = 'campaign_id, publisher_id, period, impressions, clicks, micros';
 
-/** Nine billion: far beyond any budget. Whoever reports absurd amounts must not make a sum that nobody can add to any more. */
+/**
+ * Nine billion: far beyond any budget. Whoever reports absurd amounts must not make a sum that nobody can add to any
+ * more.
+ */
 const mostMicros = 9e15;
 
 /* Everyone changes rows in the order of their keys, and nobody waits in a circle. */

@@ -32,7 +32,10 @@ function offersOf(publisher: Publisher, snapshot: Snapshot): readonly Offer[] {
   return offers;
 }
 
-/** A page of the offers that a publisher may show now, by id; `next` is the `after` of the page behind it, null on the last. */
+/**
+ * A page of the offers that a publisher may show now, by id; `next` is the `after` of the page behind it, null on the
+ * last.
+ */
 export function pageOf(
   { publisher, snapshot }: { publisher: Publisher; snapshot: Snapshot },
   { offerIds, campaignIds, countries, after, limit, nowMs }: CatalogueQuery,
@@ -57,7 +60,10 @@ function isShownIn({ rules }: Campaign, country: string): boolean {
 
 type ViewDeps = { tokens: Pick<TokenCodec, 'mint'>; publicUrl: string };
 
-/** What is the same of an offer for everybody: no session, so nothing that could be seen, closed or saved; its click URL is that of its QR code. */
+/**
+ * What is the same of an offer for everybody: no session, so nothing that could be seen, closed or saved; its click URL
+ * is that of its QR code.
+ */
 export function buildCatalogueView(publisher: Publisher, offer: Offer, { tokens, publicUrl }: ViewDeps) {
   const { campaign } = offer;
   const token = tokens.mint({

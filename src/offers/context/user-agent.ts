@@ -1,7 +1,9 @@
 import bowser from 'bowser';
 import { LRUCache } from 'lru-cache';
 
-/** What a user agent tells. All names are lower case and of a bounded set, so that they can be targeted and reported by. */
+/**
+ * What a user agent tells. All names are lower case and of a bounded set, so that they can be targeted and reported by.
+ */
 export type UserAgent = {
   /** mobile, tablet, desktop, tv, bot or other. */
   device: string;

@@ -17,7 +17,8 @@ export type StateKeeper = {
 const retryMs = 5_000;
 
 /**
- * Offers of the catalogues that wait to be packed, at most, beside one (count). Each is held in memory until then: where
+ * Offers of the catalogues that wait to be packed, at most, beside one (count). Each is held in memory until then:
+ * where
  * a large catalogue changes faster than it can be packed, some of its states are not kept.
  */
 const maxWaitingOffers = 20_000;

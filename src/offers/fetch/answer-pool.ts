@@ -10,7 +10,8 @@ const slotBytes = 64 * 1024;
 const maxFree = 128;
 
 /**
- * An answer is about 25 KB, which is memory outside the JavaScript heap: allocated anew for each, it costs a full garbage
+ * An answer is about 25 KB, which is memory outside the JavaScript heap: allocated anew for each, it costs a full
+ * garbage
  * collection every half second at 5,000 answers a second (10 % of the time).
  */
 export function createAnswerPool(): AnswerPool {

@@ -1,4 +1,7 @@
-/** An answer due in 1,000 ms is given up at 980, one due in 10 ms at 8: the rest goes to writing and sending (milliseconds). */
+/**
+ * An answer due in 1,000 ms is given up at 980, one due in 10 ms at 8: the rest goes to writing and sending
+ * (milliseconds).
+ */
 const marginMs = (timeoutMs: number): number => Math.min(20, timeoutMs / 5);
 
 type Late<Answer> = {

@@ -173,7 +173,10 @@ export function readFetchOffers(query: FetchOffersQuery, given: FetchOffersBody,
   };
 }
 
-/** Lower case, blanks and underscores to hyphens (decisions section 1). U+0085 is a blank to PostgreSQL, and to nobody else. */
+/**
+ * Lower case, blanks and underscores to hyphens (decisions section 1). U+0085 is a blank to PostgreSQL, and to nobody
+ * else.
+ */
 export const normalisePlacement = (name: string): string =>
   name
     .toWellFormed()
@@ -181,7 +184,10 @@ export const normalisePlacement = (name: string): string =>
     .toLowerCase()
     .replace(/[\s\u0085_]+/g, '-');
 
-/** Whether a user id is an e-mail address, or a phone number written with `+`, blanks, dashes or brackets. Digits alone are fine. */
+/**
+ * Whether a user id is an e-mail address, or a phone number written with `+`, blanks, dashes or brackets. Digits alone
+ * are fine.
+ */
 export function isPii(id: string): boolean {
   if (/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(id)) return true;
   const digits = id.replace(/\D/g, '').length;

@@ -29,7 +29,9 @@ import { emptySessions, insertSessions, insertUnlessOptedOut, type SessionRecord
 export type OfferService = {
   /** @returns the answer's JSON, after the session is committed; to be given back by `release` when it is sent */
   fetch: (publisher: Publisher, request: FetchOffersRequest) => Promise<Buffer>;
-  /** Decides for an offerwall: all its offers, in a session that is committed when this resolves. Rendered page by page. */
+  /**
+   * Decides for an offerwall: all its offers, in a session that is committed when this resolves. Rendered page by page.
+   */
   decideWall: (
     publisher: Publisher,
     request: FetchOffersRequest,
@@ -101,7 +103,8 @@ export function createOfferService(deps: Deps): OfferService {
   });
 
   /**
-   * Where no cap holds, a decision is made as soon as its request is read, as if the user had opted out of nothing: nearly
+   * Where no cap holds, a decision is made as soon as its request is read, as if the user had opted out of nothing:
+   * nearly
    * all have not, and the statement that stores the sessions says who has.
    */
   function draft(item: Item, optOuts?: OptOuts): Draft {
@@ -111,7 +114,10 @@ export function createOfferService(deps: Deps): OfferService {
     return { item, session, row: sessionRow(session) };
   }
 
-  /** Commits drafts, and renders their answers while the commit is under way. Those of users who have opted out are made anew. */
+  /**
+   * Commits drafts, and renders their answers while the commit is under way. Those of users who have opted out are made
+   * anew.
+   */
   async function writePlain(given: readonly Draft[]): Promise<Rendered[]> {
     const drafts = given.map(inTime);
     const storing = insertUnlessOptedOut(
@@ -179,7 +185,8 @@ export function createOfferService(deps: Deps): OfferService {
   }
 
   /**
-   * Sessions whose commit came after their deadline showed nothing; what is kept says so. Nobody waits for that: what is not late when
+   * Sessions whose commit came after their deadline showed nothing; what is kept says so. Nobody waits for that: what
+   * is not late when
    * this is called is answered before another deadline can pass.
    */
   function emptyExpired(decided: readonly Decided[]): void {

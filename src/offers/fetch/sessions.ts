@@ -73,7 +73,9 @@ function numbers(offers: readonly Offer[], of: (offer: Offer) => number): string
 /** Text that is the same in JSON. */
 const plainText = /^[^"\\\p{Cc}\p{Cs}]*$/u;
 
-/** The JSON of the publisher's own keys as `quotedField` would quote it, written in one go: their names need no quoting. */
+/**
+ * The JSON of the publisher's own keys as `quotedField` would quote it, written in one go: their names need no quoting.
+ */
 function customField(custom: ReadonlyMap<string, string>): string {
   let text = '';
   for (const [name, value] of custom) {
@@ -93,7 +95,10 @@ function isoTime(ms: number): string {
   return lastTime.text;
 }
 
-/** What replays read, as far as the id (the seed) and the columns do not say it. As JSON it holds nothing that needs quoting. */
+/**
+ * What replays read, as far as the id (the seed) and the columns do not say it. As JSON it holds nothing that needs
+ * quoting.
+ */
 export type DecisionParts = readonly [version: number, scores: readonly number[], propensities: readonly number[]];
 
 function decisionJson({ snapshotVersion, decided }: SessionRecord): string {
@@ -136,7 +141,10 @@ export async function insertUnlessOptedOut(
   return new Map(found.map((row) => [row.user_key, row.opt_outs]));
 }
 
-/** Sessions that showed nothing after all, because their deadline had passed. Reports say so, too, also where they were counted already. */
+/**
+ * Sessions that showed nothing after all, because their deadline had passed. Reports say so, too, also where they were
+ * counted already.
+ */
 export const emptySessions = (pool: pg.Pool, ids: readonly string[]): Promise<void> =>
   transaction(pool, (executor) => {
     const days = ids.map(sessionDay);

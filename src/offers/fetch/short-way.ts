@@ -28,8 +28,10 @@ const isQuery = TypeCompiler.Compile(fetchOffersQuery);
 const isBody = TypeCompiler.Compile(fetchOffersBody);
 
 /**
- * Serves fetch-offers past the framework, whose streams, routing, hooks and reply take a third of its time. It takes what
- * nearly all of them are: a POST of plain JSON with a good key, in which nothing is wrong. Everything else goes the long way
+ * Serves fetch-offers past the framework, whose streams, routing, hooks and reply take a third of its time. It takes
+ * what
+ * nearly all of them are: a POST of plain JSON with a good key, in which nothing is wrong. Everything else goes the
+ * long way
  * through the route, as if nobody had looked at it, and is judged there: this way refuses nothing.
  */
 export function openShortWay(

@@ -3,7 +3,10 @@ import type { Offer } from '../../catalog/snapshot/types.ts';
 /** What a reader looks for; the empty text and null: everything. */
 export type WallFilter = { text: string; category: string | null };
 
-/** Offers whose copy, advertiser, category or tags hold every word of the text, in any spelling of upper and lower case or accents. */
+/**
+ * Offers whose copy, advertiser, category or tags hold every word of the text, in any spelling of upper and lower case
+ * or accents.
+ */
 export function filterOffers(offers: readonly Offer[], { text, category }: WallFilter): readonly Offer[] {
   const words = fold(text)
     .split(/\s+/)

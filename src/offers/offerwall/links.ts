@@ -11,7 +11,10 @@ export type OpenedLink = {
   publisher: Publisher;
 };
 
-/** Judges the tracking token in an offer's `offerwall_url`; it is good for as long as a click is. Errors: invalid_token, offerwall_not_enabled */
+/**
+ * Judges the tracking token in an offer's `offerwall_url`; it is good for as long as a click is. Errors: invalid_token,
+ * offerwall_not_enabled
+ */
 export function openLink(
   { catalog, tokens, now }: Pick<Deps, 'catalog' | 'tokens' | 'now'>,
   token: unknown,

@@ -16,7 +16,8 @@ const notices: Notices = {
 };
 
 /**
- * The hosted page of the offerwall, in a browser, a frame or a web view: `/offerwall?t=…` from an offer's `offerwall_url`, or
+ * The hosted page of the offerwall, in a browser, a frame or a web view: `/offerwall?t=…` from an offer's
+ * `offerwall_url`, or
  * `/offerwall?sdk_id=…&placement=…&pub_user_id=…`. Nothing is decided or recorded before its script asks for offers.
  */
 export async function offerwallPageRoutes(app: App, deps: Deps): Promise<void> {

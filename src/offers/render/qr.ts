@@ -11,8 +11,10 @@ const quietModules = 4;
 const rowBytes = 1 + Math.ceil(qrPixels / 8);
 
 /**
- * A 1-bit-deep PNG, 228×228, black on white: whole pixels per module, quiet zone around, centred. Written here: a library
- * for pictures takes ten times as long, and with a thousand offers to choose from most codes are made while somebody waits.
+ * A 1-bit-deep PNG, 228×228, black on white: whole pixels per module, quiet zone around, centred. Written here: a
+ * library
+ * for pictures takes ten times as long, and with a thousand offers to choose from most codes are made while somebody
+ * waits.
  */
 export async function renderQrPng(text: string): Promise<Buffer> {
   const modules = encodeQR(text, 'raw', { ecc: 'low', border: quietModules });

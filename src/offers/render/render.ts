@@ -19,7 +19,10 @@ export type Answer = {
   macros: MacroValues;
 };
 
-/** One page of an offerwall. `position`: in its session, from 1. `token`: that of another session, where the offer was shown before. */
+/**
+ * One page of an offerwall. `position`: in its session, from 1. `token`: that of another session, where the offer was
+ * shown before.
+ */
 export type WallAnswer = Omit<Answer, 'offers' | 'usp'> & {
   page: readonly { offer: Offer; position: number; token?: string }[];
   /** Further members of `data`. */
@@ -49,11 +52,15 @@ const maxPosition = 255;
 type RendererDeps = { publicUrl: string; tokens: TokenCodec; qrCodes: QrCodes; pool: AnswerPool };
 
 /**
- * Writes answers. What does not depend on the request is written once for each offer of a snapshot; for each request only
+ * Writes answers. What does not depend on the request is written once for each offer of a snapshot; for each request
+ * only
  * the token is filled in, and offers with macros are written anew.
  */
 export function createRenderer({ publicUrl, tokens, qrCodes, pool }: RendererDeps): Renderer {
-  /** By what a text depends on beside the offer itself; offers that did not change are the same objects in the next snapshot. */
+  /**
+   * By what a text depends on beside the offer itself; offers that did not change are the same objects in the next
+   * snapshot.
+   */
   const compiledOffers = new WeakMap<Offer, Map<number, Compiled>>();
   const frames = new WeakMap<Publisher, Map<string, [Buffer, Buffer]>>();
 

@@ -28,7 +28,10 @@ export type SessionData = ReturnType<typeof viewOf>;
 /** How long after the fetch a session can be changed and wrapped (milliseconds). */
 const openForMs = dayMs;
 
-/** The User Selected Perks calls (decisions section 4). Errors: session_not_found, pub_user_id_required, usp_not_enabled, campaign_not_in_session, session_wrapped, session_expired. */
+/**
+ * The User Selected Perks calls (decisions section 4). Errors: session_not_found, pub_user_id_required,
+ * usp_not_enabled, campaign_not_in_session, session_wrapped, session_expired.
+ */
 export function createUspService({ pool, pulse, tokens, config, now }: Deps): UspService {
   const guarded = createStoreGuard(pulse);
 

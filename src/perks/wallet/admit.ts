@@ -5,7 +5,10 @@ import type { Deps } from '../../platform/ports.ts';
 import { checkToken } from '../../platform/security/check-tracking-token.ts';
 import { findSaver, type WalletItem } from './items.ts';
 
-/** What a token is shown for: to `look` at the wallet of its user, or to `save` its offer, which the offer must allow, too. */
+/**
+ * What a token is shown for: to `look` at the wallet of its user, or to `save` its offer, which the offer must allow,
+ * too.
+ */
 export type TokenUse = 'look' | 'save';
 
 /** What a token would keep; `recorded` false: a developer's session, which leaves no trace. */

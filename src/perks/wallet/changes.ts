@@ -12,12 +12,15 @@ export type WalletChange = {
   event: 'offer_saved' | 'offer_removed';
   item: WalletItem;
   atMs: number;
-  /** Made in a developer's session, which keeps nothing: only the webhook is sent, once for each offer of the session. */
+  /**
+   * Made in a developer's session, which keeps nothing: only the webhook is sent, once for each offer of the session.
+   */
   dev: boolean;
 };
 
 /**
- * Tells the publisher of a change. Called once for each change, in the transaction that makes it, so that the webhook is
+ * Tells the publisher of a change. Called once for each change, in the transaction that makes it, so that the webhook
+ * is
  * promised with the change or not at all.
  */
 export type AnnounceChange = (executor: Executor, change: WalletChange) => Promise<void>;
@@ -31,7 +34,10 @@ export const createAnnouncer =
     await enqueue(executor, [{ publisherId, event, sessionId, pubUserId, dev, payload, nowMs: atMs, ...once }]);
   };
 
-/** No row says that a developer's session saved an offer before; the delivery itself does, as it has the same id each time. */
+/**
+ * No row says that a developer's session saved an offer before; the delivery itself does, as it has the same id each
+ * time.
+ */
 function devDeliveryId(event: string, { sessionId, offerId }: WalletItem): string {
   return v7({
     msecs: sessionTimeMs(sessionId),

@@ -20,7 +20,10 @@ export type WalletEntry = {
 
 type EntriesDeps = Pick<Deps, 'catalog' | 'tokens' | 'config' | 'now'>;
 
-/** What saved offers look like now. Of one that is gone for good (removed more than a month ago) nothing is left to show. */
+/**
+ * What saved offers look like now. Of one that is gone for good (removed more than a month ago) nothing is left to
+ * show.
+ */
 export function createEntries({
   catalog,
   tokens,
@@ -37,7 +40,8 @@ export function createEntries({
       if (offer === undefined || publisher === undefined || !isKnownTo(offer, publisherId)) return [];
       const stable: TokenClaims = { publisherId, sessionId: null, offerId, campaignId, position: 0, dev: false };
       const ofSession = { ...stable, sessionId, position };
-      // Clicks belong to the session of the save while its token is good for one; later to none, like those of a QR code.
+      // Clicks belong to the session of the save while its token is good for one; later to none, like those of a QR
+      // code.
       const token = tokens.mint(checkToken(ofSession, now(), 'click') ? ofSession : stable);
       const copy = fillCopy(offer.copy, item.macros);
       const view = buildOfferView({ offer, publisher, copy, token, hasUser: true, qrCode: '', publicUrl });

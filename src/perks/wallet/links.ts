@@ -2,7 +2,9 @@ import { readSessionId as readUuid, writeSessionId as writeUuid } from '../../pl
 import type { Signer } from '../../platform/security/keyring.ts';
 import { macLength } from '../../platform/security/mac.ts';
 
-/** Whose wallet a link opens. The user is named by the keyed hash only, so a link tells nothing and cannot be guessed. */
+/**
+ * Whose wallet a link opens. The user is named by the keyed hash only, so a link tells nothing and cannot be guessed.
+ */
 export type WalletClaims = {
   publisherId: number;
   userKey: string;
@@ -27,7 +29,10 @@ const version = 1;
 const dataLength = 31;
 const pattern = /^[A-Za-z0-9_-]{63}$/;
 
-/** Layout, 47 bytes: 0 version · 1 key id · 2–5 publisher · 6–21 user key · 22–25 offer · 26–30 end of validity · 31–46 HMAC. */
+/**
+ * Layout, 47 bytes: 0 version · 1 key id · 2–5 publisher · 6–21 user key · 22–25 offer · 26–30 end of validity · 31–46
+ * HMAC.
+ */
 export function createWalletLinks(signer: Signer): WalletLinks {
   return {
     mint: ({ publisherId, userKey, offerId, expiresS }) => {

@@ -8,7 +8,10 @@ import { pageHeaders } from './style.ts';
 /** For people, so no part of the API's description. An odd query or form is a bad link, not an error of a validator. */
 const options = { schema: { hide: true }, config: { notices: walletNotices } };
 
-/** The page of a user's saved offers and its buttons. Who holds a signed link may see and change that wallet, and nothing else. */
+/**
+ * The page of a user's saved offers and its buttons. Who holds a signed link may see and change that wallet, and
+ * nothing else.
+ */
 export async function walletPageRoutes(app: App, deps: Deps): Promise<void> {
   const pages = createPages(deps);
   const headers = { ...pageHeaders(deps.config.publicUrl), 'content-type': 'text/html; charset=utf-8' };

@@ -16,7 +16,10 @@ export type WalletOwner = { publisherId: number; userKey: string };
 
 /** The calls of the wallet (decisions section 5). All reject with `unavailable` (503) while the store is away. */
 export type WalletService = {
-  /** Keeps the offer of a tracking token. @returns the address of the wallet page. Errors: invalid_token, wallet_not_enabled */
+  /**
+   * Keeps the offer of a tracking token. @returns the address of the wallet page. Errors: invalid_token,
+   * wallet_not_enabled
+   */
   save: (token: unknown) => Promise<string>;
   /** The address of the wallet page of the token's user; nothing is kept. Errors as `save`. */
   pageOf: (token: unknown) => Promise<string>;
@@ -31,7 +34,8 @@ export type WalletService = {
 };
 
 /**
- * How long after the session a link to the wallet is good (milliseconds). An offer can be saved for 30 days, so a link is good
+ * How long after the session a link to the wallet is good (milliseconds). An offer can be saved for 30 days, so a link
+ * is good
  * for 30 days or more; counted from the session, so that saving again answers the same.
  */
 const linkLifeMs = 60 * dayMs;

@@ -37,7 +37,8 @@ details div{max-height:16rem;overflow:auto}
 const styleHash = hash('sha256', style, 'base64');
 
 /**
- * Headers of every wallet page. Nothing runs in it; nothing may frame it, keep it or learn its address. `form-action` is our
+ * Headers of every wallet page. Nothing runs in it; nothing may frame it, keep it or learn its address. `form-action`
+ * is our
  * own origin, and pictures may come from wherever an advertiser keeps them.
  */
 export const pageHeaders = (publicUrl: string): Record<string, string> => ({

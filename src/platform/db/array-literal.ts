@@ -2,7 +2,10 @@
 export const plainArray = (values: readonly (string | number | boolean | null)[]): string =>
   `{${values.map(String).join(',')}}`;
 
-/** One text as an element of an array literal. A column that grows as text is several times cheaper than an array the driver has to escape. */
+/**
+ * One text as an element of an array literal. A column that grows as text is several times cheaper than an array the
+ * driver has to escape.
+ */
 export function quoted(value: string | null): string {
   if (value === null) return 'null';
   return special.test(value) ? `"${value.replace(/["\\]/g, '\\$&')}"` : `"${value}"`;

@@ -4,7 +4,8 @@ import { isStoreUnavailable } from './pool.ts';
 
 export type BatcherOptions<Item, Result> = {
   /**
-   * Writes a batch and commits it. Answers one result per item, in order; one that is a promise may come later, or fail for
+   * Writes a batch and commits it. Answers one result per item, in order; one that is a promise may come later, or fail
+   * for
    * its item alone. Throws only where nothing was committed.
    */
   write: (items: readonly Item[]) => Promise<readonly (Result | Promise<Result>)[]>;
@@ -26,7 +27,10 @@ export type Batcher<Item, Result> = {
   drain: () => Promise<void>;
 };
 
-/** How long a batch has the store to itself before the next, if it is smaller than `enough`, starts beside it (milliseconds). */
+/**
+ * How long a batch has the store to itself before the next, if it is smaller than `enough`, starts beside it
+ * (milliseconds).
+ */
 const patienceMs = 5;
 
 /** Items waiting (count) that go to the store before those of the batch that came back are answered. */
@@ -42,11 +46,16 @@ type Entry<Item, Result> = {
 type Batch<Item, Result> = { entries: readonly Entry<Item, Result>[]; givenUp: boolean };
 
 /**
- * Group commit: concurrent requests share one transaction. A flush starts at once when nothing is under way; what arrives
- * meanwhile forms the next batch. A single write waits for no window. While the store is quick there is one transaction at
- * a time, or one beside it where both are large: two of half the size cost half as much again. The store is kept at work
- * while others read and are answered: `enough` items are sent before more are read, and the next batch goes out before the
- * last is answered. When a batch fails for a reason in its data, its items are tried one by one, so that one bad item harms
+ * Group commit: concurrent requests share one transaction. A flush starts at once when nothing is under way; what
+ * arrives
+ * meanwhile forms the next batch. A single write waits for no window. While the store is quick there is one transaction
+ * at
+ * a time, or one beside it where both are large: two of half the size cost half as much again. The store is kept at
+ * work
+ * while others read and are answered: `enough` items are sent before more are read, and the next batch goes out before
+ * the
+ * last is answered. When a batch fails for a reason in its data, its items are tried one by one, so that one bad item
+ * harms
  * nobody else.
  */
 export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>): Batcher<Item, Result> {

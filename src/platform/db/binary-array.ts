@@ -1,7 +1,8 @@
 import { dayMs, writeSessionId } from '../lib/uuid7.ts';
 
 /**
- * Arrays in the binary form in which PostgreSQL takes parameters: nothing is parsed there, which makes a batch of events
+ * Arrays in the binary form in which PostgreSQL takes parameters: nothing is parsed there, which makes a batch of
+ * events
  * cheaper by a tenth. The parameter has to be cast to the array's type in the statement, such as `$1::integer[]`.
  * @param pick the value of an item; null becomes NULL
  */

@@ -11,13 +11,16 @@ export type Pulse = {
 };
 
 const beatMs = 50;
-/** Away: neither our question nor anybody else's is answered for this long. A slow disk delays commits, not our read. */
+/**
+ * Away: neither our question nor anybody else's is answered for this long. A slow disk delays commits, not our read.
+ */
 const patienceMs = 220;
 /** A timer this late says that this process is short of time itself, and the silence proves nothing. */
 const starvedMs = 25;
 
 /**
- * Asks the store for a sign of life on a connection of its own, all the time, so that requests are refused at once (503)
+ * Asks the store for a sign of life on a connection of its own, all the time, so that requests are refused at once
+ * (503)
  * while it is away instead of hanging on a dead connection, and are served again as soon as it is back.
  */
 export async function startPulse(url: string, onChange: (up: boolean) => void): Promise<Pulse> {
@@ -80,7 +83,10 @@ export async function startPulse(url: string, onChange: (up: boolean) => void): 
   };
 }
 
-/** Rejects when `work` takes longer than the patience, counted from the last sign of life and not while this process is starved. */
+/**
+ * Rejects when `work` takes longer than the patience, counted from the last sign of life and not while this process is
+ * starved.
+ */
 function withPatience(work: Promise<unknown>, lastLifeMs: () => number): Promise<void> {
   return new Promise((resolve, reject) => {
     let timer: NodeJS.Timeout;

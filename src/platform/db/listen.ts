@@ -3,7 +3,8 @@ import pg from 'pg';
 const reconnectMs = 500;
 
 /**
- * Calls back with the payload of each NOTIFY on a channel, over a connection of its own that is opened again when it breaks. After every
+ * Calls back with the payload of each NOTIFY on a channel, over a connection of its own that is opened again when it
+ * breaks. After every
  * (re)connect it calls back once with an empty one, because something may have been missed.
  * @returns stops listening
  */

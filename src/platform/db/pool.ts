@@ -18,7 +18,8 @@ export type PoolOptions = {
 const queryTimeoutMs = 10_000;
 
 /**
- * A transaction whose process says nothing for this long is rolled back by the server: a process that is frozen must not
+ * A transaction whose process says nothing for this long is rolled back by the server: a process that is frozen must
+ * not
  * keep the rows it has locked from all others (milliseconds).
  */
 const abandonedMs = 5_000;
@@ -57,7 +58,8 @@ export function createPool({ url, size, applicationName, onError, settings = {} 
 }
 
 /**
- * Breaks every connection of a pool; it opens new ones when they are needed. For a store that went away: a connection to a
+ * Breaks every connection of a pool; it opens new ones when they are needed. For a store that went away: a connection
+ * to a
  * machine that is gone would hold whoever uses it for as long as a statement may take.
  */
 export function breakConnections(pool: pg.Pool): void {

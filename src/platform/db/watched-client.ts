@@ -3,8 +3,10 @@ import pg from 'pg';
 type Query = pg.Client['query'];
 
 /**
- * A connection that breaks when a statement takes longer than `query_timeout`. One timer serves all its statements: with one for each,
- * as pg has it, what a statement answered outlives every collection of garbage but the full ones, and makes the others take 5 ms instead of 0.4.
+ * A connection that breaks when a statement takes longer than `query_timeout`. One timer serves all its statements:
+ * with one for each,
+ * as pg has it, what a statement answered outlives every collection of garbage but the full ones, and makes the others
+ * take 5 ms instead of 0.4.
  */
 export class WatchedClient extends pg.Client {
   #waiting = false;

@@ -19,13 +19,22 @@ export type AuthDeps = { catalog: { current: () => Snapshot }; now: () => number
 export type Asked = Pick<FastifyRequest, 'query' | 'body' | 'headers'>;
 
 export type Authenticator = {
-  /** Who asks, with a key that has one of these permissions. @throws AppError missing_key, unknown_key, permission_denied, too_many_requests */
+  /**
+   * Who asks, with a key that has one of these permissions. @throws AppError missing_key, unknown_key,
+   * permission_denied, too_many_requests
+   */
   identify: (asked: Asked, permission: Permission, ...others: Permission[]) => Caller;
-  /** A hook that admits keys with this permission, or one of the others (and, for `ads/offers`, SDK ids), and sets `request.caller`. */
+  /**
+   * A hook that admits keys with this permission, or one of the others (and, for `ads/offers`, SDK ids), and sets
+   * `request.caller`.
+   */
   requireKey: (permission: Permission, ...others: Permission[]) => preValidationHookHandler;
 };
 
-/** Key checks of decisions section 2: query `api_key`, `Authorization: Bearer`, body `key`, body `api_key`; first found wins. */
+/**
+ * Key checks of decisions section 2: query `api_key`, `Authorization: Bearer`, body `key`, body `api_key`; first found
+ * wins.
+ */
 export function createAuthenticator({ catalog, now }: AuthDeps): Authenticator {
   const takeFromKey = createRateLimit(now);
 

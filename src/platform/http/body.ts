@@ -5,7 +5,9 @@ import { AppError } from '../errors.ts';
 /** Bodies may hold this much after decompression (bytes); more is answered 413. */
 export const maxBodyBytes = 64 * 1024;
 
-/** Nesting of a body (count): far beyond what any call asks for, and far below what a recursive walk over it can bear. */
+/**
+ * Nesting of a body (count): far beyond what any call asks for, and far below what a recursive walk over it can bear.
+ */
 const maxDepth = 64;
 
 /** A preValidation hook for calls that may come without a body: none is judged like an empty one. */

@@ -9,7 +9,8 @@ const closingKeepAliveMs = 1;
 const arrivalMs = 500;
 
 /**
- * Ends connections when the server closes. It closes by itself only those that are idle at that moment. One whose answer is
+ * Ends connections when the server closes. It closes by itself only those that are idle at that moment. One whose
+ * answer is
  * still under way would be kept open for further requests; one that never sends all of its request, for ever.
  */
 export function endConnections(app: App): void {

@@ -49,7 +49,9 @@ export function errorBody(error: AppError, requestId: string): ErrorBody {
   return { message, error: { code, message, ...(details === undefined ? {} : { details }) }, request_id: requestId };
 }
 
-/** Any failure as an error of the catalogue. What is not foreseen becomes `internal` and shows nothing of its inside. */
+/**
+ * Any failure as an error of the catalogue. What is not foreseen becomes `internal` and shows nothing of its inside.
+ */
 export function toAppError(err: unknown): AppError {
   if (err instanceof AppError) return err;
   if (isStoreUnavailable(err)) return storeUnavailable(err);
@@ -77,7 +79,10 @@ export function sendError(request: FastifyRequest, reply: FastifyReply, error: A
     .send(JSON.stringify(errorBody(error, request.id)));
 }
 
-/** What is refused because the store is known to be away was logged when it went; a line for each request would bury that. */
+/**
+ * What is refused because the store is known to be away was logged when it went; a line for each request would bury
+ * that.
+ */
 function logFailure(request: FastifyRequest, error: AppError): void {
   const level = error.status !== 503 ? 'error' : error.cause === undefined ? 'debug' : 'warn';
   request.log[level](

@@ -4,8 +4,10 @@ import type { ServerResponse } from 'node:http';
 type Headed = ServerResponse & { _header?: string | null };
 
 /**
- * Ends requests with 200 and what is the same for all of them. Node would write the head of each anew, and hand head and
- * body to the system as a list of pieces: a fifth of its work for a small answer. Here head and body are one text, which
+ * Ends requests with 200 and what is the same for all of them. Node would write the head of each anew, and hand head
+ * and
+ * body to the system as a list of pieces: a fifth of its work for a small answer. Here head and body are one text,
+ * which
  * serves all answers of the second that it names.
  * @param body one byte for each character
  */

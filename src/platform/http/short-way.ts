@@ -27,7 +27,10 @@ export function serveFirst(app: App, serve: Serve): ShortWay {
 
 const plainLength = /^[1-9]\d{0,7}$/;
 
-/** How long the body of a request is that announces it, and sends it as it is (bytes); null: it has none, or it is anything else. */
+/**
+ * How long the body of a request is that announces it, and sends it as it is (bytes); null: it has none, or it is
+ * anything else.
+ */
 export function plainBodyLength({ headers }: IncomingMessage): number | null {
   const length = headers['content-length'];
   const isPlain = headers['transfer-encoding'] === undefined && headers['content-encoding'] === undefined;
@@ -38,8 +41,10 @@ export function plainBodyLength({ headers }: IncomingMessage): number | null {
 export type TakenBody = { bytes: Buffer; giveBack: () => void };
 
 /**
- * Takes a body as the parser reads it, where a stream with its buffer, events and ticks costs more than most of them are
- * worth. To be called before the event loop turns, for bodies of a bounded, announced length. A client that goes away is
+ * Takes a body as the parser reads it, where a stream with its buffer, events and ticks costs more than most of them
+ * are
+ * worth. To be called before the event loop turns, for bodies of a bounded, announced length. A client that goes away
+ * is
  * seen by the server as ever, and then nothing is taken.
  */
 export function takeBody(request: IncomingMessage, taken: (body: TakenBody) => void): void {
@@ -57,5 +62,7 @@ export function takeBody(request: IncomingMessage, taken: (body: TakenBody) => v
   };
 }
 
-/** Says that nobody is going to read the request as a stream: else the server would read it to its end after the answer. */
+/**
+ * Says that nobody is going to read the request as a stream: else the server would read it to its end after the answer.
+ */
 export const leaveUnread = (request: IncomingMessage): unknown => request.read(0);

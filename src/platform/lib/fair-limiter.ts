@@ -22,14 +22,18 @@ export type Turn = {
   signal?: AbortSignal | undefined;
 };
 
-/** Runs work when its turn comes. Rejects with `unavailable` (503, retry-after) when too much is waiting, or for too long. */
+/**
+ * Runs work when its turn comes. Rejects with `unavailable` (503, retry-after) when too much is waiting, or for too
+ * long.
+ */
 export type Limiter = <T>(work: () => Promise<T>, turn?: Turn) => Promise<T>;
 
 /** What is under way and waits for one customer. */
 type Line = { running: number; waiting: (() => void)[] };
 
 /**
- * First come, first served, and customers in turns: a flood costs at most `atOnce` at any moment, `maxWaiting` in memory, and other
+ * First come, first served, and customers in turns: a flood costs at most `atOnce` at any moment, `maxWaiting` in
+ * memory, and other
  * customers one piece of work of waiting.
  */
 export function createLimiter(options: LimiterOptions): Limiter {

@@ -1,6 +1,9 @@
 import type { CapPeriod } from '../../catalog/rules/rules.ts';
 
-/** Local time from an instant and an IANA zone; no clock of its own. What `Intl` answers is kept for each quarter of an hour. */
+/**
+ * Local time from an instant and an IANA zone; no clock of its own. What `Intl` answers is kept for each quarter of an
+ * hour.
+ */
 const quarterMs = 15 * 60_000;
 const minuteMs = 60_000;
 export const hourMs = 60 * minuteMs;
@@ -40,7 +43,10 @@ function formatOf(zone: string): Intl.DateTimeFormat {
   return format;
 }
 
-/** How far local time is ahead of UTC (milliseconds); 0 for a zone nobody knows. Offsets change on quarters of an hour only. */
+/**
+ * How far local time is ahead of UTC (milliseconds); 0 for a zone nobody knows. Offsets change on quarters of an hour
+ * only.
+ */
 export function offsetMs(zone: string, atMs: number): number {
   if (zone === 'UTC') return 0;
   const quarter = Math.floor(atMs / quarterMs);

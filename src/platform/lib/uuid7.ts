@@ -60,7 +60,8 @@ for (const [value, code] of digits.entries()) worth[code] = value;
 const written = Buffer.alloc(36, '-');
 
 /*
- * Digit by digit, which takes a third of the time: a text put together from slices is copied as soon as it is looked into,
+ * Digit by digit, which takes a third of the time: a text put together from slices is copied as soon as it is looked
+ * into,
  * and events take their ids from tokens to the store.
  */
 

@@ -10,7 +10,10 @@ const balanceDays = 2;
 
 type Stock = { state: string; count: number }[];
 
-/** Adds what is counted in the database when it is asked for: queue, held deliveries, breakers, warnings, balance. The same in every process. */
+/**
+ * Adds what is counted in the database when it is asked for: queue, held deliveries, breakers, warnings, balance. The
+ * same in every process.
+ */
 export function addStock(registry: Registry, pool: pg.Pool, now: () => number): void {
   const registers = [registry];
   const gauge = (name: string, help: string, label: string, read: () => Promise<Stock>): void => {

@@ -5,7 +5,9 @@ import { errorAnswers } from '../http/schemas.ts';
 import type { App, Deps } from '../ports.ts';
 import type { Metrics } from './metrics.ts';
 
-/** `GET /metrics` for Prometheus, in every role, for whoever has the token. Without METRICS_TOKEN there is no such page. */
+/**
+ * `GET /metrics` for Prometheus, in every role, for whoever has the token. Without METRICS_TOKEN there is no such page.
+ */
 export async function metricsRoutes(app: App, { config, metrics }: Deps): Promise<void> {
   const { metricsToken } = config;
   if (metrics === null || metricsToken === null) return;

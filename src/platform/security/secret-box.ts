@@ -1,6 +1,9 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 
-/** Encrypts texts at rest. `context` says what a text is for (a row's identity); it is not stored, and opening needs the same one. */
+/**
+ * Encrypts texts at rest. `context` says what a text is for (a row's identity); it is not stored, and opening needs the
+ * same one.
+ */
 export type SecretBox = {
   /** @returns version (1 byte), nonce (12), tag (16), ciphertext (as long as the text in UTF-8) */
   seal: (plain: string, context: string) => Buffer;

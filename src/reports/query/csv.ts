@@ -22,13 +22,18 @@ export function groupReader(): GroupReader {
 const [minus, zero, tab, space] = [45, 48, 9, 32];
 
 /**
- * Reads lines: the metrics in the order of `metricNames`, between commas, then a tab and JSON for each dimension. Reports have tens of
- * thousands of them, so numbers are read digit by digit and objects written out: a tenth of the work of splitting and of putting
+ * Reads lines: the metrics in the order of `metricNames`, between commas, then a tab and JSON for each dimension.
+ * Reports have tens of
+ * thousands of them, so numbers are read digit by digit and objects written out: a tenth of the work of splitting and
+ * of putting
  * them together by names.
  */
 export function readLines(lines: string, readGroup: GroupReader): Line[] {
   let at = 0;
-  /** The number that begins here; goes to what follows the character after it. Each of these is before `0`, as is the end of the text. */
+  /**
+   * The number that begins here; goes to what follows the character after it. Each of these is before `0`, as is the
+   * end of the text.
+   */
   const next = (): number => {
     let value = 0;
     const isNegative = lines.charCodeAt(at) === minus;

@@ -34,12 +34,18 @@ export function sumOf(rows: readonly { metrics: Metrics }[]): Metrics {
   return Object.fromEntries(metricNames.map((name) => [name, sum(name)])) as Metrics;
 }
 
-/** Beyond this (millionths) a sum of amounts stays as it is: whoever reports absurd amounts must stop neither folds nor reports. */
+/**
+ * Beyond this (millionths) a sum of amounts stays as it is: whoever reports absurd amounts must stop neither folds nor
+ * reports.
+ */
 const mostMicros = '1000000000000000000';
 
 const bounded = (amount: string): string => `greatest(-${mostMicros}, least(${mostMicros}, ${amount}))::bigint`;
 
-/** The sum of a metric, as SQL. Counts are added as bigints, a tenth of the work of a numeric; amounts would leave their range. */
+/**
+ * The sum of a metric, as SQL. Counts are added as bigints, a tenth of the work of a numeric; amounts would leave their
+ * range.
+ */
 export const sumSql = (name: MetricName, column: string = name): string =>
   name === 'revenue_micros' ? bounded(`sum(${column})`) : `sum_exact(${column})`;
 

@@ -35,7 +35,8 @@ export type ActivityRow = {
 };
 
 /**
- * Sums of activity by time and dimensions, in the order of time, then of the dimensions; without activity no row. At most
+ * Sums of activity by time and dimensions, in the order of time, then of the dimensions; without activity no row. At
+ * most
  * `limit` rows are read; one more than `limit` means that there are more.
  */
 export async function queryActivity(executor: Executor, query: ActivityQuery, limit = 50_000): Promise<ActivityRow[]> {
@@ -49,7 +50,8 @@ export async function queryActivity(executor: Executor, query: ActivityQuery, li
   const positions = ['bucket', ...query.groupBy.map((_, index) => `group_${index}`)].join(', ');
   const sums = eachMetric((name) => (isOneToOne ? name : `${sumSql(name)} as ${name}`));
   const needsTop = byKey && !hasAllValues;
-  // A line for each row, and an answer for each time: tens of thousands of rows of their own would keep the driver busy for longer than the database.
+  // A line for each row, and an answer for each time: tens of thousands of rows of their own would keep the driver busy
+  // for longer than the database.
   const line = [
     `concat_ws(',', ${metricNames.join(', ')})`,
     ...query.groupBy.map((name, index) => lineSql(name, `group_${index}`)),
@@ -97,7 +99,8 @@ function readRows({ start_s, local_s, lines }: Times, { aggregatedBy }: Activity
 }
 
 /**
- * One after the other. Sums of before a change of the time zone may begin beside the day or hour they belong to, and are added
+ * One after the other. Sums of before a change of the time zone may begin beside the day or hour they belong to, and
+ * are added
  * to those of it.
  */
 function joinTimes(times: readonly ActivityRow[][]): ActivityRow[] {
@@ -139,7 +142,10 @@ from (select usable_time_zone($3) as zone) as usable`,
   return rows[0] as Range;
 }
 
-/** Whether all values of the key in these days, and in those beside them by UTC, are few enough to have rows of their own. */
+/**
+ * Whether all values of the key in these days, and in those beside them by UTC, are few enough to have rows of their
+ * own.
+ */
 async function hasFewValues(executor: Executor, { publisherId, customKey, from, to }: ActivityQuery): Promise<boolean> {
   const { rows } = await executor.query<{ few: boolean }>({
     name: 'has_few_values',

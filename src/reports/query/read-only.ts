@@ -14,7 +14,8 @@ const limitMs = 8000;
 const queryCanceled = '57014';
 
 /**
- * Of sums whole stretches are read: by bitmaps of pages, which the database fetches ahead where they are not in memory; that halves the
+ * Of sums whole stretches are read: by bitmaps of pages, which the database fetches ahead where they are not in memory;
+ * that halves the
  * time of a cold report and costs nothing else.
  */
 const settings = ({ isOfSums }: Reading): string => `
@@ -22,7 +23,8 @@ set transaction isolation level repeatable read, read only; set local statement_
 set local work_mem = '32MB'; set local max_parallel_workers_per_gather = 0; set local enable_indexscan = ${isOfSums ? 'off' : 'on'}`;
 
 /**
- * Runs the reads of one report on one snapshot, within the time a report may take, and no longer than somebody waits for it.
+ * Runs the reads of one report on one snapshot, within the time a report may take, and no longer than somebody waits
+ * for it.
  * @throws AppError report_too_large, unavailable
  */
 export const readConsistently = <T>(
@@ -40,7 +42,10 @@ export const readConsistently = <T>(
     throw err;
   });
 
-/** What runs on the connection is cancelled when the signal comes. The connection is kept until that is done, so that nothing else is hit. */
+/**
+ * What runs on the connection is cancelled when the signal comes. The connection is kept until that is done, so that
+ * nothing else is hit.
+ */
 async function unlessGone<T>(
   pool: pg.Pool,
   executor: Executor,

@@ -43,7 +43,10 @@ export const activityQuery = Type.Object(
 
 export type ActivityParameters = Static<typeof activityQuery> & Record<string, string | undefined>;
 
-/** A report as asked for: `names` are the columns of the groups, as they were spelled where no other column is called so. */
+/**
+ * A report as asked for: `names` are the columns of the groups, as they were spelled where no other column is called
+ * so.
+ */
 export type ReportRequest = { query: ActivityQuery; names: readonly string[] };
 
 /** Longest range (days), and longest one by the hour. */

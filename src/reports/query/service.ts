@@ -44,7 +44,8 @@ export type ReportService = {
 /** Rows of one report (count). */
 export const maxRows = 50_000;
 /**
- * Reports at work at once in one process, so that they never keep beacons waiting for a connection: of sums, and of raw rows,
+ * Reports at work at once in one process, so that they never keep beacons waiting for a connection: of sums, and of raw
+ * rows,
  * which keep a processor busy for as long as they take (count). Publishers take turns, and none has all of it.
  */
 const message = 'Too many reports are being counted.';
@@ -96,7 +97,10 @@ export function createReportService({ pool, pulse, now }: Pick<Deps, 'pool' | 'p
   };
 }
 
-/** Whether the rows add up to the totals: not where they count a session for each of its offers, or only those that have an own key. */
+/**
+ * Whether the rows add up to the totals: not where they count a session for each of its offers, or only those that have
+ * an own key.
+ */
 const addsUp = ({ groupBy, filters, customValues }: ActivityQuery): boolean =>
   (!groupBy.includes('custom') || customValues !== null) &&
   (!groupBy.some((name) => name === 'offer' || name === 'campaign') ||
@@ -112,7 +116,9 @@ async function isKnownKey(executor: Executor, publisherId: number, key: string):
   return rows[0]?.known ?? false;
 }
 
-/** The currency of everything the publisher may show; null where there are several, whose amounts are added as they are. */
+/**
+ * The currency of everything the publisher may show; null where there are several, whose amounts are added as they are.
+ */
 export function currencyOf({ offers }: Snapshot, publisherId: number): string | null {
   const currencies = new Set<string>();
   for (const { campaign } of offers.values())

@@ -24,7 +24,8 @@ export const dimensionColumns: Record<DimensionName, string> = {
 };
 
 /**
- * The cheapest source that can answer. Raw rows are read only for what no rollup keeps: an own key beside other dimensions,
+ * The cheapest source that can answer. Raw rows are read only for what no rollup keeps: an own key beside other
+ * dimensions,
  * and more than two dimensions by the hour.
  */
 export function sourceOf({ groupBy, filters, customKey, customValues, aggregatedBy }: ActivityQuery): Source {
@@ -60,7 +61,8 @@ const isOfHours = ({ grain }: { grain: number }, aggregatedBy: ActivityQuery['ag
 const slotOf = (at: string): string => `date_trunc($4, ${at}, $5)`;
 
 /**
- * A query's source as SQL: rows with `bucket`, the dimensions and the metrics, from $2 until before $3. Buckets are days or hours as
+ * A query's source as SQL: rows with `bucket`, the dimensions and the metrics, from $2 until before $3. Buckets are
+ * days or hours as
  * asked for, $4, mostly of the zone, $5. Adds to `values`.
  */
 export function sourceSql(source: Source, query: ActivityQuery, values: unknown[]): string {
@@ -89,7 +91,8 @@ where ${offers ? 'offer_id <> 0' : 'true'}${query.customKey === null ? '' : ' an
 }
 
 /**
- * What a grain does not have is empty. Saying so leads through the index of filters, which begins with the device, the country and
+ * What a grain does not have is empty. Saying so leads through the index of filters, which begins with the device, the
+ * country and
  * the offer; where the placement is asked for, the primary key is the shorter way.
  */
 function leadSql(grain: number, { filters }: ActivityQuery): string {

@@ -3,7 +3,10 @@ import { type Metrics, metricNames } from './metrics.ts';
 import type { ActivityRow } from './query.ts';
 import type { ReportRequest } from './request.ts';
 
-/** Counts and rates as they are answered. Money in the currency, not in millionths; rates are 0 where there is nothing to divide by. */
+/**
+ * Counts and rates as they are answered. Money in the currency, not in millionths; rates are 0 where there is nothing
+ * to divide by.
+ */
 export type MetricsView = Record<string, number>;
 
 const unit = 1_000_000;
@@ -64,7 +67,8 @@ const metricKeys = viewNames.map((name) => Buffer.from(`,${JSON.stringify(name)}
 const [comma, endOfItem, endOfLine] = [Buffer.from(','), Buffer.from('}'), Buffer.from('\r\n')];
 
 /**
- * Rows as items of a JSON array, piece by piece: each with its day, by the hour also its hour, the dimensions under the names they
+ * Rows as items of a JSON array, piece by piece: each with its day, by the hour also its hour, the dimensions under the
+ * names they
  * were asked for by, and the metrics.
  */
 export function* toJsonItems({ query, names }: ReportRequest, rows: readonly ActivityRow[]): Pieces {
@@ -94,7 +98,10 @@ export function* toJsonItems({ query, names }: ReportRequest, rows: readonly Act
   yield writer.take();
 }
 
-/** Rows as CSV by RFC 4180, piece by piece. Text that a spreadsheet would take for a formula gets an apostrophe in front. */
+/**
+ * Rows as CSV by RFC 4180, piece by piece. Text that a spreadsheet would take for a formula gets an apostrophe in
+ * front.
+ */
 export function* toCsv({ query, names }: ReportRequest, rows: readonly ActivityRow[]): Pieces {
   const writer = createWriter();
   const byHour = query.aggregatedBy === 'hour';

@@ -23,7 +23,10 @@ export type Reconciliation = {
 /** The columns of a sum before its count. */
 export const reconciliationKey = 'day, publisher_id, kind, reason';
 
-/** Reads `happened`, gives `sorted_out`: how often what happened, by the day of its session. Bookings are counted elsewhere. */
+/**
+ * Reads `happened`, gives `sorted_out`: how often what happened, by the day of its session. Bookings are counted
+ * elsewhere.
+ */
 export const sortedOutSql = `
 sorted_out as (
   select day, publisher_id, kind, coalesce(reason, '') as reason, sum_exact(times) as count
@@ -50,7 +53,8 @@ const isSession = ({ kind }: Sum): boolean => kind === 'filled' || kind === 'emp
 const isDev = ({ reason }: Sum): boolean => reason === 'dev';
 
 /**
- * Adds up the sessions of these UTC days and the events that belong to them, whenever those happened. Events follow their session
+ * Adds up the sessions of these UTC days and the events that belong to them, whenever those happened. Events follow
+ * their session
  * here, so that an impression after midnight leaves no gap.
  */
 export async function reconcile(

@@ -43,7 +43,10 @@ kept as (select * from rollups where ${inDays})`,
 
 const customKey = 'publisher_id, key, grain, bucket';
 
-/** Of own keys all values together: which of them have rows of their own depends on what came first, and on what was erased. */
+/**
+ * Of own keys all values together: which of them have rows of their own depends on what came first, and on what was
+ * erased.
+ */
 const customRollups: Kind = {
   key: customKey,
   counts: metricNames,
@@ -84,8 +87,10 @@ select (select count(*)::int from compared) as compared, coalesce((select json_a
 type WrongRow = Record<string, string | number>;
 
 /**
- * Adds up the raw rows of some UTC days anew and compares them with the sums of the reports, on one snapshot and as far as folds have
- * come, so that it is right while traffic runs. Raw rows must still be there: of the days, and of sessions up to 64 days before.
+ * Adds up the raw rows of some UTC days anew and compares them with the sums of the reports, on one snapshot and as far
+ * as folds have
+ * come, so that it is right while traffic runs. Raw rows must still be there: of the days, and of sessions up to 64
+ * days before.
  */
 export async function verifyRollups(client: pg.ClientBase, from: string, to: string): Promise<Verification> {
   await client.query('begin transaction isolation level repeatable read, read only');

@@ -23,7 +23,9 @@ from unnest($1::date[], $2::uuid[], $3::uuid[], $4::integer[], $5::integer[], $6
 order by day, session_id, id
 on conflict do nothing`;
 
-/** Counts conversions and what they earn, in the transaction that records them. Suspicious ones are not to be booked. */
+/**
+ * Counts conversions and what they earn, in the transaction that records them. Suspicious ones are not to be booked.
+ */
 export async function book(executor: Executor, bookings: readonly ReportBooking[]): Promise<void> {
   if (bookings.length === 0) return;
   const column = <T>(pick: (booking: ReportBooking) => T): T[] => bookings.map(pick);

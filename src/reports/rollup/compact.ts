@@ -11,7 +11,10 @@ const openDays = 2;
 const limitMs = 8000;
 const queryCanceled = '57014';
 
-/** Takes a piece of one publisher's day out and puts it back in order, without what came to nothing. $1: publisher, $2: UTC day, $3: piece. */
+/**
+ * Takes a piece of one publisher's day out and puts it back in order, without what came to nothing. $1: publisher, $2:
+ * UTC day, $3: piece.
+ */
 const rewriteSql = (table: string, piece: string, order: string): string => `
 with taken as (
   delete from ${table} where publisher_id = $1 and ${piece} = $3
@@ -36,8 +39,10 @@ from rollup_publishers kept cross join lateral (select tidied_upto + 1 as day) a
 where tidied_upto < $1::date order by tidied_upto, publisher_id limit 1 for update of kept skip locked`;
 
 /**
- * Writes the sums of days that are over anew, in the order in which reports read them. Folds leave those of an hour wherever there
- * was room: a report of 37,000 would read as many pages, where a thousand will do. A late fact that meets it waits, or is folded again.
+ * Writes the sums of days that are over anew, in the order in which reports read them. Folds leave those of an hour
+ * wherever there
+ * was room: a report of 37,000 would read as many pages, where a thousand will do. A late fact that meets it waits, or
+ * is folded again.
  * @param isStopped asked before each day: after a long time without it there are thousands
  * @returns days of publishers that were done (count)
  */

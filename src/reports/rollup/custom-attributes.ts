@@ -2,7 +2,10 @@ import { addedSql, eachMetric, sumSql } from '../query/metrics.ts';
 import { countsSql, quarterOf } from './events.ts';
 import { dayBit } from './grains.ts';
 
-/** Values of one key that get rows of their own in a UTC day (count); all later ones are `other`, which may be one of them. */
+/**
+ * Values of one key that get rows of their own in a UTC day (count); all later ones are `other`, which may be one of
+ * them.
+ */
 export const maxValues = 1000;
 /** Keys of one publisher that are reported in a UTC day (count); whoever knows an SDK id can make up keys. */
 export const maxKeys = 50;

@@ -21,9 +21,12 @@ const isMeant = `t.day = any($1::date[]) and t.session_id = any($2::uuid[]) and 
 
 /*
  * No more than a row has can be taken from it: some of the sessions may have been counted under `other` from the start.
- * A value that is left without any count goes, also from the list of known ones, where something else keeps its place: another value
- * that was counted under `other` until now would get a row of its own, with a part of its counts. The sessions keep the names of the
- * keys, so that they are counted under `other` wherever they are counted again, and `other` is a known value of these keys.
+ * A value that is left without any count goes, also from the list of known ones, where something else keeps its place:
+ * another value
+ * that was counted under `other` until now would get a row of its own, with a part of its counts. The sessions keep the
+ * names of the
+ * keys, so that they are counted under `other` wherever they are counted again, and `other` is a known value of these
+ * keys.
  */
 const moveSql = `
 with facts as materialized (${factsSql(isMeant, '(select min(day) from unnest($1::date[]) as day)')}),
@@ -93,8 +96,10 @@ select from rollup_publishers where publisher_id in (select publisher_id from se
 order by publisher_id for update`;
 
 /**
- * Counts sessions under `other` instead of the values of the publisher's own keys, as far as they were counted; all sums stay. To be
- * called in the transaction that takes the keys off the sessions, before it does. Nobody folds or tidies the sums meanwhile: rows that
+ * Counts sessions under `other` instead of the values of the publisher's own keys, as far as they were counted; all
+ * sums stay. To be
+ * called in the transaction that takes the keys off the sessions, before it does. Nobody folds or tidies the sums
+ * meanwhile: rows that
  * are written anew at the same time would be missed.
  */
 export async function forgetValues(

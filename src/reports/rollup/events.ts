@@ -1,13 +1,19 @@
 import { eachMetric, type MetricName, sumSql } from '../query/metrics.ts';
 
-/** How long after its session something may be counted: clicks 30 days, conversions 30 days after them; and some room (days). */
+/**
+ * How long after its session something may be counted: clicks 30 days, conversions 30 days after them; and some room
+ * (days).
+ */
 export const longestDays = 64;
 
 /**
- * What happened, as SQL: one row for each thing, with the dimensions of its session. `kind` is `filled` or `empty` for a session,
- * `shown` for each offer it showed, the event's kind, or `booking`. `reason` says why it does not count, `dev` or what is suspicious
+ * What happened, as SQL: one row for each thing, with the dimensions of its session. `kind` is `filled` or `empty` for
+ * a session,
+ * `shown` for each offer it showed, the event's kind, or `booking`. `reason` says why it does not count, `dev` or what
+ * is suspicious
  * about it, or why a session is empty.
- * @param isMeant a condition on the raw rows of sessions, events and bookings; `t` is the row, `t.session_id` its session
+ * @param isMeant a condition on the raw rows of sessions, events and bookings; `t` is the row, `t.session_id` its
+ *   session
  * @param fromDay an expression: no raw row is of an earlier day
  * @param sessionsFromDay the same for sessions that are counted themselves
  * @param openDays expressions: the days of the sessions that most events are of, where there are many
@@ -36,8 +42,10 @@ from bookings t left join lateral ${sessionOf(ofAnyDay(fromDay))} s on true
 where s.dev is not true and t.day >= ${fromDay} and ${isMeant}`;
 
 /*
- * A look for a session costs more the more partitions it is looked for in, even where all but one are passed over: of a quarter of a
- * year twice as much as of one day. So events of open days are told from the rest; found first, because a condition on their day
+ * A look for a session costs more the more partitions it is looked for in, even where all but one are passed over: of a
+ * quarter of a
+ * year twice as much as of one day. So events of open days are told from the rest; found first, because a condition on
+ * their day
  * would lead away from the index of what is new.
  */
 function eventsSql(isMeant: string, fromDay: string, openDays: readonly string[]): string {
@@ -58,7 +66,10 @@ where s.dev is not true and ${isMeant}`;
 export const factsSql = (isMeant: string, fromDay: string, sessionsFromDay = fromDay): string =>
   `select * from (${happenedSql(isMeant, fromDay, sessionsFromDay)}) as happened where counts`;
 
-/** Of raw rows: those that are in the rollups, because folds have passed their transactions. Whoever asks must hold off folds, or share their snapshot. */
+/**
+ * Of raw rows: those that are in the rollups, because folds have passed their transactions. Whoever asks must hold off
+ * folds, or share their snapshot.
+ */
 export const isFolded = `(t.written_by < (select upto from rollup_progress) and t.written_by <> all (array(select unnest(unfinished) from rollup_progress)))`;
 
 const ofSession =

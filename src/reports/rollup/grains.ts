@@ -24,7 +24,8 @@ const masks = Array.from({ length: 16 }, (_, mask) => mask);
 const sizeOf = (mask: number): number => columnsOfBit.filter(([bit]) => mask & bit).length;
 
 /**
- * The grains that are kept. Up to two dimensions: by the hour. From one on: by the day, which is 24 times less to read; three by the
+ * The grains that are kept. Up to two dimensions: by the hour. From one on: by the day, which is 24 times less to read;
+ * three by the
  * hour would be nearly as many as the events.
  */
 export const keptGrains: readonly number[] = masks.flatMap((mask) => [

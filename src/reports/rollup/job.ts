@@ -12,7 +12,10 @@ type FolderOptions = { pool: pg.Pool; logger: Logger; now: () => number };
 const countedMs = 1600;
 /** Of pauses, those of a store that has little to do (milliseconds). */
 const leastPauseMs = 400;
-/** How much longer than the last fold the pause is: most of its work is rows of sums, which fewer folds write less often. */
+/**
+ * How much longer than the last fold the pause is: most of its work is rows of sums, which fewer folds write less
+ * often.
+ */
 const restRatio = 20;
 /** After a failure, which is mostly that of the database (milliseconds). */
 const retryMs = 1000;
@@ -27,7 +30,9 @@ const slowMs = 1800;
 export const pauseAfter = (tookMs: number): number =>
   Math.max(0, Math.min(Math.max(leastPauseMs, restRatio * tookMs), countedMs - 2 * tookMs));
 
-/** Keeps the rollups up to date. Every worker tries; whoever comes first folds, and the others go on when it is gone. */
+/**
+ * Keeps the rollups up to date. Every worker tries; whoever comes first folds, and the others go on when it is gone.
+ */
 export function startFolder({ pool, logger, now }: FolderOptions): Rounds {
   let span = spans.first;
   let stepMs = steps.leastMs;
@@ -39,7 +44,9 @@ export function startFolder({ pool, logger, now }: FolderOptions): Rounds {
     await summarise(now()).catch((err: unknown) => logger.debug({ err }, 'what folds read could not be kept short'));
   }
 
-  /** Moves a little of the sums of a publisher whose time zone has changed. @returns whether there was something to move */
+  /**
+   * Moves a little of the sums of a publisher whose time zone has changed. @returns whether there was something to move
+   */
   async function moveOn(): Promise<boolean> {
     const startMs = performance.now();
     const { found } = await moveZone(pool, now(), stepMs);

@@ -2,12 +2,15 @@ import { quarterOf } from './events.ts';
 import { isMovedSession } from './sums.ts';
 
 /*
- * What happened, with things that are alike as one row: they are told apart by all that is reported, and no more. Sums of all kinds
- * are then made of these few rows, so that of a fold only the look for each event's session goes through all that is new.
+ * What happened, with things that are alike as one row: they are told apart by all that is reported, and no more. Sums
+ * of all kinds
+ * are then made of these few rows, so that of a fold only the look for each event's session goes through all that is
+ * new.
  */
 
 /**
- * Gives `happened`, of which alike things are one row; of sessions it only says whether their sums have `moved`. Times are those of
+ * Gives `happened`, of which alike things are one row; of sessions it only says whether their sums have `moved`. Times
+ * are those of
  * the minute, or of the quarter of an hour where minutes are not asked for.
  * @param happenedSql what happened, one by one
  * @param minutesFrom an expression: the first whole minute that is asked for

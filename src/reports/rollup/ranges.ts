@@ -3,8 +3,10 @@ import { transaction } from '../../platform/db/pool.ts';
 import { dayMs, dayOf } from '../../platform/lib/uuid7.ts';
 
 /*
- * Folds find new rows by BRIN indexes, which keep for each range of pages which transactions wrote it. A range without a summary
- * is read by every fold, so nothing is ever missed; summaries keep short what is read. A range gets its summary when it is full,
+ * Folds find new rows by BRIN indexes, which keep for each range of pages which transactions wrote it. A range without
+ * a summary
+ * is read by every fold, so nothing is ever missed; summaries keep short what is read. A range gets its summary when it
+ * is full,
  * because each row that comes into it later has to look at the summary, too.
  */
 
@@ -16,7 +18,10 @@ const grownPages = 64;
 const maxRanges = 40;
 /** Of one round, about (milliseconds). */
 const limitMs = 300;
-/** Sessions of a day have nearly all of their events by the end of the next; how often the days before are looked at (milliseconds). */
+/**
+ * Sessions of a day have nearly all of their events by the end of the next; how often the days before are looked at
+ * (milliseconds).
+ */
 const pastEveryMs = 3_600_000;
 
 type Partition = { table: string; index: string; day: string; pages: number };

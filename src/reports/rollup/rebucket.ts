@@ -6,8 +6,10 @@ import { countAgainSql, failOlderFolds } from './recount.ts';
 import { foldLock } from './statement.ts';
 
 /*
- * When a publisher's time zone changes, its sums are of the hours and days of the old one. They move, session by session from the
- * newest back: what a session counted is taken off the old hours and days and added to the new ones, in one transaction, so that all
+ * When a publisher's time zone changes, its sums are of the hours and days of the old one. They move, session by
+ * session from the
+ * newest back: what a session counted is taken off the old hours and days and added to the new ones, in one
+ * transaction, so that all
  * sums add up at every moment. What no raw rows are kept of stays where it is.
  */
 

@@ -24,7 +24,10 @@ export const failOlderFolds = async (executor: Executor): Promise<void> => {
   await executor.query('update rollup_progress set folded_at = folded_at');
 };
 
-/** Waits for a fold that is under way, and lets none in until the transaction ends, nor any with an older snapshot after it. */
+/**
+ * Waits for a fold that is under way, and lets none in until the transaction ends, nor any with an older snapshot after
+ * it.
+ */
 export async function holdFolds(executor: Executor): Promise<void> {
   await executor.query(`select pg_advisory_xact_lock(${foldLock})`);
   await failOlderFolds(executor);
@@ -46,7 +49,8 @@ const takeOffSql = countSessionsSql('-');
 const addSql = countSessionsSql('');
 
 /**
- * Changes what sessions say, and what the sums say of them, as far as they were counted. Must run in a transaction of its own, which
+ * Changes what sessions say, and what the sums say of them, as far as they were counted. Must run in a transaction of
+ * its own, which
  * waits for a fold that is under way.
  */
 export async function changeSessions(

@@ -70,13 +70,15 @@ update rollup_progress set upto = $1::xid8, folded_at = $2,
   unfinished = array(select xid from pg_snapshot_xip(pg_current_snapshot()) as xid where xid < $1::xid8)`;
 
 /**
- * Transactions after which even a fold of nothing is written down, so that the next need not look at them again (count); one that did
+ * Transactions after which even a fold of nothing is written down, so that the next need not look at them again
+ * (count); one that did
  * not reach the end always is.
  */
 const worthNoting = 1000;
 
 /**
- * Adds what was committed since the last fold to the rollups, exactly once: sums and progress are one transaction, and one
+ * Adds what was committed since the last fold to the rollups, exactly once: sums and progress are one transaction, and
+ * one
  * process folds at a time. Any number of processes may try.
  * @param span transactions to take at most (count)
  */
@@ -139,9 +141,12 @@ async function readProgress(executor: Executor, nowMs: number, span: number): Pr
 }
 
 /*
- * New rows are found by their index whatever statistics say of it, which lag behind on a growing table: nothing is read from end
- * to end, and of the indexes that one is taken which has few entries, not the primary key's. They do not know either how many things
- * are alike: groups are hashed, because to sort rows by a dozen texts takes several times as long. One plan serves all folds.
+ * New rows are found by their index whatever statistics say of it, which lag behind on a growing table: nothing is read
+ * from end
+ * to end, and of the indexes that one is taken which has few entries, not the primary key's. They do not know either
+ * how many things
+ * are alike: groups are hashed, because to sort rows by a dozen texts takes several times as long. One plan serves all
+ * folds.
  */
 const settingsSql = `set local enable_seqscan = off; set local cpu_index_tuple_cost = 1; set local plan_cache_mode = force_generic_plan;
 set local jit = off; set local work_mem = '64MB'; set local enable_sort = off`;

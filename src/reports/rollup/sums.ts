@@ -3,13 +3,15 @@ import { countsSql, quarterOf, shownSql } from './events.ts';
 import { columnsOf, dayBit, keptGrains } from './grains.ts';
 
 /*
- * How facts become rows of the rollups, in common table expressions that read one called `facts`. First facts are summed by all
+ * How facts become rows of the rollups, in common table expressions that read one called `facts`. First facts are
+ * summed by all
  * dimensions, which leaves few rows where many facts are alike; the grains are made of those.
  * A session counts once where no offer is asked for, and once for each offer it showed where one is.
  */
 
 /**
- * Facts with the time zone whose hours and days they are counted in: the publisher's, and while its sums move to another one
+ * Facts with the time zone whose hours and days they are counted in: the publisher's, and while its sums move to
+ * another one
  * (`move-zone.ts`), that of the side their session is on.
  * @param isMoved a condition on facts: the sums of their session have moved
  */

@@ -1,4 +1,6 @@
-/** Puts text together byte by byte, for answers of so many rows that strings in between would cost more than the rows. */
+/**
+ * Puts text together byte by byte, for answers of so many rows that strings in between would cost more than the rows.
+ */
 export type Writer = {
   /** Writes bytes, and makes room for a number behind them. */
   put: (bytes: Uint8Array) => void;

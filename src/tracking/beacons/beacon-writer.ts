@@ -7,10 +7,14 @@ const shortestMs = 10_000;
 const longestMs = 3_600_000;
 
 /**
- * Stores impressions and closes, each once and in no transaction but their own. To ask for conflicts is a quarter of what a batch
- * costs PostgreSQL, and most events come once. So a batch in which nothing was seen before is inserted without asking; where the
- * store knows one of its events after all, from another process or from long ago, it takes nothing of the batch, which is stored
- * again, asking. From then on every batch asks, for longer each time: no repeats, whoever sends them, can have batches written
+ * Stores impressions and closes, each once and in no transaction but their own. To ask for conflicts is a quarter of
+ * what a batch
+ * costs PostgreSQL, and most events come once. So a batch in which nothing was seen before is inserted without asking;
+ * where the
+ * store knows one of its events after all, from another process or from long ago, it takes nothing of the batch, which
+ * is stored
+ * again, asking. From then on every batch asks, for longer each time: no repeats, whoever sends them, can have batches
+ * written
  * twice all the time.
  */
 export function createBeaconWriter(now: () => number = performance.now.bind(performance)) {

@@ -18,7 +18,10 @@ const namesBot = createIsbotFromList(list.filter((pattern) => !takesAppsForBots.
 
 const judge = (userAgent: string): boolean => namesBot(userAgent.replace(okhttp, ''));
 
-/** Whether a User-Agent header names a bot or a tool. A missing or empty one does not, nor does one that only names an app. */
+/**
+ * Whether a User-Agent header names a bot or a tool. A missing or empty one does not, nor does one that only names an
+ * app.
+ */
 export function createBotCheck(): (userAgent: string | undefined) => boolean {
   const verdicts = new LRUCache<string, boolean>({ max: maxVerdicts });
   return (userAgent) => {

@@ -9,15 +9,19 @@ import type { Recorder } from './recorder.ts';
 
 const cacheBuster = '&cbuster=';
 
-/** Whether a URL ends after its token, or says nothing more than what keeps caches away; anything else needs a parser. */
+/**
+ * Whether a URL ends after its token, or says nothing more than what keeps caches away; anything else needs a parser.
+ */
 const endsPlainly = (url: string, end: number): boolean =>
   url.length === end || (url.startsWith(cacheBuster, end) && !url.includes('&', end + cacheBuster.length));
 
 type ShortWayDeps = Pick<Deps, 'metrics'> & { admit: Admit; recorder: Recorder };
 
 /**
- * Serves beacons past the framework, whose routing, hooks and reply take as long as all the rest of a beacon. It takes what
- * nearly all of them are: a GET as we wrote its URL, with a good token. Everything else, and what could not be stored, goes
+ * Serves beacons past the framework, whose routing, hooks and reply take as long as all the rest of a beacon. It takes
+ * what
+ * nearly all of them are: a GET as we wrote its URL, with a good token. Everything else, and what could not be stored,
+ * goes
  * the long way through the routes, which say what happens then.
  */
 export function openShortWay(app: App, beacons: readonly Beacon[], { admit, recorder, metrics }: ShortWayDeps): void {

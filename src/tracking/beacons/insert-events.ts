@@ -39,7 +39,8 @@ const eventColumns =
   'day, session_id, offer_id, kind, publisher_id, campaign_id, position, at, suspicious, revenue_micros';
 
 /*
- * The rows of a batch, from an array for each column. Unnested in the list of what is selected they are read in lock-step, row
+ * The rows of a batch, from an array for each column. Unnested in the list of what is selected they are read in
+ * lock-step, row
  * by row; as a function in FROM, PostgreSQL would copy each array into a store of its own first.
  */
 const givenRows = `
@@ -49,7 +50,8 @@ const givenRows = `
 
 /*
  * Everyone inserts in the order of the primary key, so that two batches with the same events wait for one another and
- * never in a circle. A batch that meets an event under way waits for its commit: its clients are answered after it, too.
+ * never in a circle. A batch that meets an event under way waits for its commit: its clients are answered after it,
+ * too.
  * The session says the day, so sessions sorted are days sorted.
  */
 const keyOrder = 'order by session_id, offer_id, kind';
@@ -74,7 +76,8 @@ export async function insertFirstBeacons(executor: Executor, events: readonly Tr
 }
 
 /*
- * Lookups of sessions and impressions. `offset 0` keeps them what they are, one index probe for each row: joined freely,
+ * Lookups of sessions and impressions. `offset 0` keeps them what they are, one index probe for each row: joined
+ * freely,
  * a plan made while a partition was small would read whole partitions later. The list of the batch's days lets the
  * planner leave out all other partitions: with 98 of them a click takes 0.4 ms instead of 2.3 ms.
  */

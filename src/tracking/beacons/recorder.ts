@@ -39,7 +39,10 @@ const maxItems = 512;
 /** Transactions of one kind under way at once (count). */
 const lanes = 2;
 
-/** Events that are worth a transaction of their own beside another (count): with fewer, transactions cost more than they gain. */
+/**
+ * Events that are worth a transaction of their own beside another (count): with fewer, transactions cost more than they
+ * gain.
+ */
 const enough = 24;
 
 type RecorderDeps = { pool: pg.Pool; pulse: Pulse; catalog: Pick<CatalogStore, 'current'> };

@@ -6,7 +6,10 @@ export type Recent = {
   meet: (event: Pick<TrackedEvent, 'sessionId' | 'claims' | 'kind'>) => boolean;
 };
 
-/** A table of hashes of 32 bits: an event takes the place of whichever was there. A million are 4 MB, and 40 s at full load. */
+/**
+ * A table of hashes of 32 bits: an event takes the place of whichever was there. A million are 4 MB, and 40 s at full
+ * load.
+ */
 export function createRecent(places = 2 ** 20): Recent {
   const hashes = new Uint32Array(places);
   return {

@@ -7,7 +7,10 @@ export const maxAmountUnits = 999_999_999;
 
 const pattern = /^(\d{1,9})(?:\.(\d{1,6}))?$/;
 
-/** Reads a decimal such as `12.50`; null for anything else: signs, exponents, more than six decimals, more than nine digits before them. */
+/**
+ * Reads a decimal such as `12.50`; null for anything else: signs, exponents, more than six decimals, more than nine
+ * digits before them.
+ */
 export function parseMicros(text: string): bigint | null {
   const match = pattern.exec(text);
   if (match === null) return null;

@@ -6,7 +6,8 @@ import type { Booking, ClickFacts } from './clicks.ts';
 export type NewBooking = { click: ClickFacts; booking: Booking; txnId: string };
 
 /*
- * Everyone inserts in the order of the primary key, so that two batches wait for one another and never in a circle. A row
+ * Everyone inserts in the order of the primary key, so that two batches wait for one another and never in a circle. A
+ * row
  * that is there already, or is being written, wins over a later one.
  */
 const insertSql = `

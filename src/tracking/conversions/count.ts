@@ -6,8 +6,10 @@ import type { Executor } from '../../platform/db/pool.ts';
 import type { NewBooking } from './bookings.ts';
 
 /**
- * Takes new bookings into what campaigns have used and into the histories that caps ask for. A void gives its money back to
- * the periods of the conversion; that the user converted stays true. Money in another currency than the campaign's counts in
+ * Takes new bookings into what campaigns have used and into the histories that caps ask for. A void gives its money
+ * back to
+ * the periods of the conversion; that the user converted stays true. Money in another currency than the campaign's
+ * counts in
  * no budget. Suspicious ones count nowhere.
  */
 export async function countBookings(

@@ -4,7 +4,10 @@ import { microsToNumber, shareOf, times } from './amounts.ts';
 import { type Booking, type ClickFacts, countedBookings } from './clicks.ts';
 import type { ConversionCall } from './request.ts';
 
-/** How long after the click a conversion is accepted (milliseconds; decisions section 8). A void is for as long as the click is kept. */
+/**
+ * How long after the click a conversion is accepted (milliseconds; decisions section 8). A void is for as long as the
+ * click is kept.
+ */
 export const acceptedForMs = 30 * dayMs;
 
 /** What becomes of a report: it is refused, was there already, leaves no trace (a developer's), or is to be booked. */

@@ -15,7 +15,8 @@ export type Told = {
 };
 
 /**
- * The postback's bytes (decisions section 8). A void has the id of the conversion it takes back, negative amounts and its
+ * The postback's bytes (decisions section 8). A void has the id of the conversion it takes back, negative amounts and
+ * its
  * own time. `payload` holds every custom key of the fetch. Pure.
  */
 export function buildPostback({ click, booking, txnId }: Told): Buffer {

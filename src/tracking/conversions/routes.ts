@@ -28,7 +28,10 @@ const imageAnswers = {
   409: refusedImage,
 };
 
-/** What advertisers call when a click led to something (decisions section 8): server to server, or as an image of a page. */
+/**
+ * What advertisers call when a click led to something (decisions section 8): server to server, or as an image of a
+ * page.
+ */
 export async function conversionRoutes(app: App, deps: Deps): Promise<void> {
   const conversions = createConversionService(deps);
   app.addHook('onClose', conversions.drain);

@@ -24,7 +24,8 @@ export type Recorded = 'recorded' | 'duplicate';
 
 export type ConversionService = {
   /**
-   * Books a conversion or its void, and promises the publisher's postback, in one transaction; resolves after the commit.
+   * Books a conversion or its void, and promises the publisher's postback, in one transaction; resolves after the
+   * commit.
    * Errors: click_not_found, invalid_signature, those of `judge`, unavailable.
    */
   record: (call: ConversionCall) => Promise<Recorded>;
@@ -88,7 +89,10 @@ export function createConversionService({ pool, pulse, catalog, config, secretBo
   };
 }
 
-/** Books rows, counts them where caps want it, and promises the postback of each that is new; or does nothing of it. @returns the ids of the new ones */
+/**
+ * Books rows, counts them where caps want it, and promises the postback of each that is new; or does nothing of it.
+ * @returns the ids of the new ones
+ */
 const bookAll = (pool: pg.Pool, snapshot: Snapshot, bookings: readonly NewBooking[]): Promise<Set<string>> =>
   transaction(pool, async (executor) => {
     const added = await insertBookings(executor, bookings);

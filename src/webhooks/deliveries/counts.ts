@@ -2,7 +2,8 @@ import type { Executor } from '../../platform/db/pool.ts';
 
 /**
  * SQL that counts what a statement does with deliveries, in its transaction.
- * @param moves rows of (publisher_id, day, was, became), one for each delivery whose status changed; `was` is null for new ones
+ * @param moves rows of (publisher_id, day, was, became), one for each delivery whose status changed; `was` is null
+ *   for new ones
  */
 export const countMoves = (moves: string): string => `insert into delivery_count_changes
     select array_agg(publisher_id), array_agg(day), array_agg(created), array_agg(delivered), array_agg(failed), array_agg(held)

@@ -39,7 +39,8 @@ export const isDeliveryId = (text: string, nowMs: number): boolean =>
   isUuidV7(text) && uuidTimeMs(text) <= nowMs + dayMs;
 
 /**
- * Walks through the deliveries that match. Bounded: where an index leads to deliveries of which few match, it looks at 2,000 and
+ * Walks through the deliveries that match. Bounded: where an index leads to deliveries of which few match, it looks at
+ * 2,000 and
  * says where to go on, so fewer than `limit` may come although there are more.
  */
 export async function walkDeliveries(executor: Executor, filter: DeliveryFilter, walk: Walk): Promise<Found> {
@@ -61,7 +62,10 @@ export async function walkDeliveries(executor: Executor, filter: DeliveryFilter,
   return { keys, next: lookedAt === lookAt ? last : null };
 }
 
-/** A page is looked for this long (milliseconds): the first one is to be there after 50, however many deliveries there are. */
+/**
+ * A page is looked for this long (milliseconds): the first one is to be there after 50, however many deliveries there
+ * are.
+ */
 const lookMs = 20;
 
 /**
@@ -145,8 +149,10 @@ const isTrouble = ({ statuses }: DeliveryFilter): boolean =>
   statuses?.every((status) => status === 'failed' || status === 'held') ?? false;
 
 /**
- * Three ways to the deliveries: by session, by user, or endpoint by endpoint; each is an index in the order of days and ids, so
- * that partitions are opened one after the other until the page is full. Pending ones come from the queue while it is short;
+ * Three ways to the deliveries: by session, by user, or endpoint by endpoint; each is an index in the order of days and
+ * ids, so
+ * that partitions are opened one after the other until the page is full. Pending ones come from the queue while it is
+ * short;
  * where much waits, they are most of what came last.
  */
 function walkStatement(
@@ -169,7 +175,10 @@ function walkStatement(
   return { text, values: sql.values, lookAt };
 }
 
-/** Each endpoint is written out by itself: from its id PostgreSQL knows how many deliveries it has, and walks instead of sorting them. */
+/**
+ * Each endpoint is written out by itself: from its id PostgreSQL knows how many deliveries it has, and walks instead of
+ * sorting them.
+ */
 function sourceOf(filter: DeliveryFilter, range: readonly string[], sorted: string, sql: Sql, way: Way): string {
   const columns = 'd.day, d.id, d.event, d.endpoint_id, d.status';
   if (way.by === 'who')

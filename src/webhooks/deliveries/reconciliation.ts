@@ -32,7 +32,8 @@ const keptCounts = `(
   ) as kept (publisher_id, day, created, delivered, failed, held)`;
 
 /**
- * Counts deliveries one by one, by what became of them, in one snapshot: true at every moment, also under load. `lost`, `stray` and
+ * Counts deliveries one by one, by what became of them, in one snapshot: true at every moment, also under load. `lost`,
+ * `stray` and
  * `miscounted` must be 0. Reads all deliveries of these days.
  * @param days how far to look back from `nowMs` (epoch milliseconds); default: everything that is kept
  */
@@ -71,8 +72,10 @@ export const isBalanced = (balance: Balance): boolean =>
 export type DayBalance = Places & { day: string };
 
 /**
- * The balance of a publisher day by day, in one snapshot and without reading deliveries: what was promised and what has become final is counted
- * in the transactions that do it, what is pending are the rows of the queue. So a day balances only where nothing is lost and nothing
+ * The balance of a publisher day by day, in one snapshot and without reading deliveries: what was promised and what has
+ * become final is counted
+ * in the transactions that do it, what is pending are the rows of the queue. So a day balances only where nothing is
+ * lost and nothing
  * is in two places.
  * @param from first day, such as `2026-11-21`; `to` last day
  */

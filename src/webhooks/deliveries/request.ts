@@ -49,7 +49,10 @@ const isDay = (day: string): boolean => new Date(Date.parse(day)).toISOString().
 const invalid = (path: string, message: string): AppError =>
   new AppError('invalid_request', { details: [{ path, message }] });
 
-/** The id of a delivery as it is in a path: a UUID, or the `webhook-id` of its tries; null when there can be no such delivery. */
+/**
+ * The id of a delivery as it is in a path: a UUID, or the `webhook-id` of its tries; null when there can be no such
+ * delivery.
+ */
 export function readDeliveryId(text: string, nowMs: number): string | null {
   const lower = text.toLowerCase();
   const hex = /^msg_([0-9a-f]{32})$/.exec(lower)?.[1];

@@ -17,7 +17,8 @@ export type Liveness = {
   /** null while the worker cannot prove that it lives: then it must claim nothing. */
   workerId: () => number | null;
   /**
-   * Whether leases that have ended may be taken over. Not right after a connect: it may be PostgreSQL that comes back, and the
+   * Whether leases that have ended may be taken over. Not right after a connect: it may be PostgreSQL that comes back,
+   * and the
    * others need a moment to renew theirs.
    */
   mayTakeOver: () => boolean;
@@ -138,7 +139,10 @@ async function lockNewId(client: pg.Client): Promise<number> {
   }
 }
 
-/** Makes the worker known, after it has its lock. Leases it holds under a former id become its own again, and last a while longer. */
+/**
+ * Makes the worker known, after it has its lock. Leases it holds under a former id become its own again, and last a
+ * while longer.
+ */
 async function register(client: pg.Client, id: number, formerId: number | null): Promise<void> {
   // A peer that vanished without a word is noticed by its keep-alives within about 11 s; ignored on Unix sockets.
   await client.query('set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3');

@@ -18,7 +18,8 @@ import { type Settlement, settle } from './settle/settle.ts';
 import { createSettler, type Fate } from './settle/settle-batches.ts';
 
 /**
- * NOTIFY on this channel, sent with the commit that queues deliveries, wakes the workers. It says for which endpoints, by their
+ * NOTIFY on this channel, sent with the commit that queues deliveries, wakes the workers. It says for which endpoints,
+ * by their
  * ids; without any, they look around.
  */
 export const outboxChannel = 'perkwire_outbox';
@@ -44,7 +45,9 @@ export type DispatcherOptions = AttemptTools & {
 export type Dispatcher = {
   /** Calls in flight (count). */
   inFlight: () => number;
-  /** Claims nothing more, lets calls in flight end, then cancels them; what did not finish is due at once for others. */
+  /**
+   * Claims nothing more, lets calls in flight end, then cancels them; what did not finish is due at once for others.
+   */
   stop: () => Promise<void>;
 };
 
@@ -133,7 +136,8 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
     held.set(claimed, monotonic() + claimed.deadlineMs + leaseGraceMs);
     const call = attempt(claimed, options, cancel.signal).then((settlement) => {
       calls.delete(call);
-      // A failure may cost the endpoint calls in flight, and order wants the next behind it: the slot is free when it is written.
+      // A failure may cost the endpoint calls in flight, and order wants the next behind it: the slot is free when it
+      // is written.
       if (settlement.outcome === 'delivered' && settlement.disables === null && !claimed.strictOrder)
         rounds.end(claimed);
       settler.add(settlement);

@@ -11,8 +11,10 @@ import { plainViewOf } from './view.ts';
 const resource = { name: 'webhook-endpoints', key: 'id' } as const;
 
 /**
- * Changes the endpoint of an event in somebody's name, and writes down what became different; a change that changes nothing
- * leaves no trace. Changes of one publisher's endpoints wait for each other, so that each is told from the state it met.
+ * Changes the endpoint of an event in somebody's name, and writes down what became different; a change that changes
+ * nothing
+ * leaves no trace. Changes of one publisher's endpoints wait for each other, so that each is told from the state it
+ * met.
  * @param change gets the endpoint as it is, locked; null: there is none
  */
 export async function changeEndpoint<T>(
@@ -33,7 +35,10 @@ export async function changeEndpoint<T>(
   return result;
 }
 
-/** What the log keeps. Of the secret and the values of headers it says only that they are set, or changed since `before`. */
+/**
+ * What the log keeps. Of the secret and the values of headers it says only that they are set, or changed since
+ * `before`.
+ */
 function loggedView(endpoint: Endpoint, before: Endpoint | null, box: SecretBox): View {
   const { event, updated_at: _time, ...fields } = plainViewOf(endpoint);
   const isRotated = before !== null && !endpoint.secrets.current.equals(before.secrets.current);

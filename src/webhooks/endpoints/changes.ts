@@ -86,7 +86,10 @@ const given = (input: Partial<EndpointSettings>): Partial<EndpointSettings> =>
     ),
   );
 
-/** A removed endpoint that is set again is a new one: with another secret and default settings. What it held can be replayed. */
+/**
+ * A removed endpoint that is set again is a new one: with another secret and default settings. What it held can be
+ * replayed.
+ */
 async function reviveEndpoint(executor: Executor, box: SecretBox, input: EndpointInput) {
   const { secret, sealed } = createEndpointSecret(box);
   const { rowCount } = await executor.query(
@@ -108,13 +111,19 @@ async function reviveEndpoint(executor: Executor, box: SecretBox, input: Endpoin
   return { endpoint, secret: rowCount === 1 ? secret : null };
 }
 
-/** Removes an endpoint: nothing is promised to it any more, what waits for it is held. @throws AppError `endpoint_not_found` */
+/**
+ * Removes an endpoint: nothing is promised to it any more, what waits for it is held. @throws AppError
+ * `endpoint_not_found`
+ */
 export async function removeEndpoint(executor: Executor, key: EndpointKey): Promise<void> {
   await change(executor, key, 'enabled = false, deleted_at = $3');
   await holdDisabled(executor);
 }
 
-/** Enabling clears the reason why it was disabled; disabling holds what waits, which stays held. @throws AppError `endpoint_not_found` */
+/**
+ * Enabling clears the reason why it was disabled; disabling holds what waits, which stays held. @throws AppError
+ * `endpoint_not_found`
+ */
 export async function enableEndpoint(executor: Executor, key: EndpointKey, enabled: boolean): Promise<Endpoint> {
   const set = enabled ? 'enabled = true, disabled_reason = null' : 'enabled = false';
   const endpoint = await change(executor, key, set);
@@ -122,11 +131,16 @@ export async function enableEndpoint(executor: Executor, key: EndpointKey, enabl
   return endpoint;
 }
 
-/** Keeps what is promised in the queue until the endpoint is resumed. Pausing twice keeps the first time. @throws AppError `endpoint_not_found` */
+/**
+ * Keeps what is promised in the queue until the endpoint is resumed. Pausing twice keeps the first time. @throws
+ * AppError `endpoint_not_found`
+ */
 export const pauseEndpoint = (executor: Executor, key: EndpointKey): Promise<Endpoint> =>
   change(executor, key, 'paused_at = coalesce(paused_at, $3), resume_rate_per_s = null');
 
-/** @param ratePerS deliveries a second until the backlog is gone; null: no limit. @throws AppError `endpoint_not_found` */
+/**
+ * @param ratePerS deliveries a second until the backlog is gone; null: no limit. @throws AppError `endpoint_not_found`
+ */
 export async function resumeEndpoint(executor: Executor, key: EndpointKey, ratePerS: number | null): Promise<Endpoint> {
   const endpoint = await change(executor, key, 'paused_at = null, resume_rate_per_s = $4', [ratePerS]);
   await executor.query("select pg_notify('perkwire_outbox', '')");
@@ -134,7 +148,8 @@ export async function resumeEndpoint(executor: Executor, key: EndpointKey, rateP
 }
 
 /**
- * Gives an endpoint a new secret. The one before it signs beside it for `overlapS` seconds; one from a rotation before that ends now.
+ * Gives an endpoint a new secret. The one before it signs beside it for `overlapS` seconds; one from a rotation before
+ * that ends now.
  * @returns the secret, shown this once
  * @throws AppError `endpoint_not_found`
  */

@@ -32,7 +32,10 @@ export type Endpoint = EndpointSettings & {
   url: string;
   method: Method;
   enabled: boolean;
-  /** Why it is not enabled, such as `gone`: the receiver answered 410. null while it is enabled, and when it was disabled by hand. */
+  /**
+   * Why it is not enabled, such as `gone`: the receiver answered 410. null while it is enabled, and when it was
+   * disabled by hand.
+   */
   disabledReason: string | null;
   /** null: not paused. */
   pausedAt: Date | null;
@@ -101,7 +104,9 @@ export const endpointOf = (row: Row): Endpoint => ({
   v1aKeySealed: row.v1a_key_sealed,
 });
 
-/** A publisher's endpoint for an event; null when there is none. `lock` keeps it as it is to the end of the transaction. */
+/**
+ * A publisher's endpoint for an event; null when there is none. `lock` keeps it as it is to the end of the transaction.
+ */
 export async function findEndpoint(
   executor: Executor,
   publisherId: number,

@@ -33,7 +33,9 @@ type TestTools = { sender: Sender; publisher: Publisher; publicUrl: string; now:
 
 const shownBytes = 4096;
 
-/** Sends a dummy payload the way deliveries are sent. Never retried, never counted, not stored; a 410 disables nothing. */
+/**
+ * Sends a dummy payload the way deliveries are sent. Never retried, never counted, not stored; a 410 disables nothing.
+ */
 export async function testEndpoint({ deadlineMs, ...target }: TestTarget, tools: TestTools): Promise<TestOutcome> {
   const nowMs = tools.now();
   const call = compose({

@@ -7,12 +7,16 @@ import { createSigner } from '../../platform/security/keyring.ts';
 import { startDispatcher } from '../dispatcher/worker.ts';
 import { createPayloadLinks, payloadLinkPurpose } from './payload-link.ts';
 
-/** Longest call of an endpoint, so that a stopping worker lets it end where the shutdown limit allows (milliseconds). */
+/**
+ * Longest call of an endpoint, so that a stopping worker lets it end where the shutdown limit allows (milliseconds).
+ */
 const longestCallMs = 20_000;
 
 /**
- * The dispatcher's statements are planned once, for good: a handful of rows, each found by an index, however large the tables
- * grow. Planned for the sizes of the moment, they would read a whole queue that was empty when the plan was made; planned anew
+ * The dispatcher's statements are planned once, for good: a handful of rows, each found by an index, however large the
+ * tables
+ * grow. Planned for the sizes of the moment, they would read a whole queue that was empty when the plan was made;
+ * planned anew
  * each time, a claim spends more time on its plan than on its work.
  */
 const plannerSettings = {

@@ -1,7 +1,9 @@
 import { createHmac, type KeyObject, randomBytes } from 'node:crypto';
 import { signV1a } from './signature-v1a.ts';
 
-/** What a signature covers. `timestampS` is epoch seconds, as sent in `webhook-timestamp`; `id` as sent in `webhook-id`. */
+/**
+ * What a signature covers. `timestampS` is epoch seconds, as sent in `webhook-timestamp`; `id` as sent in `webhook-id`.
+ */
 export type SignedMessage = {
   id: string;
   timestampS: number;
@@ -16,8 +18,10 @@ const minSecretBytes = 24;
 const maxSecretBytes = 64;
 
 /**
- * The `webhook-signature` header: one `v1,<base64 HMAC-SHA256>` per secret, in the given order, separated by spaces, so that a
- * receiver that knows any one of them can verify during a rotation; then one `v1a,<base64 ed25519>` per key. Signed are the bytes `id.timestamp.` and the body as sent.
+ * The `webhook-signature` header: one `v1,<base64 HMAC-SHA256>` per secret, in the given order, separated by spaces, so
+ * that a
+ * receiver that knows any one of them can verify during a rotation; then one `v1a,<base64 ed25519>` per key. Signed are
+ * the bytes `id.timestamp.` and the body as sent.
  * @throws when there is no secret, or the timestamp is not in whole seconds
  * @see Standard Webhooks 1.0, "Signature scheme"
  */

@@ -50,7 +50,10 @@ export const maxCounted = 1_000_000;
 const maxRunning = 5;
 /** Jobs listed, the newest (count). */
 const maxListed = 50;
-/** Deliveries queued again in one transaction, and those due in the lane before the next are (count): the queue stays small. */
+/**
+ * Deliveries queued again in one transaction, and those due in the lane before the next are (count): the queue stays
+ * small.
+ */
 const sliceSize = 500;
 const maxDue = 2000;
 
@@ -116,7 +119,8 @@ export async function runningJobs(executor: Executor): Promise<string[]> {
 }
 
 /**
- * Queues the next deliveries of a job and notes how far it came, in one transaction: a worker that dies in between leaves it as it
+ * Queues the next deliveries of a job and notes how far it came, in one transaction: a worker that dies in between
+ * leaves it as it
  * was. Another worker's slice of the same job is not waited for.
  * @returns whether there is more to do now; not while many deliveries of the publisher are due in the lane
  */

@@ -22,8 +22,10 @@ export type Requeue = {
 };
 
 /**
- * Queues deliveries again, in the lane of replays and with all their tries: the same id and the same bytes, signed anew. Those
- * that are pending, erased, of another status or of an endpoint that takes nothing are left out. Their generation goes on from their last try,
+ * Queues deliveries again, in the lane of replays and with all their tries: the same id and the same bytes, signed
+ * anew. Those
+ * that are pending, erased, of another status or of an endpoint that takes nothing are left out. Their generation goes
+ * on from their last try,
  * so that no worker that was stopped long ago can settle the new ones.
  * @returns how many were queued
  */

@@ -11,18 +11,16 @@ const exposure = fc.record({
   offerId: fc.integer({ min: 1, max: 4 }),
   atMs: fc.integer({ min: nowMs - 400 * dayMs, max: nowMs }),
 });
-const exposures = fc
-  .array(exposure, { maxLength: 600 })
-  .map((list) =>
-    list.map(
-      (one): Exposure => ({
-        ...one,
-        event: one.event as Exposure['event'],
-        campaignId: one.offerId,
-        advertiserId: one.offerId,
-      }),
-    ),
-  );
+const exposures = fc.array(exposure, { maxLength: 600 }).map((list) =>
+  list.map(
+    (one): Exposure => ({
+      ...one,
+      event: one.event as Exposure['event'],
+      campaignId: one.offerId,
+      advertiserId: one.offerId,
+    }),
+  ),
+);
 
 const seen = (list: readonly Exposure[], event: string, offerId: number, sinceMs: number): number =>
   list

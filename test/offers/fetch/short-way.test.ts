@@ -216,7 +216,9 @@ describe('a fetch is answered and kept the same with and without the framework',
   });
 });
 
-/** Sends pieces one after the other, each when the one before is under way, and gives all that comes back until the end. */
+/**
+ * Sends pieces one after the other, each when the one before is under way, and gives all that comes back until the end.
+ */
 const inPieces = (pieces: readonly Buffer[]): Promise<string> =>
   new Promise((resolve, reject) => {
     const socket = connect({ port: (t.app.server.address() as AddressInfo).port, host: '127.0.0.1', noDelay: true });

@@ -74,7 +74,10 @@ describe('beacons', () => {
 });
 
 describe('a repeat from elsewhere', () => {
-  /** A writer at a time that the test sets, and whether it still tries without asking when one of two events is a repeat. */
+  /**
+   * A writer at a time that the test sets, and whether it still tries without asking when one of two events is a
+   * repeat.
+   */
   function writerAt(startMs: number) {
     const clock = { nowMs: startMs };
     const write = createBeaconWriter(() => clock.nowMs);

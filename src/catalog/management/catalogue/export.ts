@@ -22,7 +22,8 @@ const belongs: Readonly<Record<string, string>> = {
 };
 
 /**
- * A publisher's catalogue as the text of a JSON file, piece by piece, a row a line. Ids in it only say which row names which.
+ * A publisher's catalogue as the text of a JSON file, piece by piece, a row a line. Ids in it only say which row names
+ * which.
  * @param work its executor should be inside a repeatable-read transaction, so that the file is of one moment
  */
 export async function* exportCatalogue(

@@ -38,9 +38,11 @@ export async function checkPictures({ rows }: Catalogue, progress: Progress = ()
 }
 
 /**
- * Writes a catalogue into an empty one, with new ids; the settings of the publisher become those of the file. All or nothing:
+ * Writes a catalogue into an empty one, with new ids; the settings of the publisher become those of the file. All or
+ * nothing:
  * the work is one transaction.
- * @param work its publisher gets the catalogue; `intoNew`: a publisher is made for it, with the SDK id of the file where that is free
+ * @param work its publisher gets the catalogue; `intoNew`: a publisher is made for it, with the SDK id of the file
+ *   where that is free
  * @throws AppError conflict when the publisher has a catalogue already
  */
 export async function importCatalogue(

@@ -11,7 +11,10 @@ import { themes } from '../themes.ts';
 export const formatField = 'perkwire_catalogue';
 export const formatNumber = 1;
 
-/** What a catalogue file holds beside the publisher, in an order in which each finds what it names. A kind stands under the name of its table. */
+/**
+ * What a catalogue file holds beside the publisher, in an order in which each finds what it names. A kind stands under
+ * the name of its table.
+ */
 export const kinds: readonly Resource[] = [
   themes,
   placements,
@@ -29,7 +32,9 @@ export const matchTables: Readonly<Record<string, string>> = {
   advertisers: 'advertisers',
 };
 
-/** A rule's match with each id passed through `change`; what becomes null is left out, and lists that end empty with it. */
+/**
+ * A rule's match with each id passed through `change`; what becomes null is left out, and lists that end empty with it.
+ */
 export function mapMatch(match: Values, change: (table: string, id: number) => number | null): Values {
   const entries = Object.entries(match).map(([name, list]): [string, unknown[]] => {
     const table = matchTables[name];

@@ -4,7 +4,10 @@ import type { Received } from '../receiver.ts';
 
 export type Beacon = { at: string; kind: string; offer_id: number; title: string; suspicious: string | null };
 
-/** `verified`: whether the signature is that of the receiver's secret; null: a GET call, whose bytes this page does not rebuild. */
+/**
+ * `verified`: whether the signature is that of the receiver's secret; null: a GET call, whose bytes this page does not
+ * rebuild.
+ */
 export type SeenWebhook = {
   id: string;
   received_at: string;
@@ -48,7 +51,10 @@ export function recentWebhooks(received: readonly Received[], secret: string | n
   });
 }
 
-/** As a publisher's server would check it (Standard Webhooks 1.0); the receiver is on this machine, so time is not of interest. */
+/**
+ * As a publisher's server would check it (Standard Webhooks 1.0); the receiver is on this machine, so time is not of
+ * interest.
+ */
 function isSigned({ headers, body }: Received, secret: string): boolean {
   const timestampS = Number(headers['webhook-timestamp']);
   if (!Number.isSafeInteger(timestampS) || timestampS < 0) return false;

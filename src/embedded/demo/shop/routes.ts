@@ -26,7 +26,10 @@ const types: Record<string, string> = { html: 'text/html', css: 'text/css', js: 
 /** For people with a browser, so no part of the API's description. */
 const schema = { hide: true };
 
-/** A shop to look at, with the real SDK, a phone that plays an app, and what the service records meanwhile. Embedded demo only. */
+/**
+ * A shop to look at, with the real SDK, a phone that plays an app, and what the service records meanwhile. Embedded
+ * demo only.
+ */
 export async function demoShopRoutes(app: App, deps: Deps & { received: Received[] }): Promise<void> {
   const { config, pool, secretBox, catalog, now, received } = deps;
   const pagePolicy = policy(config.publicUrl);

@@ -5,7 +5,8 @@ export const mayBeCalled = `e.enabled and e.paused_at is null
       and (h.breaker_state = 'closed' or h.open_until <= now()) and (h.not_before is null or h.not_before <= now())`;
 
 /**
- * Where a delivery `d` of these days is read, PostgreSQL opens their partitions and no others: of 38 that took 0.15 ms of each claim.
+ * Where a delivery `d` of these days is read, PostgreSQL opens their partitions and no others: of 38 that took 0.15 ms
+ * of each claim.
  * Nearly all deliveries are tried for the last time within them; what older ones say is read by itself.
  */
 const isRecent = `d.day between (now() at time zone 'UTC')::date - 1 and (now() at time zone 'UTC')::date + 1`;
@@ -16,23 +17,29 @@ export const isTrusted = `h.breaker_state = 'closed' and h.in_flight_limit is nu
 /*
  * $1 worker · $2 lane · $3 endpoints to visit, in their turn · $4 limit for endpoints in good standing · $5 for others
  * $6 limit of an endpoint of which nothing good is known · $7 endpoints with calls in flight here, $8 how many
- * $9 endpoints with a call that has been out for long · $10 endpoints with a rate limit, $11 how many calls each may start
+ * $9 endpoints with a call that has been out for long · $10 endpoints with a rate limit, $11 how many calls each may
+ * start
  * $12 whether leases that have ended may be taken over
  *
- * Only the endpoints asked for are visited, so the cost follows what can be claimed: neither the backlogs nor the number of
+ * Only the endpoints asked for are visited, so the cost follows what can be claimed: neither the backlogs nor the
+ * number of
  * endpoints that wait count. Which ones are worth a visit the worker knows (`turns.ts`); all that decides is read here.
  *
- * `candidate` is what may be called now and how much of it. An endpoint's calls in flight are shared out among the workers by
- * number, so that all together keep to its limit without asking one another; one that has just come also counts the leases
+ * `candidate` is what may be called now and how much of it. An endpoint's calls in flight are shared out among the
+ * workers by
+ * number, so that all together keep to its limit without asking one another; one that has just come also counts the
+ * leases
  * there are, which are those of the oldest deliveries. What must be one at a time (strict order,
  * probes of an open breaker) or paced belongs to one worker.
  *
  * A replay goes out only where nothing live is due or in flight.
  *
- * `picked` takes the oldest due ones. Where order is strict it looks the first one up before locking it: skipping a locked
+ * `picked` takes the oldest due ones. Where order is strict it looks the first one up before locking it: skipping a
+ * locked
  * first one would break the order. The attempt is written with the claim: before the first byte goes out.
  *
- * Every candidate is answered, also where nothing was found: the worker learns how it stands and what room it had. Without `payload`
+ * Every candidate is answered, also where nothing was found: the worker learns how it stands and what room it had.
+ * Without `payload`
  * the delivery is an older one.
  */
 export const claimStatement = `

@@ -202,7 +202,10 @@ export async function freeUnknown(executor: Executor, workerId: number, held: re
   );
 }
 
-/** Puts off the end of leases whose outcome could not be written in time. Changes nothing of what others have taken over. */
+/**
+ * Puts off the end of leases whose outcome could not be written in time. Changes nothing of what others have taken
+ * over.
+ */
 export async function renew(executor: Executor, workerId: number, held: readonly Claimed[]): Promise<void> {
   await executor.query(
     `update delivery_queue q set lease_until = now() + ${leaseGraceMs} * interval '1 ms'

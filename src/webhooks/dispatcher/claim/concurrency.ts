@@ -32,7 +32,8 @@ const unlimited = 1000;
 type Busy = { trusted: boolean; startsMs: Set<{ atMs: number }> };
 
 /**
- * Shares slots among endpoints: 60 % are kept for those in good standing. Calls beyond the 40 % of the others, as when many
+ * Shares slots among endpoints: 60 % are kept for those in good standing. Calls beyond the 40 % of the others, as when
+ * many
  * good ones hang at once, do not count against the good either; all together there are never more than twice the slots.
  */
 export function createSlots(total: number, now: () => number): Slots {

@@ -11,7 +11,8 @@ const warnedAfter = '24 hours';
 export type Tended = { disabled: number[]; warned: number[] };
 
 /**
- * Looks after endpoints that have failed for long: warns of them once, and disables those there is no hope for. Ends the
+ * Looks after endpoints that have failed for long: warns of them once, and disables those there is no hope for. Ends
+ * the
  * limited rate of those that were resumed and have caught up.
  * @returns the ids of endpoints it disabled and of those it warns of
  */

@@ -5,7 +5,8 @@ import { countMoves } from '../../deliveries/counts.ts';
 const maxHeld = 5000;
 
 /**
- * Takes the waiting deliveries of disabled endpoints out of the queue: they become `held`. Those under lease are left to
+ * Takes the waiting deliveries of disabled endpoints out of the queue: they become `held`. Those under lease are left
+ * to
  * their worker.
  * @returns how many; up to 5,000 a call
  */

@@ -5,14 +5,16 @@ import type { Waiting } from './scan.ts';
 type Room = { trusted: number; untrusted: number };
 
 /**
- * What a worker knows of who has something to call. It spares visits and decides nothing: whether an endpoint may be called,
+ * What a worker knows of who has something to call. It spares visits and decides nothing: whether an endpoint may be
+ * called,
  * and for how much, a claim reads itself.
  */
 export type Turns = {
   /** Something has come for these endpoints. */
   arrived: (endpointIds: Iterable<number>) => void;
   /**
-   * Some of all that wait were looked at: puts what was seen in the place of what was known. `isEnd`: these were the last; what
+   * Some of all that wait were looked at: puts what was seen in the place of what was known. `isEnd`: these were the
+   * last; what
    * was known of endpoints that nobody saw is forgotten.
    */
   looked: (waiting: readonly Waiting[], isEnd: boolean) => void;
@@ -30,9 +32,12 @@ export type Turns = {
 };
 
 /**
- * Endpoints take turns, first come, first served; one that had its turn and may have more goes to the end. Those in doubt
- * have a line of their own, so that they never keep the others waiting. One that holds all it may, or may not be called, is
- * set aside until one of its calls has ended or somebody has looked. What happens while a claim or a look is under way may
+ * Endpoints take turns, first come, first served; one that had its turn and may have more goes to the end. Those in
+ * doubt
+ * have a line of their own, so that they never keep the others waiting. One that holds all it may, or may not be
+ * called, is
+ * set aside until one of its calls has ended or somebody has looked. What happens while a claim or a look is under way
+ * may
  * be later than what that saw, so it is remembered.
  */
 export function createTurns(): Turns {

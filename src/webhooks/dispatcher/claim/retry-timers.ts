@@ -7,7 +7,10 @@ export type Alarms = {
 
 /** What falls due within one slice rings once, at its end (milliseconds). */
 const sliceMs = 250;
-/** What is due later than this is left to the poll: its wait is uncertain by much more than a poll anyway (milliseconds). */
+/**
+ * What is due later than this is left to the poll: its wait is uncertain by much more than a poll anyway
+ * (milliseconds).
+ */
 const horizonMs = 60_000;
 
 /** @param ring is told the endpoints of which something is due */

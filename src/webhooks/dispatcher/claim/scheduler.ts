@@ -6,8 +6,10 @@ import { createTurns } from './ready-queue.ts';
 import { lookAround } from './scan.ts';
 
 /**
- * Claimed by one statement (count). A small claim is a quick one: each delivery takes 25 µs, all wait for all, and of claims of 50 one in a
- * hundred took 7 ms. But where commits are slow more at once cost nothing, so a claim takes as many as this for each millisecond of the one before.
+ * Claimed by one statement (count). A small claim is a quick one: each delivery takes 25 µs, all wait for all, and of
+ * claims of 50 one in a
+ * hundred took 7 ms. But where commits are slow more at once cost nothing, so a claim takes as many as this for each
+ * millisecond of the one before.
  */
 const claimedPerMs = 8;
 const claimSize = { least: 16, most: 64 };
@@ -18,7 +20,10 @@ const replayShare = 0.1;
 const lanes: readonly Lane[] = ['live', 'replay'];
 
 export type Rounds = {
-  /** Looks at some of all that waits, and goes on from there the next time. @returns whether all was seen; then it starts anew */
+  /**
+   * Looks at some of all that waits, and goes on from there the next time. @returns whether all was seen; then it
+   * starts anew
+   */
   look: () => Promise<boolean>;
   /** Live deliveries have come for these endpoints. */
   arrived: (endpointIds: readonly number[]) => void;
@@ -40,7 +45,10 @@ export type Round = {
   more: boolean;
 };
 
-/** Decides round by round what this worker may claim: it shares its slots among endpoints, paces them and gives each its turn. */
+/**
+ * Decides round by round what this worker may claim: it shares its slots among endpoints, paces them and gives each its
+ * turn.
+ */
 export function createRounds(executor: Executor, concurrency: number, now: () => number): Rounds {
   const slots = createSlots(concurrency, now);
   const pace = createPace(now);

@@ -23,7 +23,10 @@ export type ResolvedAddress = { address: string; family: number };
 /** All addresses of a host name; rejects when it has none. */
 export type Lookup = (hostname: string) => Promise<readonly ResolvedAddress[]>;
 
-/** The addresses are left out of a refusal on purpose: it is shown to whoever set the URL, who may be probing a private net. */
+/**
+ * The addresses are left out of a refusal on purpose: it is shown to whoever set the URL, who may be probing a private
+ * net.
+ */
 export type Resolution =
   | { ok: true; addresses: ResolvedAddress[] }
   | { ok: false; reason: 'blocked_address' }
@@ -54,13 +57,19 @@ function parseNet(entry: string): Net {
   return [ipaddr.parse(address), Number(bits)];
 }
 
-/** IPv4 of the IANA special-purpose registry (also what is reachable in it: AS112, AMT; no receiver lives there), and Azure's platform address, which looks public. */
+/**
+ * IPv4 of the IANA special-purpose registry (also what is reachable in it: AS112, AMT; no receiver lives there), and
+ * Azure's platform address, which looks public.
+ */
 const refusedV4 = parseNets(
   `0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 168.63.129.16/32, 169.254.0.0/16, 172.16.0.0/12, 192.0.0.0/24, 192.0.2.0/24,
    192.31.196.0/24, 192.52.193.0/24, 192.88.99.0/24, 192.168.0.0/16, 192.175.48.0/24, 198.18.0.0/15, 198.51.100.0/24, 203.0.113.0/24, 224.0.0.0/4, 240.0.0.0/4`,
 );
 
-/** The only global unicast IPv6 there is. It leaves out ::, ::1, IPv4-compatible, IPv4-mapped, NAT64, ULA, link-local, multicast. */
+/**
+ * The only global unicast IPv6 there is. It leaves out ::, ::1, IPv4-compatible, IPv4-mapped, NAT64, ULA, link-local,
+ * multicast.
+ */
 const globalV6 = parseNets('2000::/3');
 
 /** Inside it, special again: protocol assignments (Teredo, ORCHID, benchmarking), documentation, 6to4, and AS112. */
@@ -74,7 +83,10 @@ const isOpened = (address: Address, allowNets: readonly Net[]): boolean =>
   within(address, allowNets) ||
   (address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && within(address.toIPv4Address(), allowNets));
 
-/** The IPv4 address in an ISATAP interface identifier (RFC 5214, 6.1), which any prefix can carry. ipaddr.js knows no such range. */
+/**
+ * The IPv4 address in an ISATAP interface identifier (RFC 5214, 6.1), which any prefix can carry. ipaddr.js knows no
+ * such range.
+ */
 function isatapV4({ parts }: ipaddr.IPv6): ipaddr.IPv4 | null {
   const [, , , , high = 0, marker = 0, upper = 0, lower = 0] = parts;
   if ((high & ~0x0200) !== 0 || marker !== 0x5efe) return null;
@@ -88,8 +100,10 @@ function isGlobal(address: Address): boolean {
 }
 
 /**
- * Whether an address may be called: it is plain global unicast, or within `allowNets`. Every form that carries an IPv4 address inside IPv6
- * for a translator or tunnel to unwrap is refused, except that an IPv4-mapped one may be called where its IPv4 is in `allowNets`.
+ * Whether an address may be called: it is plain global unicast, or within `allowNets`. Every form that carries an IPv4
+ * address inside IPv6
+ * for a translator or tunnel to unwrap is refused, except that an IPv4-mapped one may be called where its IPv4 is in
+ * `allowNets`.
  * @param ip in its usual spelling (four decimals, or IPv6); anything else, or an IPv6 zone, is refused
  */
 export function isAllowedAddress(ip: string, allowNets: readonly Net[]): boolean {
@@ -98,7 +112,10 @@ export function isAllowedAddress(ip: string, allowNets: readonly Net[]): boolean
   return isOpened(address, allowNets) || isGlobal(address);
 }
 
-/** The address, where a URL's host is one. The URL parser has already brought decimal, octal, hex and short IPv4 to four decimals. */
+/**
+ * The address, where a URL's host is one. The URL parser has already brought decimal, octal, hex and short IPv4 to four
+ * decimals.
+ */
 function literalOf(url: URL): string | null {
   const host = hostOf(url);
   return isIP(host) === 0 ? null : host;
@@ -131,7 +148,8 @@ export function checkUrl(
 }
 
 /**
- * The addresses to connect to, all vetted. A name is looked up once; one forbidden answer blocks it, whatever the others are. The caller
+ * The addresses to connect to, all vetted. A name is looked up once; one forbidden answer blocks it, whatever the
+ * others are. The caller
  * must connect to these addresses and not look the name up again, or it can be given others (DNS rebinding).
  */
 export async function resolveTarget(

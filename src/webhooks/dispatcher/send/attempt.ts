@@ -17,7 +17,10 @@ export type AttemptTools = {
   random: () => number;
 };
 
-/** The wait after a failure of our own, doubled each time up to the limit (milliseconds). It uses up no try, so the steps do not apply. */
+/**
+ * The wait after a failure of our own, doubled each time up to the limit (milliseconds). It uses up no try, so the
+ * steps do not apply.
+ */
 const localDelayMs = 1000;
 const maxLocalDelayMs = 60_000;
 

@@ -23,7 +23,10 @@ type LaneOptions = {
   connections: Set<Connection>;
 };
 
-/** The connections to one origin at one list of vetted addresses. Each carries one call at a time; as many as there are calls at once. */
+/**
+ * The connections to one origin at one list of vetted addresses. Each carries one call at a time; as many as there are
+ * calls at once.
+ */
 export type Lane = {
   take: () => Connection;
   give: (connection: Connection, reusable: boolean) => void;
@@ -60,7 +63,10 @@ export function createLane(options: LaneOptions): Lane {
 export type Connection = {
   client: Client;
   phase: Phase;
-  /** Time the call that has this connection spent on TCP and then on TLS, milliseconds; null where it was open already, or came not that far. */
+  /**
+   * Time the call that has this connection spent on TCP and then on TLS, milliseconds; null where it was open already,
+   * or came not that far.
+   */
   connectMs: number | null;
   tlsMs: number | null;
   remoteAddress: string;
@@ -69,7 +75,10 @@ export type Connection = {
   destroy: () => Promise<void>;
 };
 
-/** A client of one socket, which it may have to make anew when the receiver has closed it: then again only to the vetted addresses. */
+/**
+ * A client of one socket, which it may have to make anew when the receiver has closed it: then again only to the vetted
+ * addresses.
+ */
 function openConnection(options: LaneOptions, onDisconnect: (connection: Connection) => void): Connection {
   let socket: Socket | null = null;
   const connect: buildConnector.connector = (_options, callback) => {
@@ -122,7 +131,10 @@ function openConnection(options: LaneOptions, onDisconnect: (connection: Connect
 
 type DialEvents = { onTcp: () => void; onReady: (socket: Socket) => void; onError: (error: Error) => void };
 
-/** Connects to the vetted addresses, one after the other, and to nothing else: the socket's own lookup answers with them. */
+/**
+ * Connects to the vetted addresses, one after the other, and to nothing else: the socket's own lookup answers with
+ * them.
+ */
 function dial(options: LaneOptions, { onTcp, ...events }: DialEvents): Socket {
   const { url, addresses } = options;
   const target = {
@@ -137,7 +149,10 @@ function dial(options: LaneOptions, { onTcp, ...events }: DialEvents): Socket {
   return watchDial(socket, options, events);
 }
 
-/** Has the proxy connect to the first vetted address; inside it TLS speaks to the host of the URL. `onTunnel` gets the socket it runs over. */
+/**
+ * Has the proxy connect to the first vetted address; inside it TLS speaks to the host of the URL. `onTunnel` gets the
+ * socket it runs over.
+ */
 function dialThrough(
   proxy: HttpProxy,
   options: LaneOptions,
@@ -204,7 +219,10 @@ function tlsOptions({ url, ca }: LaneOptions): TlsOptions {
   };
 }
 
-/** A lookup that knows these addresses only. It is not asked where the host is an address, which was vetted as it stands. */
+/**
+ * A lookup that knows these addresses only. It is not asked where the host is an address, which was vetted as it
+ * stands.
+ */
 const pinned =
   (addresses: readonly ResolvedAddress[]): LookupFunction =>
   (_hostname, { all }, callback) => {

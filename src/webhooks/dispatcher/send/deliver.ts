@@ -15,14 +15,16 @@ import { type HttpProxy, proxyErrorCode } from './proxy.ts';
 import { createLookup, createResolverWatch } from './resolver.ts';
 
 /**
- * Why no answer came. `timeout`: the deadline passed, wherever the call stood. `dns`, `connect`, `tls`: no connection. `reset`: the
+ * Why no answer came. `timeout`: the deadline passed, wherever the call stood. `dns`, `connect`, `tls`: no connection.
+ * `reset`: the
  * connection broke. `protocol`: not HTTP/1.1, or a head over 16 KiB. `local`: our doing (cancelled, closed, out of
  * sockets or memory, no resolver, no proxy).
  */
 export type ErrorClass = 'timeout' | 'dns' | 'connect' | 'tls' | 'reset' | 'protocol' | 'other' | 'local';
 
 /**
- * Milliseconds. `dnsMs` is next to nothing where the host is an address; `connectMs` (TCP) and `tlsMs` are null on a connection used before, or none;
+ * Milliseconds. `dnsMs` is next to nothing where the host is an address; `connectMs` (TCP) and `tlsMs` are null on a
+ * connection used before, or none;
  * `firstByteMs` runs from the start of the call to the response's head, and is null where none came.
  */
 export type Timing = {
@@ -96,8 +98,10 @@ const ownHeaders = new Set(
 const fail = (errorClass: ErrorClass, message: string): Failure => ({ kind: 'error', class: errorClass, message });
 
 /**
- * Calls webhook URLs. Every call looks its host up once and vets all addresses; its connection can only be made to those. Connections are
- * kept per origin **and** vetted addresses, so a name that resolves elsewhere never meets a connection made for other addresses.
+ * Calls webhook URLs. Every call looks its host up once and vets all addresses; its connection can only be made to
+ * those. Connections are
+ * kept per origin **and** vetted addresses, so a name that resolves elsewhere never meets a connection made for other
+ * addresses.
  */
 export function createSender(options: SenderOptions): Sender {
   const { allowNets, now, connectTimeoutMs = 5000, maxResponseBytes = 16_384 } = options;
@@ -215,7 +219,9 @@ function withoutOwn(headers: Record<string, string>): Record<string, string> {
 
 type Call = { url: URL; method: 'POST' | 'GET'; headers: Record<string, string>; body: Buffer | null };
 
-/** One request and its response, as far as it is kept. Resolves once; what the connection says afterwards is ignored. */
+/**
+ * One request and its response, as far as it is kept. Resolves once; what the connection says afterwards is ignored.
+ */
 function exchange(connection: Connection, call: Call, maxBytes: number, clock: Clock): Promise<Answer | Failure> {
   return new Promise((resolve) => {
     const kept: Buffer[] = [];

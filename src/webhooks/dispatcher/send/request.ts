@@ -23,7 +23,9 @@ export type Message = {
   nowMs: number;
   dev: boolean;
   test: boolean;
-  /** Makes a link from which the payload can be fetched, for GET calls whose URL would be too long; null: there is none. */
+  /**
+   * Makes a link from which the payload can be fetched, for GET calls whose URL would be too long; null: there is none.
+   */
   payloadUrl: (() => string) | null;
 };
 

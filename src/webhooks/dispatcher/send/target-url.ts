@@ -18,9 +18,12 @@ export const maxUrlBytes = 8000;
 const maxFieldBytes = 600;
 
 /**
- * The address of a call, made from the endpoint's URL and the payload alone, so that it says the same on every try. Macros
- * are filled with fields of the payload or the custom keys in it, percent-encoded; unknown ones become empty. A GET call also
- * carries the fields and the signed payload as parameters, except for postbacks whose URL has macros: it is called as written.
+ * The address of a call, made from the endpoint's URL and the payload alone, so that it says the same on every try.
+ * Macros
+ * are filled with fields of the payload or the custom keys in it, percent-encoded; unknown ones become empty. A GET
+ * call also
+ * carries the fields and the signed payload as parameters, except for postbacks whose URL has macros: it is called as
+ * written.
  */
 export function targetUrl(target: Target): string {
   const { event, url, method, payload, payloadUrl } = target;
@@ -40,7 +43,10 @@ export function targetUrl(target: Target): string {
 
 type Fields = ReadonlyMap<string, string>;
 
-/** The fields of a payload as text, and the custom keys of the fetch, which the payload holds as an object under the name `payload`. */
+/**
+ * The fields of a payload as text, and the custom keys of the fetch, which the payload holds as an object under the
+ * name `payload`.
+ */
 function readPayload(event: string, text: string): { fields: Fields; custom: Fields } {
   const parsed = JSON.parse(text) as Record<string, unknown>;
   if (event === 'usp.selection') return { fields: selectionFields(parsed.body as Selection), custom: new Map() };
@@ -74,7 +80,10 @@ function textOf(value: unknown): string {
 
 const encoded = (value: string): string => encodeURIComponent(value.toWellFormed());
 
-/** Adds parameters behind the query a URL already has, which stays as it was written. Blanks become `%20`, which every receiver reads. */
+/**
+ * Adds parameters behind the query a URL already has, which stays as it was written. Blanks become `%20`, which every
+ * receiver reads.
+ */
 function withQuery(text: string, parameters: readonly (readonly [string, string])[]): string {
   const url = new URL(text);
   const added = parameters.map(([name, value]) => `${encoded(name)}=${encoded(value)}`);

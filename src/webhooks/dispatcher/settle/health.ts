@@ -34,7 +34,10 @@ export function signOf({ outcome, errorClass, status, timing }: Settlement): Sig
 const windowMs = 60_000;
 const minInWindow = 10;
 const failingShare = 0.5;
-/** Endpoints remembered by their URLs, since another URL starts afresh (count); the one that was quiet longest is forgotten first. */
+/**
+ * Endpoints remembered by their URLs, since another URL starts afresh (count); the one that was quiet longest is
+ * forgotten first.
+ */
 const maxRemembered = 10_000;
 
 type Window = { atMs: number; failed: boolean }[];

@@ -44,7 +44,10 @@ export type Verdict =
   | { outcome: 'disable_endpoint'; status: number; disables: DisableReason }
   | {
       outcome: 'retry';
-      /** False where the failure is our own (shutdown, no sockets left): the receiver was not at fault, so no try is used up. */
+      /**
+       * False where the failure is our own (shutdown, no sockets left): the receiver was not at fault, so no try is
+       * used up.
+       */
       countsAsTry: boolean;
       status: number | null;
       failure: TryFailure;
@@ -53,7 +56,8 @@ export type Verdict =
     };
 
 /**
- * What the answer to a try means (decisions, section 4): 2xx delivered, 410 disables the endpoint, everything else is retried.
+ * What the answer to a try means (decisions, section 4): 2xx delivered, 410 disables the endpoint, everything else is
+ * retried.
  * With `webhook-delivery: disable` any answer disables it.
  * Whether a try is left is {@link nextTry}'s to say.
  * @param nowMs epoch milliseconds, for a `retry-after` that is a date

@@ -9,7 +9,9 @@ const retryMs = 200;
 
 type Entry = { settlement: Settlement; giveUpAtMs: number };
 
-/** written; lost: another worker had taken the delivery over, nothing was changed; late: given up, others take it over. */
+/**
+ * written; lost: another worker had taken the delivery over, nothing was changed; late: given up, others take it over.
+ */
 export type Fate = 'written' | 'lost' | 'late';
 
 export type Settler = {
@@ -30,8 +32,10 @@ type SettlerOptions = {
 
 /**
  * Group commit for settlements: a batch is written at once when none is under way; what arrives meanwhile is the next.
- * A batch that fails because the store is away is tried again until it succeeds: while nobody else has taken the delivery over,
- * its outcome still counts. One that fails while the store answers is tried one by one, so that no settlement is held up by
+ * A batch that fails because the store is away is tried again until it succeeds: while nobody else has taken the
+ * delivery over,
+ * its outcome still counts. One that fails while the store answers is tried one by one, so that no settlement is held
+ * up by
  * another, and given up when its lease has surely ended and others have taken it over.
  */
 export function createSettler({ write, onDone, logger, now }: SettlerOptions): Settler {

@@ -41,14 +41,18 @@ export type Settlement = Outcome & {
 export type RequestHead = { method: Method; url: string; headers: Record<string, string> };
 
 /*
- * One statement for all, who are of one day: what still has the generation of its claim leaves the queue or gets its next date, and only
- * for those the attempt, the delivery and the endpoint are written. An endpoint that was given another URL meanwhile is not
- * disabled by an answer of the old one. Where order is strict, a delivery keeps its place in the queue, and the endpoint waits.
+ * One statement for all, who are of one day: what still has the generation of its claim leaves the queue or gets its
+ * next date, and only
+ * for those the attempt, the delivery and the endpoint are written. An endpoint that was given another URL meanwhile is
+ * not
+ * disabled by an answer of the old one. Where order is strict, a delivery keeps its place in the queue, and the
+ * endpoint waits.
  *
  * `any($1)` beside a join that loops over many rows is a trap: the list is sorted again for each of them. With it on
  * the two partitioned tables, 150 settlements took 75–220 ms instead of 9.
  *
- * The partitions of the day are named: an update of the whole tables would open every partition there is, which is 0.3 ms for 38.
+ * The partitions of the day are named: an update of the whole tables would open every partition there is, which is 0.3
+ * ms for 38.
  */
 const statementFor = (partition: string): string => `
   with settled as (

@@ -4,7 +4,8 @@ import { parseNets } from '../../../../src/webhooks/dispatcher/send/address-guar
 import { createSender } from '../../../../src/webhooks/dispatcher/send/deliver.ts';
 
 /*
- * As a process of its own: `receiver` answers each connection in one of the hostile ways, and prints its port; `sender <port>`
+ * As a process of its own: `receiver` answers each connection in one of the hostile ways, and prints its port; `sender
+ * <port>`
  * makes 500 calls at once that are answered well, then 500 that are not, and prints how much its memory grew by those.
  */
 const calls = 500;

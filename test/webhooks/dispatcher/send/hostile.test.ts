@@ -21,7 +21,8 @@ test('500 hostile answers at once (endless, unpacking, flooding, dripping) cost 
 }, async () => {
   const port = await start<number>('receiver');
   const grown: number[] = [];
-  // When garbage is collected is V8's affair, and later on a starved machine: what one of three processes manages with is enough.
+  // When garbage is collected is V8's affair, and later on a starved machine: what one of three processes manages with
+  // is enough.
   while (grown.length < 3 && !grown.some((megabytes) => megabytes < 50)) {
     const report = await start<Report>('sender', String(port));
     grown.push(report.grownMb);
