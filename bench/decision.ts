@@ -2,7 +2,7 @@ import type { CampaignRules } from '../src/catalog/rules/rules.ts';
 import type { Offer } from '../src/catalog/snapshot/types.ts';
 import { decide } from '../src/decision/decide.ts';
 import { mix } from '../src/decision/rank/random.ts';
-import { type DecisionInput, nothingLearnt, type Posteriors } from '../src/decision/types.ts';
+import { type DecisionInput, noPosteriors, type Posteriors } from '../src/decision/types.ts';
 import { campaignOf, inputOf, offersOf, pays, publisherWith } from '../test/decision/support.ts';
 
 /**
@@ -12,13 +12,13 @@ import { campaignOf, inputOf, offersOf, pays, publisherWith } from '../test/deci
  */
 const seconds = Number(process.argv[2] ?? 3);
 
-type Case = { what: string; campaigns: number; eligible: number; paid: boolean; capped: boolean; learnt?: boolean };
+type Case = { what: string; campaigns: number; eligible: number; paid: boolean; capped: boolean; model?: boolean };
 
 const cases: Case[] = [100, 1000].flatMap((eligible) =>
   [1000, 10_000].flatMap((campaigns) => [
     { what: 'plain', campaigns, eligible, paid: false, capped: false },
     { what: 'all pay by click', campaigns, eligible, paid: true, capped: false },
-    { what: 'all pay by click, nothing is learnt', campaigns, eligible, paid: true, capped: false, learnt: false },
+    { what: 'all pay by click, nothing is learned', campaigns, eligible, paid: true, capped: false, model: false },
     { what: 'all pay and are capped, user near the caps', campaigns, eligible, paid: true, capped: true },
   ]),
 );
@@ -28,7 +28,7 @@ const caps: CampaignRules = {
   frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 3, window_minutes: 1440 }],
 };
 
-function inputFor({ campaigns, eligible, paid, capped, learnt = true }: Case): DecisionInput {
+function inputFor({ campaigns, eligible, paid, capped, model = true }: Case): DecisionInput {
   const offers: Offer[] = offersOf(
     ...Array.from({ length: campaigns }, (_, at) => {
       const isEligible = at % (campaigns / eligible) === 0;
@@ -58,7 +58,7 @@ function inputFor({ campaigns, eligible, paid, capped, learnt = true }: Case): D
   }));
   const geo = { country: 'US', region: null, city: null, postalCode: null, timeZone: null };
   return inputOf(publisherWith(offers), {
-    posteriors: learnt ? posteriors : nothingLearnt,
+    posteriors: model ? posteriors : noPosteriors,
     history: { optOuts: {}, exposures },
     context: { count: 5, geo },
   });

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { metricNames } from '../src/reports/query/metrics.ts';
-import { tidyRollups } from '../src/reports/rollup/compact.ts';
+import { compactRollups } from '../src/reports/rollup/compact.ts';
 import { dayBit, keptGrains } from '../src/reports/rollup/grains.ts';
 import type { Stage } from './stage.ts';
 
@@ -97,7 +97,7 @@ export async function seedReports(
         union all select kind, reason from unnest(array['impression', 'click', 'no_thanks', 'close', 'save']) kind, unnest(array['', 'bot', 'qr']) reason) what`,
       [firstDay, days, publisherId],
     );
-    await tidyRollups(pool, Date.parse(firstDay) + (days + 1) * 86_400_000);
+    await compactRollups(pool, Date.parse(firstDay) + (days + 1) * 86_400_000);
     await client.query('vacuum analyze rollups');
     await client.query('vacuum analyze custom_rollups');
     const { rows } = await client.query<{ count: string }>(

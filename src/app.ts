@@ -21,7 +21,7 @@ import { healthRoutes } from './platform/health/routes.ts';
 import { maxBodyBytes, registerBodyParsing } from './platform/http/body.ts';
 import { endConnections } from './platform/http/closing.ts';
 import { errorBody, registerErrorHandling, sendError, toAppError } from './platform/http/error-handler.ts';
-import { patience, relieveCrowds } from './platform/http/idle-connections.ts';
+import { serverTimeouts, shedIdleConnections } from './platform/http/idle-connections.ts';
 import { registerOpenApi } from './platform/http/openapi.ts';
 import { sharedSchemas } from './platform/http/schemas.ts';
 import { loggedUrl } from './platform/logger.ts';
@@ -62,7 +62,7 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
   registerErrorHandling(app, deps.failures);
   registerRequestLog(app, deps.logger);
   endConnections(app);
-  relieveCrowds(app);
+  shedIdleConnections(app);
   await registerOpenApi(app, deps.config.publicUrl);
   await registerBodyParsing(app);
   app.decorateRequest('caller', null);
@@ -118,8 +118,8 @@ function createServer({ config, logger }: Deps): App {
     logController: new LogController({ disableRequestLogging: true }),
     trustProxy: typeof hops === 'number' ? (_address: string, hop: number) => hop < hops : hops,
     bodyLimit: maxBodyBytes,
-    requestTimeout: patience.requestTimeout,
-    http: patience,
+    requestTimeout: serverTimeouts.requestTimeout,
+    http: serverTimeouts,
     keepAliveTimeout: 72_000,
     return503OnClosing: false, // what arrives on an open connection while closing is still served, and told to close
     forceCloseConnections: 'idle',

@@ -9,8 +9,8 @@ import { GeoError } from './offers/context/geo.ts';
 import { migrate } from './platform/db/migrate.ts';
 import { createLogger, type Logger } from './platform/logger.ts';
 import { createDeps } from './runtime/create-deps.ts';
-import { startPresence } from './runtime/heartbeat.ts';
-import { startMaintenance } from './runtime/jobs.ts';
+import { startHeartbeat } from './runtime/heartbeat.ts';
+import { startJobs } from './runtime/jobs.ts';
 import { listen } from './runtime/listen.ts';
 import { embeddedSecrets } from './runtime/secrets.ts';
 import { startWorker } from './runtime/worker.ts';
@@ -89,7 +89,7 @@ async function start(config: Config, logger: Logger, parts: Part[]): Promise<voi
   await sealStoredHeaders(deps.pool, deps.secretBox);
   const firstStart = embedded && (await startDemo(deps));
 
-  const maintenance = startMaintenance(deps);
+  const maintenance = startJobs(deps);
   parts.push({ name: 'maintenance', stop: maintenance.stop });
 
   const serveApi = config.roles.includes('api');
@@ -99,7 +99,7 @@ async function start(config: Config, logger: Logger, parts: Part[]): Promise<voi
     const worker = await startWorker(deps, databaseUrl);
     parts.push({ name: 'worker', stop: worker.stop });
   }
-  const presence = startPresence(deps, process.pid);
+  const presence = startHeartbeat(deps, process.pid);
   parts.push({ name: 'presence', stop: presence.stop });
   await listen(app, config);
   logger.info({ roles: config.roles, port: config.port, embedded, firstStart }, 'ready');

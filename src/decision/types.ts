@@ -100,7 +100,7 @@ export const totalsKey = (campaignId: number, publisherId: number | null): strin
 
 export type Counts = { impressions: number; clicks: number; conversions: number };
 
-/** What was learnt so far. A new object each time it is read anew; one object never changes. */
+/** What was learned so far. A new object each time it is read anew; one object never changes. */
 export type Posteriors = {
   /** `posteriorKey` of publisher and placement → offer id → what happened there. */
   placements: ReadonlyMap<string, ReadonlyMap<number, Counts>>;
@@ -114,7 +114,7 @@ export type Posteriors = {
 
 export const posteriorKey = (publisherId: number, placement: string): string => `${publisherId} ${placement}`;
 
-export const nothingLearnt: Posteriors = {
+export const noPosteriors: Posteriors = {
   placements: new Map(),
   offers: new Map(),
   categories: new Map(),

@@ -92,4 +92,5 @@ export class AppError extends Error {
 }
 
 /** The store did not answer: the caller may try again after `retryAfterS` seconds. Nothing is known to be written. */
-export const storeUnavailable = (cause?: unknown): AppError => new AppError('unavailable', { retryAfterS: 1, cause });
+export const databaseUnavailable = (cause?: unknown): AppError =>
+  new AppError('unavailable', { retryAfterS: 1, cause });

@@ -11,7 +11,7 @@ import type { CatalogStore } from '../catalog/snapshot/store.ts';
 import type { Config } from '../config.ts';
 import type { Geo } from '../offers/context/geo.ts';
 import type { Sender } from '../webhooks/dispatcher/send/deliver.ts';
-import type { Pulse } from './db/health.ts';
+import type { DatabaseHealth } from './db/health.ts';
 import type { Authenticator } from './http/auth.ts';
 import type { FailureLimit } from './http/failure-limit.ts';
 import type { Logger } from './logger.ts';
@@ -23,7 +23,7 @@ import type { TokenCodec } from './security/tracking-token.ts';
 export type Deps = {
   config: Config;
   pool: pg.Pool;
-  pulse: Pulse;
+  dbHealth: DatabaseHealth;
   catalog: CatalogStore;
   logger: Logger;
   auth: Authenticator;

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { type Executor, transaction } from '../platform/db/pool.ts';
 import { firstIdAfter } from '../platform/lib/uuid7.ts';
 import type { UserKeys } from '../platform/security/user-key.ts';
-import { forgetValues } from '../reports/rollup/erase-values.ts';
+import { eraseValues } from '../reports/rollup/erase-values.ts';
 import { type Emptied, findEmptied, noteEmptied } from './emptied.ts';
 import { eraseDeliveriesOfSessions, eraseDeliveriesOfUser } from './erase-deliveries.ts';
 import type { ErasureCounts } from './erasures.ts';
@@ -78,7 +78,7 @@ const toEmptied = (userKeys: UserKeys, { publisherId }: Subject, { day, id, user
 async function eraseSessions(executor: Executor, found: readonly Emptied[], work: Sweep): Promise<ErasureCounts> {
   const [days, ids] = keysOf(found);
   // First: whoever waits for a fold to end must not keep a user's rows from everybody.
-  await forgetValues(executor, days, ids);
+  await eraseValues(executor, days, ids);
   const derived = await eraseDerived(executor, found, work);
   if (!work.isSecond) await noteEmptied(executor, work, found);
   const { rowCount } = await executor.query(

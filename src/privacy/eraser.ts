@@ -1,5 +1,5 @@
-import { isStoreUnavailable } from '../platform/db/pool.ts';
-import { type Rounds, startRounds } from '../platform/lib/loop.ts';
+import { isDatabaseUnavailable } from '../platform/db/pool.ts';
+import { type Loop, startLoop } from '../platform/lib/loop.ts';
 import type { Deps } from '../platform/ports.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
@@ -47,13 +47,13 @@ function added(counts: Partial<ErasureCounts>, done: ErasureCounts): ErasureCoun
 const pollMs = 1000;
 
 /** The worker's part in erasures. Any number of workers share them. */
-export function startEraser(deps: EraserDeps): Rounds {
-  return startRounds(async (isStopped) => {
+export function startEraser(deps: EraserDeps): Loop {
+  return startLoop(async (isStopped) => {
     try {
       while (!isStopped() && (await eraseNext(deps)));
     } catch (err) {
       // A store that is away is said elsewhere; what was begun goes on when its lease has ended.
-      if (isStoreUnavailable(err)) deps.logger.debug({ err }, 'erasures wait for the database');
+      if (isDatabaseUnavailable(err)) deps.logger.debug({ err }, 'erasures wait for the database');
       else deps.logger.error({ err }, 'an erasure failed; it is tried again when its lease has ended');
     }
     return pollMs;

@@ -1,13 +1,13 @@
 import { Type } from '@sinclair/typebox';
 import { AppError } from '../platform/errors.ts';
-import type { Notices } from '../platform/http/error-pages.ts';
+import type { ErrorPages } from '../platform/http/error-pages.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
 import type { App, Deps } from '../platform/ports.ts';
 import { renderPrivacyPage } from './page.ts';
 
 const page = { description: 'The page.', content: { 'text/html': { schema: Type.String() } } };
 
-const notices: Notices = {
+const errorPages: ErrorPages = {
   not_found: {
     title: 'There is nothing here',
     text: 'The link to this page is wrong, or what it was about is gone. Ask whoever showed you the offers.',
@@ -25,7 +25,7 @@ export async function privacyRoutes(app: App, { catalog, config }: Deps): Promis
         params: Type.Object({ sdkId: Type.String() }),
         response: { 200: page, ...errorAnswers(404) },
       },
-      config: { notices },
+      config: { errorPages },
     },
     async (request, reply) => {
       const publisher = catalog.current().publishersBySdkId.get(request.params.sdkId);

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { callOf, publisherQuery } from '../catalog/management/http.ts';
 import { textOrNull } from '../offers/fetch/request.ts';
-import { createStoreGuard } from '../platform/db/fail-fast.ts';
+import { createFailFast } from '../platform/db/fail-fast.ts';
 import { AppError } from '../platform/errors.ts';
 import { emptyBodyForNone } from '../platform/http/body.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
@@ -46,8 +46,11 @@ const exportAnswer = Type.Object({
 });
 
 /** Erasing and exporting what is kept about a user, at the publisher's request. */
-export async function privacyUserRoutes(app: App, { pool, pulse, auth, secretBox, config, now }: Deps): Promise<void> {
-  const guarded = createStoreGuard(pulse);
+export async function privacyUserRoutes(
+  app: App,
+  { pool, dbHealth, auth, secretBox, config, now }: Deps,
+): Promise<void> {
+  const guarded = createFailFast(dbHealth);
   const userKeys = createUserKeys(config.userPepper);
   const preValidation = [emptyBodyForNone, auth.requireKey('configurations', 'accounts')];
   app.addHook('onRequest', async (_request, reply) => {

@@ -1,12 +1,12 @@
 import { startCatalogStore } from '../catalog/snapshot/store.ts';
 import type { Config } from '../config.ts';
 import { loadGeo } from '../offers/context/geo.ts';
-import { startPulse } from '../platform/db/health.ts';
+import { startDatabaseHealth } from '../platform/db/health.ts';
 import { breakConnections, createPool } from '../platform/db/pool.ts';
 import { createAuthenticator } from '../platform/http/auth.ts';
 import { createFailureLimit } from '../platform/http/failure-limit.ts';
 import type { Logger } from '../platform/logger.ts';
-import { addStock } from '../platform/metrics/gauges.ts';
+import { registerGauges } from '../platform/metrics/gauges.ts';
 import { createMetrics } from '../platform/metrics/metrics.ts';
 import type { Deps } from '../platform/ports.ts';
 import { createSigner } from '../platform/security/keyring.ts';
@@ -30,10 +30,10 @@ export async function createDeps({
   const onError = (err: Error): void => logger.debug({ err }, 'a database connection broke');
   const pool = createPool({ url: databaseUrl, size: config.databasePoolSize, applicationName: 'perkwire', onError });
   await ensurePartitions(pool, now());
-  const pulse = await startPulse(databaseUrl, (up) =>
+  const dbHealth = await startDatabaseHealth(databaseUrl, (up) =>
     up ? logger.info({}, 'the database answers') : logger.error({}, 'the database is away'),
   );
-  pulse.onAway(() => breakConnections(pool));
+  dbHealth.onDown(() => breakConnections(pool));
   const catalog = await startCatalogStore({ pool, databaseUrl, logger });
   const sender = createSender({
     allowNets: parseNets(config.webhookAllowNets),
@@ -43,11 +43,11 @@ export async function createDeps({
     now: () => performance.now(),
   });
   const metrics = config.metricsToken === null ? null : createMetrics();
-  if (metrics !== null) addStock(metrics.registry, pool, now);
+  if (metrics !== null) registerGauges(metrics.registry, pool, now);
   const deps: Deps = {
     config,
     pool,
-    pulse,
+    dbHealth,
     catalog,
     logger,
     auth: createAuthenticator({ catalog, now }),
@@ -62,7 +62,7 @@ export async function createDeps({
   const close = async (): Promise<void> => {
     await sender.close();
     await catalog.stop();
-    await pulse.stop();
+    await dbHealth.stop();
     await pool.end();
   };
   return { deps, close };

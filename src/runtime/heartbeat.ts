@@ -1,24 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { startRounds } from '../platform/lib/loop.ts';
+import { startLoop } from '../platform/lib/loop.ts';
 import type { Deps } from '../platform/ports.ts';
 
 /** How often a process says that it runs (milliseconds); after three times that, it does not. */
 const stepMs = 5000;
-export const presentMs = 3 * stepMs;
+export const heartbeatTimeoutMs = 3 * stepMs;
 
-type PresenceDeps = Pick<Deps, 'pool' | 'catalog' | 'pulse' | 'logger' | 'now' | 'config'>;
+type PresenceDeps = Pick<Deps, 'pool' | 'catalog' | 'dbHealth' | 'logger' | 'now' | 'config'>;
 
 /** Writes down that this process runs and which configuration it serves, for the operator's page. */
-export function startPresence(
-  { pool, catalog, pulse, logger, now, config }: PresenceDeps,
+export function startHeartbeat(
+  { pool, catalog, dbHealth, logger, now, config }: PresenceDeps,
   pid: number,
 ): { stop: () => Promise<void> } {
   const id = randomUUID();
   const startedAt = new Date(now());
-  const rounds = startRounds(async () => {
+  const rounds = startLoop(async () => {
     try {
-      if (pulse.isUp())
+      if (dbHealth.isUp())
         await pool.query({
           name: 'presence',
           text: `with gone as (delete from processes where seen_at < $6::timestamptz - interval '1 hour')
@@ -35,7 +35,7 @@ export function startPresence(
   return {
     stop: async () => {
       await rounds.stop();
-      if (pulse.isUp()) await pool.query('delete from processes where id = $1', [id]);
+      if (dbHealth.isUp()) await pool.query('delete from processes where id = $1', [id]);
     },
   };
 }

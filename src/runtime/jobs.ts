@@ -1,13 +1,13 @@
 import type pg from 'pg';
-import { forgetAnswers } from '../catalog/management/idempotency.ts';
+import { deleteOldIdempotencyKeys } from '../catalog/management/idempotency.ts';
 import type { Config } from '../config.ts';
-import { forgetUse } from '../offers/caps/use.ts';
-import { forgetStates } from '../offers/decision-log/states.ts';
+import { deleteOldUsage } from '../offers/caps/use.ts';
+import { deleteOldDecisionStates } from '../offers/decision-log/states.ts';
 import { transaction } from '../platform/db/pool.ts';
-import { type Rounds, startRounds } from '../platform/lib/loop.ts';
+import { type Loop, startLoop } from '../platform/lib/loop.ts';
 import { dayMs, dayOf } from '../platform/lib/uuid7.ts';
 import type { Logger } from '../platform/logger.ts';
-import { tidyRollups } from '../reports/rollup/compact.ts';
+import { compactRollups } from '../reports/rollup/compact.ts';
 import { minutesKept } from '../reports/rollup/statement.ts';
 
 const roundMs = 3_600_000;
@@ -43,18 +43,18 @@ export async function maintain(
   const raw = await dropRaw(pool, nowMs - config.retentionRawDays * dayMs);
   const rollups = await dropRollups(pool, nowMs - config.retentionRollupDays * dayMs);
   const { dropped, givenUp } = await dropDeliveries(pool, config.retentionDeliveryDays, nowMs);
-  await forgetAnswers(pool, nowMs);
+  await deleteOldIdempotencyKeys(pool, nowMs);
   await pool.query('delete from minute_rollups where minute < $1', [new Date(nowMs - minutesKept * 60_000)]);
-  await forgetStates(pool, nowMs);
-  await forgetUse(pool, nowMs);
+  await deleteOldDecisionStates(pool, nowMs);
+  await deleteOldUsage(pool, nowMs);
   const devSessions = await removeDevSessions(pool, nowMs - dayMs);
-  await tidyRollups(pool, nowMs, isStopped); // last: it may take hours
+  await compactRollups(pool, nowMs, isStopped); // last: it may take hours
   return { dropped: raw + rollups + dropped, givenUp, devSessions };
 }
 
 /** Does a round now and every hour. */
-export function startMaintenance({ pool, config, logger, now }: MaintenanceOptions): Rounds {
-  return startRounds(async (isStopped) => {
+export function startJobs({ pool, config, logger, now }: MaintenanceOptions): Loop {
+  return startLoop(async (isStopped) => {
     try {
       const done = await maintain(pool, config, now(), isStopped);
       logger.debug(done, 'maintenance done');
@@ -69,11 +69,11 @@ export function startMaintenance({ pool, config, logger, now }: MaintenanceOptio
 }
 
 /** A drop locks its parent. It gives up rather than let everybody wait behind it for a long-running reader. */
-const patience = "set local lock_timeout = '2s'";
+const lockTimeout = "set local lock_timeout = '2s'";
 
 const dropRaw = (pool: pg.Pool, keepFromMs: number): Promise<number> =>
   transaction(pool, async (executor) => {
-    await executor.query(patience);
+    await executor.query(lockTimeout);
     const { rows } = await executor.query<{ dropped: number }>(
       "select sum(drop_day_partitions(parent, $1::date))::int as dropped from unnest(array['sessions', 'events', 'usp_sessions', 'conversions', 'bookings']) as parent",
       [dayOf(keepFromMs)],
@@ -84,7 +84,7 @@ const dropRaw = (pool: pg.Pool, keepFromMs: number): Promise<number> =>
 /** Sums lie in partitions of a month, which go when all of it is past. */
 const dropRollups = (pool: pg.Pool, keepFromMs: number): Promise<number> =>
   transaction(pool, async (executor) => {
-    await executor.query(patience);
+    await executor.query(lockTimeout);
     const { rows } = await executor.query<{ dropped: number }>(
       `select drop_day_partitions('custom_values', $1::date)
   + (select sum(drop_day_partitions(parent, date_trunc('month', $1::date)::date))::int from unnest(array['rollups', 'custom_rollups']) as parent) as dropped`,
@@ -105,7 +105,7 @@ const dropDeliveries = (
   nowMs: number,
 ): Promise<{ dropped: number; givenUp: number }> =>
   transaction(pool, async (executor) => {
-    await executor.query(patience);
+    await executor.query(lockTimeout);
     const [lastDay, keepFrom] = [dayOf(nowMs - 2 * retentionDays * dayMs), dayOf(nowMs - retentionDays * dayMs)];
     const { rowCount: givenUp } = await executor.query('delete from delivery_queue where day < $1::date', [lastDay]);
     const { rows } = await executor.query<{ dropped: number }>(

@@ -1,6 +1,6 @@
 import type { Deps } from '../platform/ports.ts';
 import { startEraser } from '../privacy/eraser.ts';
-import { startFolder } from '../reports/rollup/job.ts';
+import { startRollupJob } from '../reports/rollup/job.ts';
 import { startSending } from '../webhooks/message/sending.ts';
 import { startReplays } from '../webhooks/redelivery/runner.ts';
 
@@ -11,7 +11,7 @@ import { startReplays } from '../webhooks/redelivery/runner.ts';
 export async function startWorker(deps: Deps, databaseUrl: string): Promise<{ stop: () => Promise<void> }> {
   const sending = await startSending(deps, databaseUrl);
   const replays = startReplays(deps);
-  const folder = startFolder(deps);
+  const folder = startRollupJob(deps);
   const eraser = startEraser(deps);
   return {
     stop: async () => {

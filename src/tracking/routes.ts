@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { AppError } from '../platform/errors.ts';
-import { isOpened, type Notices } from '../platform/http/error-pages.ts';
+import { type ErrorPages, isOpened } from '../platform/http/error-pages.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
 import type { App, Deps } from '../platform/ports.ts';
 import { openShortWay } from './beacons/hot-routes.ts';
@@ -23,7 +23,7 @@ const unvalidated = { validatorCompiler: () => () => true };
 
 const tokenOf = ({ query }: FastifyRequest): unknown => (query as { t?: unknown }).t;
 
-const notices: Notices = {
+const errorPages: ErrorPages = {
   invalid_token: {
     title: 'This offer is gone',
     text: 'The link is incomplete or has expired. Look for the offer where you found it.',
@@ -64,7 +64,7 @@ export async function trackingRoutes(app: App, deps: Deps): Promise<void> {
     ...errorAnswers(),
   };
   const schema = { summary: 'Follow an offer', tags: ['Tracking'], querystring: clickQuery, response };
-  app.get('/sdk/offer-click', { schema, ...unvalidated, config: { notices } }, async (request, reply) => {
+  app.get('/sdk/offer-click', { schema, ...unvalidated, config: { errorPages } }, async (request, reply) => {
     const visit = admit(request.raw, tokenOf(request), 'click');
     if (visit === null && isOpened(request)) throw new AppError('invalid_token'); // who opens a link is told so in words
     if (visit === null) return refuseToken(failures, request, reply);

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { checkBalance, isBalanced } from '../../src/webhooks/deliveries/reconciliation.ts';
+import { isBalanced, reconcileDeliveries } from '../../src/webhooks/deliveries/reconciliation.ts';
 import { startLoad } from './load.ts';
 import { randomFrom } from './random.ts';
 import { openStage, processNames, type Stage } from './stage.ts';
@@ -26,7 +26,7 @@ export async function killRun(seed: number, { wraps, endpoints }: Size): Promise
       await sleep(waitMs);
       if (target === 'postgres') await stage.postgres.kill(downMs);
       else await stage.replace(target, 'SIGKILL', downMs);
-      const balance = await checkBalance(stage.pool);
+      const balance = await reconcileDeliveries(stage.pool);
       if (!isBalanced(balance)) throw new Error(`after a kill of ${target} the balance was ${JSON.stringify(balance)}`);
     }
     await load.reach(wraps);

@@ -1,5 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Balance, checkBalance, isBalanced } from '../../src/webhooks/deliveries/reconciliation.ts';
+import {
+  type DeliveryReconciliation,
+  isBalanced,
+  reconcileDeliveries,
+} from '../../src/webhooks/deliveries/reconciliation.ts';
 import type { Stage } from './stage.ts';
 
 /** What came of a run: committed wraps against the receiver's log. */
@@ -16,7 +20,7 @@ export type Verdict = {
   duplicates: number;
   /** Calls whose outcome was never written, because what made them was killed: duplicates must not be more. */
   cutOff: number;
-  balance: Balance;
+  balance: DeliveryReconciliation;
   ok: boolean;
 };
 
@@ -25,10 +29,10 @@ const settleLimitMs = 90_000;
 /** Waits until everything is delivered, and compares. */
 export async function judge({ pool, receiver }: Stage, wrapped: readonly string[]): Promise<Verdict> {
   const endMs = performance.now() + settleLimitMs;
-  let balance = await checkBalance(pool);
+  let balance = await reconcileDeliveries(pool);
   while (balance.delivered < balance.created && performance.now() < endMs) {
     await sleep(250);
-    balance = await checkBalance(pool);
+    balance = await reconcileDeliveries(pool);
   }
   const sessions = await pool.query<{ id: string }>(
     'select session_id as id from usp_sessions where wrapped_at is not null',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startPresence } from '../../src/runtime/heartbeat.ts';
+import { startHeartbeat } from '../../src/runtime/heartbeat.ts';
 import { type Route, routesOf } from '../support/routes.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { type Person, somebody } from './support.ts';
@@ -380,7 +380,7 @@ test('“why is this not shown?” names the rule that decided', async () => {
 });
 
 test('the operator sees processes, queue and partitions; others do not', async () => {
-  const presence = startPresence(t.deps, 4242);
+  const presence = startHeartbeat(t.deps, 4242);
   await expect.poll(async () => (await operator.get('/dashboard/operator/system')).body.includes('4242')).toBe(true);
   const { body } = await operator.get('/dashboard/operator/system');
   expect(body).toContain('<code>sessions</code>');

@@ -16,7 +16,7 @@ import {
   type DecisionContext,
   type DecisionInput,
   noHistory,
-  nothingLearnt,
+  noPosteriors,
   nowhere,
   type PeriodUse,
 } from '../../src/decision/types.ts';
@@ -166,7 +166,7 @@ export const inputOf = (publisher: Publisher, { context, ...over }: InputOptions
   context: contextOf(context),
   history: noHistory,
   totals: new Map(),
-  posteriors: nothingLearnt,
+  posteriors: noPosteriors,
   seed: 1,
   ...over,
 });

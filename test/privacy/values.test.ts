@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { dayMs } from '../../src/platform/lib/uuid7.ts';
-import { tidyRollups } from '../../src/reports/rollup/compact.ts';
+import { compactRollups } from '../../src/reports/rollup/compact.ts';
 import { activity, byGroup, foldAll } from '../reports/support.ts';
 import { untilWaiting } from '../support/locks.ts';
 import { createTimedApp } from '../tracking/conversions/support.ts';
@@ -79,7 +79,7 @@ test('values of an erased user are gone, and no sum changes, also where the sums
   await foldAll(t, t.clock.ms);
   const blocker = await t.pool.connect();
   await blocker.query("begin; select from custom_rollups where key = 'zone' for update");
-  const tidied = tidyRollups(t.pool, t.clock.ms + 3 * dayMs);
+  const tidied = compactRollups(t.pool, t.clock.ms + 3 * dayMs);
   await untilWaiting(t.pool, 1); // has written `article` anew, and not committed it
   const erased = erase(t, { pub_user_id: 'shopper-6' });
   await untilWaiting(t.pool, 2);

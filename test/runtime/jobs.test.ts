@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { dayMs, dayOf, newSessionId } from '../../src/platform/lib/uuid7.ts';
 import { createLogger } from '../../src/platform/logger.ts';
-import { ensurePartitions, maintain, startMaintenance } from '../../src/runtime/jobs.ts';
+import { ensurePartitions, maintain, startJobs } from '../../src/runtime/jobs.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
 const config = { retentionRawDays: 90, retentionRollupDays: 400, retentionDeliveryDays: 30 };
@@ -106,7 +106,7 @@ test('dev sessions are kept one day, others longer', async () => {
 
 test('a round is done at the start, and stop waits for it', async () => {
   const nowMs = startMs + 800 * dayMs;
-  const maintenance = startMaintenance({ pool: t.pool, config, logger: createLogger('silent'), now: () => nowMs });
+  const maintenance = startJobs({ pool: t.pool, config, logger: createLogger('silent'), now: () => nowMs });
   await maintenance.stop();
   expect(await daysOf('sessions')).toContain(dayOf(nowMs + 7 * dayMs));
 });
@@ -117,7 +117,7 @@ test('sums that were not put in order for long do not keep a process from ending
   await t.pool.query("insert into rollup_publishers (publisher_id, time_zone, tidied_upto) values (1000, 'UTC', $1)", [
     behind,
   ]);
-  const maintenance = startMaintenance({ pool: t.pool, config, logger: createLogger('silent'), now: () => nowMs });
+  const maintenance = startJobs({ pool: t.pool, config, logger: createLogger('silent'), now: () => nowMs });
   await maintenance.stop();
   const { rows } = await t.pool.query('select tidied_upto::text from rollup_publishers where publisher_id = 1000');
   expect(rows).toEqual([{ tidied_upto: behind }]);

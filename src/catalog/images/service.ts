@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import { createLimiter, type Turn } from '../../platform/lib/fair-limiter.ts';
 import type { Deps } from '../../platform/ports.ts';
@@ -60,17 +60,17 @@ type Plan = { key: string; size: Size; type: ImageType };
  */
 export async function createImages({
   pool,
-  pulse,
+  dbHealth,
   config,
   logger,
-}: Pick<Deps, 'pool' | 'pulse' | 'config' | 'logger'>): Promise<Images> {
+}: Pick<Deps, 'pool' | 'dbHealth' | 'config' | 'logger'>): Promise<Images> {
   const store = createImageStore(config.imageStore);
   const disk = await openDiskCache({
     folder: config.imageCacheDir,
     maxBytes: config.imageCacheDiskMb * 1024 * 1024,
     logger,
   });
-  const guarded = createStoreGuard(pulse);
+  const guarded = createFailFast(dbHealth);
   const limitLoads = createLimiter(loadLimits);
   const limitTransforms = createLimiter(transformLimits);
   const maxSize = (config.imageCacheMb * 1024 * 1024) / 2;

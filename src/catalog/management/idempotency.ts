@@ -54,7 +54,7 @@ export async function once(work: Work, { key, request, box }: Call, make: () => 
 }
 
 /** Removes answers past their day. @returns how many */
-export async function forgetAnswers(executor: Work['executor'], nowMs: number): Promise<number> {
+export async function deleteOldIdempotencyKeys(executor: Work['executor'], nowMs: number): Promise<number> {
   const { rowCount } = await executor.query('delete from idempotent_answers where created_at < $1', [
     new Date(nowMs - keptMs),
   ]);

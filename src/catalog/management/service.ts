@@ -1,4 +1,4 @@
-import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import type { Deps } from '../../platform/ports.ts';
 import type { Actor, Work } from './work.ts';
@@ -20,12 +20,12 @@ export type Management = {
 
 export function createManagement({
   pool,
-  pulse,
+  dbHealth,
   catalog,
   logger,
   now,
-}: Pick<Deps, 'pool' | 'pulse' | 'catalog' | 'logger' | 'now'>): Management {
-  const guarded = createStoreGuard(pulse);
+}: Pick<Deps, 'pool' | 'dbHealth' | 'catalog' | 'logger' | 'now'>): Management {
+  const guarded = createFailFast(dbHealth);
   return {
     read: (actor, publisherId, work) => guarded(() => work({ executor: pool, actor, publisherId, nowMs: now() })),
     write: async (actor, publisherId, work) => {

@@ -1,7 +1,7 @@
 import type pg from 'pg';
-import type { StoreGuard } from '../../platform/db/fail-fast.ts';
+import type { FailFast } from '../../platform/db/fail-fast.ts';
 import { transaction } from '../../platform/db/pool.ts';
-import { keptIn } from '../../platform/lib/get-or-insert.ts';
+import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import type { Publisher } from './types.ts';
 
 /** Placements of one publisher, at most; what comes later is counted under `other`. */
@@ -13,7 +13,7 @@ export type Placements = {
   resolve: (publisher: Publisher, name: string) => string | Promise<string>;
 };
 
-export function createPlacements(pool: pg.Pool, guarded: StoreGuard): Placements {
+export function createPlacements(pool: pg.Pool, guarded: FailFast): Placements {
   /** Answers for names the snapshot does not hold yet. */
   const remembered = new WeakMap<Publisher, Map<string, Promise<string>>>();
 
@@ -38,8 +38,8 @@ export function createPlacements(pool: pg.Pool, guarded: StoreGuard): Placements
     resolve: (publisher, name) => {
       if (publisher.placements.has(name)) return name;
       if (publisher.placements.size >= maxPlacements) return overflowPlacement;
-      const known = keptIn(remembered, publisher, () => new Map<string, Promise<string>>());
-      return keptIn(known, name, () => {
+      const known = getOrInsert(remembered, publisher, () => new Map<string, Promise<string>>());
+      return getOrInsert(known, name, () => {
         const answer = guarded(() => create(publisher.id, name));
         answer.catch(() => known.delete(name));
         return answer;

@@ -1,4 +1,4 @@
-import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
@@ -28,7 +28,7 @@ const listed = 50;
 export function deliveryPages(app: App, tools: Tools): void {
   const { pool, now } = tools.deps;
   const pages = publisherPages(app, tools);
-  const guarded = createStoreGuard(tools.deps.pulse);
+  const guarded = createFailFast(tools.deps.dbHealth);
   const asked = (context: PublisherContext): AskedDeliveries =>
     Object.fromEntries(filterNames.map((name) => [name, queryText(context, name)]));
 

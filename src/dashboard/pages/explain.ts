@@ -1,7 +1,7 @@
 import { offers } from '../../catalog/management/offers.ts';
 import type { Explanation } from '../../decision/types.ts';
-import { loadLearnt } from '../../offers/model/posteriors.ts';
-import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { loadModel } from '../../offers/model/posteriors.ts';
+import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { badge, table } from '../shell/components.ts';
 import type { PublisherContext } from '../shell/context.ts';
@@ -18,15 +18,15 @@ const choices = (values: readonly string[]) => [any, ...values.map((value) => ({
 /** "Why is this not shown?": the decision for somebody who is imagined, with the rule that decided about each offer. */
 export function explainPages(pages: Pages<PublisherContext>, { deps, store }: Tools): void {
   const { pool, catalog, now } = deps;
-  const guarded = createStoreGuard(deps.pulse);
+  const guarded = createFailFast(deps.dbHealth);
 
   pages.get('/offers/:key/why', 'analyst', async (context) => {
     const view = await store.get(context, offers, keyIn(context));
     const { publisher, path } = context;
     const asked = Object.fromEntries(names.map((name) => [name, queryText(context, name)])) as Asked;
     asked.placement ||= [...publisher.placements.keys()][0] ?? 'checkout';
-    const learnt = await guarded(() => loadLearnt(pool, catalog.current(), now()));
-    const explanations = explainFor(publisher, asked, { learnt, nowMs: now(), seed: 1 });
+    const model = await guarded(() => loadModel(pool, catalog.current(), now()));
+    const explanations = explainFor(publisher, asked, { model, nowMs: now(), seed: 1 });
     const own = explanations.find(({ offer }) => offer.id === view.id);
     return {
       title: 'Why is this not shown?',

@@ -14,7 +14,7 @@ const backMs = 60_000;
 
 /** Snippets with the publisher's own id, and below them what arrives, as it arrives. */
 export function integrationPages(app: App, tools: Tools): void {
-  const { pool, config, now, logger, pulse } = tools.deps;
+  const { pool, config, now, logger, dbHealth } = tools.deps;
   const pages = publisherPages(app, tools);
   const streams = createStreams(logger);
   app.addHook('preClose', async () => streams.close());
@@ -61,7 +61,7 @@ ${liveCard(context)}`,
     let last = startId;
     streams.open(request, reply, {
       next: async () => {
-        if (!pulse.isUp()) return [];
+        if (!dbHealth.isUp()) return [];
         const fresh = await sessionsAfter(pool, publisher.id, last, 200);
         last = fresh.at(-1) ?? last;
         const ids = [...new Set([...known.keys(), ...fresh])].slice(-watched);

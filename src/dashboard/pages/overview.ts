@@ -1,5 +1,5 @@
 import type { Publisher } from '../../catalog/snapshot/types.ts';
-import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { offsetMs } from '../../platform/lib/time-zone.ts';
 import type { App } from '../../platform/ports.ts';
@@ -27,7 +27,7 @@ export function overviewPages(app: App, tools: Tools): void {
   const { now, pool, catalog } = deps;
   const pages = publisherPages(app, tools);
   const reports = createReportService(deps);
-  const guarded = createStoreGuard(deps.pulse);
+  const guarded = createFailFast(deps.dbHealth);
 
   const dayOf = ({ timeZone }: Publisher, atMs: number): string =>
     new Date(atMs + offsetMs(timeZone, atMs)).toISOString().slice(0, 10);

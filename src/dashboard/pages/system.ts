@@ -1,4 +1,4 @@
-import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import type { App } from '../../platform/ports.ts';
 import { badge, card, facts, table } from '../shell/components.ts';
@@ -8,9 +8,9 @@ import { readSystem, type SystemState } from '../shell/system.ts';
 
 /** For operators: health, queues, partitions, and which configuration each process serves. */
 export function systemPages(app: App, tools: Tools): void {
-  const { pool, pulse, now } = tools.deps;
+  const { pool, dbHealth, now } = tools.deps;
   const pages = commonPages(app, tools);
-  const guarded = createStoreGuard(pulse);
+  const guarded = createFailFast(dbHealth);
 
   pages.get('/operator/system', 'operator', async ({ path }) => {
     const state = await guarded(() => readSystem(pool, now()));

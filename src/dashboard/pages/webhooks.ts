@@ -1,4 +1,4 @@
-import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
@@ -49,7 +49,7 @@ type State = { typed?: Record<string, FormValue>; problems?: Problems; secret?: 
 export function webhookPages(app: App, { deps, ...tools }: Tools): void {
   const { pool, secretBox, now, config, sender } = deps;
   const pages = publisherPages(app, { deps, ...tools });
-  const guarded = createStoreGuard(deps.pulse);
+  const guarded = createFailFast(deps.dbHealth);
   const rules = { allowHttp: config.webhookAllowHttp, allowNets: parseNets(config.webhookAllowNets) };
   const base = '/settings/webhooks';
 

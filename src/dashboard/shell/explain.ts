@@ -2,7 +2,7 @@ import type { Publisher } from '../../catalog/snapshot/types.ts';
 import { explain } from '../../decision/explain/explain.ts';
 import { type Explanation, type Geo, noHistory, nowhere } from '../../decision/types.ts';
 import { normalisePlacement } from '../../offers/fetch/request.ts';
-import type { Learnt } from '../../offers/model/posteriors.ts';
+import type { Model } from '../../offers/model/posteriors.ts';
 
 /** Who is imagined to ask. Empty: not known. */
 export type Asked = { placement: string; country: string; platform: string; device: string; custom: string };
@@ -15,7 +15,7 @@ export type Asked = { placement: string; country: string; platform: string; devi
 export function explainFor(
   publisher: Publisher,
   { placement, country, platform, device, custom }: Asked,
-  { learnt, nowMs, seed }: { learnt: Learnt; nowMs: number; seed: number },
+  { model, nowMs, seed }: { model: Model; nowMs: number; seed: number },
 ): Explanation[] {
   const placed = publisher.placements.get(normalisePlacement(placement));
   const theme =
@@ -44,7 +44,7 @@ export function explainFor(
     },
     history: noHistory,
     totals: new Map(),
-    posteriors: learnt.posteriors,
+    posteriors: model.posteriors,
     seed,
   });
 }

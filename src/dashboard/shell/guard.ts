@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/ports.ts';
 import { findSession } from '../auth/sessions.ts';
@@ -14,8 +14,8 @@ export const signInPath = '/dashboard/sign-in';
  * already.
  */
 export function registerViewer(app: App, { deps, cookies }: Tools): void {
-  const { pool, pulse, now, config } = deps;
-  const guarded = createStoreGuard(pulse);
+  const { pool, dbHealth, now, config } = deps;
+  const guarded = createFailFast(dbHealth);
   app.decorateRequest('viewer', null);
   app.decorateRequest('viewedPublisher', null);
   app.addHook('onRequest', async (request) => {

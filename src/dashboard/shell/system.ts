@@ -1,5 +1,5 @@
 import type { Executor } from '../../platform/db/pool.ts';
-import { presentMs } from '../../runtime/heartbeat.ts';
+import { heartbeatTimeoutMs } from '../../runtime/heartbeat.ts';
 
 export type RunningProcess = {
   host: string;
@@ -62,7 +62,7 @@ export async function readSystem(executor: Executor, nowMs: number): Promise<Sys
       catalogVersion: Number(one.catalog_version),
       startedAt: one.started_at,
       seenAt: one.seen_at,
-      present: nowMs - one.seen_at.getTime() < presentMs,
+      present: nowMs - one.seen_at.getTime() < heartbeatTimeoutMs,
     })),
     partitions: partitions.rows.map((one) => ({ ...one, bytes: Number(one.bytes) })),
     queues: queues.rows,

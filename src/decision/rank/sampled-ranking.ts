@@ -1,4 +1,4 @@
-import { keptIn } from '../../platform/lib/get-or-insert.ts';
+import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { mix, salts } from './random.ts';
 import { drawScore, type Ranking } from './scores.ts';
 import { Leaders } from './top-k.ts';
@@ -53,8 +53,8 @@ export function drawnOf(ranking: Ranking, pooled: number, nowMs: number): Drawn 
     keptCount = 0;
     kept = new Map();
   }
-  return keptIn(
-    keptIn(kept, ranking, () => new Map<number, Drawn>()),
+  return getOrInsert(
+    getOrInsert(kept, ranking, () => new Map<number, Drawn>()),
     pooled,
     () => {
       const drawn = draw(ranking, pooled);

@@ -1,5 +1,5 @@
 import type { Offer, Payout } from '../../catalog/snapshot/types.ts';
-import { keptIn } from '../../platform/lib/get-or-insert.ts';
+import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import type { Candidate } from '../index/compile.ts';
 import type { EligibilityIndex } from '../index/eligibility.ts';
 import type { Posteriors } from '../types.ts';
@@ -77,10 +77,10 @@ export function rankingOf(
   at: { publisherId: number; placement: string },
   posteriors: Posteriors,
 ): Ranking {
-  const byIndex = keptIn(kept, posteriors, () => new WeakMap<EligibilityIndex, Map<string, Rankings>>());
-  const byPlacement = keptIn(byIndex, index, () => new Map<string, Rankings>());
+  const byIndex = getOrInsert(kept, posteriors, () => new WeakMap<EligibilityIndex, Map<string, Rankings>>());
+  const byPlacement = getOrInsert(byIndex, index, () => new Map<string, Rankings>());
   if (byPlacement.size >= maxPlacements && !byPlacement.has(at.placement)) byPlacement.clear();
-  const rankings = keptIn(byPlacement, at.placement, () => []);
+  const rankings = getOrInsert(byPlacement, at.placement, () => []);
   let ranking = rankings[classNo];
   if (ranking === undefined) {
     const first = index.classEnds[classNo - 1] ?? 0;
@@ -88,7 +88,7 @@ export function rankingOf(
     const members = index.candidates.slice(first, index.classEnds[classNo]).map((candidate) => ({
       index: candidate.index,
       offerId: candidate.offer.id,
-      ...keptIn(bounds, candidate.offer, () => {
+      ...getOrInsert(bounds, candidate.offer, () => {
         const estimate = makeEstimate(candidate, at.publisherId, at.placement, posteriors);
         return { estimate, bound: highestScore(estimate) };
       }),
@@ -112,10 +112,10 @@ function boundsOf(
   { publisherId, placement }: { publisherId: number; placement: string },
   posteriors: Posteriors,
 ): WeakMap<Offer, Bounded> {
-  const byPlace = keptIn(keptBounds, posteriors, () => new Map<string, WeakMap<Offer, Bounded>>());
+  const byPlace = getOrInsert(keptBounds, posteriors, () => new Map<string, WeakMap<Offer, Bounded>>());
   const place = `${publisherId} ${placement}`;
   if (byPlace.size >= maxPlacements && !byPlace.has(place)) byPlace.clear();
-  return keptIn(byPlace, place, () => new WeakMap<Offer, Bounded>());
+  return getOrInsert(byPlace, place, () => new WeakMap<Offer, Bounded>());
 }
 
 /** @param first index of the first of the class */

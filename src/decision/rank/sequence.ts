@@ -1,5 +1,5 @@
 import type { Offer, Publisher, SequenceRule } from '../../catalog/snapshot/types.ts';
-import { keptIn } from '../../platform/lib/get-or-insert.ts';
+import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 
 /** Which offers may stand where, at one placement. */
 export type Sequence = {
@@ -48,7 +48,7 @@ export function sequenceOf(publisher: Publisher, placement: string): Sequence | 
 
 function rulesOf(publisher: Publisher, placement: string): readonly Compiled[] {
   if (publisher.sequenceRules.length === 0) return noRules;
-  const byPlacement = keptIn(known, publisher, () => new Map<string, readonly Compiled[]>());
+  const byPlacement = getOrInsert(known, publisher, () => new Map<string, readonly Compiled[]>());
   let rules = byPlacement.get(placement);
   if (rules === undefined) {
     rules = publisher.sequenceRules

@@ -102,7 +102,7 @@ export async function loadUse(executor: Executor, periods: readonly string[]): P
 const keptMs = { hour: 3 * dayMs, day: 70 * dayMs, month: 800 * dayMs };
 
 /** Removes what nobody asks for any more: periods that are long over. */
-export async function forgetUse(executor: Executor, nowMs: number): Promise<void> {
+export async function deleteOldUsage(executor: Executor, nowMs: number): Promise<void> {
   for (const [per, ms] of Object.entries(keptMs)) {
     await executor.query("delete from campaign_use where period like $1 || ' %' and period < $1 || ' ' || $2", [
       per,

@@ -3,7 +3,7 @@ import {
   type Decision,
   type DecisionContext,
   type DecisionInput,
-  nothingLearnt,
+  noPosteriors,
   type UserHistory,
 } from '../../decision/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
@@ -123,8 +123,8 @@ const toContext = (row: Row, inputs: StoredInputs): DecisionContext => ({
 export async function inputOf(executor: Executor, stored: StoredDecision): Promise<DecisionInput | null> {
   const { inputs, context, seed } = stored;
   const catalogue = await findState(executor, catalogueId(stored.snapshotVersion));
-  const learnt = inputs.learnt === undefined ? null : await findState(executor, inputs.learnt);
-  if (catalogue === null || (inputs.learnt !== undefined && learnt === null)) return null;
+  const model = inputs.model === undefined ? null : await findState(executor, inputs.model);
+  if (catalogue === null || (inputs.model !== undefined && model === null)) return null;
   const publisher = (await unpackCatalogue(catalogue)).publishers.get(stored.publisherId);
   if (publisher === undefined) return null;
   const history: UserHistory = { optOuts: inputs.optOuts ?? {}, exposures: inputs.exposures ?? [] };
@@ -134,7 +134,7 @@ export async function inputOf(executor: Executor, stored: StoredDecision): Promi
     context,
     history,
     totals: new Map(inputs.totals ?? []),
-    posteriors: learnt === null ? nothingLearnt : await unpackLearnt(learnt),
+    posteriors: model === null ? noPosteriors : await unpackLearnt(model),
     seed,
   };
 }

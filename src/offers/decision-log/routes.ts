@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type TSchema, Type } from '@sinclair/typebox';
 import { callOf, publisherIdParameter, publisherQuery } from '../../catalog/management/http.ts';
 import type { DecisionInput, Explanation } from '../../decision/types.ts';
-import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import { absentForNull, emptyBodyForNone } from '../../platform/http/body.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
@@ -98,9 +98,9 @@ const toView = ({ offer, position, rank, score, rule, reason }: Explanation) => 
 /** Stored decisions, made again, and decisions explained. */
 export async function decisionRoutes(
   app: App,
-  { pool, pulse, auth, now, offers }: Deps & { offers: OfferService },
+  { pool, dbHealth, auth, now, offers }: Deps & { offers: OfferService },
 ): Promise<void> {
-  const guarded = createStoreGuard(pulse);
+  const guarded = createFailFast(dbHealth);
 
   /** What a decision just made was made with may still be on its way to the store. */
   async function inputWhenKept(stored: StoredDecision): Promise<DecisionInput | null> {

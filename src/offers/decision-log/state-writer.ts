@@ -2,13 +2,13 @@ import type pg from 'pg';
 import { rowsOf } from '../../catalog/snapshot/store.ts';
 import type { Snapshot } from '../../catalog/snapshot/types.ts';
 import type { Logger } from '../../platform/logger.ts';
-import type { Learnt } from '../model/posteriors.ts';
+import type { Model } from '../model/posteriors.ts';
 import { catalogueId, insertState, packCatalogue, packLearnt, touchMs, touchState } from './states.ts';
 
 /** Keeps the states that decisions were made with, each once, beside the requests. */
 export type StateKeeper = {
   /** Says that a decision is made with these now. */
-  used: (snapshot: Snapshot, learnt: Learnt) => void;
+  used: (snapshot: Snapshot, model: Model) => void;
   /** Resolves when all that was used is kept, or could not be. */
   drain: () => Promise<void>;
 };
@@ -50,14 +50,14 @@ export function createStateKeeper({ pool, logger, now }: KeeperOptions): StateKe
     });
   }
 
-  let last: { snapshot: Snapshot; learnt: Learnt; checkMs: number } | null = null;
+  let last: { snapshot: Snapshot; model: Model; checkMs: number } | null = null;
   return {
-    used: (snapshot, learnt) => {
+    used: (snapshot, model) => {
       const nowMs = now();
-      if (last !== null && last.snapshot === snapshot && last.learnt === learnt && nowMs < last.checkMs) return;
-      last = { snapshot, learnt, checkMs: nowMs + retryMs };
+      if (last !== null && last.snapshot === snapshot && last.model === model && nowMs < last.checkMs) return;
+      last = { snapshot, model, checkMs: nowMs + retryMs };
       keep(catalogueId(snapshot.version), snapshot.offers.size, () => packCatalogue(rowsOf(snapshot)), nowMs);
-      if (learnt.id !== null) keep(learnt.id, 0, () => packLearnt(learnt.posteriors), nowMs);
+      if (model.id !== null) keep(model.id, 0, () => packLearnt(model.posteriors), nowMs);
     },
     drain: () => work,
   };

@@ -9,7 +9,7 @@ import type { Snapshot } from '../../catalog/snapshot/types.ts';
 import type { Posteriors } from '../../decision/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs } from '../../platform/lib/uuid7.ts';
-import { readLearnt, writeLearnt } from '../model/posteriors.ts';
+import { readModel, writeModel } from '../model/posteriors.ts';
 
 /** A state in use is noted as such this often (milliseconds). */
 export const touchMs = 3_600_000;
@@ -40,8 +40,8 @@ const pack = (pieces: AsyncIterable<string> | Iterable<string>): Promise<Buffer>
 const unpack = async (packed: Buffer): Promise<string> => (await promisify(gunzip)(packed)).toString();
 
 export const packCatalogue = (rows: CatalogRows): Promise<Buffer> => pack(writeRows(rows));
-export const packLearnt = (posteriors: Posteriors): Promise<Buffer> => pack([writeLearnt(posteriors)]);
-export const unpackLearnt = async (packed: Buffer): Promise<Posteriors> => readLearnt(await unpack(packed));
+export const packLearnt = (posteriors: Posteriors): Promise<Buffer> => pack([writeModel(posteriors)]);
+export const unpackLearnt = async (packed: Buffer): Promise<Posteriors> => readModel(await unpack(packed));
 
 /** Makes the snapshot anew that the rows once made; nobody can sign in with it. */
 export async function unpackCatalogue(packed: Buffer): Promise<Snapshot> {
@@ -78,7 +78,7 @@ export async function findState(executor: Executor, id: string): Promise<Buffer 
 export const replayableMs = 7 * dayMs;
 
 /** Removes the states that no decision of the last week was made with. */
-export async function forgetStates(executor: Executor, nowMs: number): Promise<void> {
+export async function deleteOldDecisionStates(executor: Executor, nowMs: number): Promise<void> {
   // A state in use is noted as such once an hour.
   await executor.query('delete from decision_states where used_at < to_timestamp($1::float8)', [
     (nowMs - replayableMs - touchMs) / 1000,

@@ -14,7 +14,7 @@ import { closing, findOverruns, type LiveUse, withoutOwn } from '../caps/live-us
 import { type Needs, needsOf } from '../caps/needs.ts';
 import { heldBy, insertReservations, type Reservation } from '../caps/reservations.ts';
 import { addUse, type Delta, periodNames, type Used, type UseTable } from '../caps/use.ts';
-import type { Learnt } from '../model/posteriors.ts';
+import type { Model } from '../model/posteriors.ts';
 import { decideItem, totalsAt } from './decide-request.ts';
 import type { Item } from './fetch-item.ts';
 import { insertSessions, loadOptOuts, type SessionRecord, sessionRow } from './sessions.ts';
@@ -25,9 +25,9 @@ const maxTries = 3;
 type CappedDeps = {
   pool: pg.Pool;
   use: LiveUse;
-  learnt: () => Learnt;
+  model: () => Model;
   /** Says what a decision is made with. */
-  noteState: (snapshot: Snapshot, learnt: Learnt) => void;
+  noteState: (snapshot: Snapshot, model: Model) => void;
   now: () => number;
 };
 
@@ -42,7 +42,7 @@ type Try = { sessions: SessionRecord[]; used: readonly Used[] };
 export function createCappedWriter({
   pool,
   use,
-  learnt,
+  model,
   noteState,
   now,
 }: CappedDeps): (items: readonly Item[]) => Promise<SessionRecord[]> {
@@ -81,8 +81,8 @@ export function createCappedWriter({
             : optedOut !== undefined
               ? { optOuts: optedOut, exposures: [] }
               : noHistory;
-        const sources = { history, totals: totalsAt(book.table, needs, nowMs), learnt: learnt() };
-        noteState(item.snapshot, sources.learnt);
+        const sources = { history, totals: totalsAt(book.table, needs, nowMs), model: model() };
+        noteState(item.snapshot, sources.model);
         const session = decideItem(item, sources, nowMs);
         if (!item.dev) hold(session, open, needs, book);
         return session;

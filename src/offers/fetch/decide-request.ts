@@ -3,19 +3,19 @@ import type { CapUse, DecidedOffer, DecisionInput, Totals, UserHistory } from '.
 import { newSessionId } from '../../platform/lib/uuid7.ts';
 import type { Needs } from '../caps/needs.ts';
 import { capUseOf, type UseTable } from '../caps/use.ts';
-import type { Learnt } from '../model/posteriors.ts';
+import type { Model } from '../model/posteriors.ts';
 import { type MacroValues, macroNames, macroValuesOf } from '../render/macros.ts';
 import { contextOf, type Item, isUspOn, withFirst } from './fetch-item.ts';
 import { storeInputs } from './inputs.ts';
 import type { SessionRecord } from './sessions.ts';
 
 /** What a decision draws on beside the request and the catalogue. */
-export type Sources = { history: UserHistory; totals: Totals; learnt: Learnt };
+export type Sources = { history: UserHistory; totals: Totals; model: Model };
 
 /** All that a decision is made of. */
 export const inputFor = (
   item: Item,
-  { history, totals, learnt }: Sources,
+  { history, totals, model }: Sources,
   nowMs: number,
   seed: number,
 ): DecisionInput => ({
@@ -24,7 +24,7 @@ export const inputFor = (
   context: contextOf(item, nowMs),
   history,
   totals,
-  posteriors: learnt.posteriors,
+  posteriors: model.posteriors,
   seed,
 });
 
@@ -47,7 +47,7 @@ export function decideItem(item: Item, sources: Sources, nowMs: number): Session
     decided,
     emptyReason: decision.emptyReason,
     snapshotVersion: snapshot.version,
-    inputs: item.expired ? null : storeInputs(input, sources.learnt.id, item.wall?.first ?? null),
+    inputs: item.expired ? null : storeInputs(input, sources.model.id, item.wall?.first ?? null),
     custom: request.custom,
     macros: macrosFor(decided, item),
     dev: item.dev,

@@ -14,8 +14,8 @@ export type StoredInputs = {
   optOuts?: OptOuts;
   exposures?: readonly Exposure[];
   totals?: readonly [string, CapUse][];
-  /** Names the state of what was learnt; absent: nothing. */
-  learnt?: string;
+  /** Names the state of what was learned; absent: nothing. */
+  model?: string;
 };
 
 /** The input as JSON, or null where all of it is as usual: most sessions of most catalogues. */
@@ -40,7 +40,7 @@ export function storeInputs(
   if (!isEmpty(history.optOuts)) keep({ optOuts: history.optOuts });
   if (history.exposures.length > 0) keep({ exposures: history.exposures });
   if (totals.size > 0) keep({ totals: [...totals] });
-  if (learntId !== null) keep({ learnt: learntId });
+  if (learntId !== null) keep({ model: learntId });
   return stored === null ? null : JSON.stringify(stored);
 }
 

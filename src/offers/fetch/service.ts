@@ -3,8 +3,8 @@ import type { Publisher, Theme } from '../../catalog/snapshot/types.ts';
 import { explain } from '../../decision/explain/explain.ts';
 import { type Explanation, noHistory, type OptOuts } from '../../decision/types.ts';
 import { type Batcher, createBatcher } from '../../platform/db/batcher.ts';
-import { createStoreGuard } from '../../platform/db/fail-fast.ts';
-import { storeUnavailable } from '../../platform/errors.ts';
+import { createFailFast } from '../../platform/db/fail-fast.ts';
+import { databaseUnavailable } from '../../platform/errors.ts';
 import { newSessionId } from '../../platform/lib/uuid7.ts';
 import type { Deps } from '../../platform/ports.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
@@ -13,7 +13,7 @@ import { createLiveUse } from '../caps/live-use.ts';
 import { needsOf } from '../caps/needs.ts';
 import { createSurroundings } from '../context/client-context.ts';
 import { createStateKeeper } from '../decision-log/state-writer.ts';
-import { loadLearnt, unlearnt } from '../model/posteriors.ts';
+import { emptyModel, loadModel } from '../model/posteriors.ts';
 import { createQrCodes } from '../render/qr.ts';
 import { createRenderer, type Renderer } from '../render/render.ts';
 import { createAnswerPool } from './answer-pool.ts';
@@ -44,7 +44,7 @@ export type OfferService = {
   drain: () => Promise<void>;
 };
 
-/** How often what others did is read again: with campaigns' totals, and with what is learnt (milliseconds). */
+/** How often what others did is read again: with campaigns' totals, and with what is learned (milliseconds). */
 const useMs = 1000;
 const learnMs = 30_000;
 
@@ -59,34 +59,34 @@ type Rendered = Buffer | Promise<Buffer>;
 type Draft = Decided & { row: string };
 
 export function createOfferService(deps: Deps): OfferService {
-  const { pool, pulse, catalog, tokens, geo, config, logger, now } = deps;
+  const { pool, dbHealth, catalog, tokens, geo, config, logger, now } = deps;
   const answers = createAnswerPool();
   const renderer = createRenderer({ publicUrl: config.publicUrl, tokens, qrCodes: createQrCodes(), pool: answers });
-  const guarded = createStoreGuard(pulse);
+  const guarded = createFailFast(dbHealth);
   const placements = createPlacements(pool, guarded);
   const userKeys = createUserKeys(config.userPepper);
   const surroundingsOf = createSurroundings(geo);
   const use = createLiveUse(deps);
-  let learnt = unlearnt;
+  let model = emptyModel;
   const learn = async (): Promise<void> => {
-    const found = await loadLearnt(pool, catalog.current(), now());
-    if (found.id !== learnt.id) learnt = found;
+    const found = await loadModel(pool, catalog.current(), now());
+    if (found.id !== model.id) model = found;
   };
   const keeper = createStateKeeper(deps);
-  const periodic = { pulse, logger };
+  const periodic = { dbHealth, logger };
   const tasks = [
     startPeriodic({ name: 'use of campaigns', everyMs: useMs, work: use.refresh, ...periodic }),
     startPeriodic({ name: 'learning', everyMs: learnMs, work: learn, ...periodic }),
   ];
-  const writeCapped = createCappedWriter({ pool, use, learnt: () => learnt, noteState: keeper.used, now });
-  const plain = createBatcher<Draft, Buffer>({ write: writePlain, pulse, maxItems });
-  const informed = createBatcher<Draft, Buffer>({ write: writeInformed, pulse, maxItems });
+  const writeCapped = createCappedWriter({ pool, use, model: () => model, noteState: keeper.used, now });
+  const plain = createBatcher<Draft, Buffer>({ write: writePlain, dbHealth, maxItems });
+  const informed = createBatcher<Draft, Buffer>({ write: writeInformed, dbHealth, maxItems });
   const emptying = createBatcher<string, void>({
     write: async (ids) => {
       await emptySessions(pool, ids);
       return [];
     },
-    pulse,
+    dbHealth,
     maxItems,
     lanes: 1,
   });
@@ -98,7 +98,7 @@ export function createOfferService(deps: Deps): OfferService {
       emptyExpired(decided);
       return rendered;
     },
-    pulse,
+    dbHealth,
     maxItems,
   });
 
@@ -109,8 +109,8 @@ export function createOfferService(deps: Deps): OfferService {
    */
   function draft(item: Item, optOuts?: OptOuts): Draft {
     const history = optOuts === undefined ? noHistory : { optOuts, exposures: [] };
-    const session = decideItem(item, { history, totals: noTotals, learnt }, now());
-    keeper.used(item.snapshot, learnt);
+    const session = decideItem(item, { history, totals: noTotals, model }, now());
+    keeper.used(item.snapshot, model);
     return { item, session, row: sessionRow(session) };
   }
 
@@ -262,14 +262,14 @@ export function createOfferService(deps: Deps): OfferService {
 
   return {
     fetch: (publisher, request) => {
-      if (!pulse.isUp()) return Promise.reject(storeUnavailable());
+      if (!dbHealth.isUp()) return Promise.reject(databaseUnavailable());
       const item = itemOf(publisher, request, null);
       const answered = answer(item, placementOf(item));
       if (request.timeoutMs === null) return answered;
       return within(request.timeoutMs, answered, { late: () => expire(item), release: answers.release });
     },
     decideWall: async (publisher, request, known) => {
-      if (!pulse.isUp()) throw storeUnavailable();
+      if (!dbHealth.isUp()) throw databaseUnavailable();
       const item = itemOf(publisher, request, known);
       await answer(item, placementOf(item));
       return { session: item.decided as SessionRecord, theme: item.theme };
@@ -282,7 +282,7 @@ export function createOfferService(deps: Deps): OfferService {
       const history =
         item.userKey === null ? noHistory : await guarded(() => readHistory(pool, item.userKey as string, nowMs));
       const totals = totalsAt(await guarded(() => use.known(needs)), needs, nowMs);
-      return explain(inputFor(item, { history, totals, learnt }, nowMs, seedOf(newSessionId(nowMs))));
+      return explain(inputFor(item, { history, totals, model }, nowMs, seedOf(newSessionId(nowMs))));
     },
     release: answers.release,
     drain: async () => {

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { Snapshot } from '../../catalog/snapshot/types.ts';
-import { type Counts, nothingLearnt, type Posteriors, posteriorKey } from '../../decision/types.ts';
+import { type Counts, noPosteriors, type Posteriors, posteriorKey } from '../../decision/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs } from '../../platform/lib/uuid7.ts';
 
-/** What was learnt, with a name by which it is found again; null: nothing yet. */
-export type Learnt = { id: string | null; posteriors: Posteriors };
+/** What was learned, with a name by which it is found again; null: nothing yet. */
+export type Model = { id: string | null; posteriors: Posteriors };
 
-export const unlearnt: Learnt = { id: null, posteriors: nothingLearnt };
+export const emptyModel: Model = { id: null, posteriors: noPosteriors };
 
 /** What happened longer ago says little of today (milliseconds). */
 const memoryMs = 30 * dayMs;
@@ -26,7 +26,7 @@ type Row = {
 };
 
 /** Reads what the rollups say of the last 30 days. */
-export async function loadLearnt(executor: Executor, snapshot: Snapshot, nowMs: number): Promise<Learnt> {
+export async function loadModel(executor: Executor, snapshot: Snapshot, nowMs: number): Promise<Model> {
   const { rows } = await executor.query<Row>({
     name: 'load_learnt',
     text: `select publisher_id, placement, offer_id, sum(impressions) as impressions, sum(clicks) as clicks,
@@ -34,10 +34,10 @@ export async function loadLearnt(executor: Executor, snapshot: Snapshot, nowMs: 
     from rollups where grain = $1 and bucket >= to_timestamp($2::float8) group by 1, 2, 3 order by 1, 2, 3`,
     values: [placementOfferDay, (nowMs - memoryMs) / 1000],
   });
-  return learntFrom(rows, snapshot);
+  return modelFrom(rows, snapshot);
 }
 
-export function learntFrom(rows: readonly Row[], snapshot: Snapshot): Learnt {
+export function modelFrom(rows: readonly Row[], snapshot: Snapshot): Model {
   const placements = new Map<string, Map<number, Counts>>();
   const offers = new Map<number, Counts>();
   const categories = new Map<string, Counts>();
@@ -63,11 +63,11 @@ export function learntFrom(rows: readonly Row[], snapshot: Snapshot): Learnt {
     sale.count += counts.conversions;
     sales.set(campaign.id, sale);
   }
-  if (offers.size === 0) return unlearnt;
+  if (offers.size === 0) return emptyModel;
   const sold = [...sales].filter(([, { count, micros }]) => count > 0 && micros > 0);
   const averageSaleMicros = new Map(sold.map(([id, { micros, count }]) => [id, Math.round(micros / count)]));
   const posteriors = { placements, offers, categories, averageSaleMicros };
-  return { id: `learnt ${createHash('sha256').update(writeLearnt(posteriors)).digest('hex')}`, posteriors };
+  return { id: `model ${createHash('sha256').update(writeModel(posteriors)).digest('hex')}`, posteriors };
 }
 
 function add<Key>(sums: Map<Key, Counts>, key: Key, { impressions, clicks, conversions }: Counts): void {
@@ -79,7 +79,7 @@ function add<Key>(sums: Map<Key, Counts>, key: Key, { impressions, clicks, conve
 }
 
 type StoredCounts = [number, number, number];
-type StoredLearnt = {
+type StoredModel = {
   placements: [string, [number, StoredCounts][]][];
   offers: [number, StoredCounts][];
   categories: [string, StoredCounts][];
@@ -92,17 +92,17 @@ const store = <Key>(counts: ReadonlyMap<Key, Counts>): [Key, StoredCounts][] =>
 const restore = <Key>(stored: readonly [Key, StoredCounts][]): Map<Key, Counts> =>
   new Map(stored.map(([key, [impressions, clicks, conversions]]) => [key, { impressions, clicks, conversions }]));
 
-/** Posteriors as JSON, from which `readLearnt` makes the same ones. */
-export const writeLearnt = ({ placements, offers, categories, averageSaleMicros }: Posteriors): string =>
+/** Posteriors as JSON, from which `readModel` makes the same ones. */
+export const writeModel = ({ placements, offers, categories, averageSaleMicros }: Posteriors): string =>
   JSON.stringify({
     placements: [...placements].map(([key, counts]) => [key, store(counts)]),
     offers: store(offers),
     categories: store(categories),
     averageSaleMicros: [...averageSaleMicros],
-  } satisfies StoredLearnt);
+  } satisfies StoredModel);
 
-export function readLearnt(json: string): Posteriors {
-  const { placements, offers, categories, averageSaleMicros } = JSON.parse(json) as StoredLearnt;
+export function readModel(json: string): Posteriors {
+  const { placements, offers, categories, averageSaleMicros } = JSON.parse(json) as StoredModel;
   return {
     placements: new Map(placements.map(([key, counts]) => [key, restore(counts)])),
     offers: restore(offers),

@@ -1,13 +1,13 @@
 import { loadScript } from '../../browser/serve/script.ts';
 import type { Publisher } from '../../catalog/snapshot/types.ts';
 import { AppError } from '../../platform/errors.ts';
-import type { Notices } from '../../platform/http/error-pages.ts';
+import type { ErrorPages } from '../../platform/http/error-pages.ts';
 import type { App, Deps } from '../../platform/ports.ts';
 import { openLink, requireOfferwall } from './links.ts';
 import { renderPage } from './page.ts';
 import { pageHeaders } from './style.ts';
 
-const notices: Notices = {
+const errorPages: ErrorPages = {
   offerwall_not_enabled: { title: 'Not available', text: 'There is no offerwall here.' },
   invalid_token: {
     title: 'This link does not work',
@@ -32,7 +32,7 @@ export async function offerwallPageRoutes(app: App, deps: Deps): Promise<void> {
     return publisher;
   }
 
-  app.get('/offerwall', { schema: { hide: true }, config: { notices } }, async (request, reply) => {
+  app.get('/offerwall', { schema: { hide: true }, config: { errorPages } }, async (request, reply) => {
     if (script === null) throw new AppError('not_found');
     const publisher = publisherOf(request.query as Record<string, unknown>);
     return reply

@@ -1,6 +1,6 @@
 import { isServedTo } from '../../catalog/snapshot/provisioning.ts';
 import type { Offer, Publisher, Theme } from '../../catalog/snapshot/types.ts';
-import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { Deps } from '../../platform/ports.ts';
 import { checkToken } from '../../platform/security/check-tracking-token.ts';
@@ -42,8 +42,8 @@ type Wall = {
 };
 
 export function createOfferwall(deps: Deps, offers: OfferService): Offerwall {
-  const { catalog, pool, pulse, config, now } = deps;
-  const guarded = createStoreGuard(pulse);
+  const { catalog, pool, dbHealth, config, now } = deps;
+  const guarded = createFailFast(dbHealth);
   const cursors = createCursors(createSigner(config.tokenKeys, cursorPurpose));
 
   async function goOn(publisher: Publisher, cursor: string): Promise<{ wall: Wall; offset: number }> {

@@ -1,4 +1,4 @@
-import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { Caller } from '../../platform/http/auth.ts';
@@ -32,8 +32,8 @@ const openForMs = dayMs;
  * The User Selected Perks calls (decisions section 4). Errors: session_not_found, pub_user_id_required,
  * usp_not_enabled, campaign_not_in_session, session_wrapped, session_expired.
  */
-export function createUspService({ pool, pulse, tokens, config, now }: Deps): UspService {
-  const guarded = createStoreGuard(pulse);
+export function createUspService({ pool, dbHealth, tokens, config, now }: Deps): UspService {
+  const guarded = createFailFast(dbHealth);
 
   async function find({ caller, sessionId, pubUserId, needsUser }: UspCall): Promise<UspSession> {
     const id = sessionId.toLowerCase();

@@ -1,12 +1,12 @@
 import type { App, Deps } from '../../platform/ports.ts';
-import { walletNotices } from './notices.ts';
+import { walletErrorPages } from './error-pages.ts';
 import { removePath, savePath } from './page.ts';
 import { createPages } from './page-service.ts';
 import { walletPagePath } from './service.ts';
 import { pageHeaders } from './style.ts';
 
 /** For people, so no part of the API's description. An odd query or form is a bad link, not an error of a validator. */
-const options = { schema: { hide: true }, config: { notices: walletNotices } };
+const options = { schema: { hide: true }, config: { errorPages: walletErrorPages } };
 
 /**
  * The page of a user's saved offers and its buttons. Who holds a signed link may see and change that wallet, and

@@ -4,7 +4,7 @@ import { AppError } from '../../platform/errors.ts';
 import { callerOf } from '../../platform/http/auth.ts';
 import { errorAnswers, offerSchema } from '../../platform/http/schemas.ts';
 import type { App, Deps } from '../../platform/ports.ts';
-import { walletNotices } from './notices.ts';
+import { walletErrorPages } from './error-pages.ts';
 import { createWalletService, type WalletOwner, type WalletService } from './service.ts';
 
 const tags = ['Wallet'];
@@ -60,7 +60,7 @@ export async function walletRoutes(app: App, deps: Deps): Promise<void> {
 }
 
 /** An odd query is a bad token, not an error of the validator: the schema is for the document only. */
-const unvalidated = { validatorCompiler: () => () => true, config: { notices: walletNotices } };
+const unvalidated = { validatorCompiler: () => () => true, config: { errorPages: walletErrorPages } };
 
 /** Removing is called from web pages, too, which ask first (decisions section 2). */
 const corsMethods = ['GET', 'DELETE', 'OPTIONS'];

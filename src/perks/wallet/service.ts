@@ -1,4 +1,4 @@
-import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { dayMs, sessionTimeMs } from '../../platform/lib/uuid7.ts';
 import type { Deps } from '../../platform/ports.ts';
@@ -43,8 +43,8 @@ const linkLifeMs = 60 * dayMs;
 export const walletPagePath = '/wallet';
 
 export function createWalletService(deps: Deps): WalletService {
-  const { pool, pulse, config, now } = deps;
-  const guarded = createStoreGuard(pulse);
+  const { pool, dbHealth, config, now } = deps;
+  const guarded = createFailFast(dbHealth);
   const userKeys = createUserKeys(config.userPepper);
   const links = createWalletLinks(createSigner(config.tokenKeys, openPurpose));
   const admit = createSaveAdmission(deps, userKeys.of);

@@ -1,6 +1,6 @@
-import { storeUnavailable } from '../errors.ts';
-import type { Pulse } from './health.ts';
-import { isStoreUnavailable } from './pool.ts';
+import { databaseUnavailable } from '../errors.ts';
+import type { DatabaseHealth } from './health.ts';
+import { isDatabaseUnavailable } from './pool.ts';
 
 export type BatcherOptions<Item, Result> = {
   /**
@@ -9,7 +9,7 @@ export type BatcherOptions<Item, Result> = {
    * its item alone. Throws only where nothing was committed.
    */
   write: (items: readonly Item[]) => Promise<readonly (Result | Promise<Result>)[]>;
-  pulse: Pulse;
+  dbHealth: DatabaseHealth;
   /** Items in one transaction (count). */
   maxItems?: number;
   /** Transactions under way at once (count). One does while the store is quick; more hide the latency of a slow one. */
@@ -31,7 +31,7 @@ export type Batcher<Item, Result> = {
  * How long a batch has the store to itself before the next, if it is smaller than `enough`, starts beside it
  * (milliseconds).
  */
-const patienceMs = 5;
+const probeTimeoutMs = 5;
 
 /** Items waiting (count) that go to the store before those of the batch that came back are answered. */
 const worthHurry = 4;
@@ -59,7 +59,7 @@ type Batch<Item, Result> = { entries: readonly Entry<Item, Result>[]; givenUp: b
  * nobody else.
  */
 export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>): Batcher<Item, Result> {
-  const { write, pulse, maxItems = 256, lanes = 2, enough = maxItems, maxWaiting = 20_000 } = options;
+  const { write, dbHealth, maxItems = 256, lanes = 2, enough = maxItems, maxWaiting = 20_000 } = options;
   let waiting: Entry<Item, Result>[] = [];
   const underWay = new Set<Batch<Item, Result>>();
   let scheduled = false;
@@ -99,36 +99,36 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
     timer = setTimeout(() => {
       timer = null;
       schedule();
-    }, patienceMs);
+    }, probeTimeoutMs);
   }
 
   const hasLane = (): boolean => underWay.size < lanes;
 
   /** Whether a batch is worth its transaction: beside another one it is large, or that one takes long. */
   const isDue = (): boolean =>
-    underWay.size === 0 || waiting.length >= enough || performance.now() - startedMs >= patienceMs;
+    underWay.size === 0 || waiting.length >= enough || performance.now() - startedMs >= probeTimeoutMs;
 
   async function flush(batch: Batch<Item, Result>): Promise<void> {
     const { entries } = batch;
     try {
       const results = await write(entries.map((entry) => entry.item));
-      pulse.sawLife();
+      dbHealth.sawAnswer();
       underWay.delete(batch);
       if (waiting.length >= worthHurry && hasLane() && isDue()) start();
       entries.forEach((entry, index) => {
         entry.resolve(results[index] as Result);
       });
     } catch (err) {
-      if (entries.length > 1 && !isStoreUnavailable(err)) return flushEach(batch);
+      if (entries.length > 1 && !isDatabaseUnavailable(err)) return flushEach(batch);
       rejectAll(entries, err);
-      if (isStoreUnavailable(err)) batch.givenUp = true;
+      if (isDatabaseUnavailable(err)) batch.givenUp = true;
     }
   }
 
   /** One by one, as long as the store is there: a silent one would take its time for each. */
   async function flushEach(batch: Batch<Item, Result>): Promise<void> {
     for (const [at, entry] of batch.entries.entries()) {
-      if (batch.givenUp) return rejectAll(batch.entries.slice(at), storeUnavailable());
+      if (batch.givenUp) return rejectAll(batch.entries.slice(at), databaseUnavailable());
       const one = { entries: [entry], givenUp: false };
       await flush(one);
       batch.givenUp ||= one.givenUp;
@@ -141,14 +141,14 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
     idle = [];
   }
 
-  pulse.onAway(() => {
+  dbHealth.onDown(() => {
     const abandoned = waiting;
     waiting = [];
     // The fate of a batch under way is unknown; its clients are told so now instead of being left to hang.
-    rejectAll(abandoned, storeUnavailable());
+    rejectAll(abandoned, databaseUnavailable());
     for (const batch of underWay) {
       batch.givenUp = true;
-      rejectAll(batch.entries, storeUnavailable());
+      rejectAll(batch.entries, databaseUnavailable());
     }
     settleIdle();
   });
@@ -156,7 +156,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   return {
     add: (item) =>
       new Promise((resolve, reject) => {
-        if (!pulse.isUp() || waiting.length >= maxWaiting) return reject(storeUnavailable());
+        if (!dbHealth.isUp() || waiting.length >= maxWaiting) return reject(databaseUnavailable());
         waiting.push({ item, resolve, reject });
         if (waiting.length >= enough && hasLane()) start();
         else schedule();
@@ -167,6 +167,6 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
 }
 
 function rejectAll<Item, Result>(batch: readonly Entry<Item, Result>[], err: unknown): void {
-  const reason = isStoreUnavailable(err) ? storeUnavailable(err) : err;
+  const reason = isDatabaseUnavailable(err) ? databaseUnavailable(err) : err;
   for (const entry of batch) entry.reject(reason);
 }

@@ -1,12 +1,12 @@
 import pg from 'pg';
 
 /** Whether the store answers, known at every moment without asking it. */
-export type Pulse = {
+export type DatabaseHealth = {
   isUp: () => boolean;
   /** Tells of an answer the store gave to somebody else: as good as one to our own question. */
-  sawLife: () => void;
+  sawAnswer: () => void;
   /** Calls back when the store goes away. */
-  onAway: (listener: () => void) => void;
+  onDown: (listener: () => void) => void;
   stop: () => Promise<void>;
 };
 
@@ -14,7 +14,7 @@ const beatMs = 50;
 /**
  * Away: neither our question nor anybody else's is answered for this long. A slow disk delays commits, not our read.
  */
-const patienceMs = 220;
+const probeTimeoutMs = 220;
 /** A timer this late says that this process is short of time itself, and the silence proves nothing. */
 const starvedMs = 25;
 
@@ -23,7 +23,7 @@ const starvedMs = 25;
  * (503)
  * while it is away instead of hanging on a dead connection, and are served again as soon as it is back.
  */
-export async function startPulse(url: string, onChange: (up: boolean) => void): Promise<Pulse> {
+export async function startDatabaseHealth(url: string, onChange: (up: boolean) => void): Promise<DatabaseHealth> {
   const listeners: (() => void)[] = [];
   let up = false;
   let stopped = false;
@@ -46,7 +46,7 @@ export async function startPulse(url: string, onChange: (up: boolean) => void): 
   }
 
   async function connect(): Promise<pg.Client> {
-    const fresh = new pg.Client({ connectionString: url, application_name: 'perkwire-pulse' });
+    const fresh = new pg.Client({ connectionString: url, application_name: 'perkwire-health' });
     fresh.on('error', () => {
       if (client !== fresh) return;
       drop();
@@ -71,10 +71,10 @@ export async function startPulse(url: string, onChange: (up: boolean) => void): 
   await beat();
   return {
     isUp: () => up,
-    sawLife: () => {
+    sawAnswer: () => {
       lifeMs = performance.now();
     },
-    onAway: (listener) => listeners.push(listener),
+    onDown: (listener) => listeners.push(listener),
     stop: async () => {
       stopped = true;
       clearTimeout(timer);
@@ -94,13 +94,13 @@ function withPatience(work: Promise<unknown>, lastLifeMs: () => number): Promise
       const dueMs = performance.now() + forMs;
       timer = setTimeout(() => {
         const nowMs = performance.now();
-        const leftMs = lastLifeMs() + patienceMs - nowMs;
-        if (nowMs - dueMs > starvedMs) wait(patienceMs);
+        const leftMs = lastLifeMs() + probeTimeoutMs - nowMs;
+        if (nowMs - dueMs > starvedMs) wait(probeTimeoutMs);
         else if (leftMs > 1) wait(leftMs);
         else reject(new Error('no answer in time'));
       }, forMs);
     };
-    wait(patienceMs);
+    wait(probeTimeoutMs);
     work.then(() => resolve(), reject).finally(() => clearTimeout(timer));
   });
 }

@@ -101,7 +101,7 @@ const connectionCodes = new Set([
  * Whether an error says that the store could not be reached or could not finish (SQLSTATE classes 08, 53, 57 and driver
  * errors), in contrast to a statement that is wrong. The outcome of a write is then unknown.
  */
-export function isStoreUnavailable(err: unknown): boolean {
+export function isDatabaseUnavailable(err: unknown): boolean {
   if (!(err instanceof Error)) return false;
   const { code } = err as { code?: unknown };
   if (typeof code === 'string') return connectionCodes.has(code) || /^(08|53|57|58|25006|XX)/.test(code);

@@ -9,7 +9,7 @@ const ready = Type.Object({
 });
 
 /** Live: the process runs. Ready: it can do its work, so the store answers. */
-export async function healthRoutes(app: App, { pulse, catalog }: Deps): Promise<void> {
+export async function healthRoutes(app: App, { dbHealth, catalog }: Deps): Promise<void> {
   app.get('/health/live', { schema: { summary: 'Liveness', tags: ['Health'], response: { 200: live } } }, async () => ({
     status: 'ok' as const,
   }));
@@ -17,7 +17,7 @@ export async function healthRoutes(app: App, { pulse, catalog }: Deps): Promise<
     '/health/ready',
     { schema: { summary: 'Readiness', tags: ['Health'], response: { 200: ready, 503: ready } } },
     async (_request, reply) => {
-      const database = pulse.isUp();
+      const database = dbHealth.isUp();
       if (!database) reply.code(503).header('retry-after', '1');
       return {
         status: database ? ('ok' as const) : ('unavailable' as const),

@@ -1,8 +1,8 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { isStoreUnavailable } from '../db/pool.ts';
-import { AppError, type ErrorCode, type ErrorDetail, storeUnavailable } from '../errors.ts';
+import { isDatabaseUnavailable } from '../db/pool.ts';
+import { AppError, databaseUnavailable, type ErrorCode, type ErrorDetail } from '../errors.ts';
 import { loggedUrl } from '../logger.ts';
-import { readsPages, sendNotice } from './error-pages.ts';
+import { readsPages, sendErrorPage } from './error-pages.ts';
 import type { FailureLimit } from './failure-limit.ts';
 import { detailsOf } from './validation.ts';
 
@@ -54,7 +54,7 @@ export function errorBody(error: AppError, requestId: string): ErrorBody {
  */
 export function toAppError(err: unknown): AppError {
   if (err instanceof AppError) return err;
-  if (isStoreUnavailable(err)) return storeUnavailable(err);
+  if (isDatabaseUnavailable(err)) return databaseUnavailable(err);
   const { code, statusCode, validation, validationContext } = err as Partial<FastifyError>;
   if (validation !== undefined) {
     const details = detailsOf(validation, validationContext ?? 'body');
@@ -70,8 +70,8 @@ export function toAppError(err: unknown): AppError {
 
 export function sendError(request: FastifyRequest, reply: FastifyReply, error: AppError): FastifyReply {
   if (error.retryAfterS !== undefined) reply.header('retry-after', String(error.retryAfterS));
-  const { notices } = request.routeOptions.config;
-  if (notices !== undefined && readsPages(request)) return sendNotice(reply, error, notices);
+  const { errorPages } = request.routeOptions.config;
+  if (errorPages !== undefined && readsPages(request)) return sendErrorPage(reply, error, errorPages);
   return reply
     .code(error.status)
     .header('cache-control', 'no-store')

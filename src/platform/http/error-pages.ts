@@ -4,14 +4,14 @@ import type { AppError, ErrorCode } from '../errors.ts';
 import { html, pageOf } from './html.ts';
 
 /** What a page says where it cannot be shown. */
-export type Notice = { title: string; text: string };
+export type ErrorPage = { title: string; text: string };
 
 /** For addresses that people open: what they read instead of the error form, by its code. Every code has a notice. */
-export type Notices = Partial<Record<ErrorCode, Notice>>;
+export type ErrorPages = Partial<Record<ErrorCode, ErrorPage>>;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    notices?: Notices;
+    errorPages?: ErrorPages;
   }
 }
 
@@ -23,15 +23,15 @@ export const readsPages = ({ headers }: Pick<FastifyRequest, 'headers'>): boolea
 export const isOpened = (request: Pick<FastifyRequest, 'headers'>): boolean =>
   readsPages(request) && request.headers['sec-fetch-mode'] === 'navigate';
 
-const usual: Notices = {
+const usual: ErrorPages = {
   too_many_requests: { title: 'Too many tries', text: 'Wait a moment, then load the page again.' },
   unavailable: { title: 'Not available right now', text: 'Wait a moment, then load the page again.' },
 };
-const otherwise: Notice = { title: 'This did not work', text: 'Go back to where you came from and try again.' };
+const otherwise: ErrorPage = { title: 'This did not work', text: 'Go back to where you came from and try again.' };
 
 /** Answers an error as a page; status and `retry-after` are those of the error form. */
-export function sendNotice(reply: FastifyReply, error: AppError, notices: Notices): FastifyReply {
-  const notice = notices[error.code] ?? usual[error.code] ?? otherwise;
+export function sendErrorPage(reply: FastifyReply, error: AppError, errorPages: ErrorPages): FastifyReply {
+  const notice = errorPages[error.code] ?? usual[error.code] ?? otherwise;
   return reply.code(error.status).headers(headers).type('text/html; charset=utf-8').send(render(notice));
 }
 
@@ -53,5 +53,5 @@ const headers = {
   'x-robots-tag': 'noindex, nofollow',
 };
 
-const render = ({ title, text }: Notice): string =>
+const render = ({ title, text }: ErrorPage): string =>
   pageOf({ title, style, body: html`<main><section><h1>${title}</h1><p>${text}</p></section></main>` });

@@ -1,11 +1,11 @@
 /** Work that is done again and again; `stop` resolves when the round under way has ended. */
-export type Rounds = { stop: () => Promise<void> };
+export type Loop = { stop: () => Promise<void> };
 
 /**
  * Does a round now, and the next so many milliseconds after it as the round says.
  * @param round must not reject; it may ask whether it should end early
  */
-export function startRounds(round: (isStopped: () => boolean) => Promise<number>): Rounds {
+export function startLoop(round: (isStopped: () => boolean) => Promise<number>): Loop {
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
 

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { Gauge, type Registry } from 'prom-client';
-import { type Balance, checkBalance } from '../../webhooks/deliveries/reconciliation.ts';
+import { type DeliveryReconciliation, reconcileDeliveries } from '../../webhooks/deliveries/reconciliation.ts';
 
 /** How old what is shown may be (milliseconds): it takes a count, which a scrape must not cause more often. */
 const stockAgeMs = 15_000;
@@ -14,7 +14,7 @@ type Stock = { state: string; count: number }[];
  * Adds what is counted in the database when it is asked for: queue, held deliveries, breakers, warnings, balance. The
  * same in every process.
  */
-export function addStock(registry: Registry, pool: pg.Pool, now: () => number): void {
+export function registerGauges(registry: Registry, pool: pg.Pool, now: () => number): void {
   const registers = [registry];
   const gauge = (name: string, help: string, label: string, read: () => Promise<Stock>): void => {
     const cached = remember(read, stockAgeMs, now);
@@ -70,13 +70,13 @@ export function addStock(registry: Registry, pool: pg.Pool, now: () => number): 
 }
 
 function addBalance(registry: Registry, pool: pg.Pool, now: () => number): void {
-  const cached = remember(() => checkBalance(pool, { days: balanceDays, nowMs: now() }), balanceAgeMs, now);
+  const cached = remember(() => reconcileDeliveries(pool, { days: balanceDays, nowMs: now() }), balanceAgeMs, now);
   new Gauge({
     name: 'perkwire_webhook_unbalanced',
     help: 'Deliveries of the last two days that are neither delivered, failed, held nor queued, queued twice over, or miscounted. Must be 0.',
     registers: [registry],
     async collect() {
-      const balance: Balance | null = await cached();
+      const balance: DeliveryReconciliation | null = await cached();
       this.reset();
       if (balance !== null) this.set(balance.lost + balance.stray + balance.miscounted);
     },

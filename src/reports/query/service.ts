@@ -1,6 +1,6 @@
 import { payoutOf } from '../../catalog/snapshot/provisioning.ts';
 import type { Publisher, Snapshot } from '../../catalog/snapshot/types.ts';
-import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../platform/db/fail-fast.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { createLimiter } from '../../platform/lib/fair-limiter.ts';
 import { dayMs } from '../../platform/lib/uuid7.ts';
@@ -52,8 +52,8 @@ const message = 'Too many reports are being counted.';
 const limitSums = createLimiter({ atOnce: 3, atOnceEach: 2, maxWaiting: 64, maxWaitMs: 30_000, message });
 const limitRaw = createLimiter({ atOnce: 2, atOnceEach: 1, maxWaiting: 16, maxWaitMs: 30_000, message });
 
-export function createReportService({ pool, pulse, now }: Pick<Deps, 'pool' | 'pulse' | 'now'>): ReportService {
-  const guarded = createStoreGuard(pulse);
+export function createReportService({ pool, dbHealth, now }: Pick<Deps, 'pool' | 'dbHealth' | 'now'>): ReportService {
+  const guarded = createFailFast(dbHealth);
 
   async function activity(
     publisher: Publisher,

@@ -46,7 +46,7 @@ where tidied_upto < $1::date order by tidied_upto, publisher_id limit 1 for upda
  * @param isStopped asked before each day: after a long time without it there are thousands
  * @returns days of publishers that were done (count)
  */
-export async function tidyRollups(
+export async function compactRollups(
   pool: pg.Pool,
   nowMs: number,
   isStopped: () => boolean = () => false,

@@ -102,7 +102,7 @@ order by publisher_id for update`;
  * meanwhile: rows that
  * are written anew at the same time would be missed.
  */
-export async function forgetValues(
+export async function eraseValues(
   executor: Executor,
   days: readonly string[],
   sessionIds: readonly string[],

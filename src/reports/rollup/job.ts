@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { type Rounds, startRounds } from '../../platform/lib/loop.ts';
+import { type Loop, startLoop } from '../../platform/lib/loop.ts';
 import { dayMs } from '../../platform/lib/uuid7.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { createSummariser } from './ranges.ts';
@@ -33,7 +33,7 @@ export const pauseAfter = (tookMs: number): number =>
 /**
  * Keeps the rollups up to date. Every worker tries; whoever comes first folds, and the others go on when it is gone.
  */
-export function startFolder({ pool, logger, now }: FolderOptions): Rounds {
+export function startRollupJob({ pool, logger, now }: FolderOptions): Loop {
   let span = spans.first;
   let stepMs = steps.leastMs;
   let failing = false;
@@ -56,7 +56,7 @@ export function startFolder({ pool, logger, now }: FolderOptions): Rounds {
     return found;
   }
 
-  return startRounds(async () => {
+  return startLoop(async () => {
     const startMs = performance.now();
     try {
       await keepRangesShort();

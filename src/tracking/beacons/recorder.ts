@@ -4,7 +4,7 @@ import type { Campaign } from '../../catalog/snapshot/types.ts';
 import { countEvents, isCounted } from '../../offers/caps/count.ts';
 import { needsOf } from '../../offers/caps/needs.ts';
 import { type Batcher, createBatcher } from '../../platform/db/batcher.ts';
-import type { Pulse } from '../../platform/db/health.ts';
+import type { DatabaseHealth } from '../../platform/db/health.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { createBeaconWriter } from './beacon-writer.ts';
 import {
@@ -45,10 +45,10 @@ const lanes = 2;
  */
 const enough = 24;
 
-type RecorderDeps = { pool: pg.Pool; pulse: Pulse; catalog: Pick<CatalogStore, 'current'> };
+type RecorderDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; catalog: Pick<CatalogStore, 'current'> };
 
-export function createRecorder({ pool, pulse, catalog }: RecorderDeps): Recorder {
-  const limits = { pulse, maxItems, lanes, enough };
+export function createRecorder({ pool, dbHealth, catalog }: RecorderDeps): Recorder {
+  const limits = { dbHealth, maxItems, lanes, enough };
 
   /** One batcher for events nobody counts, which cost one statement, and one for those of campaigns with caps. */
   function recorder<Event extends TrackedEvent, Result>(

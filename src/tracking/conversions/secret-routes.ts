@@ -4,7 +4,7 @@ import { advertisers } from '../../catalog/management/advertisers.ts';
 import { audit } from '../../catalog/management/audit.ts';
 import { callOf, publisherQuery } from '../../catalog/management/http.ts';
 import type { Work } from '../../catalog/management/work.ts';
-import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
@@ -24,8 +24,8 @@ const created = Type.Object({
 const removed = Type.Object({ message: Type.String(), data: Type.Object({ advertiser_id: Type.Integer() }) });
 
 /** The secret with which an advertiser signs its reports. Where there is none, a click id is enough. */
-export async function conversionSecretRoutes(app: App, { pool, pulse, auth, secretBox, now }: Deps): Promise<void> {
-  const guarded = createStoreGuard(pulse);
+export async function conversionSecretRoutes(app: App, { pool, dbHealth, auth, secretBox, now }: Deps): Promise<void> {
+  const guarded = createFailFast(dbHealth);
   const preValidation = auth.requireKey('offers/management', 'accounts');
 
   /** Sets or clears the secret of one of the caller's advertisers. @returns its id */

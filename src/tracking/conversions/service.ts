@@ -38,10 +38,10 @@ type Found = { item: Item; click: ClickFacts | null; verdict: Verdict };
 /** Reports in one transaction (count). */
 const maxItems = 128;
 
-export function createConversionService({ pool, pulse, catalog, config, secretBox, now }: Deps): ConversionService {
+export function createConversionService({ pool, dbHealth, catalog, config, secretBox, now }: Deps): ConversionService {
   const clickIds = createClickIdCodec(createSigner(config.tokenKeys, clickIdPurpose));
   const hashes = createUserKeys(config.userPepper);
-  const batcher = createBatcher<Item, Verdict>({ write, pulse, maxItems });
+  const batcher = createBatcher<Item, Verdict>({ write, dbHealth, maxItems });
 
   async function look(items: readonly Item[]): Promise<Found[]> {
     const lookups = items.map(({ call, click, txnKey }) => ({ ...click, event: call.event, txnKey }));

@@ -1,5 +1,5 @@
 import { callOf } from '../../catalog/management/http.ts';
-import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { dayMs, dayOf } from '../../platform/lib/uuid7.ts';
 import type { App, Deps } from '../../platform/ports.ts';
@@ -11,8 +11,8 @@ import { balanceAnswer, balanceQuery } from './schemas.ts';
 const defaultDays = 7;
 
 /** Whether everything that was promised to a publisher is where it must be. */
-export function balanceRoute(app: App, { pool, pulse, config, now }: Deps): void {
-  const guarded = createStoreGuard(pulse);
+export function balanceRoute(app: App, { pool, dbHealth, config, now }: Deps): void {
+  const guarded = createFailFast(dbHealth);
   const mostDays = 2 * config.retentionDeliveryDays + 1; // a day is kept that long where something waits
 
   app.get(

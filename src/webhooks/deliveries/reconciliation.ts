@@ -15,7 +15,7 @@ export type Places = {
 export const isEven = ({ created, delivered, failed, held, pending }: Places): boolean =>
   created === delivered + failed + held + pending;
 
-export type Balance = Places & {
+export type DeliveryReconciliation = Places & {
   /** Said to be pending, and not in the queue: nobody would send them. */
   lost: number;
   /** In the queue, and not pending: they would be sent once more. */
@@ -37,12 +37,12 @@ const keptCounts = `(
  * `miscounted` must be 0. Reads all deliveries of these days.
  * @param days how far to look back from `nowMs` (epoch milliseconds); default: everything that is kept
  */
-export async function checkBalance(
+export async function reconcileDeliveries(
   executor: Executor,
   options: { days: number; nowMs: number } | null = null,
-): Promise<Balance> {
+): Promise<DeliveryReconciliation> {
   const fromDay = options === null ? '-infinity' : dayOf(options.nowMs - options.days * dayMs);
-  const { rows } = await executor.query<Balance>(
+  const { rows } = await executor.query<DeliveryReconciliation>(
     `select count(d.id)::int as created,
       count(*) filter (where d.status = 'delivered')::int as delivered,
       count(*) filter (where d.status = 'failed')::int as failed,
@@ -61,11 +61,11 @@ export async function checkBalance(
     full join (select delivery_id, day from delivery_queue where day >= $1::date) q on q.delivery_id = d.id and q.day = d.day`,
     [fromDay],
   );
-  return rows[0] as Balance;
+  return rows[0] as DeliveryReconciliation;
 }
 
 /** Whether nothing is lost and nothing is in two places. */
-export const isBalanced = (balance: Balance): boolean =>
+export const isBalanced = (balance: DeliveryReconciliation): boolean =>
   balance.lost === 0 && balance.stray === 0 && balance.miscounted === 0 && isEven(balance);
 
 /** What became of the deliveries promised to a publisher on one UTC day. */

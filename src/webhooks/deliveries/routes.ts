@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { callOf, publisherQuery } from '../../catalog/management/http.ts';
-import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App, Deps } from '../../platform/ports.ts';
@@ -21,7 +21,7 @@ const defaultLimit = 50;
 /** What was promised to a publisher's endpoints, and what became of it. */
 export async function deliveryLogRoutes(app: App, deps: Deps): Promise<void> {
   const { pool, now } = deps;
-  const guarded = createStoreGuard(deps.pulse);
+  const guarded = createFailFast(deps.dbHealth);
   app.addHook('preValidation', deps.auth.requireKey('configurations', 'accounts'));
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store');

@@ -11,7 +11,7 @@ const sweepMs = 500;
 /** Longer than a worker takes to reconnect (milliseconds). */
 const takeOverAfterMs = 1500;
 /** A connection that takes longer than this to answer counts as broken (milliseconds). */
-const patienceMs = 3000;
+const probeTimeoutMs = 3000;
 
 export type Liveness = {
   /** null while the worker cannot prove that it lives: then it must claim nothing. */
@@ -67,7 +67,7 @@ export async function startLiveness({ databaseUrl, logger, onWork }: LivenessOpt
       connectionString: databaseUrl,
       application_name: 'perkwire-worker',
       connectionTimeoutMillis: 2000,
-      query_timeout: patienceMs,
+      query_timeout: probeTimeoutMs,
       keepAlive: true,
     });
     client = fresh;

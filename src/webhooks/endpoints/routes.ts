@@ -1,7 +1,7 @@
 import type { Static, TSchema } from '@sinclair/typebox';
 import type { FastifyRequest } from 'fastify';
 import { callOf, publisherQuery } from '../../catalog/management/http.ts';
-import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { emptyBodyForNone } from '../../platform/http/body.ts';
@@ -45,7 +45,7 @@ const tags = ['Webhook endpoints'];
 export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
   const { config, pool, secretBox, now } = deps;
   const rules: UrlRules = { allowHttp: config.webhookAllowHttp, allowNets: parseNets(config.webhookAllowNets) };
-  const guarded = createStoreGuard(deps.pulse);
+  const guarded = createFailFast(deps.dbHealth);
   app.addHook('preValidation', emptyBodyForNone);
   app.addHook('preValidation', deps.auth.requireKey('configurations', 'accounts'));
   app.addHook('onRequest', async (_request, reply) => {

@@ -1,6 +1,6 @@
 import type { Static } from '@sinclair/typebox';
 import { callOf, publisherQuery } from '../../catalog/management/http.ts';
-import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App, Deps } from '../../platform/ports.ts';
@@ -17,7 +17,7 @@ import { requireUsableUrl, type UrlRules } from './url-rules.ts';
 /** Test Endpoint: sends a dummy payload now and shows what came back (decisions section 4). */
 export async function endpointTestRoutes(app: App, { rules, ...deps }: Deps & { rules: UrlRules }): Promise<void> {
   const { config, pool, now } = deps;
-  const guarded = createStoreGuard(deps.pulse);
+  const guarded = createFailFast(deps.dbHealth);
 
   app.post(
     `${endpointsPath}/:event/test`,

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../platform/db/fail-fast.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
@@ -11,8 +11,8 @@ import { createPayloadLinks, payloadLinkPurpose, payloadPath } from './payload-l
 const querystring = Type.Object({ t: Type.Optional(Type.String({ description: 'Token of the signed link.' })) });
 
 /** Where `payload_url` of a GET webhook leads: the very bytes its signature covers. */
-export async function payloadRoutes(app: App, { config, pool, pulse, now }: Deps): Promise<void> {
-  const guarded = createStoreGuard(pulse);
+export async function payloadRoutes(app: App, { config, pool, dbHealth, now }: Deps): Promise<void> {
+  const guarded = createFailFast(dbHealth);
   const links = createPayloadLinks(createSigner(config.tokenKeys, payloadLinkPurpose), config.publicUrl);
   const response = { 200: Type.Unknown({ description: 'The payload, byte for byte.' }), ...errorAnswers(400, 404) };
   const schema = { summary: 'Fetch a webhook payload by its signed link', tags: ['Webhooks'], querystring, response };

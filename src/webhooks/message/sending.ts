@@ -45,7 +45,7 @@ export const createDispatcherPool = (databaseUrl: string, logger: Logger): pg.Po
 export async function startSending(deps: Deps, databaseUrl: string): Promise<{ stop: () => Promise<void> }> {
   const { config, logger, sender, secretBox, metrics, now } = deps;
   const pool = createDispatcherPool(databaseUrl, logger);
-  deps.pulse.onAway(() => breakConnections(pool));
+  deps.dbHealth.onDown(() => breakConnections(pool));
   const dispatcher = await startDispatcher({
     pool,
     databaseUrl,

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { callOf, publisherQuery } from '../../catalog/management/http.ts';
-import { createStoreGuard } from '../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { emptyBodyForNone } from '../../platform/http/body.ts';
@@ -46,7 +46,7 @@ const jobParams = Type.Object({ id: Type.String() });
 /** Sends deliveries again: one, or all that match a filter. */
 export async function replayRoutes(app: App, deps: Deps): Promise<void> {
   const { pool, now } = deps;
-  const guarded = createStoreGuard(deps.pulse);
+  const guarded = createFailFast(deps.dbHealth);
   const write = <T>(work: (executor: Executor) => Promise<T>): Promise<T> => guarded(() => transaction(pool, work));
   app.addHook('preValidation', emptyBodyForNone);
   app.addHook('preValidation', deps.auth.requireKey('configurations', 'accounts'));

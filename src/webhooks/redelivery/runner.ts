@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { type Rounds, startRounds } from '../../platform/lib/loop.ts';
+import { type Loop, startLoop } from '../../platform/lib/loop.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { runningJobs, runSlice } from './jobs.ts';
 
@@ -9,8 +9,8 @@ const pollMs = 1000;
 type RunnerOptions = { pool: pg.Pool; logger: Logger; now: () => number };
 
 /** Works off replay jobs, a slice of each in turn. Any number of workers may do it. */
-export function startReplays({ pool, logger, now }: RunnerOptions): Rounds {
-  return startRounds(async (isStopped) => {
+export function startReplays({ pool, logger, now }: RunnerOptions): Loop {
+  return startLoop(async (isStopped) => {
     try {
       let busy = await runningJobs(pool);
       while (busy.length > 0 && !isStopped()) {

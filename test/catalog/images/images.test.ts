@@ -356,7 +356,7 @@ test('while the store is away a picture not in memory is answered 503 at once, a
     const [first, second] = rows.map((row) => `/images/${row.file}`);
     expect((await behindRelay.app.inject(`${first}?width=20`)).statusCode).toBe(200);
     relay.cut();
-    await until(() => !behindRelay.deps.pulse.isUp());
+    await until(() => !behindRelay.deps.dbHealth.isUp());
     const startMs = performance.now();
     const response = await behindRelay.app.inject(`${second}?width=20`);
     expect(performance.now() - startMs).toBeLessThan(1000);
@@ -365,7 +365,7 @@ test('while the store is away a picture not in memory is answered 503 at once, a
     expect(response.headers.etag).toBeUndefined();
     expect((await behindRelay.app.inject(`${first}?width=20`)).headers['cache-status']).toBe('perkwire; hit');
     relay.restore();
-    await until(() => behindRelay.deps.pulse.isUp());
+    await until(() => behindRelay.deps.dbHealth.isUp());
     expect((await behindRelay.app.inject(`${second}?width=20`)).statusCode).toBe(200);
   } finally {
     await behindRelay.close();

@@ -7,7 +7,7 @@ import { betaDraw, drawBeta } from '../../../src/decision/rank/scores.ts';
 import type { Counts, Posteriors } from '../../../src/decision/types.ts';
 import { campaignOf, inputOf, offersOf, pays, publisherWith } from '../support.ts';
 
-const learnt = (here: ReadonlyMap<number, Counts>, over: Partial<Posteriors> = {}): Posteriors => {
+const model = (here: ReadonlyMap<number, Counts>, over: Partial<Posteriors> = {}): Posteriors => {
   const all = { impressions: 0, clicks: 0, conversions: 0 };
   for (const { impressions, clicks, conversions } of here.values()) {
     all.impressions += impressions;
@@ -39,7 +39,7 @@ const counts = (impressions: number, clicks: number, conversions = 0): Counts =>
 describe('expected revenue', () => {
   const firstOf = (payouts: readonly Payout[], known: readonly Counts[], over: Partial<Posteriors> = {}): number => {
     const offers = offersOf(...payouts.map((payout, at) => campaignOf(at + 1, { payout })));
-    const found = firsts(offers, learnt(new Map(known.map((one, at) => [at + 1, one])), over), 300);
+    const found = firsts(offers, model(new Map(known.map((one, at) => [at + 1, one])), over), 300);
     return [...found].sort((a, b) => b[1] - a[1])[0]?.[0] as number;
   };
 
@@ -62,7 +62,7 @@ describe('expected revenue', () => {
       campaignOf(2, { payout: pays('cpc', 1), category: 'b' }),
     );
     const first = (posteriors: Partial<Posteriors>): number =>
-      firsts(offers, learnt(new Map(), { placements: new Map(), ...posteriors }), 1000).get(2) ?? 0;
+      firsts(offers, model(new Map(), { placements: new Map(), ...posteriors }), 1000).get(2) ?? 0;
     const categories = new Map([
       ['a', counts(100_000, 1_000)],
       ['b', counts(100_000, 8_000)],
@@ -85,7 +85,7 @@ describe('expected revenue', () => {
     const share = (own: Counts): number =>
       firsts(
         offers,
-        learnt(
+        model(
           new Map([
             [1, counts(100_000, 2_000)],
             [2, own],
@@ -103,7 +103,7 @@ describe('expected revenue', () => {
 test('one decision in a hundred puts an offer first that would hardly ever be', () => {
   const offers = offersOf(...Array.from({ length: 10 }, (_, at) => campaignOf(at + 1, { payout: pays('cpc', 1) })));
   const known = new Map(offers.map(({ id }) => [id, counts(1_000_000, id === 1 ? 100_000 : 1_000)]));
-  const found = firsts(offers, learnt(known), 40_000);
+  const found = firsts(offers, model(known), 40_000);
   expect(1 - (found.get(1) ?? 0)).toBeGreaterThan(0.006);
   expect(1 - (found.get(1) ?? 0)).toBeLessThan(0.012);
   expect(found.size).toBe(10);
@@ -128,7 +128,7 @@ test('a draw has the mean and the spread of its Beta distribution', () => {
 test('the propensity of a shown offer is near the share of seeds that show it there', () => {
   const offers = offersOf(...Array.from({ length: 12 }, (_, at) => campaignOf(at + 1, { payout: pays('cpc', 1) })));
   const publisher = publisherWith(offers);
-  const posteriors = learnt(new Map(offers.map(({ id }) => [id, counts(4000, 60 + 3 * id)])));
+  const posteriors = model(new Map(offers.map(({ id }) => [id, counts(4000, 60 + 3 * id)])));
   const runs = 6000;
   const shownAt = new Map<number, number>();
   const told = new Map<number, number[]>();
@@ -172,10 +172,10 @@ test('what is lost by learning is at most half of what a fixed share of tries lo
   let thompson = 0;
   let greedy = 0;
   for (let world = 1; world <= 3; world++) {
-    let posteriors = learnt(new Map());
+    let posteriors = model(new Map());
     let from: ReadonlyMap<number, Counts> | null = null;
     thompson += regretOf(world, (known, round) => {
-      if (known !== from) posteriors = learnt(known);
+      if (known !== from) posteriors = model(known);
       from = known;
       return decide(inputOf(publisher, { posteriors, seed: mix(world, round), context: { count: 1 } })).offers[0]?.offer
         .id as number;

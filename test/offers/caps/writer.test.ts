@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Snapshot } from '../../../src/catalog/snapshot/types.ts';
-import { nothingLearnt } from '../../../src/decision/types.ts';
+import { noPosteriors } from '../../../src/decision/types.ts';
 import { createLiveUse, type LiveUse } from '../../../src/offers/caps/live-use.ts';
 import { addUse, createUseTable, periodNames } from '../../../src/offers/caps/use.ts';
 import { createSurroundings } from '../../../src/offers/context/client-context.ts';
 import { createCappedWriter } from '../../../src/offers/fetch/capped-fetch.ts';
 import { type Item, themeOf } from '../../../src/offers/fetch/fetch-item.ts';
 import { readFetchOffers } from '../../../src/offers/fetch/request.ts';
-import type { Learnt } from '../../../src/offers/model/posteriors.ts';
+import type { Model } from '../../../src/offers/model/posteriors.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 let t: TestApp;
@@ -39,8 +39,8 @@ function itemOf(snapshot: Snapshot): Item {
   };
 }
 
-const nothingKnown = { id: null, posteriors: nothingLearnt };
-const quiet = { learnt: () => nothingKnown, noteState: () => {}, now: Date.now };
+const nothingKnown = { id: null, posteriors: noPosteriors };
+const quiet = { model: () => nothingKnown, noteState: () => {}, now: Date.now };
 
 test('a batch in which some know a cap and some do not ends, and whoever knows it keeps it', async () => {
   const before = t.deps.catalog.current();
@@ -65,15 +65,15 @@ test('a batch in which some know a cap and some do not ends, and whoever knows i
   expect(old?.offers.length).toBeGreaterThan(0);
 });
 
-test('a state that decisions were made with is kept by its own name, whatever is learnt while they are written', async () => {
-  let learnt: Learnt = { id: 'learnt before', posteriors: nothingLearnt };
+test('a state that decisions were made with is kept by its own name, whatever is learned while they are written', async () => {
+  let model: Model = { id: 'model before', posteriors: noPosteriors };
   const noted: (string | null)[] = [];
-  const noteState = (_snapshot: Snapshot, { id }: Learnt): void => {
+  const noteState = (_snapshot: Snapshot, { id }: Model): void => {
     noted.push(id);
-    learnt = { id: 'learnt meanwhile', posteriors: nothingLearnt };
+    model = { id: 'model meanwhile', posteriors: noPosteriors };
   };
   const use = createLiveUse(t.deps);
-  const write = createCappedWriter({ pool: t.pool, use, learnt: () => learnt, noteState, now: Date.now });
+  const write = createCappedWriter({ pool: t.pool, use, model: () => model, noteState, now: Date.now });
   const sessions = await write([itemOf(t.deps.catalog.current()), itemOf(t.deps.catalog.current())]);
-  expect(sessions.map(({ inputs }) => JSON.parse(inputs ?? '{}').learnt)).toEqual(noted);
+  expect(sessions.map(({ inputs }) => JSON.parse(inputs ?? '{}').model)).toEqual(noted);
 });

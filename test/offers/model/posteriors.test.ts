@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { posteriorKey } from '../../../src/decision/types.ts';
-import { loadLearnt, readLearnt, unlearnt, writeLearnt } from '../../../src/offers/model/posteriors.ts';
+import { emptyModel, loadModel, readModel, writeModel } from '../../../src/offers/model/posteriors.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 let t: TestApp;
@@ -23,11 +23,11 @@ async function addRollup(
   );
 }
 
-test('nothing is learnt where nothing happened', async () => {
-  expect(await loadLearnt(t.pool, t.deps.catalog.current(), nowMs)).toBe(unlearnt);
+test('nothing is learned where nothing happened', async () => {
+  expect(await loadModel(t.pool, t.deps.catalog.current(), nowMs)).toBe(emptyModel);
 });
 
-test('what happened is learnt by placement, offer and category, and is found again as it was', async () => {
+test('what happened is learned by placement, offer and category, and is found again as it was', async () => {
   const offers = [...t.deps.catalog.current().offers.values()];
   const [first, second] = offers.filter((offer) => offer.campaign.category === offers[0]?.campaign.category);
   const [firstId, secondId] = [first?.id as number, second?.id as number];
@@ -39,7 +39,7 @@ test('what happened is learnt by placement, offer and category, and is found aga
   await addRollup(firstId, 'order-status', { impressions: 50, clicks: 1, conversions: 0, micros: 0 });
   await addRollup(secondId, 'checkout', { impressions: 7, clicks: 7, conversions: 7, micros: 0 });
 
-  const { id, posteriors } = await loadLearnt(t.pool, t.deps.catalog.current(), nowMs);
+  const { id, posteriors } = await loadModel(t.pool, t.deps.catalog.current(), nowMs);
   expect(posteriors.placements.get(posteriorKey(t.publisher.id, 'checkout'))?.get(firstId)).toEqual({
     impressions: 100,
     clicks: 10,
@@ -52,7 +52,7 @@ test('what happened is learnt by placement, offer and category, and is found aga
     conversions: 9,
   });
   expect(posteriors.averageSaleMicros.get(first?.campaign.id as number)).toBe(40_000_000); // 4 earned by a sale are 10 % of 40
-  expect(readLearnt(writeLearnt(posteriors))).toEqual(posteriors);
-  expect((await loadLearnt(t.pool, t.deps.catalog.current(), nowMs)).id).toBe(id);
-  expect(await loadLearnt(t.pool, t.deps.catalog.current(), nowMs + 32 * 86_400_000)).toBe(unlearnt);
+  expect(readModel(writeModel(posteriors))).toEqual(posteriors);
+  expect((await loadModel(t.pool, t.deps.catalog.current(), nowMs)).id).toBe(id);
+  expect(await loadModel(t.pool, t.deps.catalog.current(), nowMs + 32 * 86_400_000)).toBe(emptyModel);
 });

@@ -241,7 +241,7 @@ test('while the store is away, 503 with retry-after and no false success; afterw
     const offer = await showOneTo(behind, 'patient');
     relay.cut();
     const atOnce = await save(behind, offer);
-    await until(() => !behind.deps.pulse.isUp());
+    await until(() => !behind.deps.dbHealth.isUp());
     const startMs = performance.now();
     for (const response of [atOnce, await save(behind, offer), await behind.app.inject(saveUrlOf(offer))]) {
       expect(response.statusCode).toBe(503);
@@ -249,7 +249,7 @@ test('while the store is away, 503 with retry-after and no false success; afterw
     }
     expect(performance.now() - startMs).toBeLessThan(1000);
     relay.restore();
-    await until(() => behind.deps.pulse.isUp());
+    await until(() => behind.deps.dbHealth.isUp());
     expect((await save(behind, offer)).statusCode).toBe(200);
   } finally {
     await behind.close();

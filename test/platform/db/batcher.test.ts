@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Batcher, createBatcher } from '../../../src/platform/db/batcher.ts';
-import { type Pulse, startPulse } from '../../../src/platform/db/health.ts';
+import { type DatabaseHealth, startDatabaseHealth } from '../../../src/platform/db/health.ts';
 import { breakConnections, createPool, transaction } from '../../../src/platform/db/pool.ts';
 import { AppError } from '../../../src/platform/errors.ts';
 import { cloneDatabase } from '../../support/database.ts';
@@ -11,7 +11,7 @@ import { startRelay } from '../../tracking/journey.ts';
 
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
 let relay: Awaited<ReturnType<typeof startRelay>>;
-let pulse: Pulse;
+let dbHealth: DatabaseHealth;
 /** What the batchers write with; goes through the relay. */
 let pool: pg.Pool;
 /** Looks at the database from beside. */
@@ -22,16 +22,16 @@ beforeAll(async () => {
   observer = createPool({ url: database.url, size: 2, applicationName: 'perkwire-test', onError: () => {} });
   pool = createPool({ url: relay.url, size: 6, applicationName: 'perkwire-test', onError: () => {} });
   await observer.query('create table ledger (id integer primary key, batch integer not null, check (id >= 0))');
-  pulse = await startPulse(relay.url, () => {});
-  pulse.onAway(() => breakConnections(pool));
+  dbHealth = await startDatabaseHealth(relay.url, () => {});
+  dbHealth.onDown(() => breakConnections(pool));
 });
 beforeEach(async () => {
   relay.restore();
-  await expect.poll(pulse.isUp, { timeout: 8000 }).toBe(true);
+  await expect.poll(dbHealth.isUp, { timeout: 8000 }).toBe(true);
   await observer.query('truncate ledger');
 });
 afterAll(async () => {
-  await pulse?.stop();
+  await dbHealth?.stop();
   await pool?.end();
   relay?.close();
   await observer?.end();
@@ -42,7 +42,7 @@ type Ledger = { batcher: Batcher<number, string>; batches: number[][]; mostAtOnc
 
 /** A batcher that writes numbers into the ledger; negative and repeated ones are refused by the database. */
 function openLedger(
-  options: { maxItems?: number; lanes?: number; enough?: number; maxWaiting?: number; pulse?: Pulse } = {},
+  options: { maxItems?: number; lanes?: number; enough?: number; maxWaiting?: number; dbHealth?: DatabaseHealth } = {},
 ): Ledger {
   const batches: number[][] = [];
   let underWay = 0;
@@ -59,7 +59,7 @@ function openLedger(
       underWay -= 1;
     }
   };
-  return { batcher: createBatcher({ write, pulse, ...options }), batches, mostAtOnce: () => most };
+  return { batcher: createBatcher({ write, dbHealth, ...options }), batches, mostAtOnce: () => most };
 }
 
 const stored = async (): Promise<number[]> =>
@@ -244,7 +244,7 @@ describe('when the store goes away', () => {
     relay.cut();
     expect(reasons(await results)).toEqual(range(50).map(() => 'unavailable'));
     await batcher.drain();
-    await expect.poll(pulse.isUp, { timeout: 8000 }).toBe(false);
+    await expect.poll(dbHealth.isUp, { timeout: 8000 }).toBe(false);
     await expect(batcher.add(51)).rejects.toMatchObject({ code: 'unavailable', status: 503, retryAfterS: 1 });
     // What only waited was never sent.
     expect(batches).toHaveLength(2);
@@ -254,10 +254,10 @@ describe('when the store goes away', () => {
     const { batcher } = openLedger();
     await batcher.add(1);
     relay.cut();
-    await expect.poll(pulse.isUp, { timeout: 8000 }).toBe(false);
+    await expect.poll(dbHealth.isUp, { timeout: 8000 }).toBe(false);
     expect(reasons(await settle(batcher, [2, 3]))).toEqual(['unavailable', 'unavailable']);
     relay.restore();
-    await expect.poll(pulse.isUp, { timeout: 8000 }).toBe(true);
+    await expect.poll(dbHealth.isUp, { timeout: 8000 }).toBe(true);
     expect(await batcher.add(4)).toBe('wrote 4');
     expect(await stored()).toEqual([1, 4]);
   });
@@ -292,9 +292,9 @@ describe('when the store goes away while the items of a batch are tried one by o
       expect(reasons).toEqual(reasons.map(() => 'unavailable'));
       await batcher.drain();
       expect(batches.at(-1)).toEqual([7]);
-      await expect.poll(pulse.isUp, { timeout: 8000 }).toBe(false);
+      await expect.poll(dbHealth.isUp, { timeout: 8000 }).toBe(false);
       relay.restore();
-      await expect.poll(pulse.isUp, { timeout: 8000 }).toBe(true);
+      await expect.poll(dbHealth.isUp, { timeout: 8000 }).toBe(true);
       expect(await batcher.add(100)).toBe('wrote 100');
     } finally {
       await holder.query('select pg_advisory_unlock(7)');
@@ -308,17 +308,17 @@ describe('a result that comes later than its batch', () => {
   test('is waited for by its own item, and fails for it alone', async () => {
     const write = async (items: readonly number[]) =>
       items.map((item) => (item < 0 ? Promise.reject(new Error('not me')) : `wrote ${item}`));
-    const results = await settle(createBatcher<number, string>({ write, pulse }), [1, -2, 3]);
+    const results = await settle(createBatcher<number, string>({ write, dbHealth }), [1, -2, 3]);
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
   });
 });
 
 describe('a slow store', () => {
   test('holds up nobody who comes later: another batch starts beside the one that takes long', async () => {
-    // Slow, not away: on a starved machine the pulse may say otherwise.
+    // Slow, not away: on a starved machine the health probe may say otherwise.
     const { batcher, batches, mostAtOnce } = openLedger({
       lanes: 2,
-      pulse: { ...pulse, isUp: () => true, onAway: () => {} },
+      dbHealth: { ...dbHealth, isUp: () => true, onDown: () => {} },
     });
     const release = await blockWrites();
     try {

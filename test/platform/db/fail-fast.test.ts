@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest';
-import { createStoreGuard } from '../../../src/platform/db/fail-fast.ts';
+import { createFailFast } from '../../../src/platform/db/fail-fast.ts';
 
-/** A pulse that is moved by hand. */
+/** A health probe that is moved by hand. */
 function handPulse() {
   const listeners: (() => void)[] = [];
   let up = true;
   let lives = 0;
   return {
     isUp: () => up,
-    sawLife: () => {
+    sawAnswer: () => {
       lives += 1;
     },
     lives: () => lives,
-    onAway: (listener: () => void) => void listeners.push(listener),
+    onDown: (listener: () => void) => void listeners.push(listener),
     stop: async () => {},
     goAway: () => {
       up = false;
@@ -24,9 +24,9 @@ function handPulse() {
 const unavailable = { code: 'unavailable', status: 503 };
 
 test('work is not begun while the store is away', async () => {
-  const pulse = handPulse();
-  const guarded = createStoreGuard(pulse);
-  pulse.goAway();
+  const dbHealth = handPulse();
+  const guarded = createFailFast(dbHealth);
+  dbHealth.goAway();
   let begun = false;
   const work = guarded(async () => {
     begun = true;
@@ -36,16 +36,16 @@ test('work is not begun while the store is away', async () => {
 });
 
 test('a call does not hang when the store goes away under it', async () => {
-  const pulse = handPulse();
-  const hanging = createStoreGuard(pulse)(() => new Promise<never>(() => {}));
-  pulse.goAway();
+  const dbHealth = handPulse();
+  const hanging = createFailFast(dbHealth)(() => new Promise<never>(() => {}));
+  dbHealth.goAway();
   await expect(hanging).rejects.toMatchObject(unavailable);
 });
 
 test('what the work answers or throws is passed on, and an answer counts as a sign of life', async () => {
-  const pulse = handPulse();
-  const guarded = createStoreGuard(pulse);
+  const dbHealth = handPulse();
+  const guarded = createFailFast(dbHealth);
   await expect(guarded(async () => 7)).resolves.toBe(7);
   await expect(guarded(() => Promise.reject(new Error('mine')))).rejects.toThrow('mine');
-  expect(pulse.lives()).toBe(1);
+  expect(dbHealth.lives()).toBe(1);
 });

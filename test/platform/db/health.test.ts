@@ -1,6 +1,6 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { startPulse } from '../../../src/platform/db/health.ts';
+import { startDatabaseHealth } from '../../../src/platform/db/health.ts';
 import { cloneDatabase } from '../../support/database.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
@@ -91,77 +91,77 @@ afterAll(async () => {
 /** What happens by itself, and when it must have happened at the latest on a busy machine. */
 const patiently = { timeout: 8000, interval: 20 };
 
-describe('the pulse of a store', () => {
+describe('the health probe of a store', () => {
   async function follow() {
     const changes: boolean[] = [];
-    const pulse = await startPulse(proxy.url, (up) => changes.push(up));
-    return { pulse, changes };
+    const dbHealth = await startDatabaseHealth(proxy.url, (up) => changes.push(up));
+    return { dbHealth, changes };
   }
 
   test('is known from the start', async () => {
-    const { pulse, changes } = await follow();
-    expect([pulse.isUp(), ...changes]).toEqual([true, true]);
-    await pulse.stop();
+    const { dbHealth, changes } = await follow();
+    expect([dbHealth.isUp(), ...changes]).toEqual([true, true]);
+    await dbHealth.stop();
   });
 
   test('is away from the start where nobody answers, and comes up by itself', async () => {
     proxy.cut();
-    const { pulse, changes } = await follow();
-    expect(pulse.isUp()).toBe(false);
+    const { dbHealth, changes } = await follow();
+    expect(dbHealth.isUp()).toBe(false);
     proxy.heal();
-    await expect.poll(pulse.isUp, patiently).toBe(true);
+    await expect.poll(dbHealth.isUp, patiently).toBe(true);
     expect(changes).toEqual([true]);
-    await pulse.stop();
+    await dbHealth.stop();
   });
 
   test.each(['cut', 'freeze'] as const)(
     'is away after a %s, tells so once, and comes up again each time',
     async (kind) => {
-      const { pulse, changes } = await follow();
+      const { dbHealth, changes } = await follow();
       let told = 0;
-      pulse.onAway(() => told++);
+      dbHealth.onDown(() => told++);
       for (const round of [1, 2, 3]) {
         proxy[kind]();
-        await expect.poll(pulse.isUp, patiently).toBe(false);
+        await expect.poll(dbHealth.isUp, patiently).toBe(false);
         expect(told).toBe(round);
         proxy.heal();
-        await expect.poll(pulse.isUp, patiently).toBe(true);
+        await expect.poll(dbHealth.isUp, patiently).toBe(true);
       }
       expect(changes).toEqual([true, false, true, false, true, false, true]);
-      await pulse.stop();
+      await dbHealth.stop();
     },
   );
 
   test('stays up while somebody else is answered, and goes when nobody is', async () => {
-    const { pulse, changes } = await follow();
+    const { dbHealth, changes } = await follow();
     proxy.freeze();
-    const others = setInterval(pulse.sawLife, 5);
+    const others = setInterval(dbHealth.sawAnswer, 5);
     await expect.poll(proxy.held, patiently).toBe(1);
     const heldMs = performance.now();
     await expect.poll(() => performance.now() - heldMs, patiently).toBeGreaterThan(600);
     expect(changes).toEqual([true]);
     clearInterval(others);
-    await expect.poll(pulse.isUp, patiently).toBe(false);
-    await pulse.stop();
+    await expect.poll(dbHealth.isUp, patiently).toBe(false);
+    await dbHealth.stop();
   });
 
   test('can be stopped while it is away', async () => {
-    const { pulse } = await follow();
+    const { dbHealth } = await follow();
     proxy.freeze();
-    await expect.poll(pulse.isUp, patiently).toBe(false);
+    await expect.poll(dbHealth.isUp, patiently).toBe(false);
     await expect.poll(proxy.held, patiently).toBe(2); // its last question, and the greeting of its next connection
-    await pulse.stop();
+    await dbHealth.stop();
   });
 
   test('that is stopped says nothing more, also when its question is never answered', async () => {
-    const { pulse, changes } = await follow();
+    const { dbHealth, changes } = await follow();
     proxy.freeze();
     await expect.poll(proxy.held, patiently).toBe(1);
-    await pulse.stop();
+    await dbHealth.stop();
     proxy.cut();
     proxy.heal();
     // By the time that another one has asked and been answered, this one has had every reason to speak.
-    await (await follow()).pulse.stop();
+    await (await follow()).dbHealth.stop();
     expect(changes).toEqual([true]);
   });
 });
@@ -173,7 +173,7 @@ describe('while the store is away', () => {
   let shown: Shown;
   beforeEach(async () => {
     t ??= await createTestApp({ databaseUrl: proxy.url });
-    await expect.poll(t.deps.pulse.isUp, patiently).toBe(true);
+    await expect.poll(t.deps.dbHealth.isUp, patiently).toBe(true);
     await expect.poll(async () => (await fetchOffers()).status, patiently).toBe(200);
     shown = (await fetchOffers()).offers[0] as Shown;
   });
@@ -223,7 +223,7 @@ describe('while the store is away', () => {
     void answers.then((all) => {
       done = all;
     });
-    await expect.poll(t.deps.pulse.isUp, patiently).toBe(false);
+    await expect.poll(t.deps.dbHealth.isUp, patiently).toBe(false);
     await expect.poll(() => done, { timeout: 1000, interval: 10 }).not.toBeNull();
     expect(done).toEqual((await answers).map(() => refused));
   }
@@ -253,7 +253,7 @@ describe('while the store is away', () => {
 
     test('what needs no store is answered as always', async () => {
       proxy[kind]();
-      await expect.poll(t.deps.pulse.isUp, patiently).toBe(false);
+      await expect.poll(t.deps.dbHealth.isUp, patiently).toBe(false);
       expect(await send('POST', '/native/v4/offers.json?api_key=nope', { placement: 'p' })).toMatchObject({
         status: 401,
       });
@@ -272,7 +272,7 @@ describe('while the store is away', () => {
     // The second round goes to the writers that are still free.
     await expectRefusedOnceAway(Promise.all([first, calls()]).then((rounds) => rounds.flat()));
     proxy.strand();
-    await expect.poll(t.deps.pulse.isUp, patiently).toBe(true);
+    await expect.poll(t.deps.dbHealth.isUp, patiently).toBe(true);
     // A statement on a dead connection is given up after 10 s; nobody may have to wait for that.
     let statuses: number[] = [];
     void settled().then((done) => {
@@ -283,7 +283,7 @@ describe('while the store is away', () => {
 
   test('a change of the catalogue made meanwhile is served when it is back', async () => {
     proxy.freeze();
-    await expect.poll(t.deps.pulse.isUp, patiently).toBe(false);
+    await expect.poll(t.deps.dbHealth.isUp, patiently).toBe(false);
     const direct = await createTestApp({ databaseUrl: database.url });
     await direct.pool.query("update offers set title = 'Changed meanwhile'");
     await direct.close();

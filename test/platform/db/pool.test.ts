@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:net';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createPool, isStoreUnavailable, transaction } from '../../../src/platform/db/pool.ts';
+import { createPool, isDatabaseUnavailable, transaction } from '../../../src/platform/db/pool.ts';
 import { WatchedClient } from '../../../src/platform/db/watched-client.ts';
 import { cloneDatabase } from '../../support/database.ts';
 
@@ -77,7 +77,7 @@ describe('a transaction', () => {
       await executor.query("insert into notes values (5, 'e')");
       await executor.query('select pg_terminate_backend(pg_backend_pid())');
     });
-    expect(isStoreUnavailable(await failureOf(killed))).toBe(true);
+    expect(isDatabaseUnavailable(await failureOf(killed))).toBe(true);
     expect(await noteIds()).toEqual([1]);
   });
 
@@ -97,15 +97,17 @@ describe('what a failure says about the store', () => {
     const gone = createServer();
     const port = await listening(gone);
     await new Promise((resolve) => gone.close(resolve));
-    expect(isStoreUnavailable(await connectTo(`postgres://u:p@127.0.0.1:${port}/x`))).toBe(true);
-    expect(isStoreUnavailable(await connectTo(`postgres://u:p@localhost:${port}/x`))).toBe(true);
+    expect(isDatabaseUnavailable(await connectTo(`postgres://u:p@127.0.0.1:${port}/x`))).toBe(true);
+    expect(isDatabaseUnavailable(await connectTo(`postgres://u:p@localhost:${port}/x`))).toBe(true);
   });
 
   test('one that hangs up at once, or takes a connection and says nothing, is unavailable', async () => {
     const rude = createServer((socket) => socket.destroy());
     const silent = createServer(() => {});
     for (const server of [rude, silent]) {
-      expect(isStoreUnavailable(await connectTo(`postgres://u:p@127.0.0.1:${await listening(server)}/x`))).toBe(true);
+      expect(isDatabaseUnavailable(await connectTo(`postgres://u:p@127.0.0.1:${await listening(server)}/x`))).toBe(
+        true,
+      );
     }
     rude.close();
     silent.close();
@@ -120,10 +122,10 @@ describe('what a failure says about the store', () => {
       await failureOf(pool.query('selec 1')),
       await failureOf(pool.query('insert into notes values (1)')),
     ]) {
-      expect(isStoreUnavailable(err)).toBe(false);
+      expect(isDatabaseUnavailable(err)).toBe(false);
     }
-    expect(isStoreUnavailable('timeout')).toBe(false);
-    expect(isStoreUnavailable(undefined)).toBe(false);
+    expect(isDatabaseUnavailable('timeout')).toBe(false);
+    expect(isDatabaseUnavailable(undefined)).toBe(false);
   });
 
   test('a statement that was cancelled has an unknown outcome and counts as unavailable', async () => {
@@ -133,7 +135,7 @@ describe('what a failure says about the store', () => {
     });
     const err = await failureOf(cancelled);
     expect(err).toMatchObject({ code: '57014' });
-    expect(isStoreUnavailable(err)).toBe(true);
+    expect(isDatabaseUnavailable(err)).toBe(true);
   });
 
   async function connectTo(url: string): Promise<Error> {
@@ -165,7 +167,7 @@ test('a statement that hangs ends its connection and counts as unavailable; neit
   expect(await pids()).toEqual(before);
   const err = await failureOf(hasty.query('select pg_sleep(30)'));
   expect(err.message).toBe('timeout: no answer within 200 ms');
-  expect(isStoreUnavailable(err)).toBe(true);
+  expect(isDatabaseUnavailable(err)).toBe(true);
   expect(await pids()).not.toEqual(before);
   await hasty.end();
 });

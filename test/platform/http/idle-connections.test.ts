@@ -4,12 +4,12 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import Fastify from 'fastify';
 import { expect, test } from 'vitest';
-import { patience, relieveCrowds } from '../../../src/platform/http/idle-connections.ts';
+import { serverTimeouts, shedIdleConnections } from '../../../src/platform/http/idle-connections.ts';
 import type { App } from '../../../src/platform/ports.ts';
 
 async function start(http: object = {}): Promise<{ app: App; port: number }> {
   const app = Fastify({ http }) as unknown as App;
-  relieveCrowds(app, 3);
+  shedIdleConnections(app, 3);
   app.get('/', async () => 'here');
   await app.listen({ port: 0, host: '127.0.0.1' });
   return { app, port: (app.server.address() as AddressInfo).port };
@@ -42,7 +42,7 @@ test('beyond a crowd, connections without a request are ended, and those with on
 });
 
 test('hundreds of connections that send their headers too slowly end, and keep nobody from being answered', async () => {
-  const { app, port } = await start({ ...patience, headersTimeout: 200, connectionsCheckingInterval: 50 });
+  const { app, port } = await start({ ...serverTimeouts, headersTimeout: 200, connectionsCheckingInterval: 50 });
   const slow = Array.from({ length: 300 }, () => connect(port, '127.0.0.1'));
   for (const socket of slow) socket.write('GET / HTTP/1.1\r\nhost: x\r\n');
   await Promise.all(slow.map((socket) => once(socket, 'connect')));

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { checkBalance, isBalanced } from '../../../src/webhooks/deliveries/reconciliation.ts';
+import { isBalanced, reconcileDeliveries } from '../../../src/webhooks/deliveries/reconciliation.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { addEndpoint, promise, startHook, startTestDispatcher, until } from '../../webhooks/dispatcher/support.ts';
 
@@ -66,12 +66,12 @@ describe('GET /metrics', () => {
 test('the balance finds a delivery that nobody would send, and one that would be sent again', async () => {
   const endpoint = await addEndpoint(t, 'http://127.0.0.1:9/');
   const ids = [await promise(t, endpoint), await promise(t, endpoint)];
-  const before = await checkBalance(t.pool);
+  const before = await reconcileDeliveries(t.pool);
   expect(isBalanced(before)).toBe(true);
   expect(before.created).toBeGreaterThanOrEqual(2);
   await t.pool.query('delete from delivery_queue where delivery_id = $1', [ids[0]]);
   await t.pool.query("update deliveries set status = 'delivered' where id = $1", [ids[1]]);
-  const after = await checkBalance(t.pool, { days: 2, nowMs: Date.now() });
+  const after = await reconcileDeliveries(t.pool, { days: 2, nowMs: Date.now() });
   expect(after).toMatchObject({ lost: 1, stray: 1 });
   expect(isBalanced(after)).toBe(false);
 });

@@ -4,8 +4,8 @@ import { transaction } from '../../../src/platform/db/pool.ts';
 import { dimensionNames } from '../../../src/reports/query/metrics.ts';
 import { type ActivityQuery, queryActivity } from '../../../src/reports/query/query.ts';
 import { verifyRollups } from '../../../src/reports/reconcile/verify.ts';
-import { tidyRollups } from '../../../src/reports/rollup/compact.ts';
-import { forgetValues } from '../../../src/reports/rollup/erase-values.ts';
+import { compactRollups } from '../../../src/reports/rollup/compact.ts';
+import { eraseValues } from '../../../src/reports/rollup/erase-values.ts';
 import { moveZone } from '../../../src/reports/rollup/rebucket.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { foldAll } from '../support.ts';
@@ -257,11 +257,11 @@ test('any report of any activity says what counting one by one says', async () =
         for (const one of visits) {
           await store([one]);
           if (one.atMs % 3 === 0) await foldAll(testApp, foldedMs);
-          if (one.atMs % 5 === 0) await tidyRollups(testApp.pool, one.atMs + 2 * 86_400_000);
+          if (one.atMs % 5 === 0) await compactRollups(testApp.pool, one.atMs + 2 * 86_400_000);
         }
         await foldAll(testApp, foldedMs);
         await changeZone(timeZone);
-        await tidyRollups(testApp.pool, foldedMs);
+        await compactRollups(testApp.pool, foldedMs);
         expect(await differences()).toEqual([]);
         for (const question of [...questions, ...byKey]) {
           const usesKey = question.groupBy.includes('custom');
@@ -318,7 +318,7 @@ test('what erased users had moves to another time zone like everything else', as
   );
   await transaction(testApp.pool, async (executor) => {
     const ids = sessions.map(({ id }) => id);
-    await forgetValues(executor, ['2026-03-20'], ids);
+    await eraseValues(executor, ['2026-03-20'], ids);
     await executor.query('update sessions set custom = null where id = any($1)', [ids]);
   });
   const byPlan = async (timeZone: string) =>

@@ -29,7 +29,7 @@ test('while the store is away every event is answered 503 with retry-after, neve
   relay.cut();
   // Both at the moment of the break, when a write may have come through unseen, and once it is known.
   const atOnce = await Promise.all(urls.map((url) => call(testApp, url)));
-  await until(() => !testApp.deps.pulse.isUp());
+  await until(() => !testApp.deps.dbHealth.isUp());
   const later = await Promise.all(urls.map((url) => call(testApp, url)));
   for (const response of [...atOnce, ...later]) {
     expect(response.statusCode).toBe(503);
@@ -39,7 +39,7 @@ test('while the store is away every event is answered 503 with retry-after, neve
     expect(response.json().error.code).toBe('unavailable');
   }
   relay.restore();
-  await until(() => testApp.deps.pulse.isUp());
+  await until(() => testApp.deps.dbHealth.isUp());
   const statuses = (await Promise.all(urls.map((url) => call(testApp, url)))).map((response) => response.statusCode);
   expect(statuses).toEqual([200, 200, 200, 302]);
   expect((await storedEvents(testApp)).map((event) => event.kind).sort()).toEqual([
@@ -52,8 +52,8 @@ test('while the store is away every event is answered 503 with retry-after, neve
 
 test('while the store is away a bad token is still answered 400', async () => {
   relay.cut();
-  await until(() => !testApp.deps.pulse.isUp());
+  await until(() => !testApp.deps.dbHealth.isUp());
   expect((await call(testApp, '/sdk/v2/impression/p.png?t=nonsense')).statusCode).toBe(400);
   relay.restore();
-  await until(() => testApp.deps.pulse.isUp());
+  await until(() => testApp.deps.dbHealth.isUp());
 });

@@ -1,4 +1,4 @@
-import { isStoreUnavailable } from '../../../platform/db/pool.ts';
+import { isDatabaseUnavailable } from '../../../platform/db/pool.ts';
 import type { Logger } from '../../../platform/logger.ts';
 import { leaseGraceMs } from '../claim/lease.ts';
 import type { Settlement } from './settle.ts';
@@ -51,7 +51,7 @@ export function createSettler({ write, onDone, logger, now }: SettlerOptions): S
       return [];
     } catch (err) {
       logger.debug({ err, count: batch.length }, 'settlements could not be written yet');
-      if (isStoreUnavailable(err))
+      if (isDatabaseUnavailable(err))
         return batch.map(({ settlement }) => ({ settlement, giveUpAtMs: now() + leaseGraceMs }));
       if (batch.length === 1) return batch;
       const left: Entry[] = [];

@@ -1,7 +1,7 @@
-import type { Notices } from '../../platform/http/error-pages.ts';
+import type { ErrorPages } from '../../platform/http/error-pages.ts';
 
 /** What people read where a wallet cannot be shown. */
-export const walletNotices: Notices = {
+export const walletErrorPages: ErrorPages = {
   wallet_not_enabled: { title: 'Not available', text: 'Offers cannot be saved here.' },
   invalid_token: {
     title: 'This link does not work',
