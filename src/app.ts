@@ -38,7 +38,7 @@ import { endpointRoutes } from './webhooks/endpoints/routes.ts';
 import { payloadRoutes } from './webhooks/message/payload-routes.ts';
 import { replayRoutes } from './webhooks/redelivery/routes.ts';
 
-/** Browsers of any origin call the public routes (decisions section 2). */
+/** Browsers of any origin call the public routes (docs/interface.md#fetch-offers). */
 const corsOptions = {
   origin: '*',
   methods: ['GET', 'POST', 'PUT', 'OPTIONS'],

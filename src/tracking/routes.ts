@@ -30,7 +30,7 @@ const errorPages: ErrorPages = {
   },
 };
 
-/** The image beacons and the click redirect (decisions section 3). */
+/** The image beacons and the click redirect (docs/interface.md#tracking). */
 export async function trackingRoutes(app: App, deps: Deps): Promise<void> {
   const { catalog, config, failures } = deps;
   const admit = createAdmission(deps);

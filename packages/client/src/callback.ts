@@ -19,7 +19,7 @@ export type AdEvent =
 export type AdCallback = { event: AdEvent | (string & {}); payload: unknown };
 
 /**
- * Reads the arguments of the handler `adCallback` (specification section 1): event name first, payload second, as
+ * Reads the arguments of the handler `adCallback` (docs/interface.md#web-views): event name first, payload second, as
  * object
  * or JSON text. Null when there are fewer, or the first is no name.
  */

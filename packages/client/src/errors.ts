@@ -1,4 +1,4 @@
-/** A parameter is not allowed; nothing was sent (specification section 7). */
+/** A parameter is not allowed; nothing was sent (docs/interface.md#client-errors). */
 export class InvalidParameterError extends Error {
   readonly kind = 'invalid_parameter';
   /** Name of the parameter, such as `loyaltyboost`. */

@@ -22,7 +22,7 @@ export type FetchOffersOptions = TransportOptions &
   };
 
 /**
- * Fetches offers (specification sections 1 and 4.1).
+ * Fetches offers (docs/interface.md#fetch-offers).
  * @throws InvalidParameterError before anything is sent; ServerError for an answer that is no success or no JSON
  *   object;
  * ConnectionError when the request did not complete

@@ -10,7 +10,7 @@ export type NavigationGuardOptions = {
 /**
  * Keeps the checkout web view on its page: what was opened in the external browser is not opened in the web view as
  * well
- * (specification section 1, clickouts).
+ * (docs/interface.md#web-views, clickouts).
  */
 export class NavigationGuard {
   readonly #openedUrls = new Set<string>();

@@ -1,6 +1,6 @@
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
 
-/** What is known about the end user (specification 2.1). The same object serves requests and templates. */
+/** What is known about the end user (docs/interface.md#request-body). The same object serves requests and templates. */
 export type UserPayload = {
   /** Page or section where the offers appear; required by the server. */
   placement?: string;

@@ -1,6 +1,6 @@
 import type { OfferSettings, OfferStyles } from './appearance.ts';
 
-/** The answer of fetch-offers (specification 2.2). */
+/** The answer of fetch-offers (docs/interface.md#response). */
 export type FetchOffersResponse = { data: OfferData };
 
 export type OfferData = {
@@ -14,7 +14,7 @@ export type OfferData = {
   styles: OfferStyles & { settings: OfferSettings };
 };
 
-/** One offer (specification 2.3). Every field is always present; absent text is "". */
+/** One offer (docs/interface.md#offer-object). Every field is always present; absent text is "". */
 export type Offer = {
   id: number;
   campaign_id: number;
@@ -57,7 +57,7 @@ export type Offer = {
   perkswallet_enabled: boolean;
 };
 
-/** GET them when it happens (specification 2.4). */
+/** GET them when it happens (docs/interface.md#tracking). */
 export type Beacons = {
   /** The container was closed, or all offers were browsed. */
   close: string;
@@ -67,7 +67,7 @@ export type Beacons = {
 
 export type OfferCampaign = { is_product: boolean; offer_description: string; campaign_images: Creative[] };
 
-/** An image (specification 2.5). `width` and `height` in pixels. */
+/** An image (docs/interface.md#creative-object). `width` and `height` in pixels. */
 export type Creative = {
   id: number;
   url: string;

@@ -16,7 +16,7 @@ export type PrefetchHtmlOptions = {
 
 export type CheckoutHtmlOptions = PrefetchHtmlOptions & { mode: PrefetchMode };
 
-/** The `%%CONFIG%%` of each mode (specification section 1, showing offers). */
+/** The `%%CONFIG%%` of each mode (docs/interface.md#web-views, showing offers). */
 export const configFragments: Readonly<Record<PrefetchMode, string>> = {
   sdk: 'autoLoad: true, prefetch: true',
   api: 'autoLoad: false, prefetch: false',

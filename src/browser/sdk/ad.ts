@@ -9,7 +9,7 @@ import { autoShow } from './start.ts';
 import type { AdConfig, Callback, Emit, UserPayload } from './types.ts';
 import { createUsp } from './usp.ts';
 
-/** `window.Ad` (decisions section 10). Nothing throws and no promise is rejected: failures are `error` events. */
+/** `window.Ad` (docs/interface.md#web-sdk). Nothing throws and no promise is rejected: failures are `error` events. */
 export type Ad = {
   init: (config?: AdConfig, callback?: Callback) => Promise<boolean>;
   load: () => Promise<boolean>;
@@ -75,7 +75,7 @@ export function createAd({ page, scriptBase, bridge, emit }: AdOptions): Ad {
     });
     const count = answer.offers.length;
     const prefetch = config().prefetch === true;
-    // A host app that prefetches reads the count, also when it is 0 (specification 6.1).
+    // A host app that prefetches reads the count, also when it is 0 (docs/interface.md#web-sdk).
     if (count > 0 || prefetch)
       emit('ads_found', { offerCount: count, total: count, ...(prefetch ? { response: raw } : {}) });
     if (count === 0) emit('no_ads_found', { offerCount: 0, total: 0 });

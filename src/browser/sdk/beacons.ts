@@ -11,7 +11,7 @@ export type Beacons = {
   seen: ReadonlySet<number>;
 };
 
-/** Sends the beacons of one answer (specification 2.4 and section 3); `onFailure` hears of those given up. */
+/** Sends the beacons of one answer (docs/interface.md#tracking); `onFailure` hears of those given up. */
 export function createBeacons(
   origin: string,
   onFailure: (err: unknown) => void,

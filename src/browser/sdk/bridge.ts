@@ -3,7 +3,7 @@ import type { EventName } from './types.ts';
 
 type Payload = Record<string, unknown>;
 
-/** The ways a host app may listen from its web view (decisions section 10). */
+/** The ways a host app may listen from its web view (docs/interface.md#web-sdk). */
 type HostWindow = Window & {
   flutter_inappwebview?: { callHandler?: (name: string, event: string, payload: Payload) => unknown };
   ReactNativeWebView?: { postMessage: (message: string) => void };

@@ -1,4 +1,4 @@
-/** The first three are those of specification section 7. */
+/** The first three are those of docs/interface.md#client-errors. */
 export type ErrorKind =
   | 'invalid_parameter'
   | 'server_error'

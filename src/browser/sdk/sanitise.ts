@@ -1,4 +1,4 @@
-/** Tags that terms may hold; the same as on the server (decisions section 2). */
+/** Tags that terms may hold; the same as on the server (docs/interface.md#fetch-offers). */
 const allowed = new Set(
   'p br ul ol li b strong i em u a span div h4 h5 h6 small sup sub table thead tbody tr th td'.split(' '),
 );

@@ -8,7 +8,7 @@ import type { AdConfig, UserPayload } from './types.ts';
 /** Where an answer comes from. `carried`: it is that of an earlier page of this tab, with its ticks. */
 export type Found = { raw: unknown; carried: Carried | null };
 
-/** Placement of pages that name none; one is required (specification 2.1). */
+/** Placement of pages that name none; one is required (docs/interface.md#request-body). */
 const defaultPlacement = 'web';
 
 export function requestBody(config: AdConfig, user: UserPayload): UserPayload {

@@ -2,7 +2,7 @@ import type { AdEvent } from '../../../packages/client/src/callback.ts';
 import type { Settings, Styles } from '../../catalog/snapshot/theme-settings.ts';
 
 /**
- * offer     what is shown; field names as on the wire (specification 2.3)
+ * offer     what is shown; field names as on the wire (docs/interface.md#offer-object)
  * answer    one answered fetch-offers call, made safe to show
  * unit      what the user sees: `single` shows one offer after another, `multi` a grid
  * tick      a perk selected or unselected by the user (User Selected Perks)
@@ -47,7 +47,7 @@ export type Answer = {
   raw: unknown;
 };
 
-/** Values of the page for the request body (specification 2.1). */
+/** Values of the page for the request body (docs/interface.md#request-body). */
 export type UserPayload = Record<string, unknown>;
 
 export type EventName = AdEvent;
@@ -82,7 +82,7 @@ export type RenderContext = {
 
 export type Labels = Record<'offers' | 'close' | 'back' | 'terms' | 'progress' | 'saved' | 'newTab', string>;
 
-/** `window.AdConfig` (decisions section 10). */
+/** `window.AdConfig` (docs/interface.md#web-sdk). */
 export type AdConfig = {
   accountId?: string;
   autoLoad?: boolean;
@@ -101,7 +101,7 @@ export type AdConfig = {
   apiUrl?: string;
   /** Own words of the unit, for other languages. */
   labels?: Partial<Labels>;
-  /** Query parameters of fetch-offers (specification 4.1). */
+  /** Query parameters of fetch-offers (docs/interface.md#fetch-offers). */
   loyaltyboost?: string | number;
   creative?: string | number;
   campaignId?: string | number;

@@ -12,7 +12,8 @@ import { singleView } from './views/single.ts';
 import { watchVisibility } from './visibility.ts';
 
 /**
- * One showing of an answer: which offer is where, and what follows from what the user does (specification section 3).
+ * One showing of an answer: which offer is where, and what follows from what the user does
+ * (docs/interface.md#showing-offers).
  */
 export type Unit = {
   close: () => void;

@@ -9,7 +9,8 @@ const plainMaxAgeS = 300;
 const plainCaching = `public, max-age=${plainMaxAgeS}, stale-while-revalidate=86400`;
 
 /**
- * The web SDK (decisions section 10): `/sdk/launcher.js`, also under its old name `launcher.min.js`, and by content
+ * The web SDK (docs/interface.md#web-sdk): `/sdk/launcher.js`, also under its old name `launcher.min.js`, and by
+ * content
  * hash.
  */
 export async function sdkRoutes(app: App, { logger }: Deps): Promise<void> {

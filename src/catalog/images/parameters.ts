@@ -7,7 +7,7 @@ const maxSide = 4096;
 const side = (name: string) =>
   Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,3}$', description: `${name} in pixels, 1 to ${maxSide}.` }));
 
-/** Query of a picture (decisions section 7). Every value is text; a repeated parameter is invalid. */
+/** Query of a picture (docs/interface.md#images). Every value is text; a repeated parameter is invalid. */
 export const imageQuery = Type.Object({
   width: side('Width'),
   height: side('Height'),

@@ -31,7 +31,7 @@ const answers = {
   ...errorAnswers(400, 404, 422),
 };
 
-/** `GET /images/{id}.{ext}`: the picture of a creative, resized and cropped as asked (decisions section 7). */
+/** `GET /images/{id}.{ext}`: the picture of a creative, resized and cropped as asked (docs/interface.md#images). */
 export async function imageRoutes(app: App, deps: Deps): Promise<void> {
   const images = await createImages(deps);
   const params = Type.Object({ file: Type.String({ description: 'Id of the creative, a dot, its file type.' }) });

@@ -4,7 +4,7 @@ import { sanitiseTerms } from '../snapshot/sanitise.ts';
 import { checkUrls, flag, httpsUrlOrEmpty, text, weight } from './fields.ts';
 import { idSchema, orNull, type Resource, removal, stamps, type Values } from './resource.ts';
 
-/** Lengths up to which a text looks well everywhere (characters; specification section 8). */
+/** Lengths up to which a text looks well everywhere (characters; docs/interface.md#text-limits). */
 const ideals: Readonly<Record<string, number>> = {
   title: 40,
   description: 140,
@@ -23,7 +23,7 @@ const copy = (maxLength: number, name: string, description?: string) =>
 
 const maxTermsLength = 20_000;
 
-/** One copy variant of a campaign. Limits: specification section 8. */
+/** One copy variant of a campaign. Limits: docs/interface.md#text-limits. */
 export const offers: Resource = {
   name: 'offers',
   noun: 'offer',

@@ -6,7 +6,7 @@ const allowedTags = 'p br ul ol li b strong i em u a span div h4 h5 h6 small sup
 
 /**
  * Terms as they may be stored and shown as raw HTML: harmless tags only, links to https pages that open apart
- * (decisions section 2).
+ * (docs/interface.md#fetch-offers).
  */
 export function sanitiseTerms(html: string): string {
   return sanitizeHtml(html, {

@@ -1,7 +1,8 @@
 import type { Publisher, Theme } from './types.ts';
 
 /**
- * Defaults of `settings` (decisions section 12). Every key is always sent; strict typed clients fail on a wrong type.
+ * Defaults of `settings` (docs/interface.md#settings-and-styles). Every key is always sent; strict typed clients fail
+ * on a wrong type.
  */
 export const defaultSettings = {
   ad_position: 'center',
@@ -54,7 +55,7 @@ export const defaultSettings = {
   },
 };
 
-/** Defaults of `styles` (decisions section 12). */
+/** Defaults of `styles` (docs/interface.md#settings-and-styles). */
 export const defaultStyles = {
   popup: {
     background: '#ffffff',

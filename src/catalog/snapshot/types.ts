@@ -167,7 +167,7 @@ export type Campaign = {
   creatives: readonly Creative[];
 };
 
-/** The copy of an offer. Limits: specification section 8. */
+/** The copy of an offer. Limits: docs/interface.md#text-limits. */
 export type OfferCopy = {
   title: string;
   description: string;

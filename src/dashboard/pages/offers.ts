@@ -158,7 +158,7 @@ function pauseButton(context: PublisherContext, id: unknown, active: boolean): H
   });
 }
 
-/** Limits and ideals: specification section 8. */
+/** Limits and ideals: docs/interface.md#text-limits. */
 function offerFields(form: FormBuilder): Html {
   return html`<fieldset class="group first"><legend>Copy</legend>
 ${form.input('title', { label: 'Headline', max: 90, ideal: 40, hint: html`May hold <code>{{first_name|there}}</code>.` })}

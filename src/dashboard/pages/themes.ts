@@ -13,7 +13,7 @@ import { publisherPages, type Tools } from '../shell/pages.ts';
 import { previewFrame, previewPanel, themePreview } from '../shell/preview.ts';
 import { lookFields, lookToForm, readLook } from './theme-look.ts';
 
-/** How a unit looks and behaves, with the User Selected Perks toggles (specification section 5). */
+/** How a unit looks and behaves, with the User Selected Perks toggles (docs/interface.md#settings-and-styles). */
 export function themePages(app: App, tools: Tools): void {
   const { publicUrl } = tools.deps.config;
   const frame = previewFrame(tools.asset);

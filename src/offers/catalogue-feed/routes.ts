@@ -39,7 +39,7 @@ const answer = Type.Object({
   }),
 });
 
-/** `GET /native/v3/catalog.json`: all offers a publisher may show (decisions section 8), without a session. */
+/** `GET /native/v3/catalog.json`: all offers a publisher may show (docs/interface.md#catalogue), without a session. */
 export async function catalogueRoutes(app: App, { auth, tokens, config, now }: Deps): Promise<void> {
   const schema = {
     summary: 'List the catalogue',

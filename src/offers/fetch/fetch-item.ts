@@ -69,7 +69,7 @@ export function themeOf(
   return (wanted === null ? undefined : publisher.themes.get(wanted)) ?? publisher.defaultTheme;
 }
 
-/** Whether User Selected Perks is on in this answer (decisions section 4). */
+/** Whether User Selected Perks is on in this answer (docs/interface.md#user-selected-perks). */
 export const isUspOn = ({ publisher, theme, request, wall }: Item): boolean =>
   wall === null && publisher.uspEnabled && theme?.unit === 'mou' && theme.uspEnabled && request.pubUserId !== null;
 

@@ -14,7 +14,7 @@ const timeoutText = Type.String({
   description: 'Answer within this time (10–5000 ms), with fewer or no offers if need be.',
 });
 
-/** Query of fetch-offers (specification 4.1). Every value is text; a repeated parameter is invalid. */
+/** Query of fetch-offers (docs/interface.md#fetch-offers). Every value is text; a repeated parameter is invalid. */
 export const fetchOffersQuery = Type.Object({
   api_key: Type.Optional(Type.String({ description: 'API key with `ads/offers`, or the SDK id.' })),
   loyaltyboost: Type.Optional(
@@ -36,7 +36,7 @@ export const fetchOffersQuery = Type.Object({
   timeout_ms: Type.Optional(timeoutText),
 });
 
-/** Body of fetch-offers (specification 2.1). Further keys are the publisher's own attributes. */
+/** Body of fetch-offers (docs/interface.md#request-body). Further keys are the publisher's own attributes. */
 export const fetchOffersBody = Type.Object(
   {
     placement: Type.Optional(
@@ -174,7 +174,8 @@ export function readFetchOffers(query: FetchOffersQuery, given: FetchOffersBody,
 }
 
 /**
- * Lower case, blanks and underscores to hyphens (decisions section 1). U+0085 is a blank to PostgreSQL, and to nobody
+ * Lower case, blanks and underscores to hyphens (docs/interface.md#placements). U+0085 is a blank to PostgreSQL, and to
+ * nobody
  * else.
  */
 export const normalisePlacement = (name: string): string =>

@@ -6,7 +6,7 @@ import { clientOf, fetchOffersBody, fetchOffersQuery, readFetchOffers } from './
 import type { OfferService } from './service.ts';
 import { type Failures, openShortWay } from './short-way.ts';
 
-/** Every version answers the same; v4 clients pass the SDK id as `api_key` (specification 4.1). */
+/** Every version answers the same; v4 clients pass the SDK id as `api_key` (docs/interface.md#fetch-offers). */
 const paths = ['/native/v2/offers.json', '/native/v4/offers.json', '/native/v1/offers.json'];
 
 export async function offerRoutes(app: App, { offers, ...deps }: Deps & { offers: OfferService }): Promise<void> {

@@ -53,7 +53,7 @@ const wallAnswer = Type.Object({
 
 const answers = { 200: wallAnswer, ...errorAnswers(400, 401, 403, 413, 415) };
 
-/** The offerwall: all offers a user may see, page by page (decisions section 6). */
+/** The offerwall: all offers a user may see, page by page (docs/interface.md#offerwall). */
 export async function offerwallRoutes(app: App, { offers, ...deps }: Deps & { offers: OfferService }): Promise<void> {
   const wall = createOfferwall(deps, offers);
 

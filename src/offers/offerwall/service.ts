@@ -21,7 +21,10 @@ export type WallWish = {
   cursor: string | null;
 };
 
-/** The offerwall (decisions section 6). Errors: offerwall_not_enabled, invalid_token, invalid_cursor, unavailable. */
+/**
+ * The offerwall (docs/interface.md#offerwall). Errors: offerwall_not_enabled, invalid_token, invalid_cursor,
+ * unavailable.
+ */
 export type Offerwall = {
   /** A page of all offers a user may see, in a session of its own. @returns the answer's JSON; see `release` */
   browse: (publisher: Publisher, request: () => FetchOffersRequest, wish: WallWish) => Promise<Buffer>;

@@ -1,7 +1,7 @@
 import type { OfferCopy } from '../../catalog/snapshot/types.ts';
 import type { FetchOffersRequest } from '../fetch/request.ts';
 
-/** Longest text of each field that may hold macros (characters; specification section 8). */
+/** Longest text of each field that may hold macros (characters; docs/interface.md#text-limits). */
 const limits: Readonly<Record<keyof OfferCopy, number>> = {
   title: 90,
   description: 220,
@@ -53,7 +53,8 @@ export function macroValuesOf(request: FetchOffersRequest, names: Iterable<strin
 }
 
 /**
- * Fills `{{name}}` and `{{name|fallback}}` (decisions section 2): values are HTML-escaped, a missing one becomes its
+ * Fills `{{name}}` and `{{name|fallback}}` (docs/interface.md#fetch-offers): values are HTML-escaped, a missing one
+ * becomes its
  * fallback or nothing, blanks are tidied, and each text is cut to its limit.
  */
 export function fillCopy(copy: OfferCopy, values: MacroValues): OfferCopy {

@@ -3,7 +3,7 @@ import { crc32, deflate } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import encodeQR from 'qr';
 
-/** Edge of the picture in pixels (specification 2.3). */
+/** Edge of the picture in pixels (docs/interface.md#offer-object). */
 export const qrPixels = 228;
 const quietModules = 4;
 

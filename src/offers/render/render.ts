@@ -32,7 +32,7 @@ export type WallAnswer = Omit<Answer, 'offers' | 'usp'> & {
 export type Renderer = {
   /** Makes what rendering these offers needs and does not have yet; undefined when there is nothing to wait for. */
   prepare: (publisher: Publisher, offers: readonly Offer[], hasUser: boolean) => Promise<unknown> | undefined;
-  /** The answer's JSON (specification 2.2), as bytes in memory of the pool. */
+  /** The answer's JSON (docs/interface.md#response), as bytes in memory of the pool. */
   render: (answer: Answer) => Buffer;
   /** The same for a page of an offerwall, with its further members. */
   renderWall: (answer: WallAnswer) => Promise<Buffer>;

@@ -19,7 +19,7 @@ export type ViewContext = {
 
 export const clickUrl = (publicUrl: string, token: string): string => `${publicUrl}/sdk/offer-click?t=${token}`;
 
-/** The offer object of specification 2.3, every field present, old names beside the new ones. */
+/** The offer object of docs/interface.md#offer-object, every field present, old names beside the new ones. */
 export function buildOfferView(context: ViewContext) {
   const { offer, publisher, copy, token, publicUrl } = context;
   const { campaign } = offer;
@@ -66,7 +66,7 @@ export function buildOfferView(context: ViewContext) {
 
 export type OfferView = ReturnType<typeof buildOfferView>;
 
-/** The creative object of specification 2.5, with the fields the webhook adds. */
+/** The creative object of docs/interface.md#creative-object, with the fields the webhook adds. */
 export function buildCreativeView(creative: Creative, publicUrl: string) {
   return {
     id: creative.id,

@@ -17,7 +17,8 @@ export type PayloadContext = {
 type PayloadSession = Pick<UspSession, 'id' | 'pubUserId' | 'offerIds' | 'campaignIds' | 'macros' | 'dev'>;
 
 /**
- * The webhook's bytes (specification 2.6): the selected campaigns in the order shown, with the texts, tokens and URLs
+ * The webhook's bytes (docs/interface.md#usp-webhook-payload): the selected campaigns in the order shown, with the
+ * texts, tokens and URLs
  * of
  * the fetch answer. An empty selection is valid. Pure.
  */

@@ -18,7 +18,7 @@ const sessionPath = '/sdk/v4/usp/session/:session_id.json';
 const tags = ['User Selected Perks'];
 const response = { 200: sessionView, ...errorAnswers(400, 401, 403, 404, 409, 413, 415) };
 
-/** The five calls of User Selected Perks (decisions section 4). */
+/** The five calls of User Selected Perks (docs/interface.md#user-selected-perks). */
 export async function uspRoutes(app: App, deps: Deps): Promise<void> {
   const usp = createUspService(deps);
   const preValidation = deps.auth.requireKey('ads/offers');

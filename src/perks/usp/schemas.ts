@@ -40,7 +40,7 @@ export const actionBody = Type.Object({
   action: Type.Literal('wrap', { description: 'The confirmation event: closes the session and sends the webhook.' }),
 });
 
-/** The session view (decisions section 4). */
+/** The session view (docs/interface.md#user-selected-perks). */
 export const sessionView = Type.Object({
   message: Type.String(),
   data: Type.Object({

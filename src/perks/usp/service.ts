@@ -22,14 +22,15 @@ export type UspService = {
   wrap: (call: UspCall) => Promise<SessionData>;
 };
 
-/** The `data` of the session view (decisions section 4). */
+/** The `data` of the session view (docs/interface.md#user-selected-perks). */
 export type SessionData = ReturnType<typeof viewOf>;
 
 /** How long after the fetch a session can be changed and wrapped (milliseconds). */
 const openForMs = dayMs;
 
 /**
- * The User Selected Perks calls (decisions section 4). Errors: session_not_found, pub_user_id_required,
+ * The User Selected Perks calls (docs/interface.md#user-selected-perks). Errors: session_not_found,
+ * pub_user_id_required,
  * usp_not_enabled, campaign_not_in_session, session_wrapped, session_expired.
  */
 export function createUspService({ pool, dbHealth, tokens, config, now }: Deps): UspService {

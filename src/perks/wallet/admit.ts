@@ -15,7 +15,7 @@ export type TokenUse = 'look' | 'save';
 export type AdmittedSave = { item: WalletItem; offer: Offer; recorded: boolean };
 
 /**
- * Judges a tracking token as one to save with. It is good for as long as a click is (decisions section 3).
+ * Judges a tracking token as one to save with. It is good for as long as a click is (docs/interface.md#tracking).
  * Errors: invalid_token; wallet_not_enabled where publisher or offer do not allow it, or the session names no user.
  */
 export type AdmitSave = (token: unknown, use: TokenUse) => Promise<AdmittedSave>;

@@ -3,7 +3,7 @@ import type { OfferView } from '../../offers/render/view.ts';
 type Told = { event: 'offer_saved' | 'offer_removed'; item: { pubUserId: string; offerId: number }; atMs: number };
 
 /**
- * The bytes of a wallet webhook (decisions section 5): the offer as its user saw it. `view` null: the catalogue no
+ * The bytes of a wallet webhook (docs/interface.md#wallet): the offer as its user saw it. `view` null: the catalogue no
  * longer knows
  * it, so its texts are empty. Pure.
  */

@@ -49,7 +49,7 @@ const removeAnswer = Type.Object({
   data: Type.Object({ removed: Type.Boolean(), offer_id: Type.Integer() }),
 });
 
-/** Saving by the offer's own URL, and the publisher's view of a wallet (decisions section 5). */
+/** Saving by the offer's own URL, and the publisher's view of a wallet (docs/interface.md#wallet). */
 export async function walletRoutes(app: App, deps: Deps): Promise<void> {
   const wallet = createWalletService(deps);
   app.addHook('onRequest', async (_request, reply) => {
@@ -62,7 +62,7 @@ export async function walletRoutes(app: App, deps: Deps): Promise<void> {
 /** An odd query is a bad token, not an error of the validator: the schema is for the document only. */
 const unvalidated = { validatorCompiler: () => () => true, config: { errorPages: walletErrorPages } };
 
-/** Removing is called from web pages, too, which ask first (decisions section 2). */
+/** Removing is called from web pages, too, which ask first (docs/interface.md#fetch-offers). */
 const corsMethods = ['GET', 'DELETE', 'OPTIONS'];
 
 async function saveRoutes(app: App, { wallet }: { wallet: WalletService }): Promise<void> {

@@ -14,7 +14,7 @@ import { createWalletLinks, openPurpose } from './links.ts';
 /** A wallet: all of it belongs to one user of one publisher. */
 export type WalletOwner = { publisherId: number; userKey: string };
 
-/** The calls of the wallet (decisions section 5). All reject with `unavailable` (503) while the store is away. */
+/** The calls of the wallet (docs/interface.md#wallet). All reject with `unavailable` (503) while the store is away. */
 export type WalletService = {
   /**
    * Keeps the offer of a tracking token. @returns the address of the wallet page. Errors: invalid_token,

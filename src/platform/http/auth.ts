@@ -32,7 +32,8 @@ export type Authenticator = {
 };
 
 /**
- * Key checks of decisions section 2: query `api_key`, `Authorization: Bearer`, body `key`, body `api_key`; first found
+ * Key checks of docs/interface.md#fetch-offers: query `api_key`, `Authorization: Bearer`, body `key`, body `api_key`;
+ * first found
  * wins.
  */
 export function createAuthenticator({ catalog, now }: AuthDeps): Authenticator {

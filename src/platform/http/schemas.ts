@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { errorCatalogue } from '../errors.ts';
 
-/** The error form (decisions section 9), as documented for every route. */
+/** The error form (docs/interface.md#errors), as documented for every route. */
 export const errorSchema = Type.Object(
   {
     message: Type.String(),
@@ -38,7 +38,7 @@ const creativeRef = Type.Unsafe<Static<typeof creativeSchema>>(Type.Ref('Creativ
 
 const nullableText = Type.Union([Type.String(), Type.Null()]);
 
-/** The offer object (specification 2.3). */
+/** The offer object (docs/interface.md#offer-object). */
 export const offerSchema = Type.Object(
   {
     id: Type.Integer(),
@@ -80,7 +80,7 @@ export const offerSchema = Type.Object(
   { $id: 'Offer' },
 );
 
-/** The answer of fetch-offers (specification 2.2 and decisions section 2). */
+/** The answer of fetch-offers (docs/interface.md#response). */
 export const fetchOffersAnswer = Type.Object({
   data: Type.Object({
     offers: Type.Array(Type.Unsafe<Static<typeof offerSchema>>(Type.Ref('Offer'))),

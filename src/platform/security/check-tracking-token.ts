@@ -3,7 +3,7 @@ import type { TokenClaims } from './tracking-token.ts';
 
 export type EventKind = 'impression' | 'close' | 'no_thanks' | 'click';
 
-/** How long after its session an event is accepted (milliseconds; decisions section 3). */
+/** How long after its session an event is accepted (milliseconds; docs/interface.md#tracking). */
 const beaconLifeMs = dayMs;
 const clickLifeMs = 30 * dayMs;
 

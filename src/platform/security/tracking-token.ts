@@ -3,7 +3,7 @@ import type { Signer } from './keyring.ts';
 import { macLength } from './mac.ts';
 
 /**
- * What a tracking token binds (decisions section 3). One token, and one signature, serves all URLs of an offer.
+ * What a tracking token binds (docs/interface.md#tracking). One token, and one signature, serves all URLs of an offer.
  * `sessionId` null: the stable token of a QR code, which belongs to no session.
  */
 export type TokenClaims = {

@@ -10,7 +10,7 @@ import { viewNames } from './view.ts';
 const noNul = '^[^\\u0000]*$';
 const text = (description: string) => Type.Optional(Type.String({ maxLength: 2000, pattern: noNul, description }));
 
-/** Query of the activity report (decisions section 8). Every value is text; a repeated parameter is invalid. */
+/** Query of the activity report (docs/interface.md#reports). Every value is text; a repeated parameter is invalid. */
 export const activityQuery = Type.Object(
   {
     api_key: text('API key with `reports`.'),

@@ -38,7 +38,7 @@ const activityAnswer = Type.Object({
   }),
 });
 
-/** What a publisher's units did (decisions section 8). */
+/** What a publisher's units did (docs/interface.md#reports). */
 export async function reportRoutes(app: App, deps: Deps): Promise<void> {
   const reports = createReportService(deps);
   const schema = {

@@ -9,7 +9,7 @@ export type Beacon = {
   store: (recorder: Recorder, visit: Visit) => Promise<void>;
 };
 
-/** The image beacons (decisions section 3). */
+/** The image beacons (docs/interface.md#tracking). */
 export const beacons: readonly Beacon[] = [
   {
     url: '/sdk/v2/impression/p.png',

@@ -23,7 +23,8 @@ export function parseLanding(landingUrl: string): Landing | null {
 }
 
 /**
- * The address to send a click to (decisions section 3): macros filled, percent-encoded, and the click id added under
+ * The address to send a click to (docs/interface.md#tracking): macros filled, percent-encoded, and the click id added
+ * under
  * `clickIdParam` unless its macro or a parameter of that name is there already. No value can change the origin.
  */
 export function fillLanding(landing: Landing, clickIdParam: string, values: LandingValues): string {

@@ -5,7 +5,8 @@ import { type Booking, type ClickFacts, countedBookings } from './clicks.ts';
 import type { ConversionCall } from './request.ts';
 
 /**
- * How long after the click a conversion is accepted (milliseconds; decisions section 8). A void is for as long as the
+ * How long after the click a conversion is accepted (milliseconds; docs/interface.md#conversions). A void is for as
+ * long as the
  * click is kept.
  */
 export const acceptedForMs = 30 * dayMs;

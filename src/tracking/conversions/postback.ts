@@ -15,7 +15,8 @@ export type Told = {
 };
 
 /**
- * The postback's bytes (decisions section 8). A void has the id of the conversion it takes back, negative amounts and
+ * The postback's bytes (docs/interface.md#conversions). A void has the id of the conversion it takes back, negative
+ * amounts and
  * its
  * own time. `payload` holds every custom key of the fetch. Pure.
  */

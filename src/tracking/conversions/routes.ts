@@ -29,7 +29,8 @@ const imageAnswers = {
 };
 
 /**
- * What advertisers call when a click led to something (decisions section 8): server to server, or as an image of a
+ * What advertisers call when a click led to something (docs/interface.md#conversions): server to server, or as an image
+ * of a
  * page.
  */
 export async function conversionRoutes(app: App, deps: Deps): Promise<void> {

@@ -41,7 +41,7 @@ export const endpointsPath = '/manage/v1/webhook-endpoints';
 const path = `${endpointsPath}/:event`;
 const tags = ['Webhook endpoints'];
 
-/** Where a publisher's webhooks go: set, show, pause, rotate, test (specification 4.4). */
+/** Where a publisher's webhooks go: set, show, pause, rotate, test (docs/interface.md#webhook-endpoints). */
 export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
   const { config, pool, secretBox, now } = deps;
   const rules: UrlRules = { allowHttp: config.webhookAllowHttp, allowNets: parseNets(config.webhookAllowNets) };

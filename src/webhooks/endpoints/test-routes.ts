@@ -14,7 +14,7 @@ import { type TestTarget, testEndpoint } from './test-endpoint.ts';
 import { takeTestTurn } from './test-limit.ts';
 import { requireUsableUrl, type UrlRules } from './url-rules.ts';
 
-/** Test Endpoint: sends a dummy payload now and shows what came back (decisions section 4). */
+/** Test Endpoint: sends a dummy payload now and shows what came back (docs/interface.md#webhooks). */
 export async function endpointTestRoutes(app: App, { rules, ...deps }: Deps & { rules: UrlRules }): Promise<void> {
   const { config, pool, now } = deps;
   const guarded = createFailFast(deps.dbHealth);

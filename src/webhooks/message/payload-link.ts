@@ -7,7 +7,8 @@ import type { Signer } from '../../platform/security/keyring.ts';
 import { macLength } from '../../platform/security/mac.ts';
 
 /**
- * Signed links to the stored bytes of a delivery, for GET webhooks whose URL would be too long (decisions section 4).
+ * Signed links to the stored bytes of a delivery, for GET webhooks whose URL would be too long
+ * (docs/interface.md#webhooks).
  */
 export type PayloadLinks = {
   /** An absolute URL, good for 72 hours from `nowMs` (epoch milliseconds). */

@@ -110,7 +110,7 @@ const creativeTypes = {
   user_id: 'integer',
 };
 
-/** Specification 2.6, and the old names of decisions section 11. */
+/** docs/interface.md#usp-webhook-payload and docs/interface.md#older-spellings. */
 const campaignTypes = {
   campaign_id: 'integer',
   advertiser_name: 'string',

@@ -86,7 +86,7 @@ function saveButton(context: ViewContext, offer: Offer): HTMLElement {
   return saver;
 }
 
-/** Full terms are not in the initial view (specification 2.3). */
+/** Full terms are not in the initial view (docs/interface.md#offer-object). */
 export function terms(context: ViewContext, offer: Offer): HTMLElement | null {
   if (offer.terms_and_conditions.trim() === '') return null;
   const click = (event: Event): void => {

@@ -1,7 +1,7 @@
 import type { ErrorClass, SendResult } from '../send/deliver.ts';
 import { maxRetryAfterMs, parseRetryAfter } from '../send/retry-after.ts';
 
-/** Waits before each try, seconds; the first try is at once. Ten tries over about 76 h (decisions, section 4). */
+/** Waits before each try, seconds; the first try is at once. Ten tries over about 76 h (docs/interface.md#webhooks). */
 export const defaultSteps: readonly number[] = [0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
 /** Each wait is drawn from ±20 % of its step, so that deliveries that failed together do not come back together. */
@@ -56,7 +56,8 @@ export type Verdict =
     };
 
 /**
- * What the answer to a try means (decisions, section 4): 2xx delivered, 410 disables the endpoint, everything else is
+ * What the answer to a try means (docs/interface.md#webhooks): 2xx delivered, 410 disables the endpoint, everything
+ * else is
  * retried.
  * With `webhook-delivery: disable` any answer disables it.
  * Whether a try is left is {@link nextTry}'s to say.
