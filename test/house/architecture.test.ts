@@ -116,12 +116,6 @@ test('only the entry points touch the process', () => {
   expect(byImport).toEqual([]);
 });
 
-test('no source file is longer than 300 lines', () => {
-  const lengths = [...sources].map(([path, text]) => ({ path, lines: text.trimEnd().split('\n').length }));
-  expect(lengths.length).toBeGreaterThan(20);
-  expect(lengths.filter((file) => file.lines > 300)).toEqual([]);
-});
-
 test('nothing is exported by default', () => {
   expect(lines(sources.keys(), (line) => /^\s*export\s+default\b|\bas\s+default\b/.test(line))).toEqual([]);
 });
