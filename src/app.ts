@@ -4,7 +4,7 @@ import Fastify, { LogController } from 'fastify';
 import { sdkRoutes } from './browser/serve/routes.ts';
 import { imageRoutes } from './catalog/images/routes.ts';
 import { managementRoutes } from './catalog/management/routes.ts';
-import { dashboardRoutes } from './dashboard/shell/routes.ts';
+import { dashboardRoutes } from './dashboard/routes.ts';
 import { demoReceiverRoutes, type Received } from './embedded/demo/receiver.ts';
 import { demoShopRoutes } from './embedded/demo/shop/routes.ts';
 import { catalogueRoutes } from './offers/catalogue-feed/routes.ts';

@@ -9,8 +9,8 @@ import type { Context } from './context.ts';
 import { createForm, type Fields, type FormBuilder, type FormValue, type Problems, problemsOf } from './forms.ts';
 import type { IconName } from './icons.ts';
 import type { NavKey, Page } from './layout.ts';
+import { keyIn, queryText, type Store } from './management.ts';
 import type { Outcome, Pages } from './pages.ts';
-import { keyIn, queryText, type Store } from './store.ts';
 
 /** What an editing page knows of the row it shows; `view` null: it is not made yet. */
 export type Editing = { view: View | null; values: Values };

@@ -9,7 +9,7 @@ import type { Cookies } from './cookies.ts';
 import { type Fields, fieldsOf } from './forms.ts';
 import { pageHeaders } from './headers.ts';
 import { type Page, renderPage } from './layout.ts';
-import type { Store } from './store.ts';
+import type { Store } from './management.ts';
 import type { Upload } from './uploads.ts';
 
 /** What every page may use. */

@@ -1,0 +1,55 @@
+import type { Publisher } from '../../../catalog/snapshot/types.ts';
+
+export type Snippet = { key: string; title: string; text: string; guide: string | null };
+
+/** Code to paste, with the publisher's own id. The guides in docs/guides say the rest. */
+export function snippetsFor({ sdkId }: Publisher, publicUrl: string): readonly Snippet[] {
+  return [
+    {
+      key: 'curl',
+      title: 'curl',
+      guide: null,
+      text: `curl -s '${publicUrl}/native/v4/offers.json?api_key=${sdkId}' \\
+  -H 'content-type: application/json' \\
+  -d '{"placement":"checkout","pub_user_id":"user-1"}'`,
+    },
+    {
+      key: 'web',
+      title: 'Web',
+      guide: 'web',
+      text: `<script>
+  window.AdUser = { placement: 'checkout', pub_user_id: 'user-1' };
+  window.AdConfig = { accountId: '${sdkId}' };
+</script>
+<script async src="${publicUrl}/sdk/launcher.js"></script>`,
+    },
+    {
+      key: 'flutter',
+      title: 'Flutter',
+      guide: 'flutter',
+      text: `const sdkId = '${sdkId}';
+const service = '${publicUrl}';
+
+final answer = await http.post(
+  Uri.parse('$service/native/v4/offers.json?api_key=$sdkId'),
+  headers: {'content-type': 'application/json', 'user-agent': deviceUserAgent},
+  body: jsonEncode({'placement': 'checkout', 'pub_user_id': 'user-1'}),
+);
+// The guide shows the web views that show it, and both ways to prefetch.`,
+    },
+    {
+      key: 'react-native',
+      title: 'React Native',
+      guide: 'react-native',
+      text: `import { fetchOffers } from 'perkwire/client';
+
+const answer = await fetchOffers({
+  baseUrl: '${publicUrl}',
+  sdkId: '${sdkId}',
+  payload: { placement: 'checkout', pub_user_id: 'user-1' },
+  userAgent: await DeviceInfo.getUserAgent(),
+});
+if (answer.data.count > 0) showCheckout(answer); // the guide shows the web view`,
+    },
+  ];
+}
