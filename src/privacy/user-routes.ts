@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox';
 import { callOf, publisherQuery } from '../catalog/management/http.ts';
-import { textOrNull } from '../offers/fetch/request.ts';
 import { createFailFast } from '../platform/db/fail-fast.ts';
 import { AppError } from '../platform/errors.ts';
 import { emptyBodyForNone } from '../platform/http/body.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
+import { textOrNull } from '../platform/lib/text-or-null.ts';
 import { isSessionId as isUuidV7, newSessionId as newUuidV7 } from '../platform/lib/uuid7.ts';
 import type { App, Deps } from '../platform/ports.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';

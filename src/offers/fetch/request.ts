@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { FastifyRequest } from 'fastify';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
+import { textOrNull } from '../../platform/lib/text-or-null.ts';
 import { oldRequestNames, withNewRequestNames } from '../render/legacy-names.ts';
 
 const maxPlacementLength = 128;
@@ -125,12 +126,6 @@ export const clientOf = ({ ip, headers }: Pick<FastifyRequest, 'ip' | 'headers'>
 /** In an address, `false` is a text. */
 const isRefused = (consent: unknown): boolean =>
   consent === '0' || consent === 0 || consent === false || consent === 'false';
-
-/** Text without what PostgreSQL cannot keep; empty text counts as absent. */
-export function textOrNull(value: string | undefined): string | null {
-  const clean = value?.toWellFormed().trim();
-  return clean === undefined || clean === '' ? null : clean;
-}
 
 /**
  * Reads query and body, both already checked against their schemas.

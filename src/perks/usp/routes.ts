@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { textOrNull } from '../../offers/fetch/request.ts';
 import { AppError } from '../../platform/errors.ts';
 import { callerOf } from '../../platform/http/auth.ts';
 import { emptyBodyForNone } from '../../platform/http/body.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
+import { textOrNull } from '../../platform/lib/text-or-null.ts';
 import type { App, Deps } from '../../platform/ports.ts';
 import { actionBody, campaignParams, changesBody, sessionParams, sessionView, userBody, uspQuery } from './schemas.ts';
 import { createUspService, type UspCall } from './service.ts';
