@@ -1,6 +1,7 @@
 import type { Objection } from './explain/exclusions.ts';
 import { createField, type Field } from './index/candidate-stream.ts';
 import type { Candidate } from './index/compile.ts';
+import { indexOf } from './index/eligibility.ts';
 import { gateObjections, survivors } from './index/index-filters.ts';
 import { type Conflicts, createConflicts } from './rank/conflicts.ts';
 import { propensitiesOf } from './rank/propensity.ts';
@@ -30,7 +31,7 @@ export const decide = (input: DecisionInput): Decision => run(input, null);
 /** `decide`, telling a trace about every candidate: one code for the decision and its explanation. */
 export function run(input: DecisionInput, trace: Trace | null): Decision {
   const { publisher, context } = input;
-  const { index } = publisher;
+  const index = indexOf(publisher);
   const relaxed = context.dev || publisher.testMode;
   const off = whyOff(input, relaxed);
   if (off !== null) {
@@ -65,8 +66,9 @@ function whyOff(
 }
 
 function traceGates({ publisher, context }: DecisionInput, relaxed: boolean, trace: Trace): void {
-  const objectionTo = gateObjections(publisher.index, context, relaxed);
-  for (const candidate of publisher.index.candidates) {
+  const index = indexOf(publisher);
+  const objectionTo = gateObjections(index, context, relaxed);
+  for (const candidate of index.candidates) {
     const objection = objectionTo(candidate);
     if (objection !== null) trace.object(candidate, objection);
   }

@@ -1,5 +1,6 @@
 import { startCatalogStore } from '../catalog/snapshot/store.ts';
 import type { Config } from '../config.ts';
+import { buildIndex } from '../decision/index/eligibility.ts';
 import { loadGeo } from '../offers/context/geo.ts';
 import { startDatabaseHealth } from '../platform/db/health.ts';
 import { breakConnections, createPool } from '../platform/db/pool.ts';
@@ -34,7 +35,7 @@ export async function createDeps({
     up ? logger.info({}, 'the database answers') : logger.error({}, 'the database is away'),
   );
   dbHealth.onDown(() => breakConnections(pool));
-  const catalog = await startCatalogStore({ pool, databaseUrl, logger });
+  const catalog = await startCatalogStore({ pool, databaseUrl, logger, buildIndex });
   const sender = createSender({
     allowNets: parseNets(config.webhookAllowNets),
     allowHttp: config.webhookAllowHttp,

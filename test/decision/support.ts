@@ -111,7 +111,7 @@ export const offersOf = (...campaigns: readonly Campaign[]): Offer[] =>
 
 export function publisherWith(offers: readonly Offer[], over: Partial<Publisher> = {}): Publisher {
   const own = { id: 1, timeZone: over.timeZone ?? 'UTC' };
-  const building = buildIndex({ publisher: own, offers, zoneOf: () => own.timeZone });
+  const building = buildIndex({ publisher: own, offers, timeZoneOf: () => own.timeZone });
   let step = building.next();
   while (step.done !== true) step = building.next();
   return {

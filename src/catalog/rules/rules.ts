@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import type { Condition } from '../../decision/rules/conditions.ts';
+import type { Condition } from './conditions.ts';
 
 /**
  * What a campaign manager may say about who sees a campaign, when and how often. These schemas give the shapes;

@@ -1,8 +1,8 @@
 import type { TSchema } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
-import { checkCondition } from '../../decision/rules/conditions.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import { isTimeZone, minuteOf, timeOf } from '../../platform/lib/time-zone.ts';
+import { checkCondition } from './conditions.ts';
 import { isCountry } from './countries.ts';
 import {
   type CampaignRules,

@@ -1,29 +1,26 @@
-import { buildIndex, type EligibilityIndex } from '../../decision/index/eligibility.ts';
+import { type Pause, runInSlices } from '../../platform/lib/slices.ts';
 import { toCampaign, toKey, toOffer, toPublisher, toSequenceRule } from './convert.ts';
 import type { CampaignRow, CatalogRows, CreativeRow, OfferRow } from './rows.ts';
-import type { Offer, Publisher, Snapshot } from './types.ts';
+import type { BuildIndex, Offer, Publisher, Snapshot } from './types.ts';
 
-/** Lets others work. */
-export type Pause = () => Promise<void>;
-
-const nextTurn: Pause = () => new Promise((resolve) => setImmediate(resolve));
-
-/** An earlier snapshot, and the campaigns of which any row may be another since then. */
+/** An earlier snapshot, and the campaigns any row of which may have changed since. */
 export type Base = { snapshot: Snapshot; changed: ReadonlySet<number> };
 
+export type BuildOptions = {
+  rows: CatalogRows;
+  buildIndex: BuildIndex;
+  /** Unchanged campaigns, offers and indexes are shared with it. */
+  base?: Base | null;
+  pause?: Pause;
+};
+
 /**
- * Turns rows into the immutable snapshot, in slices of a few milliseconds: 10,000 offers take a good part of a second
- * of
- * work, which must not keep requests waiting. Nothing sees the snapshot before it is whole. What has not changed since
- * `base` is shared with it: campaigns, offers, and the index of a publisher to whom all is the same.
+ * Turns rows into an immutable snapshot, in slices of a few milliseconds: 10,000 offers take most of a second, and
+ * requests are served meanwhile.
  */
-export async function buildSnapshot(
-  rows: CatalogRows,
-  base: Base | null = null,
-  pause: Pause = nextTurn,
-): Promise<Snapshot> {
-  const { offers, provisioned } = await inSlices(buildOffers(rows, base), pause);
-  const publishers = await inSlices(buildPublishers(rows, provisioned, base), pause);
+export async function buildSnapshot({ rows, buildIndex, base = null, pause }: BuildOptions): Promise<Snapshot> {
+  const { offers, provisioned } = await runInSlices(buildOffers(rows, base), pause);
+  const publishers = await runInSlices(buildPublishers(rows, provisioned, buildIndex, base), pause);
   return {
     version: rows.version,
     publishers,
@@ -33,25 +30,17 @@ export async function buildSnapshot(
   };
 }
 
-async function inSlices<T>(work: Generator<void, T>, pause: Pause): Promise<T> {
-  for (;;) {
-    const step = work.next();
-    if (step.done === true) return step.value;
-    await pause();
-  }
-}
-
-/** Campaigns and offers worked on between two pauses. */
+/** Campaigns built between two pauses (count). */
 const sliceSize = 200;
 
 type Offers = {
   offers: Map<number, Offer>;
-  /** What is not removed, by the publishers it is provisioned to. */
+  /** Offers that are not removed, by the publishers they are provisioned to. */
   provisioned: Map<number, Offer[]>;
 };
 
 function* buildOffers(rows: CatalogRows, base: Base | null): Generator<void, Offers> {
-  const kept = base === null ? null : groupBy([...base.snapshot.offers.values()], ({ campaign }) => campaign.id);
+  const earlier = base === null ? null : groupBy([...base.snapshot.offers.values()], ({ campaign }) => campaign.id);
   yield;
   const build = yield* campaignBuilder(rows, base);
   const offers = new Map<number, Offer>();
@@ -59,30 +48,30 @@ function* buildOffers(rows: CatalogRows, base: Base | null): Generator<void, Off
   const removed = new Set(rows.offers.filter((row) => row.deleted_at !== null).map(({ id }) => id));
   for (const [done, row] of rows.campaigns.entries()) {
     if (done % sliceSize === 0) yield;
-    const isKept = base !== null && !base.changed.has(row.id);
-    for (const offer of isKept ? (kept?.get(row.id) ?? []) : build(row)) {
+    const isUnchanged = base !== null && !base.changed.has(row.id);
+    for (const offer of isUnchanged ? (earlier?.get(row.id) ?? []) : build(row)) {
       offers.set(offer.id, offer);
       if (row.deleted_at !== null || removed.has(offer.id)) continue;
-      for (const publisherId of offer.campaign.provisions.keys()) listUnder(provisioned, publisherId, offer);
+      for (const publisherId of offer.campaign.provisions.keys()) appendTo(provisioned, publisherId, offer);
     }
   }
   return { offers, provisioned };
 }
 
-/** Gathers what campaigns are built of. @returns builds the offers of one, as far as it may differ from `base` */
+/** Groups the rows of changed campaigns. @returns builds the offers of one of them */
 function* campaignBuilder(rows: CatalogRows, base: Base | null): Generator<void, (row: CampaignRow) => Offer[]> {
-  const isMeant = (campaignId: number): boolean => base === null || base.changed.has(campaignId);
-  const offerRows = rows.offers.filter((row) => isMeant(row.campaign_id));
-  const meant = new Set(offerRows.map(({ id }) => id));
+  const mayDiffer = (campaignId: number): boolean => base === null || base.changed.has(campaignId);
+  const offerRows = rows.offers.filter((row) => mayDiffer(row.campaign_id));
+  const offerIds = new Set(offerRows.map(({ id }) => id));
   const offersByCampaign = groupBy(offerRows, (row) => row.campaign_id);
   yield;
   const creativesByOffer = groupBy(
-    rows.creatives.filter((row) => meant.has(row.offer_id)),
+    rows.creatives.filter((row) => offerIds.has(row.offer_id)),
     (row) => row.offer_id,
   );
   yield;
   const provisionsByCampaign = groupBy(
-    rows.provisions.filter((row) => isMeant(row.campaign_id)),
+    rows.provisions.filter((row) => mayDiffer(row.campaign_id)),
     (row) => row.campaign_id,
   );
   return (row) => {
@@ -96,46 +85,47 @@ function* campaignBuilder(rows: CatalogRows, base: Base | null): Generator<void,
 function* buildPublishers(
   rows: CatalogRows,
   provisioned: ReadonlyMap<number, Offer[]>,
+  buildIndex: BuildIndex,
   base: Base | null,
 ): Generator<void, Map<number, Publisher>> {
   const themes = groupBy(rows.themes, (row) => row.publisher_id);
   const placements = groupBy(rows.placements, (row) => row.publisher_id);
   const sequenceRules = groupBy(rows.sequenceRules, (row) => row.publisher_id);
-  const zones = new Map(rows.publishers.map((row) => [row.id, row.time_zone]));
-  const zoneOf = (publisherId: number): string => zones.get(publisherId) ?? 'UTC';
-  const known = base !== null && sameZones(base.snapshot.publishers, zones) ? base.snapshot.publishers : null;
+  const timeZones = new Map(rows.publishers.map((row) => [row.id, row.time_zone]));
+  const timeZoneOf = (publisherId: number): string => timeZones.get(publisherId) ?? 'UTC';
+  const earlier = base !== null && hasTimeZones(base.snapshot.publishers, timeZones) ? base.snapshot.publishers : null;
   const publishers = new Map<number, Publisher>();
   for (const row of rows.publishers) {
     const publisher = toPublisher(row, themes.get(row.id) ?? [], placements.get(row.id) ?? []);
     const offers = provisioned.get(row.id) ?? [];
-    const index = known?.get(row.id)?.index;
+    const index = earlier?.get(row.id)?.index;
     publishers.set(row.id, {
       ...publisher,
-      index: index !== undefined && isOf(index, offers) ? index : yield* buildIndex({ publisher, offers, zoneOf }),
+      index:
+        index !== undefined && isSameList(index.offers, offers)
+          ? index
+          : yield* buildIndex({ publisher, offers, timeZoneOf }),
       sequenceRules: (sequenceRules.get(row.id) ?? []).map(toSequenceRule),
     });
   }
   return publishers;
 }
 
-/** Days and hours of caps and schedules are those of publishers' time zones, also of another's campaign. */
-const sameZones = (publishers: ReadonlyMap<number, Publisher>, zones: ReadonlyMap<number, string>): boolean =>
-  publishers.size === zones.size && [...publishers.values()].every(({ id, timeZone }) => zones.get(id) === timeZone);
+/** An index depends on the time zones of all publishers: a campaign's caps count in those of its owner. */
+const hasTimeZones = (publishers: ReadonlyMap<number, Publisher>, timeZones: ReadonlyMap<number, string>): boolean =>
+  publishers.size === timeZones.size &&
+  [...publishers.values()].every(({ id, timeZone }) => timeZones.get(id) === timeZone);
 
-/** Whether an index was made of exactly these offers. */
-function isOf({ candidates, withheld }: EligibilityIndex, offers: readonly Offer[]): boolean {
-  if (candidates.length + withheld.length !== offers.length) return false;
-  const indexed = new Set([...candidates, ...withheld].map(({ offer }) => offer));
-  return offers.every((offer) => indexed.has(offer));
-}
+const isSameList = (a: readonly Offer[], b: readonly Offer[]): boolean =>
+  a.length === b.length && a.every((offer, at) => offer === b[at]);
 
 function groupBy<Row>(rows: readonly Row[], keyOf: (row: Row) => number): Map<number, Row[]> {
   const groups = new Map<number, Row[]>();
-  for (const row of rows) listUnder(groups, keyOf(row), row);
+  for (const row of rows) appendTo(groups, keyOf(row), row);
   return groups;
 }
 
-function listUnder<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
+function appendTo<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
   const list = lists.get(key);
   if (list === undefined) lists.set(key, [value]);
   else list.push(value);

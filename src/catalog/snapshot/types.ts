@@ -1,4 +1,3 @@
-import type { EligibilityIndex } from '../../decision/index/eligibility.ts';
 import type { CampaignRules, FrequencyCap, PayoutKind, SequenceMatch, TotalCap } from '../rules/rules.ts';
 
 /**
@@ -83,10 +82,23 @@ export type Publisher = {
   themes: ReadonlyMap<number, Theme>;
   defaultTheme: Theme | null;
   placements: ReadonlyMap<string, Placement>;
-  /** What may be shown here, ready to be chosen from. */
-  index: EligibilityIndex;
+  index: OfferIndex;
   sequenceRules: readonly SequenceRule[];
 };
+
+/** A publisher's offers as the decision engine indexes them; here only `offers`, its source, is known. */
+export type OfferIndex = { readonly offers: readonly Offer[] };
+
+export type IndexSource = {
+  publisher: Pick<Publisher, 'id' | 'timeZone'>;
+  /** Every offer provisioned to the publisher that is not removed. */
+  offers: readonly Offer[];
+  /** Time zone of a campaign's owner, for its total caps. */
+  timeZoneOf: (publisherId: number) => string;
+};
+
+/** Builds the index of a publisher; the caller may do other work at each `yield`. */
+export type BuildIndex = (source: IndexSource) => Generator<void, OfferIndex>;
 
 export type ApiKey = {
   id: number;

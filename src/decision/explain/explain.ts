@@ -1,5 +1,6 @@
 import { run } from '../decide.ts';
 import type { Candidate } from '../index/compile.ts';
+import { indexOf } from '../index/eligibility.ts';
 import type { DecisionInput, Explanation } from '../types.ts';
 import type { Objection } from './exclusions.ts';
 import { inWords } from './wording.ts';
@@ -9,7 +10,7 @@ import { inWords } from './wording.ts';
  * first, then those that could have been, by rank, then those that a rule shut out.
  */
 export function explain(input: DecisionInput): Explanation[] {
-  const { candidates, withheld } = input.publisher.index;
+  const { candidates, withheld } = indexOf(input.publisher);
   const objections = new Map<Candidate, Objection>();
   const ranks = new Map<Candidate, { rank: number; score: number }>();
   const { offers } = run(input, {

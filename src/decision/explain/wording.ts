@@ -1,7 +1,7 @@
+import type { Condition } from '../../catalog/rules/conditions.ts';
 import type { FrequencyCap, TargetingKey } from '../../catalog/rules/rules.ts';
 import { minuteOfWeek } from '../../platform/lib/time-zone.ts';
 import type { Candidate, CompiledTotalCap } from '../index/compile.ts';
-import type { Condition } from '../rules/conditions.ts';
 import type { DecisionInput } from '../types.ts';
 import type { Objection } from './exclusions.ts';
 

@@ -1,3 +1,4 @@
+import type { Condition } from '../../catalog/rules/conditions.ts';
 import type {
   CampaignRules,
   FrequencyCap,
@@ -11,7 +12,6 @@ import { checkCapOverrides, checkRules } from '../../catalog/rules/validate.ts';
 import { payoutOf, priorityOf } from '../../catalog/snapshot/provisioning.ts';
 import type { Offer, Payout, Publisher } from '../../catalog/snapshot/types.ts';
 import { minuteOf, timeOf } from '../../platform/lib/time-zone.ts';
-import type { Condition } from '../rules/conditions.ts';
 import { totalsKey } from '../types.ts';
 
 /** An offer as one publisher may show it, with its rules ready to be applied. */

@@ -1,5 +1,5 @@
 import type { TargetingKey } from '../../catalog/rules/rules.ts';
-import type { Offer, Publisher } from '../../catalog/snapshot/types.ts';
+import type { IndexSource, Offer, OfferIndex, Publisher } from '../../catalog/snapshot/types.ts';
 import { sortInSlices } from '../rank/sort.ts';
 import type { DecisionContext } from '../types.ts';
 import { type Bits, fullBits } from './bitset.ts';
@@ -7,7 +7,7 @@ import { type Candidate, type CompiledRules, compileRules, toCandidate } from '.
 import { bitsWith, createDimension, type Dimension } from './dimension.ts';
 
 /** All that a publisher may show, so laid out that a request finds those it may see by AND-ing a few sets. */
-export type EligibilityIndex = {
+export type EligibilityIndex = OfferIndex & {
   /**
    * Best first: forced, priority, weight of the campaign, campaign, weight of the offer, id. A candidate's place is its
    * bit.
@@ -87,16 +87,16 @@ export function requestValue(key: IndexedKey, context: DecisionContext): string 
 const sliceSize = 100;
 const dimensionSlice = 2000;
 
-export type IndexOptions = {
-  publisher: Pick<Publisher, 'id' | 'timeZone'>;
-  /** Every offer provisioned to the publisher that is not removed. */
-  offers: readonly Offer[];
-  /** Time zone of a campaign's owner, for its total caps. */
-  zoneOf: (publisherId: number) => string;
-};
+/** The index of a publisher from a snapshot that was built with `buildIndex`. */
+export function indexOf({ index }: Pick<Publisher, 'index'>): EligibilityIndex {
+  if (!isEligibilityIndex(index)) throw new Error('the snapshot was built with another index');
+  return index;
+}
 
-/** Builds the index of a publisher. Each `yield` is a place where others may work. */
-export function* buildIndex({ publisher, offers, zoneOf }: IndexOptions): Generator<void, EligibilityIndex> {
+const isEligibilityIndex = (index: OfferIndex): index is EligibilityIndex => 'candidates' in index;
+
+/** Builds the index of a publisher; the caller may do other work at each `yield`. */
+export function* buildIndex({ publisher, offers, timeZoneOf }: IndexSource): Generator<void, EligibilityIndex> {
   const unsorted: Candidate[] = [];
   const withheld: Withheld[] = [];
   const compiled = new Map<number, CompiledRules>();
@@ -104,7 +104,8 @@ export function* buildIndex({ publisher, offers, zoneOf }: IndexOptions): Genera
     if (done % sliceSize === sliceSize - 1) yield;
     const { campaign } = offer;
     const pause = whyPaused(offer, publisher.id);
-    const candidate = pause === null ? compileOrNull(offer, publisher, zoneOf(campaign.publisherId), compiled) : null;
+    const candidate =
+      pause === null ? compileOrNull(offer, publisher, timeZoneOf(campaign.publisherId), compiled) : null;
     if (candidate !== null) unsorted.push(candidate);
     else withheld.push({ offer, rule: pause ?? 'rules_invalid' });
   }
@@ -124,6 +125,7 @@ export function* buildIndex({ publisher, offers, zoneOf }: IndexOptions): Genera
     );
   const nameless = candidates.filter(({ rules }) => rules.needsIdentity).map(({ index }) => index);
   return {
+    offers,
     candidates,
     ...classes,
     everyone: fullBits(size),

@@ -3,7 +3,7 @@ import type { Objection } from '../explain/exclusions.ts';
 import { pacingChance } from '../rank/pacing.ts';
 import { salts, uniform } from '../rank/random.ts';
 import { reachedCap, spentCap } from '../rules/caps.ts';
-import { meets } from '../rules/conditions.ts';
+import { matchesCondition } from '../rules/conditions.ts';
 import type { DecisionInput, OptOuts } from '../types.ts';
 import { admits, type Candidate, type Matcher } from './compile.ts';
 import type { EligibilityIndex } from './eligibility.ts';
@@ -30,7 +30,7 @@ export function residualObjection(
     placeObjection('cities', rules.cities, context.geo.city) ??
     placeObjection('postal_codes', rules.postalCodes, postalCode(input));
   if (place !== null) return place;
-  if (rules.conditions !== null && !meets(rules.conditions, context.custom)) return { rule: 'conditions' };
+  if (rules.conditions !== null && !matchesCondition(rules.conditions, context.custom)) return { rule: 'conditions' };
   const optOut = optOutOf(history.optOuts, offer.campaign.id, nowMs);
   if (optOut !== null) return optOut;
   const reached =

@@ -6,6 +6,7 @@ import { createGzip, gunzip } from 'node:zlib';
 import { buildSnapshot } from '../../catalog/snapshot/build.ts';
 import type { CatalogRows } from '../../catalog/snapshot/rows.ts';
 import type { Snapshot } from '../../catalog/snapshot/types.ts';
+import { buildIndex } from '../../decision/index/eligibility.ts';
 import type { Posteriors } from '../../decision/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs } from '../../platform/lib/uuid7.ts';
@@ -48,7 +49,7 @@ export async function unpackCatalogue(packed: Buffer): Promise<Snapshot> {
   const rows = JSON.parse(await unpack(packed), (key, value) =>
     key === 'deleted_at' && typeof value === 'string' ? new Date(value) : value,
   ) as Omit<CatalogRows, 'keys'>;
-  return buildSnapshot({ ...rows, keys: [] });
+  return buildSnapshot({ rows: { ...rows, keys: [] }, buildIndex });
 }
 
 /** Keeps a state, or notes that it is used still. @returns whether it is there; false: give it with `state` */

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { type Condition, checkCondition } from '../../../src/catalog/rules/conditions.ts';
 import type { CampaignRules } from '../../../src/catalog/rules/rules.ts';
 import { checkCapOverrides, checkRules, checkSequenceRule } from '../../../src/catalog/rules/validate.ts';
-import { type Condition, checkCondition, meets } from '../../../src/decision/rules/conditions.ts';
+import { matchesCondition } from '../../../src/decision/rules/conditions.ts';
 
 const lines = (rules: unknown): string[] => checkRules(rules).map(({ path, message }) => `${path} ${message}`);
 
@@ -270,7 +271,7 @@ describe('conditions on custom keys', () => {
     ],
   ])('%j is %s', (condition, expected) => {
     expect(checkCondition(condition, '')).toEqual([]);
-    expect(meets(condition, custom)).toBe(expected);
+    expect(matchesCondition(condition, custom)).toBe(expected);
   });
 
   test.each<[string, unknown]>([

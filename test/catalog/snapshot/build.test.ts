@@ -11,7 +11,8 @@ import type {
   PublisherRow,
   ThemeRow,
 } from '../../../src/catalog/snapshot/rows.ts';
-import type { Offer } from '../../../src/catalog/snapshot/types.ts';
+import type { Offer, Publisher, Snapshot } from '../../../src/catalog/snapshot/types.ts';
+import { buildIndex, indexOf } from '../../../src/decision/index/eligibility.ts';
 
 const publisherRow = (id: number): PublisherRow => ({
   id,
@@ -131,8 +132,10 @@ const rowsWith = (over: Partial<CatalogRows>): CatalogRows => ({
   ...over,
 });
 
+const build = (rows: CatalogRows): Promise<Snapshot> => buildSnapshot({ rows, buildIndex });
+
 const candidateIds = async (rows: CatalogRows, publisherId: number): Promise<number[]> =>
-  (await buildSnapshot(rows)).publishers.get(publisherId)?.index.candidates.map(({ offer }) => offer.id) ?? [];
+  indexOf((await build(rows)).publishers.get(publisherId) as Publisher).candidates.map(({ offer }) => offer.id);
 
 describe('the offers of a publisher', () => {
   const removed = fc.constantFrom(null, null, null, new Date(0));
@@ -208,7 +211,7 @@ describe('the offers of a publisher', () => {
     });
     expect(await candidateIds(rows, 1)).toEqual([2, 1]);
     expect(await candidateIds(rows, 2)).toEqual([]);
-    const { offers: built } = await buildSnapshot(rows);
+    const { offers: built } = await build(rows);
     const foreign = built.get(2) as Offer;
     expect([1, 2, 3].map((publisherId) => isKnownTo(foreign, publisherId))).toEqual([true, true, false]);
     expect([1, 2].map((publisherId) => payoutOf(foreign.campaign, publisherId).amountMicros)).toEqual([250_000, 0]);
@@ -224,11 +227,11 @@ describe('the offers of a publisher', () => {
       ],
     });
     expect(await candidateIds(rows, 1)).toEqual([]);
-    expect([...(await buildSnapshot(rows)).offers.keys()]).toEqual([1, 2, 3]);
+    expect([...(await build(rows)).offers.keys()]).toEqual([1, 2, 3]);
   });
 
   test('have their own images, and their campaign those of all its offers', async () => {
-    const { offers: built } = await buildSnapshot(
+    const { offers: built } = await build(
       rowsWith({
         campaigns: [campaignRow({ id: 1 })],
         offers: [offerRow({ id: 1, campaign_id: 1 }), offerRow({ id: 2, campaign_id: 1 })],
@@ -245,14 +248,14 @@ describe('the offers of a publisher', () => {
 describe('a publisher', () => {
   test('has the theme that is marked as its default, else its first, else none', async () => {
     const defaultOf = async (themes: ThemeRow[]) =>
-      (await buildSnapshot(rowsWith({ themes }))).publishers.get(1)?.defaultTheme?.id;
+      (await build(rowsWith({ themes }))).publishers.get(1)?.defaultTheme?.id;
     expect(await defaultOf([themeRow({ id: 1 }), themeRow({ id: 2, is_default: true })])).toBe(2);
     expect(await defaultOf([themeRow({ id: 1 }), themeRow({ id: 2 })])).toBe(1);
     expect(await defaultOf([themeRow({ id: 9, publisher_id: 2, is_default: true })])).toBeUndefined();
   });
 
   test('has its own themes and placements only, and a number for its currency', async () => {
-    const snapshot = await buildSnapshot(
+    const snapshot = await build(
       rowsWith({
         themes: [themeRow({ id: 1 }), themeRow({ id: 2, publisher_id: 2 })],
         placements: [
@@ -295,7 +298,7 @@ describe('a publisher', () => {
       rate_limit_per_s: 5,
       expires_at: expires,
     };
-    const { keys } = await buildSnapshot(rowsWith({ keys: [key] }));
+    const { keys } = await build(rowsWith({ keys: [key] }));
     expect(keys.get('ab')).toEqual({
       id: 1,
       name: 'Shop',

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { loadVersion } from '../../../src/catalog/snapshot/load.ts';
 import { loadSnapshot } from '../../../src/catalog/snapshot/store.ts';
 import type { Offer } from '../../../src/catalog/snapshot/types.ts';
+import { buildIndex } from '../../../src/decision/index/eligibility.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
@@ -144,7 +145,7 @@ describe('an offer disappears from the answers', () => {
 describe('an offer that was removed', () => {
   const removedAt = async (sql: string): Promise<Offer | undefined> => {
     await one.pool.query(`update offers set deleted_at = ${sql} where id = $1`, [best.id]);
-    const { offers } = await loadSnapshot(one.pool);
+    const { offers } = await loadSnapshot(one.pool, buildIndex);
     await one.pool.query('update offers set deleted_at = null where id = $1', [best.id]);
     return offers.get(best.id);
   };

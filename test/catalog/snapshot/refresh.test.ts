@@ -3,6 +3,7 @@ import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { loadSnapshot, rowsOf } from '../../../src/catalog/snapshot/store.ts';
 import type { Snapshot } from '../../../src/catalog/snapshot/types.ts';
+import { buildIndex } from '../../../src/decision/index/eligibility.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { clonePool } from '../../support/database.ts';
 
@@ -18,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => database?.close());
 beforeEach(async () => {
-  base = await loadSnapshot(pool);
+  base = await loadSnapshot(pool, buildIndex);
 });
 
 /** Of any two rows of a table, by a number. */
@@ -92,8 +93,8 @@ describe('a refresh that reads only what changed', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 4 }), async (steps) => {
         for (const each of steps) await apply(each);
-        base = await loadSnapshot(pool, base);
-        const whole = await loadSnapshot(pool);
+        base = await loadSnapshot(pool, buildIndex, base);
+        const whole = await loadSnapshot(pool, buildIndex);
         expect(base).toEqual(whole);
         expect(rowsOf(base)).toEqual(rowsOf(whole));
       }),
@@ -105,11 +106,11 @@ describe('a refresh that reads only what changed', () => {
     const [changed, ...others] = [...base.offers.values()].sort((a, b) => a.id - b.id);
     const apart = others.find(({ campaign }) => campaign !== changed?.campaign);
     await pool.query("update offers set title = 'Only this' where id = $1", [changed?.id]);
-    const next = await loadSnapshot(pool, base);
+    const next = await loadSnapshot(pool, buildIndex, base);
     expect(next.offers.get(changed?.id as number)?.copy.title).toBe('Only this');
     expect(next.offers.get(apart?.id as number)).toBe(apart);
     await pool.query('insert into placements (publisher_id, name) select id, $1 from publishers', ['a-new-place']);
-    const last = await loadSnapshot(pool, next);
+    const last = await loadSnapshot(pool, buildIndex, next);
     for (const [id, publisher] of last.publishers) {
       expect([...publisher.placements.keys()]).toContain('a-new-place');
       expect(publisher.index).toBe(next.publishers.get(id)?.index);
@@ -119,7 +120,7 @@ describe('a refresh that reads only what changed', () => {
   test('lets go of what was removed 31 days ago, although nothing changed then', async () => {
     const { id } = [...base.offers.values()].at(-1) as { id: number };
     await pool.query('update offers set deleted_at = now() where id = $1', [id]);
-    base = await loadSnapshot(pool, base);
+    base = await loadSnapshot(pool, buildIndex, base);
     expect(base.offers.has(id)).toBe(true);
     // A month goes by: the removal lies as far back, in the store and in what was read of it.
     const longAgo = new Date(Date.now() - 32 * 86_400_000);
@@ -128,7 +129,7 @@ describe('a refresh that reads only what changed', () => {
       await executor.query("set local session_replication_role = 'replica'"); // no triggers
       await executor.query('update offers set deleted_at = $2 where id = $1', [id, longAgo]);
     });
-    expect((await loadSnapshot(pool, base)).offers.has(id)).toBe(false);
+    expect((await loadSnapshot(pool, buildIndex, base)).offers.has(id)).toBe(false);
   });
 
   test('reads everything where the list of changes is too old, or a table was emptied', async () => {
@@ -142,10 +143,10 @@ describe('a refresh that reads only what changed', () => {
       [base.version],
     );
     expect(rows[0].forgotten).toBe(true);
-    base = await loadSnapshot(pool, base);
+    base = await loadSnapshot(pool, buildIndex, base);
     expect(new Set([...base.offers.values()].map(({ copy }) => copy.title))).toEqual(new Set(['Long ago']));
     await pool.query('truncate creatives cascade');
-    base = await loadSnapshot(pool, base);
+    base = await loadSnapshot(pool, buildIndex, base);
     expect([...base.offers.values()].flatMap(({ creatives }) => creatives)).toEqual([]);
   });
 });

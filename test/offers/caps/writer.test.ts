@@ -44,7 +44,7 @@ const quiet = { model: () => nothingKnown, noteState: () => {}, now: Date.now };
 
 test('a batch in which some know a cap and some do not ends, and whoever knows it keeps it', async () => {
   const before = t.deps.catalog.current();
-  const [campaign] = before.publishers.get(t.publisher.id)?.index.candidates.map(({ offer }) => offer.campaign) ?? [];
+  const [campaign] = before.publishers.get(t.publisher.id)?.index.offers.map((offer) => offer.campaign) ?? [];
   const id = campaign?.id as number;
   const rules = { total_caps: [{ metric: 'impressions', per: 'day', limit: 5 }] };
   await t.pool.query('update campaigns set rules = $2, priority = 0 where id = $1', [id, rules]);

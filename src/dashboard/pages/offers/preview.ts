@@ -1,5 +1,6 @@
 import { buildSettings, buildStyles } from '../../../catalog/snapshot/theme-settings.ts';
 import type { Offer, Publisher, Theme } from '../../../catalog/snapshot/types.ts';
+import { indexOf } from '../../../decision/index/eligibility.ts';
 import { privacyUrlOf } from '../../../offers/render/render.ts';
 import { buildOfferView } from '../../../offers/render/view.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
@@ -53,8 +54,8 @@ const placeholder = (publicUrl: string, id: number, name: string, title: string)
 
 /** Up to three offers of the publisher; placeholders where there are fewer. */
 function someOffers({ publisher, publicUrl }: PreviewInput, without: number | null, wanted: number): object[] {
-  const real = publisher.index.candidates
-    .filter(({ offer }) => offer.id !== without)
+  const real = indexOf(publisher)
+    .candidates.filter(({ offer }) => offer.id !== without)
     .slice(0, wanted)
     .map(({ offer }) => quietView(publisher, offer, publicUrl));
   const names = ['Juniper & Co', 'Northlight', 'Oak Street'];
