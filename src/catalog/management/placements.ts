@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
-import { normalisePlacement } from '../../offers/fetch/request.ts';
 import { AppError } from '../../platform/errors.ts';
+import { maxPlacementLength, normalisePlacement } from '../snapshot/placement-name.ts';
 import { maxPlacements } from '../snapshot/placements.ts';
 import { problem } from './check.ts';
 import { offersPerResponse, percentage, text } from './fields.ts';
@@ -19,7 +19,7 @@ export const placements: Resource = {
   input: Type.Object(
     {
       name: Type.String({
-        maxLength: 128,
+        maxLength: maxPlacementLength,
         pattern: '^[^A-Z\\s_]+$',
         [problem]: 'must not be empty',
         description: 'Kept in lower case, with hyphens for blanks and underscores. Cannot be changed later.',

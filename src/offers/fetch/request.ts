@@ -1,10 +1,10 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { FastifyRequest } from 'fastify';
+import { maxPlacementLength, normalisePlacement } from '../../catalog/snapshot/placement-name.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { textOrNull } from '../../platform/lib/text-or-null.ts';
 import { oldRequestNames, withNewRequestNames } from '../render/legacy-names.ts';
 
-const maxPlacementLength = 128;
 const noNul = '^[^\\u0000]*$';
 const text = (maxLength: number, description: string) =>
   Type.Optional(Type.String({ maxLength, pattern: noNul, description }));
@@ -167,18 +167,6 @@ export function readFetchOffers(query: FetchOffersQuery, given: FetchOffersBody,
     custom: readCustomKeys(given),
   };
 }
-
-/**
- * Lower case, blanks and underscores to hyphens (docs/interface.md#placements). U+0085 is a blank to PostgreSQL, and to
- * nobody
- * else.
- */
-export const normalisePlacement = (name: string): string =>
-  name
-    .toWellFormed()
-    .trim()
-    .toLowerCase()
-    .replace(/[\s\u0085_]+/g, '-');
 
 /**
  * Whether a user id is an e-mail address, or a phone number written with `+`, blanks, dashes or brackets. Digits alone

@@ -1,4 +1,5 @@
 import type { OfferCopy } from '../../catalog/snapshot/types.ts';
+import { escapeHtml } from '../../platform/lib/escape-html.ts';
 import type { FetchOffersRequest } from '../fetch/request.ts';
 
 /** Longest text of each field that may hold macros (characters; docs/interface.md#text-limits). */
@@ -75,11 +76,6 @@ function fill(text: string, values: MacroValues): string {
     .replace(/ ([,.!?;:])/g, '$1')
     .trim();
 }
-
-const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-
-export const escapeHtml = (text: string): string =>
-  text.replace(/[&<>"']/g, (character) => entities[character] as string);
 
 /** Cuts to at most `limit` characters, never through an entity or a surrogate pair. */
 function cut(text: string, limit: number): string {

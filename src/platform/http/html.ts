@@ -1,4 +1,4 @@
-import { escapeHtml } from '../../offers/render/macros.ts';
+import { escapeHtml } from '../lib/escape-html.ts';
 
 /** Markup that may stand in a page as it is. */
 export type Html = { readonly markup: string };

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { normalisePlacement } from '../../catalog/snapshot/placement-name.ts';
 import type { Publisher } from '../../catalog/snapshot/types.ts';
-import { normalisePlacement } from '../../offers/fetch/request.ts';
 import { AppError } from '../../platform/errors.ts';
 import { dayMs } from '../../platform/lib/uuid7.ts';
 import { type DimensionName, dimensionNames } from './metrics.ts';

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { normalisePlacement } from '../../../src/catalog/snapshot/placement-name.ts';
 import {
   type FetchOffersBody,
   type FetchOffersQuery,
   isPii,
-  normalisePlacement,
   readFetchOffers,
 } from '../../../src/offers/fetch/request.ts';
 import { AppError } from '../../../src/platform/errors.ts';

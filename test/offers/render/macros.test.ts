@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { OfferCopy } from '../../../src/catalog/snapshot/types.ts';
 import { readFetchOffers } from '../../../src/offers/fetch/request.ts';
-import { escapeHtml, fillCopy, hasMacros, macroNames, macroValuesOf } from '../../../src/offers/render/macros.ts';
+import { fillCopy, hasMacros, macroNames, macroValuesOf } from '../../../src/offers/render/macros.ts';
+import { escapeHtml } from '../../../src/platform/lib/escape-html.ts';
 
 /** Interface documentation: limits. */
 const limits = {

@@ -1,7 +1,7 @@
+import { normalisePlacement } from '../../../catalog/snapshot/placement-name.ts';
 import type { Publisher } from '../../../catalog/snapshot/types.ts';
 import { explain } from '../../../decision/explain/explain.ts';
 import { type Explanation, type Geo, noHistory, nowhere } from '../../../decision/types.ts';
-import { normalisePlacement } from '../../../offers/fetch/request.ts';
 import type { Model } from '../../../offers/model/posteriors.ts';
 
 /** Who is imagined to ask. Empty: not known. */
