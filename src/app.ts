@@ -26,10 +26,11 @@ import { registerOpenApi } from './platform/http/openapi.ts';
 import { sharedSchemas } from './platform/http/schemas.ts';
 import { loggedUrl } from './platform/logger.ts';
 import { countRequests, metricsRoutes } from './platform/metrics/routes.ts';
-import type { App, Deps } from './platform/ports.ts';
+import type { App } from './platform/ports.ts';
 import { privacyRoutes } from './privacy/routes.ts';
 import { privacyUserRoutes } from './privacy/user-routes.ts';
 import { reportRoutes } from './reports/query/routes.ts';
+import type { Deps } from './runtime/create-deps.ts';
 import { conversionRoutes } from './tracking/conversions/routes.ts';
 import { conversionSecretRoutes } from './tracking/conversions/secret-routes.ts';
 import { trackingRoutes } from './tracking/routes.ts';
@@ -69,7 +70,7 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
 
   if (deps.metrics !== null) countRequests(app, deps.metrics);
 
-  await app.register(healthRoutes, deps);
+  await app.register(healthRoutes, { ...deps, catalogVersion: () => deps.catalog.current().version });
   await app.register(metricsRoutes, deps);
   if (!serveApi) return app;
   const offers = createOfferService(deps);

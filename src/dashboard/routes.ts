@@ -2,7 +2,8 @@ import { AppError } from '../platform/errors.ts';
 import { toAppError } from '../platform/http/error-handler.ts';
 import { html } from '../platform/http/html.ts';
 import { loggedUrl } from '../platform/logger.ts';
-import type { App, Deps } from '../platform/ports.ts';
+import type { App } from '../platform/ports.ts';
+import type { WebhookDeps } from '../webhooks/ports.ts';
 import { accountPages } from './pages/account/account.ts';
 import { startPages } from './pages/account/one-time-link.ts';
 import { signInPages } from './pages/account/sign-in.ts';
@@ -59,7 +60,7 @@ const pages = [
  * The dashboard: server-rendered pages at /dashboard for operators and publishers' people (specification 1.3, 4.4 and
  * 5).
  */
-export async function dashboardRoutes(app: App, deps: Deps): Promise<void> {
+export async function dashboardRoutes(app: App, deps: WebhookDeps): Promise<void> {
   const tools: Tools = {
     deps,
     asset: await registerAssets(app),

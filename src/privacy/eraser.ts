@@ -1,12 +1,12 @@
 import { isDatabaseUnavailable } from '../platform/db/pool.ts';
 import { type Loop, startLoop } from '../platform/lib/loop.ts';
-import type { Deps } from '../platform/ports.ts';
+import type { PlatformDeps } from '../platform/ports.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
 import { sweep } from './erase.ts';
 import { claimErasure, type ErasureCounts, endSweep, renewErasure } from './erasures.ts';
 
-type EraserDeps = Pick<Deps, 'pool' | 'config' | 'logger' | 'secretBox' | 'now'>;
+type EraserDeps = Pick<PlatformDeps, 'pool' | 'config' | 'logger' | 'secretBox' | 'now'>;
 
 const context = 'erasure-subject';
 

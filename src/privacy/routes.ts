@@ -1,8 +1,9 @@
 import { Type } from '@sinclair/typebox';
+import type { CatalogDeps } from '../catalog/ports.ts';
 import { AppError } from '../platform/errors.ts';
 import type { ErrorPages } from '../platform/http/error-pages.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
-import type { App, Deps } from '../platform/ports.ts';
+import type { App } from '../platform/ports.ts';
 import { renderPrivacyPage } from './page.ts';
 
 const page = { description: 'The page.', content: { 'text/html': { schema: Type.String() } } };
@@ -15,7 +16,7 @@ const errorPages: ErrorPages = {
 };
 
 /** `GET /privacy/{sdk_id}`: what `privacy_url` shows where the publisher has no page of its own. */
-export async function privacyRoutes(app: App, { catalog, config }: Deps): Promise<void> {
+export async function privacyRoutes(app: App, { catalog, config }: CatalogDeps): Promise<void> {
   app.get(
     '/privacy/:sdkId',
     {

@@ -1,12 +1,13 @@
 import { Type } from '@sinclair/typebox';
 import { callOf, publisherQuery } from '../catalog/management/http.ts';
+import type { CatalogDeps } from '../catalog/ports.ts';
 import { createFailFast } from '../platform/db/fail-fast.ts';
 import { AppError } from '../platform/errors.ts';
 import { emptyBodyForNone } from '../platform/http/body.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
 import { textOrNull } from '../platform/lib/text-or-null.ts';
 import { isSessionId as isUuidV7, newSessionId as newUuidV7 } from '../platform/lib/uuid7.ts';
-import type { App, Deps } from '../platform/ports.ts';
+import type { App } from '../platform/ports.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
 import { sealSubject } from './eraser.ts';
 import { type Erasure, findErasure, insertErasure } from './erasures.ts';
@@ -48,7 +49,7 @@ const exportAnswer = Type.Object({
 /** Erasing and exporting what is kept about a user, at the publisher's request. */
 export async function privacyUserRoutes(
   app: App,
-  { pool, dbHealth, auth, secretBox, config, now }: Deps,
+  { pool, dbHealth, auth, secretBox, config, now }: CatalogDeps,
 ): Promise<void> {
   const guarded = createFailFast(dbHealth);
   const userKeys = createUserKeys(config.userPepper);

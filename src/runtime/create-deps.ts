@@ -1,7 +1,10 @@
+import { findCaller } from '../catalog/caller.ts';
+import type { CatalogDeps } from '../catalog/ports.ts';
 import { startCatalogStore } from '../catalog/snapshot/store.ts';
 import type { Config } from '../config.ts';
 import { buildIndex } from '../decision/index/eligibility.ts';
 import { loadGeo } from '../offers/context/geo.ts';
+import type { OfferDeps } from '../offers/ports.ts';
 import { startDatabaseHealth } from '../platform/db/health.ts';
 import { breakConnections, createPool } from '../platform/db/pool.ts';
 import { createAuthenticator } from '../platform/http/auth.ts';
@@ -9,14 +12,17 @@ import { createFailureLimit } from '../platform/http/failure-limit.ts';
 import type { Logger } from '../platform/logger.ts';
 import { registerGauges } from '../platform/metrics/gauges.ts';
 import { createMetrics } from '../platform/metrics/metrics.ts';
-import type { Deps } from '../platform/ports.ts';
 import { createSigner } from '../platform/security/keyring.ts';
 import { createSecretBox } from '../platform/security/secret-box.ts';
 import { createTokenCodec } from '../platform/security/tracking-token.ts';
 import { userAgent } from '../platform/version.ts';
 import { parseNets } from '../webhooks/dispatcher/send/address-guard.ts';
 import { createSender } from '../webhooks/dispatcher/send/deliver.ts';
+import type { WebhookDeps } from '../webhooks/ports.ts';
 import { ensurePartitions } from './jobs.ts';
+
+/** Every port of every room. */
+export type Deps = CatalogDeps & OfferDeps & WebhookDeps;
 
 type DepsInput = { config: Config; databaseUrl: string; logger: Logger; now: () => number };
 
@@ -51,7 +57,7 @@ export async function createDeps({
     dbHealth,
     catalog,
     logger,
-    auth: createAuthenticator({ catalog, now }),
+    auth: createAuthenticator({ findKey: (secret) => findCaller(catalog.current(), secret, now()), now }),
     failures: createFailureLimit(now),
     geo,
     tokens: createTokenCodec(createSigner(config.tokenKeys, 'tracking-token')),

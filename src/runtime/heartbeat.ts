@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { startLoop } from '../platform/lib/loop.ts';
-import type { Deps } from '../platform/ports.ts';
+import type { Deps } from './create-deps.ts';
 
 /** How often a process says that it runs (milliseconds); after three times that, it does not. */
 const stepMs = 5000;

@@ -1,8 +1,8 @@
-import type { Deps } from '../platform/ports.ts';
 import { startEraser } from '../privacy/eraser.ts';
 import { startRollupJob } from '../reports/rollup/job.ts';
 import { startSending } from '../webhooks/message/sending.ts';
 import { startReplays } from '../webhooks/redelivery/runner.ts';
+import type { Deps } from './create-deps.ts';
 
 /**
  * The role `worker`: sends what is in the outbox, works off replays, keeps the reports up to date, and erases users on

@@ -1,8 +1,9 @@
 import type { FastifyRequest } from 'fastify';
+import type { CatalogDeps } from '../catalog/ports.ts';
 import { AppError } from '../platform/errors.ts';
 import { type ErrorPages, isOpened } from '../platform/http/error-pages.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
-import type { App, Deps } from '../platform/ports.ts';
+import type { App } from '../platform/ports.ts';
 import { openShortWay } from './beacons/hot-routes.ts';
 import { beacons } from './beacons/kinds.ts';
 import {
@@ -31,7 +32,7 @@ const errorPages: ErrorPages = {
 };
 
 /** The image beacons and the click redirect (docs/interface.md#tracking). */
-export async function trackingRoutes(app: App, deps: Deps): Promise<void> {
+export async function trackingRoutes(app: App, deps: CatalogDeps): Promise<void> {
   const { catalog, config, failures } = deps;
   const admit = createAdmission(deps);
   const recorder = createRecorder(deps);

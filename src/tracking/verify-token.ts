@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
+import type { CatalogDeps } from '../catalog/ports.ts';
 import { isKnownTo } from '../catalog/snapshot/provisioning.ts';
 import type { Offer } from '../catalog/snapshot/types.ts';
 import { newSessionId } from '../platform/lib/uuid7.ts';
-import type { Deps } from '../platform/ports.ts';
 import { checkToken, type EventKind } from '../platform/security/check-tracking-token.ts';
 import { createBotCheck } from './beacons/bots.ts';
 import type { TrackedEvent } from './beacons/insert-events.ts';
@@ -24,7 +24,7 @@ export type Visit = {
  */
 export type Admit = (request: IncomingMessage, token: unknown, kind: EventKind) => Visit | null;
 
-export function createAdmission({ catalog, tokens, now }: Pick<Deps, 'catalog' | 'tokens' | 'now'>): Admit {
+export function createAdmission({ catalog, tokens, now }: Pick<CatalogDeps, 'catalog' | 'tokens' | 'now'>): Admit {
   const isBot = createBotCheck();
   return ({ headers, method }, token, kind) => {
     if (typeof token !== 'string') return null;

@@ -4,8 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { buildApp } from '../../src/app.ts';
 import { createLogger, loggedUrl } from '../../src/platform/logger.ts';
-import type { Deps } from '../../src/platform/ports.ts';
-import { createDeps } from '../../src/runtime/create-deps.ts';
+import { createDeps, type Deps } from '../../src/runtime/create-deps.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { testConfig } from '../support/test-app.ts';
 

@@ -3,8 +3,8 @@ import { buildApp } from '../../src/app.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
 import { embeddedDemoIds } from '../../src/embedded/demo/catalogue.ts';
 import { createLogger } from '../../src/platform/logger.ts';
-import type { App, Deps } from '../../src/platform/ports.ts';
-import { createDeps } from '../../src/runtime/create-deps.ts';
+import type { App } from '../../src/platform/ports.ts';
+import { createDeps, type Deps } from '../../src/runtime/create-deps.ts';
 import { cloneDatabase } from './database.ts';
 
 export type TestApp = {

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../platform/errors.ts';
 import { immutable, sendPacked } from '../../platform/http/decompress.ts';
-import type { App, Deps } from '../../platform/ports.ts';
+import type { App, PlatformDeps } from '../../platform/ports.ts';
 import { loadScript, type Script } from './script.ts';
 
 /** A release reaches pages within this time (seconds). */
@@ -13,7 +13,7 @@ const plainCaching = `public, max-age=${plainMaxAgeS}, stale-while-revalidate=86
  * content
  * hash.
  */
-export async function sdkRoutes(app: App, { logger }: Deps): Promise<void> {
+export async function sdkRoutes(app: App, { logger }: PlatformDeps): Promise<void> {
   const script = await loadScript('launcher');
   const wallScript = await loadScript('offerwall');
   const conversionScript = await loadScript('conversion');

@@ -3,7 +3,7 @@ import { AppError } from '../../platform/errors.ts';
 import { clientNet } from '../../platform/http/client-net.ts';
 import { namesEtag } from '../../platform/http/etag.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import type { App, Deps } from '../../platform/ports.ts';
+import type { App, PlatformDeps } from '../../platform/ports.ts';
 import { contentTypes, isImageType } from './accept.ts';
 import { imageQuery, readImageQuery } from './parameters.ts';
 import { createImages, type Source } from './service.ts';
@@ -32,7 +32,7 @@ const answers = {
 };
 
 /** `GET /images/{id}.{ext}`: the picture of a creative, resized and cropped as asked (docs/interface.md#images). */
-export async function imageRoutes(app: App, deps: Deps): Promise<void> {
+export async function imageRoutes(app: App, deps: PlatformDeps): Promise<void> {
   const images = await createImages(deps);
   const params = Type.Object({ file: Type.String({ description: 'Id of the creative, a dot, its file type.' }) });
   const schema = {

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import { createLimiter, type Turn } from '../../platform/lib/fair-limiter.ts';
-import type { Deps } from '../../platform/ports.ts';
+import type { PlatformDeps } from '../../platform/ports.ts';
 import { chooseType, type ImageType } from './accept.ts';
 import { openDiskCache } from './disk-cache.ts';
 import { completeOriginal, findPicture, type Original } from './original.ts';
@@ -63,7 +63,7 @@ export async function createImages({
   dbHealth,
   config,
   logger,
-}: Pick<Deps, 'pool' | 'dbHealth' | 'config' | 'logger'>): Promise<Images> {
+}: Pick<PlatformDeps, 'pool' | 'dbHealth' | 'config' | 'logger'>): Promise<Images> {
   const store = createImageStore(config.imageStore);
   const disk = await openDiskCache({
     folder: config.imageCacheDir,

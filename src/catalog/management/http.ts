@@ -1,15 +1,15 @@
 import { Type } from '@sinclair/typebox';
 import type { FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
 import { AppError } from '../../platform/errors.ts';
-import { callerOf } from '../../platform/http/auth.ts';
-import type { Deps } from '../../platform/ports.ts';
+import { callerOf } from '../caller.ts';
+import type { CatalogDeps } from '../ports.ts';
 import type { Permission, Publisher } from '../snapshot/types.ts';
 import { type Answer, once } from './idempotency.ts';
 import type { Management } from './service.ts';
 import { type Actor, isOperator, type Work } from './work.ts';
 
 /** What every management route works with. */
-export type Door = { management: Management; deps: Deps };
+export type Door = { management: Management; deps: CatalogDeps };
 
 export const publisherIdParameter = Type.Optional(
   Type.String({ description: 'The publisher to act for; another than the own for operators only.' }),

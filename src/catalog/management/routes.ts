@@ -1,6 +1,7 @@
 import { AppError } from '../../platform/errors.ts';
-import type { App, Deps } from '../../platform/ports.ts';
+import type { App } from '../../platform/ports.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
+import type { CatalogDeps } from '../ports.ts';
 import { advertisers } from './advertisers.ts';
 import { auditLog } from './audit.ts';
 import { campaigns } from './campaigns.ts';
@@ -26,7 +27,7 @@ const bodyLimit = 1024 * 1024;
 const all = ['list', 'create', 'get', 'update', 'remove'] as const;
 
 /** REST over the configuration: `/manage/v1`. */
-export async function managementRoutes(app: App, deps: Deps): Promise<void> {
+export async function managementRoutes(app: App, deps: CatalogDeps): Promise<void> {
   const door: RowsDoor = {
     management: createManagement(deps),
     deps,

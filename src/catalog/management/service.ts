@@ -1,6 +1,6 @@
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { transaction } from '../../platform/db/pool.ts';
-import type { Deps } from '../../platform/ports.ts';
+import type { CatalogDeps } from '../ports.ts';
 import type { Actor, Work } from './work.ts';
 
 /** With 10,000 offers a refresh takes most of a second, which a call that saves should not wait for (offers). */
@@ -24,7 +24,7 @@ export function createManagement({
   catalog,
   logger,
   now,
-}: Pick<Deps, 'pool' | 'dbHealth' | 'catalog' | 'logger' | 'now'>): Management {
+}: Pick<CatalogDeps, 'pool' | 'dbHealth' | 'catalog' | 'logger' | 'now'>): Management {
   const guarded = createFailFast(dbHealth);
   return {
     read: (actor, publisherId, work) => guarded(() => work({ executor: pool, actor, publisherId, nowMs: now() })),

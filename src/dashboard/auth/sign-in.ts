@@ -1,5 +1,5 @@
 import { clientNet } from '../../platform/http/client-net.ts';
-import type { Deps } from '../../platform/ports.ts';
+import type { PlatformDeps } from '../../platform/ports.ts';
 import { auditAccount, signInLabel, systemActor } from './account-log.ts';
 import { createLockout, type Lock } from './lockout.ts';
 import { checkPassword, maxPasswordLength } from './passwords.ts';
@@ -23,7 +23,7 @@ export function createSignIn({
   config,
   logger,
   now,
-}: Pick<Deps, 'pool' | 'config' | 'logger' | 'now'>): TrySignIn {
+}: Pick<PlatformDeps, 'pool' | 'config' | 'logger' | 'now'>): TrySignIn {
   const lockout = createLockout(config.userPepper);
 
   async function auditLock(email: string, lockedFor: NonNullable<Lock['begun']>): Promise<void> {

@@ -5,8 +5,8 @@ import { createManagement, type Management } from '../../catalog/management/serv
 import type { Actor } from '../../catalog/management/work.ts';
 import { permissions } from '../../catalog/snapshot/types.ts';
 import { AppError } from '../../platform/errors.ts';
-import type { Deps } from '../../platform/ports.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
+import type { WebhookDeps } from '../../webhooks/ports.ts';
 import type { Role, User } from '../auth/users.ts';
 import { type Context, viewerOf } from './context.ts';
 
@@ -26,7 +26,7 @@ export type Store = Management & {
   remove: (context: Context, resource: Resource, key: string | number) => Promise<View>;
 };
 
-export function createStore(deps: Deps): Store {
+export function createStore(deps: WebhookDeps): Store {
   const management = createManagement(deps);
   const cursors = createSigner(deps.config.tokenKeys, 'list-cursor');
   const { read, write } = management;

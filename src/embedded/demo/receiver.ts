@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import type { Executor } from '../../platform/db/pool.ts';
-import type { App, Deps } from '../../platform/ports.ts';
+import type { App, PlatformDeps } from '../../platform/ports.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 
-export type ReceiverDeps = Pick<Deps, 'pool' | 'secretBox' | 'now'> & {
+export type ReceiverDeps = Pick<PlatformDeps, 'pool' | 'secretBox' | 'now'> & {
   /** What has arrived, newest first; filled here. */
   received: Received[];
 };

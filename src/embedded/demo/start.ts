@@ -1,5 +1,5 @@
+import type { CatalogDeps } from '../../catalog/ports.ts';
 import { transaction } from '../../platform/db/pool.ts';
-import type { Deps } from '../../platform/ports.ts';
 import { saveEndpoint } from '../../webhooks/endpoints/changes.ts';
 import { embeddedDemoIds, loadDemoCatalogue } from './catalogue.ts';
 
@@ -8,7 +8,7 @@ import { embeddedDemoIds, loadDemoCatalogue } from './catalogue.ts';
  * receiver. All or nothing: a start that is killed in between is made good by the next one.
  * @returns whether it was loaded now
  */
-export async function startDemo({ pool, catalog, config, secretBox, now }: Deps): Promise<boolean> {
+export async function startDemo({ pool, catalog, config, secretBox, now }: CatalogDeps): Promise<boolean> {
   const loaded = await transaction(pool, async (executor) => {
     await executor.query("select pg_advisory_xact_lock(hashtext('perkwire_demo'))");
     const url = `http://127.0.0.1:${config.port}/demo/receiver`;

@@ -1,9 +1,10 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import { callerOf } from '../../catalog/caller.ts';
+import type { CatalogDeps } from '../../catalog/ports.ts';
 import { AppError } from '../../platform/errors.ts';
-import { callerOf } from '../../platform/http/auth.ts';
 import { namesEtag } from '../../platform/http/etag.ts';
 import { errorAnswers, offerSchema } from '../../platform/http/schemas.ts';
-import type { App, Deps } from '../../platform/ports.ts';
+import type { App } from '../../platform/ports.ts';
 import { buildCatalogueView, type CatalogueQuery, etagOf, pageOf } from './service.ts';
 
 /** Offers of one page (count). */
@@ -40,7 +41,7 @@ const answer = Type.Object({
 });
 
 /** `GET /native/v3/catalog.json`: all offers a publisher may show (docs/interface.md#catalogue), without a session. */
-export async function catalogueRoutes(app: App, { auth, tokens, config, now }: Deps): Promise<void> {
+export async function catalogueRoutes(app: App, { auth, tokens, config, now }: CatalogDeps): Promise<void> {
   const schema = {
     summary: 'List the catalogue',
     tags: ['Offers'],

@@ -1,13 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type TSchema, Type } from '@sinclair/typebox';
 import { callOf, publisherIdParameter, publisherQuery } from '../../catalog/management/http.ts';
+import type { CatalogDeps } from '../../catalog/ports.ts';
 import type { DecisionInput, Explanation } from '../../decision/types.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import { absentForNull, emptyBodyForNone } from '../../platform/http/body.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { dayMs, isSessionId, sessionTimeMs } from '../../platform/lib/uuid7.ts';
-import type { App, Deps } from '../../platform/ports.ts';
+import type { App } from '../../platform/ports.ts';
 import { clientOf, fetchOffersBody, fetchOffersQuery, readFetchOffers } from '../fetch/request.ts';
 import type { OfferService } from '../fetch/service.ts';
 import { findDecision, inputOf, replay, type StoredDecision } from './re-decide.ts';
@@ -98,7 +99,7 @@ const toView = ({ offer, position, rank, score, rule, reason }: Explanation) => 
 /** Stored decisions, made again, and decisions explained. */
 export async function decisionRoutes(
   app: App,
-  { pool, dbHealth, auth, now, offers }: Deps & { offers: OfferService },
+  { pool, dbHealth, auth, now, offers }: CatalogDeps & { offers: OfferService },
 ): Promise<void> {
   const guarded = createFailFast(dbHealth);
 

@@ -1,14 +1,15 @@
-import { callerOf } from '../../platform/http/auth.ts';
+import { callerOf } from '../../catalog/caller.ts';
 import { absentForNull, emptyBodyForNone } from '../../platform/http/body.ts';
 import { errorAnswers, fetchOffersAnswer } from '../../platform/http/schemas.ts';
-import type { App, Deps } from '../../platform/ports.ts';
+import type { App } from '../../platform/ports.ts';
+import type { OfferDeps } from '../ports.ts';
 import { clientOf, fetchOffersBody, fetchOffersQuery, readFetchOffers } from './request.ts';
 import type { OfferService } from './service.ts';
 
 /** Every version answers the same; v4 clients pass the SDK id as `api_key` (docs/interface.md#fetch-offers). */
 const paths = ['/native/v2/offers.json', '/native/v4/offers.json', '/native/v1/offers.json'];
 
-type OfferRoutes = Pick<Deps, 'auth'> & { offers: OfferService };
+type OfferRoutes = Pick<OfferDeps, 'auth'> & { offers: OfferService };
 
 export async function offerRoutes(app: App, { auth, offers }: OfferRoutes): Promise<void> {
   app.addHook('onClose', offers.drain);

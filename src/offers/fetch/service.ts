@@ -6,7 +6,6 @@ import { type Batcher, createBatcher } from '../../platform/db/batcher.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { databaseUnavailable } from '../../platform/errors.ts';
 import { newSessionId } from '../../platform/lib/uuid7.ts';
-import type { Deps } from '../../platform/ports.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
 import { readHistory } from '../caps/history.ts';
 import { createLiveUse } from '../caps/live-use.ts';
@@ -14,6 +13,7 @@ import { needsOf } from '../caps/needs.ts';
 import { createSurroundings } from '../context/client-context.ts';
 import { createStateKeeper } from '../decision-log/state-writer.ts';
 import { emptyModel, loadModel } from '../model/posteriors.ts';
+import type { OfferDeps } from '../ports.ts';
 import { createQrCodes } from '../render/qr.ts';
 import { createRenderer, type Renderer } from '../render/render.ts';
 import { createAnswerPool } from './answer-pool.ts';
@@ -58,7 +58,7 @@ type Rendered = Buffer | Promise<Buffer>;
 /** A decision on its way to the store, with what is written of it. */
 type Draft = Decided & { row: string };
 
-export function createOfferService(deps: Deps): OfferService {
+export function createOfferService(deps: OfferDeps): OfferService {
   const { pool, dbHealth, catalog, tokens, geo, config, logger, now } = deps;
   const answers = createAnswerPool();
   const renderer = createRenderer({ publicUrl: config.publicUrl, tokens, qrCodes: createQrCodes(), pool: answers });

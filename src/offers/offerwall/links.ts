@@ -1,6 +1,6 @@
+import type { CatalogDeps } from '../../catalog/ports.ts';
 import type { Publisher } from '../../catalog/snapshot/types.ts';
 import { AppError } from '../../platform/errors.ts';
-import type { Deps } from '../../platform/ports.ts';
 import { checkToken } from '../../platform/security/check-tracking-token.ts';
 import type { TokenClaims } from '../../platform/security/tracking-token.ts';
 
@@ -16,7 +16,7 @@ export type OpenedLink = {
  * offerwall_not_enabled
  */
 export function openLink(
-  { catalog, tokens, now }: Pick<Deps, 'catalog' | 'tokens' | 'now'>,
+  { catalog, tokens, now }: Pick<CatalogDeps, 'catalog' | 'tokens' | 'now'>,
   token: unknown,
 ): OpenedLink {
   const claims = typeof token === 'string' ? tokens.read(token) : null;

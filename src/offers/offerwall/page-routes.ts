@@ -1,8 +1,9 @@
 import { loadScript } from '../../browser/serve/script.ts';
+import type { CatalogDeps } from '../../catalog/ports.ts';
 import type { Publisher } from '../../catalog/snapshot/types.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { ErrorPages } from '../../platform/http/error-pages.ts';
-import type { App, Deps } from '../../platform/ports.ts';
+import type { App } from '../../platform/ports.ts';
 import { openLink, requireOfferwall } from './links.ts';
 import { renderPage } from './page.ts';
 import { pageHeaders } from './style.ts';
@@ -20,7 +21,7 @@ const errorPages: ErrorPages = {
  * `offerwall_url`, or
  * `/offerwall?sdk_id=…&placement=…&pub_user_id=…`. Nothing is decided or recorded before its script asks for offers.
  */
-export async function offerwallPageRoutes(app: App, deps: Deps): Promise<void> {
+export async function offerwallPageRoutes(app: App, deps: CatalogDeps): Promise<void> {
   const { catalog, config } = deps;
   const script = await loadScript('offerwall');
 

@@ -1,10 +1,11 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { FastifyReply } from 'fastify';
+import { callerOf } from '../../catalog/caller.ts';
+import type { CatalogDeps } from '../../catalog/ports.ts';
 import { AppError } from '../../platform/errors.ts';
-import { callerOf } from '../../platform/http/auth.ts';
 import { absentForNull, emptyBodyForNone } from '../../platform/http/body.ts';
 import { errorAnswers, fetchOffersAnswer } from '../../platform/http/schemas.ts';
-import type { App, Deps } from '../../platform/ports.ts';
+import type { App } from '../../platform/ports.ts';
 import { clientOf, fetchOffersBody, fetchOffersQuery, readFetchOffers } from '../fetch/request.ts';
 import type { OfferService } from '../fetch/service.ts';
 import { createOfferwall, type WallWish } from './service.ts';
@@ -54,7 +55,10 @@ const wallAnswer = Type.Object({
 const answers = { 200: wallAnswer, ...errorAnswers(400, 401, 403, 413, 415) };
 
 /** The offerwall: all offers a user may see, page by page (docs/interface.md#offerwall). */
-export async function offerwallRoutes(app: App, { offers, ...deps }: Deps & { offers: OfferService }): Promise<void> {
+export async function offerwallRoutes(
+  app: App,
+  { offers, ...deps }: CatalogDeps & { offers: OfferService },
+): Promise<void> {
   const wall = createOfferwall(deps, offers);
 
   function send(reply: FastifyReply, answer: Buffer): FastifyReply {

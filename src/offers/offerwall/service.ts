@@ -1,8 +1,8 @@
+import type { CatalogDeps } from '../../catalog/ports.ts';
 import { isServedTo } from '../../catalog/snapshot/provisioning.ts';
 import type { Offer, Publisher, Theme } from '../../catalog/snapshot/types.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
-import type { Deps } from '../../platform/ports.ts';
 import { checkToken } from '../../platform/security/check-tracking-token.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
 import type { Client, FetchOffersRequest } from '../fetch/request.ts';
@@ -44,7 +44,7 @@ type Wall = {
   linked: { offer: Offer; token: string } | null;
 };
 
-export function createOfferwall(deps: Deps, offers: OfferService): Offerwall {
+export function createOfferwall(deps: CatalogDeps, offers: OfferService): Offerwall {
   const { catalog, pool, dbHealth, config, now } = deps;
   const guarded = createFailFast(dbHealth);
   const cursors = createCursors(createSigner(config.tokenKeys, cursorPurpose));

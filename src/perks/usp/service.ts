@@ -1,9 +1,9 @@
+import type { Caller } from '../../catalog/caller.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
-import type { Caller } from '../../platform/http/auth.ts';
 import { dayMs, isSessionId, sessionTimeMs } from '../../platform/lib/uuid7.ts';
-import type { Deps } from '../../platform/ports.ts';
+import type { PlatformDeps } from '../../platform/ports.ts';
 import { insertBeacons, type Step, toStep } from '../../tracking/beacons/insert-events.ts';
 import { enqueue } from '../../webhooks/outbox.ts';
 import { buildUspPayload } from './payload.ts';
@@ -33,7 +33,7 @@ const openForMs = dayMs;
  * pub_user_id_required,
  * usp_not_enabled, campaign_not_in_session, session_wrapped, session_expired.
  */
-export function createUspService({ pool, dbHealth, tokens, config, now }: Deps): UspService {
+export function createUspService({ pool, dbHealth, tokens, config, now }: PlatformDeps): UspService {
   const guarded = createFailFast(dbHealth);
 
   async function find({ caller, sessionId, pubUserId, needsUser }: UspCall): Promise<UspSession> {

@@ -1,7 +1,7 @@
+import type { CatalogDeps } from '../../catalog/ports.ts';
 import { isKnownTo } from '../../catalog/snapshot/provisioning.ts';
 import type { Offer } from '../../catalog/snapshot/types.ts';
 import { AppError } from '../../platform/errors.ts';
-import type { Deps } from '../../platform/ports.ts';
 import { checkToken } from '../../platform/security/check-tracking-token.ts';
 import { findSaver, type WalletItem } from './items.ts';
 
@@ -22,7 +22,7 @@ export type AdmitSave = (token: unknown, use: TokenUse) => Promise<AdmittedSave>
 
 type UserKeyOf = (publisherId: number, pubUserId: string) => string;
 
-export function createSaveAdmission({ catalog, tokens, pool, now }: Deps, userKeyOf: UserKeyOf): AdmitSave {
+export function createSaveAdmission({ catalog, tokens, pool, now }: CatalogDeps, userKeyOf: UserKeyOf): AdmitSave {
   return async (token, use) => {
     const atMs = now();
     const claims = typeof token === 'string' ? tokens.read(token) : null;

@@ -1,7 +1,7 @@
+import type { CatalogDeps } from '../../catalog/ports.ts';
 import { isKnownTo, isServedTo, phaseOf } from '../../catalog/snapshot/provisioning.ts';
 import { fillCopy } from '../../offers/render/macros.ts';
 import { buildOfferView, clickUrl, type OfferView } from '../../offers/render/view.ts';
-import type { Deps } from '../../platform/ports.ts';
 import { checkToken } from '../../platform/security/check-tracking-token.ts';
 import type { TokenClaims } from '../../platform/security/tracking-token.ts';
 import type { WalletItem } from './items.ts';
@@ -18,7 +18,7 @@ export type WalletEntry = {
   state: WalletState;
 };
 
-type EntriesDeps = Pick<Deps, 'catalog' | 'tokens' | 'config' | 'now'>;
+type EntriesDeps = Pick<CatalogDeps, 'catalog' | 'tokens' | 'config' | 'now'>;
 
 /**
  * What saved offers look like now. Of one that is gone for good (removed more than a month ago) nothing is left to

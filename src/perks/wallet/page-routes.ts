@@ -1,4 +1,5 @@
-import type { App, Deps } from '../../platform/ports.ts';
+import type { OfferDeps } from '../../offers/ports.ts';
+import type { App } from '../../platform/ports.ts';
 import { walletErrorPages } from './error-pages.ts';
 import { removePath, savePath } from './page.ts';
 import { createPages } from './page-service.ts';
@@ -12,7 +13,7 @@ const options = { schema: { hide: true }, config: { errorPages: walletErrorPages
  * The page of a user's saved offers and its buttons. Who holds a signed link may see and change that wallet, and
  * nothing else.
  */
-export async function walletPageRoutes(app: App, deps: Deps): Promise<void> {
+export async function walletPageRoutes(app: App, deps: OfferDeps): Promise<void> {
   const pages = createPages(deps);
   const headers = { ...pageHeaders(deps.config.publicUrl), 'content-type': 'text/html; charset=utf-8' };
   app.removeAllContentTypeParsers();

@@ -1,6 +1,6 @@
+import type { CatalogDeps } from '../../catalog/ports.ts';
 import { fillCopy } from '../../offers/render/macros.ts';
 import { AppError } from '../../platform/errors.ts';
-import type { Deps } from '../../platform/ports.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
 import type { WalletEntry } from './entries.ts';
 import { createWalletLinks, openPurpose, removePurpose, type WalletClaims } from './links.ts';
@@ -20,7 +20,7 @@ export type Pages = {
   save: (form: Fields) => Promise<string>;
 };
 
-export function createPages(deps: Deps): Pages {
+export function createPages(deps: CatalogDeps): Pages {
   const { catalog, config, now } = deps;
   const wallet = createWalletService(deps);
   const openLinks = createWalletLinks(createSigner(config.tokenKeys, openPurpose));

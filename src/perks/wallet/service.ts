@@ -1,7 +1,7 @@
+import type { CatalogDeps } from '../../catalog/ports.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { dayMs, sessionTimeMs } from '../../platform/lib/uuid7.ts';
-import type { Deps } from '../../platform/ports.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
 import { insertBeacons, toStep } from '../../tracking/beacons/insert-events.ts';
@@ -42,7 +42,7 @@ const linkLifeMs = 60 * dayMs;
 
 export const walletPagePath = '/wallet';
 
-export function createWalletService(deps: Deps): WalletService {
+export function createWalletService(deps: CatalogDeps): WalletService {
   const { pool, dbHealth, config, now } = deps;
   const guarded = createFailFast(dbHealth);
   const userKeys = createUserKeys(config.userPepper);

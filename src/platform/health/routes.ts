@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import type { App, Deps } from '../ports.ts';
+import type { App, PlatformDeps } from '../ports.ts';
 
 const live = Type.Object({ status: Type.Literal('ok') });
 const ready = Type.Object({
@@ -8,8 +8,10 @@ const ready = Type.Object({
   catalog_version: Type.Integer(),
 });
 
-/** Live: the process runs. Ready: it can do its work, so the store answers. */
-export async function healthRoutes(app: App, { dbHealth, catalog }: Deps): Promise<void> {
+type HealthDeps = Pick<PlatformDeps, 'dbHealth'> & { catalogVersion: () => number };
+
+/** Live: the process runs. Ready: the database answers. */
+export async function healthRoutes(app: App, { dbHealth, catalogVersion }: HealthDeps): Promise<void> {
   app.get('/health/live', { schema: { summary: 'Liveness', tags: ['Health'], response: { 200: live } } }, async () => ({
     status: 'ok' as const,
   }));
@@ -22,7 +24,7 @@ export async function healthRoutes(app: App, { dbHealth, catalog }: Deps): Promi
       return {
         status: database ? ('ok' as const) : ('unavailable' as const),
         database,
-        catalog_version: catalog.current().version,
+        catalog_version: catalogVersion(),
       };
     },
   );

@@ -2,13 +2,13 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { Type } from '@sinclair/typebox';
 import { AppError } from '../errors.ts';
 import { errorAnswers } from '../http/schemas.ts';
-import type { App, Deps } from '../ports.ts';
+import type { App, PlatformDeps } from '../ports.ts';
 import type { Metrics } from './metrics.ts';
 
 /**
  * `GET /metrics` for Prometheus, in every role, for whoever has the token. Without METRICS_TOKEN there is no such page.
  */
-export async function metricsRoutes(app: App, { config, metrics }: Deps): Promise<void> {
+export async function metricsRoutes(app: App, { config, metrics }: PlatformDeps): Promise<void> {
   const { metricsToken } = config;
   if (metrics === null || metricsToken === null) return;
   const expected = digest(metricsToken);

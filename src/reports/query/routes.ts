@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream';
 import { Type } from '@sinclair/typebox';
 import type { FastifyRequest } from 'fastify';
-import { callerOf } from '../../platform/http/auth.ts';
+import { callerOf } from '../../catalog/caller.ts';
+import type { CatalogDeps } from '../../catalog/ports.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import type { App, Deps } from '../../platform/ports.ts';
+import type { App } from '../../platform/ports.ts';
 import { type ActivityParameters, activityQuery, type RangeParameters } from './request.ts';
 import { type ActivityReport, createReportService, currencyOf, type ReportService } from './service.ts';
 import { metricsView, toCsv, toJsonItems, viewNames } from './view.ts';
@@ -39,7 +40,7 @@ const activityAnswer = Type.Object({
 });
 
 /** What a publisher's units did (docs/interface.md#reports). */
-export async function reportRoutes(app: App, deps: Deps): Promise<void> {
+export async function reportRoutes(app: App, deps: CatalogDeps): Promise<void> {
   const reports = createReportService(deps);
   const schema = {
     summary: 'Report activity',
@@ -106,7 +107,7 @@ const reconciliationAnswer = Type.Object({
 function addReconciliation(
   app: App,
   reports: ReportService,
-  preValidation: ReturnType<Deps['auth']['requireKey']>,
+  preValidation: ReturnType<CatalogDeps['auth']['requireKey']>,
 ): void {
   const schema = {
     summary: 'Reconcile sessions, offers and events',

@@ -4,7 +4,7 @@ import { createFailFast } from '../../platform/db/fail-fast.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { createLimiter } from '../../platform/lib/fair-limiter.ts';
 import { dayMs } from '../../platform/lib/uuid7.ts';
-import type { Deps } from '../../platform/ports.ts';
+import type { PlatformDeps } from '../../platform/ports.ts';
 import { type Reconciliation, reconcile } from '../reconcile/reconcile.ts';
 import { type Metrics, sumOf } from './metrics.ts';
 import { type ActivityQuery, type ActivityRow, queryActivity } from './query.ts';
@@ -52,7 +52,11 @@ const message = 'Too many reports are being counted.';
 const limitSums = createLimiter({ atOnce: 3, atOnceEach: 2, maxWaiting: 64, maxWaitMs: 30_000, message });
 const limitRaw = createLimiter({ atOnce: 2, atOnceEach: 1, maxWaiting: 16, maxWaitMs: 30_000, message });
 
-export function createReportService({ pool, dbHealth, now }: Pick<Deps, 'pool' | 'dbHealth' | 'now'>): ReportService {
+export function createReportService({
+  pool,
+  dbHealth,
+  now,
+}: Pick<PlatformDeps, 'pool' | 'dbHealth' | 'now'>): ReportService {
   const guarded = createFailFast(dbHealth);
 
   async function activity(

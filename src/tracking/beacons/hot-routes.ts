@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { leaveUnread, serveFirst } from '../../platform/http/short-way.ts';
-import type { App, Deps } from '../../platform/ports.ts';
+import type { App, PlatformDeps } from '../../platform/ports.ts';
 import { tokenLength } from '../../platform/security/tracking-token.ts';
 import type { Admit } from '../verify-token.ts';
 import type { Beacon } from './kinds.ts';
@@ -15,7 +15,7 @@ const cacheBuster = '&cbuster=';
 const endsPlainly = (url: string, end: number): boolean =>
   url.length === end || (url.startsWith(cacheBuster, end) && !url.includes('&', end + cacheBuster.length));
 
-type ShortWayDeps = Pick<Deps, 'metrics'> & { admit: Admit; recorder: Recorder };
+type ShortWayDeps = Pick<PlatformDeps, 'metrics'> & { admit: Admit; recorder: Recorder };
 
 /**
  * Serves beacons past the framework, whose routing, hooks and reply take as long as all the rest of a beacon. It takes

@@ -1,4 +1,4 @@
-import type { Deps } from '../../platform/ports.ts';
+import type { PlatformDeps } from '../../platform/ports.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
 import type { Recorder } from '../beacons/recorder.ts';
 import type { Visit } from '../verify-token.ts';
@@ -8,7 +8,7 @@ import { fillLanding, parseLanding } from './landing.ts';
 /** Stores a click, unless it leaves no trace, and answers the address of the landing page. */
 export type FollowClick = (visit: Visit) => Promise<string>;
 
-export function createClicks({ config }: Pick<Deps, 'config'>, recorder: Recorder): FollowClick {
+export function createClicks({ config }: Pick<PlatformDeps, 'config'>, recorder: Recorder): FollowClick {
   const clickIds = createClickIdCodec(createSigner(config.tokenKeys, clickIdPurpose));
   return async ({ event, offer: { campaign }, recorded }) => {
     const { claims } = event;

@@ -1,9 +1,10 @@
 import formbody from '@fastify/formbody';
 import { Type } from '@sinclair/typebox';
+import type { CatalogDeps } from '../../catalog/ports.ts';
 import { emptyBodyForNone } from '../../platform/http/body.ts';
 import { limitedCodes, toAppError } from '../../platform/http/error-handler.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import type { App, Deps } from '../../platform/ports.ts';
+import type { App } from '../../platform/ports.ts';
 import { sendImage } from '../beacons/pixel-answer.ts';
 import { isPrefetch } from '../beacons/prefetch.ts';
 import { conversionBody, conversionQuery, readConversion } from './request.ts';
@@ -33,7 +34,7 @@ const imageAnswers = {
  * of a
  * page.
  */
-export async function conversionRoutes(app: App, deps: Deps): Promise<void> {
+export async function conversionRoutes(app: App, deps: CatalogDeps): Promise<void> {
   const conversions = createConversionService(deps);
   app.addHook('onClose', conversions.drain);
   app.addHook('onRequest', async (_request, reply) => {

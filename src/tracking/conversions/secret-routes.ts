@@ -4,11 +4,12 @@ import { advertisers } from '../../catalog/management/advertisers.ts';
 import { audit } from '../../catalog/management/audit.ts';
 import { callOf, publisherQuery } from '../../catalog/management/http.ts';
 import type { Work } from '../../catalog/management/work.ts';
+import type { CatalogDeps } from '../../catalog/ports.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import type { App, Deps } from '../../platform/ports.ts';
+import type { App } from '../../platform/ports.ts';
 import { createConversionSecret } from './secret.ts';
 
 const path = '/manage/v1/advertisers/:advertiser_id/conversion-secret';
@@ -24,7 +25,10 @@ const created = Type.Object({
 const removed = Type.Object({ message: Type.String(), data: Type.Object({ advertiser_id: Type.Integer() }) });
 
 /** The secret with which an advertiser signs its reports. Where there is none, a click id is enough. */
-export async function conversionSecretRoutes(app: App, { pool, dbHealth, auth, secretBox, now }: Deps): Promise<void> {
+export async function conversionSecretRoutes(
+  app: App,
+  { pool, dbHealth, auth, secretBox, now }: CatalogDeps,
+): Promise<void> {
   const guarded = createFailFast(dbHealth);
   const preValidation = auth.requireKey('offers/management', 'accounts');
 

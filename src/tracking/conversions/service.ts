@@ -1,10 +1,10 @@
 import type pg from 'pg';
+import type { CatalogDeps } from '../../catalog/ports.ts';
 import type { Snapshot } from '../../catalog/snapshot/types.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { dayMs, newSessionId, sessionTimeMs } from '../../platform/lib/uuid7.ts';
-import type { Deps } from '../../platform/ports.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
@@ -38,7 +38,14 @@ type Found = { item: Item; click: ClickFacts | null; verdict: Verdict };
 /** Reports in one transaction (count). */
 const maxItems = 128;
 
-export function createConversionService({ pool, dbHealth, catalog, config, secretBox, now }: Deps): ConversionService {
+export function createConversionService({
+  pool,
+  dbHealth,
+  catalog,
+  config,
+  secretBox,
+  now,
+}: CatalogDeps): ConversionService {
   const clickIds = createClickIdCodec(createSigner(config.tokenKeys, clickIdPurpose));
   const hashes = createUserKeys(config.userPepper);
   const batcher = createBatcher<Item, Verdict>({ write, dbHealth, maxItems });

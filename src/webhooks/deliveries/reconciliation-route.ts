@@ -2,7 +2,7 @@ import { callOf } from '../../catalog/management/http.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { dayMs, dayOf } from '../../platform/lib/uuid7.ts';
-import type { App, Deps } from '../../platform/ports.ts';
+import type { App, PlatformDeps } from '../../platform/ports.ts';
 import { readRange } from '../../reports/query/request.ts';
 import { isEven, type Places, readBalance } from './reconciliation.ts';
 import { balanceAnswer, balanceQuery } from './schemas.ts';
@@ -11,7 +11,7 @@ import { balanceAnswer, balanceQuery } from './schemas.ts';
 const defaultDays = 7;
 
 /** Whether everything that was promised to a publisher is where it must be. */
-export function balanceRoute(app: App, { pool, dbHealth, config, now }: Deps): void {
+export function balanceRoute(app: App, { pool, dbHealth, config, now }: PlatformDeps): void {
   const guarded = createFailFast(dbHealth);
   const mostDays = 2 * config.retentionDeliveryDays + 1; // a day is kept that long where something waits
 

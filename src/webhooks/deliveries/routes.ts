@@ -1,9 +1,10 @@
 import { Type } from '@sinclair/typebox';
 import { callOf, publisherQuery } from '../../catalog/management/http.ts';
+import type { CatalogDeps } from '../../catalog/ports.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import type { App, Deps } from '../../platform/ports.ts';
+import type { App } from '../../platform/ports.ts';
 import { findPage } from './filter.ts';
 import { balanceRoute } from './reconciliation-route.ts';
 import { readCursor, readDeliveryId, readFilter, writeCursor } from './request.ts';
@@ -19,7 +20,7 @@ const tags = ['Deliveries'];
 const defaultLimit = 50;
 
 /** What was promised to a publisher's endpoints, and what became of it. */
-export async function deliveryLogRoutes(app: App, deps: Deps): Promise<void> {
+export async function deliveryLogRoutes(app: App, deps: CatalogDeps): Promise<void> {
   const { pool, now } = deps;
   const guarded = createFailFast(deps.dbHealth);
   app.addHook('preValidation', deps.auth.requireKey('configurations', 'accounts'));

@@ -6,9 +6,10 @@ import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { emptyBodyForNone } from '../../platform/http/body.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import type { App, Deps } from '../../platform/ports.ts';
+import type { App } from '../../platform/ports.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { parseNets } from '../dispatcher/send/address-guard.ts';
+import type { WebhookDeps } from '../ports.ts';
 import { changeEndpoint } from './audit.ts';
 import {
   type EndpointInput,
@@ -42,7 +43,7 @@ const path = `${endpointsPath}/:event`;
 const tags = ['Webhook endpoints'];
 
 /** Where a publisher's webhooks go: set, show, pause, rotate, test (docs/interface.md#webhook-endpoints). */
-export async function endpointRoutes(app: App, deps: Deps): Promise<void> {
+export async function endpointRoutes(app: App, deps: WebhookDeps): Promise<void> {
   const { config, pool, secretBox, now } = deps;
   const rules: UrlRules = { allowHttp: config.webhookAllowHttp, allowNets: parseNets(config.webhookAllowNets) };
   const guarded = createFailFast(deps.dbHealth);

@@ -3,7 +3,8 @@ import { callOf, publisherQuery } from '../../catalog/management/http.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import type { App, Deps } from '../../platform/ports.ts';
+import type { App } from '../../platform/ports.ts';
+import type { WebhookDeps } from '../ports.ts';
 import { defaultSettings } from './changes.ts';
 import { readHeaders } from './custom-headers.ts';
 import { endpointsPath, eventOf } from './routes.ts';
@@ -15,7 +16,10 @@ import { takeTestTurn } from './test-limit.ts';
 import { requireUsableUrl, type UrlRules } from './url-rules.ts';
 
 /** Test Endpoint: sends a dummy payload now and shows what came back (docs/interface.md#webhooks). */
-export async function endpointTestRoutes(app: App, { rules, ...deps }: Deps & { rules: UrlRules }): Promise<void> {
+export async function endpointTestRoutes(
+  app: App,
+  { rules, ...deps }: WebhookDeps & { rules: UrlRules },
+): Promise<void> {
   const { config, pool, now } = deps;
   const guarded = createFailFast(deps.dbHealth);
 
@@ -54,7 +58,7 @@ export function targetOf(
   url: string,
   asked: Static<typeof testBody>,
   saved: Endpoint | null,
-  { secretBox }: Pick<Deps, 'secretBox'>,
+  { secretBox }: Pick<WebhookDeps, 'secretBox'>,
 ): TestTarget {
   const sealed = saved?.secrets ?? { current: createEndpointSecret(secretBox).sealed, previous: null };
   // What an endpoint sends may authorise; it is not sent to another server than the saved one.

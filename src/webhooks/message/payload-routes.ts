@@ -4,14 +4,14 @@ import type { Executor } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { sessionDay as dayOfUuid } from '../../platform/lib/uuid7.ts';
-import type { App, Deps } from '../../platform/ports.ts';
+import type { App, PlatformDeps } from '../../platform/ports.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
 import { createPayloadLinks, payloadLinkPurpose, payloadPath } from './payload-link.ts';
 
 const querystring = Type.Object({ t: Type.Optional(Type.String({ description: 'Token of the signed link.' })) });
 
 /** Where `payload_url` of a GET webhook leads: the very bytes its signature covers. */
-export async function payloadRoutes(app: App, { config, pool, dbHealth, now }: Deps): Promise<void> {
+export async function payloadRoutes(app: App, { config, pool, dbHealth, now }: PlatformDeps): Promise<void> {
   const guarded = createFailFast(dbHealth);
   const links = createPayloadLinks(createSigner(config.tokenKeys, payloadLinkPurpose), config.publicUrl);
   const response = { 200: Type.Unknown({ description: 'The payload, byte for byte.' }), ...errorAnswers(400, 404) };

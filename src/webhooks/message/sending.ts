@@ -2,9 +2,9 @@ import type pg from 'pg';
 import { breakConnections, createPool } from '../../platform/db/pool.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { noMeter } from '../../platform/metrics/dispatcher-meter.ts';
-import type { Deps } from '../../platform/ports.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
 import { startDispatcher } from '../dispatcher/worker.ts';
+import type { WebhookDeps } from '../ports.ts';
 import { createPayloadLinks, payloadLinkPurpose } from './payload-link.ts';
 
 /**
@@ -42,7 +42,7 @@ export const createDispatcherPool = (databaseUrl: string, logger: Logger): pg.Po
   });
 
 /** Sends what is in the outbox, with the parts of this process. */
-export async function startSending(deps: Deps, databaseUrl: string): Promise<{ stop: () => Promise<void> }> {
+export async function startSending(deps: WebhookDeps, databaseUrl: string): Promise<{ stop: () => Promise<void> }> {
   const { config, logger, sender, secretBox, metrics, now } = deps;
   const pool = createDispatcherPool(databaseUrl, logger);
   deps.dbHealth.onDown(() => breakConnections(pool));

@@ -1,12 +1,13 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { callOf, publisherQuery } from '../../catalog/management/http.ts';
+import type { CatalogDeps } from '../../catalog/ports.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { emptyBodyForNone } from '../../platform/http/body.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { isSessionId as isUuidV7 } from '../../platform/lib/uuid7.ts';
-import type { App, Deps } from '../../platform/ports.ts';
+import type { App } from '../../platform/ports.ts';
 import type { DeliveryFilter } from '../deliveries/filter.ts';
 import { readDeliveryId, readFilter } from '../deliveries/request.ts';
 import { deliveriesPath, deliveryParams } from '../deliveries/routes.ts';
@@ -44,7 +45,7 @@ const replayedAnswer = Type.Object({
 const jobParams = Type.Object({ id: Type.String() });
 
 /** Sends deliveries again: one, or all that match a filter. */
-export async function replayRoutes(app: App, deps: Deps): Promise<void> {
+export async function replayRoutes(app: App, deps: CatalogDeps): Promise<void> {
   const { pool, now } = deps;
   const guarded = createFailFast(deps.dbHealth);
   const write = <T>(work: (executor: Executor) => Promise<T>): Promise<T> => guarded(() => transaction(pool, work));

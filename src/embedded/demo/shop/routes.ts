@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { FastifyReply } from 'fastify';
-import type { App, Deps } from '../../../platform/ports.ts';
+import type { CatalogDeps } from '../../../catalog/ports.ts';
+import type { App } from '../../../platform/ports.ts';
 import { embeddedDemoIds } from '../catalogue.ts';
 import { type Received, receiverSecret } from '../receiver.ts';
 import { recentBeacons, recentWebhooks } from './activity.ts';
@@ -30,7 +31,7 @@ const schema = { hide: true };
  * A shop to look at, with the real SDK, a phone that plays an app, and what the service records meanwhile. Embedded
  * demo only.
  */
-export async function demoShopRoutes(app: App, deps: Deps & { received: Received[] }): Promise<void> {
+export async function demoShopRoutes(app: App, deps: CatalogDeps & { received: Received[] }): Promise<void> {
   const { config, pool, secretBox, catalog, now, received } = deps;
   const pagePolicy = policy(config.publicUrl);
   const views = await createWebViews(config.publicUrl);
