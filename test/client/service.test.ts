@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest';
-import { type FetchOffersResponse, fetchOffers, fireBeacon, type Offer } from '../../packages/client/src/index.ts';
-import type { Settings, Styles } from '../../src/catalog/snapshot/theme-settings.ts';
+import {
+  type FetchOffersResponse,
+  fetchOffers,
+  fireBeacon,
+  type Offer,
+  type OfferSettings,
+  type OfferStyles,
+} from '../../packages/client/src/index.ts';
 import type { FetchOffersAnswer } from '../../src/platform/http/schemas.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
@@ -59,6 +65,6 @@ test('the types of the client, written by hand, are those of the service', () =>
   // The compiler fails here when they part.
   expectTypeOf<Offer>().toEqualTypeOf<FetchOffersAnswer['data']['offers'][number]>();
   expectTypeOf<keyof Data>().toEqualTypeOf<keyof FetchOffersAnswer['data']>();
-  expectTypeOf<Data['settings']>().toEqualTypeOf<Settings>();
-  expectTypeOf<Omit<Data['styles'], 'settings'>>().toEqualTypeOf<Styles>();
+  expectTypeOf<Data['settings']>().toEqualTypeOf<OfferSettings>();
+  expectTypeOf<Omit<Data['styles'], 'settings'>>().toEqualTypeOf<OfferStyles>();
 });

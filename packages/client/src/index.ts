@@ -1,5 +1,11 @@
 /** Client of the offer service, for Node, browsers and React Native: no DOM, no dependencies. */
-export type { ButtonStyle, OfferSettings, OfferStyles } from './appearance.ts';
+export {
+  type ButtonStyle,
+  defaultSettings,
+  defaultStyles,
+  type OfferSettings,
+  type OfferStyles,
+} from './appearance.ts';
 export { type FireBeaconOptions, fillCacheBuster, fireBeacon } from './beacon.ts';
 export {
   type AdCallback,

@@ -1,4 +1,4 @@
-import { defaultSettings, defaultStyles } from '../../catalog/snapshot/theme-settings.ts';
+import { defaultSettings, defaultStyles } from '../../../packages/client/src/appearance.ts';
 import { SdkError } from './errors.ts';
 import { withNewOfferNames } from './legacy-names.ts';
 import type { AdConfig, Answer, Creative, Offer } from './types.ts';

@@ -1,5 +1,5 @@
+import type { OfferSettings, OfferStyles } from '../../../packages/client/src/appearance.ts';
 import type { AdEvent } from '../../../packages/client/src/callback.ts';
-import type { Settings, Styles } from '../../catalog/snapshot/theme-settings.ts';
 
 /**
  * offer     what is shown; field names as on the wire (docs/interface.md#offer-object)
@@ -41,8 +41,8 @@ export type Answer = {
   offers: Offer[];
   sessionId: string;
   privacyUrl: string;
-  settings: Settings;
-  styles: Styles;
+  settings: OfferSettings;
+  styles: OfferStyles;
   /** As it came, to be kept for a later page. */
   raw: unknown;
 };
@@ -75,8 +75,8 @@ export type RenderContext = {
   current: number;
   total: number;
   selected: number[];
-  settings: Settings;
-  styles: Styles;
+  settings: OfferSettings;
+  styles: OfferStyles;
   actions: Actions;
 };
 

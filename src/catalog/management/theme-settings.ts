@@ -1,6 +1,6 @@
+import { defaultSettings, defaultStyles } from '@perkwire/client';
 import { type TObject, type TProperties, Type } from '@sinclair/typebox';
 import type { ErrorDetail } from '../../platform/errors.ts';
-import { defaultSettings, defaultStyles } from '../snapshot/theme-settings.ts';
 
 const maxTextLength = 2000;
 const maxNumber = 86_400_000;

@@ -36,12 +36,12 @@ export function rememberClick(tag: Tag): void {
   const id = new URLSearchParams(location.search).get(tag.param) ?? '';
   if (!clickId.test(id)) return;
   attempt(() => {
-    if (hasGpc()) sessionStorage.setItem(key, id);
-    else if (tag.cookieDomain === null)
-      localStorage.setItem(key, JSON.stringify({ id, until: Date.now() + keptForMs }));
+    if (hasGpc()) return sessionStorage.setItem(key, id);
+    if (tag.cookieDomain === null)
+      return localStorage.setItem(key, JSON.stringify({ id, until: Date.now() + keptForMs }));
+    const attributes = `max-age=${keptForMs / 1000}; path=/; domain=${tag.cookieDomain}; secure; samesite=lax`;
     // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API is missing in Firefox and Safari
-    else
-      document.cookie = `${key}=${id}; max-age=${keptForMs / 1000}; path=/; domain=${tag.cookieDomain}; secure; samesite=lax`;
+    document.cookie = `${key}=${id}; ${attributes}`;
   });
 }
 

@@ -1,4 +1,4 @@
-import { defaultSettings, defaultStyles } from '../../../catalog/snapshot/theme-settings.ts';
+import { defaultSettings, defaultStyles } from '@perkwire/client';
 import { type Html, html } from '../../../platform/http/html.ts';
 import type { Fields, FormBuilder, FormValue } from '../../shell/forms.ts';
 import {
