@@ -54,7 +54,7 @@ type Row = {
   decision_inputs: string | null;
 };
 
-/** @returns null when the publisher has no such session, or one from before decisions were kept */
+/** @returns null when the publisher has no such session, or one without a decision */
 export async function findDecision(
   executor: Executor,
   publisherId: number,
@@ -63,9 +63,7 @@ export async function findDecision(
   const { rows } = await executor.query<Row>({
     name: 'find_decision',
     text: `select publisher_id, placement, theme_id, user_key, country, region, city, device, os, browser, custom, dev, offer_ids, campaign_ids,
-      coalesce(decision, case when seed is not null then
-        json_build_array(snapshot_version, coalesce(scores, '{}'), coalesce(propensities, '{}'))::text end) as decision,
-      empty_reason, decision_inputs,
+      decision, empty_reason, decision_inputs,
       round(extract(epoch from created_at) * 1000)::float8 as created_ms
     from sessions where day = $1::date and id = $2::uuid and publisher_id = $3`,
     values: [sessionDay(sessionId), sessionId, publisherId],

@@ -99,21 +99,6 @@ describe('a stored decision', () => {
     expect((await decisionOf(session_id)).body.data.identical).toBe(false);
   });
 
-  test('is replayed from the columns that kept it once', async () => {
-    const { session_id } = await fetchOffers({});
-    const before = await decisionOf(session_id);
-    await t.pool.query(
-      `update sessions set decision = null, seed = $2, snapshot_version = (decision::jsonb ->> 0)::bigint,
-        scores = array(select jsonb_array_elements_text(decision::jsonb -> 1)::float8),
-        propensities = array(select jsonb_array_elements_text(decision::jsonb -> 2)::float8)
-      where id = $1`,
-      [session_id, before.body.data.seed],
-    );
-    const after = await decisionOf(session_id);
-    expect(after).toEqual(before);
-    expect(after.body.data).toMatchObject({ identical: true });
-  });
-
   test('says what is missing when it is not kept any more', async () => {
     const { session_id } = await fetchOffers({});
     await decisionOf(session_id);

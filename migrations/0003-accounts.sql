@@ -1,0 +1,82 @@
+-- Users of the dashboard, the audit log, and idempotency keys.
+
+create table users (
+  id integer generated always as identity primary key,
+  email text not null unique check (email = lower(email) and char_length(email) between 3 and 254),
+  role text not null check (role in ('operator', 'admin', 'manager', 'analyst')),
+  publisher_id integer references publishers,
+  password_hash text,
+  disabled boolean not null default false,
+  created_at timestamptz not null,
+  check ((role = 'operator') = (publisher_id is null))
+);
+create index users_publisher on users (publisher_id);
+comment on table users is 'Users of the dashboard. An operator belongs to no publisher and sees all of them.';
+comment on column users.password_hash is 'scrypt with its parameters; null: invited, no password yet.';
+
+create table user_sessions (
+  token_hash bytea primary key check (octet_length(token_hash) = 32),
+  user_id integer not null references users on delete cascade,
+  created_at timestamptz not null,
+  last_seen_at timestamptz not null,
+  expires_at timestamptz not null
+);
+create index user_sessions_user on user_sessions (user_id);
+comment on table user_sessions is 'Dashboard sessions.';
+comment on column user_sessions.token_hash is 'SHA-256 of the cookie, which is not stored.';
+
+create table user_links (
+  token_hash bytea primary key check (octet_length(token_hash) = 32),
+  user_id integer references users on delete cascade,
+  expires_at timestamptz not null
+);
+comment on table user_links is
+  'One-time links with which an invited user, or one who forgot the password, sets it. Removed when used.';
+comment on column user_links.user_id is 'Null: the link creates the first operator.';
+
+create table sign_in_failures (
+  subject bytea primary key check (octet_length(subject) = 32),
+  failures integer not null,
+  until timestamptz not null
+);
+create index sign_in_failures_until on sign_in_failures (until);
+comment on table sign_in_failures is
+  'Failed sign-ins, counted before the password is checked, so that parallel guesses cannot pass the limit.';
+comment on column sign_in_failures.subject is 'Keyed hash of an account or of a client address.';
+comment on column sign_in_failures.until is 'End of the count and, with too many failures, of the lock.';
+
+create table audit_log (
+  publisher_id integer not null,
+  id bigint generated always as identity,
+  at timestamptz not null,
+  actor_kind text not null check (actor_kind in ('key', 'user', 'system')),
+  actor_id integer not null,
+  actor_label text not null,
+  actor_publisher_id integer,
+  action text not null,
+  resource text not null,
+  resource_id text not null,
+  changes jsonb not null,
+  primary key (publisher_id, id)
+);
+create index audit_log_resource on audit_log (publisher_id, resource, resource_id, id);
+comment on table audit_log is 'Who changed what; written in the transaction of the change.';
+comment on column audit_log.actor_label is 'Name of the key, or e-mail address of the user.';
+comment on column audit_log.actor_publisher_id is 'Null: an operator.';
+comment on column audit_log.action is 'create, update, remove';
+comment on column audit_log.changes is 'Field → {"old", "new"}; never a secret.';
+
+create table idempotent_answers (
+  publisher_id integer not null,
+  actor text not null,
+  key text not null,
+  request_hash bytea not null,
+  status smallint,
+  answer_sealed bytea,
+  created_at timestamptz not null,
+  primary key (publisher_id, actor, key)
+);
+create index idempotent_answers_age on idempotent_answers (created_at);
+comment on table idempotent_answers is 'Responses of POST requests with an Idempotency-Key; kept for a day.';
+comment on column idempotent_answers.actor is 'Kind and id.';
+comment on column idempotent_answers.status is 'Null only inside the transaction that makes the response.';

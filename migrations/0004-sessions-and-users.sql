@@ -1,0 +1,143 @@
+-- What fetch-offers writes and reads: sessions, and what is known of their users.
+
+create table sessions (
+  day date not null,
+  id uuid not null,
+  publisher_id integer not null,
+  placement text not null,
+  theme_id integer,
+  user_key uuid,
+  pub_user_id text,
+  country text,
+  region text,
+  city text,
+  device text,
+  os text,
+  browser text,
+  offer_ids integer[] not null,
+  campaign_ids integer[] not null,
+  decision text,
+  empty_reason text,
+  decision_inputs text,
+  custom jsonb,
+  macros jsonb,
+  dev boolean not null,
+  usp boolean not null,
+  usp_check_all boolean not null,
+  created_at timestamptz not null,
+  erased_at timestamptz,
+  forgotten jsonb,
+  written_by xid8 not null default pg_current_xact_id(),
+  primary key (day, id)
+) partition by range (day);
+create index sessions_dev on sessions (created_at) where dev;
+create index sessions_user_key on sessions (user_key) where user_key is not null;
+create index sessions_pub_user_id on sessions using hash (pub_user_id) where pub_user_id is not null;
+-- How rollups find new rows. Rows are appended, so neighbouring pages were written by neighbouring transactions: a
+-- BRIN index says so with a few bytes for each range of pages, where an entry for each row was a tenth of what an event
+-- cost. BRIN has no operators for xid8, but for its eight bytes, most significant first.
+create index sessions_written_by on sessions using brin (xid8send(written_by)) with (pages_per_range = 128);
+comment on table sessions is
+  'Responses of fetch-offers, partitioned by day, so that retention drops partitions. Everything that belongs to a
+session carries its day, which its tokens name: one key deduplicates exactly, also across midnight.';
+comment on column sessions.id is 'UUIDv7';
+comment on column sessions.user_key is 'Keyed hash of ad_fp, else of pub_user_id.';
+comment on column sessions.device is 'mobile, tablet, desktop, tv, bot, other';
+comment on column sessions.offer_ids is 'In the order shown.';
+comment on column sessions.decision is
+  'JSON: version of the catalog, and scores and propensities of the offers in their order.';
+comment on column sessions.empty_reason is 'Why no offer was shown; null when one was.';
+comment on column sessions.decision_inputs is 'JSON: the other inputs of the decision; null: none.';
+comment on column sessions.custom is 'The publisher''s own attributes.';
+comment on column sessions.macros is 'Values of the macros in the copy shown.';
+comment on column sessions.usp is 'User Selected Perks was on for this response.';
+comment on column sessions.erased_at is 'When the data of its user was erased.';
+comment on column sessions.forgotten is
+  'Custom attributes whose values were erased, as reports count them from then on: {"plan": "other"}.';
+comment on column sessions.written_by is
+  'Transaction that wrote the row: a row that one snapshot sees and an earlier one did not is new to the rollup.';
+
+create type new_session as (
+  day date,
+  id uuid,
+  publisher_id integer,
+  placement text,
+  theme_id integer,
+  user_key uuid,
+  pub_user_id text,
+  country text,
+  region text,
+  city text,
+  device text,
+  os text,
+  browser text,
+  offer_ids integer[],
+  campaign_ids integer[],
+  decision text,
+  empty_reason text,
+  decision_inputs text,
+  custom jsonb,
+  macros jsonb,
+  dev boolean,
+  usp boolean,
+  usp_check_all boolean,
+  created_at timestamptz
+);
+comment on type new_session is
+  'A session as one value: a batch is one array of rows, several times cheaper to read than an array for each column.';
+
+create table user_history (
+  user_key uuid primary key,
+  publisher_id integer not null,
+  opt_outs jsonb not null default '{}',
+  exposures jsonb not null default '[]',
+  reservations jsonb not null default '{}',
+  updated_at timestamptz not null
+) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
+comment on table user_history is 'What decisions know of a user.';
+comment on column user_history.opt_outs is 'Campaign id → end in epoch seconds, or null for good.';
+comment on column user_history.exposures is
+  '[event, offer, campaign, advertiser, epoch ms, count] each; only what a frequency cap counts.';
+comment on column user_history.reservations is '"session offer" → such an exposure, of an impression still to come.';
+
+create table campaign_use (
+  campaign_id integer not null,
+  publisher_id integer not null,
+  period text not null,
+  impressions bigint not null default 0,
+  clicks bigint not null default 0,
+  micros bigint not null default 0,
+  primary key (campaign_id, publisher_id, period)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+create index campaign_use_period on campaign_use (period);
+comment on table campaign_use is 'What campaigns with total caps have used in a period.';
+comment on column campaign_use.publisher_id is '0: over all publishers.';
+comment on column campaign_use.period is 'lifetime, or hour, day or month with its start in UTC.';
+comment on column campaign_use.micros is 'Money in millionths.';
+
+create table cap_reservations (
+  session_id uuid not null,
+  offer_id integer not null,
+  publisher_id integer not null,
+  campaign_id integer not null,
+  periods text[] not null,
+  impressions smallint not null,
+  micros bigint not null,
+  expires_at timestamptz not null,
+  primary key (session_id, offer_id, publisher_id)
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+create index cap_reservations_expiry on cap_reservations (expires_at);
+comment on table cap_reservations is
+  'The part of campaign_use that is reserved for responses whose paying event is still to come.';
+comment on column cap_reservations.publisher_id is 'As in campaign_use.';
+comment on column cap_reservations.periods is 'Those of campaign_use it is counted in.';
+
+create table decision_states (
+  id text primary key,
+  state bytea not null,
+  used_at timestamptz not null
+);
+comment on table decision_states is
+  'What decisions were made with, once for each state, for the decision log. Kept for a week after the last use.';
+comment on column decision_states.id is '"catalogue" and its version, or "learnt" and a digest.';
+comment on column decision_states.state is 'gzip of JSON';
