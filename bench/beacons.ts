@@ -1,4 +1,4 @@
-import { newSessionId } from '../src/platform/lib/uuid7.ts';
+import { newUuid7 } from '../src/platform/lib/uuid7.ts';
 import { createSigner } from '../src/platform/security/keyring.ts';
 import { createTokenCodec } from '../src/platform/security/tracking-token.ts';
 import { processSecrets, startServerProcess } from '../test/support/server-process.ts';
@@ -83,9 +83,7 @@ async function signAhead(pool: Stage['pool'], requests: number): Promise<(index:
     dev: false,
   };
   const make = (): string =>
-    getRequest(
-      `/sdk/v2/impression/p.png?t=${tokens.mint({ ...claims, sessionId: newSessionId(Date.now()) })}&cbuster=1`,
-    );
+    getRequest(`/sdk/v2/impression/p.png?t=${tokens.mint({ ...claims, sessionId: newUuid7(Date.now()) })}&cbuster=1`);
   const { length } = make();
   const all = Buffer.alloc(requests * length);
   for (let index = 0; index < requests; index++) all.write(make(), index * length, 'latin1');

@@ -1,4 +1,4 @@
-import { newSessionId } from '../src/platform/lib/uuid7.ts';
+import { newUuid7 } from '../src/platform/lib/uuid7.ts';
 import { createSigner } from '../src/platform/security/keyring.ts';
 import { clickIdPurpose, createClickIdCodec } from '../src/tracking/clicks/click-id.ts';
 import { processSecrets } from '../test/support/server-process.ts';
@@ -54,7 +54,7 @@ async function makeClicks({ pool }: Awaited<ReturnType<typeof openStage>>, click
     createSigner([{ id: 1, secret: processSecrets.TOKEN_KEYS.slice(2) }], clickIdPurpose),
   );
   const nowMs = Date.now();
-  const ids = Array.from({ length: clicks }, () => newSessionId(nowMs));
+  const ids = Array.from({ length: clicks }, () => newUuid7(nowMs));
   const values = [new Date(nowMs), ids, offer.publisher_id, offer.id, offer.campaign_id];
   await pool.query(
     `insert into sessions (day, id, publisher_id, placement, offer_ids, campaign_ids, dev, usp, usp_check_all, created_at, custom)

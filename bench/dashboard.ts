@@ -1,6 +1,6 @@
 import { startSession } from '../src/dashboard/auth/sessions.ts';
 import { createUser } from '../src/dashboard/auth/users.ts';
-import { newSessionId } from '../src/platform/lib/uuid7.ts';
+import { newUuid7 } from '../src/platform/lib/uuid7.ts';
 import { ensurePartitions } from '../src/runtime/jobs.ts';
 import { startServerProcess } from '../test/support/server-process.ts';
 import { createPublisher } from './catalogue.ts';
@@ -125,7 +125,7 @@ async function fillDeliveries(publisherId: number, nowMs: number): Promise<void>
       `insert into deliveries (day, id, publisher_id, endpoint_id, event, pub_user_id, payload, status, tries, created_at, finished_at)
       select (to_timestamp(t / 1000) at time zone 'UTC')::date, id, $1, $2, 'usp.selection', 'user-' || (n % 5000), '\\x7b7d', case when n % 100 = 0 then 'failed' else 'delivered' end, 1, to_timestamp(t / 1000), to_timestamp(t / 1000)
       from unnest($3::uuid[], $4::float8[]) with ordinality as d (id, t, n)`,
-      [publisherId, rows[0]?.id, times.map((atMs) => newSessionId(atMs)), times],
+      [publisherId, rows[0]?.id, times.map((atMs) => newUuid7(atMs)), times],
     );
   }
   await stage.pool.query(

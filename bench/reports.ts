@@ -1,6 +1,6 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { hashKey } from '../src/platform/http/auth.ts';
-import { dayOf } from '../src/platform/lib/uuid7.ts';
+import { dayOf } from '../src/platform/lib/time.ts';
 import { startServerProcess } from '../test/support/server-process.ts';
 import { createPublisher } from './catalogue.ts';
 import { writeTable } from './report.ts';

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { transaction } from '../platform/db/pool.ts';
-import { firstIdAfter } from '../platform/lib/uuid7.ts';
+import { firstUuid7After } from '../platform/lib/uuid7.ts';
 import { countMoves } from '../webhooks/deliveries/counts.ts';
 import type { Sweep } from './erase.ts';
 
@@ -20,7 +20,7 @@ export const eraseDeliveriesOfUser = (pool: pg.Pool, work: Sweep, onProgress: On
     {
       text: `select day::text, id from deliveries where publisher_id = $1 and pub_user_id = $2
       and (session_id < $3::uuid or session_id is null and created_at <= $4) and erased_at is null limit ${pieceSize}`,
-      values: [work.subject.publisherId, work.subject.identifier, firstIdAfter(work.until), work.until],
+      values: [work.subject.publisherId, work.subject.identifier, firstUuid7After(work.until), work.until],
     },
     work,
     onProgress,

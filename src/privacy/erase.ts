@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { type Executor, transaction } from '../platform/db/pool.ts';
-import { firstIdAfter } from '../platform/lib/uuid7.ts';
+import { firstUuid7After } from '../platform/lib/uuid7.ts';
 import type { UserKeys } from '../platform/security/user-key.ts';
 import { eraseValues } from '../reports/rollup/erase-values.ts';
 import { type Emptied, findEmptied, noteEmptied } from './emptied.ts';
@@ -118,7 +118,7 @@ async function deleteWallet(
   const { rowCount } = await executor.query(
     `delete from wallet_items where user_key = any($1::uuid[])
       and case when $2::uuid[] is null then session_id < $3::uuid else session_id = any($2::uuid[]) end`,
-    [keys, sessionIds, firstIdAfter(until)],
+    [keys, sessionIds, firstUuid7After(until)],
   );
   return rowCount ?? 0;
 }

@@ -3,10 +3,10 @@ import { callOf, publisherQuery } from '../catalog/management/http.ts';
 import type { CatalogDeps } from '../catalog/ports.ts';
 import { createFailFast } from '../platform/db/fail-fast.ts';
 import { AppError } from '../platform/errors.ts';
-import { emptyBodyForNone } from '../platform/http/body.ts';
+import { emptyBodyByDefault } from '../platform/http/body-parsing.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
 import { textOrNull } from '../platform/lib/text-or-null.ts';
-import { isSessionId as isUuidV7, newSessionId as newUuidV7 } from '../platform/lib/uuid7.ts';
+import { isUuid7, newUuid7 } from '../platform/lib/uuid7.ts';
 import type { App } from '../platform/ports.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
 import { sealSubject } from './eraser.ts';
@@ -53,7 +53,7 @@ export async function privacyUserRoutes(
 ): Promise<void> {
   const guarded = createFailFast(dbHealth);
   const userKeys = createUserKeys(config.userPepper);
-  const preValidation = [emptyBodyForNone, auth.requireKey('configurations', 'accounts')];
+  const preValidation = [emptyBodyByDefault, auth.requireKey('configurations', 'accounts')];
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store');
   });
@@ -81,7 +81,7 @@ export async function privacyUserRoutes(
   app.post(erasurePath, { schema: postSchema, preValidation }, async (request, reply) => {
     const { publisherId, namedBy, userKey, identifier } = subjectOf(callOf(request).publisherId, request.body);
     const nowMs = now();
-    const asked = { id: newUuidV7(nowMs), publisherId, namedBy, userKey, requestedAt: new Date(nowMs) };
+    const asked = { id: newUuid7(nowMs), publisherId, namedBy, userKey, requestedAt: new Date(nowMs) };
     const erasure = await guarded(() =>
       insertErasure(pool, { ...asked, subjectSealed: sealSubject(secretBox, identifier) }),
     );
@@ -94,7 +94,7 @@ export async function privacyUserRoutes(
   const getSchema = { summary: 'How far an erasure is', tags, params, querystring: publisherQuery, response };
   app.get(`${erasurePath}/:id`, { schema: getSchema, preValidation }, async (request) => {
     const { id } = request.params;
-    const erasure = isUuidV7(id) ? await guarded(() => findErasure(pool, callOf(request).publisherId, id)) : null;
+    const erasure = isUuid7(id) ? await guarded(() => findErasure(pool, callOf(request).publisherId, id)) : null;
     if (erasure === null) throw new AppError('erasure_not_found');
     return {
       message: erasure.finishedAt === null ? 'The user is being erased.' : 'The user is erased.',

@@ -5,7 +5,7 @@ import { deleteOldUsage } from '../offers/caps/use.ts';
 import { deleteOldDecisionStates } from '../offers/decision-log/states.ts';
 import { transaction } from '../platform/db/pool.ts';
 import { type Loop, startLoop } from '../platform/lib/loop.ts';
-import { dayMs, dayOf } from '../platform/lib/uuid7.ts';
+import { dayMs, dayOf } from '../platform/lib/time.ts';
 import type { Logger } from '../platform/logger.ts';
 import { compactRollups } from '../reports/rollup/compact.ts';
 import { minutesKept } from '../reports/rollup/statement.ts';

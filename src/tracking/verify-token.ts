@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { CatalogDeps } from '../catalog/ports.ts';
 import { isKnownTo } from '../catalog/snapshot/provisioning.ts';
 import type { Offer } from '../catalog/snapshot/types.ts';
-import { newSessionId } from '../platform/lib/uuid7.ts';
+import { newUuid7 } from '../platform/lib/uuid7.ts';
 import { checkToken, type EventKind } from '../platform/security/check-tracking-token.ts';
 import { createBotCheck } from './beacons/bots.ts';
 import type { TrackedEvent } from './beacons/insert-events.ts';
@@ -38,7 +38,7 @@ export function createAdmission({ catalog, tokens, now }: Pick<CatalogDeps, 'cat
     const event = {
       kind,
       claims,
-      sessionId: claims.sessionId ?? newSessionId(atMs),
+      sessionId: claims.sessionId ?? newUuid7(atMs),
       atMs,
       suspicious,
       revenueMicros,

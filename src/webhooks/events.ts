@@ -2,7 +2,7 @@ import type { Creative, Offer, Publisher } from '../catalog/snapshot/types.ts';
 import { buildOfferView } from '../offers/render/view.ts';
 import { buildUspPayload } from '../perks/usp/payload.ts';
 import { buildWalletPayload } from '../perks/wallet/payload.ts';
-import { newSessionId } from '../platform/lib/uuid7.ts';
+import { newUuid7 } from '../platform/lib/uuid7.ts';
 import { buildPostback } from '../tracking/conversions/postback.ts';
 import type { WebhookEvent } from './endpoints/store.ts';
 
@@ -35,7 +35,7 @@ const testUser = 'test-user';
 function dummySelection(offer: Offer, { publisher, publicUrl, nowMs }: DummyContext): Buffer {
   const { id: campaignId } = offer.campaign;
   const session = {
-    id: newSessionId(nowMs),
+    id: newUuid7(nowMs),
     pubUserId: testUser,
     offerIds: [offer.id],
     campaignIds: [campaignId],
@@ -49,7 +49,7 @@ function dummySelection(offer: Offer, { publisher, publicUrl, nowMs }: DummyCont
 function dummyConversion({ id, campaign }: Offer, { nowMs }: DummyContext): Buffer {
   const { id: campaignId, advertiserName, isLoyalty } = campaign;
   const click = {
-    sessionId: newSessionId(nowMs),
+    sessionId: newUuid7(nowMs),
     offerId: id,
     campaignId,
     advertiserName,
@@ -57,7 +57,7 @@ function dummyConversion({ id, campaign }: Offer, { nowMs }: DummyContext): Buff
     conversion: null,
   };
   const booking = {
-    id: newSessionId(nowMs),
+    id: newUuid7(nowMs),
     event: 'conversion',
     isVoid: false,
     payoutMicros: 1_500_000n,

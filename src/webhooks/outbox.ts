@@ -1,5 +1,5 @@
 import type { Executor } from '../platform/db/pool.ts';
-import { newSessionId as newUuidV7, sessionDay as uuidDay } from '../platform/lib/uuid7.ts';
+import { dayOfUuid7, newUuid7 } from '../platform/lib/uuid7.ts';
 import { countMoves } from './deliveries/counts.ts';
 
 /** What a publisher is to be told. */
@@ -46,7 +46,7 @@ export async function enqueue(executor: Executor, events: readonly Promised[]): 
     );
     if (own.length === 0) return [];
     const payload = promised.payload();
-    return own.map((target) => ({ target, promised, id: promised.id ?? newUuidV7(promised.nowMs), payload }));
+    return own.map((target) => ({ target, promised, id: promised.id ?? newUuid7(promised.nowMs), payload }));
   });
   if (deliveries.length > 0) await insertDeliveries(executor, deliveries);
   return deliveries.map(({ id }) => id);
@@ -86,7 +86,7 @@ async function insertDeliveries(executor: Executor, deliveries: readonly Deliver
 )
 select pg_notify('perkwire_outbox', left(string_agg(distinct endpoint_id::text, ' '), ${maxNotified})) from queued having count(*) > 0`,
     values: [
-      column(({ id }) => uuidDay(id)),
+      column(({ id }) => dayOfUuid7(id)),
       column(({ id }) => id),
       column(({ promised }) => promised.publisherId),
       column(({ target }) => target.id),

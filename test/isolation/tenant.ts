@@ -1,7 +1,7 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { loadDemoCatalogue, randomDemoIds } from '../../src/embedded/demo/catalogue.ts';
 import { transaction } from '../../src/platform/db/pool.ts';
-import { newSessionId } from '../../src/platform/lib/uuid7.ts';
+import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
 import { enqueue } from '../../src/webhooks/outbox.ts';
 import type { TestApp } from '../support/test-app.ts';
 
@@ -18,7 +18,7 @@ export type Tenant = {
 
 export const unknownIds: Readonly<Record<string, string>> = {
   number: '2000000001',
-  uuid: newSessionId(Date.now() - 1000),
+  uuid: newUuid7(Date.now() - 1000),
   name: 'no-such-name',
 };
 

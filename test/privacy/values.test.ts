@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { dayMs } from '../../src/platform/lib/uuid7.ts';
+import { dayMs } from '../../src/platform/lib/time.ts';
 import { compactRollups } from '../../src/reports/rollup/compact.ts';
 import { activity, byGroup, foldAll } from '../reports/support.ts';
 import { untilWaiting } from '../support/locks.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { dayOf } from '../../src/platform/lib/uuid7.ts';
+import { dayOf } from '../../src/platform/lib/time.ts';
 import type { Metrics } from '../../src/reports/query/metrics.ts';
 import { type ActivityQuery, type ActivityRow, queryActivity } from '../../src/reports/query/query.ts';
 import { type Difference, verifyRollups } from '../../src/reports/reconcile/verify.ts';

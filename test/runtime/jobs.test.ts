@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { dayMs, dayOf, newSessionId } from '../../src/platform/lib/uuid7.ts';
+import { dayMs, dayOf } from '../../src/platform/lib/time.ts';
+import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { ensurePartitions, maintain, startJobs } from '../../src/runtime/jobs.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
@@ -26,7 +27,7 @@ async function daysOf(parent: string): Promise<string[]> {
 }
 
 async function addSession(atMs: number, dev: boolean): Promise<string> {
-  const id = newSessionId(atMs);
+  const id = newUuid7(atMs);
   await t.pool.query(
     `insert into sessions (day, id, publisher_id, placement, offer_ids, campaign_ids, dev, usp, usp_check_all, created_at)
     values ($1, $2, 1, 'checkout', '{}', '{}', $3, true, false, $4)`,

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Socket } from 'node:net';
 import type { LightMyRequestResponse } from 'fastify';
 import { expect } from 'vitest';
-import { newSessionId } from '../../src/platform/lib/uuid7.ts';
+import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
 import type { TokenClaims } from '../../src/platform/security/tracking-token.ts';
 import type { TrackedEvent } from '../../src/tracking/beacons/insert-events.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
@@ -23,7 +23,7 @@ export const googlebot = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.go
 
 /** An event as it is stored. */
 export const trackedEvent = (
-  sessionId = newSessionId(Date.now()),
+  sessionId = newUuid7(Date.now()),
   kind: TrackedEvent['kind'] = 'impression',
 ): TrackedEvent => ({
   kind,

@@ -1,5 +1,5 @@
 import { createPool } from '../../../src/platform/db/pool.ts';
-import { newSessionId as newUuidV7, sessionDay as uuidDay } from '../../../src/platform/lib/uuid7.ts';
+import { dayOfUuid7, newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { countMoves } from '../../../src/webhooks/deliveries/counts.ts';
 import type { System } from './types.ts';
 
@@ -11,7 +11,7 @@ export const perkwire: System = {
     const pool = createPool({ url, size: 2, applicationName: 'bench-producer', onError: () => {} });
     return {
       add: async (jobs) => {
-        const ids = jobs.map(() => newUuidV7(Date.now()));
+        const ids = jobs.map(() => newUuid7(Date.now()));
         await pool.query(
           `with given as (
             select g.id, g.day, e.id as endpoint_id, e.publisher_id, g.payload
@@ -25,7 +25,7 @@ export const perkwire: System = {
             ${countMoves("select publisher_id, day, null as was, 'pending' as became from given")}
           )
           select pg_notify('perkwire_outbox', left(string_agg(distinct endpoint_id::text, ' '), 7000)) from queued having count(*) > 0`,
-          [ids, ids.map(uuidDay), jobs.map((job) => job.url), jobs.map((job) => job.payload)],
+          [ids, ids.map(dayOfUuid7), jobs.map((job) => job.url), jobs.map((job) => job.payload)],
         );
       },
       close: () => pool.end(),

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../platform/errors.ts';
-import { immutable, sendPacked } from '../../platform/http/decompress.ts';
+import { immutable, sendStaticText } from '../../platform/http/static-text.ts';
 import type { App, PlatformDeps } from '../../platform/ports.ts';
 import { loadScript, type Script } from './script.ts';
 
@@ -55,5 +55,5 @@ function sendScript(
 ): FastifyReply {
   if (script === null) throw new AppError('not_found');
   reply.headers({ 'content-location': script.path, 'cross-origin-resource-policy': 'cross-origin' });
-  return sendPacked(request, reply, script, { type: 'text/javascript', caching });
+  return sendStaticText(request, reply, script, { type: 'text/javascript', caching });
 }

@@ -1,7 +1,7 @@
-import { loadPacked, type Packed } from '../../platform/http/decompress.ts';
+import { loadStaticText, type StaticText } from '../../platform/http/static-text.ts';
 
 /** A script for browsers; `path`: where it is served for good. */
-export type Script = Packed & { path: string };
+export type Script = StaticText & { path: string };
 
 /**
  * What `npm run build:sdk` makes: the web SDK, the script of the hosted offerwall, and the conversion tag of
@@ -14,6 +14,6 @@ const scriptUrl = (name: ScriptName): URL => new URL(`../../../dist/sdk/${name}.
 
 /** @returns null when it is not built (`npm run build:sdk`) */
 export async function loadScript(name: ScriptName): Promise<Script | null> {
-  const packed = await loadPacked(scriptUrl(name));
+  const packed = await loadStaticText(scriptUrl(name));
   return packed === null ? null : { ...packed, path: `/sdk/${name}.${packed.hash}.js` };
 }

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { AppError } from '../../platform/errors.ts';
-import { clientNet } from '../../platform/http/client-net.ts';
+import { clientSubnet } from '../../platform/http/client-subnet.ts';
 import { namesEtag } from '../../platform/http/etag.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App, PlatformDeps } from '../../platform/ports.ts';
@@ -46,7 +46,7 @@ export async function imageRoutes(app: App, deps: PlatformDeps): Promise<void> {
     const wish = readImageQuery(request.query);
     const [, id, type = ''] = /^(\d{1,9})\.([a-z]{3,4})$/.exec(request.params.file) ?? [];
     const picture = isImageType(type)
-      ? await images.find(Number(id), type, wish, request.headers.accept, clientNet(request.ip))
+      ? await images.find(Number(id), type, wish, request.headers.accept, clientSubnet(request.ip))
       : null;
     if (picture === null) throw new AppError('not_found');
     const found = namesEtag(request.headers['if-none-match'], picture.etag) ? null : await picture.bytes();

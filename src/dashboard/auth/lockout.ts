@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Executor } from '../../platform/db/pool.ts';
-import { clientNet } from '../../platform/http/client-net.ts';
+import { clientSubnet } from '../../platform/http/client-subnet.ts';
 
 /** Failures within the window (milliseconds) after which sign-in is refused until it ends. */
 const windowMs = 15 * 60_000;
@@ -32,8 +32,8 @@ export function createLockout(pepper: string): Lockout {
   const subject = (kind: string, value: string): Buffer =>
     createHmac('sha256', pepper).update(`sign-in\0${kind}\0${value}`).digest();
   const subjectsOf = (email: string, address: string): Record<keyof typeof limits, Buffer> => ({
-    pair: subject('account from address', `${email}\0${clientNet(address)}`),
-    address: subject('address', clientNet(address)),
+    pair: subject('account from address', `${email}\0${clientSubnet(address)}`),
+    address: subject('address', clientSubnet(address)),
     account: subject('account', email),
   });
   return {

@@ -1,4 +1,4 @@
-import { clientNet } from '../../platform/http/client-net.ts';
+import { clientSubnet } from '../../platform/http/client-subnet.ts';
 import type { PlatformDeps } from '../../platform/ports.ts';
 import { auditAccount, signInLabel, systemActor } from './account-log.ts';
 import { createLockout, type Lock } from './lockout.ts';
@@ -48,7 +48,7 @@ export function createSignIn({
     }
     const found = await findByEmail(pool, account);
     if (
-      !(await checkPassword(password, found?.passwordHash ?? null, clientNet(address))) ||
+      !(await checkPassword(password, found?.passwordHash ?? null, clientSubnet(address))) ||
       found === null ||
       found.user.disabled
     )

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { AppError } from '../../platform/errors.ts';
-import { immutable, loadPacked, type Packed, sendPacked } from '../../platform/http/decompress.ts';
+import { immutable, loadStaticText, type StaticText, sendStaticText } from '../../platform/http/static-text.ts';
 import type { App } from '../../platform/ports.ts';
 
 const { resolve } = createRequire(import.meta.url);
@@ -29,10 +29,10 @@ const types: Record<string, string> = { css: 'text/css', js: 'text/javascript' }
 
 /** Serves the files; answers how to name them. */
 export async function registerAssets(app: App): Promise<AssetUrl> {
-  const packed = new Map<string, Packed>();
+  const packed = new Map<string, StaticText>();
   const urls = new Map<string, string>();
   for (const [name, file] of Object.entries(files)) {
-    const content = await loadPacked(file);
+    const content = await loadStaticText(file);
     if (content === null) throw new Error(`the dashboard's file ${name} is missing`);
     const [stem, extension] = name.split('.');
     const hashed = `${stem}.${content.hash}.${extension}`;
@@ -45,7 +45,7 @@ export async function registerAssets(app: App): Promise<AssetUrl> {
     async (request, reply) => {
       const content = packed.get(request.params.name);
       if (content === undefined) throw new AppError('not_found');
-      return sendPacked(request, reply, content, {
+      return sendStaticText(request, reply, content, {
         type: types[request.params.name.split('.')[2] ?? ''] ?? 'text/plain',
         caching: immutable,
       });

@@ -3,7 +3,7 @@ import { payoutOf } from '../../catalog/snapshot/provisioning.ts';
 import type { Campaign } from '../../catalog/snapshot/types.ts';
 import { plainArray } from '../../platform/db/array-literal.ts';
 import type { Executor } from '../../platform/db/pool.ts';
-import { sessionDay } from '../../platform/lib/uuid7.ts';
+import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { Needs } from './needs.ts';
 import { heldBy, insertReservations, type Reservation, takeReservations } from './reservations.ts';
 import { type Amounts, addUse, type Delta, deltasOf, nothingUsed, periodNames } from './use.ts';
@@ -66,7 +66,7 @@ on conflict (user_key) do update set
   updated_at = greatest(known.updated_at, excluded.updated_at)`;
 
 async function addExposures(executor: Executor, events: readonly CountedEvent[]): Promise<void> {
-  const days = events.map((event) => sessionDay(event.sessionId));
+  const days = events.map((event) => dayOfUuid7(event.sessionId));
   await executor.query({
     name: 'add_exposures',
     text: exposuresSql,

@@ -3,8 +3,8 @@ import { capPeriods } from '../../catalog/rules/rules.ts';
 import { type CapUse, totalsKey } from '../../decision/types.ts';
 import { plainArray, quoted } from '../../platform/db/array-literal.ts';
 import type { Executor } from '../../platform/db/pool.ts';
+import { dayMs } from '../../platform/lib/time.ts';
 import { periodOf } from '../../platform/lib/time-zone.ts';
-import { dayMs } from '../../platform/lib/uuid7.ts';
 import type { LimitedTotal } from './needs.ts';
 
 /** Amounts of one total; `micros` is money in millionths. */

@@ -7,7 +7,7 @@ import {
   type UserHistory,
 } from '../../decision/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
-import { sessionDay } from '../../platform/lib/uuid7.ts';
+import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { platformOf } from '../context/user-agent.ts';
 import { seedOf } from '../fetch/decide-request.ts';
 import { withFirst } from '../fetch/fetch-item.ts';
@@ -66,7 +66,7 @@ export async function findDecision(
       decision, empty_reason, decision_inputs,
       round(extract(epoch from created_at) * 1000)::float8 as created_ms
     from sessions where day = $1::date and id = $2::uuid and publisher_id = $3`,
-    values: [sessionDay(sessionId), sessionId, publisherId],
+    values: [dayOfUuid7(sessionId), sessionId, publisherId],
   });
   const [row] = rows;
   return row === undefined || row.decision === null

@@ -5,9 +5,10 @@ import type { CatalogDeps } from '../../catalog/ports.ts';
 import type { DecisionInput, Explanation } from '../../decision/types.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
-import { absentForNull, emptyBodyForNone } from '../../platform/http/body.ts';
+import { emptyBodyByDefault, nullFieldsAsAbsent } from '../../platform/http/body-parsing.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import { dayMs, isSessionId, sessionTimeMs } from '../../platform/lib/uuid7.ts';
+import { dayMs } from '../../platform/lib/time.ts';
+import { isUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { App } from '../../platform/ports.ts';
 import { clientOf, fetchOffersBody, fetchOffersQuery, readFetchOffers } from '../fetch/request.ts';
 import type { OfferService } from '../fetch/service.ts';
@@ -130,7 +131,7 @@ export async function decisionRoutes(
       const { publisherId } = callOf(request);
       const id = request.params.id.toLowerCase();
       // A made-up id can carry a time that no date of the store holds.
-      if (!isSessionId(id) || sessionTimeMs(id) > now() + dayMs) throw new AppError('session_not_found');
+      if (!isUuid7(id) || timeOfUuid7(id) > now() + dayMs) throw new AppError('session_not_found');
       const stored = await guarded(() => findDecision(pool, publisherId, id));
       if (stored === null) throw new AppError('session_not_found');
       const input = await inputWhenKept(stored);
@@ -179,7 +180,7 @@ export async function decisionRoutes(
         body: fetchOffersBody,
         response: { 200: explainAnswer, ...errorAnswers(400, 401, 403, 404, 413, 415) },
       },
-      preValidation: [emptyBodyForNone, absentForNull, auth.requireKey('configurations', 'accounts')],
+      preValidation: [emptyBodyByDefault, nullFieldsAsAbsent, auth.requireKey('configurations', 'accounts')],
     },
     async (request) => {
       const wanted = readFetchOffers(request.query, request.body, clientOf(request));

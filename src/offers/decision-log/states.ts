@@ -9,7 +9,7 @@ import type { Snapshot } from '../../catalog/snapshot/types.ts';
 import { buildIndex } from '../../decision/index/eligibility.ts';
 import type { Posteriors } from '../../decision/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
-import { dayMs } from '../../platform/lib/uuid7.ts';
+import { dayMs } from '../../platform/lib/time.ts';
 import { readModel, writeModel } from '../model/posteriors.ts';
 
 /** A state in use is noted as such this often (milliseconds). */

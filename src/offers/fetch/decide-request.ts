@@ -1,6 +1,6 @@
 import { decide } from '../../decision/decide.ts';
 import type { CapUse, DecidedOffer, DecisionInput, Totals, UserHistory } from '../../decision/types.ts';
-import { newSessionId } from '../../platform/lib/uuid7.ts';
+import { newUuid7 } from '../../platform/lib/uuid7.ts';
 import type { Needs } from '../caps/needs.ts';
 import { capUseOf, type UseTable } from '../caps/use.ts';
 import type { Model } from '../model/posteriors.ts';
@@ -31,7 +31,7 @@ export const inputFor = (
 /** Decides for a fetch. An expired one shows nothing: its answer is out already. */
 export function decideItem(item: Item, sources: Sources, nowMs: number): SessionRecord {
   const { snapshot, publisher, theme, request } = item;
-  if (!item.expired || item.sessionId === null) item.sessionId = newSessionId(nowMs);
+  if (!item.expired || item.sessionId === null) item.sessionId = newUuid7(nowMs);
   const input = inputFor(item, sources, nowMs, seedOf(item.sessionId));
   const decision = item.expired ? { offers: [], emptyReason: 'deadline' } : decide(input);
   const decided = item.wall === null ? decision.offers : withFirst(decision.offers, item.wall.first);

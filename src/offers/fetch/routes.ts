@@ -1,5 +1,5 @@
 import { callerOf } from '../../catalog/caller.ts';
-import { absentForNull, emptyBodyForNone } from '../../platform/http/body.ts';
+import { emptyBodyByDefault, nullFieldsAsAbsent } from '../../platform/http/body-parsing.ts';
 import { errorAnswers, fetchOffersAnswer } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import type { OfferDeps } from '../ports.ts';
@@ -20,7 +20,7 @@ export async function offerRoutes(app: App, { auth, offers }: OfferRoutes): Prom
     body: fetchOffersBody,
     response: { 200: fetchOffersAnswer, ...errorAnswers(400, 401, 403, 413, 415) },
   };
-  const preValidation = [emptyBodyForNone, absentForNull, auth.requireKey('ads/offers')];
+  const preValidation = [emptyBodyByDefault, nullFieldsAsAbsent, auth.requireKey('ads/offers')];
   for (const url of paths) {
     app.post(url, { schema, preValidation }, async (request, reply) => {
       const wanted = readFetchOffers(request.query, request.body, clientOf(request));

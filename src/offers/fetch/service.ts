@@ -5,7 +5,7 @@ import { type Explanation, noHistory, type OptOuts } from '../../decision/types.
 import { type Batcher, createBatcher } from '../../platform/db/batcher.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { databaseUnavailable } from '../../platform/errors.ts';
-import { newSessionId } from '../../platform/lib/uuid7.ts';
+import { newUuid7 } from '../../platform/lib/uuid7.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
 import { readHistory } from '../caps/history.ts';
 import { createLiveUse } from '../caps/live-use.ts';
@@ -225,7 +225,7 @@ export function createOfferService(deps: OfferDeps): OfferService {
   /** The empty answer that goes out on the deadline. Its session is kept, empty, if the store takes it after all. */
   function expire(item: Item): Buffer {
     item.expired = true;
-    item.sessionId ??= newSessionId(now());
+    item.sessionId ??= newUuid7(now());
     return render(item, {
       id: item.sessionId,
       dev: item.dev,
@@ -282,7 +282,7 @@ export function createOfferService(deps: OfferDeps): OfferService {
       const history =
         item.userKey === null ? noHistory : await guarded(() => readHistory(pool, item.userKey as string, nowMs));
       const totals = totalsAt(await guarded(() => use.known(needs)), needs, nowMs);
-      return explain(inputFor(item, { history, totals, model }, nowMs, seedOf(newSessionId(nowMs))));
+      return explain(inputFor(item, { history, totals, model }, nowMs, seedOf(newUuid7(nowMs))));
     },
     release: answers.release,
     drain: async () => {

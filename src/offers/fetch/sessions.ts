@@ -3,7 +3,7 @@ import type { Offer } from '../../catalog/snapshot/types.ts';
 import type { DecidedOffer, OptOuts } from '../../decision/types.ts';
 import { plainArray, quotedField } from '../../platform/db/array-literal.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
-import { sessionDay } from '../../platform/lib/uuid7.ts';
+import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { changeSessions } from '../../reports/rollup/recount.ts';
 import type { Surroundings } from '../context/client-context.ts';
 import type { MacroValues } from '../render/macros.ts';
@@ -58,7 +58,7 @@ export function sessionRow(session: SessionRecord): string {
   const shown = `${numbers(offers, offerId)},${numbers(offers, campaignId)},\\"${decisionJson(session)}\\",${session.emptyReason ?? ''}`;
   const told = `${custom.size === 0 ? '' : customField(custom)},${isEmpty(macros) ? '' : quotedField(JSON.stringify(macros))}`;
   const how = `${dev},${usp},${uspCheckAll},${isoTime(session.createdAtMs)}`;
-  return `"(${sessionDay(id)},${id},${who},${where},${shown},${quotedField(session.inputs)},${told},${how})"`;
+  return `"(${dayOfUuid7(id)},${id},${who},${where},${shown},${quotedField(session.inputs)},${told},${how})"`;
 }
 
 const offerId = ({ id }: Offer): number => id;
@@ -147,7 +147,7 @@ export async function insertUnlessOptedOut(
  */
 export const emptySessions = (pool: pg.Pool, ids: readonly string[]): Promise<void> =>
   transaction(pool, (executor) => {
-    const days = ids.map(sessionDay);
+    const days = ids.map(dayOfUuid7);
     return changeSessions(executor, [...new Set(days)], ids, () =>
       executor.query({
         name: 'empty_sessions',

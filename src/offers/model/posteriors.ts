@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Snapshot } from '../../catalog/snapshot/types.ts';
 import { type Counts, noPosteriors, type Posteriors, posteriorKey } from '../../decision/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
-import { dayMs } from '../../platform/lib/uuid7.ts';
+import { dayMs } from '../../platform/lib/time.ts';
 
 /** What was learned, with a name by which it is found again; null: nothing yet. */
 export type Model = { id: string | null; posteriors: Posteriors };

@@ -1,4 +1,4 @@
-import { readSessionId, sessionTimeMs, writeSessionId } from '../../platform/lib/uuid7.ts';
+import { readUuid, timeOfUuid7, writeUuid } from '../../platform/lib/uuid7.ts';
 import type { Signer } from '../../platform/security/keyring.ts';
 import { macLength } from '../../platform/security/mac.ts';
 
@@ -29,7 +29,7 @@ export function createCursors(signer: Signer): Cursors {
       bytes[0] = version;
       bytes[1] = signer.keyId;
       bytes.writeUInt32BE(publisherId, 2);
-      writeSessionId(sessionId, bytes, 6);
+      writeUuid(sessionId, bytes, 6);
       bytes.writeUInt32BE(offset, 22);
       signer.sign(bytes.subarray(0, dataLength)).copy(bytes, dataLength);
       return bytes.toString('base64url');
@@ -39,8 +39,8 @@ export function createCursors(signer: Signer): Cursors {
       const bytes = Buffer.from(text, 'base64url');
       if (bytes[0] !== version) return null;
       if (!signer.verify(bytes[1] as number, bytes.subarray(0, dataLength), bytes.subarray(dataLength))) return null;
-      const sessionId = readSessionId(bytes, 6);
-      if (nowMs - sessionTimeMs(sessionId) > lifeMs) return null;
+      const sessionId = readUuid(bytes, 6);
+      if (nowMs - timeOfUuid7(sessionId) > lifeMs) return null;
       return { publisherId: bytes.readUInt32BE(2), sessionId, offset: bytes.readUInt32BE(22) };
     },
   };

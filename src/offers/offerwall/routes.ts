@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { callerOf } from '../../catalog/caller.ts';
 import type { CatalogDeps } from '../../catalog/ports.ts';
 import { AppError } from '../../platform/errors.ts';
-import { absentForNull, emptyBodyForNone } from '../../platform/http/body.ts';
+import { emptyBodyByDefault, nullFieldsAsAbsent } from '../../platform/http/body-parsing.ts';
 import { errorAnswers, fetchOffersAnswer } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import { clientOf, fetchOffersBody, fetchOffersQuery, readFetchOffers } from '../fetch/request.ts';
@@ -78,7 +78,7 @@ export async function offerwallRoutes(
           body: browseBody,
           response: answers,
         },
-        preValidation: [emptyBodyForNone, absentForNull, deps.auth.requireKey('ads/offers')],
+        preValidation: [emptyBodyByDefault, nullFieldsAsAbsent, deps.auth.requireKey('ads/offers')],
       },
       async (request, reply) => {
         const { limit, cursor, ...body } = request.body;

@@ -1,5 +1,5 @@
 import type { Executor } from '../../platform/db/pool.ts';
-import { sessionDay } from '../../platform/lib/uuid7.ts';
+import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { MacroValues } from '../render/macros.ts';
 
 /** What a wall needs of a session that was answered before. */
@@ -40,7 +40,7 @@ export async function findKnownSession(
     name: 'find_wall_session',
     text: `select placement, theme_id, user_key, pub_user_id, country, offer_ids, custom, macros, dev
 from sessions where day = $1::date and id = $2::uuid and publisher_id = $3`,
-    values: [sessionDay(id), id, publisherId],
+    values: [dayOfUuid7(id), id, publisherId],
   });
   const [row] = rows;
   if (row === undefined) return null;

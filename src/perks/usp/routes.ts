@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { callerOf } from '../../catalog/caller.ts';
 import type { CatalogDeps } from '../../catalog/ports.ts';
 import { AppError } from '../../platform/errors.ts';
-import { emptyBodyForNone } from '../../platform/http/body.ts';
+import { emptyBodyByDefault } from '../../platform/http/body-parsing.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { textOrNull } from '../../platform/lib/text-or-null.ts';
 import type { App } from '../../platform/ports.ts';
@@ -25,7 +25,7 @@ export async function uspRoutes(app: App, deps: CatalogDeps): Promise<void> {
   const preValidation = deps.auth.requireKey('ads/offers');
   const shared = { tags, querystring: uspQuery, response };
   app.addHook('onRequest', noStore);
-  app.addHook('preValidation', emptyBodyForNone);
+  app.addHook('preValidation', emptyBodyByDefault);
 
   for (const { action, summary, message } of ticks) {
     const url = `/sdk/v4/usp/:session_id/:campaign_id/${action}.json`;

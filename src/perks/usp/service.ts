@@ -2,7 +2,8 @@ import type { Caller } from '../../catalog/caller.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
-import { dayMs, isSessionId, sessionTimeMs } from '../../platform/lib/uuid7.ts';
+import { dayMs } from '../../platform/lib/time.ts';
+import { isUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { PlatformDeps } from '../../platform/ports.ts';
 import { insertBeacons, type Step, toStep } from '../../tracking/beacons/insert-events.ts';
 import { enqueue } from '../../webhooks/outbox.ts';
@@ -39,7 +40,7 @@ export function createUspService({ pool, dbHealth, tokens, config, now }: Platfo
   async function find({ caller, sessionId, pubUserId, needsUser }: UspCall): Promise<UspSession> {
     const id = sessionId.toLowerCase();
     // A made-up id can carry a time that no day of the calendar's four-digit years holds.
-    if (!isSessionId(id) || sessionTimeMs(id) > now() + dayMs) throw new AppError('session_not_found');
+    if (!isUuid7(id) || timeOfUuid7(id) > now() + dayMs) throw new AppError('session_not_found');
     const session = await findUspSession(pool, caller.publisher.id, id);
     if (session === null) throw new AppError('session_not_found');
     // Before anything is said of the session: to whoever names another user it does not exist.
@@ -111,7 +112,7 @@ const stepsOf = (
     return selected.includes(campaignId) ? [toStep('selection', claims, nowMs)] : [];
   });
 
-const isOver = (session: UspSession, nowMs: number): boolean => nowMs - sessionTimeMs(session.id) > openForMs;
+const isOver = (session: UspSession, nowMs: number): boolean => nowMs - timeOfUuid7(session.id) > openForMs;
 
 function viewOf(session: UspSession, nowMs: number) {
   const { id, pubUserId, campaignIds, wrappedAt } = session;

@@ -1,6 +1,6 @@
 import type { MacroValues } from '../../offers/render/macros.ts';
 import type { Executor } from '../../platform/db/pool.ts';
-import { sessionDay } from '../../platform/lib/uuid7.ts';
+import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 
 /** A fetch-offers session with its selection. Everything but `selected` and `wrappedAt` is fixed by the fetch. */
 export type UspSession = {
@@ -43,7 +43,7 @@ export async function findUspSession(executor: Executor, publisherId: number, id
     text: `select s.pub_user_id, s.offer_ids, s.campaign_ids, s.macros, s.dev, s.usp, s.usp_check_all, u.selected, u.wrapped_at
 from sessions s left join usp_sessions u on u.day = s.day and u.session_id = s.id
 where s.day = $1::date and s.id = $2::uuid and s.publisher_id = $3`,
-    values: [sessionDay(id), id, publisherId],
+    values: [dayOfUuid7(id), id, publisherId],
   });
   const [row] = rows;
   if (row === undefined) return null;
@@ -83,7 +83,7 @@ export async function changeSelection(
     text: `insert into usp_sessions (day, session_id, publisher_id, selected) values ($1::date, $2::uuid, $3, ${changed('$5::integer[]')})
 on conflict (day, session_id) do update set selected = ${changed('usp_sessions.selected')} where usp_sessions.wrapped_at is null
 returning selected`,
-    values: [sessionDay(id), id, publisherId, campaignIds, initial, change.selected, change.unselected],
+    values: [dayOfUuid7(id), id, publisherId, campaignIds, initial, change.selected, change.unselected],
   });
   return rows[0]?.selected ?? null;
 }
@@ -98,7 +98,7 @@ export async function markWrapped(executor: Executor, session: UspSession, nowMs
     text: `insert into usp_sessions (day, session_id, publisher_id, selected, wrapped_at) values ($1::date, $2::uuid, $3, $4::integer[], $5::timestamptz)
 on conflict (day, session_id) do update set wrapped_at = excluded.wrapped_at where usp_sessions.wrapped_at is null
 returning selected`,
-    values: [sessionDay(session.id), session.id, session.publisherId, session.initial, new Date(nowMs)],
+    values: [dayOfUuid7(session.id), session.id, session.publisherId, session.initial, new Date(nowMs)],
   });
   return rows[0]?.selected ?? null;
 }

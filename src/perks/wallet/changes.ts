@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { v7 } from 'uuid';
 import type { Executor } from '../../platform/db/pool.ts';
-import { sessionTimeMs } from '../../platform/lib/uuid7.ts';
+import { timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { enqueue } from '../../webhooks/outbox.ts';
 import type { WalletEntry } from './entries.ts';
 import type { WalletItem } from './items.ts';
@@ -40,7 +40,7 @@ export const createAnnouncer =
  */
 function devDeliveryId(event: string, { sessionId, offerId }: WalletItem): string {
   return v7({
-    msecs: sessionTimeMs(sessionId),
+    msecs: timeOfUuid7(sessionId),
     random: hash('sha256', `${event} ${sessionId} ${offerId}`, 'buffer').subarray(0, 16),
   });
 }

@@ -1,6 +1,6 @@
 import type { MacroValues } from '../../offers/render/macros.ts';
 import type { Executor } from '../../platform/db/pool.ts';
-import { sessionDay } from '../../platform/lib/uuid7.ts';
+import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 
 /** One offer in one user's wallet. */
 export type WalletItem = {
@@ -42,7 +42,7 @@ export async function findSaver(executor: Executor, publisherId: number, session
   const { rows } = await executor.query<{ pub_user_id: string | null; macros: Record<string, string> | null }>({
     name: 'find_wallet_saver',
     text: 'select pub_user_id, macros from sessions where day = $1::date and id = $2::uuid and publisher_id = $3',
-    values: [sessionDay(sessionId), sessionId, publisherId],
+    values: [dayOfUuid7(sessionId), sessionId, publisherId],
   });
   const [row] = rows;
   return row === undefined ? null : { pubUserId: row.pub_user_id, macros: row.macros ?? {} };

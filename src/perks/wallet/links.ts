@@ -1,4 +1,4 @@
-import { readSessionId as readUuid, writeSessionId as writeUuid } from '../../platform/lib/uuid7.ts';
+import { readUuid, writeUuid } from '../../platform/lib/uuid7.ts';
 import type { Signer } from '../../platform/security/keyring.ts';
 import { macLength } from '../../platform/security/mac.ts';
 

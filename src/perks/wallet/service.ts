@@ -1,7 +1,8 @@
 import type { CatalogDeps } from '../../catalog/ports.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { transaction } from '../../platform/db/pool.ts';
-import { dayMs, sessionTimeMs } from '../../platform/lib/uuid7.ts';
+import { dayMs } from '../../platform/lib/time.ts';
+import { timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
 import { insertBeacons, toStep } from '../../tracking/beacons/insert-events.ts';
@@ -65,12 +66,12 @@ export function createWalletService(deps: CatalogDeps): WalletService {
       await announce(executor, { event: 'offer_saved', item, atMs, dev: !recorded });
       if (recorded) await insertBeacons(executor, [toStep('save', { ...item, dev: false }, atMs)]);
     });
-    return pageUrl(item, sessionTimeMs(item.sessionId));
+    return pageUrl(item, timeOfUuid7(item.sessionId));
   }
 
   async function pageOf(token: unknown): Promise<string> {
     const { item } = await admit(token, 'look');
-    return pageUrl(item, sessionTimeMs(item.sessionId));
+    return pageUrl(item, timeOfUuid7(item.sessionId));
   }
 
   const remove = ({ publisherId, userKey }: WalletOwner, offerId: number): Promise<boolean> =>

@@ -1,4 +1,5 @@
-import { dayMs, writeSessionId } from '../lib/uuid7.ts';
+import { dayMs } from '../lib/time.ts';
+import { writeUuid } from '../lib/uuid7.ts';
 
 /**
  * Arrays in the binary form in which PostgreSQL takes parameters: nothing is parsed there, which makes a batch of
@@ -55,7 +56,7 @@ const epochMs = Date.UTC(2000, 0, 1);
 export const smallints = arrayOf<number>(21, 2, (bytes, value, at) => bytes.writeInt16BE(value, at));
 export const integers = arrayOf<number>(23, 4, (bytes, value, at) => bytes.writeInt32BE(value, at));
 export const bigints = arrayOf<number>(20, 8, writeInt64);
-export const uuids = arrayOf<string>(2950, 16, (bytes, value, at) => writeSessionId(value, bytes, at));
+export const uuids = arrayOf<string>(2950, 16, (bytes, value, at) => writeUuid(value, bytes, at));
 /** The UTC days of times in epoch milliseconds. */
 export const dates = arrayOf<number>(1082, 4, (bytes, ms, at) =>
   bytes.writeInt32BE(Math.floor((ms - epochMs) / dayMs), at),

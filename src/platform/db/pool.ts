@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import pg from 'pg';
-import { WatchedClient } from './watched-client.ts';
+import { QueryTimeoutClient } from './query-timeout-client.ts';
 
 /** Anything that runs a statement: a pool or one connection inside a transaction. */
 export type Executor = Pick<pg.Pool, 'query'>;
@@ -33,7 +33,7 @@ const socketsOf = new WeakMap<pg.Pool, Set<Socket>>();
 export function createPool({ url, size, applicationName, onError, settings = {} }: PoolOptions): pg.Pool {
   const sockets = new Set<Socket>();
   const pool = new pg.Pool({
-    Client: WatchedClient,
+    Client: QueryTimeoutClient,
     stream: () => {
       const socket = new Socket();
       sockets.add(socket);

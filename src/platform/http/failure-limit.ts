@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { AppError } from '../errors.ts';
-import { clientNet } from './client-net.ts';
+import { clientSubnet } from './client-subnet.ts';
 
 /** A bucket of tokens that fills with time. */
 type Bucket = { tokens: number; atMs: number };
@@ -39,7 +39,7 @@ const failureRate: RateOptions = { perS: 20, burst: 100 };
 
 export function createFailureLimit(now: () => number): FailureLimit {
   const take = createRateLimit(now);
-  return { charge: (address) => (take(clientNet(address), failureRate) ? null : tooManyRequests()) };
+  return { charge: (address) => (take(clientSubnet(address), failureRate) ? null : tooManyRequests()) };
 }
 
 export const tooManyRequests = (): AppError => new AppError('too_many_requests', { retryAfterS: 1 });

@@ -1,13 +1,12 @@
-import type { CapPeriod } from '../../catalog/rules/rules.ts';
+import { hourMs, minuteMs } from './time.ts';
+
+export type CalendarPeriod = 'hour' | 'day' | 'month' | 'lifetime';
 
 /**
  * Local time from an instant and an IANA zone; no clock of its own. What `Intl` answers is kept for each quarter of an
  * hour.
  */
 const quarterMs = 15 * 60_000;
-const minuteMs = 60_000;
-export const hourMs = 60 * minuteMs;
-export const dayMs = 24 * hourMs;
 
 /** Memory is bounded: zones × the quarters of an hour lately asked for. */
 const maxKnown = 2000;
@@ -76,7 +75,7 @@ export function minuteOfWeek(zone: string, atMs: number): number {
 }
 
 /** Start and end of the calendar period that holds an instant (epoch milliseconds). */
-export function periodOf(per: CapPeriod, zone: string, atMs: number): { startMs: number; endMs: number } {
+export function periodOf(per: CalendarPeriod, zone: string, atMs: number): { startMs: number; endMs: number } {
   if (per === 'lifetime') return { startMs: 0, endMs: Number.POSITIVE_INFINITY };
   const localMs = atMs + offsetMs(zone, atMs);
   if (per === 'hour') {

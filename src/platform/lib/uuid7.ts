@@ -1,8 +1,6 @@
 import { randomFillSync } from 'node:crypto';
 import { v7 } from 'uuid';
-
-/** Milliseconds of a day. */
-export const dayMs = 86_400_000;
+import { dayOf } from './time.ts';
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -20,35 +18,25 @@ function randomBytes16(): Uint8Array {
 }
 
 /** A new UUIDv7: the time is inside. */
-export const newSessionId = (nowMs: number): string => v7({ msecs: nowMs, random: randomBytes16() });
+export const newUuid7 = (nowMs: number): string => v7({ msecs: nowMs, random: randomBytes16() });
 
 /** The lowest UUIDv7 of a time: ids below it are of an earlier one. */
-export function firstSessionId(timeMs: number): string {
+export function firstUuid7At(timeMs: number): string {
   const hex = Math.floor(timeMs).toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
 }
 
 /** The lowest UUIDv7 that is later than a time. */
-export const firstIdAfter = (time: Date): string => firstSessionId(time.getTime() + 1);
+export const firstUuid7After = (time: Date): string => firstUuid7At(time.getTime() + 1);
 
 /** Whether a text is a UUIDv7 in its canonical, lower-case form. */
-export const isSessionId = (text: string): boolean => uuidPattern.test(text);
+export const isUuid7 = (text: string): boolean => uuidPattern.test(text);
 
 /** The time inside a UUIDv7, epoch milliseconds. */
-export const sessionTimeMs = (id: string): number => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
-
-let lastDay = { start: 0, text: '' };
-
-/** The UTC day (`2026-11-21`) of a time: the partition its rows live in. */
-export function dayOf(timeMs: number): string {
-  const start = timeMs - (timeMs % dayMs);
-  if (start !== lastDay.start || lastDay.text === '')
-    lastDay = { start, text: new Date(start).toISOString().slice(0, 10) };
-  return lastDay.text;
-}
+export const timeOfUuid7 = (id: string): number => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 
 /** The UTC day of a session: kept by all its rows, so that they are found, and deduped, in one partition. */
-export const sessionDay = (id: string): string => dayOf(sessionTimeMs(id));
+export const dayOfUuid7 = (id: string): string => dayOf(timeOfUuid7(id));
 
 /** Where the text of a UUID has the two digits of each byte. */
 const places = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
@@ -66,7 +54,7 @@ const written = Buffer.alloc(36, '-');
  */
 
 /** Writes a UUID in its canonical form as 16 bytes at `offset`. */
-export function writeSessionId(id: string, bytes: Uint8Array, offset: number): void {
+export function writeUuid(id: string, bytes: Uint8Array, offset: number): void {
   for (let index = 0; index < 16; index += 1) {
     const at = places[index] as number;
     bytes[offset + index] = ((worth[id.charCodeAt(at)] as number) << 4) | (worth[id.charCodeAt(at + 1)] as number);
@@ -74,7 +62,7 @@ export function writeSessionId(id: string, bytes: Uint8Array, offset: number): v
 }
 
 /** Reads 16 bytes at `offset` as a UUID. */
-export function readSessionId(bytes: Uint8Array, offset: number): string {
+export function readUuid(bytes: Uint8Array, offset: number): string {
   for (let index = 0; index < 16; index += 1) {
     const byte = bytes[offset + index] as number;
     const at = places[index] as number;

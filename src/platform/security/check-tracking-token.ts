@@ -1,4 +1,5 @@
-import { dayMs, sessionTimeMs } from '../lib/uuid7.ts';
+import { dayMs } from '../lib/time.ts';
+import { timeOfUuid7 } from '../lib/uuid7.ts';
 import type { TokenClaims } from './tracking-token.ts';
 
 export type EventKind = 'impression' | 'close' | 'no_thanks' | 'click';
@@ -16,6 +17,6 @@ const maxAheadMs = 5 * 60_000;
  */
 export function checkToken(claims: TokenClaims, nowMs: number, kind: EventKind): boolean {
   if (claims.sessionId === null) return kind === 'click';
-  const ageMs = nowMs - sessionTimeMs(claims.sessionId);
+  const ageMs = nowMs - timeOfUuid7(claims.sessionId);
   return ageMs >= -maxAheadMs && ageMs <= (kind === 'click' ? clickLifeMs : beaconLifeMs);
 }

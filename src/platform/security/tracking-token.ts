@@ -1,4 +1,4 @@
-import { readSessionId, writeSessionId } from '../lib/uuid7.ts';
+import { readUuid, writeUuid } from '../lib/uuid7.ts';
 import type { Signer } from './keyring.ts';
 import { macLength } from './mac.ts';
 
@@ -51,7 +51,7 @@ export function createTokenCodec(signer: Signer): TokenCodec {
       bytes[3] = claims.position;
       if (claims.sessionId !== written) {
         if (claims.sessionId === null) bytes.fill(0, 4, 20);
-        else writeSessionId(claims.sessionId, bytes, 4);
+        else writeUuid(claims.sessionId, bytes, 4);
         written = claims.sessionId;
       }
       bytes.writeUInt32BE(claims.publisherId, 20);
@@ -67,7 +67,7 @@ export function createTokenCodec(signer: Signer): TokenCodec {
       if (!signer.verify(given[1] as number, givenClaims, givenMac)) return null;
       return {
         publisherId: given.readUInt32BE(20),
-        sessionId: given.readUInt32BE(4) === 0 && given.readUInt32BE(8) === 0 ? null : readSessionId(given, 4),
+        sessionId: given.readUInt32BE(4) === 0 && given.readUInt32BE(8) === 0 ? null : readUuid(given, 4),
         offerId: given.readUInt32BE(24),
         campaignId: given.readUInt32BE(28),
         position: given[3] as number,

@@ -1,4 +1,4 @@
-import { readSessionId as readUuid } from '../lib/uuid7.ts';
+import { readUuid } from '../lib/uuid7.ts';
 import { createMac } from './mac.ts';
 
 /** Turns an end user's identifier into the only form in which it is stored with activity. */

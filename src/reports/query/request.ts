@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { normalisePlacement } from '../../catalog/snapshot/placement-name.ts';
 import type { Publisher } from '../../catalog/snapshot/types.ts';
 import { AppError } from '../../platform/errors.ts';
-import { dayMs } from '../../platform/lib/uuid7.ts';
+import { dayMs } from '../../platform/lib/time.ts';
 import { type DimensionName, dimensionNames } from './metrics.ts';
 import { type ActivityQuery, isDimension } from './query.ts';
 import { viewNames } from './view.ts';

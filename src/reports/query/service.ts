@@ -3,7 +3,7 @@ import type { Publisher, Snapshot } from '../../catalog/snapshot/types.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { createLimiter } from '../../platform/lib/fair-limiter.ts';
-import { dayMs } from '../../platform/lib/uuid7.ts';
+import { dayMs } from '../../platform/lib/time.ts';
 import type { PlatformDeps } from '../../platform/ports.ts';
 import { type Reconciliation, reconcile } from '../reconcile/reconcile.ts';
 import { type Metrics, sumOf } from './metrics.ts';

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { dayMs, dayOf } from '../../platform/lib/uuid7.ts';
+import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import { verifyRollups } from './verify.ts';
 
 /*

@@ -1,5 +1,5 @@
 import type { Executor } from '../../platform/db/pool.ts';
-import { sessionDay } from '../../platform/lib/uuid7.ts';
+import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 
 /** A conversion, or with the signs turned round its void, as the reports count it. */
 export type ReportBooking = {
@@ -33,7 +33,7 @@ export async function book(executor: Executor, bookings: readonly ReportBooking[
     name: 'book_conversions',
     text: insertSql,
     values: [
-      column((booking) => sessionDay(booking.sessionId)),
+      column((booking) => dayOfUuid7(booking.sessionId)),
       column((booking) => booking.sessionId),
       column((booking) => booking.id),
       column((booking) => booking.publisherId),

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { type Loop, startLoop } from '../../platform/lib/loop.ts';
-import { dayMs } from '../../platform/lib/uuid7.ts';
+import { dayMs } from '../../platform/lib/time.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { createSummariser } from './ranges.ts';
 import { moveZone } from './rebucket.ts';

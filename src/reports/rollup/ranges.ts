@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { transaction } from '../../platform/db/pool.ts';
-import { dayMs, dayOf } from '../../platform/lib/uuid7.ts';
+import { dayMs, dayOf } from '../../platform/lib/time.ts';
 
 /*
  * Folds find new rows by BRIN indexes, which keep for each range of pages which transactions wrote it. A range without

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
-import { dayMs, dayOf, firstSessionId, sessionTimeMs } from '../../platform/lib/uuid7.ts';
+import { dayMs, dayOf } from '../../platform/lib/time.ts';
+import { firstUuid7At, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { factsSql, isFolded } from './events.ts';
 import { countAgainSql, failOlderFolds } from './recount.ts';
 import { foldLock } from './statement.ts';
@@ -69,9 +70,9 @@ const afterAll = { toDay: 'infinity', toSession: 'ffffffff-ffff-ffff-ffff-ffffff
 
 /** From the end of the last step back. The first begins with what has not happened yet. */
 function stepOf({ moved_session }: Moving, nowMs: number, spanMs: number): Cursor {
-  const endMs = moved_session === null ? nowMs + dayMs : sessionTimeMs(moved_session);
+  const endMs = moved_session === null ? nowMs + dayMs : timeOfUuid7(moved_session);
   const startMs = endMs - spanMs;
-  const from = { fromDay: dayOf(startMs), fromSession: firstSessionId(startMs) };
+  const from = { fromDay: dayOf(startMs), fromSession: firstUuid7At(startMs) };
   return moved_session === null ? { ...from, ...afterAll } : { ...from, toDay: dayOf(endMs), toSession: moved_session };
 }
 

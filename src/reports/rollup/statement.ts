@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
-import { dayMs, dayOf } from '../../platform/lib/uuid7.ts';
+import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import { addedSql, eachMetric } from '../query/metrics.ts';
 import { reconciledSql } from '../reconcile/reconcile.ts';
 import { customSql } from './custom-attributes.ts';

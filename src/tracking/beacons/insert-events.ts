@@ -1,7 +1,7 @@
 import { plainArray } from '../../platform/db/array-literal.ts';
 import { bigints, dates, integers, smallints, timestamps, uuids } from '../../platform/db/binary-array.ts';
 import type { Executor } from '../../platform/db/pool.ts';
-import { sessionDay, sessionTimeMs } from '../../platform/lib/uuid7.ts';
+import { dayOfUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { EventKind } from '../../platform/security/check-tracking-token.ts';
 import type { TokenClaims } from '../../platform/security/tracking-token.ts';
 
@@ -210,14 +210,14 @@ const clickValues = (clicks: readonly Click[]): Values => [
 
 /** The days of a batch, each once. */
 const daysOf = (events: readonly TrackedEvent[]): string =>
-  plainArray([...new Set(events.map((event) => sessionDay(event.sessionId)))]);
+  plainArray([...new Set(events.map((event) => dayOfUuid7(event.sessionId)))]);
 
 /** A column without a value: arrays that are shorter than others are filled up with NULL. */
 const none = '{}';
 
 /** The columns of a batch. */
 const toColumns = (events: readonly (TrackedEvent | Step)[]): Values => [
-  dates(events, ({ sessionId }) => sessionTimeMs(sessionId)),
+  dates(events, ({ sessionId }) => timeOfUuid7(sessionId)),
   uuids(events, ({ sessionId }) => sessionId),
   integers(events, ({ claims }) => claims.offerId),
   plainArray(events.map(({ kind }) => kind)),

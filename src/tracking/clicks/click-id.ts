@@ -1,4 +1,4 @@
-import { readSessionId, writeSessionId } from '../../platform/lib/uuid7.ts';
+import { readUuid, writeUuid } from '../../platform/lib/uuid7.ts';
 import type { Signer } from '../../platform/security/keyring.ts';
 import { macLength } from '../../platform/security/mac.ts';
 
@@ -25,7 +25,7 @@ export function createClickIdCodec(signer: Signer): ClickIdCodec {
       const bytes = Buffer.alloc(dataLength + macLength);
       bytes[0] = 1;
       bytes[1] = signer.keyId;
-      writeSessionId(sessionId, bytes, 2);
+      writeUuid(sessionId, bytes, 2);
       bytes.writeUInt32BE(offerId, 18);
       signer.sign(bytes.subarray(0, dataLength)).copy(bytes, dataLength);
       return bytes.toString('base64url');
@@ -38,7 +38,7 @@ export function createClickIdCodec(signer: Signer): ClickIdCodec {
         !signer.verify(bytes[1] as number, bytes.subarray(0, dataLength), bytes.subarray(dataLength))
       )
         return null;
-      return { sessionId: readSessionId(bytes, 2), offerId: bytes.readUInt32BE(18) };
+      return { sessionId: readUuid(bytes, 2), offerId: bytes.readUInt32BE(18) };
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { Executor } from '../../platform/db/pool.ts';
-import { sessionDay } from '../../platform/lib/uuid7.ts';
+import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { Booking, ClickFacts } from './clicks.ts';
 
 /** A row to add to the ledger, with the click it belongs to. */
@@ -33,7 +33,7 @@ export async function insertBookings(executor: Executor, bookings: readonly NewB
 }
 
 const rowOf = ({ click, booking, txnId }: NewBooking) => ({
-  day: sessionDay(click.sessionId),
+  day: dayOfUuid7(click.sessionId),
   session_id: click.sessionId,
   offer_id: click.offerId,
   event: booking.event,

@@ -1,5 +1,5 @@
 import type { Executor } from '../../platform/db/pool.ts';
-import { sessionDay } from '../../platform/lib/uuid7.ts';
+import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { ClickRef } from '../clicks/click-id.ts';
 
 /** A row of the ledger: a conversion, or the void that takes it back. Amounts in millionths. */
@@ -128,7 +128,7 @@ type Row = {
 
 /** What is known of clicks, in one statement; null for a click that never was, or whose day is gone. */
 export async function findClicks(executor: Executor, lookups: readonly Lookup[]): Promise<(ClickFacts | null)[]> {
-  const days = lookups.map(({ sessionId }) => sessionDay(sessionId));
+  const days = lookups.map(({ sessionId }) => dayOfUuid7(sessionId));
   const { rows } = await executor.query<Row>({
     name: 'find_converted_clicks',
     text: findSql,

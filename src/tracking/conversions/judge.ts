@@ -1,5 +1,5 @@
 import { AppError, type ErrorCode } from '../../platform/errors.ts';
-import { dayMs } from '../../platform/lib/uuid7.ts';
+import { dayMs } from '../../platform/lib/time.ts';
 import { microsToNumber, shareOf, times } from './amounts.ts';
 import { type Booking, type ClickFacts, countedBookings } from './clicks.ts';
 import type { ConversionCall } from './request.ts';

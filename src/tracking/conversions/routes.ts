@@ -1,7 +1,7 @@
 import formbody from '@fastify/formbody';
 import { Type } from '@sinclair/typebox';
 import type { CatalogDeps } from '../../catalog/ports.ts';
-import { emptyBodyForNone } from '../../platform/http/body.ts';
+import { emptyBodyByDefault } from '../../platform/http/body-parsing.ts';
 import { limitedCodes, toAppError } from '../../platform/http/error-handler.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
@@ -51,7 +51,7 @@ export async function conversionRoutes(app: App, deps: CatalogDeps): Promise<voi
   }));
 
   const post = { ...get, body: conversionBody, consumes: ['application/json', 'application/x-www-form-urlencoded'] };
-  app.post(trackPath, { schema: post, preValidation: emptyBodyForNone }, async (request) => ({
+  app.post(trackPath, { schema: post, preValidation: emptyBodyByDefault }, async (request) => ({
     message: await conversions.record(readConversion(request.query, request.body)),
   }));
 

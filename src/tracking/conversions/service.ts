@@ -4,7 +4,8 @@ import type { Snapshot } from '../../catalog/snapshot/types.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
-import { dayMs, newSessionId, sessionTimeMs } from '../../platform/lib/uuid7.ts';
+import { dayMs } from '../../platform/lib/time.ts';
+import { newUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
@@ -63,7 +64,7 @@ export function createConversionService({
     if (click === null) return { outcome: 'refused', error: new AppError('click_not_found') };
     if (!isAuthentic(secretBox, call, click)) return { outcome: 'refused', error: new AppError('invalid_signature') };
     const nowMs = now();
-    return judge(call, click, { id: newSessionId(nowMs), txnKey, nowMs });
+    return judge(call, click, { id: newUuid7(nowMs), txnKey, nowMs });
   }
 
   /** Judges a batch and books what is new. What somebody else booked meanwhile is judged again, beside that. */
@@ -86,7 +87,7 @@ export function createConversionService({
     record: async (call) => {
       const click = clickIds.read(call.clickId);
       // A made-up time could lie beyond what a date of the store can hold.
-      if (click === null || sessionTimeMs(click.sessionId) > now() + dayMs) throw new AppError('click_not_found');
+      if (click === null || timeOfUuid7(click.sessionId) > now() + dayMs) throw new AppError('click_not_found');
       const txnKey = hashes.of(0, `transaction ${click.sessionId} ${call.txnId}`);
       const verdict = await batcher.add({ call, click, txnKey });
       if (verdict.outcome === 'refused') throw verdict.error;

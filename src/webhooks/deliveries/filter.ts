@@ -1,10 +1,6 @@
 import type { Executor } from '../../platform/db/pool.ts';
-import {
-  dayMs,
-  isSessionId as isUuidV7,
-  sessionDay as uuidDay,
-  sessionTimeMs as uuidTimeMs,
-} from '../../platform/lib/uuid7.ts';
+import { dayMs } from '../../platform/lib/time.ts';
+import { dayOfUuid7, isUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { WebhookEvent } from '../endpoints/store.ts';
 
 export const deliveryStatuses = ['pending', 'delivered', 'failed', 'held'] as const;
@@ -36,7 +32,7 @@ const maxSorted = 2000;
 
 /** Whether a text is the id of a delivery that can exist: a made-up one can carry a time that no calendar holds. */
 export const isDeliveryId = (text: string, nowMs: number): boolean =>
-  isUuidV7(text) && uuidTimeMs(text) <= nowMs + dayMs;
+  isUuid7(text) && timeOfUuid7(text) <= nowMs + dayMs;
 
 /**
  * Walks through the deliveries that match. Bounded: where an index leads to deliveries of which few match, it looks at
@@ -224,8 +220,8 @@ function rangeConditions(
   const from = froms.sort().at(-1);
   const to = tos.sort()[0];
   return [
-    ...(from === undefined ? [] : [`d.day >= ${sql.value(uuidDay(from))}::date`, `d.id > ${sql.value(from)}::uuid`]),
-    ...(to === undefined ? [] : [`d.day <= ${sql.value(uuidDay(to))}::date`, `d.id < ${sql.value(to)}::uuid`]),
+    ...(from === undefined ? [] : [`d.day >= ${sql.value(dayOfUuid7(from))}::date`, `d.id > ${sql.value(from)}::uuid`]),
+    ...(to === undefined ? [] : [`d.day <= ${sql.value(dayOfUuid7(to))}::date`, `d.id < ${sql.value(to)}::uuid`]),
   ];
 }
 

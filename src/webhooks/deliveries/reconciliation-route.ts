@@ -1,7 +1,7 @@
 import { callOf } from '../../catalog/management/http.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import { dayMs, dayOf } from '../../platform/lib/uuid7.ts';
+import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import type { App, PlatformDeps } from '../../platform/ports.ts';
 import { readRange } from '../../reports/query/request.ts';
 import { isEven, type Places, readBalance } from './reconciliation.ts';

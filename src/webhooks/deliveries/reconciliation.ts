@@ -1,5 +1,5 @@
 import type { Executor } from '../../platform/db/pool.ts';
-import { dayMs, dayOf } from '../../platform/lib/uuid7.ts';
+import { dayMs, dayOf } from '../../platform/lib/time.ts';
 
 /** How many deliveries were promised, and where they are. */
 export type Places = {

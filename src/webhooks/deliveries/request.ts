@@ -1,10 +1,6 @@
 import { AppError } from '../../platform/errors.ts';
-import {
-  dayMs,
-  isSessionId as isUuidV7,
-  readSessionId as readUuid,
-  writeSessionId as writeUuid,
-} from '../../platform/lib/uuid7.ts';
+import { dayMs } from '../../platform/lib/time.ts';
+import { isUuid7, readUuid, writeUuid } from '../../platform/lib/uuid7.ts';
 import type { WebhookEvent } from '../endpoints/store.ts';
 import { type DeliveryFilter, type DeliveryStatus, isDeliveryId } from './filter.ts';
 
@@ -23,7 +19,7 @@ export function readFilter(
   nowMs: number,
 ): DeliveryFilter {
   const sessionId = asked.session_id?.toLowerCase() ?? null;
-  if (sessionId !== null && !isUuidV7(sessionId)) throw invalid('/session_id', 'must be a session_id');
+  if (sessionId !== null && !isUuid7(sessionId)) throw invalid('/session_id', 'must be a session_id');
   return {
     publisherId,
     event: asked.event ?? null,

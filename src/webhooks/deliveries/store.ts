@@ -1,5 +1,5 @@
 import type { Executor } from '../../platform/db/pool.ts';
-import { sessionDay as uuidDay } from '../../platform/lib/uuid7.ts';
+import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { Timing } from '../dispatcher/send/deliver.ts';
 import type { DeliveryStatus, Found } from './filter.ts';
 
@@ -48,7 +48,7 @@ export async function findDelivery(executor: Executor, publisherId: number, id: 
   const { rows } = await executor.query<WholeDelivery>({
     text: `select ${deliveryColumns}, d.day::text as day, d.payload from deliveries d ${joins}
       where d.day = $1::date and d.id = $2::uuid and d.publisher_id = $3`,
-    values: [uuidDay(id), id, publisherId],
+    values: [dayOfUuid7(id), id, publisherId],
   });
   return rows[0] ?? null;
 }
@@ -80,7 +80,7 @@ export async function findAttempts(executor: Executor, id: string): Promise<Atte
     text: `select generation, started_at, finished_at, outcome, status_code, error_class, error_message, timing, remote_address, request,
       response_headers, response_body, response_truncated, next_try_at
       from delivery_attempts where day = $1::date and delivery_id = $2::uuid order by generation desc limit ${maxAttempts}`,
-    values: [uuidDay(id), id],
+    values: [dayOfUuid7(id), id],
   });
   return rows.reverse();
 }

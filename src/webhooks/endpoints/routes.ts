@@ -4,7 +4,7 @@ import { callOf, publisherQuery } from '../../catalog/management/http.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
-import { emptyBodyForNone } from '../../platform/http/body.ts';
+import { emptyBodyByDefault } from '../../platform/http/body-parsing.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
@@ -47,7 +47,7 @@ export async function endpointRoutes(app: App, deps: WebhookDeps): Promise<void>
   const { config, pool, secretBox, now } = deps;
   const rules: UrlRules = { allowHttp: config.webhookAllowHttp, allowNets: parseNets(config.webhookAllowNets) };
   const guarded = createFailFast(deps.dbHealth);
-  app.addHook('preValidation', emptyBodyForNone);
+  app.addHook('preValidation', emptyBodyByDefault);
   app.addHook('preValidation', deps.auth.requireKey('configurations', 'accounts'));
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store');

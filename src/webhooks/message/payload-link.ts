@@ -1,8 +1,4 @@
-import {
-  isSessionId as isUuidV7,
-  readSessionId as readUuid,
-  writeSessionId as writeUuid,
-} from '../../platform/lib/uuid7.ts';
+import { isUuid7, readUuid, writeUuid } from '../../platform/lib/uuid7.ts';
 import type { Signer } from '../../platform/security/keyring.ts';
 import { macLength } from '../../platform/security/mac.ts';
 
@@ -31,7 +27,7 @@ const pattern = /^[A-Za-z0-9_-]{52}$/;
 export function createPayloadLinks(signer: Signer, publicUrl: string): PayloadLinks {
   return {
     url: (deliveryId, nowMs) => {
-      if (!isUuidV7(deliveryId)) throw new Error('a delivery id is a UUIDv7');
+      if (!isUuid7(deliveryId)) throw new Error('a delivery id is a UUIDv7');
       const bytes = Buffer.alloc(dataLength + macLength);
       bytes[0] = version;
       bytes[1] = signer.keyId;

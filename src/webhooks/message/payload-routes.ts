@@ -3,7 +3,7 @@ import { createFailFast } from '../../platform/db/fail-fast.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import { sessionDay as dayOfUuid } from '../../platform/lib/uuid7.ts';
+import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { App, PlatformDeps } from '../../platform/ports.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
 import { createPayloadLinks, payloadLinkPurpose, payloadPath } from './payload-link.ts';
@@ -30,7 +30,7 @@ async function findPayload(executor: Executor, deliveryId: string): Promise<Buff
   const { rows } = await executor.query<{ payload: Buffer }>({
     name: 'find_delivery_payload',
     text: 'select payload from deliveries where day = $1::date and id = $2::uuid and erased_at is null',
-    values: [dayOfUuid(deliveryId), deliveryId],
+    values: [dayOfUuid7(deliveryId), deliveryId],
   });
   return rows[0]?.payload ?? null;
 }

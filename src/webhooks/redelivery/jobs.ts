@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
-import { newSessionId as newUuidV7 } from '../../platform/lib/uuid7.ts';
+import { newUuid7 } from '../../platform/lib/uuid7.ts';
 import { countReplayable, type DeliveryFilter, walkDeliveries } from '../deliveries/filter.ts';
 import { lockOpenEndpoints, requeue } from './requeue.ts';
 
@@ -58,7 +58,7 @@ const sliceSize = 500;
 const maxDue = 2000;
 
 export const countMatching = (executor: Executor, filter: DeliveryFilter, nowMs: number): Promise<number> =>
-  countReplayable(executor, filter, newUuidV7(nowMs), maxCounted);
+  countReplayable(executor, filter, newUuid7(nowMs), maxCounted);
 
 /**
  * Makes a job for all deliveries that match now; the workers do it.
@@ -71,7 +71,7 @@ export async function createJob(executor: Executor, filter: DeliveryFilter, nowM
     publisherId,
   ]);
   if (running.rows.length >= maxRunning) throw new AppError('too_many_replays');
-  const id = newUuidV7(nowMs);
+  const id = newUuid7(nowMs);
   const total = await countReplayable(executor, filter, id, maxCounted);
   const { rows } = await executor.query<Row>(
     `insert into replay_jobs (id, publisher_id, filter, newest, total, created_at, updated_at) values ($1::uuid, $2, $3, $1::uuid, $4, $5, $5)
@@ -120,7 +120,7 @@ export async function runningJobs(executor: Executor): Promise<string[]> {
 
 /**
  * Queues the next deliveries of a job and notes how far it came, in one transaction: a worker that dies in between
- * leaves it as it
+ * leaves it
  * was. Another worker's slice of the same job is not waited for.
  * @returns whether there is more to do now; not while many deliveries of the publisher are due in the lane
  */

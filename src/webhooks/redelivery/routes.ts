@@ -4,9 +4,9 @@ import type { CatalogDeps } from '../../catalog/ports.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
-import { emptyBodyForNone } from '../../platform/http/body.ts';
+import { emptyBodyByDefault } from '../../platform/http/body-parsing.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import { isSessionId as isUuidV7 } from '../../platform/lib/uuid7.ts';
+import { isUuid7 } from '../../platform/lib/uuid7.ts';
 import type { App } from '../../platform/ports.ts';
 import type { DeliveryFilter } from '../deliveries/filter.ts';
 import { readDeliveryId, readFilter } from '../deliveries/request.ts';
@@ -49,7 +49,7 @@ export async function replayRoutes(app: App, deps: CatalogDeps): Promise<void> {
   const { pool, now } = deps;
   const guarded = createFailFast(deps.dbHealth);
   const write = <T>(work: (executor: Executor) => Promise<T>): Promise<T> => guarded(() => transaction(pool, work));
-  app.addHook('preValidation', emptyBodyForNone);
+  app.addHook('preValidation', emptyBodyByDefault);
   app.addHook('preValidation', deps.auth.requireKey('configurations', 'accounts'));
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store');
@@ -180,7 +180,7 @@ async function countOf(executor: Executor, filter: DeliveryFilter, nowMs: number
 
 /** @throws AppError `replay_not_found` */
 async function requireJob(executor: Executor, publisherId: number, id: string): Promise<ReplayJob> {
-  const job = isUuidV7(id) ? await findJob(executor, publisherId, id) : null;
+  const job = isUuid7(id) ? await findJob(executor, publisherId, id) : null;
   if (job === null) throw new AppError('replay_not_found');
   return job;
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { newSessionId } from '../../../src/platform/lib/uuid7.ts';
+import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { createManagementApp, type ManagementApp } from './support.ts';
 
 let t: ManagementApp;
@@ -39,7 +39,7 @@ describe('an operator acts for a publisher', () => {
       (await t.operator.call('POST', forShop('/deliveries/replay'), { status: ['failed'], dry_run: true })).status,
     ).toBe(200);
     expect((await t.operator.call('GET', forShop('/replays'))).body.data).toEqual([]);
-    expect((await t.operator.call('GET', forShop(`/sessions/${newSessionId(Date.now())}/decision`))).status).toBe(404);
+    expect((await t.operator.call('GET', forShop(`/sessions/${newUuid7(Date.now())}/decision`))).status).toBe(404);
     expect((await t.operator.call('POST', forShop('/explain'), explained)).body.data).toMatchObject({ count: 0 });
     expect((await t.operator.call('POST', forShop(secret))).status).toBe(201);
     expect((await t.operator.call('POST', secret)).status).toBe(404);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { insertSessions, type SessionRecord, sessionRow } from '../../../src/offers/fetch/sessions.ts';
-import { newSessionId } from '../../../src/platform/lib/uuid7.ts';
+import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 let t: TestApp;
@@ -23,7 +23,7 @@ const surroundings = {
 } as const;
 
 const recordOf = (changes: Partial<SessionRecord>): SessionRecord => ({
-  id: newSessionId(nowMs),
+  id: newUuid7(nowMs),
   publisherId: t.publisher.id,
   placement: 'checkout',
   themeId: null,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { transaction } from '../../../src/platform/db/pool.ts';
-import { newSessionId } from '../../../src/platform/lib/uuid7.ts';
+import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { createSigner } from '../../../src/platform/security/keyring.ts';
 import { createPayloadLinks, payloadLinkPurpose } from '../../../src/webhooks/message/payload-link.ts';
 import { enqueue } from '../../../src/webhooks/outbox.ts';
@@ -16,7 +16,7 @@ const hours72 = 72 * 3600 * 1000;
 
 describe('a payload link', () => {
   test('names its delivery for 72 hours', () => {
-    const deliveryId = newSessionId(nowMs);
+    const deliveryId = newUuid7(nowMs);
     const url = links.url(deliveryId, nowMs);
     expect(url).toMatch(/^https:\/\/perks\.test\/webhooks\/v1\/payload\?t=[A-Za-z0-9_-]{52}$/);
     expect(links.read(tokenOf(url), nowMs)).toEqual({ deliveryId });
@@ -25,7 +25,7 @@ describe('a payload link', () => {
   });
 
   test('cannot be changed in any bit', () => {
-    const token = tokenOf(links.url(newSessionId(nowMs), nowMs));
+    const token = tokenOf(links.url(newUuid7(nowMs), nowMs));
     fc.assert(
       fc.property(fc.nat(38), fc.integer({ min: 1, max: 255 }), (at, flip) => {
         const bytes = Buffer.from(token, 'base64url');
@@ -46,13 +46,13 @@ describe('a payload link', () => {
       createSigner([{ ...key(2), id: 1 }], payloadLinkPurpose),
     ])
       expect(
-        links.read(tokenOf(createPayloadLinks(signer, 'https://perks.test').url(newSessionId(nowMs), nowMs)), nowMs),
+        links.read(tokenOf(createPayloadLinks(signer, 'https://perks.test').url(newUuid7(nowMs), nowMs)), nowMs),
       ).toBeNull();
   });
 
   test('still works after the keys have been rotated', () => {
     const rotated = createPayloadLinks(createSigner([key(2), key(1)], payloadLinkPurpose), 'https://perks.test');
-    const deliveryId = newSessionId(nowMs);
+    const deliveryId = newUuid7(nowMs);
     expect(rotated.read(tokenOf(links.url(deliveryId, nowMs)), nowMs)).toEqual({ deliveryId });
     expect(rotated.read(tokenOf(rotated.url(deliveryId, nowMs)), nowMs)).toEqual({ deliveryId });
     expect(links.read(tokenOf(rotated.url(deliveryId, nowMs)), nowMs)).toBeNull();
@@ -118,7 +118,7 @@ describe('GET /webhooks/v1/payload', () => {
   });
 
   test('404 not_found: for a delivery that is no longer kept', async () => {
-    const answer = await get(appLinks().url(newSessionId(Date.now()), Date.now()));
+    const answer = await get(appLinks().url(newUuid7(Date.now()), Date.now()));
     expect([answer.statusCode, answer.json().error.code]).toEqual([404, 'not_found']);
   });
 });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Campaign, Creative, Offer } from '../../../src/catalog/snapshot/types.ts';
 import { buildUspPayload } from '../../../src/perks/usp/payload.ts';
-import { newSessionId } from '../../../src/platform/lib/uuid7.ts';
+import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import type { TokenClaims } from '../../../src/platform/security/tracking-token.ts';
 import { publisherWith } from '../../decision/support.ts';
 
@@ -81,7 +81,7 @@ const publisher = publisherWith([], { uspEnabled: true, walletEnabled: true, off
 const claimsText = ({ publisherId, sessionId, offerId, campaignId, position, dev }: TokenClaims): string =>
   [publisherId, sessionId, offerId, campaignId, position, dev].join('_');
 const session = {
-  id: newSessionId(0),
+  id: newUuid7(0),
   pubUserId: 'u-1',
   offerIds: [1, 2, 3],
   campaignIds: [10, 20, 30],

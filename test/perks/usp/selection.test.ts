@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { loadDemoCatalogue, randomDemoIds } from '../../../src/embedded/demo/catalogue.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
-import { dayMs, newSessionId } from '../../../src/platform/lib/uuid7.ts';
+import { dayMs } from '../../../src/platform/lib/time.ts';
+import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { deliveriesOf, insertSession, type UspCalls, uspCalls } from './calls.ts';
 
@@ -207,7 +208,7 @@ describe('a call is refused', () => {
   const refusal = (status: number, code: string) => expect.objectContaining({ status, code });
 
   test.each(all)('404 session_not_found: %s of what is no session', async (_name, call) => {
-    const made = newSessionId(Date.now());
+    const made = newUuid7(Date.now());
     for (const id of [
       made,
       made.replace(/^(.{14})7/, '$14'),
@@ -346,7 +347,7 @@ describe('a call is refused', () => {
     await usp.wrap(id);
     expect(await usp.select(id, 999_999)).toEqual(refusal(404, 'campaign_not_in_session'));
     expect(await usp.select(id, 999_999, {})).toEqual(refusal(400, 'pub_user_id_required'));
-    const off = newSessionId(Date.now());
+    const off = newUuid7(Date.now());
     await insertSession(t, { id: off, offerIds: [1], campaignIds: [1], pubUserId: 'u-1', usp: false });
     expect(await usp.select(off, 999_999, {})).toEqual(refusal(403, 'usp_not_enabled'));
   });

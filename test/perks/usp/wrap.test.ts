@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { dayMs, newSessionId } from '../../../src/platform/lib/uuid7.ts';
+import { dayMs } from '../../../src/platform/lib/time.ts';
+import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { untilWaiting } from '../../support/locks.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { addEndpoint, deliveriesOf, insertSession, type UspCalls, uspCalls } from './calls.ts';
@@ -194,7 +195,7 @@ describe('wrap', () => {
   });
 
   test('sends the choice of an offer that the catalogue no longer knows', async () => {
-    const id = newSessionId(Date.now());
+    const id = newUuid7(Date.now());
     await insertSession(t, { id, offerIds: [888_888], campaignIds: [777_777], pubUserId: 'u-1', usp: true });
     await usp.select(id, 777_777);
     await usp.wrap(id);
@@ -224,7 +225,7 @@ describe('wrap', () => {
 describe('in parallel, over two processes', () => {
   const campaigns = Array.from({ length: 32 }, (_, index) => 5001 + index);
   const manyCampaigns = async (): Promise<string> => {
-    const id = newSessionId(Date.now());
+    const id = newUuid7(Date.now());
     await insertSession(t, { id, offerIds: campaigns, campaignIds: campaigns, pubUserId: 'u-1', usp: true });
     return id;
   };

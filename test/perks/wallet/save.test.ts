@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { newSessionId } from '../../../src/platform/lib/uuid7.ts';
+import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { cloneDatabase } from '../../support/database.ts';
 import { createTestApp, createTwins, type TestApp } from '../../support/test-app.ts';
 import { call, mintLike, startRelay, storedEvents } from '../../tracking/journey.ts';
@@ -145,7 +145,7 @@ describe('400 invalid_token', () => {
     const offer = await showOneTo(first, 'u');
     await expectRefused(`?t=${mintLike(first, offer, { publisherId: 999_999 })}`);
     await expectRefused(`?t=${mintLike(first, offer, { offerId: 999_999 })}`);
-    await expectRefused(`?t=${mintLike(first, offer, { sessionId: newSessionId(nowMs) })}`);
+    await expectRefused(`?t=${mintLike(first, offer, { sessionId: newUuid7(nowMs) })}`);
     const other = await addPublisher(first);
     const theirs = await showOneTo(other, 'u');
     await expectRefused(`?t=${mintLike(first, theirs, { publisherId: first.publisher.id })}`);

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:net';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createPool, isDatabaseUnavailable, transaction } from '../../../src/platform/db/pool.ts';
-import { WatchedClient } from '../../../src/platform/db/watched-client.ts';
+import { QueryTimeoutClient } from '../../../src/platform/db/query-timeout-client.ts';
 import { cloneDatabase } from '../../support/database.ts';
 
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
@@ -157,7 +157,7 @@ test('a transaction that its process forgets is rolled back by the server', asyn
 });
 
 test('a statement that hangs ends its connection and counts as unavailable; neither idle connections nor busy ones are ended', async () => {
-  const hasty = new pg.Pool({ Client: WatchedClient, connectionString: database.url, query_timeout: 200, max: 2 });
+  const hasty = new pg.Pool({ Client: QueryTimeoutClient, connectionString: database.url, query_timeout: 200, max: 2 });
   hasty.on('error', () => {});
   const read = async () =>
     (await hasty.query<{ pid: number }>('select pg_backend_pid() as pid, pg_sleep(0.02)')).rows[0]?.pid as number;

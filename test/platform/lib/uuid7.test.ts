@@ -1,16 +1,8 @@
 import fc from 'fast-check';
 import { validate, version } from 'uuid';
 import { describe, expect, test } from 'vitest';
-import {
-  dayMs,
-  dayOf,
-  isSessionId,
-  newSessionId,
-  readSessionId,
-  sessionDay,
-  sessionTimeMs,
-  writeSessionId,
-} from '../../../src/platform/lib/uuid7.ts';
+import { dayMs, dayOf } from '../../../src/platform/lib/time.ts';
+import { dayOfUuid7, isUuid7, newUuid7, readUuid, timeOfUuid7, writeUuid } from '../../../src/platform/lib/uuid7.ts';
 
 const times = fc.integer({ min: Date.UTC(1990, 0), max: Date.UTC(2300, 0) });
 
@@ -18,16 +10,16 @@ describe('a session id', () => {
   test('is a UUIDv7 with its time inside, to the millisecond', () => {
     fc.assert(
       fc.property(times, (timeMs) => {
-        const id = newSessionId(timeMs);
+        const id = newUuid7(timeMs);
         expect(validate(id) && version(id)).toBe(7);
-        expect(isSessionId(id)).toBe(true);
-        expect(sessionTimeMs(id)).toBe(timeMs);
+        expect(isUuid7(id)).toBe(true);
+        expect(timeOfUuid7(id)).toBe(timeMs);
       }),
     );
   });
 
   test('is never given twice: 100,000 of one millisecond differ, and in more than their first half', () => {
-    const ids = Array.from({ length: 100_000 }, () => newSessionId(1_800_000_000_000));
+    const ids = Array.from({ length: 100_000 }, () => newUuid7(1_800_000_000_000));
     expect(new Set(ids).size).toBe(100_000);
     expect(new Set(ids.map((id) => id.slice(-12))).size).toBeGreaterThan(99_990);
   });
@@ -35,13 +27,13 @@ describe('a session id', () => {
   test('sorts by its time', () => {
     fc.assert(
       fc.property(times, fc.integer({ min: 1, max: 10 * dayMs }), (timeMs, laterMs) => {
-        expect(newSessionId(timeMs) < newSessionId(timeMs + laterMs)).toBe(true);
+        expect(newUuid7(timeMs) < newUuid7(timeMs + laterMs)).toBe(true);
       }),
     );
   });
 
   test('is recognised in its canonical form only', () => {
-    const id = newSessionId(1_800_000_000_000);
+    const id = newUuid7(1_800_000_000_000);
     const others = [
       id.toUpperCase(),
       id.replaceAll('-', ''),
@@ -52,17 +44,17 @@ describe('a session id', () => {
       `${id}0`,
       '',
     ];
-    for (const other of others) expect(isSessionId(other), other).toBe(false);
-    expect(isSessionId(`${id.slice(0, 19)}c${id.slice(20)}`)).toBe(false); // a variant that is none of ours
+    for (const other of others) expect(isUuid7(other), other).toBe(false);
+    expect(isUuid7(`${id.slice(0, 19)}c${id.slice(20)}`)).toBe(false); // a variant that is none of ours
   });
 
   test('survives its 16-byte form at any place of a buffer', () => {
     fc.assert(
       fc.property(times, fc.nat(32), (timeMs, offset) => {
-        const id = newSessionId(timeMs);
+        const id = newUuid7(timeMs);
         const bytes = Buffer.alloc(48, 0xee);
-        writeSessionId(id, bytes, offset);
-        expect(readSessionId(bytes, offset)).toBe(id);
+        writeUuid(id, bytes, offset);
+        expect(readUuid(bytes, offset)).toBe(id);
         expect([...bytes.subarray(0, offset), ...bytes.subarray(offset + 16)].every((byte) => byte === 0xee)).toBe(
           true,
         );
@@ -74,9 +66,9 @@ describe('a session id', () => {
 describe('the day of a session', () => {
   test('changes at midnight UTC, to the millisecond', () => {
     const midnight = Date.UTC(2026, 10, 22);
-    expect(sessionDay(newSessionId(midnight - 1))).toBe('2026-11-21');
-    expect(sessionDay(newSessionId(midnight))).toBe('2026-11-22');
-    expect(sessionDay(newSessionId(midnight - 1))).toBe('2026-11-21');
+    expect(dayOfUuid7(newUuid7(midnight - 1))).toBe('2026-11-21');
+    expect(dayOfUuid7(newUuid7(midnight))).toBe('2026-11-22');
+    expect(dayOfUuid7(newUuid7(midnight - 1))).toBe('2026-11-21');
     expect(dayOf(Date.UTC(2028, 1, 29, 23, 59, 59, 999))).toBe('2028-02-29');
   });
 
@@ -84,7 +76,7 @@ describe('the day of a session', () => {
     fc.assert(
       fc.property(fc.array(times, { minLength: 1, maxLength: 20 }), (list) => {
         for (const timeMs of list)
-          expect(sessionDay(newSessionId(timeMs))).toBe(new Date(timeMs).toISOString().slice(0, 10));
+          expect(dayOfUuid7(newUuid7(timeMs))).toBe(new Date(timeMs).toISOString().slice(0, 10));
       }),
     );
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { newSessionId } from '../../../src/platform/lib/uuid7.ts';
+import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { checkToken, type EventKind } from '../../../src/platform/security/check-tracking-token.ts';
 import { createBotCheck } from '../../../src/tracking/beacons/bots.ts';
 import { isPrefetch } from '../../../src/tracking/beacons/prefetch.ts';
@@ -7,7 +7,7 @@ import { isPrefetch } from '../../../src/tracking/beacons/prefetch.ts';
 const t = Date.UTC(2026, 0, 31, 23, 59, 59, 999);
 const hourMs = 3_600_000;
 const minuteMs = 60_000;
-const claims = { publisherId: 1, sessionId: newSessionId(t), offerId: 2, campaignId: 3, position: 1, dev: false };
+const claims = { publisherId: 1, sessionId: newUuid7(t), offerId: 2, campaignId: 3, position: 1, dev: false };
 const allKinds: EventKind[] = ['impression', 'close', 'no_thanks', 'click'];
 const accepted = (nowMs: number, sessionId: string | null = claims.sessionId) =>
   allKinds.filter((kind) => checkToken({ ...claims, sessionId }, nowMs, kind));

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { newSessionId } from '../../../src/platform/lib/uuid7.ts';
+import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { createSigner } from '../../../src/platform/security/keyring.ts';
 import { createTokenCodec, type TokenClaims } from '../../../src/platform/security/tracking-token.ts';
 
@@ -11,7 +11,7 @@ const codecOf = (...keys: { id: number; secret: string }[]) => createTokenCodec(
 const id = fc.integer({ min: 0, max: 2 ** 32 - 1 });
 const claims: fc.Arbitrary<TokenClaims> = fc.record({
   publisherId: id,
-  sessionId: fc.option(fc.integer({ min: 1, max: 2 ** 47 }).map(newSessionId)),
+  sessionId: fc.option(fc.integer({ min: 1, max: 2 ** 47 }).map(newUuid7)),
   offerId: id,
   campaignId: id,
   position: fc.integer({ min: 0, max: 255 }),

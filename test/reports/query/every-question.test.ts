@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { hashKey } from '../../../src/platform/http/auth.ts';
-import { dayOf } from '../../../src/platform/lib/uuid7.ts';
+import { dayOf } from '../../../src/platform/lib/time.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { call, fetchOffers } from '../../tracking/journey.ts';
 import { foldAll } from '../support.ts';

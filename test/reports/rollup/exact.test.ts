@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { dayOf, newSessionId } from '../../../src/platform/lib/uuid7.ts';
+import { dayOf } from '../../../src/platform/lib/time.ts';
+import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { sumOf } from '../../../src/reports/query/metrics.ts';
 import { book } from '../../../src/reports/rollup/bookings.ts';
 import { moveZone } from '../../../src/reports/rollup/rebucket.ts';
@@ -196,7 +197,7 @@ test('amounts beyond all reason, of however many conversions, keep nothing else 
     book(first.pool, [
       {
         ...{
-          id: newSessionId(Date.now()),
+          id: newUuid7(Date.now()),
           sessionId: session.sessionId,
           publisherId: first.publisher.id,
           offerId: 1,

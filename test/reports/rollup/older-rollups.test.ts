@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { emptySessions } from '../../../src/offers/fetch/sessions.ts';
 import { createPool } from '../../../src/platform/db/pool.ts';
-import { dayMs } from '../../../src/platform/lib/uuid7.ts';
+import { dayMs } from '../../../src/platform/lib/time.ts';
 import { eraseNext } from '../../../src/privacy/eraser.ts';
 import { moveZone } from '../../../src/reports/rollup/rebucket.ts';
 import { fold } from '../../../src/reports/rollup/statement.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createPool } from '../../../src/platform/db/pool.ts';
-import { dayMs, dayOf } from '../../../src/platform/lib/uuid7.ts';
+import { dayMs, dayOf } from '../../../src/platform/lib/time.ts';
 import { verifyRollups } from '../../../src/reports/reconcile/verify.ts';
 import { createSummariser } from '../../../src/reports/rollup/ranges.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';

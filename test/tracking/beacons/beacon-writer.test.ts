@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Executor } from '../../../src/platform/db/pool.ts';
-import { newSessionId } from '../../../src/platform/lib/uuid7.ts';
+import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { createBeaconWriter } from '../../../src/tracking/beacons/beacon-writer.ts';
 import { insertBeacons, type TrackedEvent } from '../../../src/tracking/beacons/insert-events.ts';
 import { createRecent } from '../../../src/tracking/beacons/seen-filter.ts';
@@ -48,7 +48,7 @@ describe('beacons', () => {
     'that others are just storing are stored once, in whatever order they come (%s)',
     async (end) => {
       const startMs = Date.now();
-      const events = [0, 1, 2].map((offsetMs) => trackedEvent(newSessionId(startMs + offsetMs)));
+      const events = [0, 1, 2].map((offsetMs) => trackedEvent(newUuid7(startMs + offsetMs)));
       const holder = await pool.connect();
       await holder.query('begin');
       await insertBeacons(holder, events.slice(1, 2));
@@ -68,7 +68,7 @@ describe('beacons', () => {
   );
 
   test('that cannot be stored say why', async () => {
-    const tooLate = trackedEvent(newSessionId(Date.now() + 400 * 86_400_000));
+    const tooLate = trackedEvent(newUuid7(Date.now() + 400 * 86_400_000));
     await expect(createBeaconWriter()(pool, [tooLate])).rejects.toThrow('no partition');
   });
 });

@@ -1,6 +1,6 @@
 import sharp from 'sharp';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { newSessionId } from '../../../src/platform/lib/uuid7.ts';
+import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { holdTable } from '../../support/locks.ts';
 import { createTwins, type TestApp } from '../../support/test-app.ts';
 import {
@@ -94,7 +94,7 @@ describe('a beacon', () => {
 
   test('among 3,000 that two processes get in opposite order is never lost, doubled or in a deadlock', async () => {
     const offer = await showOffer(first, { pub_user_id: 'crowd' });
-    const tokens = Array.from({ length: 500 }, () => mintLike(first, offer, { sessionId: newSessionId(nowMs) }));
+    const tokens = Array.from({ length: 500 }, () => mintLike(first, offer, { sessionId: newUuid7(nowMs) }));
     const urls = tokens.flatMap((token) =>
       ['/sdk/v2/impression/p.png', '/event/record/close', '/event/record/no_thanks_click'].map(
         (path) => `${path}?t=${token}`,
@@ -183,12 +183,9 @@ describe('a bad token', () => {
     ['of an offer that is no more', (offer) => `t=${mintLike(first, offer, { offerId: 2_000_000_000 })}`],
     [
       'older than 24 hours',
-      (offer) => `t=${mintLike(first, offer, { sessionId: newSessionId(nowMs - 24 * 3_600_000 - 1) })}`,
+      (offer) => `t=${mintLike(first, offer, { sessionId: newUuid7(nowMs - 24 * 3_600_000 - 1) })}`,
     ],
-    [
-      'more than 5 minutes early',
-      (offer) => `t=${mintLike(first, offer, { sessionId: newSessionId(nowMs + 301_000) })}`,
-    ],
+    ['more than 5 minutes early', (offer) => `t=${mintLike(first, offer, { sessionId: newUuid7(nowMs + 301_000) })}`],
     ['of a QR code, which showed nothing', (offer) => `t=${mintLike(first, offer, { sessionId: null })}`],
   ];
 

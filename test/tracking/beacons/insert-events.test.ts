@@ -1,7 +1,8 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Executor } from '../../../src/platform/db/pool.ts';
-import { dayMs, newSessionId, sessionDay } from '../../../src/platform/lib/uuid7.ts';
+import { dayMs } from '../../../src/platform/lib/time.ts';
+import { dayOfUuid7, newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import {
   type Click,
   insertBeacons,
@@ -41,26 +42,26 @@ const eventOf = (kind: Event['kind'], sessionId: string): Event => ({
 
 describe.each(writers)('a batch of %s events', (kind, insert) => {
   test('may hold the same event many times', async () => {
-    const event = eventOf(kind, newSessionId(Date.now()));
+    const event = eventOf(kind, newUuid7(Date.now()));
     await insert(pool, [event, event, { ...event }, { ...event, atMs: event.atMs + 1 }]);
     expect((await pool.query('select kind from events')).rows).toEqual([{ kind }]);
   });
 
   test('may hold events of sessions of several days', async () => {
     const todayMs = Date.now();
-    const sessions = [todayMs, todayMs - dayMs, todayMs].map(newSessionId);
+    const sessions = [todayMs, todayMs - dayMs, todayMs].map(newUuid7);
     await insert(
       pool,
       sessions.map((sessionId) => eventOf(kind, sessionId)),
     );
     const { rows } = await pool.query<{ day: string; session_id: string }>('select day::text, session_id from events');
     expect(rows).toHaveLength(3);
-    expect(rows).toEqual(expect.arrayContaining(sessions.map((id) => ({ day: sessionDay(id), session_id: id }))));
+    expect(rows).toEqual(expect.arrayContaining(sessions.map((id) => ({ day: dayOfUuid7(id), session_id: id }))));
   });
 
   test('never locks itself into a circle with one that holds the same events in another order', async () => {
     const startMs = Date.now();
-    const events = [0, 1, 2].map((offsetMs) => eventOf(kind, newSessionId(startMs + offsetMs)));
+    const events = [0, 1, 2].map((offsetMs) => eventOf(kind, newUuid7(startMs + offsetMs)));
     const holder = await pool.connect();
     await holder.query('begin');
     await insert(holder, [events[1] as Event]);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { newSessionId } from '../../../src/platform/lib/uuid7.ts';
+import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { createSigner } from '../../../src/platform/security/keyring.ts';
 import { createClickIdCodec } from '../../../src/tracking/clicks/click-id.ts';
 
@@ -9,7 +9,7 @@ const newKey = { id: 8, secret: 'a-new-secret-of-more-than-32-characters!' };
 const codecOf = (...keys: { id: number; secret: string }[]) => createClickIdCodec(createSigner(keys, 'click-id'));
 
 const clicks = fc.record({
-  sessionId: fc.integer({ min: 1, max: 2 ** 47 }).map(newSessionId),
+  sessionId: fc.integer({ min: 1, max: 2 ** 47 }).map(newUuid7),
   offerId: fc.integer({ min: 0, max: 2 ** 32 - 1 }),
 });
 

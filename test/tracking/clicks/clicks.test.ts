@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { newSessionId } from '../../../src/platform/lib/uuid7.ts';
+import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { createSigner } from '../../../src/platform/security/keyring.ts';
 import { createClickIdCodec } from '../../../src/tracking/clicks/click-id.ts';
 import { holdTable } from '../../support/locks.ts';
@@ -176,7 +176,7 @@ describe('a click', () => {
       `t=${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`,
       `t=${mintLike(first, offer, { publisherId: 999 })}`,
       `t=${mintLike(first, offer, { offerId: 2_000_000_000 })}`,
-      `t=${mintLike(first, offer, { sessionId: newSessionId(nowMs - 30 * dayMs - 1) })}`,
+      `t=${mintLike(first, offer, { sessionId: newUuid7(nowMs - 30 * dayMs - 1) })}`,
     ];
     const { rawPayload } = await call(first, offer.pixel);
     await first.pool.query('truncate events');

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { dayMs } from '../../../src/platform/lib/uuid7.ts';
+import { dayMs } from '../../../src/platform/lib/time.ts';
 import { call, googlebot, showOffer, tokenOf } from '../journey.ts';
 import { bookings, clickIdIn, clickIdOf, clickOffer, createTimedApp, post, setCampaign, track } from './support.ts';
 

@@ -1,6 +1,7 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { dayMs, newSessionId } from '../../../src/platform/lib/uuid7.ts';
+import { dayMs } from '../../../src/platform/lib/time.ts';
+import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { findPage } from '../../../src/webhooks/deliveries/filter.ts';
 import { readFilter } from '../../../src/webhooks/deliveries/request.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
@@ -63,7 +64,7 @@ describe('GET /manage/v1/deliveries', () => {
   test('filters by event, endpoint, status, time, session and user, alone and together', async () => {
     const selection = await manager.endpoint(hook.url);
     const conversion = await manager.endpoint(hook.url, {}, 'conversion');
-    const session = newSessionId(Date.now());
+    const session = newUuid7(Date.now());
     const old = await manager.promise({ nowMs: Date.now() - 2 * dayMs, pubUserId: 'anna' });
     const a = await manager.promise({ nowMs: Date.now() - 5000, sessionId: session, pubUserId: 'anna' });
     const b = await manager.promise({
@@ -160,7 +161,7 @@ describe('GET /manage/v1/deliveries', () => {
 
   test('another publisher sees none of it, whatever it asks for', async () => {
     const endpointId = await manager.endpoint(hook.url);
-    const session = newSessionId(Date.now());
+    const session = newUuid7(Date.now());
     const id = await manager.promise({ sessionId: session, pubUserId: 'anna' });
     const queries = [
       {},
@@ -173,7 +174,7 @@ describe('GET /manage/v1/deliveries', () => {
       expect(await idsOf(query as Record<string, string>, foreign), JSON.stringify(query)).toEqual([]);
     const [theirs, none] = [
       await foreign.call('GET', `/deliveries/${id}`),
-      await foreign.call('GET', `/deliveries/${newSessionId(Date.now())}`),
+      await foreign.call('GET', `/deliveries/${newUuid7(Date.now())}`),
     ];
     expect([theirs.statusCode, none.statusCode]).toEqual([404, 404]);
     expect(theirs.json().error).toEqual(none.json().error);
@@ -221,7 +222,7 @@ describe('GET /manage/v1/deliveries', () => {
   });
 
   test('401 without a key, 403 with another permission', async () => {
-    for (const url of ['/manage/v1/deliveries', `/manage/v1/deliveries/${newSessionId(Date.now())}`]) {
+    for (const url of ['/manage/v1/deliveries', `/manage/v1/deliveries/${newUuid7(Date.now())}`]) {
       expect((await t.app.inject({ url })).statusCode).toBe(401);
       expect((await t.app.inject({ url: `${url}?api_key=${t.publisher.sdkId}` })).statusCode).toBe(403);
     }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { dayMs, dayOf } from '../../../src/platform/lib/uuid7.ts';
+import { dayMs, dayOf } from '../../../src/platform/lib/time.ts';
 import { eraseNext } from '../../../src/privacy/eraser.ts';
 import { foldCounts } from '../../../src/webhooks/deliveries/counts.ts';
 import { isBalanced, reconcileDeliveries } from '../../../src/webhooks/deliveries/reconciliation.ts';

@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { newSessionId } from '../../../src/platform/lib/uuid7.ts';
+import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { findJob, runningJobs, runSlice } from '../../../src/webhooks/redelivery/jobs.ts';
 import { startReplays } from '../../../src/webhooks/redelivery/runner.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
@@ -146,8 +146,8 @@ describe('POST /manage/v1/deliveries/{id}/replay', () => {
     const errors = [];
     for (const wanted of [
       id,
-      newSessionId(Date.now()),
-      newSessionId(1_600_000_000_000),
+      newUuid7(Date.now()),
+      newUuid7(1_600_000_000_000),
       'x',
       'ffffffff-ffff-7fff-bfff-ffffffffffff',
     ]) {
@@ -302,7 +302,7 @@ describe('POST /manage/v1/deliveries/replay', () => {
 
   test('404: another publisher’s replay can neither be seen nor cancelled', async () => {
     const { id } = (await ask({ status: ['failed'] })).json().data;
-    for (const wanted of [id, newSessionId(Date.now()), 'x', '%00']) {
+    for (const wanted of [id, newUuid7(Date.now()), 'x', '%00']) {
       const answers = [
         await foreign.call('GET', `/replays/${wanted}`),
         await foreign.call('POST', `/replays/${wanted}/cancel`),

@@ -2,7 +2,7 @@ import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { transaction } from '../../../platform/db/pool.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
-import { isSessionId } from '../../../platform/lib/uuid7.ts';
+import { isUuid7 } from '../../../platform/lib/uuid7.ts';
 import type { App } from '../../../platform/ports.ts';
 import { deliveryStatuses, findPage } from '../../../webhooks/deliveries/filter.ts';
 import { readCursor, readDeliveryId, writeCursor } from '../../../webhooks/deliveries/request.ts';
@@ -136,7 +136,7 @@ ${card('Payload', view.payload === null ? html`<p class="hint">The user’s data
 
   const jobOf = async (context: PublisherContext) => {
     const { id = '' } = context.request.params as { id?: string };
-    const job = isSessionId(id) ? await guarded(() => findJob(pool, context.publisher.id, id)) : null;
+    const job = isUuid7(id) ? await guarded(() => findJob(pool, context.publisher.id, id)) : null;
     if (job === null) throw new AppError('not_found');
     return job;
   };

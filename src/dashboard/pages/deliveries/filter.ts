@@ -1,5 +1,5 @@
 import type { Publisher } from '../../../catalog/snapshot/types.ts';
-import { isSessionId } from '../../../platform/lib/uuid7.ts';
+import { isUuid7 } from '../../../platform/lib/uuid7.ts';
 import { type DeliveryFilter, deliveryStatuses } from '../../../webhooks/deliveries/filter.ts';
 import { isWebhookEvent } from '../../../webhooks/endpoints/store.ts';
 import type { Problems } from '../../shell/forms.ts';
@@ -27,7 +27,7 @@ export function readAsked(
   };
   const known = deliveryStatuses.find((one) => one === status) ?? null;
   const session = sessionId.toLowerCase();
-  if (session !== '' && !isSessionId(session)) problems.push({ path: '/session_id', message: 'is no session id' });
+  if (session !== '' && !isUuid7(session)) problems.push({ path: '/session_id', message: 'is no session id' });
   return {
     filter: {
       publisherId: id,
@@ -36,7 +36,7 @@ export function readAsked(
       statuses: known === null ? null : [known],
       fromMs: time('from'),
       toMs: time('to'),
-      sessionId: isSessionId(session) ? session : null,
+      sessionId: isUuid7(session) ? session : null,
       pubUserId: pubUserId === '' ? null : pubUserId.replaceAll('\0', '').toWellFormed().slice(0, 256),
     },
     problems,

@@ -1,6 +1,6 @@
 import { v7 } from 'uuid';
 import type { Executor } from '../../../platform/db/pool.ts';
-import { sessionDay } from '../../../platform/lib/uuid7.ts';
+import { dayOfUuid7 } from '../../../platform/lib/uuid7.ts';
 
 /** One answered call for offers, and what has come of it so far. */
 export type Call = {
@@ -34,7 +34,7 @@ export async function sessionsAfter(
   const { rows } = await executor.query<{ id: string }>({
     name: 'live_sessions',
     text: 'select id from sessions where day >= $1::date and id > $2 and publisher_id = $3 order by day, id limit $4',
-    values: [sessionDay(after), after, publisherId, limit],
+    values: [dayOfUuid7(after), after, publisherId, limit],
   });
   return rows.map(({ id }) => id);
 }
@@ -53,7 +53,7 @@ export async function callsOf(executor: Executor, publisherId: number, sessionId
     from wanted w join sessions s on s.day = w.day and s.id = w.id and s.publisher_id = $1
       left join usp_sessions u on u.day = s.day and u.session_id = s.id
     order by s.day desc, s.id desc`,
-    values: [publisherId, sessionIds.map(sessionDay), sessionIds],
+    values: [publisherId, sessionIds.map(dayOfUuid7), sessionIds],
   });
   return rows.map((row) => ({
     sessionId: row.id,

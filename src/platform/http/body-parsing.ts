@@ -11,13 +11,13 @@ export const maxBodyBytes = 64 * 1024;
 const maxDepth = 64;
 
 /** A preValidation hook for calls that may come without a body: none is judged like an empty one. */
-export function emptyBodyForNone(request: { body: unknown }, _reply: unknown, done: () => void): void {
+export function emptyBodyByDefault(request: { body: unknown }, _reply: unknown, done: () => void): void {
   request.body ??= {};
   done();
 }
 
 /** A preValidation hook for calls of clients that write `null` for what they do not know: it counts as absent. */
-export function absentForNull({ body }: { body: unknown }, _reply: unknown, done: () => void): void {
+export function nullFieldsAsAbsent({ body }: { body: unknown }, _reply: unknown, done: () => void): void {
   dropNulls(body);
   done();
 }

@@ -8,7 +8,7 @@ type Query = pg.Client['query'];
  * as pg has it, what a statement answered outlives every collection of garbage but the full ones, and makes the others
  * take 5 ms instead of 0.4.
  */
-export class WatchedClient extends pg.Client {
+export class QueryTimeoutClient extends pg.Client {
   #waiting = false;
   readonly #timer: NodeJS.Timeout;
 

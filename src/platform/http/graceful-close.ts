@@ -13,7 +13,7 @@ const arrivalMs = 500;
  * answer is
  * still under way would be kept open for further requests; one that never sends all of its request, for ever.
  */
-export function endConnections(app: App): void {
+export function closeGracefully(app: App): void {
   const open = new Set<Socket>();
   app.server.on('connection', (socket: Socket) => {
     open.add(socket);

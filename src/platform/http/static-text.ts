@@ -6,7 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { namesEtag } from './etag.ts';
 
 /** A text file as it is sent: packed once, named by its content. */
-export type Packed = {
+export type StaticText = {
   /** 12 hex digits of the content's SHA-256. */
   hash: string;
   bodies: Record<Encoding, Buffer>;
@@ -18,7 +18,7 @@ export type Encoding = 'br' | 'gzip' | 'identity';
 export const immutable = 'public, max-age=31536000, immutable';
 
 /** @returns null when there is no such file */
-export async function loadPacked(file: URL | string): Promise<Packed | null> {
+export async function loadStaticText(file: URL | string): Promise<StaticText | null> {
   const identity = await readFile(file).catch((err: NodeJS.ErrnoException) => {
     if (err.code === 'ENOENT') return null;
     throw err;
@@ -35,10 +35,10 @@ export async function loadPacked(file: URL | string): Promise<Packed | null> {
 }
 
 /** Sends it in the best encoding the client takes, or 304 when it has it. `type`: a text type, without charset. */
-export function sendPacked(
+export function sendStaticText(
   request: FastifyRequest,
   reply: FastifyReply,
-  file: Packed,
+  file: StaticText,
   { type, caching }: { type: string; caching: string },
 ): FastifyReply {
   const encoding = encodingFor(request.headers['accept-encoding']);

@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import Fastify from 'fastify';
 import { expect, test } from 'vitest';
-import { endConnections } from '../../../src/platform/http/closing.ts';
+import { closeGracefully } from '../../../src/platform/http/graceful-close.ts';
 import type { App } from '../../../src/platform/ports.ts';
 import { holdTable } from '../../support/locks.ts';
 import { createTestApp } from '../../support/test-app.ts';
@@ -50,7 +50,7 @@ test.each([
 
 test('an answer that had begun when the process stops is sent to its end, and its connection is not kept', async () => {
   const app = Fastify() as unknown as App;
-  endConnections(app);
+  closeGracefully(app);
   const answer = new PassThrough();
   app.get('/', (_request, reply) => reply.send(answer));
   await app.listen({ port: 0, host: '127.0.0.1' });

@@ -1,0 +1,14 @@
+/** Lengths in milliseconds. */
+export const minuteMs = 60_000;
+export const hourMs = 60 * minuteMs;
+export const dayMs = 24 * hourMs;
+
+let lastDay = { start: 0, text: '' };
+
+/** The UTC day (`2026-11-21`) of a time: the partition its rows live in. */
+export function dayOf(timeMs: number): string {
+  const start = timeMs - (timeMs % dayMs);
+  if (start !== lastDay.start || lastDay.text === '')
+    lastDay = { start, text: new Date(start).toISOString().slice(0, 10) };
+  return lastDay.text;
+}
