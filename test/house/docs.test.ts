@@ -1,0 +1,75 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { posix } from 'node:path';
+import { expect, test } from 'vitest';
+
+const root = new URL('../../', import.meta.url);
+const read = (path: string): string => readFileSync(new URL(path, root), 'utf8');
+const list = (folder: string): string[] =>
+  readdirSync(new URL(folder, root), { recursive: true, encoding: 'utf8' })
+    .map((name) => `${folder}${name.replaceAll('\\', '/')}`)
+    .filter((path) => !/(^|\/)(node_modules|dist)\//.test(path));
+
+const documents = [...list('docs/'), 'README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md'].filter((path) =>
+  path.endsWith('.md'),
+);
+
+/** Anchors of a document's headings, as GitHub makes them. */
+const anchorsOf = (text: string): Set<string> =>
+  new Set(
+    [...text.matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N}\- ]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
+
+/** Why a link leads nowhere, null when it is good. `target`: path from the root, with an optional anchor. */
+function problemOf(target: string): string | null {
+  const [path = '', anchor] = target.split('#');
+  if (!existsSync(new URL(path, root))) return 'there is no such file';
+  return anchor === undefined || anchorsOf(read(path)).has(anchor) ? null : 'it has no such heading';
+}
+
+test('every link of a document leads to a file and a heading that exist', () => {
+  const links = documents.flatMap((from) =>
+    [...read(from).matchAll(/\]\(([^)\s]+)\)/g)]
+      .map(([, target = '']) => target)
+      .filter((target) => !/^[a-z]+:/.test(target))
+      .map((target) => ({
+        from,
+        target: target.startsWith('#') ? from + target : posix.join(posix.dirname(from), target),
+      })),
+  );
+  expect(links.length).toBeGreaterThan(50);
+  const broken = links.flatMap(({ from, target }) => {
+    const problem = problemOf(target);
+    return problem === null ? [] : [`${from} links to ${target}: ${problem}.`];
+  });
+  expect(broken).toEqual([]);
+});
+
+test('every document that the code refers to exists, with its heading', () => {
+  const files = ['src/', 'packages/', 'test/', 'bench/', 'migrations/', 'assets/'].flatMap(list);
+  const references = files
+    .filter((path) => /\.(ts|js|mjs|sql|css)$/.test(path))
+    .flatMap((from) =>
+      [...read(from).matchAll(/\bdocs\/[\w/-]+\.md(?:#[\w-]+)?/g)].map(([target]) => ({ from, target })),
+    );
+  expect(references.length).toBeGreaterThan(50);
+  const broken = references.flatMap(({ from, target }) => {
+    const problem = problemOf(target);
+    return problem === null ? [] : [`${from} refers to ${target}: ${problem}.`];
+  });
+  expect(broken).toEqual([]);
+});
+
+test('no comment refers to a document that is not in the repository', () => {
+  const files = ['src/', 'packages/', 'test/', 'bench/', 'migrations/', 'assets/'].flatMap(list);
+  const elsewhere =
+    /\b(decisions?|specification),? (section )?\d|\b(decisions|offer-service|design|conventions)\.md\b/i;
+  const found = files
+    .filter((path) => /\.(ts|js|mjs|sql|css)$/.test(path) && path !== 'test/house/docs.test.ts')
+    .filter((path) => elsewhere.test(read(path)));
+  expect(found).toEqual([]);
+});
