@@ -56,10 +56,7 @@ const pages = [
   webhookPages,
 ];
 
-/**
- * The dashboard: server-rendered pages at /dashboard for operators and publishers' people (specification 1.3, 4.4 and
- * 5).
- */
+/** The dashboard: server-rendered pages at /dashboard for operators and publishers. */
 export async function dashboardRoutes(app: App, deps: WebhookDeps): Promise<void> {
   const tools: Tools = {
     deps,
