@@ -13,7 +13,9 @@ import { offerRoutes } from './offers/fetch/routes.ts';
 import { createOfferService } from './offers/fetch/service.ts';
 import { offerwallPageRoutes } from './offers/offerwall/page-routes.ts';
 import { offerwallRoutes } from './offers/offerwall/routes.ts';
+import { uspSelection } from './perks/usp/event-type.ts';
 import { uspRoutes } from './perks/usp/routes.ts';
+import { offerRemoved, offerSaved } from './perks/wallet/event-types.ts';
 import { walletPageRoutes } from './perks/wallet/page-routes.ts';
 import { walletRoutes } from './perks/wallet/routes.ts';
 import { AppError, type ErrorCode } from './platform/errors.ts';
@@ -31,11 +33,13 @@ import { privacyRoutes } from './privacy/routes.ts';
 import { privacyUserRoutes } from './privacy/user-routes.ts';
 import { reportRoutes } from './reports/query/routes.ts';
 import type { Deps } from './runtime/create-deps.ts';
+import { conversionEvent } from './tracking/conversions/event-type.ts';
 import { conversionRoutes } from './tracking/conversions/routes.ts';
 import { conversionSecretRoutes } from './tracking/conversions/secret-routes.ts';
 import { trackingRoutes } from './tracking/routes.ts';
 import { deliveryLogRoutes } from './webhooks/deliveries/routes.ts';
 import { endpointRoutes } from './webhooks/endpoints/routes.ts';
+import { registerEventTypes } from './webhooks/events.ts';
 import { payloadRoutes } from './webhooks/message/payload-routes.ts';
 import { replayRoutes } from './webhooks/redelivery/routes.ts';
 
@@ -48,6 +52,9 @@ const corsOptions = {
   maxAge: 86_400,
   strictPreflight: false, // an OPTIONS that no browser sent asks the same
 };
+
+/** Every event that publishers can subscribe to. */
+export const eventTypes = registerEventTypes([uspSelection, offerSaved, offerRemoved, conversionEvent]);
 
 export type AppOptions = {
   /** A process without the role `api` answers health checks only. */
@@ -91,12 +98,12 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
   await app.register(offerwallPageRoutes, deps);
   await app.register(walletPageRoutes, deps);
   await app.register(payloadRoutes, deps);
-  await app.register(endpointRoutes, deps);
-  await app.register(deliveryLogRoutes, deps);
-  await app.register(replayRoutes, deps);
+  await app.register(endpointRoutes, { ...deps, events: eventTypes });
+  await app.register(deliveryLogRoutes, { ...deps, events: eventTypes });
+  await app.register(replayRoutes, { ...deps, events: eventTypes });
   await app.register(decisionRoutes, { ...deps, offers });
   await app.register(conversionSecretRoutes, deps);
-  await app.register(dashboardRoutes, deps);
+  await app.register(dashboardRoutes, { ...deps, events: eventTypes });
   await app.register(managementRoutes, deps);
   await app.register(privacyUserRoutes, deps);
   if (demoReceiver) {

@@ -3,7 +3,7 @@ import { toAppError } from '../platform/http/error-handler.ts';
 import { html } from '../platform/http/html.ts';
 import { loggedUrl } from '../platform/logger.ts';
 import type { App } from '../platform/ports.ts';
-import type { WebhookDeps } from '../webhooks/ports.ts';
+import type { EndpointDeps } from '../webhooks/ports.ts';
 import { accountPages } from './pages/account/account.ts';
 import { startPages } from './pages/account/one-time-link.ts';
 import { signInPages } from './pages/account/sign-in.ts';
@@ -57,7 +57,7 @@ const pages = [
 ];
 
 /** The dashboard: server-rendered pages at /dashboard for operators and publishers. */
-export async function dashboardRoutes(app: App, deps: WebhookDeps): Promise<void> {
+export async function dashboardRoutes(app: App, deps: EndpointDeps): Promise<void> {
   const tools: Tools = {
     deps,
     asset: await registerAssets(app),

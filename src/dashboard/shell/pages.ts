@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../platform/errors.ts';
 import type { Html } from '../../platform/http/html.ts';
 import type { App } from '../../platform/ports.ts';
-import type { WebhookDeps } from '../../webhooks/ports.ts';
+import type { EndpointDeps } from '../../webhooks/ports.ts';
 import type { Role } from '../auth/users.ts';
 import type { AssetUrl } from './assets.ts';
 import { type Context, type PublisherContext, publisherPath, requireRole, viewerOf } from './context.ts';
@@ -14,7 +14,7 @@ import type { Store } from './management.ts';
 import type { Upload } from './uploads.ts';
 
 /** What every page may use. */
-export type Tools = { deps: WebhookDeps; asset: AssetUrl; cookies: Cookies; store: Store };
+export type Tools = { deps: EndpointDeps; asset: AssetUrl; cookies: Cookies; store: Store };
 
 /**
  * What a request comes to: a page; a piece of one, for htmx; or a redirect, with what the next page says once. A

@@ -7,6 +7,7 @@ import { isUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { PlatformDeps } from '../../platform/ports.ts';
 import { insertBeacons, type Step, toStep } from '../../tracking/beacons/insert-events.ts';
 import { enqueue } from '../../webhooks/outbox.ts';
+import { uspSelection } from './event-type.ts';
 import { buildUspPayload } from './payload.ts';
 import { changeSelection, findUspSession, markWrapped, type SelectionChange, type UspSession } from './sessions.ts';
 
@@ -84,7 +85,7 @@ export function createUspService({ pool, dbHealth, tokens, config, now }: Platfo
       const { id: sessionId, publisherId, pubUserId, dev } = session;
       const steps = dev ? [] : stepsOf(session, selected, nowMs);
       if (steps.length > 0) await insertBeacons(executor, steps);
-      await enqueue(executor, [{ publisherId, event: 'usp.selection', sessionId, pubUserId, dev, payload, nowMs }]);
+      await enqueue(executor, [{ publisherId, event: uspSelection.name, sessionId, pubUserId, dev, payload, nowMs }]);
     });
 
   return {

@@ -5,11 +5,11 @@ import { timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { enqueue } from '../../webhooks/outbox.ts';
 import type { WalletEntry } from './entries.ts';
 import type { WalletItem } from './items.ts';
-import { buildWalletPayload } from './payload.ts';
+import { buildWalletPayload, type WalletEvent } from './payload.ts';
 
 /** A change of a wallet; a repeat that changes nothing is none. */
 export type WalletChange = {
-  event: 'offer_saved' | 'offer_removed';
+  event: WalletEvent;
   item: WalletItem;
   atMs: number;
   /**

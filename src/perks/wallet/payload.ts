@@ -1,6 +1,8 @@
 import type { OfferView } from '../../offers/render/view.ts';
 
-type Told = { event: 'offer_saved' | 'offer_removed'; item: { pubUserId: string; offerId: number }; atMs: number };
+export type WalletEvent = 'offer_saved' | 'offer_removed';
+
+type Told = { event: WalletEvent; item: { pubUserId: string; offerId: number }; atMs: number };
 
 /**
  * The bytes of a wallet webhook (docs/interface.md#wallet): the offer as its user saw it. `view` null: the catalogue no

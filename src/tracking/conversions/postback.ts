@@ -1,9 +1,6 @@
 import { microsToNumber } from './amounts.ts';
 import type { Booking, ClickFacts } from './clicks.ts';
 
-/** The webhook event that tells a publisher of conversions. */
-export const postbackEvent = 'conversion';
-
 /** What a postback tells of: a row of the ledger and its click. */
 export type Told = {
   click: Pick<

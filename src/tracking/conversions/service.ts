@@ -15,8 +15,9 @@ import { type ClickRef, clickIdPurpose, createClickIdCodec } from '../clicks/cli
 import { insertBookings, type NewBooking } from './bookings.ts';
 import { type ClickFacts, findClicks } from './clicks.ts';
 import { countBookings } from './count.ts';
+import { conversionEvent } from './event-type.ts';
 import { judge, type Verdict } from './judge.ts';
-import { buildPostback, postbackEvent } from './postback.ts';
+import { buildPostback } from './postback.ts';
 import type { ConversionCall } from './request.ts';
 import { isSignedWith, openConversionSecret } from './secret.ts';
 
@@ -113,7 +114,7 @@ const bookAll = (pool: pg.Pool, snapshot: Snapshot, bookings: readonly NewBookin
 
 const promiseOf = (one: NewBooking): Promised => ({
   publisherId: one.click.publisherId,
-  event: postbackEvent,
+  event: conversionEvent.name,
   sessionId: one.click.sessionId,
   pubUserId: one.click.pubUserId,
   dev: false,

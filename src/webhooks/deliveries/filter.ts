@@ -1,7 +1,6 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { dayOfUuid7, isUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
-import type { WebhookEvent } from '../endpoints/store.ts';
 
 export const deliveryStatuses = ['pending', 'delivered', 'failed', 'held'] as const;
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
@@ -9,7 +8,7 @@ export type DeliveryStatus = (typeof deliveryStatuses)[number];
 /** Which deliveries of a publisher are meant; null: any. Times are epoch milliseconds, `toMs` exclusive. */
 export type DeliveryFilter = {
   publisherId: number;
-  event: WebhookEvent | null;
+  event: string | null;
   endpointId: number | null;
   statuses: readonly DeliveryStatus[] | null;
   fromMs: number | null;

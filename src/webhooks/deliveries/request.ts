@@ -1,10 +1,9 @@
 import { AppError } from '../../platform/errors.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { isUuid7, readUuid, writeUuid } from '../../platform/lib/uuid7.ts';
-import type { WebhookEvent } from '../endpoints/store.ts';
 import { type DeliveryFilter, type DeliveryStatus, isDeliveryId } from './filter.ts';
 
-type Asked = { event?: WebhookEvent; from?: string; to?: string; session_id?: string; pub_user_id?: string };
+type Asked = { event?: string; from?: string; to?: string; session_id?: string; pub_user_id?: string };
 
 type Narrowed = { endpointId: number | null; statuses: readonly DeliveryStatus[] | null };
 

@@ -5,6 +5,7 @@ import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
+import type { EventTypes } from '../events.ts';
 import { findPage } from './filter.ts';
 import { balanceRoute } from './reconciliation-route.ts';
 import { readCursor, readDeliveryId, readFilter, writeCursor } from './request.ts';
@@ -20,7 +21,10 @@ const tags = ['Deliveries'];
 const defaultLimit = 50;
 
 /** What was promised to a publisher's endpoints, and what became of it. */
-export async function deliveryLogRoutes(app: App, deps: CatalogDeps): Promise<void> {
+export async function deliveryLogRoutes(
+  app: App,
+  { events, ...deps }: CatalogDeps & { events: EventTypes },
+): Promise<void> {
   const { pool, now } = deps;
   const guarded = createFailFast(deps.dbHealth);
   app.addHook('preValidation', deps.auth.requireKey('configurations', 'accounts'));
@@ -34,7 +38,7 @@ export async function deliveryLogRoutes(app: App, deps: CatalogDeps): Promise<vo
       schema: {
         summary: 'List deliveries, newest first',
         tags,
-        querystring: listQuery,
+        querystring: listQuery(events),
         response: { 200: listAnswer, ...errorAnswers(400, 401, 403, 404) },
       },
     },

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { publisherIdParameter } from '../../catalog/management/http.ts';
 import { orNull, timingSchema } from '../endpoints/schemas.ts';
-import { webhookEvents } from '../endpoints/store.ts';
+import type { EventTypes } from '../events.ts';
 import { deliveryStatuses } from './filter.ts';
 
 const dateTime = Type.String({ format: 'date-time' });
@@ -11,51 +11,52 @@ const timeText = (description: string) =>
     description,
   });
 
-const eventSchema = Type.Union(webhookEvents.map((event) => Type.Literal(event)));
 const statusSchema = Type.Union(deliveryStatuses.map((status) => Type.Literal(status)));
 
-export const filterFields = {
-  event: Type.Optional(eventSchema),
+const filterFields = (events: EventTypes) => ({
+  event: Type.Optional(Type.Union([...events.keys()].map((name) => Type.Literal(name)))),
   from: Type.Optional(timeText('Promised at this time or later: `2026-11-21`, a UTC day, or `2026-11-21T10:00:00Z`.')),
   to: Type.Optional(timeText('Promised before this time.')),
   session_id: Type.Optional(Type.String({ maxLength: 36 })),
   pub_user_id: Type.Optional(Type.String({ maxLength: 256, pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$' })),
-};
+});
 
 /** A filter whose name is misspelt must not match everything. */
 const strict = { additionalProperties: false };
 
-export const listQuery = Type.Object(
-  {
-    api_key: Type.Optional(Type.String({ description: 'API key with `configurations`.' })),
-    ...filterFields,
-    endpoint: Type.Optional(
-      Type.String({ pattern: '^[1-9]\\d{0,8}$', description: '`id` of an endpoint, also of a removed one.' }),
-    ),
-    status: Type.Optional(statusSchema),
-    limit: Type.Optional(Type.String({ pattern: '^([1-9]\\d?|1\\d\\d|200)$', description: '1–200, default 50.' })),
-    cursor: Type.Optional(Type.String({ description: '`next_cursor` of the page before.' })),
-    publisher_id: publisherIdParameter,
-  },
-  strict,
-);
+export const listQuery = (events: EventTypes) =>
+  Type.Object(
+    {
+      api_key: Type.Optional(Type.String({ description: 'API key with `configurations`.' })),
+      ...filterFields(events),
+      endpoint: Type.Optional(
+        Type.String({ pattern: '^[1-9]\\d{0,8}$', description: '`id` of an endpoint, also of a removed one.' }),
+      ),
+      status: Type.Optional(statusSchema),
+      limit: Type.Optional(Type.String({ pattern: '^([1-9]\\d?|1\\d\\d|200)$', description: '1–200, default 50.' })),
+      cursor: Type.Optional(Type.String({ description: '`next_cursor` of the page before.' })),
+      publisher_id: publisherIdParameter,
+    },
+    strict,
+  );
 
-export const replayBody = Type.Object(
-  {
-    key: Type.Optional(Type.String({ description: 'API key, where query and header have none.' })),
-    api_key: Type.Optional(Type.String({ description: 'The same.' })),
-    ...filterFields,
-    endpoint: Type.Optional(Type.Integer({ minimum: 1, maximum: 999_999_999 })),
-    status: Type.Array(Type.Union([Type.Literal('delivered'), Type.Literal('failed'), Type.Literal('held')]), {
-      minItems: 1,
-      maxItems: 3,
-      uniqueItems: true,
-      description: 'Which deliveries are sent again; pending ones never are.',
-    }),
-    dry_run: Type.Boolean({ default: false, description: 'Only counts.' }),
-  },
-  strict,
-);
+export const replayBody = (events: EventTypes) =>
+  Type.Object(
+    {
+      key: Type.Optional(Type.String({ description: 'API key, where query and header have none.' })),
+      api_key: Type.Optional(Type.String({ description: 'The same.' })),
+      ...filterFields(events),
+      endpoint: Type.Optional(Type.Integer({ minimum: 1, maximum: 999_999_999 })),
+      status: Type.Array(Type.Union([Type.Literal('delivered'), Type.Literal('failed'), Type.Literal('held')]), {
+        minItems: 1,
+        maxItems: 3,
+        uniqueItems: true,
+        description: 'Which deliveries are sent again; pending ones never are.',
+      }),
+      dry_run: Type.Boolean({ default: false, description: 'Only counts.' }),
+    },
+    strict,
+  );
 
 const deliveryFields = {
   id: Type.String({ format: 'uuid' }),

@@ -5,7 +5,7 @@ import type { Work } from '../../catalog/management/work.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import type { EndpointKey } from './changes.ts';
 import { openHeaders } from './secrets.ts';
-import { type Endpoint, findEndpoint, type WebhookEvent } from './store.ts';
+import { type Endpoint, findEndpoint } from './store.ts';
 import { plainViewOf } from './view.ts';
 
 const resource = { name: 'webhook-endpoints', key: 'id' } as const;
@@ -19,7 +19,7 @@ const resource = { name: 'webhook-endpoints', key: 'id' } as const;
  */
 export async function changeEndpoint<T>(
   work: Work,
-  event: WebhookEvent,
+  event: string,
   box: SecretBox,
   change: (key: EndpointKey, stored: Endpoint | null) => Promise<T>,
 ): Promise<T> {

@@ -11,11 +11,10 @@ import {
   endpointColumns,
   endpointOf,
   findEndpoint,
-  type WebhookEvent,
 } from './store.ts';
 
 /** Whose endpoint for which event, and when. */
-export type EndpointKey = { publisherId: number; event: WebhookEvent; nowMs: number };
+export type EndpointKey = { publisherId: number; event: string; nowMs: number };
 
 /** Settings that are left out stay as they are; those of a new endpoint are the defaults. */
 export type EndpointInput = EndpointKey & Partial<EndpointSettings> & { url: string; method: Method; enabled: boolean };

@@ -9,7 +9,8 @@ import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { parseNets } from '../dispatcher/send/address-guard.ts';
-import type { WebhookDeps } from '../ports.ts';
+import type { EventType, EventTypes } from '../events.ts';
+import type { EndpointDeps } from '../ports.ts';
 import { changeEndpoint } from './audit.ts';
 import {
   type EndpointInput,
@@ -33,7 +34,7 @@ import {
   saveBody,
 } from './schemas.ts';
 import { openHeaders, sealHeaders } from './secrets.ts';
-import { type Endpoint, isWebhookEvent, listEndpoints, type WebhookEvent } from './store.ts';
+import { type Endpoint, listEndpoints } from './store.ts';
 import { endpointTestRoutes } from './test-routes.ts';
 import { requireUsableUrl, type UrlRules } from './url-rules.ts';
 import { viewOfEndpoint, viewOfState } from './view.ts';
@@ -43,8 +44,9 @@ const path = `${endpointsPath}/:event`;
 const tags = ['Webhook endpoints'];
 
 /** Where a publisher's webhooks go: set, show, pause, rotate, test (docs/interface.md#webhook-endpoints). */
-export async function endpointRoutes(app: App, deps: WebhookDeps): Promise<void> {
-  const { config, pool, secretBox, now } = deps;
+export async function endpointRoutes(app: App, deps: EndpointDeps): Promise<void> {
+  const { config, pool, secretBox, now, events } = deps;
+  const params = eventParams(events);
   const rules: UrlRules = { allowHttp: config.webhookAllowHttp, allowNets: parseNets(config.webhookAllowNets) };
   const guarded = createFailFast(deps.dbHealth);
   app.addHook('preValidation', emptyBodyByDefault);
@@ -53,7 +55,7 @@ export async function endpointRoutes(app: App, deps: WebhookDeps): Promise<void>
     reply.header('cache-control', 'no-store');
   });
   /** Changes the caller's endpoint of an event, in one transaction with its entry in the audit log. */
-  const change = <T>(request: FastifyRequest, event: WebhookEvent, work: Change<T>): Promise<T> => {
+  const change = <T>(request: FastifyRequest, event: string, work: Change<T>): Promise<T> => {
     const { actor, publisherId } = callOf(request);
     const by = { actor, publisherId, nowMs: now() };
     return guarded(() =>
@@ -93,13 +95,13 @@ export async function endpointRoutes(app: App, deps: WebhookDeps): Promise<void>
       schema: {
         summary: 'Show a webhook endpoint and how it fares',
         tags,
-        params: eventParams,
+        params,
         querystring: publisherQuery,
         response: answers(200, 401, 403, 404),
       },
     },
     async (request) => {
-      const event = eventOf(request.params.event);
+      const event = eventTypeOf(events, request.params.event).name;
       const [found] = await guarded(() => listEndpoints(pool, callOf(request).publisherId, event));
       if (found === undefined) throw new AppError('endpoint_not_found');
       const { message, data } = answerOf('Endpoint found.', found.endpoint);
@@ -113,14 +115,14 @@ export async function endpointRoutes(app: App, deps: WebhookDeps): Promise<void>
       schema: {
         summary: 'Set a webhook endpoint',
         tags,
-        params: eventParams,
+        params,
         querystring: publisherQuery,
         body: saveBody,
         response: { ...answers(200, 400, 401, 403, 404), 201: endpointAnswer },
       },
     },
     async (request, reply) => {
-      const event = eventOf(request.params.event);
+      const event = eventTypeOf(events, request.params.event).name;
       requireUsableUrl(request.body.url, rules);
       const { endpoint, secret } = await change(request, event, (executor, key, stored) =>
         saveEndpoint(executor, secretBox, inputOf(key, request.body, secretBox, stored)),
@@ -138,13 +140,13 @@ export async function endpointRoutes(app: App, deps: WebhookDeps): Promise<void>
         description:
           'Nothing is promised to it any more; what waits for it is held, and can be replayed when it is set again.',
         tags,
-        params: eventParams,
+        params,
         querystring: publisherQuery,
         response: { 200: removedAnswer, ...errorAnswers(401, 403, 404) },
       },
     },
     async (request) => {
-      const event = eventOf(request.params.event);
+      const event = eventTypeOf(events, request.params.event).name;
       await change(request, event, removeEndpoint);
       return { message: 'Endpoint removed.', data: { event, removed: true } };
     },
@@ -157,13 +159,13 @@ export async function endpointRoutes(app: App, deps: WebhookDeps): Promise<void>
     const schema = {
       summary,
       tags,
-      params: eventParams,
+      params,
       querystring: publisherQuery,
       ...(body && { body }),
       response: answers(200, 400, 401, 403, 404),
     };
     app.post(`${path}/${name}`, { schema }, async (request) => {
-      const event = eventOf((request.params as Static<typeof eventParams>).event);
+      const event = eventTypeOf(events, (request.params as Static<typeof params>).event).name;
       const {
         message,
         endpoint,
@@ -220,9 +222,11 @@ type Action<Body> = (
 
 const answers = (ok: 200, ...errors: number[]) => ({ [ok]: endpointAnswer, ...errorAnswers(...errors) });
 
-export function eventOf(name: string): WebhookEvent {
-  if (!isWebhookEvent(name)) throw new AppError('endpoint_not_found', { message: 'There is no such event.' });
-  return name;
+/** @throws AppError `endpoint_not_found` */
+export function eventTypeOf(events: EventTypes, name: string): EventType {
+  const type = events.get(name);
+  if (type === undefined) throw new AppError('endpoint_not_found', { message: 'No such event.' });
+  return type;
 }
 
 type SaveBody = Static<typeof saveBody>;

@@ -1,11 +1,12 @@
 import { Type } from '@sinclair/typebox';
-import { webhookEvents } from './store.ts';
+import type { EventTypes } from '../events.ts';
 
 export const orNull = <Schema extends ReturnType<typeof Type.String | typeof Type.Number | typeof Type.Integer>>(
   schema: Schema,
 ) => Type.Union([schema, Type.Null()]);
 
-export const eventParams = Type.Object({ event: Type.String({ description: `One of ${webhookEvents.join(', ')}.` }) });
+export const eventParams = (events: EventTypes) =>
+  Type.Object({ event: Type.String({ description: `One of ${[...events.keys()].join(', ')}.` }) });
 
 export const urlSchema = Type.String({
   description:

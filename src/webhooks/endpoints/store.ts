@@ -2,13 +2,6 @@ import type { Executor } from '../../platform/db/pool.ts';
 import type { Method } from '../dispatcher/send/request.ts';
 import type { SealedHeaders, SealedSecrets } from './secrets.ts';
 
-/** What publishers can be told of. */
-export const webhookEvents = ['usp.selection', 'offer_saved', 'offer_removed', 'conversion'] as const;
-export type WebhookEvent = (typeof webhookEvents)[number];
-
-export const isWebhookEvent = (name: string): name is WebhookEvent =>
-  (webhookEvents as readonly string[]).includes(name);
-
 /** What a publisher may set of an endpoint beside its URL and method. */
 export type EndpointSettings = {
   /** Sent with each call. */
@@ -25,10 +18,11 @@ export type EndpointSettings = {
   signatureV1a: boolean;
 };
 
-/** Where a publisher is told of an event. One for each event. */
+/** Where a publisher receives an event; one for each event. */
 export type Endpoint = EndpointSettings & {
   id: number;
-  event: WebhookEvent;
+  /** Name of an {@link EventType}. */
+  event: string;
   url: string;
   method: Method;
   enabled: boolean;
@@ -51,7 +45,7 @@ export type Endpoint = EndpointSettings & {
 
 type Row = {
   id: number;
-  event: WebhookEvent;
+  event: string;
   url: string;
   method: Method;
   enabled: boolean;
@@ -110,7 +104,7 @@ export const endpointOf = (row: Row): Endpoint => ({
 export async function findEndpoint(
   executor: Executor,
   publisherId: number,
-  event: WebhookEvent,
+  event: string,
   lock = false,
 ): Promise<Endpoint | null> {
   const { rows } = await executor.query<Row>(
@@ -153,7 +147,7 @@ type HealthRow = {
 export async function listEndpoints(
   executor: Executor,
   publisherId: number,
-  event: WebhookEvent | null,
+  event: string | null,
 ): Promise<{ endpoint: Endpoint; health: EndpointHealth }[]> {
   const { rows } = await executor.query<Row & HealthRow>(
     `select ${endpointColumns}, h.breaker_state, h.open_until, h.last_success_at, h.first_failure_at, h.failures, h.warned_at,

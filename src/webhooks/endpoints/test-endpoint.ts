@@ -4,12 +4,11 @@ import type { Publisher } from '../../catalog/snapshot/types.ts';
 import type { Sender, SendResult } from '../dispatcher/send/deliver.ts';
 import { compose, type Method } from '../dispatcher/send/request.ts';
 import { classify } from '../dispatcher/settle/schedule.ts';
-import { buildDummyPayload } from '../events.ts';
-import type { WebhookEvent } from './store.ts';
+import type { EventType } from '../events.ts';
 import { type TimingView, viewOfTiming } from './timing-view.ts';
 
 export type TestTarget = {
-  event: WebhookEvent;
+  eventType: EventType;
   url: string;
   method: Method;
   /** The endpoint's own. */
@@ -34,14 +33,18 @@ type TestTools = { sender: Sender; publisher: Publisher; publicUrl: string; now:
 const shownBytes = 4096;
 
 /**
- * Sends a dummy payload the way deliveries are sent. Never retried, never counted, not stored; a 410 disables nothing.
+ * Sends a sample payload the way deliveries are sent. Never retried, never counted, not stored; a 410 disables nothing.
  */
-export async function testEndpoint({ deadlineMs, ...target }: TestTarget, tools: TestTools): Promise<TestOutcome> {
+export async function testEndpoint(
+  { eventType, deadlineMs, ...target }: TestTarget,
+  tools: TestTools,
+): Promise<TestOutcome> {
   const nowMs = tools.now();
   const call = compose({
     deliveryId: v7({ msecs: nowMs }),
     ...target,
-    payload: buildDummyPayload(target.event, { ...tools, nowMs }),
+    event: eventType.name,
+    payload: eventType.sample({ ...tools, nowMs }),
     nowMs,
     dev: false,
     test: true,

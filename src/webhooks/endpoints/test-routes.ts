@@ -4,21 +4,22 @@ import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
-import type { WebhookDeps } from '../ports.ts';
+import type { EventType } from '../events.ts';
+import type { EndpointDeps, WebhookDeps } from '../ports.ts';
 import { defaultSettings } from './changes.ts';
 import { readHeaders } from './custom-headers.ts';
-import { endpointsPath, eventOf } from './routes.ts';
+import { endpointsPath, eventTypeOf } from './routes.ts';
 import { eventParams, testAnswer, testBody } from './schemas.ts';
 import { createEndpointSecret, openHeaders, openSecrets, openV1aKeys } from './secrets.ts';
-import { type Endpoint, findEndpoint, type WebhookEvent } from './store.ts';
+import { type Endpoint, findEndpoint } from './store.ts';
 import { type TestTarget, testEndpoint } from './test-endpoint.ts';
 import { takeTestTurn } from './test-limit.ts';
 import { requireUsableUrl, type UrlRules } from './url-rules.ts';
 
-/** Test Endpoint: sends a dummy payload now and shows what came back (docs/interface.md#webhooks). */
+/** Test Endpoint: sends a sample payload now and shows the response (docs/interface.md#webhooks). */
 export async function endpointTestRoutes(
   app: App,
-  { rules, ...deps }: WebhookDeps & { rules: UrlRules },
+  { rules, events, ...deps }: EndpointDeps & { rules: UrlRules },
 ): Promise<void> {
   const { config, pool, now } = deps;
   const guarded = createFailFast(deps.dbHealth);
@@ -27,11 +28,11 @@ export async function endpointTestRoutes(
     `${endpointsPath}/:event/test`,
     {
       schema: {
-        summary: 'Test Endpoint: send a dummy payload',
+        summary: 'Test Endpoint: send a sample payload',
         description:
           'Uses the saved settings, or those of the body before they are saved. Nothing is stored or tried again.',
         tags: ['Webhook endpoints'],
-        params: eventParams,
+        params: eventParams(events),
         querystring: publisherQuery,
         body: testBody,
         response: { 200: testAnswer, ...errorAnswers(400, 401, 403, 404) },
@@ -39,13 +40,13 @@ export async function endpointTestRoutes(
     },
     async (request) => {
       const { publisher } = callOf(request);
-      const event = eventOf(request.params.event);
+      const eventType = eventTypeOf(events, request.params.event);
       await guarded(() => takeTestTurn(pool, publisher.id, now()));
-      const saved = await guarded(() => findEndpoint(pool, publisher.id, event));
+      const saved = await guarded(() => findEndpoint(pool, publisher.id, eventType.name));
       const url = request.body.url ?? saved?.url;
       if (url === undefined) throw new AppError('endpoint_not_found');
       requireUsableUrl(url, rules);
-      const target = targetOf(event, url, request.body, saved, deps);
+      const target = targetOf(eventType, url, request.body, saved, deps);
       const data = await testEndpoint(target, { sender: deps.sender, publisher, publicUrl: config.publicUrl, now });
       return { message: data.delivered ? 'The endpoint took the test.' : 'The endpoint did not take the test.', data };
     },
@@ -54,7 +55,7 @@ export async function endpointTestRoutes(
 
 /** What to test: the body's settings before the saved ones, with the saved secret, else one made for this call only. */
 export function targetOf(
-  event: WebhookEvent,
+  eventType: EventType,
   url: string,
   asked: Static<typeof testBody>,
   saved: Endpoint | null,
@@ -65,7 +66,7 @@ export function targetOf(
   const stored =
     saved !== null && new URL(url).origin === new URL(saved.url).origin ? openHeaders(secretBox, saved.headers) : {};
   return {
-    event,
+    eventType,
     url,
     method: asked.method ?? saved?.method ?? 'POST',
     headers: asked.headers === undefined ? stored : readHeaders(asked.headers, stored),

@@ -15,6 +15,7 @@ import { replayBody } from '../deliveries/schemas.ts';
 import { findDelivery } from '../deliveries/store.ts';
 import { webhookIdOf } from '../deliveries/view.ts';
 import { orNull } from '../endpoints/schemas.ts';
+import type { EventTypes } from '../events.ts';
 import { cancelJob, countMatching, createJob, findJob, listJobs, maxCounted, type ReplayJob } from './jobs.ts';
 import { lockOpenEndpoints, requeue } from './requeue.ts';
 
@@ -45,7 +46,7 @@ const replayedAnswer = Type.Object({
 const jobParams = Type.Object({ id: Type.String() });
 
 /** Sends deliveries again: one, or all that match a filter. */
-export async function replayRoutes(app: App, deps: CatalogDeps): Promise<void> {
+export async function replayRoutes(app: App, { events, ...deps }: CatalogDeps & { events: EventTypes }): Promise<void> {
   const { pool, now } = deps;
   const guarded = createFailFast(deps.dbHealth);
   const write = <T>(work: (executor: Executor) => Promise<T>): Promise<T> => guarded(() => transaction(pool, work));
@@ -86,7 +87,7 @@ export async function replayRoutes(app: App, deps: CatalogDeps): Promise<void> {
         summary: 'Send all deliveries again that match',
         tags,
         querystring: publisherQuery,
-        body: replayBody,
+        body: replayBody(events),
         response: { 200: countAnswer, 202: jobAnswer, ...errorAnswers(400, 401, 403, 404, 409) },
       },
     },

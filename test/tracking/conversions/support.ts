@@ -1,8 +1,7 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { expect } from 'vitest';
-import { postbackEvent } from '../../../src/tracking/conversions/postback.ts';
+import { conversionEvent } from '../../../src/tracking/conversions/event-type.ts';
 import { saveEndpoint } from '../../../src/webhooks/endpoints/changes.ts';
-import type { WebhookEvent } from '../../../src/webhooks/endpoints/store.ts';
 import { createTestApp, type TestApp, type TestAppOptions } from '../../support/test-app.ts';
 import { call, type ShownOffer, showOffer } from '../journey.ts';
 
@@ -75,11 +74,9 @@ export async function bookings({ pool }: TestApp, sessionId?: string): Promise<B
 
 /** Tells the publisher of conversions at this address. */
 export async function addPostbackEndpoint(t: TestApp, url: string, method: 'GET' | 'POST' = 'POST'): Promise<void> {
-  const name: string = postbackEvent;
-  const event = name as WebhookEvent;
   await saveEndpoint(t.pool, t.deps.secretBox, {
     publisherId: t.publisher.id,
-    event,
+    event: conversionEvent.name,
     url,
     method,
     enabled: true,

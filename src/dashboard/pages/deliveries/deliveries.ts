@@ -8,7 +8,7 @@ import { deliveryStatuses, findPage } from '../../../webhooks/deliveries/filter.
 import { readCursor, readDeliveryId, writeCursor } from '../../../webhooks/deliveries/request.ts';
 import { findAttempts, findDelivery, readDeliveries } from '../../../webhooks/deliveries/store.ts';
 import { viewOfDelivery, viewOfWholeDelivery } from '../../../webhooks/deliveries/view.ts';
-import { webhookEvents } from '../../../webhooks/endpoints/store.ts';
+import type { EventTypes } from '../../../webhooks/events.ts';
 import { cancelJob, createJob, findJob } from '../../../webhooks/redelivery/jobs.ts';
 import { replayOne } from '../../../webhooks/redelivery/routes.ts';
 import { mayAct } from '../../auth/users.ts';
@@ -35,7 +35,7 @@ export function deliveryPages(app: App, tools: Tools): void {
   pages.get('/deliveries', 'analyst', async (context) => {
     const { publisher, path } = context;
     const wanted = asked(context);
-    const { filter, problems } = readAsked(wanted, publisher, now());
+    const { filter, problems } = readAsked(wanted, publisher, now(), tools.deps.events);
     const cursor = queryText(context, 'cursor');
     const below = cursor === '' ? null : readCursor(cursor, now());
     const { rows, next } = await guarded(async () => {
@@ -68,7 +68,7 @@ export function deliveryPages(app: App, tools: Tools): void {
               'Once an endpoint is set and a user confirms perks, the webhook and each of its tries appear here.',
               linkButton(path('/settings/webhooks'), 'Set an endpoint', 'main'),
             )
-          : html`<form class="filters" method="get" action="${path('/deliveries')}" role="search">${filterFields(form, publisher.timeZone)}<button class="button">Show</button></form>
+          : html`<form class="filters" method="get" action="${path('/deliveries')}" role="search">${filterFields(form, publisher.timeZone, tools.deps.events)}<button class="button">Show</button></form>
 ${rows.length === 0 ? html`<p class="hint">${next === null ? 'Nothing matches.' : 'Nothing here; there may be more on the next page.'}</p>` : table('Deliveries', [{ text: 'Promised' }, { text: 'Event' }, { text: 'Status' }, { text: 'Tries', numeric: true }, { text: 'Last answer' }, { text: 'User' }], cells)}
 ${pager(cursor === '' ? null : `${path('/deliveries')}?${query}`, after)}
 ${mayAct(context.viewer.user.role, 'manager') ? replayCard(context, wanted) : nothing}`,
@@ -118,7 +118,7 @@ ${card('Payload', view.payload === null ? html`<p class="hint">The user’s data
 
   pages.post('/deliveries/replay', 'manager', async (context, fields) => {
     const wanted: AskedDeliveries = Object.fromEntries(filterNames.map((name) => [name, fields.text(name)]));
-    const { filter, problems } = readAsked(wanted, context.publisher, now());
+    const { filter, problems } = readAsked(wanted, context.publisher, now(), tools.deps.events);
     if (problems.length > 0) return { to: context.path('/deliveries'), failed: 'The filter is not right.' };
     const statuses = (filter.statuses ?? ['failed', 'held']).filter((status) => status !== 'pending');
     if (statuses.length === 0) return { to: context.path('/deliveries'), failed: 'What is pending is sent anyway.' };
@@ -183,8 +183,9 @@ const any = { value: '', text: 'Any' };
 const filterFields = (
   form: FormBuilder,
   timeZone: string,
+  events: EventTypes,
 ): Html => html`${form.select('status', { label: 'Status', choices: [any, ...deliveryStatuses.map((value) => ({ value, text: value }))] })}
-${form.select('event', { label: 'Event', choices: [any, ...webhookEvents.map((value) => ({ value, text: value }))] })}
+${form.select('event', { label: 'Event', choices: [any, ...[...events.keys()].map((value) => ({ value, text: value }))] })}
 ${form.input('from', { label: `From (${timeZone})`, type: 'datetime-local' })}${form.input('to', { label: 'To', type: 'datetime-local' })}
 ${form.input('pub_user_id', { label: 'User' })}${form.input('session_id', { label: 'Session' })}`;
 

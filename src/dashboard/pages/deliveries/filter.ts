@@ -1,7 +1,7 @@
 import type { Publisher } from '../../../catalog/snapshot/types.ts';
 import { isUuid7 } from '../../../platform/lib/uuid7.ts';
 import { type DeliveryFilter, deliveryStatuses } from '../../../webhooks/deliveries/filter.ts';
-import { isWebhookEvent } from '../../../webhooks/endpoints/store.ts';
+import type { EventTypes } from '../../../webhooks/events.ts';
 import type { Problems } from '../../shell/forms.ts';
 import { localToInstant } from '../../shell/local-time.ts';
 
@@ -15,6 +15,7 @@ export function readAsked(
   asked: AskedDeliveries,
   { id, timeZone }: Publisher,
   nowMs: number,
+  events: EventTypes,
 ): { filter: DeliveryFilter; problems: Problems } {
   const problems: { path: string; message: string }[] = [];
   const { status = '', event = '', pub_user_id: pubUserId = '', session_id: sessionId = '' } = asked;
@@ -31,7 +32,7 @@ export function readAsked(
   return {
     filter: {
       publisherId: id,
-      event: isWebhookEvent(event) ? event : null,
+      event: events.has(event) ? event : null,
       endpointId: null,
       statuses: known === null ? null : [known],
       fromMs: time('from'),

@@ -13,12 +13,13 @@ import {
   rotateSecret,
   saveEndpoint,
 } from '../../../webhooks/endpoints/changes.ts';
-import { findEndpoint, isWebhookEvent, listEndpoints, type WebhookEvent } from '../../../webhooks/endpoints/store.ts';
+import { findEndpoint, listEndpoints } from '../../../webhooks/endpoints/store.ts';
 import { testEndpoint } from '../../../webhooks/endpoints/test-endpoint.ts';
 import { takeTestTurn } from '../../../webhooks/endpoints/test-limit.ts';
 import { targetOf } from '../../../webhooks/endpoints/test-routes.ts';
 import { requireUsableUrl } from '../../../webhooks/endpoints/url-rules.ts';
 import { viewOfState } from '../../../webhooks/endpoints/view.ts';
+import type { EventType } from '../../../webhooks/events.ts';
 import { mayAct } from '../../auth/users.ts';
 import { actionButton, badge, card, copyable, facts, saveForm, tabs } from '../../shell/components.ts';
 import type { PublisherContext } from '../../shell/context.ts';
@@ -28,19 +29,6 @@ import type { Page } from '../../shell/layout.ts';
 import { actorOf } from '../../shell/management.ts';
 import { publisherPages, type Tools } from '../../shell/pages.ts';
 import { testResult } from './test-result.ts';
-
-const titles: Record<WebhookEvent, { tab: string; text: string }> = {
-  'usp.selection': {
-    tab: 'User Selected Perks',
-    text: 'Sent when a user’s perks are confirmed, with what was picked.',
-  },
-  offer_saved: { tab: 'Offer saved', text: 'Sent when a user saves an offer to the wallet.' },
-  offer_removed: { tab: 'Offer removed', text: 'Sent when a user removes an offer from the wallet.' },
-  conversion: {
-    tab: 'Conversion postback',
-    text: 'Sent when an advertiser reports a conversion. The URL may hold macros such as {payout} or any custom key.',
-  },
-};
 
 type Found = Awaited<ReturnType<typeof listEndpoints>>[number];
 type State = { typed?: Record<string, FormValue>; problems?: Problems; secret?: string; result?: Html };
@@ -53,11 +41,13 @@ export function webhookPages(app: App, { deps, ...tools }: Tools): void {
   const rules = { allowHttp: config.webhookAllowHttp, allowNets: parseNets(config.webhookAllowNets) };
   const base = '/settings/webhooks';
 
-  function eventOf({ request }: PublisherContext): WebhookEvent {
+  function eventTypeOf({ request }: PublisherContext): EventType {
     const { event = '' } = request.params as { event?: string };
-    if (!isWebhookEvent(event)) throw new AppError('not_found');
-    return event;
+    const type = deps.events.get(event);
+    if (type === undefined) throw new AppError('not_found');
+    return type;
   }
+  const eventOf = (context: PublisherContext): string => eventTypeOf(context).name;
 
   /** Changes the endpoint of the page, in one transaction with its entry in the audit log. */
   const write = <T>(
@@ -113,10 +103,10 @@ export function webhookPages(app: App, { deps, ...tools }: Tools): void {
         html`<div class="notice failed" role="alert"><p>The URL ${problem?.message ?? 'cannot be used'}.</p></div>`,
       );
     }
-    const event = eventOf(context);
-    const saved = await guarded(() => findEndpoint(pool, context.publisher.id, event));
+    const eventType = eventTypeOf(context);
+    const saved = await guarded(() => findEndpoint(pool, context.publisher.id, eventType.name));
     const asked = { method: fields.text('method') === 'GET' ? ('GET' as const) : ('POST' as const) };
-    const target = targetOf(event, fields.text('url'), asked, saved, deps);
+    const target = targetOf(eventType, fields.text('url'), asked, saved, deps);
     return answer(
       testResult(
         await testEndpoint(target, { sender, publisher: context.publisher, publicUrl: config.publicUrl, now }),
@@ -157,10 +147,10 @@ export function webhookPages(app: App, { deps, ...tools }: Tools): void {
       status: problems.length > 0 ? 422 : 200,
       body: html`${tabs(
         'Events',
-        Object.entries(titles).map(([key, { tab }]) => ({
-          text: tab,
-          href: path(`${base}/${key}`),
-          current: key === event,
+        [...deps.events.values()].map(({ name, title }) => ({
+          text: title,
+          href: path(`${base}/${name}`),
+          current: name === event,
         })),
       )}
 ${secret === undefined ? nothing : html`<div class="notice done" role="status"><p><strong>The signing secret.</strong> Your server verifies the signature with it. It is shown only now.</p>${copyable(secret, 'signing secret')}</div>`}
@@ -170,7 +160,7 @@ ${card(
   canEdit
     ? html`${saveForm(context, at, html`${form.summary()}${fields}`, { extra: html`<button class="button" formaction="${at}/test" hx-post="${at}/test" hx-target="#test-result" hx-swap="innerHTML" hx-disabled-elt="this">Test Endpoint</button>` })}<div id="test-result" class="below" aria-live="polite">${result}</div>`
     : html`<fieldset class="plain" disabled>${fields}</fieldset>`,
-  { lead: titles[event].text },
+  { lead: eventTypeOf(context).description },
 )}`,
     };
   }

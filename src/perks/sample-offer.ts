@@ -1,0 +1,67 @@
+import type { Creative, Offer } from '../catalog/snapshot/types.ts';
+
+/** The user of sample payloads. */
+export const sampleUserId = 'test-user';
+
+/** An invented offer with every field set, for the sample payloads of Test Endpoint. */
+export function sampleOffer(publisherId: number, publicUrl: string): Offer {
+  const creatives: Creative[] = [
+    {
+      id: 1,
+      creativeType: 'offer_image',
+      isPrimary: true,
+      type: 'png',
+      width: 600,
+      height: 600,
+      url: `${publicUrl}/images/1.png`,
+      userId: 1,
+    },
+  ];
+  return {
+    id: 1,
+    publisherId,
+    campaign: sampleCampaign(publisherId, creatives),
+    active: true,
+    weight: 0,
+    copy: {
+      title: 'A sample offer',
+      description: 'Sent by Test Endpoint.',
+      miniText: 'For testing only.',
+      shortHeadline: 'Sample offer',
+      shortDescription: 'Sent by Test Endpoint.',
+      ctaYes: 'Yes, please',
+      ctaNo: 'No, thanks',
+    },
+    termsAndConditions: '<p>No terms apply.</p>',
+    loyaltyRequirements: 'None.',
+    useractionCta: null,
+    useractionUrl: null,
+    advPixelUrl: '',
+    walletEnabled: true,
+    offerwallEnabled: true,
+    creatives,
+  };
+}
+
+const sampleCampaign = (publisherId: number, creatives: Creative[]): Offer['campaign'] => ({
+  id: 1,
+  publisherId,
+  advertiserId: 1,
+  advertiserName: 'Example Advertiser',
+  name: 'Test Endpoint',
+  category: 'test',
+  tags: ['test'],
+  active: true,
+  priority: 0,
+  weight: 0,
+  isProduct: false,
+  isLoyalty: true,
+  offerDescription: 'This campaign does not exist.',
+  landingUrl: 'https://advertiser.example/',
+  clickIdParam: 'click_id',
+  optOutDays: null,
+  payout: { kind: 'cpc', amountMicros: 0, currency: 'USD' },
+  rules: {},
+  provisions: new Map(),
+  creatives,
+});

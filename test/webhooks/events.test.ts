@@ -1,0 +1,21 @@
+import { FormatRegistry } from '@sinclair/typebox';
+import { Value } from '@sinclair/typebox/value';
+import { expect, test } from 'vitest';
+import { eventTypes } from '../../src/app.ts';
+import type { Publisher } from '../../src/catalog/snapshot/types.ts';
+
+FormatRegistry.Set('uuid', (text) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text));
+FormatRegistry.Set('date-time', (text) => !Number.isNaN(Date.parse(text)));
+
+const publisher = { id: 7, walletEnabled: true, offerwallEnabled: true } as Publisher;
+const context = { publisher, publicUrl: 'https://perks.example', nowMs: Date.UTC(2026, 10, 21) };
+
+test('the event types are registered by name', () => {
+  expect([...eventTypes.keys()]).toEqual(['usp.selection', 'offer_saved', 'offer_removed', 'conversion']);
+});
+
+test.each([...eventTypes.values()])('the sample payload of $name matches its schema', ({ payload, sample }) => {
+  const body = JSON.parse(sample(context).toString());
+  expect([...Value.Errors(payload, body)]).toEqual([]);
+  expect(Value.Check(payload, {})).toBe(false);
+});
