@@ -92,6 +92,30 @@ describe('values', () => {
   });
 });
 
+describe('WEBHOOK_PROXY', () => {
+  test('is a URL with or without credentials', () => {
+    expect(load({ WEBHOOK_PROXY: 'https://us%20er:pa%3Ass@proxy.example' }).webhookProxy).toEqual({
+      host: 'proxy.example',
+      port: 443,
+      secure: true,
+      authorization: `Basic ${Buffer.from('us er:pa:ss').toString('base64')}`,
+    });
+    expect(load({ WEBHOOK_PROXY: 'http://[::1]:3128' }).webhookProxy).toEqual({
+      host: '::1',
+      port: 3128,
+      secure: false,
+      authorization: null,
+    });
+  });
+
+  test.each(['proxy:3128', 'ftp://proxy', 'http://proxy/path', 'socks5://proxy:1080', 'http://a:%zz@proxy'])(
+    '"%s" is refused',
+    (text) => {
+      expect(namesOf(problemsOf({ WEBHOOK_PROXY: text }))).toEqual(['WEBHOOK_PROXY']);
+    },
+  );
+});
+
 describe('problems', () => {
   test('are all named at once, in one error', () => {
     const problems = problemsOf({

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
+import type { ImageStoreSetting } from '../../config.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { createFolderStore } from './folder-store.ts';
 import { createS3Store } from './s3-store.ts';
-import type { ImageStoreSetting } from './store-setting.ts';
 
 /**
  * Keeps originals under the SHA-256 of their bytes (hex), so that what is there never changes and equal pictures are

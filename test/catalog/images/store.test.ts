@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDiskCache } from '../../../src/catalog/images/disk-cache.ts';
 import { createImages } from '../../../src/catalog/images/service.ts';
 import { createImageStore, type ImageStore, saveOriginal } from '../../../src/catalog/images/store.ts';
-import { type ImageStoreSetting, parseImageStore } from '../../../src/catalog/images/store-setting.ts';
+import { type ImageStoreSetting, parseImageStore } from '../../../src/config/image-store.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { drawStripes, storePicture } from './pictures.ts';

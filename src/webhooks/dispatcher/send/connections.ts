@@ -1,8 +1,9 @@
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions as TlsOptions } from 'node:tls';
 import { type buildConnector, Client } from 'undici';
+import type { HttpProxy } from '../../../config.ts';
 import { hostOf, type ResolvedAddress } from './address-guard.ts';
-import { type HttpProxy, openTunnel } from './proxy.ts';
+import { openTunnel } from './proxy.ts';
 
 /** The longest head of a response (bytes). */
 export const maxHeadBytes = 16_384;

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import type { Dispatcher } from 'undici';
+import type { HttpProxy } from '../../../config.ts';
 import {
   type BlockReason,
   checkUrl,
@@ -11,7 +12,7 @@ import {
   resolveTarget,
 } from './address-guard.ts';
 import { type Connection, createLane, type Lane, maxHeadBytes, type Phase } from './connections.ts';
-import { type HttpProxy, proxyErrorCode } from './proxy.ts';
+import { proxyErrorCode } from './proxy.ts';
 import { createLookup, createResolverWatch } from './resolver.ts';
 
 /**

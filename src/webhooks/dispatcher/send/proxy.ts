@@ -1,41 +1,10 @@
 import { connect, isIPv6, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-
-/** An HTTP proxy that calls go through, by CONNECT. */
-export type HttpProxy = {
-  host: string;
-  port: number;
-  secure: boolean;
-  /** Value of `proxy-authorization`; null: none. */
-  authorization: string | null;
-};
+import type { HttpProxy } from '../../../config.ts';
 
 /** Head of the proxy's answer at most (bytes). */
 const maxHeadBytes = 8192;
 const wordsOfProxy = /^HTTP\/1\.[01] (\d{3})/;
-
-/**
- * Reads `http://user:password@host:port` or the same with https.
- * @throws when it is no such URL; the message never holds the password
- */
-export function parseProxy(text: string): HttpProxy {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  const isProxy =
-    url !== null &&
-    /^https?:$/.test(url.protocol) &&
-    url.hostname !== '' &&
-    /^\/?$/.test(url.pathname) &&
-    url.search === '';
-  if (!isProxy) throw new Error('a proxy looks like http://proxy.example:3128, with or without user:password@');
-  const secure = url.protocol === 'https:';
-  const user = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
-  return {
-    host: url.hostname.replace(/^\[|\]$/g, ''),
-    port: Number(url.port || (secure ? 443 : 80)),
-    secure,
-    authorization: user === ':' ? null : `Basic ${Buffer.from(user).toString('base64')}`,
-  };
-}
 
 export const proxyErrorCode = 'PERKWIRE_PROXY';
 

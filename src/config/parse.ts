@@ -1,0 +1,66 @@
+import type { Variables } from './schema.ts';
+
+const roles = ['api', 'worker', 'migrate'] as const;
+export type Role = (typeof roles)[number];
+
+/** A token key: `id` travels inside the token, `secret` signs it. */
+export type TokenKey = { id: number; secret: string };
+
+export function parseRoles(text: string, problems: string[]): Role[] {
+  const found: Role[] = [];
+  for (const name of text.split(',').map((part) => part.trim())) {
+    const role = roles.find((known) => known === name);
+    if (role === undefined) problems.push(`ROLES has "${name}"; known are ${roles.join(', ')}`);
+    else found.push(role);
+  }
+  return found;
+}
+
+export function parsePublicUrl(raw: Pick<Variables, 'PUBLIC_URL' | 'PORT'>, problems: string[]): string {
+  if (raw.PUBLIC_URL === '') return `http://localhost:${raw.PORT}`;
+  const url = URL.canParse(raw.PUBLIC_URL) ? new URL(raw.PUBLIC_URL) : null;
+  if (
+    url === null ||
+    !/^https?:$/.test(url.protocol) ||
+    url.pathname !== '/' ||
+    url.search !== '' ||
+    url.hash !== '' ||
+    url.username !== ''
+  )
+    problems.push('PUBLIC_URL must be an origin such as https://perks.example.com, without a path');
+  return url?.origin ?? '';
+}
+
+export function parseDatabaseUrl(text: string, problems: string[]): string | null {
+  if (text === '') return null;
+  if (!URL.canParse(text) || !/^postgres(ql)?:$/.test(new URL(text).protocol))
+    problems.push('DATABASE_URL must begin with postgres:// or postgresql://');
+  return text;
+}
+
+export function parseTrustProxy(text: string, problems: string[]): boolean | number | string[] {
+  if (text === '') return false;
+  if (/^\d+$/.test(text)) return Number(text);
+  const nets = text.split(',').map((net) => net.trim());
+  for (const net of nets)
+    if (!/^[0-9a-fA-F.:]+(\/\d{1,3})?$/.test(net))
+      problems.push(`TRUST_PROXY has "${net}", which is no address or CIDR net`);
+  return nets;
+}
+
+export function parseTokenKeys(text: string, problems: string[]): TokenKey[] {
+  if (text === '') {
+    problems.push('TOKEN_KEYS must be set ("1:" and a secret of 32 or more characters)');
+    return [];
+  }
+  const keys: TokenKey[] = [];
+  for (const part of text.split(',').map((entry) => entry.trim())) {
+    const match = /^(\d{1,3}):([^:]{32,})$/.exec(part);
+    const id = Number(match?.[1]);
+    if (match?.[2] === undefined || id > 255)
+      problems.push('TOKEN_KEYS entries must look like "1:secret" with id 0–255 and a secret of 32 or more characters');
+    else if (keys.some((key) => key.id === id)) problems.push(`TOKEN_KEYS has the id ${id} twice`);
+    else keys.push({ id, secret: match[2] });
+  }
+  return keys;
+}

@@ -1,0 +1,150 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { envSchema } from 'env-schema';
+
+/** Every variable the process reads. The README's table and `.env.example` are checked against this object. */
+export const configSchema = Type.Object({
+  ROLES: Type.String({
+    default: 'api,worker',
+    description: 'What this process does: api, worker, or both (comma list). migrate: apply migrations and exit.',
+  }),
+  HOST: Type.String({ default: '127.0.0.1', description: 'Address to listen on. The image sets 0.0.0.0.' }),
+  PORT: Type.Integer({ default: 8080, minimum: 1, maximum: 65535, description: 'TCP port to listen on.' }),
+  PUBLIC_URL: Type.String({
+    default: '',
+    description: 'Origin of every URL sent out (never the Host header). Default http://localhost:PORT.',
+  }),
+  TRUST_PROXY: Type.String({
+    default: '',
+    description:
+      'Who may set X-Forwarded-For: number of proxy hops, or a comma list of addresses or CIDR nets. Empty: none.',
+  }),
+  DATABASE_URL: Type.String({
+    default: '',
+    description: 'PostgreSQL 14 or newer. Empty: an embedded PostgreSQL with the demo catalogue in DATA_DIR.',
+  }),
+  DATABASE_POOL_SIZE: Type.Integer({
+    default: 12,
+    minimum: 4,
+    maximum: 200,
+    description: 'Connections of one process (count).',
+  }),
+  DATA_DIR: Type.String({ default: '.data', description: 'Folder of the embedded database and its secrets.' }),
+  TOKEN_KEYS: Type.String({
+    default: '',
+    description:
+      'Keys that sign tracking tokens: "id:secret,id:secret", id 0–255, secret of 32 or more ' +
+      'characters. The first signs, all verify.',
+  }),
+  USER_PEPPER: Type.String({
+    default: '',
+    description:
+      'Secret (32 or more characters) that keys the hashes of end-user identifiers. Changing it ' +
+      'disconnects every user from earlier activity.',
+  }),
+  SECRETS_KEY: Type.String({
+    default: '',
+    description: 'Key that encrypts webhook secrets at rest: 32 bytes in base64.',
+  }),
+  LOG_LEVEL: Type.String({
+    default: 'info',
+    pattern: '^(fatal|error|warn|info|debug|trace|silent)$',
+    description: 'fatal, error, warn, info, debug, trace or silent.',
+  }),
+  WEBHOOK_ALLOW_NETS: Type.String({
+    default: '',
+    description: 'Private networks (comma list of CIDRs) that webhooks may call. The embedded demo adds loopback.',
+  }),
+  WEBHOOK_ALLOW_HTTP: Type.Boolean({
+    default: false,
+    description: 'Allow webhook URLs with http:. The embedded demo allows it.',
+  }),
+  WEBHOOK_PROXY: Type.String({
+    default: '',
+    description:
+      'HTTP proxy (http://user:password@host:port) that webhooks go through, by CONNECT to the checked ' +
+      'address. Empty: none.',
+  }),
+  METRICS_TOKEN: Type.String({
+    default: '',
+    description: 'Bearer token (32 or more characters) for GET /metrics. Empty: no such route.',
+  }),
+  WORKER_CONCURRENCY: Type.Integer({
+    default: 512,
+    minimum: 1,
+    maximum: 5000,
+    description: 'Webhook calls in flight in one worker (count). 60 % are reserved for healthy endpoints.',
+  }),
+  IMAGE_CACHE_MB: Type.Integer({
+    default: 64,
+    minimum: 1,
+    maximum: 65536,
+    description: 'Memory cache of images, originals and resized together (MiB).',
+  }),
+  IMAGE_CACHE_DISK_MB: Type.Integer({
+    default: 256,
+    minimum: 0,
+    maximum: 1_048_576,
+    description: 'Disk cache of resized images, below DATA_DIR (MiB). 0: none.',
+  }),
+  IMAGE_STORE: Type.String({
+    default: '',
+    description:
+      'Storage of uploaded images. Empty: PostgreSQL; or the absolute path of a folder that all ' +
+      'processes share; or s3://bucket/prefix?endpoint=https://…&region=….',
+  }),
+  S3_ACCESS_KEY_ID: Type.String({ default: '', description: 'Access key of the bucket that IMAGE_STORE names.' }),
+  S3_SECRET_ACCESS_KEY: Type.String({ default: '', description: 'Secret of S3_ACCESS_KEY_ID.' }),
+  GEOIP_DB: Type.String({
+    default: '',
+    description: 'MaxMind database (.mmdb) of countries or cities. Empty: the bundled one of countries.',
+  }),
+  RETENTION_RAW_DAYS: Type.Integer({
+    default: 90,
+    minimum: 32,
+    maximum: 3650,
+    description: 'Days that sessions and events are kept.',
+  }),
+  RETENTION_ROLLUP_DAYS: Type.Integer({
+    default: 400,
+    minimum: 32,
+    maximum: 3650,
+    description: 'Days that report rollups are kept.',
+  }),
+  RETENTION_DELIVERY_DAYS: Type.Integer({
+    default: 30,
+    minimum: 8,
+    maximum: 3650,
+    description: 'Days that webhook deliveries and their attempts are kept.',
+  }),
+  SHUTDOWN_TIMEOUT_S: Type.Integer({
+    default: 25,
+    minimum: 1,
+    maximum: 300,
+    description: 'Seconds a stopping process may take to finish what is in flight.',
+  }),
+});
+
+export type Variables = Static<typeof configSchema>;
+
+/**
+ * Variables with the schema's types and defaults; one that breaks its schema is reported and read as its default, so
+ * that later checks still run.
+ */
+export function readVariables(env: Record<string, string | undefined>, problems: string[]): Variables {
+  const data: Record<string, string> = {};
+  for (const name of Object.keys(configSchema.properties)) {
+    const value = env[name]?.trim();
+    if (value !== undefined && value !== '') data[name] = value;
+  }
+  try {
+    return envSchema<Variables>({ schema: configSchema, data: { ...data }, env: false });
+  } catch (err) {
+    const { errors } = err as { errors?: { instancePath: string; message?: string }[] };
+    if (errors === undefined) throw err;
+    for (const { instancePath, message } of errors) {
+      problems.push(`${instancePath.slice(1)} ${message ?? 'is invalid'}`);
+      delete data[instancePath.slice(1)];
+    }
+    return envSchema<Variables>({ schema: configSchema, data, env: false });
+  }
+}
