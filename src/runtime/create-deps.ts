@@ -10,7 +10,6 @@ import { breakConnections, createPool } from '../platform/db/pool.ts';
 import { createAuthenticator } from '../platform/http/auth.ts';
 import { createFailureLimit } from '../platform/http/failure-limit.ts';
 import type { Logger } from '../platform/logger.ts';
-import { registerGauges } from '../platform/metrics/gauges.ts';
 import { createMetrics } from '../platform/metrics/metrics.ts';
 import { createSigner } from '../platform/security/keyring.ts';
 import { createSecretBox } from '../platform/security/secret-box.ts';
@@ -18,6 +17,8 @@ import { createTokenCodec } from '../platform/security/tracking-token.ts';
 import { userAgent } from '../platform/version.ts';
 import { parseNets } from '../webhooks/dispatcher/send/address-guard.ts';
 import { createSender } from '../webhooks/dispatcher/send/deliver.ts';
+import { registerWebhookGauges } from '../webhooks/gauges.ts';
+import { createDispatcherMetrics } from '../webhooks/metrics.ts';
 import type { WebhookDeps } from '../webhooks/ports.ts';
 import { ensurePartitions } from './jobs.ts';
 
@@ -50,7 +51,7 @@ export async function createDeps({
     now: () => performance.now(),
   });
   const metrics = config.metricsToken === null ? null : createMetrics();
-  if (metrics !== null) registerGauges(metrics.registry, pool, now);
+  if (metrics !== null) registerWebhookGauges(metrics.registry, pool, now);
   const deps: Deps = {
     config,
     pool,
@@ -63,6 +64,7 @@ export async function createDeps({
     tokens: createTokenCodec(createSigner(config.tokenKeys, 'tracking-token')),
     secretBox: createSecretBox(config.secretsKey),
     metrics,
+    dispatcherMetrics: metrics === null ? null : createDispatcherMetrics(metrics.registry),
     sender,
     now,
   };

@@ -1,9 +1,14 @@
 import type { CatalogDeps } from '../catalog/ports.ts';
 import type { Sender } from './dispatcher/send/deliver.ts';
 import type { EventTypes } from './events.ts';
+import type { DispatcherMetrics } from './metrics.ts';
 
-/** `sender` calls publishers' endpoints. */
-export type WebhookDeps = CatalogDeps & { sender: Sender };
+export type WebhookDeps = CatalogDeps & {
+  /** Calls publishers' endpoints. */
+  sender: Sender;
+  /** null without METRICS_TOKEN. */
+  dispatcherMetrics: DispatcherMetrics | null;
+};
 
 /** `events`: what publishers can subscribe to. */
 export type EndpointDeps = WebhookDeps & { events: EventTypes };

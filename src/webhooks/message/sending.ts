@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import { breakConnections, createPool } from '../../platform/db/pool.ts';
 import type { Logger } from '../../platform/logger.ts';
-import { noMeter } from '../../platform/metrics/dispatcher-meter.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
+import { noMeter } from '../dispatcher/meter.ts';
 import { startDispatcher } from '../dispatcher/worker.ts';
 import type { WebhookDeps } from '../ports.ts';
 import { createPayloadLinks, payloadLinkPurpose } from './payload-link.ts';
@@ -43,7 +43,7 @@ export const createDispatcherPool = (databaseUrl: string, logger: Logger): pg.Po
 
 /** Sends what is in the outbox, with the parts of this process. */
 export async function startSending(deps: WebhookDeps, databaseUrl: string): Promise<{ stop: () => Promise<void> }> {
-  const { config, logger, sender, secretBox, metrics, now } = deps;
+  const { config, logger, sender, secretBox, dispatcherMetrics, now } = deps;
   const pool = createDispatcherPool(databaseUrl, logger);
   deps.dbHealth.onDown(() => breakConnections(pool));
   const dispatcher = await startDispatcher({
@@ -57,9 +57,9 @@ export async function startSending(deps: WebhookDeps, databaseUrl: string): Prom
     drainLimitMs: Math.min(longestCallMs, config.shutdownTimeoutMs / 2),
     now,
     random: Math.random,
-    meter: metrics?.dispatcher ?? noMeter,
+    meter: dispatcherMetrics?.meter ?? noMeter,
   });
-  metrics?.watchInFlight(dispatcher.inFlight);
+  dispatcherMetrics?.watchInFlight(dispatcher.inFlight);
   return {
     stop: async () => {
       await dispatcher.stop();

@@ -31,7 +31,7 @@ describe('GET /metrics', () => {
 
   test('shows webhooks, requests and the event loop, and names no URL, host or id', async () => {
     const hook = await startHook((response, _taken, count) => void response.writeHead(count === 1 ? 500 : 200).end());
-    const dispatcher = await startTestDispatcher(t, { meter: t.deps.metrics?.dispatcher as never });
+    const dispatcher = await startTestDispatcher(t, { meter: t.deps.dispatcherMetrics?.meter as never });
     const endpoint = await addEndpoint(t, hook.url);
     await promise(t, endpoint);
     await promise(t, await addEndpoint(t, 'http://10.0.0.1/'));

@@ -1,0 +1,70 @@
+import type pg from 'pg';
+import type { Registry } from 'prom-client';
+import { registerGauge } from '../platform/metrics/gauges.ts';
+import { reconcileDeliveries } from './deliveries/reconciliation.ts';
+
+const maxAgeMs = 15_000;
+const reconciliationMaxAgeMs = 300_000;
+/** Deliveries created within this time are reconciled. */
+const reconciledDays = 2;
+
+const endpointStates = `
+  select unnest(array[
+    case when e.paused_at is not null then 'paused' end,
+    case when not e.enabled then 'disabled' end,
+    case when h.warned_at is not null then 'failing' end]) as state
+  from webhook_endpoints e join endpoint_health h on h.endpoint_id = e.id
+  where e.deleted_at is null`;
+
+/** Gauges counted in the database: queue, failed and held deliveries, breakers, endpoints. The same in every process. */
+export function registerWebhookGauges(registry: Registry, pool: pg.Pool, now: () => number): void {
+  /** Counts rows of `from` by state; states without any are 0, not absent. */
+  const counted = (states: readonly string[], from: string) => async () => {
+    const { rows } = await pool.query<{ state: string; count: number }>(
+      `select state, count(found)::int as count
+      from unnest($1::text[]) as state left join (${from}) found using (state) group by 1`,
+      [states],
+    );
+    return rows.map(({ state, count }) => ({ label: state, value: count }));
+  };
+  const gauges = [
+    {
+      name: 'perkwire_webhook_queue',
+      help: 'Deliveries waiting, by lane.',
+      labelName: 'lane',
+      read: counted(['live', 'replay'], 'select lane as state from delivery_queue'),
+    },
+    {
+      name: 'perkwire_webhook_deliveries_in_trouble',
+      help: 'Deliveries that failed or are held for disabled endpoints.',
+      labelName: 'status',
+      read: counted(['failed', 'held'], 'select status as state from deliveries where in_trouble'),
+    },
+    {
+      name: 'perkwire_webhook_breakers',
+      help: 'Endpoints by the state of their breaker.',
+      labelName: 'state',
+      read: counted(['closed', 'open'], 'select breaker_state as state from endpoint_health'),
+    },
+    {
+      name: 'perkwire_webhook_endpoints',
+      help: 'Endpoints that are paused, disabled, or have failed for a day.',
+      labelName: 'state',
+      read: counted(['paused', 'disabled', 'failing'], endpointStates),
+    },
+  ];
+  for (const gauge of gauges) registerGauge(registry, { ...gauge, maxAgeMs, now });
+  registerGauge(registry, {
+    name: 'perkwire_webhook_unbalanced',
+    help: [
+      'Deliveries of the last two days that are neither delivered, failed, held nor queued,',
+      'queued twice, or miscounted. Must be 0.',
+    ].join(' '),
+    read: async () => {
+      const { lost, stray, miscounted } = await reconcileDeliveries(pool, { days: reconciledDays, nowMs: now() });
+      return [{ value: lost + stray + miscounted }];
+    },
+    maxAgeMs: reconciliationMaxAgeMs,
+    now,
+  });
+}
