@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
+import { eventKinds, type TrackedKind } from '../catalog/event-kinds.ts';
 import type { CatalogDeps } from '../catalog/ports.ts';
-import { isKnownTo } from '../catalog/snapshot/provisioning.ts';
+import { eventRevenueMicros, isKnownTo } from '../catalog/snapshot/provisioning.ts';
 import type { Offer } from '../catalog/snapshot/types.ts';
 import { newUuid7 } from '../platform/lib/uuid7.ts';
-import { checkToken, type EventKind } from '../platform/security/check-tracking-token.ts';
+import { checkToken } from '../platform/security/check-tracking-token.ts';
 import { createBotCheck } from './beacons/bots.ts';
 import type { TrackedEvent } from './beacons/insert-events.ts';
 import { isPrefetch } from './beacons/prefetch.ts';
-import { revenueOf } from './clicks/revenue.ts';
 
 /** A request whose token we signed and that is in time. */
 export type Visit = {
@@ -22,7 +22,7 @@ export type Visit = {
  * The visit a request makes with a token, or null when that is bad, late, or of an offer that its publisher does not
  * have.
  */
-export type Admit = (request: IncomingMessage, token: unknown, kind: EventKind) => Visit | null;
+export type Admit = (request: IncomingMessage, token: unknown, kind: TrackedKind) => Visit | null;
 
 export function createAdmission({ catalog, tokens, now }: Pick<CatalogDeps, 'catalog' | 'tokens' | 'now'>): Admit {
   const isBot = createBotCheck();
@@ -32,9 +32,14 @@ export function createAdmission({ catalog, tokens, now }: Pick<CatalogDeps, 'cat
     if (claims === null) return null;
     const atMs = now();
     const offer = catalog.current().offers.get(claims.offerId);
-    if (offer === undefined || !isKnownTo(offer, claims.publisherId) || !checkToken(claims, atMs, kind)) return null;
+    if (
+      offer === undefined ||
+      !isKnownTo(offer, claims.publisherId) ||
+      !checkToken(claims, atMs, eventKinds[kind].token)
+    )
+      return null;
     const suspicious = isBot(headers['user-agent']) ? 'bot' : claims.sessionId === null ? 'qr' : null;
-    const revenueMicros = revenueOf(kind, offer.campaign, claims.publisherId);
+    const revenueMicros = eventRevenueMicros(kind, offer.campaign, claims.publisherId);
     const event = {
       kind,
       claims,

@@ -1,4 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { kindsWith } from '../event-kinds.ts';
 import type { Condition } from './conditions.ts';
 
 /**
@@ -65,7 +66,7 @@ const literals = <const Values extends readonly string[]>(values: Values, descri
   );
 
 export const capScopes = ['offer', 'campaign', 'advertiser'] as const;
-export const capEvents = ['impression', 'click', 'no_thanks', 'conversion'] as const;
+export const capEvents = [...kindsWith('frequencyCap'), 'conversion'] as const;
 export const frequencyCap = Type.Object(
   {
     scope: literals(capScopes, 'What is counted together.'),

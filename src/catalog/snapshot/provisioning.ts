@@ -1,4 +1,5 @@
 import { timeOf } from '../../platform/lib/time-zone.ts';
+import { type EventKind, rulesOf } from '../event-kinds.ts';
 import type { Campaign, Offer, Payout } from './types.ts';
 
 /** Whether an offer belongs to a publisher or was provisioned to it, also where that is switched off by now. */
@@ -23,4 +24,15 @@ export const priorityOf = (campaign: Campaign, publisherId: number): number =>
 export function payoutOf({ payout, provisions }: Campaign, publisherId: number): Payout {
   const amountMicros = provisions.get(publisherId)?.payoutMicros ?? null;
   return amountMicros === null ? payout : { ...payout, amountMicros };
+}
+
+/**
+ * What an event earns, in millionths of the campaign's currency: a click of a campaign paid by the click, an impression
+ * of one paid by the thousand. Stored with the event, so that a later change of the payout changes nothing that happened.
+ */
+export function eventRevenueMicros(kind: EventKind, campaign: Campaign, publisherId: number): number {
+  const { paidBy } = rulesOf(kind);
+  if (paidBy === undefined) return 0;
+  const { kind: payout, amountMicros } = payoutOf(campaign, publisherId);
+  return paidBy.payout === payout ? Math.round(amountMicros / paidBy.per) : 0;
 }

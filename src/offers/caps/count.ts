@@ -1,5 +1,6 @@
-import type { CapEvent } from '../../catalog/rules/rules.ts';
-import { payoutOf } from '../../catalog/snapshot/provisioning.ts';
+import { rulesOf } from '../../catalog/event-kinds.ts';
+import type { CapEvent, PayoutKind } from '../../catalog/rules/rules.ts';
+import { eventRevenueMicros } from '../../catalog/snapshot/provisioning.ts';
 import type { Campaign } from '../../catalog/snapshot/types.ts';
 import { plainArray } from '../../platform/db/array-literal.ts';
 import type { Executor } from '../../platform/db/pool.ts';
@@ -24,7 +25,9 @@ export type CountedEvent = {
 /** Whether an event has to be handed to `countEvents`. */
 export const isCounted = (needs: Needs, campaign: Campaign, publisherId: number, kind: CapEvent): boolean =>
   needs.countsForUser(campaign, publisherId, kind) ||
-  (kind !== 'no_thanks' && needs.totalsOf(campaign, publisherId).length > 0);
+  (countsForTotals(kind) && needs.totalsOf(campaign, publisherId).length > 0);
+
+const countsForTotals = (kind: CapEvent): boolean => kind === 'conversion' || rulesOf(kind).totalCap === true;
 
 /**
  * Takes events into the histories of their users and into what campaigns have used, and settles what was held for them.
@@ -40,7 +43,7 @@ export async function countEvents(
   const forUsers = events.filter(({ campaign, publisherId, kind }) => needs.countsForUser(campaign, publisherId, kind));
   if (forUsers.length > 0) await addExposures(executor, forUsers);
   const forTotals = events.filter(
-    (event) => event.kind !== 'no_thanks' && needs.totalsOf(event.campaign, event.publisherId).length > 0,
+    (event) => countsForTotals(event.kind) && needs.totalsOf(event.campaign, event.publisherId).length > 0,
   );
   if (forTotals.length + others.length > 0) await settle(executor, needs, forTotals, others);
 }
@@ -84,21 +87,19 @@ async function addExposures(executor: Executor, events: readonly CountedEvent[])
   });
 }
 
-/** The event each kind of payout is paid for. */
-const payingEvents = { cpm: 'impression', cpc: 'click', cpa: 'conversion', cps: 'conversion' } as const;
+const conversionPayouts: ReadonlySet<PayoutKind> = new Set(['cpa', 'cps']);
 
-const isPaid = ({ kind, campaign }: CountedEvent): boolean => payingEvents[campaign.payout.kind] === kind;
+const isPaid = ({ kind, campaign: { payout } }: CountedEvent): boolean =>
+  kind === 'conversion' ? conversionPayouts.has(payout.kind) : rulesOf(kind).paidBy?.payout === payout.kind;
 
 /** What an event adds to the totals of its campaign. */
 function amountsOf(event: CountedEvent): Amounts {
   const { kind, campaign, publisherId, payoutMicros = 0 } = event;
-  const { amountMicros } = payoutOf(campaign, publisherId);
   if (kind === 'conversion') return { ...nothingUsed, micros: payoutMicros };
-  const price = kind === 'impression' ? Math.round(amountMicros / 1000) : amountMicros;
   return {
     impressions: kind === 'impression' ? 1 : 0,
     clicks: kind === 'click' ? 1 : 0,
-    micros: isPaid(event) ? price : 0,
+    micros: eventRevenueMicros(kind, campaign, publisherId),
   };
 }
 

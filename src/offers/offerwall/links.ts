@@ -1,3 +1,4 @@
+import { eventKinds } from '../../catalog/event-kinds.ts';
 import type { CatalogDeps } from '../../catalog/ports.ts';
 import type { Publisher } from '../../catalog/snapshot/types.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -21,7 +22,7 @@ export function openLink(
 ): OpenedLink {
   const claims = typeof token === 'string' ? tokens.read(token) : null;
   const publisher = claims === null ? undefined : catalog.current().publishers.get(claims.publisherId);
-  if (claims?.sessionId == null || publisher === undefined || !checkToken(claims, now(), 'click'))
+  if (claims?.sessionId == null || publisher === undefined || !checkToken(claims, now(), eventKinds.click.token))
     throw new AppError('invalid_token');
   requireOfferwall(publisher);
   return { token: token as string, claims: { ...claims, sessionId: claims.sessionId }, publisher };

@@ -1,3 +1,4 @@
+import { eventKinds } from '../../catalog/event-kinds.ts';
 import type { CatalogDeps } from '../../catalog/ports.ts';
 import { isServedTo } from '../../catalog/snapshot/provisioning.ts';
 import type { Offer, Publisher, Theme } from '../../catalog/snapshot/types.ts';
@@ -85,7 +86,7 @@ export function createOfferwall(deps: CatalogDeps, offers: OfferService): Offerw
       offer !== undefined &&
       isShown(offer, publisher) &&
       !wall.offers.includes(offer) &&
-      checkToken(claims, now(), 'impression');
+      checkToken(claims, now(), eventKinds.impression.token);
     return mayLead ? { ...wall, linked: { offer, token: text } } : wall;
   }
 

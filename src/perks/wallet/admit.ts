@@ -1,3 +1,4 @@
+import { eventKinds } from '../../catalog/event-kinds.ts';
 import type { CatalogDeps } from '../../catalog/ports.ts';
 import { isKnownTo } from '../../catalog/snapshot/provisioning.ts';
 import type { Offer } from '../../catalog/snapshot/types.ts';
@@ -26,7 +27,7 @@ export function createSaveAdmission({ catalog, tokens, pool, now }: CatalogDeps,
   return async (token, use) => {
     const atMs = now();
     const claims = typeof token === 'string' ? tokens.read(token) : null;
-    if (claims === null || !checkToken(claims, atMs, 'click')) throw new AppError('invalid_token');
+    if (claims === null || !checkToken(claims, atMs, eventKinds.click.token)) throw new AppError('invalid_token');
     const { publisherId, offerId, campaignId, sessionId, position, dev } = claims;
     const { offers, publishers } = catalog.current();
     const offer = offers.get(offerId);

@@ -1,3 +1,4 @@
+import { eventKinds } from '../../catalog/event-kinds.ts';
 import type { CatalogDeps } from '../../catalog/ports.ts';
 import { isKnownTo, isServedTo, phaseOf } from '../../catalog/snapshot/provisioning.ts';
 import { fillCopy } from '../../offers/render/macros.ts';
@@ -42,7 +43,7 @@ export function createEntries({
       const ofSession = { ...stable, sessionId, position };
       // Clicks belong to the session of the save while its token is good for one; later to none, like those of a QR
       // code.
-      const token = tokens.mint(checkToken(ofSession, now(), 'click') ? ofSession : stable);
+      const token = tokens.mint(checkToken(ofSession, now(), eventKinds.click.token) ? ofSession : stable);
       const copy = fillCopy(offer.copy, item.macros);
       const view = buildOfferView({ offer, publisher, copy, token, hasUser: true, qrCode: '', publicUrl });
       return [

@@ -1,19 +1,10 @@
+import { eventMetrics } from '../../catalog/event-kinds.ts';
+
 /**
  * What reports count. A session is one answered fetch; filled: it showed an offer. Selections are the perks chosen when
  * sessions were wrapped. Suspicious events and developers' sessions are in none of them.
  */
-export const metricNames = [
-  'sessions',
-  'filled_sessions',
-  'impressions',
-  'clicks',
-  'no_thanks',
-  'closes',
-  'saves',
-  'selections',
-  'conversions',
-  'revenue_micros',
-] as const;
+export const metricNames = ['sessions', 'filled_sessions', ...eventMetrics, 'conversions', 'revenue_micros'] as const;
 
 export type MetricName = (typeof metricNames)[number];
 

@@ -1,3 +1,4 @@
+import { type EventMetric, eventKinds } from '../../catalog/event-kinds.ts';
 import { eachMetric, type MetricName, sumSql } from '../query/metrics.ts';
 
 /**
@@ -86,15 +87,14 @@ const sessionOf = (isOfDay: string): string => `(
   where ${isOfDay} and id = t.session_id offset 0
 )`;
 
+const eventCounts = Object.fromEntries(
+  Object.entries(eventKinds).map(([kind, { metric }]) => [metric, `sum_exact(times) filter (where kind = '${kind}')`]),
+) as Record<EventMetric, string>;
+
 const counts: Record<MetricName, string> = {
   sessions: "sum_exact(times) filter (where kind in ('filled', 'empty'))",
   filled_sessions: "sum_exact(times) filter (where kind = 'filled')",
-  impressions: "sum_exact(times) filter (where kind = 'impression')",
-  clicks: "sum_exact(times) filter (where kind = 'click')",
-  no_thanks: "sum_exact(times) filter (where kind = 'no_thanks')",
-  closes: "sum_exact(times) filter (where kind = 'close')",
-  saves: "sum_exact(times) filter (where kind = 'save')",
-  selections: "sum_exact(times) filter (where kind = 'selection')",
+  ...eventCounts,
   conversions: sumSql('conversions'),
   revenue_micros: sumSql('revenue_micros'),
 };

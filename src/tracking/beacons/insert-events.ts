@@ -1,8 +1,8 @@
+import type { TrackedKind } from '../../catalog/event-kinds.ts';
 import { plainArray } from '../../platform/db/array-literal.ts';
 import { bigints, dates, integers, smallints, timestamps, uuids } from '../../platform/db/binary-array.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayOfUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
-import type { EventKind } from '../../platform/security/check-tracking-token.ts';
 import type { TokenClaims } from '../../platform/security/tracking-token.ts';
 
 /** Why an event is left out of counts, caps and money. The store itself finds `no_impression` and `too_fast`. */
@@ -10,7 +10,7 @@ export type Suspicion = 'bot' | 'qr';
 
 /** One event to store. `sessionId` is the token's; for a scanned QR code, which has none, one of its own. */
 export type TrackedEvent = {
-  kind: EventKind;
+  kind: TrackedKind;
   claims: TokenClaims;
   sessionId: string;
   /** Epoch milliseconds. */

@@ -1,11 +1,11 @@
-import type { EventKind } from '../../platform/security/check-tracking-token.ts';
+import type { BeaconKind } from '../../catalog/event-kinds.ts';
 import type { Visit } from '../verify-token.ts';
 import type { Recorder } from './recorder.ts';
 
 export type Beacon = {
   url: string;
   summary: string;
-  kind: EventKind;
+  kind: BeaconKind;
   store: (recorder: Recorder, visit: Visit) => Promise<void>;
 };
 

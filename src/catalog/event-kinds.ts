@@ -1,0 +1,83 @@
+import { dayMs } from '../platform/lib/time.ts';
+import type { TokenUse } from '../platform/security/check-tracking-token.ts';
+
+/** The rules of one kind of event. A flag that is absent is off. */
+type EventKindRules = {
+  /** The report metric that counts it. */
+  metric: string;
+  /** Path of the image beacon that records it, with its summary for the API reference. */
+  beacon?: { path: string; summary: string };
+  /** Which tracking tokens record it; absent: it is recorded by calls that need no token of their own. */
+  token?: TokenUse;
+  /** Frequency caps can count it. */
+  frequencyCap?: true;
+  /** Total caps and budgets count it. */
+  totalCap?: true;
+  /** The payout that pays for it, and for how many of them. */
+  paidBy?: { payout: 'cpc' | 'cpm'; per: number };
+  /** Opts the user out of the campaign. */
+  optOut?: true;
+};
+
+const beaconToken: TokenUse = { maxAgeMs: dayMs, acceptsQrCode: false };
+const clickToken: TokenUse = { maxAgeMs: 30 * dayMs, acceptsQrCode: true };
+
+/** Every kind of event that is stored with its session and offer (docs/interface.md#tracking). */
+export const eventKinds = {
+  impression: {
+    metric: 'impressions',
+    beacon: { path: '/sdk/v2/impression/p.png', summary: 'Record an impression' },
+    token: beaconToken,
+    frequencyCap: true,
+    totalCap: true,
+    paidBy: { payout: 'cpm', per: 1000 },
+  },
+  click: {
+    metric: 'clicks',
+    token: clickToken,
+    frequencyCap: true,
+    totalCap: true,
+    paidBy: { payout: 'cpc', per: 1 },
+  },
+  no_thanks: {
+    metric: 'no_thanks',
+    beacon: {
+      path: '/event/record/no_thanks_click',
+      summary: 'Record a "no thanks", and opt the user out of the campaign',
+    },
+    token: beaconToken,
+    frequencyCap: true,
+    optOut: true,
+  },
+  close: {
+    metric: 'closes',
+    beacon: { path: '/event/record/close', summary: 'Record a close' },
+    token: beaconToken,
+  },
+  save: { metric: 'saves' },
+  selection: { metric: 'selections' },
+} as const satisfies Record<string, EventKindRules>;
+
+export type EventKind = keyof typeof eventKinds;
+
+export type EventMetric = (typeof eventKinds)[EventKind]['metric'];
+
+/** The report metrics that count events, in the order of the table. */
+export const eventMetrics: readonly EventMetric[] = Object.values(eventKinds).map(({ metric }) => metric);
+
+/** The kinds for which a rule is set. */
+type KindsWith<Rule extends keyof EventKindRules> = {
+  [Kind in EventKind]: (typeof eventKinds)[Kind] extends Required<Pick<EventKindRules, Rule>> ? Kind : never;
+}[EventKind];
+
+/** Kinds that a signed tracking token records: the image beacons and the click. */
+export type TrackedKind = KindsWith<'token'>;
+export type BeaconKind = KindsWith<'beacon'>;
+export type CappedKind = KindsWith<'frequencyCap'>;
+
+/** The kinds for which a rule is set, in the order of the table. */
+export const kindsWith = <Rule extends keyof EventKindRules>(rule: Rule): KindsWith<Rule>[] =>
+  (Object.keys(eventKinds) as EventKind[]).filter((kind): kind is KindsWith<Rule> => rulesOf(kind)[rule] !== undefined);
+
+/** The rules of any kind, absent ones undefined. */
+export const rulesOf = (kind: EventKind): EventKindRules => eventKinds[kind];
