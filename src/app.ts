@@ -29,10 +29,11 @@ import { sharedSchemas } from './platform/http/schemas.ts';
 import { loggedUrl } from './platform/logger.ts';
 import { countRequests, metricsRoutes } from './platform/metrics/routes.ts';
 import type { App } from './platform/ports.ts';
-import { privacyRoutes } from './privacy/routes.ts';
+import { privacyPageRoutes } from './privacy/page-routes.ts';
 import { privacyUserRoutes } from './privacy/user-routes.ts';
 import { reportRoutes } from './reports/query/routes.ts';
 import type { Deps } from './runtime/create-deps.ts';
+import { userData } from './runtime/user-data.ts';
 import { conversionEvent } from './tracking/conversions/event-type.ts';
 import { conversionRoutes } from './tracking/conversions/routes.ts';
 import { conversionSecretRoutes } from './tracking/conversions/secret-routes.ts';
@@ -91,7 +92,7 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
     await open.register(uspRoutes, deps);
     await open.register(walletRoutes, deps);
     await open.register(imageRoutes, deps);
-    await open.register(privacyRoutes, deps);
+    await open.register(privacyPageRoutes, deps);
     await open.register(sdkRoutes, deps);
     await open.register(reportRoutes, deps);
   });
@@ -105,7 +106,7 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
   await app.register(conversionSecretRoutes, deps);
   await app.register(dashboardRoutes, { ...deps, events: eventTypes });
   await app.register(managementRoutes, deps);
-  await app.register(privacyUserRoutes, deps);
+  await app.register(privacyUserRoutes, { ...deps, userData });
   if (demoReceiver) {
     const received: Received[] = [];
     await app.register(demoReceiverRoutes, { ...deps, received });

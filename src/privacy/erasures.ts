@@ -1,52 +1,25 @@
 import type { Executor } from '../platform/db/pool.ts';
+import type { ErasedCounts, IdentifierKind } from '../platform/user-data.ts';
 
-/** What the publisher named the user by. */
-export const identifiers = ['pub_user_id', 'ad_fp'] as const;
-export type Identifier = (typeof identifiers)[number];
-
-/** What an erasure removed or emptied (counts of rows). */
-export type ErasureCounts = { sessions: number; deliveries: number; wallet_items: number; histories: number };
-
-/** A request to erase a user, and how far it has come. */
+/** A request to erase a user, and its progress. */
 export type Erasure = {
   id: string;
   publisherId: number;
   userKey: string;
-  namedBy: Identifier;
+  namedBy: IdentifierKind;
   requestedAt: Date;
-  /** null: the first sweep is still to come, or under way. */
+  /** End of the first sweep. */
   sweptAt: Date | null;
+  /** End of the second sweep. */
   finishedAt: Date | null;
-  counts: Partial<ErasureCounts>;
+  counts: Partial<ErasedCounts>;
 };
 
 /** An erasure under lease, with the sealed identifier. */
 export type ClaimedErasure = Erasure & { subjectSealed: Buffer };
 
-type Row = {
-  id: string;
-  publisher_id: number;
-  user_key: string;
-  named_by: Identifier;
-  subject_sealed: Buffer | null;
-  requested_at: Date;
-  swept_at: Date | null;
-  finished_at: Date | null;
-  counts: Partial<ErasureCounts>;
-};
-
-const columns = 'id, publisher_id, user_key, named_by, requested_at, swept_at, finished_at, counts';
-
-const erasureOf = (row: Row): Erasure => ({
-  id: row.id,
-  publisherId: row.publisher_id,
-  userKey: row.user_key,
-  namedBy: row.named_by,
-  requestedAt: row.requested_at,
-  sweptAt: row.swept_at,
-  finishedAt: row.finished_at,
-  counts: row.counts,
-});
+const columns = `id, publisher_id as "publisherId", user_key as "userKey", named_by as "namedBy",
+  requested_at as "requestedAt", swept_at as "sweptAt", finished_at as "finishedAt", counts`;
 
 export type NewErasure = Pick<Erasure, 'id' | 'publisherId' | 'userKey' | 'namedBy' | 'requestedAt'> & {
   subjectSealed: Buffer;
@@ -54,74 +27,75 @@ export type NewErasure = Pick<Erasure, 'id' | 'publisherId' | 'userKey' | 'named
 
 export async function insertErasure(executor: Executor, erasure: NewErasure): Promise<Erasure> {
   const { id, publisherId, userKey, namedBy, requestedAt, subjectSealed } = erasure;
-  const { rows } = await executor.query<Row>(
-    `insert into erasures (id, publisher_id, user_key, named_by, requested_at, due_at, subject_sealed) values ($1, $2, $3, $4, $5, $5, $6) returning ${columns}`,
+  const { rows } = await executor.query<Erasure>(
+    `insert into erasures (id, publisher_id, user_key, named_by, requested_at, due_at, subject_sealed)
+    values ($1, $2, $3, $4, $5, $5, $6) returning ${columns}`,
     [id, publisherId, userKey, namedBy, requestedAt, subjectSealed],
   );
-  return erasureOf(rows[0] as Row);
+  return rows[0] as Erasure;
 }
 
 /** A publisher's erasure, or null. */
 export async function findErasure(executor: Executor, publisherId: number, id: string): Promise<Erasure | null> {
-  const { rows } = await executor.query<Row>(`select ${columns} from erasures where publisher_id = $1 and id = $2`, [
-    publisherId,
-    id,
-  ]);
-  return rows[0] === undefined ? null : erasureOf(rows[0]);
+  const { rows } = await executor.query<Erasure>(
+    `select ${columns} from erasures where publisher_id = $1 and id = $2`,
+    [publisherId, id],
+  );
+  return rows[0] ?? null;
 }
 
-/** A worker that stops renewing its lease is taken for dead after this long (milliseconds). */
+/** A worker that has not renewed its lease for this long counts as dead (milliseconds). */
 const leaseMs = 15_000;
 
 /**
- * The second sweep comes this long after the first (milliseconds): by then whatever read the user before it has ended,
- * for
- * no statement runs longer than ten seconds.
+ * Time from the first sweep to the second (milliseconds): requests that had read the user before the first sweep have
+ * ended by then, for no statement runs longer than ten seconds.
  */
 export const secondSweepMs = 25_000;
 
 /*
- * Publishers are found one after the other in the index, each with its oldest erasure that is due. Whoever was served
- * of late
- * has one that is due later: the end of a lease, or the second sweep.
+ * $1: now, $2: end of the lease, $3: latest end of a first sweep after which the second may start. Publishers are
+ * found one after the other in the index, each with its oldest erasure that is due. A publisher that was served
+ * recently has an erasure that is due later: by its lease, or by its second sweep.
  */
 const claimSql = `
 with recursive publishers as (
   (select publisher_id from erasures where finished_at is null order by publisher_id limit 1)
   union all
-  select (select publisher_id from erasures where finished_at is null and publisher_id > p.publisher_id order by publisher_id limit 1)
-  from publishers p where p.publisher_id is not null
+  select (
+    select publisher_id from erasures where finished_at is null and publisher_id > p.publisher_id
+    order by publisher_id limit 1
+  ) from publishers p where p.publisher_id is not null
 ), candidates as (
-  select oldest.*, greatest($1, (select max(due_at) from erasures where publisher_id = p.publisher_id and finished_at is null)) as served_at
+  select oldest.*, greatest($1, (
+    select max(due_at) from erasures where publisher_id = p.publisher_id and finished_at is null
+  )) as served_at
   from publishers p cross join lateral (
     select user_key, id, due_at as waiting_since from erasures
     where publisher_id = p.publisher_id and finished_at is null and due_at <= $1
       and (lease_until is null or lease_until <= $1) and (swept_at is null or swept_at <= $3)
-    order by due_at limit 1) oldest
+    order by due_at limit 1
+  ) oldest
 )
 update erasures set lease_until = $2, due_at = $2
 where (user_key, id) = (
   select e.user_key, e.id from erasures e join candidates c on c.user_key = e.user_key and c.id = e.id
   where e.due_at <= $1 and e.finished_at is null
   order by c.served_at, c.waiting_since limit 1 for update of e skip locked
-) returning ${columns}, subject_sealed`;
+) returning ${columns}, subject_sealed as "subjectSealed"`;
 
-/**
- * Leases an erasure that has something to do, of the publisher that was not served for longest; null when there is
- * none.
- */
+/** Leases an erasure that is due, of the publisher that has waited longest; null when none is due. */
 export async function claimErasure(executor: Executor, nowMs: number): Promise<ClaimedErasure | null> {
   const times = [nowMs, nowMs + leaseMs, nowMs - secondSweepMs].map((ms) => new Date(ms));
-  const { rows } = await executor.query<Row>({ name: 'claim_erasure', text: claimSql, values: times });
-  const [row] = rows;
-  return row === undefined ? null : { ...erasureOf(row), subjectSealed: row.subject_sealed as Buffer };
+  const { rows } = await executor.query<ClaimedErasure>({ name: 'claim_erasure', text: claimSql, values: times });
+  return rows[0] ?? null;
 }
 
-/** Keeps the lease, and adds to the counts. */
+/** Renews the lease, and stores the counts so far. */
 export async function renewErasure(
   executor: Executor,
   { userKey, id }: Erasure,
-  counts: Partial<ErasureCounts>,
+  counts: Partial<ErasedCounts>,
   nowMs: number,
 ): Promise<void> {
   await executor.query(
@@ -130,19 +104,20 @@ export async function renewErasure(
   );
 }
 
-/**
- * Notes the end of a sweep. After the second one, nothing names the user any more but the keyed hash, and nothing its
- * sessions.
- */
-export async function endSweep(executor: Executor, { userKey, id, sweptAt }: Erasure, nowMs: number): Promise<void> {
-  const isFirst = sweptAt === null;
-  const change = isFirst ? 'swept_at = $3' : 'finished_at = $3, subject_sealed = null';
-  const dueMs = isFirst ? nowMs + secondSweepMs : nowMs;
-  const forgetting = isFirst
-    ? ''
-    : 'with forgotten as (delete from erased_sessions where user_key = $1 and erasure_id = $2) ';
+/** Ends the first sweep; the second is due later. */
+export async function endFirstSweep(executor: Executor, { userKey, id }: Erasure, nowMs: number): Promise<void> {
   await executor.query(
-    `${forgetting}update erasures set ${change}, lease_until = null, due_at = $4 where user_key = $1 and id = $2`,
-    [userKey, id, new Date(nowMs), new Date(dueMs)],
+    'update erasures set swept_at = $3, lease_until = null, due_at = $4 where user_key = $1 and id = $2',
+    [userKey, id, new Date(nowMs), new Date(nowMs + secondSweepMs)],
+  );
+}
+
+/** Ends the erasure. Only the keyed hash names the user from then on, and nothing leads to the sessions. */
+export async function endErasure(executor: Executor, { userKey, id }: Erasure, nowMs: number): Promise<void> {
+  await executor.query(
+    `with sessions_deleted as (delete from erased_sessions where user_key = $1 and erasure_id = $2)
+    update erasures set finished_at = $3, subject_sealed = null, lease_until = null, due_at = $3
+    where user_key = $1 and id = $2`,
+    [userKey, id, new Date(nowMs)],
   );
 }

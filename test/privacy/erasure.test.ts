@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createUserKeys } from '../../src/platform/security/user-key.ts';
-import { sweep } from '../../src/privacy/erase.ts';
-import { eraseNext } from '../../src/privacy/eraser.ts';
+import { sweepUser } from '../../src/privacy/sweep.ts';
+import { userData } from '../../src/runtime/user-data.ts';
 import { enqueue } from '../../src/webhooks/outbox.ts';
 import { addPublisher, list, save, saveUrlOf } from '../perks/wallet/support.ts';
 import {
@@ -13,7 +13,7 @@ import {
   track,
 } from '../tracking/conversions/support.ts';
 import { call, fetchOffers, showOffer } from '../tracking/journey.ts';
-import { askErasure, erase, erasureStatus, tablesWith } from './support.ts';
+import { askErasure, erase, eraseNext, erasureStatus, tablesWith } from './support.ts';
 
 let t: Awaited<ReturnType<typeof createTimedApp>>;
 beforeAll(async () => {
@@ -127,11 +127,11 @@ test('an erasure says that it is alive after each piece, however many webhooks t
   } as const;
   const work = { erasureId: keyOf('none'), subject, until: new Date(t.clock.ms), isSecond: false, nowMs: t.clock.ms };
   const pieces: number[] = [];
-  await sweep(
-    t.pool,
-    createUserKeys(t.deps.config.userPepper),
+  const userKeys = createUserKeys(t.deps.config.userPepper);
+  await sweepUser(
+    { pool: t.pool, userKeys, userData },
     work,
-    async ({ deliveries }) => void pieces.push(deliveries),
+    async ({ deliveries = 0 }) => void pieces.push(deliveries),
   );
   expect(pieces.filter((count) => count > 0)).toEqual([200, 200, 50]);
 });

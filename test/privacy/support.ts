@@ -1,7 +1,12 @@
 import type { LightMyRequestResponse } from 'fastify';
-import { eraseNext } from '../../src/privacy/eraser.ts';
+import { eraseNext as eraseNextWith } from '../../src/privacy/erasure-job.ts';
 import { secondSweepMs } from '../../src/privacy/erasures.ts';
+import type { Deps } from '../../src/runtime/create-deps.ts';
+import { userData } from '../../src/runtime/user-data.ts';
 import type { TestApp } from '../support/test-app.ts';
+
+/** One sweep of an erasure that is due. @returns false when none is due */
+export const eraseNext = (deps: Deps): Promise<boolean> => eraseNextWith({ ...deps, userData });
 
 export const askErasure = (
   { app, publisher }: TestApp,

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { eraseNext } from '../../src/privacy/eraser.ts';
 import { fold } from '../../src/reports/rollup/statement.ts';
+import { eraseNext } from '../privacy/support.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 

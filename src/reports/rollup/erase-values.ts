@@ -73,12 +73,7 @@ others_known as (
   select distinct day, publisher_id, key, '${otherValue}' from counted_pairs
   on conflict do nothing
 ),
-remembered as (
-  update sessions set forgotten = keys from (
-    select session_day, session_id, jsonb_object_agg(key, '${otherValue}') as keys from counted_pairs group by 1, 2
-  ) as counted
-  where sessions.day = session_day and sessions.id = session_id
-)
+replaced as (
 update custom_values known set value = '${erasedValue}' || gen_random_uuid() from (
   select distinct publisher_id, key, value, (at at time zone 'UTC')::date as day from facts cross join lateral jsonb_each_text(custom) as pair
   where value <> '${otherValue}'
@@ -89,25 +84,30 @@ where (known.day, known.publisher_id, known.key, known.value) = (left_behind.day
     where (kept.publisher_id, kept.key, kept.grain, kept.value) = (known.publisher_id, known.key, 0, known.value)
       and kept.bucket > known.day::timestamp at time zone 'UTC' - interval '1 hour' and kept.bucket < (known.day + 1)::timestamp at time zone 'UTC'
       and not exists (select from moved where ${isSame('moved', 'kept')} and is_last)
-  )`;
+  )
+)
+select session_id as id, jsonb_object_agg(key, '${otherValue}') as attributes from counted_pairs group by session_id`;
 
 const holdPublishersSql = `
 select from rollup_publishers where publisher_id in (select publisher_id from sessions where day = any($1::date[]) and id = any($2::uuid[]))
 order by publisher_id for update`;
 
 /**
- * Counts sessions under `other` instead of the values of the publisher's own keys, as far as they were counted; all
- * sums stay. To be
- * called in the transaction that takes the keys off the sessions, before it does. Nobody folds or tidies the sums
- * meanwhile: rows that
- * are written anew at the same time would be missed.
+ * Counts sessions under `other` instead of the values of their custom attributes, as far as they were counted; no sum
+ * changes. Must run in the transaction that removes the attributes from the sessions, before it does. No rollup and no
+ * compaction runs meanwhile: it would miss rows that are rewritten at the same time.
+ * @returns by session the attributes that it must keep, all `other`, so that a recount finds what was counted
  */
-export async function eraseValues(
+export async function eraseAttributeValues(
   executor: Executor,
   days: readonly string[],
   sessionIds: readonly string[],
-): Promise<void> {
+): Promise<Map<string, Record<string, string>>> {
   await executor.query(holdPublishersSql, [days, sessionIds]);
   await holdFolds(executor);
-  await executor.query(moveSql, [days, sessionIds]);
+  const { rows } = await executor.query<{ id: string; attributes: Record<string, string> }>(moveSql, [
+    days,
+    sessionIds,
+  ]);
+  return new Map(rows.map(({ id, attributes }) => [id, attributes]));
 }

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eraseSessions } from '../../../src/offers/fetch/user-data.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { dimensionNames } from '../../../src/reports/query/metrics.ts';
 import { type ActivityQuery, queryActivity } from '../../../src/reports/query/query.ts';
 import { verifyRollups } from '../../../src/reports/reconcile/verify.ts';
 import { compactRollups } from '../../../src/reports/rollup/compact.ts';
-import { eraseValues } from '../../../src/reports/rollup/erase-values.ts';
 import { moveZone } from '../../../src/reports/rollup/rebucket.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { foldAll } from '../support.ts';
@@ -316,10 +316,11 @@ test('what erased users had moves to another time zone like everything else', as
     "select id from sessions where publisher_id = $1 and custom ->> 'plan' = 'silver' or publisher_id = $1 and created_at > '2026-03-20 12:00+0'",
     [publisherId],
   );
+  const subject = { publisherId, namedBy: 'ad_fp', identifier: '', userKey: '' } as const;
+  const sweep = { subject, until: new Date(foldedMs), isSecond: false, nowMs: foldedMs };
   await transaction(testApp.pool, async (executor) => {
-    const ids = sessions.map(({ id }) => id);
-    await eraseValues(executor, ['2026-03-20'], ids);
-    await executor.query('update sessions set custom = null where id = any($1)', [ids]);
+    const erased = sessions.map(({ id }) => ({ day: '2026-03-20', id, userKey: null, pubUserKey: null }));
+    await eraseSessions(executor, erased, sweep);
   });
   const byPlan = async (timeZone: string) =>
     (await ask({ timeZone, aggregatedBy: 'day', groupBy: ['custom'], customKey: 'plan' })).map(

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { dayMs, dayOf } from '../../../src/platform/lib/time.ts';
-import { eraseNext } from '../../../src/privacy/eraser.ts';
 import { foldCounts } from '../../../src/webhooks/deliveries/counts.ts';
 import { isBalanced, reconcileDeliveries } from '../../../src/webhooks/deliveries/reconciliation.ts';
+import { eraseNext } from '../../privacy/support.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { startHook, startTestDispatcher, until } from '../dispatcher/support.ts';
 import { addManager, type Manager } from '../endpoints/manager.ts';

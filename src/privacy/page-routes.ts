@@ -16,7 +16,10 @@ const errorPages: ErrorPages = {
 };
 
 /** `GET /privacy/{sdk_id}`: what `privacy_url` shows where the publisher has no page of its own. */
-export async function privacyRoutes(app: App, { catalog, config }: CatalogDeps): Promise<void> {
+export async function privacyPageRoutes(
+  app: App,
+  { catalog, config }: Pick<CatalogDeps, 'catalog' | 'config'>,
+): Promise<void> {
   app.get(
     '/privacy/:sdkId',
     {

@@ -1,0 +1,70 @@
+import type { Executor } from '../../platform/db/pool.ts';
+import type { EraseWithSessions, ExportRows, UserSession, UserSubject } from '../../platform/user-data.ts';
+import { eraseAttributeValues } from '../../reports/rollup/erase-values.ts';
+
+/**
+ * Sessions of a user until a time, at most `limit`. By `pub_user_id`: those that name it, and those without a
+ * `pub_user_id` of the same fingerprints. By `ad_fp`: those of the fingerprint, whatever user they name.
+ */
+export async function findUserSessions(
+  executor: Executor,
+  { publisherId, namedBy, identifier, userKey }: UserSubject,
+  until: Date,
+  limit: number,
+): Promise<UserSession[]> {
+  const values = [publisherId, userKey, until, limit];
+  const { rows } = await executor.query<UserSession>(
+    namedBy === 'ad_fp' ? { text: byUserKeySql, values } : { text: byPubUserIdSql, values: [...values, identifier] },
+  );
+  return rows;
+}
+
+const columns = 'day::text, id, user_key as "userKey", pub_user_id as "pubUserId"';
+
+const byUserKeySql = `
+select ${columns} from sessions where publisher_id = $1 and user_key = $2 and created_at <= $3 limit $4`;
+
+/* Unnamed sessions come first: their fingerprints are known only as long as a session that names the user is left. */
+const byPubUserIdSql = `
+with named as materialized (
+  select day, id, user_key, pub_user_id from sessions
+  where publisher_id = $1 and pub_user_id = $5 and created_at <= $3 limit $4
+)
+select ${columns} from sessions
+where publisher_id = $1 and pub_user_id is null and created_at <= $3
+  and user_key = any(array(select user_key from named where user_key is not null union select $2::uuid))
+union all
+select ${columns} from named
+limit $4`;
+
+/**
+ * Removes from sessions what names the user or was given by the publisher. Must come first in its transaction: it may
+ * wait for a rollup, and rows of the user that were locked before would block other requests meanwhile.
+ */
+export const eraseSessions: EraseWithSessions = async (executor, sessions, { nowMs }) => {
+  const days = sessions.map(({ day }) => day);
+  const ids = sessions.map(({ id }) => id);
+  const keptAttributes = await eraseAttributeValues(executor, [...new Set(days)], ids);
+  const { rowCount } = await executor.query(
+    `update sessions
+    set user_key = null, pub_user_id = null, custom = null, macros = null, region = null, city = null,
+      decision_inputs = null, usp = false, erased_at = $4, forgotten = coalesce(given.attributes, forgotten)
+    from unnest($1::date[], $2::uuid[], $3::jsonb[]) as given (on_day, session_id, attributes)
+    where day = any($1::date[]) and id = any($2::uuid[]) and day = on_day and id = session_id`,
+    [days, ids, ids.map((id) => keptAttributes.get(id) ?? null), new Date(nowMs)],
+  );
+  return { sessions: rowCount ?? 0 };
+};
+
+/** The user's sessions. */
+export const exportSessions: ExportRows = async (executor, { days, sessionIds }) => {
+  const { rows } = await executor.query(
+    `select id as session_id, created_at, placement, pub_user_id, country, region, city, device, os, browser,
+      offer_ids, campaign_ids, coalesce(custom, '{}') as custom, coalesce(macros, '{}') as macros
+    from sessions
+    where day = any($1::date[]) and id = any($2::uuid[])
+    order by id`,
+    [days, sessionIds],
+  );
+  return rows;
+};

@@ -1,0 +1,84 @@
+import type pg from 'pg';
+import type { Executor } from './db/pool.ts';
+
+/*
+ * Personal data of a user lie in tables of many rooms. Each room exports functions of these shapes for its own tables;
+ * the list of all of them is handed to the erasure and the export (docs/interface.md#privacy).
+ */
+
+/** What a publisher names a user by. */
+export type IdentifierKind = 'pub_user_id' | 'ad_fp';
+
+/** The user whose data are erased or exported. */
+export type UserSubject = {
+  publisherId: number;
+  namedBy: IdentifierKind;
+  identifier: string;
+  /** Keyed hash of the identifier. */
+  userKey: string;
+};
+
+/** A session of the user. */
+export type UserSession = {
+  /** UTC day of the session. */
+  day: string;
+  id: string;
+  /** Keyed hash of `ad_fp`, else of `pub_user_id`: the key of caps and opt-outs. */
+  userKey: string | null;
+  pubUserId: string | null;
+};
+
+/** A session that is erased, with the keys of the rows that were written because of it. */
+export type ErasedSession = Pick<UserSession, 'day' | 'id' | 'userKey'> & {
+  /** Keyed hash of `pub_user_id`: the key of the wallet. */
+  pubUserKey: string | null;
+};
+
+/** One of the two sweeps of an erasure. The second removes what requests in flight had written during the first. */
+export type ErasureSweep = {
+  subject: UserSubject;
+  /** Rows of sessions that began later stay. */
+  until: Date;
+  isSecond: boolean;
+  nowMs: number;
+};
+
+/** Rows that were removed or emptied (counts), under the names in the erasure's answer. */
+export type ErasedCounts = { sessions: number; deliveries: number; wallet_items: number; histories: number };
+
+/** Called after each piece of work, which renews the erasure's lease. */
+export type OnErased = (counts: Partial<ErasedCounts>) => Promise<void>;
+
+/** Erases rows that belong to sessions, within the transaction that empties the sessions. */
+export type EraseWithSessions = (
+  executor: Executor,
+  sessions: readonly ErasedSession[],
+  sweep: ErasureSweep,
+) => Promise<Partial<ErasedCounts>>;
+
+/** Erases rows that belong to sessions, in short transactions of its own, before the sessions are emptied. */
+export type EraseBeforeSessions = (
+  pool: pg.Pool,
+  sessions: readonly ErasedSession[],
+  sweep: ErasureSweep,
+  onErased: OnErased,
+) => Promise<void>;
+
+/** Erases rows that name the user, whatever session they belong to, in transactions of its own. */
+export type EraseOfUser = (pool: pg.Pool, sweep: ErasureSweep, onErased: OnErased) => Promise<void>;
+
+/** What an export reads. */
+export type ExportScope = {
+  subject: UserSubject;
+  /** UTC days and ids of the user's sessions. */
+  days: readonly string[];
+  sessionIds: readonly string[];
+  /** Keys of caps and opt-outs, and keys of wallets. */
+  userKeys: readonly string[];
+  pubUserKeys: readonly string[];
+  /** Rows of one kind whose number no session bounds (count). */
+  maxRows: number;
+};
+
+/** Rows of one kind as they are kept; times in ISO 8601, amounts in millionths of their currency. */
+export type ExportRows = (executor: Executor, scope: ExportScope) => Promise<Record<string, unknown>[]>;

@@ -1,0 +1,42 @@
+import type { Executor } from '../platform/db/pool.ts';
+import type { ErasedSession, UserSubject } from '../platform/user-data.ts';
+
+type Erasure = { erasureId: string; subject: Pick<UserSubject, 'userKey'> };
+
+/** Keeps sessions that the first sweep empties, for the second sweep. */
+export async function insertErasedSessions(
+  executor: Executor,
+  { erasureId, subject }: Erasure,
+  sessions: readonly ErasedSession[],
+): Promise<void> {
+  await executor.query(
+    `insert into erased_sessions (user_key, erasure_id, day, session_id, session_user_key, wallet_key)
+    select $1, $2, * from unnest($3::date[], $4::uuid[], $5::uuid[], $6::uuid[])
+    on conflict do nothing`,
+    [
+      subject.userKey,
+      erasureId,
+      sessions.map(({ day }) => day),
+      sessions.map(({ id }) => id),
+      sessions.map(({ userKey }) => userKey),
+      sessions.map(({ pubUserKey }) => pubUserKey),
+    ],
+  );
+}
+
+/** The sessions that the first sweep emptied, in the order of their ids, after one id (null: from the first on). */
+export async function findErasedSessions(
+  executor: Executor,
+  { erasureId, subject }: Erasure,
+  after: string | null,
+  limit: number,
+): Promise<ErasedSession[]> {
+  const { rows } = await executor.query<ErasedSession>(
+    `select day::text, session_id as id, session_user_key as "userKey", wallet_key as "pubUserKey"
+    from erased_sessions
+    where user_key = $1 and erasure_id = $2 and ($3::uuid is null or session_id > $3)
+    order by session_id limit $4`,
+    [subject.userKey, erasureId, after, limit],
+  );
+  return rows;
+}

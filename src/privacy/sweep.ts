@@ -1,0 +1,92 @@
+import type pg from 'pg';
+import { type Executor, transaction } from '../platform/db/pool.ts';
+import type { UserKeys } from '../platform/security/user-key.ts';
+import type {
+  ErasedCounts,
+  ErasedSession,
+  ErasureSweep,
+  OnErased,
+  UserSession,
+  UserSubject,
+} from '../platform/user-data.ts';
+import { findErasedSessions, insertErasedSessions } from './erased-sessions.ts';
+import type { UserDataSteps } from './steps.ts';
+
+export type Sweep = ErasureSweep & { erasureId: string };
+
+type SweepDeps = { pool: pg.Pool; userKeys: UserKeys; userData: UserDataSteps };
+
+/** Sessions in one transaction (count). */
+const maxSessions = 200;
+
+/**
+ * Removes a user: sessions and the rows derived from them lose what names the user, rows about the user alone are
+ * deleted; counts and money stay. Can be interrupted anywhere and run again, because what leads to the user's rows is
+ * removed last.
+ */
+export async function sweepUser(deps: SweepDeps, sweep: Sweep, onErased: OnErased): Promise<void> {
+  const { pool, userData } = deps;
+  for (;;) {
+    const found = await userData.findSessions(pool, sweep.subject, sweep.until, maxSessions);
+    if (found.length === 0) break;
+    await eraseSessions(deps, found, sweep, onErased);
+  }
+  if (sweep.isSecond) await eraseLateRows(deps, sweep, onErased);
+  for (const erase of userData.eraseOfUser) await erase(pool, sweep, onErased);
+}
+
+async function eraseSessions(
+  { pool, userKeys, userData }: SweepDeps,
+  found: readonly UserSession[],
+  sweep: Sweep,
+  onErased: OnErased,
+): Promise<void> {
+  const sessions = found.map((session) => toErased(userKeys, sweep.subject, session));
+  for (const erase of userData.eraseBeforeSessions) await erase(pool, sessions, sweep, onErased);
+  const counts = await transaction(pool, async (executor) => {
+    const erased = await userData.eraseSessions(executor, sessions, sweep);
+    const derived = await eraseDerived(executor, userData, sessions, sweep);
+    if (!sweep.isSecond) await insertErasedSessions(executor, sweep, sessions);
+    return addCounts(erased, derived);
+  });
+  await onErased(counts);
+}
+
+/** Erases what requests in flight have written because of sessions that the first sweep had emptied. */
+async function eraseLateRows({ pool, userData }: SweepDeps, sweep: Sweep, onErased: OnErased): Promise<void> {
+  for (let after: string | null = null; ; ) {
+    const sessions = await findErasedSessions(pool, sweep, after, maxSessions);
+    if (sessions.length === 0) return;
+    for (const erase of userData.eraseBeforeSessions) await erase(pool, sessions, sweep, onErased);
+    await onErased(await transaction(pool, (executor) => eraseDerived(executor, userData, sessions, sweep)));
+    after = sessions.at(-1)?.id ?? null;
+  }
+}
+
+async function eraseDerived(
+  executor: Executor,
+  { eraseWithSessions }: UserDataSteps,
+  sessions: readonly ErasedSession[],
+  sweep: Sweep,
+): Promise<Partial<ErasedCounts>> {
+  let counts: Partial<ErasedCounts> = {};
+  for (const erase of eraseWithSessions) counts = addCounts(counts, await erase(executor, sessions, sweep));
+  return counts;
+}
+
+const toErased = (
+  userKeys: UserKeys,
+  { publisherId }: UserSubject,
+  { day, id, userKey, pubUserId }: UserSession,
+): ErasedSession => ({
+  day,
+  id,
+  userKey,
+  pubUserKey: pubUserId === null ? null : userKeys.of(publisherId, pubUserId),
+});
+
+export function addCounts(a: Partial<ErasedCounts>, b: Partial<ErasedCounts>): Partial<ErasedCounts> {
+  const sum = { ...a };
+  for (const [name, count] of Object.entries(b) as [keyof ErasedCounts, number][]) sum[name] = (sum[name] ?? 0) + count;
+  return sum;
+}

@@ -1,0 +1,23 @@
+import type { EraseWithSessions, ExportRows } from '../../platform/user-data.ts';
+
+/** Removes the transaction ids of conversions of these sessions; the conversions stay, as counts and money. */
+export const eraseTransactionIds: EraseWithSessions = async (executor, sessions) => {
+  await executor.query(
+    'update conversions set txn_id = null where day = any($1::date[]) and session_id = any($2::uuid[])',
+    [[...new Set(sessions.map(({ day }) => day))], sessions.map(({ id }) => id)],
+  );
+  return {};
+};
+
+/** Conversions of the user's sessions. */
+export const exportConversions: ExportRows = async (executor, { days, sessionIds }) => {
+  const { rows } = await executor.query(
+    `select session_id, offer_id, campaign_id, event, txn_id, void, payout_micros::text, currency,
+      loyalty_micros::text, booked_at
+    from conversions
+    where day = any($1::date[]) and session_id = any($2::uuid[])
+    order by session_id, booked_at`,
+    [days, sessionIds],
+  );
+  return rows;
+};

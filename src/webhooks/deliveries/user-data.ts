@@ -1,0 +1,90 @@
+import type pg from 'pg';
+import { transaction } from '../../platform/db/pool.ts';
+import { firstUuid7After } from '../../platform/lib/uuid7.ts';
+import type { EraseBeforeSessions, EraseOfUser, ErasureSweep, ExportRows, OnErased } from '../../platform/user-data.ts';
+import { countMoves } from './counts.ts';
+
+/** Deliveries that one statement finds (count). */
+const pieceSize = 200;
+
+/** Replaces the payload of an erased delivery. */
+const erasedPayload = Buffer.from('{"erased":true}');
+
+/** Erases deliveries that name the user. */
+export const eraseDeliveriesOfUser: EraseOfUser = async (pool, sweep, onErased) => {
+  const { subject, until } = sweep;
+  if (subject.namedBy !== 'pub_user_id') return;
+  await eraseInPieces(pool, sweep, onErased, {
+    text: `select day::text, id from deliveries
+    where publisher_id = $1 and pub_user_id = $2 and erased_at is null
+      and (session_id < $3::uuid or session_id is null and created_at <= $4)
+    limit ${pieceSize}`,
+    values: [subject.publisherId, subject.identifier, firstUuid7After(until), until],
+  });
+};
+
+/** Erases deliveries of sessions. */
+export const eraseDeliveriesOfSessions: EraseBeforeSessions = (pool, sessions, sweep, onErased) =>
+  eraseInPieces(pool, sweep, onErased, {
+    text: `select day::text, id from deliveries
+    where session_id = any($1::uuid[]) and erased_at is null
+    limit ${pieceSize}`,
+    values: [sessions.map(({ id }) => id)],
+  });
+
+type Delivery = { day: string; id: string };
+
+/** @param find finds some of the deliveries that are left */
+async function eraseInPieces(
+  pool: pg.Pool,
+  { nowMs }: ErasureSweep,
+  onErased: OnErased,
+  find: { text: string; values: unknown[] },
+): Promise<void> {
+  for (;;) {
+    const { rows } = await pool.query<Delivery>(find);
+    if (rows.length === 0) return;
+    for (const delivery of rows) await eraseDelivery(pool, delivery, nowMs);
+    await onErased({ deliveries: rows.length });
+  }
+}
+
+/**
+ * One delivery per transaction, its queue row first: this cannot deadlock with workers that settle many at once. A
+ * delivery that was not sent yet fails.
+ */
+const eraseDelivery = (pool: pg.Pool, { day, id }: Delivery, nowMs: number): Promise<void> =>
+  transaction(pool, async (executor) => {
+    await executor.query('delete from delivery_queue where delivery_id = $1', [id]);
+    await executor.query(
+      `update delivery_attempts
+      set request = null, response_headers = null, response_body = null, error_message = null
+      where day = $1 and delivery_id = $2`,
+      [day, id],
+    );
+    await executor.query(
+      `with before as materialized (
+        select status from deliveries where day = $1 and id = $2 for update
+      ), erased as (
+        update deliveries d
+        set pub_user_id = null, payload = $3, erased_at = $4, finished_at = coalesce(finished_at, $4),
+          status = case when d.status in ('pending', 'held') then 'failed' else d.status end
+        from before where day = $1 and id = $2
+        returning publisher_id, day, before.status as was, d.status as became
+      )
+      ${countMoves('select * from erased where was <> became')}`,
+      [day, id, erasedPayload, new Date(nowMs)],
+    );
+  });
+
+/** Deliveries of the user's sessions, and those that name the user. */
+export const exportDeliveries: ExportRows = async (executor, { subject, sessionIds, maxRows }) => {
+  const { rows } = await executor.query(
+    `select id, event, session_id, status, created_at, convert_from(payload, 'UTF8')::json as payload
+    from deliveries
+    where publisher_id = $1 and erased_at is null and (session_id = any($2::uuid[]) or pub_user_id = $3)
+    order by id limit $4`,
+    [subject.publisherId, sessionIds, subject.namedBy === 'pub_user_id' ? subject.identifier : null, maxRows],
+  );
+  return rows;
+};
