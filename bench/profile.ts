@@ -8,11 +8,11 @@ type Profile = {
 /** What a function belongs to, by the end of its file's path; the first that fits. */
 const groups: readonly [RegExp, string][] = [
   [/dist\/decision\//, 'decision'],
-  [/dist\/offers\/(render|macros|answer-pool|view|settings)/, 'rendering'],
-  [/dist\/(tracking\/token|security)/, 'tokens, hashes'],
-  [/dist\/offers\/request|dist\/http|fast-uri|ajv/, 'validation, key'],
-  [/dist\/(offers|caps|context|replay|learning)\//, 'fetch: context, records, batches'],
-  [/node_modules\/pg|pg-protocol|pg-pool|dist\/db/, 'PostgreSQL driver'],
+  [/dist\/offers\/render\//, 'rendering'],
+  [/dist\/platform\/security\//, 'tokens, hashes'],
+  [/dist\/offers\/fetch\/request|dist\/platform\/http|fast-uri|ajv/, 'validation, key'],
+  [/dist\/offers\//, 'fetch: context, records, batches'],
+  [/node_modules\/pg|pg-protocol|pg-pool|dist\/platform\/db/, 'PostgreSQL driver'],
   [
     /node_modules\/(fastify|find-my-way|avvio|@fastify|light-my-request|secure-json|fast-querystring|@sinclair)/,
     'Fastify',

@@ -133,13 +133,14 @@ const toUsed = (row: UseRow): Used => ({
 export type UseTable = {
   get: (campaignId: number, publisherId: number | null, period: string) => Amounts;
   set: (used: Used) => void;
+  add: (delta: Delta) => void;
   /** A copy of what is asked of it, as it was when it was first asked. */
   fork: () => UseTable;
 };
 
 export function createUseTable(from?: UseTable): UseTable {
   const own = new Map<string, Amounts>();
-  return {
+  const table: UseTable = {
     get: (campaignId, publisherId, period) => {
       const key = `${totalsKey(campaignId, publisherId)} ${period}`;
       let amounts = own.get(key);
@@ -150,10 +151,19 @@ export function createUseTable(from?: UseTable): UseTable {
       return amounts;
     },
     set: (used) => own.set(keyOf(used), { impressions: used.impressions, clicks: used.clicks, micros: used.micros }),
-    fork() {
-      return createUseTable(this);
+    add: (delta) => {
+      const { campaignId, publisherId, period } = delta;
+      const before = table.get(campaignId, publisherId, period);
+      table.set({
+        ...delta,
+        impressions: before.impressions + delta.impressions,
+        clicks: before.clicks + delta.clicks,
+        micros: before.micros + delta.micros,
+      });
     },
+    fork: () => createUseTable(table),
   };
+  return table;
 }
 
 const metrics: readonly [CapMetric, keyof Amounts][] = [

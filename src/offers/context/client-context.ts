@@ -1,16 +1,16 @@
 import { type Geo, nowhere, type Place } from './geo.ts';
 import { createUserAgentReader, type UserAgent } from './user-agent.ts';
 
-/** Where and with what an end user is: all a request tells without saying who it is. */
-export type Surroundings = Place & UserAgent;
+/** Place and device of an end user: what a request says about a client without identifying the user. */
+export type ClientContext = Place & UserAgent;
 
-type Told = { ip: string; country: string | null; userAgent: string };
+type ClientFields = { ip: string; country: string | null; userAgent: string };
 
 /**
- * Reads the surroundings of a request. A country that is given wins over that of the address; what the address says of
- * region, city and time zone then holds only if it is in that country.
+ * Reads the context of a request's client. A given country takes precedence over the country of the address; region,
+ * city and time zone of the address then apply only if they lie in the given country.
  */
-export function createSurroundings(geo: Geo): (told: Told) => Surroundings {
+export function createClientContextReader(geo: Geo): (fields: ClientFields) => ClientContext {
   const readUserAgent = createUserAgentReader();
   return ({ ip, country, userAgent }) => {
     const found = geo(ip);

@@ -9,11 +9,10 @@ import {
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { platformOf } from '../context/user-agent.ts';
-import { seedOf } from '../fetch/decide-request.ts';
-import { withFirst } from '../fetch/fetch-item.ts';
-import type { StoredInputs } from '../fetch/inputs.ts';
 import type { DecisionParts } from '../fetch/sessions.ts';
-import { catalogueId, findState, unpackCatalogue, unpackLearnt } from './states.ts';
+import { seedOf, withLinkedFirst } from './seed.ts';
+import { catalogueId, findState, unpackCatalogue, unpackModel } from './states.ts';
+import type { StoredInputs } from './stored-inputs.ts';
 
 /** A decision as its session keeps it. */
 export type StoredDecision = {
@@ -132,7 +131,7 @@ export async function inputOf(executor: Executor, stored: StoredDecision): Promi
     context,
     history,
     totals: new Map(inputs.totals ?? []),
-    posteriors: model === null ? noPosteriors : await unpackLearnt(model),
+    posteriors: model === null ? noPosteriors : await unpackModel(model),
     seed,
   };
 }
@@ -142,7 +141,7 @@ export function replay(stored: StoredDecision, input: DecisionInput): Decision &
   if (stored.emptyReason === 'deadline')
     return { offers: [], emptyReason: null, identical: stored.offerIds.length === 0 };
   const { offers, emptyReason } = decide(input);
-  const shown = withFirst(offers, stored.inputs.first);
+  const shown = withLinkedFirst(offers, stored.inputs.first ?? null);
   const identical =
     emptyReason === stored.emptyReason &&
     shown.length === stored.offerIds.length &&

@@ -41,8 +41,8 @@ const pack = (pieces: AsyncIterable<string> | Iterable<string>): Promise<Buffer>
 const unpack = async (packed: Buffer): Promise<string> => (await promisify(gunzip)(packed)).toString();
 
 export const packCatalogue = (rows: CatalogRows): Promise<Buffer> => pack(writeRows(rows));
-export const packLearnt = (posteriors: Posteriors): Promise<Buffer> => pack([writeModel(posteriors)]);
-export const unpackLearnt = async (packed: Buffer): Promise<Posteriors> => readModel(await unpack(packed));
+export const packModel = (posteriors: Posteriors): Promise<Buffer> => pack([writeModel(posteriors)]);
+export const unpackModel = async (packed: Buffer): Promise<Posteriors> => readModel(await unpack(packed));
 
 /** Makes the snapshot anew that the rows once made; nobody can sign in with it. */
 export async function unpackCatalogue(packed: Buffer): Promise<Snapshot> {

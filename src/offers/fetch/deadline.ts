@@ -1,27 +1,14 @@
-/**
- * An answer due in 1,000 ms is given up at 980, one due in 10 ms at 8: the rest goes to writing and sending
- * (milliseconds).
- */
+/** Part of a deadline that is left for writing and sending the answer (milliseconds). */
 const marginMs = (timeoutMs: number): number => Math.min(20, timeoutMs / 5);
 
-type Late<Answer> = {
-  /** What is answered instead. */
-  late: () => Answer;
-  /** Takes an answer that came too late to be used. */
-  release: (answer: Answer) => void;
-};
-
-/** The answer if it comes in time, else what `late` gives. A failure in time stays one. */
-export function within<Answer>(
+/** The answer if it is there in time, else what `late` gives. A failure in time stays one. */
+export function withinDeadline<Answer>(
   timeoutMs: number,
-  answered: Promise<Answer>,
-  { late, release }: Late<Answer>,
+  answer: Promise<Answer>,
+  late: () => Answer,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      answered.then(release, () => {});
-      resolve(late());
-    }, timeoutMs - marginMs(timeoutMs));
-    answered.then(resolve, reject).finally(() => clearTimeout(timer));
+    const timer = setTimeout(() => resolve(late()), timeoutMs - marginMs(timeoutMs));
+    answer.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }

@@ -26,7 +26,6 @@ export async function offerRoutes(app: App, { auth, offers }: OfferRoutes): Prom
       const wanted = readFetchOffers(request.query, request.body, clientOf(request));
       const answer = await offers.fetch(callerOf(request).publisher, wanted);
       reply.type('application/json; charset=utf-8').header('cache-control', 'no-store');
-      reply.raw.once('finish', () => offers.release(answer));
       return reply.send(answer as never);
     });
   }

@@ -5,9 +5,9 @@ import { plainArray, quotedField } from '../../platform/db/array-literal.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { changeSessions } from '../../reports/rollup/recount.ts';
-import type { Surroundings } from '../context/client-context.ts';
+import type { ClientContext } from '../context/client-context.ts';
+import { isEmpty } from '../decision-log/stored-inputs.ts';
 import type { MacroValues } from '../render/macros.ts';
-import { isEmpty } from './inputs.ts';
 
 /** One answered fetch, as it is kept. */
 export type SessionRecord = {
@@ -17,7 +17,7 @@ export type SessionRecord = {
   themeId: number | null;
   userKey: string | null;
   pubUserId: string | null;
-  surroundings: Surroundings;
+  client: ClientContext;
   offers: readonly Offer[];
   /** The same with what the decision says of them. */
   decided: readonly DecidedOffer[];
@@ -52,7 +52,7 @@ const names = `day, id, publisher_id, placement, theme_id, user_key, pub_user_id
 /** A session as one element of an array of `new_session`, in the order of `names`: nothing stands for null. */
 export function sessionRow(session: SessionRecord): string {
   const { id, publisherId, themeId, userKey, offers, custom, macros, dev, usp, uspCheckAll } = session;
-  const { country, region, city, device, os, browser } = session.surroundings;
+  const { country, region, city, device, os, browser } = session.client;
   const who = `${publisherId},${quotedField(session.placement)},${themeId ?? ''},${userKey ?? ''},${quotedField(session.pubUserId)}`;
   const where = `${country ?? ''},${quotedField(region)},${quotedField(city)},${device},${os},${browser}`;
   const shown = `${numbers(offers, offerId)},${numbers(offers, campaignId)},\\"${decisionJson(session)}\\",${session.emptyReason ?? ''}`;

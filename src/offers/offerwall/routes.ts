@@ -63,7 +63,6 @@ export async function offerwallRoutes(
 
   function send(reply: FastifyReply, answer: Buffer): FastifyReply {
     reply.type('application/json; charset=utf-8').header('cache-control', 'no-store');
-    reply.raw.once('finish', () => wall.release(answer));
     return reply.send(answer as never);
   }
 

@@ -6,6 +6,7 @@ import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import { checkToken } from '../../platform/security/check-tracking-token.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
+import type { WallLink } from '../fetch/pending-fetch.ts';
 import type { Client, FetchOffersRequest } from '../fetch/request.ts';
 import type { OfferService } from '../fetch/service.ts';
 import { createCursors, cursorPurpose } from './cursor.ts';
@@ -27,11 +28,10 @@ export type WallWish = {
  * unavailable.
  */
 export type Offerwall = {
-  /** A page of all offers a user may see, in a session of its own. @returns the answer's JSON; see `release` */
+  /** A page of all offers a user may see, in a session of its own. @returns the answer's JSON */
   browse: (publisher: Publisher, request: () => FetchOffersRequest, wish: WallWish) => Promise<Buffer>;
   /** The same for whoever holds the link of an offer: for the user of its session, with that offer first. */
   browseByLink: (token: unknown, client: Client, wish: WallWish) => Promise<Buffer>;
-  release: (answer: Buffer) => void;
 };
 
 /** A wall under way: its session, and what of it can still be shown. */
@@ -66,12 +66,8 @@ export function createOfferwall(deps: CatalogDeps, offers: OfferService): Offerw
     };
   }
 
-  async function open(
-    publisher: Publisher,
-    request: FetchOffersRequest,
-    known: { userKey?: string | null; first?: number },
-  ): Promise<Wall> {
-    const { session, theme } = await offers.decideWall(publisher, request, known);
+  async function open(publisher: Publisher, request: FetchOffersRequest, link: WallLink | null): Promise<Wall> {
+    const { session, theme } = await offers.decideWall(publisher, request, link);
     return { publisher, theme, session, offers: session.offers, linked: null };
   }
 
@@ -80,7 +76,7 @@ export function createOfferwall(deps: CatalogDeps, offers: OfferService): Offerw
     const session = await guarded(() => findKnownSession(pool, publisher.id, claims.sessionId));
     if (session === null) throw new AppError('invalid_token');
     const userKey = client.gpc ? null : session.userKey;
-    const wall = await open(publisher, requestLike(session, client), { userKey, first: claims.offerId });
+    const wall = await open(publisher, requestLike(session, client), { userKey, offerId: claims.offerId });
     const offer = catalog.current().offers.get(claims.offerId);
     const mayLead =
       offer !== undefined &&
@@ -132,7 +128,7 @@ export function createOfferwall(deps: CatalogDeps, offers: OfferService): Offerw
   return {
     browse: async (publisher, request, wish) => {
       requireOfferwall(publisher);
-      if (wish.cursor === null) return render(await open(publisher, request(), {}), 0, wish);
+      if (wish.cursor === null) return render(await open(publisher, request(), null), 0, wish);
       const { wall, offset } = await goOn(publisher, wish.cursor);
       return render(wall, offset, wish);
     },
@@ -141,7 +137,6 @@ export function createOfferwall(deps: CatalogDeps, offers: OfferService): Offerw
       const { wall, offset } = await goOn(openLink(deps, token).publisher, wish.cursor);
       return render(wall, offset, wish);
     },
-    release: offers.release,
   };
 }
 

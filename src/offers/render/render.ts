@@ -1,7 +1,6 @@
 import { buildSettings, buildStyles } from '../../catalog/snapshot/theme-settings.ts';
 import type { Offer, Publisher, Theme } from '../../catalog/snapshot/types.ts';
 import type { TokenCodec } from '../../platform/security/tracking-token.ts';
-import type { AnswerPool } from '../fetch/answer-pool.ts';
 import { fillCopy, hasMacros, type MacroValues } from './macros.ts';
 import { hole, makeStencil, type Stencil, writeStencil } from './offer-template.ts';
 import type { QrCodes } from './qr.ts';
@@ -32,7 +31,7 @@ export type WallAnswer = Omit<Answer, 'offers' | 'usp'> & {
 export type Renderer = {
   /** Makes what rendering these offers needs and does not have yet; undefined when there is nothing to wait for. */
   prepare: (publisher: Publisher, offers: readonly Offer[], hasUser: boolean) => Promise<unknown> | undefined;
-  /** The answer's JSON (docs/interface.md#response), as bytes in memory of the pool. */
+  /** The answer's JSON (docs/interface.md#response), as bytes. */
   render: (answer: Answer) => Buffer;
   /** The same for a page of an offerwall, with its further members. */
   renderWall: (answer: WallAnswer) => Promise<Buffer>;
@@ -49,14 +48,14 @@ const variantFor = (hasUser: boolean): 'plain' | 'saveable' => (hasUser ? 'savea
 /** A token has one byte for it; offers further down an offerwall count as the last. */
 const maxPosition = 255;
 
-type RendererDeps = { publicUrl: string; tokens: TokenCodec; qrCodes: QrCodes; pool: AnswerPool };
+type RendererDeps = { publicUrl: string; tokens: TokenCodec; qrCodes: QrCodes };
 
 /**
  * Writes answers. What does not depend on the request is written once for each offer of a snapshot; for each request
  * only
  * the token is filled in, and offers with macros are written anew.
  */
-export function createRenderer({ publicUrl, tokens, qrCodes, pool }: RendererDeps): Renderer {
+export function createRenderer({ publicUrl, tokens, qrCodes }: RendererDeps): Renderer {
   /**
    * By what a text depends on beside the offer itself; offers that did not change are the same objects in the next
    * snapshot.
@@ -172,7 +171,7 @@ export function createRenderer({ publicUrl, tokens, qrCodes, pool }: RendererDep
       parts.push(offer);
     }
     parts.push(`],"count":${offers.length}${members}`, beforeSession, answer.sessionId, afterSession);
-    return join(parts, pool);
+    return join(parts);
   }
 
   return {
@@ -197,10 +196,10 @@ export function createRenderer({ publicUrl, tokens, qrCodes, pool }: RendererDep
   };
 }
 
-function join(parts: readonly Part[], pool: AnswerPool): Buffer {
+function join(parts: readonly Part[]): Buffer {
   let length = 0;
   for (const part of parts) length += (isOffer(part) ? part.stencil.bytes : part).length;
-  const answer = pool.take(length);
+  const answer = Buffer.allocUnsafe(length);
   let at = 0;
   for (const part of parts) {
     if (isOffer(part)) at = writeStencil(part.stencil, part.token, answer, at);

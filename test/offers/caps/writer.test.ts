@@ -3,11 +3,10 @@ import type { Snapshot } from '../../../src/catalog/snapshot/types.ts';
 import { noPosteriors } from '../../../src/decision/types.ts';
 import { createLiveUse, type LiveUse } from '../../../src/offers/caps/live-use.ts';
 import { addUse, createUseTable, periodNames } from '../../../src/offers/caps/use.ts';
-import { createSurroundings } from '../../../src/offers/context/client-context.ts';
-import { createCappedWriter } from '../../../src/offers/fetch/capped-fetch.ts';
-import { type Item, themeOf } from '../../../src/offers/fetch/fetch-item.ts';
+import { decideCapped } from '../../../src/offers/fetch/capped-fetch.ts';
+import { createFetchOpener, type PendingFetch } from '../../../src/offers/fetch/pending-fetch.ts';
 import { readFetchOffers } from '../../../src/offers/fetch/request.ts';
-import type { Model } from '../../../src/offers/model/posteriors.ts';
+import { emptyModel, type Model } from '../../../src/offers/model/posteriors.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 let t: TestApp;
@@ -18,31 +17,18 @@ afterAll(() => t.close());
 
 const client = { ip: '127.0.0.1', userAgent: '', gpc: false };
 
-/** A fetch by the catalogue that was current when it was read. */
-function itemOf(snapshot: Snapshot): Item {
+/** A fetch by the catalogue that was current when its request was read. */
+function pendingBy(snapshot: Snapshot): PendingFetch {
   const publisher = snapshot.publishers.get(t.publisher.id);
   if (publisher === undefined) throw new Error('no publisher');
-  const request = readFetchOffers({}, { placement: 'checkout' }, client);
-  return {
-    snapshot,
-    publisher,
-    request,
-    surroundings: createSurroundings(t.deps.geo)(request),
-    theme: themeOf(publisher, request),
-    placement: request.placement,
-    userKey: null,
-    dev: false,
-    sessionId: null,
-    expired: false,
-    wall: null,
-    decided: null,
-  };
+  const open = createFetchOpener({ ...t.deps, catalog: { ...t.deps.catalog, current: () => snapshot } });
+  return open(publisher, readFetchOffers({}, { placement: 'checkout' }, client), { kind: 'unit' });
 }
 
-const nothingKnown = { id: null, posteriors: noPosteriors };
-const quiet = { model: () => nothingKnown, noteState: () => {}, now: Date.now };
+const emptyModelSource = { current: () => emptyModel };
+const noStates = { note: () => {} };
 
-test('a batch in which some know a cap and some do not ends, and whoever knows it keeps it', async () => {
+test('a batch decided by two catalogues, of which only the newer has a cap, ends, and the newer keeps the cap', async () => {
   const before = t.deps.catalog.current();
   const [campaign] = before.publishers.get(t.publisher.id)?.index.offers.map((offer) => offer.campaign) ?? [];
   const id = campaign?.id as number;
@@ -56,24 +42,30 @@ test('a batch in which some know a cap and some do not ends, and whoever knows i
     t.pool,
     periods.map((period) => ({ ...used, period })),
   );
-  // Others are always quicker: what is known of the use is behind at each try.
-  const use: LiveUse = { known: async () => createUseTable(), learn: () => {}, refresh: async () => {} };
-  const write = createCappedWriter({ pool: t.pool, use, ...quiet });
-  const [old, fresh] = await write([itemOf(before), itemOf(after)]);
+  // The usage in memory stays behind at each attempt, as if other processes were always faster.
+  const usage: LiveUse = { known: async () => createUseTable(), learn: () => {}, refresh: async () => {} };
+  const deps = { pool: t.pool, usage, model: emptyModelSource, states: noStates, now: Date.now };
+  const [old, fresh] = await decideCapped(deps, [pendingBy(before), pendingBy(after)]);
   expect(fresh?.offers.map((offer) => offer.campaign.id)).not.toContain(id);
   expect(fresh?.offers.length).toBeGreaterThan(0);
   expect(old?.offers.length).toBeGreaterThan(0);
 });
 
-test('a state that decisions were made with is kept by its own name, whatever is learned while they are written', async () => {
+test('each decision is stored with the id of the model it was made with, also when the model changes within a batch', async () => {
   let model: Model = { id: 'model before', posteriors: noPosteriors };
   const noted: (string | null)[] = [];
-  const noteState = (_snapshot: Snapshot, { id }: Model): void => {
+  const note = (_snapshot: Snapshot, { id }: Model): void => {
     noted.push(id);
     model = { id: 'model meanwhile', posteriors: noPosteriors };
   };
-  const use = createLiveUse(t.deps);
-  const write = createCappedWriter({ pool: t.pool, use, model: () => model, noteState, now: Date.now });
-  const sessions = await write([itemOf(t.deps.catalog.current()), itemOf(t.deps.catalog.current())]);
+  const deps = {
+    pool: t.pool,
+    usage: createLiveUse(t.deps),
+    model: { current: () => model },
+    states: { note },
+    now: Date.now,
+  };
+  const snapshot = t.deps.catalog.current();
+  const sessions = await decideCapped(deps, [pendingBy(snapshot), pendingBy(snapshot)]);
   expect(sessions.map(({ inputs }) => JSON.parse(inputs ?? '{}').model)).toEqual(noted);
 });

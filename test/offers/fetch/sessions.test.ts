@@ -12,7 +12,7 @@ afterAll(() => t.close());
 beforeEach(() => t.pool.query('truncate sessions'));
 
 const nowMs = Date.now();
-const surroundings = {
+const client = {
   country: 'FR',
   postalCode: null,
   timeZone: null,
@@ -29,7 +29,7 @@ const recordOf = (changes: Partial<SessionRecord>): SessionRecord => ({
   themeId: null,
   userKey: null,
   pubUserId: null,
-  surroundings: { ...surroundings, region: null, city: null },
+  client: { ...client, region: null, city: null },
   offers: [],
   decided: [],
   emptyReason: 'no_campaigns',
@@ -58,10 +58,10 @@ test('a session is read back with the texts it was written with, whatever they a
       fc.dictionary(name, text),
       fc.dictionary(name, text),
       async (userId, city, custom, macros) => {
-        const place = { ...surroundings, region: null, city: city === '' ? null : city };
+        const place = { ...client, region: null, city: city === '' ? null : city };
         const given = {
           pubUserId: userId,
-          surroundings: place,
+          client: place,
           custom: new Map(Object.entries(custom)),
           macros: { ...macros },
         };

@@ -1,0 +1,155 @@
+import type pg from 'pg';
+import type { OptOuts, UserHistory } from '../../decision/types.ts';
+import { noHistory } from '../../decision/types.ts';
+import { type Executor, transaction } from '../../platform/db/pool.ts';
+import {
+  historyOf,
+  lockHistories,
+  type OpenHistory,
+  reservationMs,
+  reserveImpression,
+  saveHistories,
+} from '../caps/history.ts';
+import { closing, findOverruns, type LiveUse, withoutOwn } from '../caps/live-use.ts';
+import { type Needs, needsOf } from '../caps/needs.ts';
+import { heldBy, insertReservations, type Reservation } from '../caps/reservations.ts';
+import { totalsAt } from '../caps/totals.ts';
+import { addUse, type Delta, periodNames, type Used, type UseTable } from '../caps/use.ts';
+import type { StateWriter } from '../decision-log/state-writer.ts';
+import type { ModelSource } from '../model/source.ts';
+import { decideSession } from './decide-session.ts';
+import type { PendingFetch } from './pending-fetch.ts';
+import { insertSessions, loadOptOuts, type SessionRecord, sessionRow } from './sessions.ts';
+
+export type CappedBatchDeps = {
+  pool: pg.Pool;
+  usage: Pick<LiveUse, 'known'>;
+  model: Pick<ModelSource, 'current'>;
+  states: Pick<StateWriter, 'note'>;
+  now: () => number;
+};
+
+export type CommittedBatch = { sessions: SessionRecord[]; used: readonly Used[] };
+
+/** Totals were exceeded because others used them up meanwhile; the transaction is rolled back. */
+export class CapOverrun extends Error {
+  /** By `totalsKey`. */
+  readonly totals: ReadonlySet<string>;
+  /** What others have used. */
+  readonly used: readonly Used[];
+  constructor(totals: ReadonlySet<string>, used: readonly Used[]) {
+    super('totals were used up meanwhile');
+    this.totals = totals;
+    this.used = used;
+  }
+}
+
+/**
+ * Decides and commits a batch in one transaction: locks the users' histories, decides, reserves what is shown, and
+ * compares the totals with what the decisions assumed before it commits.
+ * @param exhausted totals that count as used up, by `totalsKey`
+ * @throws CapOverrun
+ */
+export async function commitCapped(
+  { pool, usage, model, states, now }: CappedBatchDeps,
+  batch: readonly PendingFetch[],
+  exhausted: ReadonlySet<string>,
+): Promise<CommittedBatch> {
+  const nowMs = now();
+  const newest = batch.reduce((a, b) => (b.snapshot.version > a.snapshot.version ? b : a)).snapshot;
+  const needs = needsOf(newest);
+  const known = await usage.known(needs);
+  const assumed = exhausted.size === 0 ? known.fork() : closing(known, exhausted, needs, nowMs);
+  return transaction(pool, async (executor) => {
+    const users = await openUsers(executor, batch, needs, nowMs);
+    const ledger: Ledger = { table: assumed.fork(), deltas: [], reservations: [], nowMs };
+    const sessions = batch.map((pending) => {
+      const sources = {
+        history: users.historyOf(pending),
+        totals: totalsAt(ledger.table, needs, nowMs),
+        model: model.current(),
+      };
+      states.note(pending.snapshot, sources.model);
+      const session = decideSession(pending, sources, nowMs);
+      if (!pending.dev) reserve(session, users.locked.get(pending.userKey ?? ''), needs, ledger);
+      return session;
+    });
+    const used = await addUse(executor, ledger.deltas);
+    // An exhausted total that is still taken is taken by an older catalogue, which does not know its cap.
+    const overruns = [...findOverruns(needs, ledger.deltas, used, assumed, nowMs)].filter((key) => !exhausted.has(key));
+    if (overruns.length > 0) throw new CapOverrun(new Set(overruns), withoutOwn(ledger.deltas, used));
+    await insertReservations(executor, ledger.reservations);
+    await saveHistories(executor, users.locked.values(), nowMs);
+    await insertSessions(executor, sessions.map(sessionRow));
+    return { sessions, used };
+  });
+}
+
+/** The users of a batch: locked histories of those to whom caps apply, opt-outs of the others. */
+type BatchUsers = {
+  locked: ReadonlyMap<string, OpenHistory>;
+  historyOf: (pending: PendingFetch) => UserHistory;
+};
+
+async function openUsers(
+  executor: Executor,
+  batch: readonly PendingFetch[],
+  needs: Needs,
+  nowMs: number,
+): Promise<BatchUsers> {
+  const capped = new Map<string, number>();
+  const others = new Set<string>();
+  for (const { userKey, dev, publisher } of batch) {
+    if (userKey === null || dev) continue;
+    if (needs.hasUserCaps(publisher.id)) capped.set(userKey, publisher.id);
+    else others.add(userKey);
+  }
+  const locked = capped.size === 0 ? new Map() : await lockHistories(executor, capped, nowMs);
+  const optOuts: ReadonlyMap<string, OptOuts> = await loadOptOuts(executor, [...others]);
+  return {
+    locked,
+    historyOf: ({ userKey }) => {
+      const history = locked.get(userKey ?? '');
+      if (history !== undefined) return historyOf(history);
+      const optedOut = optOuts.get(userKey ?? '');
+      return optedOut === undefined ? noHistory : { optOuts: optedOut, exposures: [] };
+    },
+  };
+}
+
+/** What a batch takes of campaigns' totals; `table` shows it to the next decision of the batch. */
+type Ledger = { table: UseTable; deltas: Delta[]; reservations: Reservation[]; nowMs: number };
+
+/** Reserves what the offers of a session may use: impressions of the user, and totals of the campaigns. */
+function reserve(
+  { id, publisherId, decided }: SessionRecord,
+  history: OpenHistory | undefined,
+  needs: Needs,
+  ledger: Ledger,
+): void {
+  const { nowMs } = ledger;
+  for (const { offer, reserveMicros } of decided) {
+    const { campaign } = offer;
+    if (history !== undefined && needs.countsForUser(campaign, publisherId, 'impression')) {
+      const { id: campaignId, advertiserId } = campaign;
+      reserveImpression(history, id, { offerId: offer.id, campaignId, advertiserId, atMs: nowMs });
+    }
+    for (const total of needs.totalsOf(campaign, publisherId)) {
+      const reservation: Reservation = {
+        sessionId: id,
+        offerId: offer.id,
+        campaignId: campaign.id,
+        publisherId: total.publisherId,
+        periods: periodNames(total.timeZone, nowMs),
+        impressions: 1,
+        micros: Math.ceil(reserveMicros),
+        expiresAtMs: nowMs + reservationMs,
+      };
+      ledger.reservations.push(reservation);
+      for (const delta of heldBy(reservation, 1)) {
+        ledger.deltas.push(delta);
+        ledger.table.add(delta);
+      }
+    }
+  }
+}

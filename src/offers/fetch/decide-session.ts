@@ -1,0 +1,70 @@
+import { decide } from '../../decision/decide.ts';
+import type { DecidedOffer, DecisionInput, Totals, UserHistory } from '../../decision/types.ts';
+import { newUuid7 } from '../../platform/lib/uuid7.ts';
+import { seedOf, withLinkedFirst } from '../decision-log/seed.ts';
+import { storeInputs } from '../decision-log/stored-inputs.ts';
+import type { Model } from '../model/posteriors.ts';
+import { type MacroValues, macroNames, macroValuesOf } from '../render/macros.ts';
+import { contextOf, isUspOn, linkedOfferId, type PendingFetch } from './pending-fetch.ts';
+import type { SessionRecord } from './sessions.ts';
+
+/** What a decision draws on beside the request and the catalogue. */
+export type Sources = { history: UserHistory; totals: Totals; model: Model };
+
+/** All inputs of a decision. */
+export const inputFor = (
+  pending: PendingFetch,
+  { history, totals, model }: Sources,
+  nowMs: number,
+  seed: number,
+): DecisionInput => ({
+  publisher: pending.publisher,
+  theme: pending.theme,
+  context: contextOf(pending, nowMs),
+  history,
+  totals,
+  posteriors: model.posteriors,
+  seed,
+});
+
+/** Decides for a fetch. One that has expired shows nothing: its answer is sent already. */
+export function decideSession(pending: PendingFetch, sources: Sources, nowMs: number): SessionRecord {
+  const { snapshot, publisher, theme, request, expired } = pending;
+  if (!expired || pending.sessionId === null) pending.sessionId = newUuid7(nowMs);
+  const input = inputFor(pending, sources, nowMs, seedOf(pending.sessionId));
+  const decision = expired ? { offers: [], emptyReason: 'deadline' } : decide(input);
+  const linked = linkedOfferId(pending);
+  const decided = withLinkedFirst(decision.offers, linked);
+  return {
+    id: pending.sessionId,
+    publisherId: publisher.id,
+    placement: pending.placement,
+    themeId: theme?.id ?? null,
+    userKey: pending.userKey,
+    pubUserId: request.pubUserId,
+    client: pending.client,
+    offers: decided.map(({ offer }) => offer),
+    decided,
+    emptyReason: decision.emptyReason,
+    snapshotVersion: snapshot.version,
+    inputs: expired ? null : storeInputs(input, sources.model.id, linked),
+    custom: request.custom,
+    macros: macrosFor(decided, pending),
+    dev: pending.dev,
+    usp: isUspOn(pending),
+    uspCheckAll: theme?.uspCheckAll ?? false,
+    createdAtMs: nowMs,
+  };
+}
+
+/** The values the shown copy is filled with; stored with the session, so that the webhook fills in the same. */
+function macrosFor(decided: readonly DecidedOffer[], { request }: PendingFetch): MacroValues {
+  let names: Set<string> | null = null;
+  for (const { offer } of decided) {
+    const found = macroNames(offer.copy);
+    if (found.size === 0) continue;
+    names ??= new Set();
+    for (const name of found) names.add(name);
+  }
+  return names === null ? {} : macroValuesOf(request, names);
+}

@@ -1,0 +1,50 @@
+import { type Batcher, createBatcher } from '../../platform/db/batcher.ts';
+import { newUuid7 } from '../../platform/lib/uuid7.ts';
+import type { OfferDeps } from '../ports.ts';
+import type { Renderer } from '../render/render.ts';
+import { isUspOn, type PendingFetch } from './pending-fetch.ts';
+import { type DecidedFetch, renderSession } from './render-sessions.ts';
+import { emptySessions } from './sessions.ts';
+
+/** Answers of fetches whose deadline has passed, and the sessions that were committed for them all the same. */
+export type LateAnswers = {
+  /** The empty answer that is sent on the deadline. Its session is stored, empty, if it can be written after all. */
+  expire: (pending: PendingFetch) => Buffer;
+  /**
+   * Empties those of the committed sessions whose answer was sent empty meanwhile. Not waited for: what is not late
+   * when this is called is answered before another deadline can pass.
+   */
+  emptyExpired: (committed: readonly DecidedFetch[]) => void;
+  drain: () => Promise<void>;
+};
+
+type LateAnswerDeps = Pick<OfferDeps, 'pool' | 'dbHealth' | 'logger' | 'now'> & { renderer: Renderer };
+
+export function createLateAnswers({ pool, dbHealth, logger, now, renderer }: LateAnswerDeps): LateAnswers {
+  const emptying: Batcher<string, void> = createBatcher<string, void>({
+    write: async (ids) => {
+      await emptySessions(pool, ids);
+      return [];
+    },
+    dbHealth,
+    maxItems: 128,
+    lanes: 1,
+  });
+  return {
+    expire: (pending) => {
+      pending.expired = true;
+      pending.sessionId ??= newUuid7(now());
+      const { sessionId: id, dev, request } = pending;
+      const empty = { id, dev, pubUserId: request.pubUserId, usp: isUspOn(pending), offers: [], macros: {} };
+      return renderSession(renderer, pending, empty);
+    },
+    emptyExpired: (committed) => {
+      const late = committed.filter(({ pending, session }) => pending.expired && session.offers.length > 0);
+      if (late.length === 0) return;
+      Promise.all(late.map(({ session }) => emptying.add(session.id))).catch((err) =>
+        logger.warn({ err }, 'sessions answered empty on their deadline still have offers'),
+      );
+    },
+    drain: emptying.drain,
+  };
+}

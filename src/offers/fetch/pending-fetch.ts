@@ -1,0 +1,111 @@
+import type { Publisher, Snapshot, Theme } from '../../catalog/snapshot/types.ts';
+import type { DecisionContext } from '../../decision/types.ts';
+
+import { createUserKeys } from '../../platform/security/user-key.ts';
+import { type ClientContext, createClientContextReader } from '../context/client-context.ts';
+import type { OfferDeps } from '../ports.ts';
+import type { FetchOffersRequest } from './request.ts';
+
+/** What the link of an offer says about the user who opens an offerwall by it. */
+export type WallLink = {
+  /** The user of the link's session, in place of an identifier in the request. */
+  userKey: string | null;
+  /** The offer that is shown first. */
+  offerId: number;
+};
+
+/** Where the offers are shown: a unit, or an offerwall, which may have been opened by the link of an offer. */
+export type Surface = { kind: 'unit' } | { kind: 'offerwall'; link: WallLink | null };
+
+/** A fetch between its request and its answer. */
+export type PendingFetch = {
+  snapshot: Snapshot;
+  publisher: Publisher;
+  request: FetchOffersRequest;
+  client: ClientContext;
+  theme: Theme | null;
+  /** The name it is counted under. */
+  placement: string;
+  userKey: string | null;
+  /** A test: it counts nowhere, and no cap applies. */
+  dev: boolean;
+  surface: Surface;
+  /** The session's id, from the decision or the deadline on, whichever comes first. */
+  sessionId: string | null;
+  /** The deadline has passed: an empty answer is sent already. */
+  expired: boolean;
+};
+
+/** Most offers of one offerwall (count). */
+const maxWallOffers = 500;
+
+export type OpenFetch = (publisher: Publisher, request: FetchOffersRequest, surface: Surface) => PendingFetch;
+
+/** Looks up what a request names: publisher and theme in the current snapshot, the user's key, the client's context. */
+export function createFetchOpener({ catalog, config, geo }: Pick<OfferDeps, 'catalog' | 'config' | 'geo'>): OpenFetch {
+  const userKeys = createUserKeys(config.userPepper);
+  const readClient = createClientContextReader(geo);
+  return (given, request, surface) => {
+    const snapshot = catalog.current();
+    const publisher = snapshot.publishers.get(given.id) ?? given;
+    const identifier = request.adFp ?? request.pubUserId;
+    const link = surface.kind === 'offerwall' ? surface.link : null;
+    return {
+      snapshot,
+      publisher,
+      request,
+      client: readClient(request),
+      theme: themeOf(publisher, request),
+      placement: request.placement,
+      userKey: link !== null ? link.userKey : identifier === null ? null : userKeys.of(publisher.id, identifier),
+      dev: request.dev || publisher.testMode,
+      surface,
+      sessionId: null,
+      expired: false,
+    };
+  };
+}
+
+/** The request as a decision sees it. */
+export function contextOf(pending: PendingFetch, nowMs: number): DecisionContext {
+  const { request, client, surface } = pending;
+  const { country, region, city, postalCode, timeZone, platform, device, os, browser } = client;
+  return {
+    surface: surface.kind,
+    placement: pending.placement,
+    platform,
+    device,
+    os,
+    browser,
+    geo: { country, region, city, postalCode, timeZone },
+    custom: request.custom,
+    nowMs,
+    userKey: pending.userKey,
+    loyalty: request.loyalty,
+    onlyWithCreative: request.onlyWithCreative,
+    campaignId: request.campaignId,
+    count: surface.kind === 'unit' ? null : maxWallOffers,
+    dev: pending.dev,
+  };
+}
+
+/** The offer that is shown first because its link led here; null: none. */
+export const linkedOfferId = ({ surface }: PendingFetch): number | null =>
+  surface.kind === 'offerwall' && surface.link !== null ? surface.link.offerId : null;
+
+/** The theme asked for, where the publisher has it; else that of the placement, else the default. */
+export function themeOf(
+  publisher: Publisher,
+  { themeId, placement }: Pick<FetchOffersRequest, 'themeId' | 'placement'>,
+): Theme | null {
+  const wanted = themeId ?? publisher.placements.get(placement)?.themeId ?? null;
+  return (wanted === null ? undefined : publisher.themes.get(wanted)) ?? publisher.defaultTheme;
+}
+
+/** Whether User Selected Perks is on in this answer (docs/interface.md#user-selected-perks). */
+export const isUspOn = ({ publisher, theme, request, surface }: PendingFetch): boolean =>
+  surface.kind === 'unit' &&
+  publisher.uspEnabled &&
+  theme?.unit === 'mou' &&
+  theme.uspEnabled &&
+  request.pubUserId !== null;
