@@ -122,7 +122,7 @@ async function fillDeliveries(publisherId: number, nowMs: number): Promise<void>
     const count = Math.min(batch, deliveries - from);
     const times = Array.from({ length: count }, (_, index) => nowMs - ((from + index) / deliveries) * 2 * 86_400_000);
     await stage.pool.query(
-      `insert into deliveries (day, id, publisher_id, endpoint_id, event, pub_user_id, payload, status, tries, created_at, finished_at)
+      `insert into deliveries (day, id, publisher_id, endpoint_id, event, pub_user_id, payload, status, attempts, created_at, finished_at)
       select (to_timestamp(t / 1000) at time zone 'UTC')::date, id, $1, $2, 'usp.selection', 'user-' || (n % 5000), '\\x7b7d', case when n % 100 = 0 then 'failed' else 'delivered' end, 1, to_timestamp(t / 1000), to_timestamp(t / 1000)
       from unnest($3::uuid[], $4::float8[]) with ordinality as d (id, t, n)`,
       [publisherId, rows[0]?.id, times.map((atMs) => newUuid7(atMs)), times],

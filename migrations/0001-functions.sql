@@ -131,7 +131,7 @@ end $$;
 comment on function reset_endpoint_health is
   'Trigger: gives an endpoint the health of a new one, so that every endpoint has a row and workers only update it.';
 
-create function fold_delivery_counts() returns void language plpgsql as $$
+create function merge_delivery_counts() returns void language plpgsql as $$
 begin
   if pg_try_advisory_xact_lock(hashtext('perkwire_delivery_counts')) then
     with taken as (delete from delivery_count_changes returning *)
@@ -148,7 +148,7 @@ begin
       held = c.held + excluded.held;
   end if;
 end $$;
-comment on function fold_delivery_counts is
+comment on function merge_delivery_counts is
   'Adds the rows of delivery_count_changes to delivery_counts; does nothing while another session does.';
 
 create function recount_deliveries() returns void language plpgsql as $$

@@ -75,15 +75,15 @@ comment on column endpoint_health.first_failure_at is 'Since the last success; n
 comment on column endpoint_health.failures is 'Since the last success.';
 comment on column endpoint_health.warned_at is 'When a warning was raised for 24 hours of failures; null: none.';
 
-create unlogged table endpoint_test_turns (
+create unlogged table endpoint_test_buckets (
   publisher_id integer primary key references publishers on delete cascade,
   tokens double precision not null,
   at timestamptz not null
 );
-comment on table endpoint_test_turns is
+comment on table endpoint_test_buckets is
   'Token bucket of each publisher for tests of its endpoints. Unlogged: losing it in a crash is harmless.';
-comment on column endpoint_test_turns.tokens is 'Left after the last test.';
-comment on column endpoint_test_turns.at is 'Time of the last test.';
+comment on column endpoint_test_buckets.tokens is 'Left after the last test.';
+comment on column endpoint_test_buckets.at is 'Time of the last test.';
 
 create table deliveries (
   day date not null,
@@ -96,11 +96,11 @@ create table deliveries (
   dev boolean not null default false,
   payload bytea not null,
   status text not null check (status in ('pending', 'delivered', 'failed', 'held')),
-  tries smallint not null default 0,
+  attempts smallint not null default 0,
   created_at timestamptz not null default now(),
   finished_at timestamptz,
   in_trouble boolean generated always as (case when status in ('failed', 'held') then true end) stored,
-  replayed_at timestamptz,
+  redelivered_at timestamptz,
   erased_at timestamptz,
   primary key (day, id)
 ) partition by range (day);
@@ -114,17 +114,17 @@ comment on column deliveries.payload is 'The bytes that are signed and sent.';
 comment on column deliveries.in_trouble is
   'Finds failed and held deliveries. It changes only when a delivery gets into one of these states or out of it, so the
 usual update (pending to delivered) stays heap-only; an index on the status itself would end that.';
-comment on column deliveries.replayed_at is 'When it was last queued again.';
+comment on column deliveries.redelivered_at is 'When it was last queued again.';
 comment on column deliveries.erased_at is 'When the payload and its user were erased.';
 
 create table delivery_queue (
   delivery_id uuid primary key,
   day date not null,
   endpoint_id integer not null,
-  lane text collate "C" not null default 'live' check (lane in ('live', 'replay')),
+  lane text collate "C" not null default 'live' check (lane in ('live', 'redelivery')),
   position bigint generated always as identity,
   due_at timestamptz not null,
-  tries smallint not null default 0,
+  attempts smallint not null default 0,
   generation integer not null default 0,
   lease_until timestamptz,
   worker_id integer
@@ -171,7 +171,7 @@ create table delivery_attempts (
   response_headers jsonb,
   response_body bytea,
   response_truncated boolean,
-  next_try_at timestamptz,
+  next_attempt_at timestamptz,
   primary key (day, delivery_id, generation)
 ) partition by range (day);
 comment on table delivery_attempts is 'Attempt log: every request that was made for a delivery.';
@@ -207,7 +207,7 @@ comment on table delivery_count_changes is
   'What one statement changed of the counts, written in its transaction: rows are only added, so that writers never wait
 for each other. Moved into delivery_counts once a second.';
 
-create table replay_jobs (
+create table redelivery_jobs (
   id uuid primary key,
   publisher_id integer not null,
   filter jsonb not null,
@@ -220,12 +220,12 @@ create table replay_jobs (
   updated_at timestamptz not null,
   finished_at timestamptz
 );
-create index replay_jobs_publisher on replay_jobs (publisher_id, id);
-create index replay_jobs_running on replay_jobs (id) where status = 'running';
-comment on table replay_jobs is
+create index redelivery_jobs_publisher on redelivery_jobs (publisher_id, id);
+create index redelivery_jobs_running on redelivery_jobs (id) where status = 'running';
+comment on table redelivery_jobs is
   'Redeliveries of many deliveries. Workers do them in slices, oldest first.';
-comment on column replay_jobs.id is 'UUIDv7';
-comment on column replay_jobs.newest is 'Deliveries created later are not part of it.';
-comment on column replay_jobs.cursor is 'The newest delivery processed.';
-comment on column replay_jobs.total is 'Matching deliveries when the job was created.';
-comment on column replay_jobs.queued is 'Deliveries queued again so far.';
+comment on column redelivery_jobs.id is 'UUIDv7';
+comment on column redelivery_jobs.newest is 'Deliveries created later are not part of it.';
+comment on column redelivery_jobs.cursor is 'The newest delivery processed.';
+comment on column redelivery_jobs.total is 'Matching deliveries when the job was created.';
+comment on column redelivery_jobs.queued is 'Deliveries queued again so far.';

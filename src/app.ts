@@ -38,11 +38,11 @@ import { conversionEvent } from './tracking/conversions/event-type.ts';
 import { conversionRoutes } from './tracking/conversions/routes.ts';
 import { conversionSecretRoutes } from './tracking/conversions/secret-routes.ts';
 import { trackingRoutes } from './tracking/routes.ts';
-import { deliveryLogRoutes } from './webhooks/deliveries/routes.ts';
+import { deliveryRoutes } from './webhooks/deliveries/routes.ts';
 import { endpointRoutes } from './webhooks/endpoints/routes.ts';
 import { registerEventTypes } from './webhooks/events.ts';
 import { payloadRoutes } from './webhooks/message/payload-routes.ts';
-import { replayRoutes } from './webhooks/redelivery/routes.ts';
+import { redeliveryRoutes } from './webhooks/redelivery/routes.ts';
 
 /** Browsers of any origin call the public routes (docs/interface.md#fetch-offers). */
 const corsOptions = {
@@ -100,8 +100,8 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
   await app.register(walletPageRoutes, deps);
   await app.register(payloadRoutes, deps);
   await app.register(endpointRoutes, { ...deps, events: eventTypes });
-  await app.register(deliveryLogRoutes, { ...deps, events: eventTypes });
-  await app.register(replayRoutes, { ...deps, events: eventTypes });
+  await app.register(deliveryRoutes, { ...deps, events: eventTypes });
+  await app.register(redeliveryRoutes, { ...deps, events: eventTypes });
   await app.register(decisionRoutes, { ...deps, offers });
   await app.register(conversionSecretRoutes, deps);
   await app.register(dashboardRoutes, { ...deps, events: eventTypes });

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { createLogger } from '../../src/platform/logger.ts';
-import { createRounds } from '../../src/webhooks/dispatcher/claim/scheduler.ts';
+import { createScheduler } from '../../src/webhooks/dispatcher/claim/scheduler.ts';
 import { createDispatcherPool } from '../../src/webhooks/message/sending.ts';
 import type { Stage } from './endpoints.ts';
 import { seedEndpoints } from './endpoints.ts';
@@ -53,7 +53,7 @@ export async function benchClaims(stage: Stage, { rows, claims, blocked }: Load)
   await new Promise((resolve) => setTimeout(resolve, calmMs));
   const pool = createDispatcherPool(stage.databaseUrl, createLogger('silent'));
   await pool.query('insert into dispatcher_workers (id) values (1)');
-  const rounds = createRounds(pool, slots, () => performance.now());
+  const rounds = createScheduler(pool, slots, () => performance.now());
   const looks: number[] = [];
   const times: number[] = [];
   const commits: number[] = [];

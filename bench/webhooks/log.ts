@@ -78,7 +78,7 @@ async function seedDay(pool: pg.Pool, publisherId: number, day: number, rows: nu
         case when n % 20 < 12 then 'usp.selection' when n % 20 < 18 then 'offer_saved' when n % 1000 < 999 then 'conversion' else 'offer_removed' end as event
       from generate_series(1, $3::int) n
     )
-    insert into deliveries (day, id, publisher_id, endpoint_id, event, session_id, pub_user_id, payload, status, tries, created_at, finished_at)
+    insert into deliveries (day, id, publisher_id, endpoint_id, event, session_id, pub_user_id, payload, status, attempts, created_at, finished_at)
     select m.day, (lpad(to_hex((extract(epoch from m.at) * 1000)::bigint), 12, '0') || '7' || substr(h, 1, 3) || '8' || substr(h, 5, 15))::uuid,
       m.publisher_id, e.id, m.event, h::uuid, case when n % 100 = 0 then 'often' else 'user-' || n % 1000000 end, '\\x7b7d',
       case when $2::int > 27 and n % 500 = 0 then 'failed' when $2::int = 29 and n % 501 = 0 then 'held' else 'delivered' end, 1, m.at, m.at
@@ -92,7 +92,7 @@ async function seedDay(pool: pg.Pool, publisherId: number, day: number, rows: nu
 async function finishLog(pool: pg.Pool, publisherId: number): Promise<void> {
   await pool.query(
     `with waiting as (
-      update deliveries set status = 'pending', finished_at = null, tries = 0
+      update deliveries set status = 'pending', finished_at = null, attempts = 0
       where (day, id) in (select day, id from deliveries where publisher_id = $1 and day >= current_date - 1 order by day desc, id desc limit 100000)
       returning day, id, endpoint_id, created_at
     )

@@ -95,7 +95,7 @@ const dropRollups = (pool: pg.Pool, keepFromMs: number): Promise<number> =>
   });
 
 /**
- * A day is kept for as long as one of its deliveries waits, such as those of a paused endpoint or a late replay, but
+ * A day is kept for as long as one of its deliveries waits, such as those of a paused endpoint or a late redelivery, but
  * not beyond
  * twice the retention.
  */
@@ -117,7 +117,7 @@ const dropDeliveries = (
       'delete from delivery_counts where day < least($1::date, (select min(day) from delivery_queue))',
       [keepFrom],
     );
-    await executor.query("delete from replay_jobs where status <> 'running' and created_at < $1::date", [keepFrom]);
+    await executor.query("delete from redelivery_jobs where status <> 'running' and created_at < $1::date", [keepFrom]);
     return { dropped: rows[0]?.dropped ?? 0, givenUp: givenUp ?? 0 };
   });
 

@@ -32,7 +32,8 @@ export function registerWebhookGauges(registry: Registry, pool: pg.Pool, now: ()
       name: 'perkwire_webhook_queue',
       help: 'Deliveries waiting, by lane.',
       labelName: 'lane',
-      read: counted(['live', 'replay'], 'select lane as state from delivery_queue'),
+      // The label keeps the name that the routes of redeliveries have.
+      read: counted(['live', 'replay'], "select replace(lane, 'redelivery', 'replay') as state from delivery_queue"),
     },
     {
       name: 'perkwire_webhook_deliveries_in_trouble',

@@ -3,7 +3,7 @@ import { dayOfUuid7, newUuid7 } from '../platform/lib/uuid7.ts';
 import { countMoves } from './deliveries/counts.ts';
 
 /** What a publisher is to be told. */
-export type Promised = {
+export type OutboxEvent = {
   publisherId: number;
   /** Event of `webhook_endpoints`, such as `usp.selection`. */
   event: string;
@@ -27,7 +27,7 @@ const maxNotified = 7000;
 
 type Target = { id: number; publisher_id: number; event: string; enabled: boolean };
 
-type Delivery = { target: Target; promised: Promised; id: string; payload: Buffer };
+type Delivery = { target: Target; promised: OutboxEvent; id: string; payload: Buffer };
 
 /**
  * Promises one delivery of each event to each endpoint that the publisher has configured for it; where an endpoint is
@@ -37,7 +37,7 @@ type Delivery = { target: Target; promised: Promised; id: string; payload: Buffe
  * at once, in two statements.
  * @returns the ids of the deliveries, UUIDv7
  */
-export async function enqueue(executor: Executor, events: readonly Promised[]): Promise<string[]> {
+export async function enqueue(executor: Executor, events: readonly OutboxEvent[]): Promise<string[]> {
   if (events.length === 0) return [];
   const targets = await lockTargets(executor, events);
   const deliveries = events.flatMap((promised) => {
@@ -53,7 +53,7 @@ export async function enqueue(executor: Executor, events: readonly Promised[]): 
 }
 
 /** The share lock makes whoever enables or disables an endpoint wait, so that no delivery slips past the change. */
-async function lockTargets(executor: Executor, events: readonly Promised[]): Promise<Target[]> {
+async function lockTargets(executor: Executor, events: readonly OutboxEvent[]): Promise<Target[]> {
   const { rows } = await executor.query<Target>({
     name: 'lock_webhook_targets',
     text: `select id, publisher_id, event, enabled from webhook_endpoints
@@ -63,7 +63,7 @@ where (publisher_id, event) in (select * from unnest($1::integer[], $2::text[]))
   return rows;
 }
 
-/** Due at the earlier of both clocks, so that no difference between them delays the first try. */
+/** Due at the earlier of both clocks, so that no difference between them delays the first attempt. */
 async function insertDeliveries(executor: Executor, deliveries: readonly Delivery[]): Promise<void> {
   const column = <Value>(read: (delivery: Delivery) => Value): Value[] => deliveries.map(read);
   await executor.query({

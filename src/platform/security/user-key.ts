@@ -1,7 +1,7 @@
 import { readUuid } from '../lib/uuid7.ts';
 import { createMac } from './mac.ts';
 
-/** Turns an end user's identifier into the only form in which it is stored with activity. */
+/** ReadyQueue an end user's identifier into the only form in which it is stored with activity. */
 export type UserKeys = {
   /** @returns a UUID-shaped, keyed hash; the same identifier gives another one for each publisher */
   of: (publisherId: number, identifier: string) => string;

@@ -10,7 +10,7 @@ import { createSigner } from '../../platform/security/keyring.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
 import { book, type ReportBooking } from '../../reports/rollup/bookings.ts';
-import { enqueue, type Promised } from '../../webhooks/outbox.ts';
+import { enqueue, type OutboxEvent } from '../../webhooks/outbox.ts';
 import { type ClickRef, clickIdPurpose, createClickIdCodec } from '../clicks/click-id.ts';
 import { insertBookings, type NewBooking } from './bookings.ts';
 import { type ClickFacts, findClicks } from './clicks.ts';
@@ -112,7 +112,7 @@ const bookAll = (pool: pg.Pool, snapshot: Snapshot, bookings: readonly NewBookin
     return added;
   });
 
-const promiseOf = (one: NewBooking): Promised => ({
+const promiseOf = (one: NewBooking): OutboxEvent => ({
   publisherId: one.click.publisherId,
   event: conversionEvent.name,
   sessionId: one.click.sessionId,

@@ -18,6 +18,6 @@ function balanceOf(status: string): string {
 }
 
 /** Adds what was counted lately to the counts of days. Any number of processes may do it. */
-export async function foldCounts(executor: Executor): Promise<void> {
-  await executor.query({ name: 'fold_delivery_counts', text: 'select fold_delivery_counts()' });
+export async function mergeCounts(executor: Executor): Promise<void> {
+  await executor.query({ name: 'merge_delivery_counts', text: 'select merge_delivery_counts()' });
 }

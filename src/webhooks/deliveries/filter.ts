@@ -105,15 +105,15 @@ async function findEndpointIds(executor: Executor, filter: DeliveryFilter): Prom
 async function isQueueShort(executor: Executor, endpointIds: readonly number[]): Promise<boolean> {
   const { rows } = await executor.query<{ count: number }>({
     text: `select count(*)::int as count from (
-      select from delivery_queue where lane = any(array['live', 'replay']) and endpoint_id = any($1::integer[]) limit ${maxSorted + 1}
+      select from delivery_queue where lane = any(array['live', 'redelivery']) and endpoint_id = any($1::integer[]) limit ${maxSorted + 1}
     ) waiting`,
     values: [endpointIds],
   });
   return (rows[0]?.count ?? 0) <= maxSorted;
 }
 
-/** How many match, counted up to `limit`; only those that can be replayed. */
-export async function countReplayable(
+/** How many match, counted up to `limit`; only those that can be redelivered. */
+export async function countRedeliverable(
   executor: Executor,
   filter: DeliveryFilter,
   below: string,

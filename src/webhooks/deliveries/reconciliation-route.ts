@@ -4,14 +4,14 @@ import { errorAnswers } from '../../platform/http/schemas.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import type { App, PlatformDeps } from '../../platform/ports.ts';
 import { readRange } from '../../reports/query/request.ts';
-import { isEven, type Places, readBalance } from './reconciliation.ts';
-import { balanceAnswer, balanceQuery } from './schemas.ts';
+import { isReconciled, type Places, reconcilePublisher } from './reconciliation.ts';
+import { reconciliationAnswer, reconciliationQuery } from './schemas.ts';
 
 /** Days shown where none are asked for (count). */
 const defaultDays = 7;
 
 /** Whether everything that was promised to a publisher is where it must be. */
-export function balanceRoute(app: App, { pool, dbHealth, config, now }: PlatformDeps): void {
+export function reconciliationRoute(app: App, { pool, dbHealth, config, now }: PlatformDeps): void {
   const guarded = createFailFast(dbHealth);
   const mostDays = 2 * config.retentionDeliveryDays + 1; // a day is kept that long where something waits
 
@@ -21,8 +21,8 @@ export function balanceRoute(app: App, { pool, dbHealth, config, now }: Platform
       schema: {
         summary: 'Check that every delivery is delivered, failed, held or pending',
         tags: ['Deliveries'],
-        querystring: balanceQuery,
-        response: { 200: balanceAnswer, ...errorAnswers(400, 401, 403, 404) },
+        querystring: reconciliationQuery,
+        response: { 200: reconciliationAnswer, ...errorAnswers(400, 401, 403, 404) },
       },
     },
     async (request) => {
@@ -31,12 +31,12 @@ export function balanceRoute(app: App, { pool, dbHealth, config, now }: Platform
       const isOpen = from === undefined && to === undefined;
       const asked = isOpen ? { from: dayOf(now() - (defaultDays - 1) * dayMs), to: today } : { from, to };
       const range = readRange(asked, today, mostDays);
-      const days = await guarded(() => readBalance(pool, callOf(request).publisherId, range));
+      const days = await guarded(() => reconcilePublisher(pool, callOf(request).publisherId, range));
       const data = {
         ...range,
         ...totalOf(days),
-        balanced: days.every(isEven),
-        days: days.map((one) => ({ ...one, balanced: isEven(one) })),
+        balanced: days.every(isReconciled),
+        days: days.map((one) => ({ ...one, balanced: isReconciled(one) })),
       };
       return {
         message: data.balanced ? 'Every delivery is in its place.' : 'Deliveries are missing, or in two places.',

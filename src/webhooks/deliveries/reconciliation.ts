@@ -12,7 +12,7 @@ export type Places = {
 };
 
 /** Whether every delivery that was promised is in exactly one place. */
-export const isEven = ({ created, delivered, failed, held, pending }: Places): boolean =>
+export const isReconciled = ({ created, delivered, failed, held, pending }: Places): boolean =>
   created === delivered + failed + held + pending;
 
 export type DeliveryReconciliation = Places & {
@@ -66,7 +66,7 @@ export async function reconcileDeliveries(
 
 /** Whether nothing is lost and nothing is in two places. */
 export const isBalanced = (balance: DeliveryReconciliation): boolean =>
-  balance.lost === 0 && balance.stray === 0 && balance.miscounted === 0 && isEven(balance);
+  balance.lost === 0 && balance.stray === 0 && balance.miscounted === 0 && isReconciled(balance);
 
 /** What became of the deliveries promised to a publisher on one UTC day. */
 export type DayBalance = Places & { day: string };
@@ -79,7 +79,7 @@ export type DayBalance = Places & { day: string };
  * is in two places.
  * @param from first day, such as `2026-11-21`; `to` last day
  */
-export async function readBalance(
+export async function reconcilePublisher(
   executor: Executor,
   publisherId: number,
   { from, to }: { from: string; to: string },
@@ -91,7 +91,7 @@ export async function readBalance(
         from ${keptCounts} where publisher_id = $1 and day between $2::date and $3::date group by day
       ), waiting as (
         select q.day, count(*) as pending from delivery_queue q
-        where q.lane = any(array['live', 'replay']) and q.endpoint_id = any(array(select id from webhook_endpoints where publisher_id = $1))
+        where q.lane = any(array['live', 'redelivery']) and q.endpoint_id = any(array(select id from webhook_endpoints where publisher_id = $1))
           and q.day between $2::date and $3::date
         group by q.day
       )

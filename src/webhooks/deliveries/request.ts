@@ -45,7 +45,7 @@ const invalid = (path: string, message: string): AppError =>
   new AppError('invalid_request', { details: [{ path, message }] });
 
 /**
- * The id of a delivery as it is in a path: a UUID, or the `webhook-id` of its tries; null when there can be no such
+ * The id of a delivery as it is in a path: a UUID, or the `webhook-id` of its attempts; null when there can be no such
  * delivery.
  */
 export function readDeliveryId(text: string, nowMs: number): string | null {

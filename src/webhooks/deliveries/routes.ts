@@ -7,7 +7,7 @@ import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import type { EventTypes } from '../events.ts';
 import { findPage } from './filter.ts';
-import { balanceRoute } from './reconciliation-route.ts';
+import { reconciliationRoute } from './reconciliation-route.ts';
 import { readCursor, readDeliveryId, readFilter, writeCursor } from './request.ts';
 import { deliveryAnswer, listAnswer, listQuery } from './schemas.ts';
 import { findAttempts, findDelivery, readDeliveries } from './store.ts';
@@ -15,13 +15,13 @@ import { viewOfDelivery, viewOfWholeDelivery } from './view.ts';
 
 export const deliveriesPath = '/manage/v1/deliveries';
 export const deliveryParams = Type.Object({
-  id: Type.String({ description: 'Id of a delivery, or the `webhook-id` of its tries.' }),
+  id: Type.String({ description: 'Id of a delivery, or the `webhook-id` of its attempts.' }),
 });
 const tags = ['Deliveries'];
 const defaultLimit = 50;
 
 /** What was promised to a publisher's endpoints, and what became of it. */
-export async function deliveryLogRoutes(
+export async function deliveryRoutes(
   app: App,
   { events, ...deps }: CatalogDeps & { events: EventTypes },
 ): Promise<void> {
@@ -60,13 +60,13 @@ export async function deliveryLogRoutes(
     },
   );
 
-  balanceRoute(app, deps);
+  reconciliationRoute(app, deps);
 
   app.get(
     `${deliveriesPath}/:id`,
     {
       schema: {
-        summary: 'Show a delivery with its payload and all its tries',
+        summary: 'Show a delivery with its payload and all its attempts',
         tags,
         params: deliveryParams,
         querystring: publisherQuery,

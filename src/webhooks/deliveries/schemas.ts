@@ -15,8 +15,10 @@ const statusSchema = Type.Union(deliveryStatuses.map((status) => Type.Literal(st
 
 const filterFields = (events: EventTypes) => ({
   event: Type.Optional(Type.Union([...events.keys()].map((name) => Type.Literal(name)))),
-  from: Type.Optional(timeText('Promised at this time or later: `2026-11-21`, a UTC day, or `2026-11-21T10:00:00Z`.')),
-  to: Type.Optional(timeText('Promised before this time.')),
+  from: Type.Optional(
+    timeText('OutboxEvent at this time or later: `2026-11-21`, a UTC day, or `2026-11-21T10:00:00Z`.'),
+  ),
+  to: Type.Optional(timeText('OutboxEvent before this time.')),
   session_id: Type.Optional(Type.String({ maxLength: 36 })),
   pub_user_id: Type.Optional(Type.String({ maxLength: 256, pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$' })),
 });
@@ -40,7 +42,7 @@ export const listQuery = (events: EventTypes) =>
     strict,
   );
 
-export const replayBody = (events: EventTypes) =>
+export const redeliveryBody = (events: EventTypes) =>
   Type.Object(
     {
       key: Type.Optional(Type.String({ description: 'API key, where query and header have none.' })),
@@ -60,16 +62,16 @@ export const replayBody = (events: EventTypes) =>
 
 const deliveryFields = {
   id: Type.String({ format: 'uuid' }),
-  webhook_id: Type.String({ description: '`webhook-id` of every try.' }),
+  webhook_id: Type.String({ description: '`webhook-id` of every attempt.' }),
   endpoint_id: Type.Integer(),
   event: Type.String(),
   status: statusSchema,
   session_id: orNull(Type.String()),
   pub_user_id: orNull(Type.String()),
   dev: Type.Boolean(),
-  tries: Type.Integer({ description: 'Since it was promised or last replayed.' }),
+  tries: Type.Integer({ description: 'Attempts since it was created or last redelivered.' }),
   last_status: orNull(Type.Integer({ description: 'Status of the newest answer.' })),
-  last_error: orNull(Type.String({ description: 'Error class of the newest try.' })),
+  last_error: orNull(Type.String({ description: 'Error class of the newest attempt.' })),
   created_at: dateTime,
   finished_at: orNull(dateTime),
   next_try_at: orNull(dateTime),
@@ -90,7 +92,7 @@ export const listAnswer = Type.Object({
 const dayText = (description: string) =>
   Type.Optional(Type.String({ maxLength: 10, pattern: '^[\\d-]*$', description }));
 
-export const balanceQuery = Type.Object(
+export const reconciliationQuery = Type.Object(
   {
     api_key: Type.Optional(Type.String({ description: 'API key with `configurations`.' })),
     from: dayText('First UTC day of promises, `2026-11-21`. Default: `to`, else six days ago.'),
@@ -101,7 +103,7 @@ export const balanceQuery = Type.Object(
 );
 
 const balanceFields = {
-  created: Type.Integer({ description: 'Promised.' }),
+  created: Type.Integer({ description: 'OutboxEvent.' }),
   delivered: Type.Integer(),
   failed: Type.Integer(),
   held: Type.Integer(),
@@ -109,7 +111,7 @@ const balanceFields = {
   balanced: Type.Boolean({ description: 'created = delivered + failed + held + pending, on every day.' }),
 };
 
-export const balanceAnswer = Type.Object({
+export const reconciliationAnswer = Type.Object({
   message: Type.String(),
   data: Type.Object({
     from: Type.String({ format: 'date' }),

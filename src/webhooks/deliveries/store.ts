@@ -12,19 +12,19 @@ export type LoggedDelivery = {
   pub_user_id: string | null;
   dev: boolean;
   status: DeliveryStatus;
-  tries: number;
+  attempts: number;
   created_at: Date;
   finished_at: Date | null;
-  replayed_at: Date | null;
+  redelivered_at: Date | null;
   erased_at: Date | null;
-  next_try_at: Date | null;
-  /** Of the newest try. */
+  next_attempt_at: Date | null;
+  /** Of the newest attempt. */
   last_status: number | null;
   last_error: string | null;
 };
 
-const deliveryColumns = `d.id, d.endpoint_id, d.event, d.session_id, d.pub_user_id, d.dev, d.status, d.tries, d.created_at, d.finished_at,
-  d.replayed_at, d.erased_at, q.due_at as next_try_at, a.status_code as last_status, a.error_class as last_error`;
+const deliveryColumns = `d.id, d.endpoint_id, d.event, d.session_id, d.pub_user_id, d.dev, d.status, d.attempts, d.created_at, d.finished_at,
+  d.redelivered_at, d.erased_at, q.due_at as next_attempt_at, a.status_code as last_status, a.error_class as last_error`;
 const joins = `left join delivery_queue q on q.delivery_id = d.id
   left join lateral (
     select status_code, error_class from delivery_attempts a where a.day = d.day and a.delivery_id = d.id order by generation desc limit 1
@@ -68,17 +68,17 @@ export type Attempt = {
   response_headers: Record<string, string> | null;
   response_body: Buffer | null;
   response_truncated: boolean | null;
-  next_try_at: Date | null;
+  next_attempt_at: Date | null;
 };
 
 /** Tries shown of one delivery (count), the newest. */
 export const maxAttempts = 100;
 
-/** The newest tries of a delivery, oldest first. */
+/** The newest attempts of a delivery, oldest first. */
 export async function findAttempts(executor: Executor, id: string): Promise<Attempt[]> {
   const { rows } = await executor.query<Attempt>({
     text: `select generation, started_at, finished_at, outcome, status_code, error_class, error_message, timing, remote_address, request,
-      response_headers, response_body, response_truncated, next_try_at
+      response_headers, response_body, response_truncated, next_attempt_at
       from delivery_attempts where day = $1::date and delivery_id = $2::uuid order by generation desc limit ${maxAttempts}`,
     values: [dayOfUuid7(id), id],
   });

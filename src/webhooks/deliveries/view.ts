@@ -14,17 +14,17 @@ export const viewOfDelivery = (row: LoggedDelivery) => ({
   session_id: row.session_id,
   pub_user_id: row.pub_user_id,
   dev: row.dev,
-  tries: row.tries,
+  tries: row.attempts,
   last_status: row.last_status,
   last_error: row.last_error,
   created_at: row.created_at.toISOString(),
   finished_at: textOf(row.finished_at),
-  next_try_at: textOf(row.next_try_at),
-  replayed_at: textOf(row.replayed_at),
+  next_try_at: textOf(row.next_attempt_at),
+  replayed_at: textOf(row.redelivered_at),
   erased_at: textOf(row.erased_at),
 });
 
-/** A delivery with its payload and tries. */
+/** A delivery with its payload and attempts. */
 export const viewOfWholeDelivery = (row: WholeDelivery, attempts: readonly Attempt[]) => ({
   ...viewOfDelivery(row),
   payload: row.erased_at === null ? row.payload.toString('utf8') : null,
@@ -45,7 +45,7 @@ const viewOfAttempt = (attempt: Attempt, payloadBytes: number) => ({
   response: attempt.status_code === null ? null : { status: attempt.status_code, ...viewOfAnswer(attempt) },
   timing: attempt.timing === null ? null : viewOfTiming(attempt.timing),
   remote_address: attempt.remote_address,
-  next_try_at: textOf(attempt.next_try_at),
+  next_try_at: textOf(attempt.next_attempt_at),
 });
 
 function viewOfAnswer({ response_headers: headers, response_body: body, response_truncated: truncated }: Attempt) {

@@ -40,7 +40,7 @@ type LivenessOptions = {
  * workers whose lock is gone. PostgreSQL drops the lock of a killed process at once, so its deliveries are taken over
  * within two sweeps, long before their leases end. Two, because after a restart of PostgreSQL no worker has its lock
  * yet: each needs the time to come back, under a new id, and to adopt the leases of its calls in flight.
- * Resolves after the first try to connect, whatever came of it.
+ * Resolves after the first attempt to connect, whatever came of it.
  */
 export async function startLiveness({ databaseUrl, logger, onWork }: LivenessOptions): Promise<Liveness> {
   let client: pg.Client | null = null;

@@ -2,20 +2,20 @@ import { setMaxListeners } from 'node:events';
 import type pg from 'pg';
 import { listen } from '../../platform/db/listen.ts';
 import type { Logger } from '../../platform/logger.ts';
-import { foldCounts } from '../deliveries/counts.ts';
+import { mergeCounts } from '../deliveries/counts.ts';
 import { type Claimed, freeUnknown, renew } from './claim/claim.ts';
-import { tendEndpoints } from './claim/housekeeping.ts';
+import { runHousekeeping } from './claim/housekeeping.ts';
 import { leaseGraceMs } from './claim/lease.ts';
-import { holdDisabled } from './claim/park.ts';
-import { createAlarms } from './claim/retry-timers.ts';
-import { createRounds } from './claim/scheduler.ts';
+import { parkDisabled } from './claim/park.ts';
+import { createRetryTimers } from './claim/retry-timers.ts';
+import { createScheduler } from './claim/scheduler.ts';
 import { type Liveness, startLiveness } from './liveness.ts';
 import { type Meter, noMeter } from './meter.ts';
 import { type AttemptTools, attempt } from './send/attempt.ts';
 import { createHealthWatch } from './settle/health.ts';
 import { recordHealth } from './settle/health-store.ts';
 import { type Settlement, settle } from './settle/settle.ts';
-import { createSettler, type Fate } from './settle/settle-batches.ts';
+import { createSettlementWriter, type SettlementResult } from './settle/settle-batches.ts';
 
 /**
  * NOTIFY on this channel, sent with the commit that queues deliveries, wakes the workers. It says for which endpoints,
@@ -59,12 +59,12 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   const { pool, databaseUrl, concurrency, drainLimitMs, now, meter = noMeter } = options;
   const logger = options.logger.child({ part: 'dispatcher' });
   const monotonic = (): number => performance.now();
-  const rounds = createRounds(pool, concurrency, monotonic);
+  const rounds = createScheduler(pool, concurrency, monotonic);
   const watch = createHealthWatch(monotonic);
   const cancel = new AbortController();
   setMaxListeners(0, cancel.signal); // one for each call in flight
-  const settler = createSettler({ write, onDone, logger, now });
-  const alarms = createAlarms(ring, monotonic);
+  const settler = createSettlementWriter({ write, onDone, logger, now });
+  const alarms = createRetryTimers(ring, monotonic);
   const calls = new Set<Promise<void>>();
   /** In flight, or not settled yet; with the end of the lease (milliseconds of the monotonic clock). */
   const held = new Map<Claimed, number>();
@@ -109,7 +109,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
       wanted = false;
       await claimSome(workerId).catch((err) => {
         uncertain = lookWanted = true;
-        logger.debug({ err }, 'nothing could be claimed'); // the next poll tries again
+        logger.debug({ err }, 'nothing could be claimed'); // the next poll attempts again
       });
     }
     claiming = null;
@@ -159,7 +159,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
     return written;
   }
 
-  function onDone(settlement: Settlement, fate: Fate): void {
+  function onDone(settlement: Settlement, fate: SettlementResult): void {
     const { claimed, outcome, errorClass, disables } = settlement;
     held.delete(claimed);
     rounds.end(claimed);
@@ -172,14 +172,14 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   }
 
   function hold(): void {
-    holdDisabled(pool).catch((err) => logger.debug({ err }, 'deliveries of disabled endpoints could not be held yet'));
+    parkDisabled(pool).catch((err) => logger.debug({ err }, 'deliveries of disabled endpoints could not be held yet'));
   }
 
   function poll(): void {
     const workerId = claimant();
     if (workerId === null) return;
     hold();
-    foldCounts(pool).catch((err) => logger.debug({ err }, 'deliveries could not be counted together yet'));
+    mergeCounts(pool).catch((err) => logger.debug({ err }, 'deliveries could not be counted together yet'));
     if (polls++ % tendEvery === 0) tend();
     const ending = [...held].filter(([, endMs]) => endMs - monotonic() < leaseGraceMs / 2).map(([claimed]) => claimed);
     if (ending.length > 0) renewLeases(workerId, ending);
@@ -192,7 +192,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   }
 
   function tend(): void {
-    tendEndpoints(pool).then(
+    runHousekeeping(pool).then(
       ({ disabled, warned }) => {
         if (disabled.length > 0)
           logger.warn({ endpointIds: disabled }, 'endpoints were disabled: nothing but failures for days');
@@ -229,9 +229,13 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
 /** Anybody who may use the database can send a NOTIFY. */
 const isEndpointId = (value: number): boolean => Number.isInteger(value) && value > 0 && value < 2 ** 31;
 
-function logSettlement(logger: Logger, { claimed, outcome, tries, status, errorClass }: Settlement, fate: Fate): void {
+function logSettlement(
+  logger: Logger,
+  { claimed, outcome, attempts, status, errorClass }: Settlement,
+  fate: SettlementResult,
+): void {
   const { deliveryId, generation, endpointId, publisherId } = claimed;
-  const facts = { deliveryId, generation, endpointId, publisherId, outcome, tries, status, errorClass };
+  const facts = { deliveryId, generation, endpointId, publisherId, outcome, attempts, status, errorClass };
   if (fate === 'lost') logger.warn(facts, 'a lease was lost before its call ended');
   else if (fate === 'late') logger.error(facts, 'an outcome could not be written in time');
   else if (outcome === 'delivered' || outcome === 'retry') logger.debug(facts, 'a delivery was tried');

@@ -1,7 +1,7 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
-import { holdDisabled } from '../dispatcher/claim/park.ts';
+import { parkDisabled } from '../dispatcher/claim/park.ts';
 import type { Method } from '../dispatcher/send/request.ts';
 import { createEndpointSecret, createV1aKey } from './secrets.ts';
 import {
@@ -74,7 +74,7 @@ export async function saveEndpoint(
   );
   const [row] = rows;
   if (row === undefined) return reviveEndpoint(executor, box, input);
-  if (!enabled) await holdDisabled(executor);
+  if (!enabled) await parkDisabled(executor);
   return { endpoint: endpointOf(row), secret: row.created ? secret : null };
 }
 
@@ -116,7 +116,7 @@ async function reviveEndpoint(executor: Executor, box: SecretBox, input: Endpoin
  */
 export async function removeEndpoint(executor: Executor, key: EndpointKey): Promise<void> {
   await change(executor, key, 'enabled = false, deleted_at = $3');
-  await holdDisabled(executor);
+  await parkDisabled(executor);
 }
 
 /**
@@ -126,7 +126,7 @@ export async function removeEndpoint(executor: Executor, key: EndpointKey): Prom
 export async function enableEndpoint(executor: Executor, key: EndpointKey, enabled: boolean): Promise<Endpoint> {
   const set = enabled ? 'enabled = true, disabled_reason = null' : 'enabled = false';
   const endpoint = await change(executor, key, set);
-  if (!enabled) await holdDisabled(executor);
+  if (!enabled) await parkDisabled(executor);
   return endpoint;
 }
 

@@ -138,7 +138,7 @@ export async function endpointRoutes(app: App, deps: EndpointDeps): Promise<void
       schema: {
         summary: 'Remove a webhook endpoint',
         description:
-          'Nothing is promised to it any more; what waits for it is held, and can be replayed when it is set again.',
+          'It gets no new deliveries; those that are pending are held and can be redelivered once it is set again.',
         tags,
         params,
         querystring: publisherQuery,
@@ -188,7 +188,7 @@ export async function endpointRoutes(app: App, deps: EndpointDeps): Promise<void
     }),
   });
   action('enable', {
-    summary: 'Enable; what was held stays held until it is replayed',
+    summary: 'Enable; held deliveries stay held until they are redelivered',
     run: async (executor, key) => ({
       message: 'Endpoint enabled.',
       endpoint: await enableEndpoint(executor, key, true),
@@ -256,7 +256,7 @@ function requireUsableSteps(steps: readonly number[]): void {
   const totalS = steps.reduce((sum, step) => sum + step, 0);
   const message =
     steps[0] !== 0
-      ? 'must begin with 0: the first try is made at once'
+      ? 'must begin with 0: the first attempt is made at once'
       : totalS > maxRetryS
         ? 'must be at most 7 days together'
         : null;

@@ -28,7 +28,8 @@ const settingSchemas = {
   retry_steps_s: Type.Array(Type.Integer({ minimum: 0, maximum: maxRetryS }), {
     minItems: 1,
     maxItems: 20,
-    description: 'Waits before each try in seconds, the first 0; 7 days at most together. Each is drawn from ±20 %.',
+    description:
+      'Waits before each attempt in seconds, the first 0; 7 days at most together. Each is drawn from ±20 %.',
   }),
   max_in_flight: Type.Integer({ minimum: 1, maximum: 100, description: 'Calls at once.' }),
   rate_limit_per_s: orNull(

@@ -7,7 +7,7 @@ export type EndpointSettings = {
   /** Sent with each call. */
   headers: SealedHeaders;
   deadlineMs: number;
-  /** Waits before each try, seconds; null: the default schedule. */
+  /** Waits before each attempt, seconds; null: the default schedule. */
   retryStepsS: number[] | null;
   maxInFlight: number;
   /** Calls a second; null: no limit. */
@@ -152,7 +152,7 @@ export async function listEndpoints(
   const { rows } = await executor.query<Row & HealthRow>(
     `select ${endpointColumns}, h.breaker_state, h.open_until, h.last_success_at, h.first_failure_at, h.failures, h.warned_at,
       (select count(*)::int from (
-        select from unnest(array['live', 'replay']) as l (lane) join delivery_queue q on q.lane = l.lane and q.endpoint_id = e.id limit ${maxCounted}
+        select from unnest(array['live', 'redelivery']) as l (lane) join delivery_queue q on q.lane = l.lane and q.endpoint_id = e.id limit ${maxCounted}
       ) waiting) as pending,
       (select count(*)::int from (
         select from deliveries d where d.endpoint_id = e.id and d.in_trouble and d.status = 'held' limit ${maxCounted}

@@ -8,9 +8,9 @@ const perS = 10 / 60;
 const filled = `least(${burst}, t.tokens + greatest(0, extract(epoch from excluded.at - t.at)) * ${perS})`;
 
 /** Takes a publisher's turn to test an endpoint. @throws AppError `too_many_requests` */
-export async function takeTestTurn(executor: Executor, publisherId: number, nowMs: number): Promise<void> {
+export async function takeTestToken(executor: Executor, publisherId: number, nowMs: number): Promise<void> {
   const { rowCount } = await executor.query(
-    `insert into endpoint_test_turns as t (publisher_id, tokens, at) values ($1, ${burst - 1}, $2)
+    `insert into endpoint_test_buckets as t (publisher_id, tokens, at) values ($1, ${burst - 1}, $2)
     on conflict (publisher_id) do update set tokens = ${filled} - 1, at = greatest(t.at, excluded.at) where ${filled} >= 1`,
     [publisherId, new Date(nowMs)],
   );

@@ -13,7 +13,7 @@ import { eventParams, testAnswer, testBody } from './schemas.ts';
 import { createEndpointSecret, openHeaders, openSecrets, openV1aKeys } from './secrets.ts';
 import { type Endpoint, findEndpoint } from './store.ts';
 import { type TestTarget, testEndpoint } from './test-endpoint.ts';
-import { takeTestTurn } from './test-limit.ts';
+import { takeTestToken } from './test-limit.ts';
 import { requireUsableUrl, type UrlRules } from './url-rules.ts';
 
 /** Test Endpoint: sends a sample payload now and shows the response (docs/interface.md#webhooks). */
@@ -41,7 +41,7 @@ export async function endpointTestRoutes(
     async (request) => {
       const { publisher } = callOf(request);
       const eventType = eventTypeOf(events, request.params.event);
-      await guarded(() => takeTestTurn(pool, publisher.id, now()));
+      await guarded(() => takeTestToken(pool, publisher.id, now()));
       const saved = await guarded(() => findEndpoint(pool, publisher.id, eventType.name));
       const url = request.body.url ?? saved?.url;
       if (url === undefined) throw new AppError('endpoint_not_found');

@@ -2,11 +2,11 @@ import type pg from 'pg';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
-import { countReplayable, type DeliveryFilter, walkDeliveries } from '../deliveries/filter.ts';
+import { countRedeliverable, type DeliveryFilter, walkDeliveries } from '../deliveries/filter.ts';
 import { lockOpenEndpoints, requeue } from './requeue.ts';
 
-/** The replay of many deliveries. */
-export type ReplayJob = {
+/** The redelivery of many deliveries. */
+export type RedeliveryJob = {
   id: string;
   publisherId: number;
   filter: DeliveryFilter;
@@ -24,7 +24,7 @@ type Row = {
   filter: DeliveryFilter;
   newest: string;
   cursor: string | null;
-  status: ReplayJob['status'];
+  status: RedeliveryJob['status'];
   total: number;
   queued: number;
   created_at: Date;
@@ -33,7 +33,7 @@ type Row = {
 
 const columns = 'id, publisher_id, filter, newest, cursor, status, total, queued, created_at, finished_at';
 
-const jobOf = (row: Row): ReplayJob => ({
+const jobOf = (row: Row): RedeliveryJob => ({
   id: row.id,
   publisherId: row.publisher_id,
   filter: row.filter,
@@ -46,7 +46,7 @@ const jobOf = (row: Row): ReplayJob => ({
 
 /** Deliveries are counted up to this. */
 export const maxCounted = 1_000_000;
-/** Replays of a publisher that run at once (count). */
+/** Redeliveries of a publisher that run at once (count). */
 const maxRunning = 5;
 /** Jobs listed, the newest (count). */
 const maxListed = 50;
@@ -58,41 +58,41 @@ const sliceSize = 500;
 const maxDue = 2000;
 
 export const countMatching = (executor: Executor, filter: DeliveryFilter, nowMs: number): Promise<number> =>
-  countReplayable(executor, filter, newUuid7(nowMs), maxCounted);
+  countRedeliverable(executor, filter, newUuid7(nowMs), maxCounted);
 
 /**
  * Makes a job for all deliveries that match now; the workers do it.
  * @throws AppError `too_many_replays`
  */
-export async function createJob(executor: Executor, filter: DeliveryFilter, nowMs: number): Promise<ReplayJob> {
+export async function createJob(executor: Executor, filter: DeliveryFilter, nowMs: number): Promise<RedeliveryJob> {
   const { publisherId } = filter;
   await executor.query('select from publishers where id = $1 for update', [publisherId]);
-  const running = await executor.query("select from replay_jobs where publisher_id = $1 and status = 'running'", [
+  const running = await executor.query("select from redelivery_jobs where publisher_id = $1 and status = 'running'", [
     publisherId,
   ]);
   if (running.rows.length >= maxRunning) throw new AppError('too_many_replays');
   const id = newUuid7(nowMs);
-  const total = await countReplayable(executor, filter, id, maxCounted);
+  const total = await countRedeliverable(executor, filter, id, maxCounted);
   const { rows } = await executor.query<Row>(
-    `insert into replay_jobs (id, publisher_id, filter, newest, total, created_at, updated_at) values ($1::uuid, $2, $3, $1::uuid, $4, $5, $5)
+    `insert into redelivery_jobs (id, publisher_id, filter, newest, total, created_at, updated_at) values ($1::uuid, $2, $3, $1::uuid, $4, $5, $5)
     returning ${columns}`,
     [id, publisherId, filter, total, new Date(nowMs)],
   );
   return jobOf(rows[0] as Row);
 }
 
-export async function findJob(executor: Executor, publisherId: number, id: string): Promise<ReplayJob | null> {
+export async function findJob(executor: Executor, publisherId: number, id: string): Promise<RedeliveryJob | null> {
   const { rows } = await executor.query<Row>(
-    `select ${columns} from replay_jobs where id = $1::uuid and publisher_id = $2`,
+    `select ${columns} from redelivery_jobs where id = $1::uuid and publisher_id = $2`,
     [id, publisherId],
   );
   return rows[0] === undefined ? null : jobOf(rows[0]);
 }
 
 /** A publisher's newest jobs, newest first. */
-export async function listJobs(executor: Executor, publisherId: number): Promise<ReplayJob[]> {
+export async function listJobs(executor: Executor, publisherId: number): Promise<RedeliveryJob[]> {
   const { rows } = await executor.query<Row>(
-    `select ${columns} from replay_jobs where publisher_id = $1 order by id desc limit ${maxListed}`,
+    `select ${columns} from redelivery_jobs where publisher_id = $1 order by id desc limit ${maxListed}`,
     [publisherId],
   );
   return rows.map(jobOf);
@@ -101,7 +101,7 @@ export async function listJobs(executor: Executor, publisherId: number): Promise
 /** Ends a job; what it queued already is sent. @returns false when it was not running */
 export async function cancelJob(executor: Executor, publisherId: number, id: string, nowMs: number): Promise<boolean> {
   const { rowCount } = await executor.query(
-    `update replay_jobs set status = 'cancelled', ${finished} where id = $1::uuid and publisher_id = $2 and status = 'running'`,
+    `update redelivery_jobs set status = 'cancelled', ${finished} where id = $1::uuid and publisher_id = $2 and status = 'running'`,
     [id, publisherId, new Date(nowMs)],
   );
   return rowCount === 1;
@@ -113,7 +113,7 @@ const finished = "finished_at = $3, updated_at = $3, filter = filter - 'pubUserI
 /** Jobs that have something to do, oldest first. */
 export async function runningJobs(executor: Executor): Promise<string[]> {
   const { rows } = await executor.query<{ id: string }>(
-    "select id from replay_jobs where status = 'running' order by id",
+    "select id from redelivery_jobs where status = 'running' order by id",
   );
   return rows.map(({ id }) => id);
 }
@@ -127,7 +127,7 @@ export async function runningJobs(executor: Executor): Promise<string[]> {
 export const runSlice = (pool: pg.Pool, id: string, nowMs: number): Promise<boolean> =>
   transaction(pool, async (executor) => {
     const { rows } = await executor.query<Row>(
-      `select ${columns} from replay_jobs where id = $1::uuid and status = 'running' for update skip locked`,
+      `select ${columns} from redelivery_jobs where id = $1::uuid and status = 'running' for update skip locked`,
       [id],
     );
     const [job] = rows;
@@ -140,17 +140,17 @@ export const runSlice = (pool: pg.Pool, id: string, nowMs: number): Promise<bool
     const queued = await requeue(executor, { publisherId, keys, endpointIds, statuses: filter.statuses ?? [], nowMs });
     const end = next === null ? `, status = 'done', ${finished}` : ', updated_at = $3';
     await executor.query(
-      `update replay_jobs set queued = queued + $2, cursor = coalesce($4::uuid, cursor)${end} where id = $1::uuid`,
+      `update redelivery_jobs set queued = queued + $2, cursor = coalesce($4::uuid, cursor)${end} where id = $1::uuid`,
       [id, queued, new Date(nowMs), next],
     );
     return next !== null;
   });
 
-/** Replays of these endpoints that could be sent now, counted up to the limit. */
+/** Redeliveries of these endpoints that could be sent now, counted up to the limit. */
 async function countDue(executor: Executor, endpointIds: readonly number[]): Promise<number> {
   const { rows } = await executor.query<{ count: number }>(
     `select count(*)::int as count from (
-      select from delivery_queue where lane = 'replay' and endpoint_id = any($1::integer[]) and due_at <= now() limit ${maxDue}
+      select from delivery_queue where lane = 'redelivery' and endpoint_id = any($1::integer[]) and due_at <= now() limit ${maxDue}
     ) due`,
     [endpointIds],
   );

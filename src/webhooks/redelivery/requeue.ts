@@ -22,10 +22,10 @@ export type Requeue = {
 };
 
 /**
- * Queues deliveries again, in the lane of replays and with all their tries: the same id and the same bytes, signed
+ * Queues deliveries again, in the lane of redeliveries and with all their attempts: the same id and the same bytes, signed
  * anew. Those
  * that are pending, erased, of another status or of an endpoint that takes nothing are left out. Their generation goes
- * on from their last try,
+ * on from their last attempt,
  * so that no worker that was stopped long ago can settle the new ones.
  * @returns how many were queued
  */
@@ -44,14 +44,14 @@ export async function requeue(
         limit 1 for update
       ) d
     ), changed as (
-      update deliveries d set status = 'pending', tries = 0, finished_at = null, replayed_at = $6::timestamptz
+      update deliveries d set status = 'pending', attempts = 0, finished_at = null, redelivered_at = $6::timestamptz
       from chosen c where d.day = any($7::date[]) and d.day = c.day and d.id = c.id
       returning d.publisher_id, d.day, d.id, d.endpoint_id, c.status as was
     ), counted as (
       ${countMoves("select publisher_id, day, was, 'pending' as became from changed")}
     )
     insert into delivery_queue (delivery_id, day, endpoint_id, due_at, lane, generation)
-    select c.id, c.day, c.endpoint_id, least(now(), $6::timestamptz), 'replay', coalesce((
+    select c.id, c.day, c.endpoint_id, least(now(), $6::timestamptz), 'redelivery', coalesce((
       select max(generation) from delivery_attempts a where a.day = c.day and a.delivery_id = c.id
     ), 0)
     from changed c`,

@@ -11,15 +11,15 @@ import type { App } from '../../platform/ports.ts';
 import type { DeliveryFilter } from '../deliveries/filter.ts';
 import { readDeliveryId, readFilter } from '../deliveries/request.ts';
 import { deliveriesPath, deliveryParams } from '../deliveries/routes.ts';
-import { replayBody } from '../deliveries/schemas.ts';
+import { redeliveryBody } from '../deliveries/schemas.ts';
 import { findDelivery } from '../deliveries/store.ts';
 import { webhookIdOf } from '../deliveries/view.ts';
 import { orNull } from '../endpoints/schemas.ts';
 import type { EventTypes } from '../events.ts';
-import { cancelJob, countMatching, createJob, findJob, listJobs, maxCounted, type ReplayJob } from './jobs.ts';
+import { cancelJob, countMatching, createJob, findJob, listJobs, maxCounted, type RedeliveryJob } from './jobs.ts';
 import { lockOpenEndpoints, requeue } from './requeue.ts';
 
-const replaysPath = '/manage/v1/replays';
+const redeliveriesPath = '/manage/v1/replays';
 const tags = ['Deliveries'];
 
 const jobView = Type.Object({
@@ -35,18 +35,21 @@ const countAnswer = Type.Object({
   message: Type.String(),
   data: Type.Object({
     dry_run: Type.Literal(true),
-    count: Type.Integer({ description: 'Deliveries that would be sent again, counted up to 1,000,000.' }),
+    count: Type.Integer({ description: 'Deliveries that would be redelivered, counted up to 1,000,000.' }),
     capped: Type.Boolean({ description: 'There are more.' }),
   }),
 });
-const replayedAnswer = Type.Object({
+const redeliveredAnswer = Type.Object({
   message: Type.String(),
   data: Type.Object({ id: Type.String(), webhook_id: Type.String(), status: Type.Literal('pending') }),
 });
 const jobParams = Type.Object({ id: Type.String() });
 
-/** Sends deliveries again: one, or all that match a filter. */
-export async function replayRoutes(app: App, { events, ...deps }: CatalogDeps & { events: EventTypes }): Promise<void> {
+/** Redelivers one delivery, or all that match a filter (docs/interface.md#deliveries). */
+export async function redeliveryRoutes(
+  app: App,
+  { events, ...deps }: CatalogDeps & { events: EventTypes },
+): Promise<void> {
   const { pool, now } = deps;
   const guarded = createFailFast(deps.dbHealth);
   const write = <T>(work: (executor: Executor) => Promise<T>): Promise<T> => guarded(() => transaction(pool, work));
@@ -60,21 +63,22 @@ export async function replayRoutes(app: App, { events, ...deps }: CatalogDeps & 
     `${deliveriesPath}/:id/replay`,
     {
       schema: {
-        summary: 'Send a delivery again',
-        description: 'The same `webhook-id` and bytes, signed anew, with all its tries. Not while it is pending.',
+        summary: 'Redeliver a delivery',
+        description:
+          'The same `webhook-id` and bytes with a new signature and the whole retry schedule. Not while it is pending.',
         tags,
         params: deliveryParams,
         querystring: publisherQuery,
-        response: { 202: replayedAnswer, ...errorAnswers(401, 403, 404, 409) },
+        response: { 202: redeliveredAnswer, ...errorAnswers(401, 403, 404, 409) },
       },
     },
     async (request, reply) => {
       const id = readDeliveryId(request.params.id, now());
       if (id === null) throw new AppError('delivery_not_found');
-      await write((executor) => replayOne(executor, callOf(request).publisherId, id, now()));
+      await write((executor) => redeliverOne(executor, callOf(request).publisherId, id, now()));
       reply.code(202);
       return {
-        message: 'The delivery is sent again.',
+        message: 'The delivery is queued again.',
         data: { id, webhook_id: webhookIdOf(id), status: 'pending' as const },
       };
     },
@@ -84,10 +88,10 @@ export async function replayRoutes(app: App, { events, ...deps }: CatalogDeps & 
     `${deliveriesPath}/replay`,
     {
       schema: {
-        summary: 'Send all deliveries again that match',
+        summary: 'Redeliver all deliveries that match',
         tags,
         querystring: publisherQuery,
-        body: replayBody(events),
+        body: redeliveryBody(events),
         response: { 200: countAnswer, 202: jobAnswer, ...errorAnswers(400, 401, 403, 404, 409) },
       },
     },
@@ -97,15 +101,15 @@ export async function replayRoutes(app: App, { events, ...deps }: CatalogDeps & 
       const filter = readFilter(request.body, narrowed, callOf(request).publisherId, now());
       if (dryRun) return reply.code(200).send(await guarded(() => countOf(pool, filter, now())));
       const job = await write((executor) => createJob(executor, filter, now()));
-      return reply.code(202).send({ message: 'The replay has begun.', data: viewOf(job) });
+      return reply.code(202).send({ message: 'The redelivery has started.', data: viewOf(job) });
     },
   );
 
   app.get(
-    replaysPath,
+    redeliveriesPath,
     {
       schema: {
-        summary: 'List the newest replays',
+        summary: 'List the newest redeliveries',
         tags,
         querystring: publisherQuery,
         response: {
@@ -116,15 +120,15 @@ export async function replayRoutes(app: App, { events, ...deps }: CatalogDeps & 
     },
     async (request) => {
       const jobs = await guarded(() => listJobs(pool, callOf(request).publisherId));
-      return { message: 'Replays found.', data: jobs.map(viewOf) };
+      return { message: 'Redeliveries found.', data: jobs.map(viewOf) };
     },
   );
 
   app.get(
-    `${replaysPath}/:id`,
+    `${redeliveriesPath}/:id`,
     {
       schema: {
-        summary: 'Show how far a replay is',
+        summary: 'Show the progress of a redelivery',
         tags,
         params: jobParams,
         querystring: publisherQuery,
@@ -133,15 +137,15 @@ export async function replayRoutes(app: App, { events, ...deps }: CatalogDeps & 
     },
     async (request) => {
       const job = await guarded(() => requireJob(pool, callOf(request).publisherId, request.params.id));
-      return { message: 'Replay found.', data: viewOf(job) };
+      return { message: 'Redelivery found.', data: viewOf(job) };
     },
   );
 
   app.post(
-    `${replaysPath}/:id/cancel`,
+    `${redeliveriesPath}/:id/cancel`,
     {
       schema: {
-        summary: 'End a replay; what it queued already is sent',
+        summary: 'Cancel a redelivery; what is queued already is sent',
         tags,
         params: jobParams,
         querystring: publisherQuery,
@@ -155,13 +159,13 @@ export async function replayRoutes(app: App, { events, ...deps }: CatalogDeps & 
         if (!(await cancelJob(executor, publisherId, id, now()))) throw new AppError('replay_finished');
         return requireJob(executor, publisherId, id);
       });
-      return { message: 'Replay cancelled.', data: viewOf(job) };
+      return { message: 'Redelivery cancelled.', data: viewOf(job) };
     },
   );
 }
 
 /** @throws AppError `delivery_not_found`, `delivery_pending`, `delivery_erased`, `endpoint_disabled` */
-export async function replayOne(executor: Executor, publisherId: number, id: string, nowMs: number): Promise<void> {
+export async function redeliverOne(executor: Executor, publisherId: number, id: string, nowMs: number): Promise<void> {
   const endpointIds = await lockOpenEndpoints(executor, publisherId);
   const found = await findDelivery(executor, publisherId, id);
   if (found === null) throw new AppError('delivery_not_found');
@@ -170,7 +174,7 @@ export async function replayOne(executor: Executor, publisherId: number, id: str
   if (!endpointIds.includes(found.endpoint_id)) throw new AppError('endpoint_disabled');
   const statuses = ['delivered', 'failed', 'held'] as const;
   const queued = await requeue(executor, { publisherId, keys: [{ id, day: found.day }], endpointIds, statuses, nowMs });
-  // Somebody else was first.
+  // Another call was first.
   if (queued === 0) throw new AppError('delivery_pending');
 }
 
@@ -180,13 +184,13 @@ async function countOf(executor: Executor, filter: DeliveryFilter, nowMs: number
 }
 
 /** @throws AppError `replay_not_found` */
-async function requireJob(executor: Executor, publisherId: number, id: string): Promise<ReplayJob> {
+async function requireJob(executor: Executor, publisherId: number, id: string): Promise<RedeliveryJob> {
   const job = isUuid7(id) ? await findJob(executor, publisherId, id) : null;
   if (job === null) throw new AppError('replay_not_found');
   return job;
 }
 
-const viewOf = ({ id, status, total, queued, createdAt, finishedAt }: ReplayJob) => ({
+const viewOf = ({ id, status, total, queued, createdAt, finishedAt }: RedeliveryJob) => ({
   id,
   status,
   total,

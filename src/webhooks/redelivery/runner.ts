@@ -8,8 +8,8 @@ const pollMs = 1000;
 
 type RunnerOptions = { pool: pg.Pool; logger: Logger; now: () => number };
 
-/** Works off replay jobs, a slice of each in turn. Any number of workers may do it. */
-export function startReplays({ pool, logger, now }: RunnerOptions): Loop {
+/** Runs redelivery jobs, a slice of each in turn, in any number of workers. */
+export function startRedeliveries({ pool, logger, now }: RunnerOptions): Loop {
   return startLoop(async (isStopped) => {
     try {
       let busy = await runningJobs(pool);
@@ -19,7 +19,7 @@ export function startReplays({ pool, logger, now }: RunnerOptions): Loop {
         busy = more;
       }
     } catch (err) {
-      logger.debug({ err }, 'replays could not be worked off yet');
+      logger.debug({ err }, 'redeliveries could not be worked off yet');
     }
     return pollMs;
   });

@@ -230,7 +230,7 @@ describe('GET /manage/v1/deliveries', () => {
 });
 
 describe('GET /manage/v1/deliveries/{id}', () => {
-  test('shows the payload and every try with what was sent and what came back', async () => {
+  test('shows the payload and every attempt with what was sent and what came back', async () => {
     await hook.close();
     hook = await startHook((response, _taken, count) => {
       response.statusCode = count === 1 ? 500 : 200;

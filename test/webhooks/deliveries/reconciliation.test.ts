@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { dayMs, dayOf } from '../../../src/platform/lib/time.ts';
-import { foldCounts } from '../../../src/webhooks/deliveries/counts.ts';
+import { mergeCounts } from '../../../src/webhooks/deliveries/counts.ts';
 import { isBalanced, reconcileDeliveries } from '../../../src/webhooks/deliveries/reconciliation.ts';
 import { eraseNext } from '../../privacy/support.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
@@ -113,7 +113,7 @@ describe('GET /manage/v1/deliveries/balance', () => {
     await manager.endpoint('http://127.0.0.1:9/');
     for (let count = 0; count < 5; count++) await manager.promise();
     const before = await balance();
-    await Promise.all([foldCounts(t.pool), foldCounts(t.pool)]);
+    await Promise.all([mergeCounts(t.pool), mergeCounts(t.pool)]);
     expect((await t.pool.query('select from delivery_count_changes')).rowCount).toBe(0);
     expect(await balance()).toEqual(before);
     await manager.promise();

@@ -61,7 +61,7 @@ describe('POST', () => {
     await until(async () => (await deliveryOf(t, id)).status, 'delivered');
     expect(await deliveryOf(t, id)).toEqual({
       status: 'delivered',
-      tries: 1,
+      attempts: 1,
       queued: false,
       leased: false,
       finished: true,

@@ -1,9 +1,9 @@
 import { createPublicKey, verify } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { tendEndpoints } from '../../../src/webhooks/dispatcher/claim/housekeeping.ts';
+import { runHousekeeping } from '../../../src/webhooks/dispatcher/claim/housekeeping.ts';
 import { createV1aKey } from '../../../src/webhooks/endpoints/secrets.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
-import { addEndpoint, createParts, deliveryOf, promise, type TestEndpoint, until, untilTried } from './support.ts';
+import { addEndpoint, createParts, deliveryOf, promise, type TestEndpoint, until, untilAttempted } from './support.ts';
 
 let t: TestApp;
 const { hook, dispatcher, end } = createParts(() => t);
@@ -22,7 +22,7 @@ const change = (endpoint: TestEndpoint, assignment: string) =>
 const wake = () => t.pool.query('notify perkwire_outbox');
 
 describe('the breaker', () => {
-  test('opens when half of ten calls fail, keeps what waits without using up tries, and one probe closes it', async () => {
+  test('opens when half of ten calls fail, keeps what waits without using up attempts, and one probe closes it', async () => {
     let healthy = false;
     const receiver = await hook((response) => void response.writeHead(healthy ? 200 : 500).end());
     const endpoint = await addEndpoint(t, receiver.url);
@@ -41,7 +41,7 @@ describe('the breaker', () => {
     for (const id of waiting)
       expect(await deliveryOf(t, id)).toEqual({
         status: 'pending',
-        tries: 0,
+        attempts: 0,
         queued: true,
         leased: false,
         finished: false,
@@ -131,7 +131,7 @@ describe('limits a publisher sets', () => {
     for (let count = 0; count < 12; count++) ids.push(await promise(t, endpoint));
     await work();
     await work();
-    await untilTried(t, ids[2] as string, 1);
+    await untilAttempted(t, ids[2] as string, 1);
     await new Promise((resolve) => setTimeout(resolve, 1200)); // a poll
     expect(receiver.taken).toHaveLength(3);
     failing = false;
@@ -195,7 +195,7 @@ describe('pause', () => {
     await work();
     await new Promise((resolve) => setTimeout(resolve, 1200)); // a poll
     expect(receiver.taken).toEqual([]);
-    expect(await deliveryOf(t, ids[0] as string)).toMatchObject({ status: 'pending', queued: true, tries: 0 });
+    expect(await deliveryOf(t, ids[0] as string)).toMatchObject({ status: 'pending', queued: true, attempts: 0 });
     await change(endpoint, 'paused_at = null, resume_rate_per_s = 10');
     await wake();
     await until(() => receiver.taken.length, 12);
@@ -205,7 +205,7 @@ describe('pause', () => {
         (await t.pool.query('select 1 from delivery_queue where endpoint_id = $1', [endpoint.id])).rows.length,
       0,
     );
-    await tendEndpoints(t.pool);
+    await runHousekeeping(t.pool);
     const { rows } = await t.pool.query('select resume_rate_per_s from webhook_endpoints where id = $1', [endpoint.id]);
     expect(rows).toEqual([{ resume_rate_per_s: null }]);
   });
@@ -251,16 +251,16 @@ describe('an endpoint that is disabled', () => {
         [endpoint.id, failures, days],
       );
     await failing(0.9, 40);
-    expect(await tendEndpoints(t.pool)).toEqual({ disabled: [], warned: [] });
+    expect(await runHousekeeping(t.pool)).toEqual({ disabled: [], warned: [] });
     await failing(1.1, 40);
-    expect(await tendEndpoints(t.pool)).toEqual({ disabled: [], warned: [endpoint.id] });
-    expect(await tendEndpoints(t.pool)).toEqual({ disabled: [], warned: [] });
+    expect(await runHousekeeping(t.pool)).toEqual({ disabled: [], warned: [endpoint.id] });
+    expect(await runHousekeeping(t.pool)).toEqual({ disabled: [], warned: [] });
     await failing(4.9, 40);
-    expect((await tendEndpoints(t.pool)).disabled).toEqual([]);
+    expect((await runHousekeeping(t.pool)).disabled).toEqual([]);
     await failing(5.1, 19);
-    expect((await tendEndpoints(t.pool)).disabled).toEqual([]);
+    expect((await runHousekeeping(t.pool)).disabled).toEqual([]);
     await failing(5.1, 20);
-    expect((await tendEndpoints(t.pool)).disabled).toEqual([endpoint.id]);
+    expect((await runHousekeeping(t.pool)).disabled).toEqual([endpoint.id]);
     const { rows } = await t.pool.query('select enabled, disabled_reason from webhook_endpoints where id = $1', [
       endpoint.id,
     ]);
@@ -279,7 +279,7 @@ describe('replays', () => {
     });
     const endpoint = await addEndpoint(t, receiver.url);
     const replayed = await Promise.all(Array.from({ length: 5 }, () => promise(t, endpoint)));
-    await t.pool.query("update delivery_queue set lane = 'replay'");
+    await t.pool.query("update delivery_queue set lane = 'redelivery'");
     const live: string[] = [];
     for (let count = 0; count < 20; count++) live.push(await promise(t, endpoint));
     await work();

@@ -151,11 +151,11 @@ export async function promise(
   return ids[0] as string;
 }
 
-export type DeliveryRow = { status: string; tries: number; queued: boolean; leased: boolean; finished: boolean };
+export type DeliveryRow = { status: string; attempts: number; queued: boolean; leased: boolean; finished: boolean };
 
 export async function deliveryOf({ pool }: TestApp, id: string): Promise<DeliveryRow> {
   const { rows } = await pool.query<DeliveryRow>(
-    `select status, d.tries, q.delivery_id is not null as queued, q.lease_until is not null as leased, finished_at is not null as finished
+    `select status, d.attempts, q.delivery_id is not null as queued, q.lease_until is not null as leased, finished_at is not null as finished
     from deliveries d left join delivery_queue q on q.delivery_id = d.id where d.id = $1`,
     [id],
   );
@@ -172,28 +172,28 @@ export type AttemptRow = {
   remote_address: string | null;
   response_headers: Record<string, string> | null;
   response_body: Buffer | null;
-  /** Seconds from the end of the try to the next. */
+  /** Seconds from the end of the attempt to the next. */
   wait_s: number | null;
 };
 
 export async function attemptsOf({ pool }: TestApp, id: string): Promise<AttemptRow[]> {
   const { rows } = await pool.query<AttemptRow>(
-    `select *, extract(epoch from next_try_at - finished_at)::float as wait_s from delivery_attempts where delivery_id = $1 order by generation`,
+    `select *, extract(epoch from next_attempt_at - finished_at)::float as wait_s from delivery_attempts where delivery_id = $1 order by generation`,
     [id],
   );
   return rows;
 }
 
-/** Waits until a delivery has this many finished tries and is not leased. */
-export async function untilTried(t: TestApp, id: string, tries: number): Promise<void> {
-  await until(async () => (await attemptsOf(t, id)).filter((row) => row.outcome !== null).length, tries);
+/** Waits until a delivery has this many finished attempts and is not leased. */
+export async function untilAttempted(t: TestApp, id: string, attempts: number): Promise<void> {
+  await until(async () => (await attemptsOf(t, id)).filter((row) => row.outcome !== null).length, attempts);
 }
 
 /** Waits, up to `limitMs`, until `read` answers `wanted`. */
 export const until = <Value>(read: () => Promise<Value> | Value, wanted: Value, limitMs = 5000): Promise<void> =>
   expect.poll(read, { timeout: limitMs, interval: 10 }).toEqual(wanted);
 
-/** Lets the time of a delivery's next try come. */
+/** Lets the time of a delivery's next attempt come. */
 export async function makeDue({ pool }: TestApp, id: string): Promise<void> {
   await pool.query('update delivery_queue set due_at = now() where delivery_id = $1', [id]);
   await pool.query('notify perkwire_outbox');

@@ -121,8 +121,8 @@ describe('settings', () => {
   test.each([
     ['a deadline under a second', { deadline_ms: 999 }],
     ['a deadline over 30 seconds', { deadline_ms: 30_001 }],
-    ['21 tries', { retry_steps_s: Array(21).fill(0) }],
-    ['no tries', { retry_steps_s: [] }],
+    ['21 attempts', { retry_steps_s: Array(21).fill(0) }],
+    ['no attempts', { retry_steps_s: [] }],
     ['a first wait', { retry_steps_s: [5, 5] }],
     ['more than 7 days', { retry_steps_s: [0, 7 * 86_400, 1] }],
     ['a wait that is no number of seconds', { retry_steps_s: [0, 1.5] }],

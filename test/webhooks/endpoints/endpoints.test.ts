@@ -271,7 +271,7 @@ describe('Test Endpoint', () => {
     );
   });
 
-  test('tries settings before they are saved', async () => {
+  test('attempts settings before they are saved', async () => {
     const answer = await call('POST', `${path}/test`, { url: `${hook.url}?a=1`, method: 'GET' });
     expect(answer.json().data).toMatchObject({ delivered: true, status: 200 });
     const [{ method, url }] = hook.taken as [(typeof hook.taken)[number]];

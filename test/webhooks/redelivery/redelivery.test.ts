@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { findJob, runningJobs, runSlice } from '../../../src/webhooks/redelivery/jobs.ts';
-import { startReplays } from '../../../src/webhooks/redelivery/runner.ts';
+import { startRedeliveries } from '../../../src/webhooks/redelivery/runner.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { attemptsOf, deliveryOf, type Hook, startHook, startTestDispatcher, until } from '../dispatcher/support.ts';
 import { addManager, type Manager } from '../endpoints/manager.ts';
@@ -64,7 +64,7 @@ async function expectBalance(total: number): Promise<void> {
 }
 
 describe('POST /manage/v1/deliveries/{id}/replay', () => {
-  test('sends the same id and bytes again, signed anew, with all tries, behind live deliveries', async () => {
+  test('sends the same id and bytes again, signed anew, with all attempts, behind live deliveries', async () => {
     const { secret } = (
       await manager.call('PUT', '/webhook-endpoints/usp.selection', {
         url: hook.url,
@@ -84,8 +84,8 @@ describe('POST /manage/v1/deliveries/{id}/replay', () => {
       202,
       { id, webhook_id: `msg_${id.replaceAll('-', '')}`, status: 'pending' },
     ]);
-    expect(await queued()).toEqual([{ delivery_id: id, lane: 'replay', generation: 1 }]);
-    expect(await deliveryOf(t, id)).toMatchObject({ status: 'pending', tries: 0, finished: false });
+    expect(await queued()).toEqual([{ delivery_id: id, lane: 'redelivery', generation: 1 }]);
+    expect(await deliveryOf(t, id)).toMatchObject({ status: 'pending', attempts: 0, finished: false });
     await expectBalance(1);
 
     const again = await startTestDispatcher(t);
@@ -183,7 +183,7 @@ describe('POST /manage/v1/deliveries/replay', () => {
     expect(await count({ status: ['failed'] }, foreign)).toMatchObject({ count: 0 });
     await manager.call('POST', '/webhook-endpoints/conversion/disable');
     expect(await count({ status: ['held'] })).toMatchObject({ count: 0 });
-    expect((await queued()).filter(({ lane }) => lane === 'replay')).toEqual([]);
+    expect((await queued()).filter(({ lane }) => lane === 'redelivery')).toEqual([]);
   });
 
   test('what an endpoint held while it was disabled is sent once it is enabled again', async () => {
@@ -195,7 +195,7 @@ describe('POST /manage/v1/deliveries/replay', () => {
     expect(answer.statusCode, answer.body).toBe(202);
     const job = answer.json().data;
     expect(job).toMatchObject({ status: 'running', total: 3, queued: 0, finished_at: null });
-    const [dispatcher, replays] = [await startTestDispatcher(t), startReplays(t.deps)];
+    const [dispatcher, redeliveries] = [await startTestDispatcher(t), startRedeliveries(t.deps)];
     const shown = async () => (await manager.call('GET', `/replays/${job.id}`)).json().data;
     await until(async () => (await shown()).status, 'done');
     expect(await shown()).toMatchObject({ total: 3, queued: 3, finished_at: expect.any(String) });
@@ -203,7 +203,7 @@ describe('POST /manage/v1/deliveries/replay', () => {
     expect(new Set(hook.taken.map(({ headers }) => headers['webhook-id']))).toEqual(
       new Set(ids.map((id) => `msg_${id.replaceAll('-', '')}`)),
     );
-    await replays.stop();
+    await redeliveries.stop();
     await dispatcher.stop();
     expect((await manager.call('GET', '/replays')).json().data).toMatchObject([{ id: job.id }]);
     await expectBalance(3);
@@ -222,10 +222,10 @@ describe('POST /manage/v1/deliveries/replay', () => {
     const { id } = (await ask({ status: ['failed'] })).json().data;
     const job = async () => await findJob(t.pool, manager.id, id);
     // A slice that could not be committed leaves nothing behind.
-    await t.pool.query('alter table replay_jobs add constraint broken check (queued = 0) not valid');
+    await t.pool.query('alter table redelivery_jobs add constraint broken check (queued = 0) not valid');
     await expect(runSlice(t.pool, id, Date.now())).rejects.toThrow();
     expect([await job(), await queued()]).toMatchObject([{ queued: 0 }, []]);
-    await t.pool.query('alter table replay_jobs drop constraint broken');
+    await t.pool.query('alter table redelivery_jobs drop constraint broken');
     // Six at once, of which one at a time may.
     while ((await runningJobs(t.pool)).includes(id))
       await Promise.all(Array.from({ length: 6 }, () => runSlice(t.pool, id, Date.now())));
@@ -235,10 +235,10 @@ describe('POST /manage/v1/deliveries/replay', () => {
     expect(await runSlice(t.pool, id, Date.now())).toBe(false);
   });
 
-  test('waits while many replays are due, so that the queue stays small', async () => {
+  test('waits while many redeliveries are due, so that the queue stays small', async () => {
     const endpointId = await manager.endpoint(hook.url);
     await t.pool.query(
-      "insert into delivery_queue (delivery_id, day, endpoint_id, due_at, lane) select gen_random_uuid(), now()::date, $1, now(), 'replay' from generate_series(1, 2000)",
+      "insert into delivery_queue (delivery_id, day, endpoint_id, due_at, lane) select gen_random_uuid(), now()::date, $1, now(), 'redelivery' from generate_series(1, 2000)",
       [endpointId],
     );
     await promiseMany(1, 'failed');
@@ -271,7 +271,7 @@ describe('POST /manage/v1/deliveries/replay', () => {
     expect(await queued()).toEqual([]);
     const again = await manager.call('POST', `/replays/${id}/cancel`);
     expect([again.statusCode, again.json().error.code]).toEqual([409, 'replay_finished']);
-    const { rows } = await t.pool.query('select filter::text as filter from replay_jobs where id = $1', [id]);
+    const { rows } = await t.pool.query('select filter::text as filter from redelivery_jobs where id = $1', [id]);
     expect(rows[0].filter).not.toContain('anna');
   });
 

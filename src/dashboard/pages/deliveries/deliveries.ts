@@ -10,7 +10,7 @@ import { findAttempts, findDelivery, readDeliveries } from '../../../webhooks/de
 import { viewOfDelivery, viewOfWholeDelivery } from '../../../webhooks/deliveries/view.ts';
 import type { EventTypes } from '../../../webhooks/events.ts';
 import { cancelJob, createJob, findJob } from '../../../webhooks/redelivery/jobs.ts';
-import { replayOne } from '../../../webhooks/redelivery/routes.ts';
+import { redeliverOne } from '../../../webhooks/redelivery/routes.ts';
 import { mayAct } from '../../auth/users.ts';
 import { actionButton, badge, card, emptyState, facts, linkButton, pager, table } from '../../shell/components.ts';
 import type { PublisherContext } from '../../shell/context.ts';
@@ -69,7 +69,7 @@ export function deliveryPages(app: App, tools: Tools): void {
               linkButton(path('/settings/webhooks'), 'Set an endpoint', 'main'),
             )
           : html`<form class="filters" method="get" action="${path('/deliveries')}" role="search">${filterFields(form, publisher.timeZone, tools.deps.events)}<button class="button">Show</button></form>
-${rows.length === 0 ? html`<p class="hint">${next === null ? 'Nothing matches.' : 'Nothing here; there may be more on the next page.'}</p>` : table('Deliveries', [{ text: 'Promised' }, { text: 'Event' }, { text: 'Status' }, { text: 'Tries', numeric: true }, { text: 'Last answer' }, { text: 'User' }], cells)}
+${rows.length === 0 ? html`<p class="hint">${next === null ? 'Nothing matches.' : 'Nothing here; there may be more on the next page.'}</p>` : table('Deliveries', [{ text: 'OutboxEvent' }, { text: 'Event' }, { text: 'Status' }, { text: 'Tries', numeric: true }, { text: 'Last answer' }, { text: 'User' }], cells)}
 ${pager(cursor === '' ? null : `${path('/deliveries')}?${query}`, after)}
 ${mayAct(context.viewer.user.role, 'manager') ? replayCard(context, wanted) : nothing}`,
     };
@@ -91,7 +91,7 @@ ${mayAct(context.viewer.user.role, 'manager') ? replayCard(context, wanted) : no
         facts([
           ['Status', badge(view.status, deliveryTone(view.status))],
           ['Event', view.event],
-          ['Promised', moment(publisher, new Date(view.created_at), 'second')],
+          ['OutboxEvent', moment(publisher, new Date(view.created_at), 'second')],
           ['Finished', view.finished_at === null ? '–' : moment(publisher, new Date(view.finished_at), 'second')],
           ['Next try', view.next_try_at === null ? '–' : moment(publisher, new Date(view.next_try_at), 'second')],
           ['User', view.pub_user_id ?? '–'],
@@ -108,7 +108,7 @@ ${card('Payload', view.payload === null ? html`<p class="hint">The user’s data
     const id = idOf(context);
     const to = context.path(`/deliveries/${id}`);
     try {
-      await guarded(() => transaction(pool, (executor) => replayOne(executor, context.publisher.id, id, now())));
+      await guarded(() => transaction(pool, (executor) => redeliverOne(executor, context.publisher.id, id, now())));
       return { to, done: 'It is sent again.' };
     } catch (err) {
       if (err instanceof AppError && err.status === 409) return { to, failed: err.message };

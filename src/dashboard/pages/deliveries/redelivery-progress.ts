@@ -1,12 +1,12 @@
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
-import type { ReplayJob } from '../../../webhooks/redelivery/jobs.ts';
+import type { RedeliveryJob } from '../../../webhooks/redelivery/jobs.ts';
 import { mayAct } from '../../auth/users.ts';
 import { actionButton, badge, card, facts, linkButton } from '../../shell/components.ts';
 import type { PublisherContext } from '../../shell/context.ts';
 import { count, moment } from '../../shell/format.ts';
 
 /** How far a replay of many is; renews itself while it runs. */
-export function replayProgress(context: PublisherContext, job: ReplayJob): Html {
+export function replayProgress(context: PublisherContext, job: RedeliveryJob): Html {
   const { path, publisher } = context;
   const running = job.status === 'running';
   const at = path(`/deliveries/replays/${job.id}`);

@@ -10,7 +10,7 @@ type AttemptView = ReturnType<typeof viewOfWholeDelivery>['attempts'][number];
 const tones: Readonly<Record<string, Tone>> = { delivered: 'good', failed: 'bad', held: 'warn', pending: 'info' };
 export const deliveryTone = (status: string): Tone => tones[status] ?? 'plain';
 
-/** The tries of a delivery, oldest first, each with what was sent and what came back. */
+/** The attempts of a delivery, oldest first, each with what was sent and what came back. */
 export const timeline = (attempts: readonly AttemptView[], publisher: Publisher): Html =>
   html`<ol class="timeline">${attempts.map((attempt) => item(attempt, publisher))}</ol>`;
 

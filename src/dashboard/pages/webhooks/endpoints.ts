@@ -15,7 +15,7 @@ import {
 } from '../../../webhooks/endpoints/changes.ts';
 import { findEndpoint, listEndpoints } from '../../../webhooks/endpoints/store.ts';
 import { testEndpoint } from '../../../webhooks/endpoints/test-endpoint.ts';
-import { takeTestTurn } from '../../../webhooks/endpoints/test-limit.ts';
+import { takeTestToken } from '../../../webhooks/endpoints/test-limit.ts';
 import { targetOf } from '../../../webhooks/endpoints/test-routes.ts';
 import { requireUsableUrl } from '../../../webhooks/endpoints/url-rules.ts';
 import { viewOfState } from '../../../webhooks/endpoints/view.ts';
@@ -91,7 +91,7 @@ export function webhookPages(app: App, { deps, ...tools }: Tools): void {
     const answer = (result: Html, problems: Problems = []) =>
       isPiece ? { fragment: result } : show(context, { typed: typedOf(fields), problems, result });
     try {
-      await guarded(() => takeTestTurn(pool, context.publisher.id, now()));
+      await guarded(() => takeTestToken(pool, context.publisher.id, now()));
       requireUsableUrl(fields.text('url'), rules);
     } catch (err) {
       if (err instanceof AppError && err.code === 'too_many_requests')

@@ -70,7 +70,7 @@ export const claimStatement = `
         ) oldest where oldest.lease_until > now()
       ) end,
       case when s.stranger then $6 - s.busy end,
-      case when $2 = 'replay' then 1 - s.busy end,
+      case when $2 = 'redelivery' then 1 - s.busy end,
       case when s.paced then coalesce(s.pace, 1) end
     ) as room
     from standing s cross join peer cross join lateral (
@@ -86,14 +86,14 @@ export const claimStatement = `
     set generation = q.generation + 1, worker_id = $1, lease_until = now() + (e.deadline_ms + ${leaseGraceMs}) * interval '1 ms'
     from picked p, webhook_endpoints e
     where q.delivery_id = p.delivery_id and e.id = q.endpoint_id
-    returning q.delivery_id, q.day, q.generation, q.tries, q.due_at, e.id as endpoint_id
+    returning q.delivery_id, q.day, q.generation, q.attempts, q.due_at, e.id as endpoint_id
   ), started as (
     insert into delivery_attempts (day, delivery_id, generation, publisher_id, endpoint_id)
     select c.day, c.delivery_id, c.generation, e.publisher_id, e.id from claimed c join webhook_endpoints e on e.id = c.endpoint_id
   )
   select c.id as endpoint_id, c.trusted, c.room, found.*
   from candidate c left join lateral (
-    select k.delivery_id, k.day::text as day, k.generation, k.tries,
+    select k.delivery_id, k.day::text as day, k.generation, k.attempts,
       extract(epoch from clock_timestamp() - k.due_at)::float8 * 1000 as lag_ms,
       e.publisher_id, e.url, e.method, e.headers, e.deadline_ms, e.retry_steps_s, e.strict_order, e.max_in_flight,
       least(e.rate_limit_per_s, e.resume_rate_per_s) as per_s,

@@ -4,10 +4,10 @@ import type { Method } from '../send/request.ts';
 import { claimStatement, contentStatement } from './claim-statement.ts';
 import type { Allowance } from './concurrency.ts';
 import { leaseGraceMs } from './lease.ts';
-import type { PaceAllowance } from './rate-limiter.ts';
+import type { RateAllowance } from './rate-limiter.ts';
 
-/** Live deliveries go first; replays take what they leave, within a small share. */
-export type Lane = 'live' | 'replay';
+/** Live deliveries go first; redeliveries take what they leave, within a small share. */
+export type Lane = 'live' | 'redelivery';
 
 /** A delivery under lease: nobody else sends it until the lease ends or its worker is found dead. */
 export type Claimed = {
@@ -22,7 +22,7 @@ export type Claimed = {
   dev: boolean;
   payload: Buffer;
   /** Tries made before this one. */
-  tries: number;
+  attempts: number;
   /** How long it has been due, milliseconds. */
   lagMs: number;
   url: string;
@@ -42,7 +42,7 @@ export type Claimed = {
   trusted: boolean;
   /** Nothing of the endpoint's health would change with another success. */
   sound: boolean;
-  /** Waits before each try, seconds; null: the default schedule. */
+  /** Waits before each attempt, seconds; null: the default schedule. */
   steps: number[] | null;
 };
 
@@ -59,7 +59,7 @@ type Found = {
   delivery_id: string;
   day: string;
   generation: number;
-  tries: number;
+  attempts: number;
   lag_ms: number;
   publisher_id: number;
   url: string;
@@ -87,7 +87,7 @@ type Row = { endpoint_id: number; trusted: boolean; room: number } & (
 );
 
 export type ClaimRequest = Allowance &
-  PaceAllowance & {
+  RateAllowance & {
     workerId: number;
     lane: Lane;
     /** The endpoints to visit, in their turn. */
@@ -107,12 +107,12 @@ export async function claim(
     endpointIds,
     trusted,
     untrusted,
-    perStranger,
+    perUnproven,
     busyIds,
     busyCounts,
     slowIds,
-    pacedIds,
-    pacedCounts,
+    limitedIds,
+    limitedCounts,
     takeOver,
   } = request;
   const { rows } = await executor.query<Row>({
@@ -124,12 +124,12 @@ export async function claim(
       endpointIds,
       trusted,
       untrusted,
-      perStranger,
+      perUnproven,
       busyIds,
       busyCounts,
       slowIds,
-      pacedIds,
-      pacedCounts,
+      limitedIds,
+      limitedCounts,
       takeOver,
     ],
   });
@@ -170,7 +170,7 @@ const claimedOf = (row: WholeRow): Claimed => ({
   event: row.event,
   dev: row.dev,
   payload: row.payload,
-  tries: row.tries,
+  attempts: row.attempts,
   lagMs: row.lag_ms,
   url: row.url,
   method: row.method,

@@ -4,7 +4,7 @@ export type Allowance = {
   trusted: number;
   untrusted: number;
   /** What an endpoint may hold of which nothing good is known yet. */
-  perStranger: number;
+  perUnproven: number;
   /** Endpoints with calls in flight, and how many. */
   busyIds: number[];
   busyCounts: number[];
@@ -13,7 +13,7 @@ export type Allowance = {
 };
 
 /** The calls in flight in one worker. */
-export type Slots = {
+export type Concurrency = {
   allowance: () => Allowance;
   /** `trusted`: the endpoint was in good standing when the call was claimed. @returns gives the slot back */
   take: (endpointId: number, trusted: boolean) => () => void;
@@ -36,7 +36,7 @@ type Busy = { trusted: boolean; startsMs: Set<{ atMs: number }> };
  * many
  * good ones hang at once, do not count against the good either; all together there are never more than twice the slots.
  */
-export function createSlots(total: number, now: () => number): Slots {
+export function createConcurrency(total: number, now: () => number): Concurrency {
   const busy = new Map<number, Busy>();
   const reserve = Math.max(1, Math.floor(total * untrustedShare));
   const isSlow = ({ startsMs }: Busy): boolean => {
@@ -58,7 +58,7 @@ export function createSlots(total: number, now: () => number): Slots {
       return {
         trusted: Math.max(free, 0),
         untrusted: Math.max(Math.min(reserve - untrusted, free), 0),
-        perStranger: untrusted < reserve * quietShare ? unlimited : 1,
+        perUnproven: untrusted < reserve * quietShare ? unlimited : 1,
         busyIds: [...busy.keys()],
         busyCounts: [...busy.values()].map(({ startsMs }) => startsMs.size),
         slowIds,

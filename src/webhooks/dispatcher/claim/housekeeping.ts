@@ -8,7 +8,7 @@ const minFailures = 20;
 /** Its operator is warned after this. */
 const warnedAfter = '24 hours';
 
-export type Tended = { disabled: number[]; warned: number[] };
+export type HousekeepingResult = { disabled: number[]; warned: number[] };
 
 /**
  * Looks after endpoints that have failed for long: warns of them once, and disables those there is no hope for. Ends
@@ -16,7 +16,7 @@ export type Tended = { disabled: number[]; warned: number[] };
  * limited rate of those that were resumed and have caught up.
  * @returns the ids of endpoints it disabled and of those it warns of
  */
-export async function tendEndpoints(executor: Executor): Promise<Tended> {
+export async function runHousekeeping(executor: Executor): Promise<HousekeepingResult> {
   const disabled = await executor.query<{ id: number }>(
     `with disabled as (
       update webhook_endpoints e set enabled = false, disabled_reason = 'failing', updated_at = now()

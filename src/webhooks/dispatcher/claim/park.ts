@@ -10,11 +10,11 @@ const maxHeld = 5000;
  * their worker.
  * @returns how many; up to 5,000 a call
  */
-export async function holdDisabled(executor: Executor): Promise<number> {
+export async function parkDisabled(executor: Executor): Promise<number> {
   const { rows } = await executor.query<{ count: number }>(
     `with waiting as materialized (
       select q.delivery_id, q.day from delivery_queue q
-      where q.lane = any(array['live', 'replay']) and q.endpoint_id = any(array(select id from webhook_endpoints where not enabled))
+      where q.lane = any(array['live', 'redelivery']) and q.endpoint_id = any(array(select id from webhook_endpoints where not enabled))
         and (q.lease_until is null or q.lease_until < now())
       limit ${maxHeld} for update skip locked
     ), removed as (

@@ -1,9 +1,9 @@
-export type PaceAllowance = { pacedIds: number[]; pacedCounts: number[] };
+export type RateAllowance = { limitedIds: number[]; limitedCounts: number[] };
 
 /** Keeps endpoints with a rate limit to it. One worker calls such an endpoint, so its memory is enough. */
-export type Pace = {
+export type RateLimiter = {
   /** Known endpoints, and how many calls each may start now. */
-  allowance: () => PaceAllowance;
+  allowance: () => RateAllowance;
   /** An endpoint was visited with room for so many calls: whether its rate was what limited them. */
   visited: (endpointId: number, room: number) => void;
   /** Endpoints that their rate kept waiting, and that may go on now. Each is named once. */
@@ -20,7 +20,7 @@ const burstS = 0.1;
 /** `offered`: calls it could start at the last claim (count); `waits`: no more were given to it because of that. */
 type Bucket = { perS: number; tokens: number; atMs: number; offered: number; waits: boolean };
 
-export function createPace(now: () => number): Pace {
+export function createRateLimiter(now: () => number): RateLimiter {
   const buckets = new Map<number, Bucket>();
   const sizeOf = (perS: number): number => Math.max(1, perS * burstS);
 
@@ -37,7 +37,7 @@ export function createPace(now: () => number): Pace {
         bucket.offered = Math.max(0, Math.floor(bucket.tokens));
         if (bucket.tokens === sizeOf(bucket.perS) && !bucket.waits) buckets.delete(endpointId); // an unknown one may start one call
       }
-      return { pacedIds: [...buckets.keys()], pacedCounts: [...buckets.values()].map(({ offered }) => offered) };
+      return { limitedIds: [...buckets.keys()], limitedCounts: [...buckets.values()].map(({ offered }) => offered) };
     },
     visited: (endpointId, room) => {
       const bucket = buckets.get(endpointId);

@@ -9,7 +9,7 @@ type Room = { trusted: number; untrusted: number };
  * called,
  * and for how much, a claim reads itself.
  */
-export type Turns = {
+export type ReadyQueue = {
   /** Something has come for these endpoints. */
   arrived: (endpointIds: Iterable<number>) => void;
   /**
@@ -40,7 +40,7 @@ export type Turns = {
  * may
  * be later than what that saw, so it is remembered.
  */
-export function createTurns(): Turns {
+export function createReadyQueue(): ReadyQueue {
   const good = new Set<number>();
   const doubtful = new Set<number>();
   const aside = new Set<number>();

@@ -1,5 +1,5 @@
 /** Says when retries are due, so that they need not wait for the next poll. */
-export type Alarms = {
+export type RetryTimers = {
   /** Something of an endpoint is due so many milliseconds from now. */
   set: (endpointId: number, inMs: number) => void;
   stop: () => void;
@@ -14,7 +14,7 @@ const sliceMs = 250;
 const horizonMs = 60_000;
 
 /** @param ring is told the endpoints of which something is due */
-export function createAlarms(ring: (endpointIds: readonly number[]) => void, now: () => number): Alarms {
+export function createRetryTimers(ring: (endpointIds: readonly number[]) => void, now: () => number): RetryTimers {
   const slices = new Map<number, { timer: NodeJS.Timeout; endpointIds: Set<number> }>();
 
   function end(slice: number): void {

@@ -39,7 +39,7 @@ const statement = `
  * @param after the endpoint before the first; 0: from the start
  * @returns those of which something is due, and after which to go on; null: these were the last
  */
-export async function lookAround(
+export async function scanQueue(
   executor: Executor,
   lane: Lane,
   after: number,

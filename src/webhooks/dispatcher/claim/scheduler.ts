@@ -1,9 +1,9 @@
 import type { Executor } from '../../../platform/db/pool.ts';
 import { type Claimed, claim, type Lane } from './claim.ts';
-import { createSlots } from './concurrency.ts';
-import { createPace } from './rate-limiter.ts';
-import { createTurns } from './ready-queue.ts';
-import { lookAround } from './scan.ts';
+import { createConcurrency } from './concurrency.ts';
+import { createRateLimiter } from './rate-limiter.ts';
+import { createReadyQueue } from './ready-queue.ts';
+import { scanQueue } from './scan.ts';
 
 /**
  * Claimed by one statement (count). A small claim is a quick one: each delivery takes 25 µs, all wait for all, and of
@@ -15,11 +15,11 @@ const claimedPerMs = 8;
 const claimSize = { least: 16, most: 64 };
 /** The part of a claim that endpoints in doubt may have. */
 const doubtfulShare = 0.5;
-/** The share of the slots that replays may hold. */
-const replayShare = 0.1;
-const lanes: readonly Lane[] = ['live', 'replay'];
+/** The share of the slots that redeliveries may hold. */
+const redeliveryShare = 0.1;
+const lanes: readonly Lane[] = ['live', 'redelivery'];
 
-export type Rounds = {
+export type Scheduler = {
   /**
    * Looks at some of all that waits, and goes on from there the next time. @returns whether all was seen; then it
    * starts anew
@@ -29,8 +29,8 @@ export type Rounds = {
   arrived: (endpointIds: readonly number[]) => void;
   /** What these endpoints were to be called with again is due. */
   due: (endpointIds: readonly number[]) => void;
-  /** Claims what may be called now, live deliveries before replays. Each takes a slot, which `end` gives back. */
-  next: (workerId: number, options: { takeOver: boolean }) => Promise<Round>;
+  /** Claims what may be called now, live deliveries before redeliveries. Each takes a slot, which `end` gives back. */
+  next: (workerId: number, options: { takeOver: boolean }) => Promise<ClaimResult>;
   /** A call has ended. */
   end: (claimed: Claimed) => void;
   /** Calls in flight (count). */
@@ -39,7 +39,7 @@ export type Rounds = {
   nextMs: () => number | null;
 };
 
-export type Round = {
+export type ClaimResult = {
   claimed: Claimed[];
   /** There may be more that could be claimed at once. */
   more: boolean;
@@ -49,21 +49,21 @@ export type Round = {
  * Decides round by round what this worker may claim: it shares its slots among endpoints, paces them and gives each its
  * turn.
  */
-export function createRounds(executor: Executor, concurrency: number, now: () => number): Rounds {
-  const slots = createSlots(concurrency, now);
-  const pace = createPace(now);
-  const turns = { live: createTurns(), replay: createTurns() };
+export function createScheduler(executor: Executor, concurrency: number, now: () => number): Scheduler {
+  const slots = createConcurrency(concurrency, now);
+  const pace = createRateLimiter(now);
+  const turns = { live: createReadyQueue(), redelivery: createReadyQueue() };
   const releases = new Map<Claimed, () => void>();
-  const replaying = new Set<Claimed>();
+  const redelivering = new Set<Claimed>();
   let lastClaimMs = 0;
   let place: { lane: Lane; after: number } = { lane: 'live', after: 0 };
-  const replayLimit = Math.max(1, Math.floor(concurrency * replayShare));
+  const redeliveryLimit = Math.max(1, Math.floor(concurrency * redeliveryShare));
 
   function freed(endpointId: number): void {
     for (const lane of lanes) turns[lane].freed(endpointId);
   }
 
-  async function claimIn(lane: Lane, workerId: number, takeOver: boolean, limit: number): Promise<Round> {
+  async function claimIn(lane: Lane, workerId: number, takeOver: boolean, limit: number): Promise<ClaimResult> {
     const allowance = slots.allowance();
     const size = Math.min(
       limit,
@@ -98,11 +98,11 @@ export function createRounds(executor: Executor, concurrency: number, now: () =>
   return {
     look: async () => {
       const { lane, after } = place;
-      const { waiting, next } = await lookAround(executor, lane, after);
+      const { waiting, next } = await scanQueue(executor, lane, after);
       turns[lane].looked(waiting, next === null);
       if (next !== null) place = { lane, after: next };
-      else place = { lane: lane === 'live' ? 'replay' : 'live', after: 0 };
-      return next === null && lane === 'replay';
+      else place = { lane: lane === 'live' ? 'redelivery' : 'live', after: 0 };
+      return next === null && lane === 'redelivery';
     },
     arrived: (endpointIds) => turns.live.arrived(endpointIds),
     due: (endpointIds) => {
@@ -112,9 +112,9 @@ export function createRounds(executor: Executor, concurrency: number, now: () =>
     next: async (workerId, { takeOver }) => {
       for (const endpointId of pace.ready()) freed(endpointId);
       const live = await claimIn('live', workerId, takeOver, concurrency);
-      if (live.more || replaying.size >= replayLimit) return live;
-      const again = await claimIn('replay', workerId, takeOver, replayLimit - replaying.size);
-      for (const one of again.claimed) replaying.add(one);
+      if (live.more || redelivering.size >= redeliveryLimit) return live;
+      const again = await claimIn('redelivery', workerId, takeOver, redeliveryLimit - redelivering.size);
+      for (const one of again.claimed) redelivering.add(one);
       return again;
     },
     end: (claimed) => {
@@ -122,7 +122,7 @@ export function createRounds(executor: Executor, concurrency: number, now: () =>
       if (release === undefined) return;
       release();
       releases.delete(claimed);
-      replaying.delete(claimed);
+      redelivering.delete(claimed);
       freed(claimed.endpointId);
     },
     inFlight: slots.count,

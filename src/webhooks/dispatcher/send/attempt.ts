@@ -2,7 +2,7 @@ import type { SecretBox } from '../../../platform/security/secret-box.ts';
 import { openHeaders, openSecrets, openV1aKeys } from '../../endpoints/secrets.ts';
 import type { PayloadLinks } from '../../message/payload-link.ts';
 import type { Claimed } from '../claim/claim.ts';
-import { classify, defaultSteps, nextTry } from '../settle/schedule.ts';
+import { classify, defaultSteps, nextAttempt } from '../settle/schedule.ts';
 import type { Outcome, RequestHead, Settlement } from '../settle/settle.ts';
 import type { Sender, SendResult } from './deliver.ts';
 import { compose, type HttpCall } from './request.ts';
@@ -18,27 +18,27 @@ export type AttemptTools = {
 };
 
 /**
- * The wait after a failure of our own, doubled each time up to the limit (milliseconds). It uses up no try, so the
+ * The wait after a failure of our own, doubled each time up to the limit (milliseconds). It uses up no attempt, so the
  * steps do not apply.
  */
 const localDelayMs = 1000;
 const maxLocalDelayMs = 60_000;
 
-/** Makes one try of a delivery. Never rejects. `signal` ends it early; the delivery is then due again at once. */
+/** Makes one attempt of a delivery. Never rejects. `signal` ends it early; the delivery is then due again at once. */
 export async function attempt(claimed: Claimed, tools: AttemptTools, signal: AbortSignal): Promise<Settlement> {
   const call = prepare(claimed, tools);
   const result: SendResult =
     'kind' in call ? call : await tools.sender.send({ ...call, deadlineMs: claimed.deadlineMs, signal });
   const request = 'kind' in call || result.kind === 'blocked' ? null : headOf(call, claimed);
   const verdict = classify(result, tools.now());
-  const counts = verdict.outcome !== 'retry' || verdict.countsAsTry;
-  const tries = claimed.tries + (counts ? 1 : 0);
+  const counts = verdict.outcome !== 'retry' || verdict.countsAsAttempt;
+  const attempts = claimed.attempts + (counts ? 1 : 0);
   const disables = verdict.outcome === 'retry' ? null : verdict.disables;
   return {
     claimed,
-    tries,
+    attempts,
     disables,
-    ...outcomeOf(claimed, verdict, tries, tools, signal),
+    ...outcomeOf(claimed, verdict, attempts, tools, signal),
     ...record(result, verdict),
     request,
   };
@@ -78,20 +78,25 @@ function prepare(
 function outcomeOf(
   claimed: Claimed,
   verdict: Verdict,
-  tries: number,
+  attempts: number,
   { random }: AttemptTools,
   signal: AbortSignal,
 ): Outcome {
   if (verdict.outcome === 'delivered') return { outcome: 'delivered' };
   if (verdict.outcome === 'disable_endpoint') return { outcome: 'endpoint_disabled' };
-  if (!verdict.countsAsTry) return { outcome: 'retry', delayMs: signal.aborted ? 0 : localWaitMs(claimed) };
-  const next = nextTry({ tries, steps: claimed.steps ?? defaultSteps, random, retryAfterMs: verdict.retryAfterMs });
+  if (!verdict.countsAsAttempt) return { outcome: 'retry', delayMs: signal.aborted ? 0 : localWaitMs(claimed) };
+  const next = nextAttempt({
+    attempts,
+    steps: claimed.steps ?? defaultSteps,
+    random,
+    retryAfterMs: verdict.retryAfterMs,
+  });
   return next === null ? { outcome: 'failed' } : { outcome: 'retry', delayMs: next.delayMs };
 }
 
-/** A claim that used up no try was a failure of our own, or a worker that died. */
-const localWaitMs = ({ generation, tries }: Claimed): number =>
-  Math.min(localDelayMs * 2 ** Math.min(Math.max(generation - tries - 1, 0), 10), maxLocalDelayMs);
+/** A claim that used up no attempt was a failure of our own, or a worker that died. */
+const localWaitMs = ({ generation, attempts }: Claimed): number =>
+  Math.min(localDelayMs * 2 ** Math.min(Math.max(generation - attempts - 1, 0), 10), maxLocalDelayMs);
 
 /** What was sent, as the log shows it. The endpoint's own headers may authorise: their values stay out of it. */
 function headOf({ method, url, headers }: HttpCall, { headers: own }: Claimed): RequestHead {

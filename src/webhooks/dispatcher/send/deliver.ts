@@ -78,7 +78,7 @@ export type SenderOptions = {
 };
 
 export type Sender = {
-  /** Makes one call. Never rejects, never follows a redirect, never tries twice. */
+  /** Makes one call. Never rejects, never follows a redirect, never attempts twice. */
   send: (request: SendRequest) => Promise<SendResult>;
   /** Ends calls in flight as `local` and closes every connection. */
   close: () => Promise<void>;

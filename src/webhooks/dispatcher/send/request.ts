@@ -7,7 +7,7 @@ export type Method = 'POST' | 'GET';
 
 /** Everything a webhook call is made of. */
 export type Message = {
-  /** UUID; `webhook-id` is `msg_` and its hex digits, the same over all tries. */
+  /** UUID; `webhook-id` is `msg_` and its hex digits, the same over all attempts. */
   deliveryId: string;
   event: string;
   /** Of the endpoint; macros in it are filled from the payload. */

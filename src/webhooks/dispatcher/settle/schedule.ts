@@ -1,7 +1,7 @@
 import type { ErrorClass, SendResult } from '../send/deliver.ts';
 import { maxRetryAfterMs, parseRetryAfter } from '../send/retry-after.ts';
 
-/** Waits before each try, seconds; the first try is at once. Ten tries over about 76 h (docs/interface.md#webhooks). */
+/** Waits before each attempt, seconds; the first attempt is at once. Ten attempts over about 76 h (docs/interface.md#webhooks). */
 export const defaultSteps: readonly number[] = [0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
 /** Each wait is drawn from ±20 % of its step, so that deliveries that failed together do not come back together. */
@@ -10,10 +10,10 @@ const jitter = 0.2;
 /** Answers with which a receiver may ask for a wait. */
 const retryAfterStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
-export type NextTryInput = {
+export type NextAttemptInput = {
   /** Tries already made. */
-  tries: number;
-  /** Waits before each try, seconds. */
+  attempts: number;
+  /** Waits before each attempt, seconds. */
   steps: readonly number[];
   /** A number in [0, 1). */
   random: () => number;
@@ -23,17 +23,17 @@ export type NextTryInput = {
 
 /**
  * When to try next: the step's wait ±20 %, or later where the receiver asked for it (up to 24 h), never earlier.
- * @returns the wait from now in whole milliseconds; null when no try is left and the delivery has failed
+ * @returns the wait from now in whole milliseconds; null when no attempt is left and the delivery has failed
  */
-export function nextTry({ tries, steps, random, retryAfterMs }: NextTryInput): { delayMs: number } | null {
-  const stepS = steps[tries];
+export function nextAttempt({ attempts, steps, random, retryAfterMs }: NextAttemptInput): { delayMs: number } | null {
+  const stepS = steps[attempts];
   if (stepS === undefined) return null;
   const stepMs = stepS * 1000 * (1 + (random() * 2 - 1) * jitter);
   return { delayMs: Math.round(Math.max(stepMs, Math.min(retryAfterMs ?? 0, maxRetryAfterMs))) };
 }
 
-/** Why a try failed: no answer (the sender's classes), a forbidden target, a redirect, or another status than 2xx. */
-export type TryFailure = ErrorClass | 'blocked' | 'redirect' | 'status';
+/** Why an attempt failed: no answer (the sender's classes), a forbidden target, a redirect, or another status than 2xx. */
+export type AttemptFailure = ErrorClass | 'blocked' | 'redirect' | 'status';
 
 /** Why an endpoint is disabled by an answer: 410, or the header `webhook-delivery: disable` with any status. */
 export type DisableReason = 'gone' | 'asked';
@@ -45,31 +45,31 @@ export type Verdict =
   | {
       outcome: 'retry';
       /**
-       * False where the failure is our own (shutdown, no sockets left): the receiver was not at fault, so no try is
+       * False where the failure is our own (shutdown, no sockets left): the receiver was not at fault, so no attempt is
        * used up.
        */
-      countsAsTry: boolean;
+      countsAsAttempt: boolean;
       status: number | null;
-      failure: TryFailure;
+      failure: AttemptFailure;
       /** Milliseconds; only for 429, 502, 503 and 504. */
       retryAfterMs: number | null;
     };
 
 /**
- * What the answer to a try means (docs/interface.md#webhooks): 2xx delivered, 410 disables the endpoint, everything
+ * What the answer to an attempt means (docs/interface.md#webhooks): 2xx delivered, 410 disables the endpoint, everything
  * else is
  * retried.
  * With `webhook-delivery: disable` any answer disables it.
- * Whether a try is left is {@link nextTry}'s to say.
+ * Whether an attempt is left is {@link nextAttempt}'s to say.
  * @param nowMs epoch milliseconds, for a `retry-after` that is a date
  */
 export function classify(result: SendResult, nowMs: number): Verdict {
   if (result.kind === 'blocked')
-    return { outcome: 'retry', countsAsTry: true, status: null, failure: 'blocked', retryAfterMs: null };
+    return { outcome: 'retry', countsAsAttempt: true, status: null, failure: 'blocked', retryAfterMs: null };
   if (result.kind === 'error') {
     return {
       outcome: 'retry',
-      countsAsTry: result.class !== 'local',
+      countsAsAttempt: result.class !== 'local',
       status: null,
       failure: result.class,
       retryAfterMs: null,
@@ -81,7 +81,7 @@ export function classify(result: SendResult, nowMs: number): Verdict {
   if (disables !== null) return { outcome: 'disable_endpoint', status, disables };
   const failure = status >= 300 && status < 400 ? 'redirect' : 'status';
   const retryAfterMs = retryAfterStatuses.has(status) ? parseRetryAfter(headers['retry-after'], nowMs) : null;
-  return { outcome: 'retry', countsAsTry: true, status, failure, retryAfterMs };
+  return { outcome: 'retry', countsAsAttempt: true, status, failure, retryAfterMs };
 }
 
 function disableReason(status: number, headers: Record<string, string>): DisableReason | null {

@@ -12,10 +12,10 @@ type Entry = { settlement: Settlement; giveUpAtMs: number };
 /**
  * written; lost: another worker had taken the delivery over, nothing was changed; late: given up, others take it over.
  */
-export type Fate = 'written' | 'lost' | 'late';
+export type SettlementResult = 'written' | 'lost' | 'late';
 
-export type Settler = {
-  /** Hands over what became of a try. It is written with the others that are waiting, and again until it succeeds. */
+export type SettlementWriter = {
+  /** Hands over what became of an attempt. It is written with the others that are waiting, and again until it succeeds. */
   add: (settlement: Settlement) => void;
   /** Resolves when everything is written or given up. */
   drain: () => Promise<void>;
@@ -25,7 +25,7 @@ type SettlerOptions = {
   /** Writes settlements of one day's deliveries, all or nothing; answers those that were still under their lease. */
   write: (settlements: readonly Settlement[]) => Promise<readonly Settlement[]>;
   /** Called once for every settlement. */
-  onDone: (settlement: Settlement, fate: Fate) => void;
+  onDone: (settlement: Settlement, fate: SettlementResult) => void;
   logger: Logger;
   now: () => number;
 };
@@ -38,7 +38,7 @@ type SettlerOptions = {
  * up by
  * another, and given up when its lease has surely ended and others have taken it over.
  */
-export function createSettler({ write, onDone, logger, now }: SettlerOptions): Settler {
+export function createSettlementWriter({ write, onDone, logger, now }: SettlerOptions): SettlementWriter {
   const waiting: Entry[] = [];
   let running: Promise<void> | null = null;
 

@@ -4,9 +4,9 @@ import type { Claimed } from '../claim/claim.ts';
 import type { Timing } from '../send/deliver.ts';
 import type { Method } from '../send/request.ts';
 import { auditDisabled } from './disabling.ts';
-import type { DisableReason, TryFailure } from './schedule.ts';
+import type { AttemptFailure, DisableReason } from './schedule.ts';
 
-/** What became of a try. */
+/** What became of an attempt. */
 export type Outcome =
   | { outcome: 'delivered' }
   /** Tried again after `delayMs`. */
@@ -16,15 +16,15 @@ export type Outcome =
   /** The receiver wants nothing more, and did not take this one. */
   | { outcome: 'endpoint_disabled' };
 
-/** What is written down of a try. */
+/** What is written down of an attempt. */
 export type Settlement = Outcome & {
   claimed: Claimed;
   /** Tries made, with this one where it counts. */
-  tries: number;
+  attempts: number;
   /** Why the answer disables the endpoint; null: it does not. */
   disables: DisableReason | null;
   status: number | null;
-  errorClass: TryFailure | null;
+  errorClass: AttemptFailure | null;
   errorMessage: string | null;
   /** null where no call was made. */
   timing: Timing | null;
@@ -58,12 +58,12 @@ const statementFor = (partition: string): string => `
   with settled as (
     select * from unnest($1::uuid[], $2::date[], $3::int[], $4::text[], $5::smallint[], $6::int[], $7::smallint[], $8::text[],
       $9::text[], $10::jsonb[], $11::text[], $12::jsonb[], $13::bytea[], $14::int[], $15::text[], $16::text[], $17::bool[], $18::bool[], $19::jsonb[])
-    as s (delivery_id, day, generation, outcome, tries, delay_ms, status_code, error_class,
+    as s (delivery_id, day, generation, outcome, attempts, delay_ms, status_code, error_class,
       error_message, timing, remote_address, response_headers, response_body, endpoint_id, url, disables, strict,
       response_truncated, request)
   ), rescheduled as (
     update delivery_queue q
-    set due_at = case when s.strict then q.due_at else now() + s.delay_ms * interval '1 ms' end, lease_until = null, worker_id = null, tries = s.tries
+    set due_at = case when s.strict then q.due_at else now() + s.delay_ms * interval '1 ms' end, lease_until = null, worker_id = null, attempts = s.attempts
     from settled s
     where q.delivery_id = s.delivery_id and q.generation = s.generation and s.outcome = 'retry'
     returning q.delivery_id, q.generation, now() + s.delay_ms * interval '1 ms' as next_at
@@ -77,13 +77,13 @@ const statementFor = (partition: string): string => `
     update delivery_attempts_${partition} a
     set finished_at = now(), outcome = o.outcome, status_code = o.status_code, error_class = o.error_class, error_message = o.error_message,
       total_ms = round((o.timing ->> 'totalMs')::numeric), timing = o.timing, remote_address = o.remote_address,
-      response_headers = o.response_headers, response_body = o.response_body, next_try_at = o.next_at,
+      response_headers = o.response_headers, response_body = o.response_body, next_attempt_at = o.next_at,
       response_truncated = o.response_truncated, request = o.request
     from own o
     where a.day = o.day and a.delivery_id = o.delivery_id and a.generation = o.generation
   ), fates as (
     update deliveries_${partition} d
-    set tries = o.tries, finished_at = case when o.outcome <> 'retry' then now() end,
+    set attempts = o.attempts, finished_at = case when o.outcome <> 'retry' then now() end,
       status = case o.outcome when 'delivered' then 'delivered' when 'retry' then 'pending' else 'failed' end
     from own o
     where d.day = o.day and d.id = o.delivery_id
@@ -103,7 +103,7 @@ const statementFor = (partition: string): string => `
   select delivery_id, generation from own`;
 
 /**
- * Writes down what became of tries of deliveries of one day, in one statement.
+ * Writes down what became of attempts of deliveries of one day, in one statement.
  * @returns those that were still under their lease; of the others nothing was changed
  */
 export async function settle(executor: Executor, settlements: readonly Settlement[]): Promise<Settlement[]> {
@@ -118,7 +118,7 @@ export async function settle(executor: Executor, settlements: readonly Settlemen
       column(({ claimed }) => claimed.day),
       column(({ claimed }) => claimed.generation),
       column(({ outcome }) => outcome),
-      column(({ tries }) => tries),
+      column(({ attempts }) => attempts),
       column((settlement) => (settlement.outcome === 'retry' ? settlement.delayMs : null)),
       column(({ status }) => status),
       column(({ errorClass }) => errorClass),

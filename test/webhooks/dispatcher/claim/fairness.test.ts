@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createSlots } from '../../../../src/webhooks/dispatcher/claim/concurrency.ts';
+import { createConcurrency } from '../../../../src/webhooks/dispatcher/claim/concurrency.ts';
 import { createTestApp, type TestApp } from '../../../support/test-app.ts';
 import { addEndpoint, createParts, promise, until } from '../support.ts';
 
@@ -80,13 +80,13 @@ describe('one endpoint and the others', () => {
 });
 
 describe('slots', () => {
-  const fill = (slots: ReturnType<typeof createSlots>, endpointId: number, trusted: boolean, count: number) =>
+  const fill = (slots: ReturnType<typeof createConcurrency>, endpointId: number, trusted: boolean, count: number) =>
     Array.from({ length: count }, () => slots.take(endpointId, trusted));
 
   test('60 % are kept for endpoints in good standing, whatever the others ask for', () => {
     fc.assert(
       fc.property(fc.integer({ min: 3, max: 200 }), fc.array(fc.nat({ max: 9 }), { maxLength: 50 }), (total, asked) => {
-        const slots = createSlots(total, () => 0);
+        const slots = createConcurrency(total, () => 0);
         asked.forEach((count, index) => {
           fill(slots, index, false, Math.min(count, slots.allowance().untrusted));
         });
@@ -98,7 +98,7 @@ describe('slots', () => {
 
   test('an endpoint with a call that has been out for a second loses its good standing until the call ends, and the good ones get their slots back', () => {
     let nowMs = 0;
-    const slots = createSlots(10, () => nowMs);
+    const slots = createConcurrency(10, () => nowMs);
     const releases = fill(slots, 1, true, 10);
     expect(slots.allowance()).toMatchObject({ trusted: 0, untrusted: 0, slowIds: [] });
     nowMs = 1000;
@@ -111,7 +111,7 @@ describe('slots', () => {
 
   test('never more than twice the slots are in use, however many good endpoints begin to hang', () => {
     let nowMs = 0;
-    const slots = createSlots(10, () => nowMs);
+    const slots = createConcurrency(10, () => nowMs);
     for (let endpointId = 1; endpointId < 100; endpointId++) {
       fill(slots, endpointId, true, Math.min(4, slots.allowance().trusted));
       nowMs += 600;

@@ -1,14 +1,19 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Visit } from '../../../../src/webhooks/dispatcher/claim/claim.ts';
-import { createTurns, type Turns } from '../../../../src/webhooks/dispatcher/claim/ready-queue.ts';
+import { createReadyQueue, type ReadyQueue } from '../../../../src/webhooks/dispatcher/claim/ready-queue.ts';
 
 const ample = { trusted: 10, untrusted: 10 };
 const good = (endpointId: number, room = 4): Visit => ({ endpointId, trusted: true, room });
 const doubtful = (endpointId: number, room = 4): Visit => ({ endpointId, trusted: false, room });
 
 /** One claim: visits whose turn it is and finds what `found` says. @returns who was visited */
-function claim(turns: Turns, visits: readonly Visit[], found: Record<number, number> = {}, limits = ample): number[] {
+function claim(
+  turns: ReadyQueue,
+  visits: readonly Visit[],
+  found: Record<number, number> = {},
+  limits = ample,
+): number[] {
   const ids = turns.next(limits);
   const seen = visits.filter(({ endpointId }) => ids.includes(endpointId));
   turns.visited(ids, seen, new Map(Object.entries(found).map(([id, count]) => [Number(id), count])), limits);
@@ -17,7 +22,7 @@ function claim(turns: Turns, visits: readonly Visit[], found: Record<number, num
 
 describe('whose turn it is', () => {
   test('an endpoint that had nothing left is not visited again before something comes for it', () => {
-    const turns = createTurns();
+    const turns = createReadyQueue();
     turns.arrived([7]);
     expect(claim(turns, [good(7)], { 7: 1 })).toEqual([7]);
     expect(turns.next(ample)).toEqual([]);
@@ -26,7 +31,7 @@ describe('whose turn it is', () => {
   });
 
   test('one that holds all it may is not visited, whatever comes for it, until one of its calls has ended', () => {
-    const turns = createTurns();
+    const turns = createReadyQueue();
     turns.arrived([7]);
     claim(turns, [good(7)], { 7: 4 });
     turns.arrived([7]);
@@ -36,7 +41,7 @@ describe('whose turn it is', () => {
   });
 
   test('one that may not be called costs no visit until somebody has looked', () => {
-    const turns = createTurns();
+    const turns = createReadyQueue();
     turns.arrived([7]);
     expect(claim(turns, [])).toEqual([7]);
     turns.arrived([7]);
@@ -49,7 +54,7 @@ describe('whose turn it is', () => {
   });
 
   test('what comes while its endpoint is being visited is not forgotten, nor is a call that ends then', () => {
-    const turns = createTurns();
+    const turns = createReadyQueue();
     turns.arrived([1, 2, 3]);
     const ids = turns.next(ample);
     turns.arrived([1, 2]);
@@ -60,7 +65,7 @@ describe('whose turn it is', () => {
   });
 
   test('what comes while somebody looks is not forgotten', () => {
-    const turns = createTurns();
+    const turns = createReadyQueue();
     turns.arrived([7, 8]);
     claim(turns, [good(7)], { 7: 4 });
     turns.arrived([7, 8]);
@@ -69,7 +74,7 @@ describe('whose turn it is', () => {
   });
 
   test('while somebody looks, part by part, who becomes full is still called again when one of its calls has ended', () => {
-    const turns = createTurns();
+    const turns = createReadyQueue();
     turns.looked([{ endpointId: 3, callable: true, trusted: true }], false);
     expect(claim(turns, [good(3)], { 3: 4 })).toEqual([3]);
     turns.looked([{ endpointId: 9, callable: false, trusted: true }], true); // of 3 it saw what was before
@@ -78,7 +83,7 @@ describe('whose turn it is', () => {
   });
 
   test('who had been set aside and has nothing any more is called as soon as something comes', () => {
-    const turns = createTurns();
+    const turns = createReadyQueue();
     turns.looked([{ endpointId: 7, callable: false, trusted: true }], true);
     turns.looked([{ endpointId: 8, callable: false, trusted: true }], false);
     turns.arrived([7]);
@@ -89,7 +94,7 @@ describe('whose turn it is', () => {
   });
 
   test('who was cut off by the free slots keeps its turn; who was served goes to the end', () => {
-    const turns = createTurns();
+    const turns = createReadyQueue();
     turns.arrived([1, 2, 3]);
     const limits = { trusted: 3, untrusted: 0 };
     expect(claim(turns, [good(1, 2), good(2), good(3)], { 1: 2, 2: 1 }, limits)).toEqual([1, 2, 3]);
@@ -97,7 +102,7 @@ describe('whose turn it is', () => {
   });
 
   test('those in doubt wait in a line of their own and keep nobody waiting', () => {
-    const turns = createTurns();
+    const turns = createReadyQueue();
     turns.arrived([1, 2, 3]);
     const limits = { trusted: 2, untrusted: 0 };
     expect(claim(turns, [doubtful(1), doubtful(2)], {}, limits)).toEqual([1, 2]);
@@ -115,7 +120,7 @@ describe('whose turn it is', () => {
     );
     fc.assert(
       fc.property(endpoints, fc.integer({ min: 1, max: 9 }), (all, slots) => {
-        const turns = createTurns();
+        const turns = createReadyQueue();
         const backlogs = all.map(({ backlog }) => backlog);
         turns.arrived(backlogs.keys());
         for (let round = 0; round <= 2000; round++) {

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { type Alarms, createAlarms } from '../../../../src/webhooks/dispatcher/claim/retry-timers.ts';
+import { createRetryTimers, type RetryTimers } from '../../../../src/webhooks/dispatcher/claim/retry-timers.ts';
 
 let rung: { atMs: number; endpointIds: readonly number[] }[];
-let alarms: Alarms;
+let alarms: RetryTimers;
 
 beforeEach(() => {
   vi.useFakeTimers({ now: 0 });
   rung = [];
-  alarms = createAlarms((endpointIds) => rung.push({ atMs: Date.now(), endpointIds }), Date.now);
+  alarms = createRetryTimers((endpointIds) => rung.push({ atMs: Date.now(), endpointIds }), Date.now);
 });
 afterEach(() => vi.useRealTimers());
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { lookAround } from '../../../../src/webhooks/dispatcher/claim/scan.ts';
-import { createRounds } from '../../../../src/webhooks/dispatcher/claim/scheduler.ts';
+import { scanQueue } from '../../../../src/webhooks/dispatcher/claim/scan.ts';
+import { createScheduler } from '../../../../src/webhooks/dispatcher/claim/scheduler.ts';
 import { createTestApp, type TestApp } from '../../../support/test-app.ts';
 import { addEndpoint, promise, type TestEndpoint } from '../support.ts';
 
@@ -20,11 +20,11 @@ async function addPaced(perS: number, maxInFlight: number, waiting: number): Pro
 
 test('an endpoint with a rate limit that holds all it may is not visited again and again while its rate would allow more', async () => {
   let nowMs = 0;
-  const rounds = createRounds(t.pool, 16, () => nowMs);
+  const rounds = createScheduler(t.pool, 16, () => nowMs);
   const endpoint = await addPaced(1000, 2, 4);
   rounds.arrived([endpoint.id]);
 
-  /** Rounds until there is nothing to claim at once. @returns how many, and how much they claimed */
+  /** Scheduler until there is nothing to claim at once. @returns how many, and how much they claimed */
   async function untilDone(): Promise<{ visits: number; claimed: number }> {
     for (let visits = 0, claimed = 0; ; visits += 1) {
       nowMs += 5;
@@ -44,7 +44,7 @@ test('an endpoint with a rate limit that holds all it may is not visited again a
 
 test('an endpoint with a rate limit goes on as soon as its rate allows', async () => {
   let nowMs = 0;
-  const rounds = createRounds(t.pool, 16, () => nowMs);
+  const rounds = createScheduler(t.pool, 16, () => nowMs);
   const endpoint = await addPaced(10, 8, 3);
   rounds.arrived([endpoint.id]);
   const claimedAtMs: number[] = [];
@@ -85,7 +85,7 @@ test('a look finds each of a thousand endpoints once, however their rows lie on 
   );
   const seen: number[] = [];
   for (let after: number | null = 0; after !== null; ) {
-    const found: Awaited<ReturnType<typeof lookAround>> = await lookAround(t.pool, 'live', after);
+    const found: Awaited<ReturnType<typeof scanQueue>> = await scanQueue(t.pool, 'live', after);
     expect(found.waiting.length).toBeLessThanOrEqual(100);
     seen.push(...found.waiting.map(({ endpointId }) => endpointId));
     after = found.next;
@@ -97,7 +97,7 @@ test('an endpoint with a retry that waits for later is called at once with what 
   await t.pool.query('delete from delivery_queue');
   const endpoint = await addPaced(1000, 4, 1);
   await t.pool.query("update delivery_queue set due_at = now() + interval '1 h'");
-  const rounds = createRounds(t.pool, 16, () => 0);
+  const rounds = createScheduler(t.pool, 16, () => 0);
   while (!(await rounds.look()));
   const id = await promise(t, endpoint);
   rounds.arrived([endpoint.id]);
@@ -108,7 +108,7 @@ test('one claim takes 16 deliveries, where PostgreSQL is slow up to 64, and thos
   await t.pool.query('delete from delivery_queue');
   let nowMs = 0;
   let stepMs = 0;
-  const rounds = createRounds(t.pool, 512, () => (nowMs += stepMs));
+  const rounds = createScheduler(t.pool, 512, () => (nowMs += stepMs));
   const endpoints = await Promise.all(Array.from({ length: 50 }, () => addPaced(1000, 4, 2)));
   await t.pool.query('update webhook_endpoints set rate_limit_per_s = null');
   rounds.arrived(endpoints.map(({ id }) => id));
@@ -124,7 +124,7 @@ test('one claim takes 16 deliveries, where PostgreSQL is slow up to 64, and thos
   expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(100);
 });
 
-test('a delivery that was promised weeks ago and waits for a last try is claimed with its own bytes', async () => {
+test('a delivery that was promised weeks ago and waits for a last attempt is claimed with its own bytes', async () => {
   await t.pool.query('delete from delivery_queue');
   await t.pool.query('select create_day_partitions(current_date - 20, current_date)');
   const endpoint = await addPaced(1000, 4, 1);
@@ -133,13 +133,15 @@ test('a delivery that was promised weeks ago and waits for a last try is claimed
     insert into deliveries (day, id, publisher_id, endpoint_id, event, payload, status)
     select day - 20, id, publisher_id, endpoint_id, 'offer_saved', 'of old', status from moved`,
   );
-  await t.pool.query('update delivery_queue set day = day - 20, tries = 9');
+  await t.pool.query('update delivery_queue set day = day - 20, attempts = 9');
   await t.pool.query('update webhook_endpoints set rate_limit_per_s = null');
   const recent = await promise(t, endpoint);
-  const rounds = createRounds(t.pool, 16, () => 0);
+  const rounds = createScheduler(t.pool, 16, () => 0);
   rounds.arrived([endpoint.id]);
   const { claimed } = await rounds.next(1, { takeOver: false });
-  expect(claimed.map(({ event, payload, tries }) => [event, payload.toString().slice(0, 8), tries]).sort()).toEqual([
+  expect(
+    claimed.map(({ event, payload, attempts }) => [event, payload.toString().slice(0, 8), attempts]).sort(),
+  ).toEqual([
     ['offer_saved', 'of old', 9],
     ['usp.selection', '{"body":', 0],
   ]);

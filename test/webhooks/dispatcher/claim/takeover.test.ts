@@ -15,18 +15,18 @@ const claimAll = async (workerId: number) => {
     takeOver: true,
     trusted: 100,
     untrusted: 100,
-    perStranger: 100,
+    perUnproven: 100,
     busyIds: [],
     busyCounts: [],
     slowIds: [],
-    pacedIds: [],
-    pacedCounts: [],
+    limitedIds: [],
+    limitedCounts: [],
   });
   return claimed;
 };
 const delivered = {
   outcome: 'delivered',
-  tries: 1,
+  attempts: 1,
   disables: null,
   status: 200,
   errorClass: null,
@@ -226,7 +226,7 @@ describe('stop', () => {
     expect(await deliveryOf(t, id)).toMatchObject({ status: 'delivered' });
     expect(await deliveryOf(t, late)).toEqual({
       status: 'pending',
-      tries: 0,
+      attempts: 0,
       queued: true,
       leased: false,
       finished: false,
@@ -235,7 +235,7 @@ describe('stop', () => {
     expect((await t.pool.query('select 1 from dispatcher_workers')).rows).toEqual([]);
   });
 
-  test('hands back what did not end in time, without using up a try', async () => {
+  test('hands back what did not end in time, without using up an attempt', async () => {
     const receiver = await hook((response, _taken, count) => {
       if (count > 1) response.end();
     });
@@ -245,7 +245,7 @@ describe('stop', () => {
     await worker.stop();
     expect(await deliveryOf(t, id)).toEqual({
       status: 'pending',
-      tries: 0,
+      attempts: 0,
       queued: true,
       leased: false,
       finished: false,
@@ -253,6 +253,6 @@ describe('stop', () => {
     expect((await attemptsOf(t, id))[0]).toMatchObject({ outcome: 'retry', error_class: 'local', wait_s: 0 });
     await dispatcher();
     await until(async () => (await deliveryOf(t, id)).status, 'delivered');
-    expect(await deliveryOf(t, id)).toMatchObject({ tries: 1 });
+    expect(await deliveryOf(t, id)).toMatchObject({ attempts: 1 });
   });
 });

@@ -15,7 +15,7 @@ import {
   startHook,
   startTestDispatcher,
   until,
-  untilTried,
+  untilAttempted,
 } from '../support.ts';
 
 let t: TestApp;
@@ -45,17 +45,17 @@ const status =
   (response) =>
     void response.writeHead(code, headers).end();
 
-test('the tries follow the schedule, and after the last one the delivery has failed', async () => {
+test('the attempts follow the schedule, and after the last one the delivery has failed', async () => {
   const hook = await answering(status(500));
   const id = await promise(t, await addEndpoint(t, hook.url));
   const waits: (number | null)[] = [];
-  for (let tries = 1; tries <= defaultSteps.length; tries++) {
-    await untilTried(t, id, tries);
+  for (let attempts = 1; attempts <= defaultSteps.length; attempts++) {
+    await untilAttempted(t, id, attempts);
     waits.push((await attemptsOf(t, id)).at(-1)?.wait_s ?? null);
-    if (tries < defaultSteps.length) {
+    if (attempts < defaultSteps.length) {
       expect(await deliveryOf(t, id)).toEqual({
         status: 'pending',
-        tries,
+        attempts,
         queued: true,
         leased: false,
         finished: false,
@@ -67,7 +67,7 @@ test('the tries follow the schedule, and after the last one the delivery has fai
   expect(hook.taken).toHaveLength(defaultSteps.length);
   expect(await deliveryOf(t, id)).toEqual({
     status: 'failed',
-    tries: 10,
+    attempts: 10,
     queued: false,
     leased: false,
     finished: true,
@@ -79,15 +79,15 @@ test('the tries follow the schedule, and after the last one the delivery has fai
   });
 });
 
-test('every try has the same id and the same bytes, and is signed anew', async () => {
+test('every attempt has the same id and the same bytes, and is signed anew', async () => {
   const hook = await answering((response, _taken, count) => void response.writeHead(count < 3 ? 500 : 204).end());
   const endpoint = await addEndpoint(t, hook.url);
   const id = await promise(t, endpoint);
-  for (const tries of [1, 2, 3]) {
-    await untilTried(t, id, tries);
+  for (const attempts of [1, 2, 3]) {
+    await untilAttempted(t, id, attempts);
     await makeDue(t, id);
   }
-  expect(await deliveryOf(t, id)).toMatchObject({ status: 'delivered', tries: 3 });
+  expect(await deliveryOf(t, id)).toMatchObject({ status: 'delivered', attempts: 3 });
   expect(new Set(hook.taken.map(({ headers }) => headers['webhook-id']))).toEqual(
     new Set([`msg_${id.replaceAll('-', '')}`]),
   );
@@ -98,11 +98,11 @@ test('every try has the same id and the same bytes, and is signed anew', async (
 test("an endpoint's own schedule is followed", async () => {
   const hook = await answering(status(500));
   const id = await promise(t, await addEndpoint(t, hook.url, { retry_steps_s: [0, 77] }));
-  await untilTried(t, id, 1);
+  await untilAttempted(t, id, 1);
   expect((await attemptsOf(t, id))[0]?.wait_s).toBe(77);
   await makeDue(t, id);
-  await untilTried(t, id, 2);
-  expect(await deliveryOf(t, id)).toMatchObject({ status: 'failed', tries: 2 });
+  await untilAttempted(t, id, 2);
+  expect(await deliveryOf(t, id)).toMatchObject({ status: 'failed', attempts: 2 });
 });
 
 describe('retry-after', () => {
@@ -114,30 +114,30 @@ describe('retry-after', () => {
   ])('$name', async ({ code, value, waitS }) => {
     const hook = await answering(status(code, { 'retry-after': value }));
     const id = await promise(t, await addEndpoint(t, hook.url));
-    await untilTried(t, id, 1);
+    await untilAttempted(t, id, 1);
     expect((await attemptsOf(t, id))[0]).toMatchObject({ outcome: 'retry', status_code: code, wait_s: waitS });
   });
 });
 
 describe('what is no delivery', () => {
-  test('a redirect is not followed and counts as a failed try', async () => {
+  test('a redirect is not followed and counts as a failed attempt', async () => {
     const elsewhere = await answering(status(200));
     const hook = await answering(status(302, { location: elsewhere.url }));
     const id = await promise(t, await addEndpoint(t, hook.url));
-    await untilTried(t, id, 1);
+    await untilAttempted(t, id, 1);
     expect((await attemptsOf(t, id))[0]).toMatchObject({ outcome: 'retry', status_code: 302, error_class: 'redirect' });
     expect(elsewhere.taken).toEqual([]);
   });
 
   test('a refused connection', async () => {
     const id = await promise(t, await addEndpoint(t, `http://127.0.0.1:${await closedPort()}/`));
-    await untilTried(t, id, 1);
+    await untilAttempted(t, id, 1);
     expect((await attemptsOf(t, id))[0]).toMatchObject({ outcome: 'retry', status_code: null, error_class: 'connect' });
   });
 
   test('an address that may not be called', async () => {
     const id = await promise(t, await addEndpoint(t, 'http://10.0.0.1/'));
-    await untilTried(t, id, 1);
+    await untilAttempted(t, id, 1);
     const [attempt] = await attemptsOf(t, id);
     expect(attempt).toMatchObject({
       outcome: 'retry',
@@ -150,19 +150,19 @@ describe('what is no delivery', () => {
   test('silence until the deadline', async () => {
     const hook = await answering(() => {});
     const id = await promise(t, await addEndpoint(t, hook.url, { deadline_ms: 1000 }));
-    await untilTried(t, id, 1);
+    await untilAttempted(t, id, 1);
     expect((await attemptsOf(t, id))[0]).toMatchObject({ outcome: 'retry', error_class: 'timeout' });
   });
 
-  test('a secret that was sealed with another key uses up no try', async () => {
+  test('a secret that was sealed with another key uses up no attempt', async () => {
     const hook = await answering(status(200));
     const endpoint = await addEndpoint(t, hook.url);
     const foreign = createSecretBox(Buffer.alloc(32, 1)).seal('whsec_x', 'webhook-secret');
     await t.pool.query('update webhook_endpoints set secret_sealed = $1 where id = $2', [foreign, endpoint.id]);
     const id = await promise(t, endpoint);
-    await untilTried(t, id, 1);
+    await untilAttempted(t, id, 1);
     expect((await attemptsOf(t, id))[0]).toMatchObject({ outcome: 'retry', error_class: 'local', wait_s: 1 });
-    expect(await deliveryOf(t, id)).toMatchObject({ status: 'pending', tries: 0 });
+    expect(await deliveryOf(t, id)).toMatchObject({ status: 'pending', attempts: 0 });
     expect(hook.taken).toEqual([]);
   });
 });
@@ -172,19 +172,19 @@ describe('410', () => {
     const hook = await answering((response, _taken, count) => void response.writeHead(count === 1 ? 500 : 410).end());
     const endpoint = await addEndpoint(t, hook.url);
     const waiting = await promise(t, endpoint);
-    await untilTried(t, waiting, 1);
+    await untilAttempted(t, waiting, 1);
     const refused = await promise(t, endpoint);
     await until(async () => (await deliveryOf(t, waiting)).status, 'held');
     expect(await deliveryOf(t, waiting)).toEqual({
       status: 'held',
-      tries: 1,
+      attempts: 1,
       queued: false,
       leased: false,
       finished: false,
     });
     expect(await deliveryOf(t, refused)).toEqual({
       status: 'failed',
-      tries: 1,
+      attempts: 1,
       queued: false,
       leased: false,
       finished: true,
@@ -207,7 +207,7 @@ describe('410', () => {
     await until(() => hook.taken.length, 1);
     await t.pool.query("update webhook_endpoints set url = url || '-new' where id = $1", [endpoint.id]);
     release();
-    await untilTried(t, id, 1);
+    await untilAttempted(t, id, 1);
     const { rows } = await t.pool.query('select enabled from webhook_endpoints where id = $1', [endpoint.id]);
     expect(rows).toEqual([{ enabled: true }]);
   });

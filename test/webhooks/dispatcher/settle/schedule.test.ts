@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ErrorClass, SendResult } from '../../../../src/webhooks/dispatcher/send/deliver.ts';
 import { parseRetryAfter } from '../../../../src/webhooks/dispatcher/send/retry-after.ts';
-import { classify, defaultSteps, nextTry } from '../../../../src/webhooks/dispatcher/settle/schedule.ts';
+import { classify, defaultSteps, nextAttempt } from '../../../../src/webhooks/dispatcher/settle/schedule.ts';
 
 const nowMs = Date.UTC(2026, 10, 21, 12);
 const dayMs = 86_400_000;
@@ -21,8 +21,8 @@ const failed = (errorClass: ErrorClass): SendResult => ({ kind: 'error', class: 
 
 describe('the retry schedule', () => {
   test('a delivery is tried at once, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h, and then no more', () => {
-    const waits = Array.from({ length: 11 }, (_, tries) =>
-      nextTry({ tries, steps: defaultSteps, random: () => 0.5, retryAfterMs: null }),
+    const waits = Array.from({ length: 11 }, (_, attempts) =>
+      nextAttempt({ attempts, steps: defaultSteps, random: () => 0.5, retryAfterMs: null }),
     ).map((next) => (next === null ? null : next.delayMs / 1000));
     expect(waits).toEqual([0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400, null]);
   });
@@ -32,10 +32,10 @@ describe('the retry schedule', () => {
 
   test('each wait is within 20 % of its step, whatever the steps', () => {
     fc.assert(
-      fc.property(anySteps, fc.nat(25), anyRandom, (steps, tries, random) => {
-        const next = nextTry({ tries, steps, random: () => random, retryAfterMs: null });
-        const stepMs = (steps[tries] ?? 0) * 1000;
-        if (tries >= steps.length) expect(next).toBeNull();
+      fc.property(anySteps, fc.nat(25), anyRandom, (steps, attempts, random) => {
+        const next = nextAttempt({ attempts, steps, random: () => random, retryAfterMs: null });
+        const stepMs = (steps[attempts] ?? 0) * 1000;
+        if (attempts >= steps.length) expect(next).toBeNull();
         else {
           expect(next?.delayMs).toBeGreaterThanOrEqual(stepMs * 0.8 - 1);
           expect(next?.delayMs).toBeLessThanOrEqual(stepMs * 1.2 + 1);
@@ -45,11 +45,11 @@ describe('the retry schedule', () => {
     );
   });
 
-  test('a receiver can put a try off by up to 24 h, and never bring it forward or add one', () => {
+  test('a receiver can put an attempt off by up to 24 h, and never bring it forward or add one', () => {
     fc.assert(
-      fc.property(anySteps, fc.nat(25), anyRandom, fc.nat(10 * dayMs), (steps, tries, random, retryAfterMs) => {
-        const plain = nextTry({ tries, steps, random: () => random, retryAfterMs: null });
-        const asked = nextTry({ tries, steps, random: () => random, retryAfterMs });
+      fc.property(anySteps, fc.nat(25), anyRandom, fc.nat(10 * dayMs), (steps, attempts, random, retryAfterMs) => {
+        const plain = nextAttempt({ attempts, steps, random: () => random, retryAfterMs: null });
+        const asked = nextAttempt({ attempts, steps, random: () => random, retryAfterMs });
         if (plain === null) expect(asked).toBeNull();
         else expect(asked?.delayMs).toBe(Math.max(plain.delayMs, Math.min(retryAfterMs, dayMs)));
       }),
@@ -58,7 +58,7 @@ describe('the retry schedule', () => {
 
   test('deliveries that failed together come back apart', () => {
     const ends = [0, 0.999].map(
-      (random) => nextTry({ tries: 2, steps: defaultSteps, random: () => random, retryAfterMs: null })?.delayMs,
+      (random) => nextAttempt({ attempts: 2, steps: defaultSteps, random: () => random, retryAfterMs: null })?.delayMs,
     );
     expect(ends[0]).toBe(240_000);
     expect(ends[1]).toBeGreaterThan(359_000);
@@ -87,13 +87,13 @@ describe('what an answer means', () => {
     expect(classify(answered(200, { 'webhook-delivery': 'enable' }), nowMs)).toMatchObject({ disables: null });
   });
 
-  test('every other status is retried and uses up a try; a redirect is named as one', () => {
+  test('every other status is retried and uses up an attempt; a redirect is named as one', () => {
     for (let status = 300; status < 600; status++) {
       if (status === 410) continue;
       const failure = status < 400 ? 'redirect' : 'status';
       expect(classify(answered(status), nowMs)).toEqual({
         outcome: 'retry',
-        countsAsTry: true,
+        countsAsAttempt: true,
         status,
         failure,
         retryAfterMs: null,
@@ -115,11 +115,11 @@ describe('what an answer means', () => {
     });
   });
 
-  test('a forbidden target uses up a try', () => {
+  test('a forbidden target uses up an attempt', () => {
     const verdict = classify({ kind: 'blocked', reason: 'blocked_address' }, nowMs);
     expect(verdict).toEqual({
       outcome: 'retry',
-      countsAsTry: true,
+      countsAsAttempt: true,
       status: null,
       failure: 'blocked',
       retryAfterMs: null,
@@ -127,15 +127,19 @@ describe('what an answer means', () => {
   });
 
   test.each<ErrorClass>(['timeout', 'dns', 'connect', 'tls', 'reset', 'protocol', 'other'])(
-    'no answer (%s) uses up a try',
+    'no answer (%s) uses up an attempt',
     (failure) => {
-      const verdict = { outcome: 'retry', countsAsTry: true, status: null, failure, retryAfterMs: null };
+      const verdict = { outcome: 'retry', countsAsAttempt: true, status: null, failure, retryAfterMs: null };
       expect(classify(failed(failure), nowMs)).toEqual(verdict);
     },
   );
 
-  test('a failure of our own does not use up a try', () => {
-    expect(classify(failed('local'), nowMs)).toMatchObject({ outcome: 'retry', countsAsTry: false, failure: 'local' });
+  test('a failure of our own does not use up an attempt', () => {
+    expect(classify(failed('local'), nowMs)).toMatchObject({
+      outcome: 'retry',
+      countsAsAttempt: false,
+      failure: 'local',
+    });
   });
 });
 
