@@ -1,14 +1,14 @@
-// Lines over time with uPlot, in the colours of the page.
+// Line charts with uPlot, in the colours of the page.
 
-const tone = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const palette = ['--accent', '--info', '--warn'];
 
 function draw(holder) {
   const { data, names } = JSON.parse(holder.dataset.chart);
   holder.replaceChildren();
   const axis = {
-    stroke: tone('--quiet'),
-    grid: { stroke: tone('--line'), width: 1 },
+    stroke: colour('--quiet'),
+    grid: { stroke: colour('--line'), width: 1 },
     ticks: { show: false },
     font: '12px system-ui',
   };
@@ -32,9 +32,9 @@ function draw(holder) {
         { label: 'Day', value: (_plot, at) => (at === null ? '–' : day(null, [at])[0]) },
         ...names.map((label, index) => ({
           label,
-          stroke: tone(palette[index % palette.length]),
+          stroke: colour(palette[index % palette.length]),
           width: 2,
-          fill: names.length === 1 ? `${tone('--accent')}22` : undefined,
+          fill: names.length === 1 ? `${colour('--accent')}22` : undefined,
           points: { show: data[0].length < 3 },
         })),
       ],
@@ -46,7 +46,7 @@ function draw(holder) {
 
 const holders = [...document.querySelectorAll('[data-chart]')];
 const drawAll = () => holders.forEach(draw);
-// Where the library cannot run, the tables say the same.
+// Without the library, the tables below the charts are opened instead.
 if (typeof uPlot === 'function') drawAll();
 else
   for (const holder of holders) {

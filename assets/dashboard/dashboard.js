@@ -1,4 +1,4 @@
-// What every page of the dashboard does in the browser: counters, confirmations, copying, the menu, messages.
+// Behaviour of every dashboard page: character counters, confirmations, copy buttons, menu and messages.
 
 /** Characters as the server counts them: code points, not UTF-16 units. */
 const lengthOf = (text) => [...text].length;
@@ -16,7 +16,7 @@ document.addEventListener('input', (event) => {
   if (event.target.dataset?.max !== undefined) count(event.target);
 });
 
-/** Asks before a form with `data-confirm` is sent. */
+/** Asks for confirmation before a form with `data-confirm` is submitted. */
 document.addEventListener(
   'submit',
   (event) => {
@@ -62,7 +62,8 @@ function button(text, className, act) {
   return made;
 }
 
-/** A form is sent once, however often its button is pressed. */
+/** Disables the buttons of a submitted form, so that it is submitted once. */
+const resubmitMs = 8000;
 document.addEventListener('submit', (event) => {
   if (event.defaultPrevented) return;
   for (const one of event.target.querySelectorAll('button:not([type="button"])'))
@@ -71,7 +72,7 @@ document.addEventListener('submit', (event) => {
     });
   setTimeout(() => {
     for (const one of event.target.querySelectorAll('button[disabled]')) one.disabled = false;
-  }, 8000);
+  }, resubmitMs);
 });
 
 document.addEventListener('click', async (event) => {
@@ -98,12 +99,7 @@ document.addEventListener('click', async (event) => {
   }
 });
 
-/** Selects with `data-submit` send their form at once. */
-document.addEventListener('change', (event) => {
-  if (event.target.dataset?.submit !== undefined) event.target.form.requestSubmit();
-});
-
-/** Says something without leaving the page. */
+/** Shows a message on the page. */
 function toast(text, kind) {
   const made = document.createElement('div');
   made.className = `toast ${kind}`;
@@ -112,21 +108,23 @@ function toast(text, kind) {
   words.textContent = text;
   made.append(words);
   document.querySelector('.toasts')?.append(made);
-  leave(made);
+  removeLater(made);
 }
 
-const leave = (shown) => setTimeout(() => shown.remove(), 6000);
+const toastMs = 6000;
+const removeLater = (shown) => setTimeout(() => shown.remove(), toastMs);
 
 document.addEventListener('htmx:responseError', () =>
-  toast('This did not work. Load the page anew and try again.', 'failed'),
+  toast('Request failed. Reload the page and try again.', 'failed'),
 );
-document.addEventListener('htmx:sendError', () => toast('The server cannot be reached.', 'failed'));
+document.addEventListener('htmx:sendError', () => toast('Network error. Check your connection.', 'failed'));
 
 for (const control of document.querySelectorAll('[data-max]')) count(control);
-for (const shown of document.querySelectorAll('.toast.done')) leave(shown);
+for (const shown of document.querySelectorAll('.toast.done')) removeLater(shown);
 document.querySelector('[data-focus]')?.focus();
 
-// Streams: list items of the server, put in or renewed as they come.
+// Server-sent events: list items, added or replaced by id.
+const maxItems = 50;
 for (const list of document.querySelectorAll('[data-stream]')) {
   const source = new EventSource(list.dataset.stream);
   source.addEventListener('item', ({ data }) => {
@@ -136,7 +134,7 @@ for (const list of document.querySelectorAll('[data-stream]')) {
     const known = document.getElementById(item.id);
     if (known !== null) known.replaceWith(item);
     else list.prepend(item);
-    while (list.children.length > 50) list.lastElementChild.remove();
+    while (list.children.length > maxItems) list.lastElementChild.remove();
     list.parentElement.querySelector('[data-waiting]')?.remove();
   });
   window.addEventListener('pagehide', () => source.close());

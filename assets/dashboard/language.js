@@ -1,6 +1,5 @@
-// uPlot asks Intl for the browser's language when it is loaded, and does not survive one that Intl does not know:
-// Chromium
-// without a locale, as on many servers, says en-US@posix.
+// uPlot passes the browser's language to Intl when it is loaded, and fails if Intl does not know it: Chromium without a
+// locale, as on many servers, reports en-US@posix.
 try {
   new Intl.NumberFormat(navigator.language);
 } catch {

@@ -1,6 +1,5 @@
-// Inside the preview's frame: the real SDK shows what the page around it says. Nothing leaves this frame: calls are
-// answered
-// here, links and windows do not open.
+// Inside the preview frame: the SDK shows what the page around it sends. Requests are answered here, and links and
+// windows do not open, so that nothing leaves the frame.
 
 window.AdConfig = { accountId: 'preview', autoLoad: false, targetElement: '#unit', apiUrl: location.origin };
 window.AdUser = { placement: 'preview', pub_user_id: 'preview' };

@@ -1,14 +1,14 @@
-// Beside a form with `data-preview`: hands what is typed to the frame that shows it, a moment after each key.
+// Sends the values of a form with `data-previewed` to the preview frame while they are edited.
 
 const holder = document.querySelector('[data-preview]');
 const form = document.querySelector('form[data-previewed]');
 const frame = holder?.querySelector('iframe');
 
-/** What the server knows and the form does not: settings, styles, pictures, further offers. */
+/** The part of the preview that is not in the form: settings, styles, creatives and further offers. */
 const base = holder === null ? null : JSON.parse(holder.dataset.preview);
 let unit = base?.unit ?? 'mou';
 
-/** `a.b.c` → nested objects; a box is true or false. Empty fields say nothing: the default holds. */
+/** Fields named `prefix.a.b` as nested objects. Empty fields are left out: the default applies. */
 function nested(prefix) {
   const found = {};
   for (const control of form.elements) {
@@ -66,14 +66,15 @@ function answer() {
 
 let timer;
 const post = () => frame.contentWindow.postMessage(answer(), location.origin);
-const soon = () => {
+const debounceMs = 150;
+const postSoon = () => {
   clearTimeout(timer);
-  timer = setTimeout(post, 150);
+  timer = setTimeout(post, debounceMs);
 };
 
 if (form !== null && frame !== undefined) {
-  form.addEventListener('input', soon);
-  form.addEventListener('change', soon);
+  form.addEventListener('input', postSoon);
+  form.addEventListener('change', postSoon);
   window.addEventListener('message', ({ origin, source, data }) => {
     if (origin === location.origin && source === frame.contentWindow && data === 'preview-ready') post();
   });

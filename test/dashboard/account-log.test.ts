@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { linkPath } from '../../src/dashboard/auth/links.ts';
+import { linkPath } from '../../src/dashboard/auth/one-time-links.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
-import { type Person, postForm, somebody } from './support.ts';
+import { postForm, signInAs, type TestUser } from './support.ts';
 
 const password = 'seven quiet otters';
 
 let t: TestApp;
-let admin: Person;
-let operator: Person;
+let admin: TestUser;
+let operator: TestUser;
 beforeAll(async () => {
   t = await createTestApp();
-  admin = await somebody(t, 'admin');
-  operator = await somebody(t, 'operator');
+  admin = await signInAs(t, 'admin');
+  operator = await signInAs(t, 'operator');
 });
 afterAll(() => t.close());
 
@@ -29,7 +29,7 @@ async function logOf(email: string, publisherId = t.publisher.id): Promise<strin
   return rows.map((row) => [row.actor_kind, row.actor_label, row.action, ...valuesOf(row.changes).sort()].join(' '));
 }
 
-const emailOf = async ({ userId }: Person): Promise<string> =>
+const emailOf = async ({ userId }: TestUser): Promise<string> =>
   (await t.pool.query('select email from users where id = $1', [userId])).rows[0].email;
 
 const signIn = (email: string, tried: string) => postForm(t, '/dashboard/sign-in', { email, password: tried });
@@ -54,8 +54,8 @@ test('everything that becomes of an account is in the log of its publisher, in t
     `user ${email} update password=set`,
     `user ${email} sign_in`,
     `user ${who} update role=manager`,
-    `user ${await emailOf(operator)} update password_link=made`,
-    `user ${email} update password=changed by a link`,
+    `user ${await emailOf(operator)} update password_link=created`,
+    `user ${email} update password=changed by one-time link`,
     `user ${who} update disabled=true`,
   ]);
   const page = (await admin.get(`${own('/activity')}?resource=users`)).body;
@@ -67,13 +67,13 @@ test('everything that becomes of an account is in the log of its publisher, in t
 });
 
 test('too many wrong passwords for an account are one entry, however many follow; those for no account are none', async () => {
-  const email = await emailOf(await somebody(t, 'analyst'));
+  const email = await emailOf(await signInAs(t, 'analyst'));
   for (let tries = 0; tries < 9; tries += 1)
     for (const tried of [email, 'nobody@example.com']) await signIn(tried, 'wrong password');
   await expect.poll(() => logOf(email)).toEqual(['system sign-in lock locked_for=one address']);
   const { rows } = await t.pool.query("select 1 from audit_log where resource_id = 'nobody@example.com'");
   expect(rows).toEqual([]);
-  expect((await admin.get(`${own('/activity')}?resource=users`)).body).toContain('by the sign-in');
+  expect((await admin.get(`${own('/activity')}?resource=users`)).body).toContain('by sign-in lockout');
 });
 
 test('accounts of operators are in a log of their own, which nobody else sees', async () => {

@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../catalog/management/support.ts';
-import { type Person, somebody } from './support.ts';
+import { signInAs, type TestUser } from './support.ts';
 
 const nowMs = Date.parse('2026-03-01T20:30:15Z');
 
 let t: ManagementApp;
 let me: Caller;
-let admin: Person;
+let admin: TestUser;
 let page: string;
 
 beforeAll(async () => {
   t = await createManagementApp({ now: () => nowMs });
   me = await t.caller(await t.addPublisher());
   await me.call('PATCH', `/publishers/${me.publisherId}`, { time_zone: 'Asia/Kathmandu' });
-  admin = await somebody(t, 'admin', me.publisherId);
+  admin = await signInAs(t, 'admin', me.publisherId);
   page = `/dashboard/p/${me.publisherId}/settings/activity`;
 });
 afterAll(() => t.close());
@@ -37,9 +37,9 @@ describe('the activity log', () => {
     await me.call('PATCH', `/themes/${theme}`, { name: 'After <i>', offers_per_response: 5 });
     const [changed, added] = await rows();
     expect(changed).toBe(
-      `Changed Theme ${theme} by API key Test key 2 Mar 2026, 02:15:15 name Before &lt;b&gt; → became After &lt;i&gt; offers per response none → became 5`,
+      `Changed Theme ${theme} by API key Test key 2 Mar 2026, 02:15:15 name Before &lt;b&gt; → changed to After &lt;i&gt; offers per response none → changed to 5`,
     );
-    expect(added).toMatch(`Added Theme ${theme}`);
+    expect(added).toMatch(`Created Theme ${theme}`);
     expect((await admin.get(page)).body).toContain(`href="/dashboard/p/${me.publisherId}/settings/themes/${theme}"`);
   });
 
@@ -47,7 +47,7 @@ describe('the activity log', () => {
     await me.call('PUT', '/webhook-endpoints/usp.selection', { url: 'http://127.0.0.1:9/', method: 'POST' });
     await me.call('POST', '/webhook-endpoints/usp.selection/pause');
     expect((await rows())[0]).toMatch(
-      'Changed Webhook usp.selection by API key Test key 2 Mar 2026, 02:15:15 paused at none → became 2 Mar 2026, 02:15:15',
+      'Changed Webhook usp.selection by API key Test key 2 Mar 2026, 02:15:15 paused at none → changed to 2 Mar 2026, 02:15:15',
     );
   });
 
@@ -59,7 +59,7 @@ describe('the activity log', () => {
       rules: { targeting: { ...targeting, countries: { include: ['US'] } } },
     });
     expect((await rows('?resource=campaigns'))[0]).toMatch(
-      / rules › targeting › countries › include US, DE → became US$/,
+      / rules › targeting › countries › include US, DE → changed to US$/,
     );
     await me.call('PATCH', `/campaigns/${campaign}`, {
       rules: { targeting: { postal_codes: { include: Array(400).fill('12345') } } },
@@ -70,11 +70,11 @@ describe('the activity log', () => {
   test('shows one kind of thing when asked, and everything for a kind that is none', async () => {
     const offers = await rows('?resource=offers');
     expect(offers.length).toBe(1);
-    expect(offers[0]).toMatch(/Added Offer \d+/);
+    expect(offers[0]).toMatch(/Created Offer \d+/);
     const all = (await rows()).length;
     expect(all).toBeGreaterThan(5);
     for (const kind of ['nonsense', '%00', 'constructor']) expect((await rows(`?resource=${kind}`)).length).toBe(all);
-    expect((await admin.get(`${page}?resource=catalogue`)).body).toContain('Nothing matches.');
+    expect((await admin.get(`${page}?resource=catalogue`)).body).toContain('No matches.');
   });
 
   test('goes back page by page, and keeps the filter', async () => {
@@ -85,16 +85,16 @@ describe('the activity log', () => {
     expect(next).toContain('resource=advertisers');
     const older = await rows(next.slice(page.length));
     expect((await rows('?resource=advertisers'))[0]).toMatch('Name 60');
-    expect(older[0]).toMatch('Name 9 → became Name 10');
+    expect(older[0]).toMatch('Name 9 → changed to Name 10');
     expect((await admin.get(next)).body).toMatch(/rel="prev" href="[^"]*resource=advertisers"/);
     expect((await admin.get(`${page}?cursor=forged`)).statusCode).toBe(400);
   });
 });
 
 test('admins and operators read it; managers and analysts do not, and are not shown the way', async () => {
-  expect((await rows('', await somebody(t, 'operator'))).length).toBeGreaterThan(0);
+  expect((await rows('', await signInAs(t, 'operator'))).length).toBeGreaterThan(0);
   for (const role of ['manager', 'analyst'] as const) {
-    const person = await somebody(t, role, me.publisherId);
+    const person = await signInAs(t, role, me.publisherId);
     expect((await person.get(page)).statusCode, role).toBe(403);
     expect((await person.get(`/dashboard/p/${me.publisherId}/overview`)).body).not.toContain('/settings/activity');
   }
@@ -102,7 +102,7 @@ test('admins and operators read it; managers and analysts do not, and are not sh
 });
 
 test('another publisher’s log does not exist, and nothing of it is in one’s own', async () => {
-  const stranger = await somebody(t, 'admin', await t.addPublisher());
+  const stranger = await signInAs(t, 'admin', await t.addPublisher());
   const foreign = await stranger.get(page);
   expect(foreign.statusCode).toBe(404);
   const own = `/dashboard/p/${(await t.caller(await t.addPublisher())).publisherId}/settings/activity`;
@@ -110,15 +110,15 @@ test('another publisher’s log does not exist, and nothing of it is in one’s 
   const next = /rel="next" href="[^"]*(cursor=[^"]+)"/.exec((await admin.get(page)).body)?.[1] ?? '';
   const { rows: users } = await t.pool.query('select publisher_id from users where id = $1', [stranger.userId]);
   const theirs = `/dashboard/p/${users[0].publisher_id}/settings/activity`;
-  expect((await stranger.get(theirs)).body).toContain('Nothing was changed yet');
+  expect((await stranger.get(theirs)).body).toContain('No activity yet');
   expect((await stranger.get(`${theirs}?${next}`)).statusCode).toBe(400);
 });
 
 test('who is no operator does not learn which operator it was', async () => {
-  const operator = await somebody(t, 'operator');
+  const operator = await signInAs(t, 'operator');
   const { rows: users } = await t.pool.query('select email from users where id = $1', [operator.userId]);
   await operator.post(`/dashboard/p/${me.publisherId}/advertisers`, { name: 'By the operator' });
-  expect((await rows('?resource=advertisers'))[0]).toMatch(/^Added Advertiser \d+ by Operator /);
+  expect((await rows('?resource=advertisers'))[0]).toMatch(/^Created Advertiser \d+ by Operator /);
   expect((await rows('?resource=advertisers')).join()).not.toContain(users[0].email);
   expect((await rows('?resource=advertisers', operator))[0]).toContain(users[0].email);
 });

@@ -14,7 +14,7 @@ async function typed(keys: string): Promise<{ answer: string | null | Error; sho
 test('a password typed twice is taken, and shown nowhere', async () => {
   const { answer, shown } = await typed('correct horse\rcorrect horse\r');
   expect(answer).toBe('correct horse');
-  expect(shown).toMatch(/Password.*once more/s);
+  expect(shown).toMatch(/Password.*Repeat password/s);
   expect(shown).not.toContain('horse');
 });
 
@@ -27,5 +27,5 @@ test.each([
   ['an end of the input', 'correct horse'],
   ['Ctrl-C', 'correct\u0003'],
 ])('%s changes nothing', async (_what, keys) => {
-  expect((await typed(keys)).answer).toMatchObject({ message: expect.stringContaining('Nothing was changed.') });
+  expect((await typed(keys)).answer).toMatchObject({ message: expect.stringContaining('No changes made.') });
 });

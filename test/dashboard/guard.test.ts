@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
-import { origin, type Person, postForm, somebody } from './support.ts';
+import { origin, postForm, signInAs, type TestUser } from './support.ts';
 
 let t: TestApp;
 let otherId: number;
@@ -16,8 +16,8 @@ afterAll(() => t.close());
 
 describe('forms', () => {
   test('without the token of the session, with that of another, or from another site change nothing', async () => {
-    const person = await somebody(t, 'admin');
-    const other = await somebody(t, 'admin');
+    const person = await signInAs(t, 'admin');
+    const other = await signInAs(t, 'admin');
     const path = `/dashboard/p/${t.publisher.id}/settings/users`;
     const foreign = /name="_csrf" value="([^"]+)"/.exec((await other.get(path)).body)?.[1] ?? '';
     const own = /name="_csrf" value="([^"]+)"/.exec((await person.get(path)).body)?.[1] ?? '';
@@ -58,13 +58,13 @@ describe('pages', () => {
   });
 
   test('hold no inline script, style or handler', async () => {
-    const person = await somebody(t, 'operator');
+    const person = await signInAs(t, 'operator');
     const { body } = await person.get(`/dashboard/p/${t.publisher.id}/settings/users`);
     expect(body).not.toMatch(/<script(?![^>]* src=)|<style|\sstyle=|\son[a-z]+="/);
   });
 
   test('show what somebody typed as text', async () => {
-    const person = await somebody(t, 'admin');
+    const person = await signInAs(t, 'admin');
     const { body, statusCode } = await person.post(`/dashboard/p/${t.publisher.id}/settings/users`, {
       email: '"><script>x</script>\0',
     });
@@ -95,12 +95,12 @@ describe('roles', () => {
   test('analysts and managers do not see users; admins see those of their publisher', async () => {
     const statuses: number[] = [];
     for (const role of ['analyst', 'manager', 'admin', 'operator'] as const)
-      statuses.push((await (await somebody(t, role)).get(users(t.publisher.id))).statusCode);
+      statuses.push((await (await signInAs(t, role)).get(users(t.publisher.id))).statusCode);
     expect(statuses).toEqual([403, 403, 200, 200]);
   });
 
   test('another publisher’s pages are as if they did not exist', async () => {
-    const admin = await somebody(t, 'admin');
+    const admin = await signInAs(t, 'admin');
     const bodies: string[] = [];
     for (const id of [otherId, 999_999, '2147483648', '99999999999999999999', '0', '-1', 'x', '1e3']) {
       const answer = await admin.get(users(id));
@@ -113,8 +113,8 @@ describe('roles', () => {
   });
 
   test('nobody reaches users of another publisher, or operators, by their ids', async () => {
-    const admin = await somebody(t, 'admin');
-    const victims: Person[] = [await somebody(t, 'analyst', otherId), await somebody(t, 'operator')];
+    const admin = await signInAs(t, 'admin');
+    const victims: TestUser[] = [await signInAs(t, 'analyst', otherId), await signInAs(t, 'operator')];
     for (const { userId } of victims) {
       expect((await admin.post(`${users(t.publisher.id)}/${userId}`, { disabled: 'yes' })).statusCode).toBe(404);
       expect((await admin.post(`${users(t.publisher.id)}/${userId}/link`)).statusCode).toBe(404);
@@ -126,7 +126,7 @@ describe('roles', () => {
   });
 
   test('an admin invites no operator, and nobody raises or disables themselves', async () => {
-    const admin = await somebody(t, 'admin');
+    const admin = await signInAs(t, 'admin');
     await admin.post(users(t.publisher.id), { email: 'up@example.com', role: 'operator' });
     const { rows } = await t.pool.query<{ role: string }>("select role from users where email = 'up@example.com'");
     expect(rows[0]?.role).toBe('analyst');

@@ -2,18 +2,18 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startHeartbeat } from '../../src/runtime/heartbeat.ts';
 import { type Route, routesOf } from '../support/routes.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
-import { type Person, somebody } from './support.ts';
+import { signInAs, type TestUser } from './support.ts';
 
 let t: TestApp;
-let operator: Person;
-let admin: Person;
+let operator: TestUser;
+let admin: TestUser;
 let otherId: number;
 const own = (path: string) => `/dashboard/p/${t.publisher.id}${path}`;
 
 beforeAll(async () => {
   t = await createTestApp();
-  operator = await somebody(t, 'operator');
-  admin = await somebody(t, 'admin');
+  operator = await signInAs(t, 'operator');
+  admin = await signInAs(t, 'admin');
   const made = await operator.post('/dashboard/operator/publishers', publisherFields('Other'));
   await admin.post(own('/settings/sequence-rules'), { effect: 'deny', 'match.tags': 'nowhere', weight: '100' });
   otherId = Number(/\/p\/(\d+)\//.exec(String(made.headers.location))?.[1]);
@@ -37,7 +37,7 @@ const publisherRoutes = (): Route[] =>
     ({ method, path }) => path.startsWith('/dashboard/p/:publisherId/') && (method === 'GET' || method === 'POST'),
   );
 
-const call = (person: Person, { method, path }: Route) => (method === 'GET' ? person.get(path) : person.post(path));
+const call = (person: TestUser, { method, path }: Route) => (method === 'GET' ? person.get(path) : person.post(path));
 
 describe('isolation', () => {
   test('every page and form of another publisher answers like one that does not exist', async () => {
@@ -55,7 +55,7 @@ describe('isolation', () => {
   });
 
   test('things of another publisher are not reached through one’s own address, in either direction', async () => {
-    const other = await somebody(t, 'admin', otherId);
+    const other = await signInAs(t, 'admin', otherId);
     for (const { method, path } of publisherRoutes().filter(({ path }) => /:(key|id|userId)/.test(path))) {
       const at = path.replace(':publisherId', String(otherId)).replace(/:(key|id|userId)/, '1');
       expect((await call(other, { method, path: at })).statusCode, `${method} ${path}`).toBe(404);
@@ -72,7 +72,7 @@ describe('isolation', () => {
   });
 
   test('an analyst changes nothing', async () => {
-    const analyst = await somebody(t, 'analyst');
+    const analyst = await signInAs(t, 'analyst');
     for (const { path } of publisherRoutes().filter(({ method }) => method === 'POST')) {
       const url = path.replace(':publisherId', String(t.publisher.id)).replaceAll(/:\w+/g, '1');
       expect((await analyst.post(url)).statusCode, path).toBe(403);
@@ -97,7 +97,7 @@ test('every page opens for who may see it', async () => {
 describe('the catalogue', () => {
   const location = async (path: string, fields: Record<string, string>): Promise<string> => {
     const answer = await admin.post(own(path), fields);
-    expect(answer.statusCode, answer.body.match(/class="problem"[^<]*<|<li>.*?<\/li>/g)?.join()).toBe(303);
+    expect(answer.statusCode, answer.body.match(/class="field-error"[^<]*<|<li>.*?<\/li>/g)?.join()).toBe(303);
     return String(answer.headers.location);
   };
 
@@ -170,7 +170,7 @@ describe('the catalogue', () => {
     expect((await operator.post(own('/offers/1'), { ...fields, title: 'Theirs' })).statusCode).toBe(303);
     const second = await admin.post(own('/offers/1'), { ...fields, title: 'Mine' });
     expect(second.statusCode).toBe(409);
-    expect(second.body).toContain('Somebody else saved this');
+    expect(second.body).toContain('Someone else changed this');
     expect(second.body).toMatch(/<td>title<\/td><td>Theirs<\/td><td>Mine<\/td>/);
     expect(second.body).toMatch(/name="title"[^>]* value="Mine"/);
     const newVersion = /name="_version" value="([^"]+)"/.exec(second.body)?.[1]?.replaceAll('&quot;', '"') ?? '';
@@ -221,7 +221,7 @@ describe('sequence rules', () => {
     const path = String(made.headers.location);
     expect((await shown())[0]).toBe(last);
     expect((await admin.get(own('/settings/sequence-rules'))).body).toMatch(
-      /Only<\/span> offer \d+<\/td><td>all<\/td><td>1<\/td>/,
+      /Allow only<\/span> offer \d+<\/td><td>all<\/td><td>1<\/td>/,
     );
     expect((await admin.get(path)).body).toMatch(new RegExp(`name="match.offers"[^>]* value="${last}"`));
     expect((await admin.post(path, { ...rule, 'match.categories': 'Food, Drink' })).statusCode).toBe(303);
@@ -292,7 +292,7 @@ describe('whom a campaign is served to', () => {
       'frequency_caps.0.limit': '0.5',
       publisher_id: String(otherId),
     });
-    expect([wrong.statusCode, wrong.body.match(/class="problem"/g)?.length]).toEqual([422, 2]);
+    expect([wrong.statusCode, wrong.body.match(/class="field-error"/g)?.length]).toEqual([422, 2]);
     expect(wrong.body).toContain('value="much"');
     const seen = (await admin.get(path)).body;
     expect(seen).not.toContain('Other');
@@ -320,7 +320,7 @@ describe('settings', () => {
 
   test('only an operator switches User Selected Perks on', async () => {
     const at = (id: number) => `/dashboard/p/${id}/settings`;
-    const other = await somebody(t, 'admin', otherId);
+    const other = await signInAs(t, 'admin', otherId);
     await other.post(at(otherId), publisherFields('Other', { usp_enabled: 'on' }));
     expect(t.deps.catalog.current().publishers.get(otherId)?.uspEnabled).toBe(false);
     await operator.post(at(otherId), publisherFields('Other', { usp_enabled: 'on' }));
@@ -363,7 +363,7 @@ describe('settings', () => {
     expect(made.body).toMatch(/<code>whsec_[\w+/=]+<\/code>/);
     expect((await admin.get(path)).body).not.toContain('whsec_');
     const tested = await admin.post(`${path}/test`, fields);
-    expect(tested.body).toContain('The endpoint did not take the test.');
+    expect(tested.body).toContain('Test failed.');
     expect((await admin.post(path, { ...fields, url: 'http://10.0.0.1/' })).statusCode).toBe(422);
     await admin.post(`${path}/pause`);
     expect((await admin.get(path)).body).toContain('>paused<');
@@ -375,7 +375,7 @@ describe('settings', () => {
 test('“why is this not shown?” names the rule that decided', async () => {
   await admin.post(own('/offers/3/active'), { active: 'no' });
   const why = await admin.get(own('/offers/3/why?placement=checkout&country=US'));
-  expect(why.body).toMatch(/It would not be shown.*paused/is);
+  expect(why.body).toMatch(/Not shown.*paused/is);
   await admin.post(own('/offers/3/active'), { active: 'yes' });
 });
 
@@ -384,7 +384,7 @@ test('the operator sees processes, queue and partitions; others do not', async (
   await expect.poll(async () => (await operator.get('/dashboard/operator/system')).body.includes('4242')).toBe(true);
   const { body } = await operator.get('/dashboard/operator/system');
   expect(body).toContain('<code>sessions</code>');
-  expect(body).toContain('>Runs<');
+  expect(body).toContain('>Running<');
   expect((await admin.get('/dashboard/operator/system')).statusCode).toBe(403);
   await presence.stop();
   expect((await operator.get('/dashboard/operator/system')).body).not.toContain('4242');

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createFirstOperatorLink, createInvitation, linkPath } from '../../src/dashboard/auth/links.ts';
+import { createFirstOperatorLink, createInvitation, linkPath } from '../../src/dashboard/auth/one-time-links.ts';
 import { hashPassword } from '../../src/dashboard/auth/passwords.ts';
 import { createUser } from '../../src/dashboard/auth/users.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
-import { cookieFrom, origin, postForm, somebody } from './support.ts';
+import { cookieFrom, origin, postForm, signInAs } from './support.ts';
 
 const password = 'seven quiet otters';
 let nowMs = Date.now();
@@ -76,7 +76,7 @@ describe('signing in', () => {
     const words = answers.map(({ body }) => /role="alert"><p>([^<]*)/.exec(body)?.[1]);
     expect(answers.map(({ statusCode }) => statusCode)).toEqual([401, 401, 401, 401]);
     expect(new Set(words).size).toBe(1);
-    expect(words[0]).toBe('The address or the password is not right.');
+    expect(words[0]).toBe('Wrong e-mail address or password.');
   });
 
   test('the sixth try within a quarter of an hour is refused, also with the right password, for known and unknown accounts alike', async () => {
@@ -136,15 +136,15 @@ describe('signing in', () => {
 
 describe('a session', () => {
   test('ends with sign-out, after a day without use, and seven days after the sign-in', async () => {
-    const left = await somebody(t, 'analyst');
+    const left = await signInAs(t, 'analyst');
     expect((await left.post('/dashboard/sign-out')).headers.location).toBe('/dashboard/sign-in');
     expect((await left.get('/dashboard/account')).statusCode).toBe(303);
 
-    const idle = await somebody(t, 'analyst');
+    const idle = await signInAs(t, 'analyst');
     nowMs += 25 * 3_600_000;
     expect((await idle.get('/dashboard/account')).statusCode).toBe(303);
 
-    const busy = await somebody(t, 'analyst');
+    const busy = await signInAs(t, 'analyst');
     for (let hours = 0; hours < 7 * 24; hours += 12) {
       expect((await busy.get('/dashboard/account')).statusCode).toBe(200);
       nowMs += 12 * 3_600_000;
@@ -153,7 +153,7 @@ describe('a session', () => {
   });
 
   test('ends everywhere when its user is disabled', async () => {
-    const person = await somebody(t, 'analyst');
+    const person = await signInAs(t, 'analyst');
     await t.pool.query('update users set disabled = true where id = $1', [person.userId]);
     expect((await person.get('/dashboard/account')).statusCode).toBe(303);
   });
@@ -227,7 +227,7 @@ describe('a one-time link', () => {
   });
 
   test('ends the sessions there were: whoever had one is out', async () => {
-    const person = await somebody(t, 'analyst');
+    const person = await signInAs(t, 'analyst');
     const token = await createInvitation(t.pool, person.userId, nowMs);
     expect((await person.get('/dashboard/account')).statusCode).toBe(200);
     expect((await start(token, chosen)).statusCode).toBe(303);

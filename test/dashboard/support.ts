@@ -1,28 +1,28 @@
 import type { Response } from 'light-my-request';
+import { csrfTokenOf } from '../../src/dashboard/auth/csrf.ts';
 import { startSession } from '../../src/dashboard/auth/sessions.ts';
-import { csrfTokenOf } from '../../src/dashboard/auth/tokens.ts';
 import { createUser, type Role } from '../../src/dashboard/auth/users.ts';
 import type { TestApp } from '../support/test-app.ts';
 
 export const origin = 'http://perks.test';
 
-/** Somebody signed in, as a browser behaves: sends the cookie, the origin and, with every form, the form's token. */
-export type Person = {
+/** A signed-in user with a browser: sends the cookie and the origin and, with every form, the CSRF token. */
+export type TestUser = {
   userId: number;
   cookie: string;
   get: (path: string, headers?: Record<string, string>) => Promise<Response>;
   post: (path: string, fields?: Record<string, string>) => Promise<Response>;
 };
 
-let people = 0;
+let userCount = 0;
 
-/** Signs somebody in without a password, which takes a quarter of a second. */
-export async function somebody(
+/** Creates a user and starts a session, without checking a password, which takes 250 ms. */
+export async function signInAs(
   t: TestApp,
   role: Role,
   publisherId: number | null = role === 'operator' ? null : t.publisher.id,
-): Promise<Person> {
-  const email = `${role}-${++people}@example.com`;
+): Promise<TestUser> {
+  const email = `${role}-${++userCount}@example.com`;
   const user = await createUser(t.pool, {
     email,
     role,
@@ -41,7 +41,7 @@ export async function somebody(
   };
 }
 
-/** A form as a browser sends it, with our own origin unless another is given. */
+/** A form as a browser submits it, with our own origin by default. */
 export const postForm = (
   t: TestApp,
   path: string,
@@ -55,8 +55,8 @@ export const postForm = (
     payload: new URLSearchParams(fields).toString(),
   });
 
-/** The cookie an answer sets, as a browser would send it back; null: none, or it ends one. */
+/** The cookie a response sets, as a browser sends it back; null: none, or it is deleted. */
 export function cookieFrom(answer: Response, name: string): string | null {
   const found = answer.cookies.find((cookie) => cookie.name === name);
-  return found === undefined || found.maxAge === 0 ? null : `${found.name}=${found.value}`;
+  return found === undefined || found.value === '' ? null : `${found.name}=${found.value}`;
 }

@@ -57,10 +57,10 @@ describe('from a fresh start, in the browser only', () => {
 
   test('the first operator sets a password by the one-time link and is signed in', async () => {
     await page.goto((await firstOperatorLink(demo.t.pool, demo.url, Date.now())) ?? '');
-    await page.getByLabel('Your e-mail address').fill('ada@example.com');
-    await page.getByLabel('Password').fill('six calm badgers');
-    await page.getByLabel('The same once more').fill('six calm badgers');
-    await press('Create the account');
+    await page.getByLabel('E-mail address').fill('ada@example.com');
+    await page.getByLabel('New password', { exact: true }).fill('six calm badgers');
+    await page.getByLabel('Repeat new password').fill('six calm badgers');
+    await press('Create account');
     await page.getByRole('heading', { name: 'Publishers' }).waitFor(patience);
     await press('Sign out');
     await page.getByLabel('E-mail address').fill('ada@example.com');
@@ -70,46 +70,46 @@ describe('from a fresh start, in the browser only', () => {
   });
 
   test('makes a publisher with User Selected Perks, and a key that is shown once', async () => {
-    await follow('Add a publisher');
+    await follow('Add publisher');
     await page.getByLabel('Name', { exact: true }).fill('Willow & Wren');
     await page.getByLabel('Time zone').selectOption('Europe/Berlin');
     await page.getByLabel('User Selected Perks').check();
     await press('Save');
-    await said('Willow & Wren is made');
+    await said('Willow & Wren created');
     base = new URL(page.url()).pathname.replace('/settings/keys', '');
     await page.getByLabel('Name', { exact: true }).fill('Checkout server');
-    await press('Make a key');
+    await press('Create key');
     key = await page.locator('.copyable code').innerText();
     expect(key).toMatch(/^pk_/);
   });
 
   test('a theme with the toggle for perks, seen in the preview while it is made', async () => {
     await menu('Themes');
-    await follow('Add a theme');
+    await follow('Add theme');
     await page.getByLabel('Name', { exact: true }).fill('Perks');
     await page.getByRole('checkbox', { name: 'User Selected Perks' }).check();
     await page.getByLabel('Heading', { exact: true }).first().fill('Choose your thank-you');
     await page.frameLocator('iframe').getByText('Choose your thank-you').waitFor(patience);
     await press('Save');
-    await said('Perks is saved');
+    await said('Perks saved');
   });
 
   test('an advertiser, a campaign and an offer with a picture; the preview follows each key', async () => {
     await menu('Offers');
-    await follow('Add an offer');
-    await page.getByText('A campaign comes first').waitFor();
+    await follow('Add offer');
+    await page.getByText('Add a campaign first').waitFor();
     await menu('Advertisers');
-    await follow('Add an advertiser');
+    await follow('Add advertiser');
     await page.getByLabel('Name', { exact: true }).fill('Bramble Bakery');
     await press('Save');
-    await said('Bramble Bakery is saved');
+    await said('Bramble Bakery saved');
     await menu('Campaigns');
-    await follow('Add a campaign');
+    await follow('Add campaign');
     await page.getByLabel('Name', { exact: true }).fill('Sourdough by post');
     await page.getByLabel('Landing page').fill('https://bramble.example/sourdough');
     await page.getByLabel('Amount').fill('1.20');
     await press('Save');
-    await said('Sourdough by post is saved');
+    await said('Sourdough by post saved');
     await page.getByLabel('Headline', { exact: true }).fill('A first loaf on us');
     await page
       .getByLabel('Description', { exact: true })
@@ -121,12 +121,12 @@ describe('from a fresh start, in the browser only', () => {
     await preview.getByText('Bake me one').first().waitFor(patience);
     expect(await page.locator('#f-title-count').innerText()).toBe('18 / 90 ideal 40');
     await press('Save');
-    await said('The offer is saved');
+    await said('Offer saved');
     await page.getByLabel('File').setInputFiles('demo/images/basilwick-bowl.jpg');
     await press('Upload');
-    await said('The picture is saved');
-    const isSeen = 'document.querySelector("#pictures img").naturalWidth > 0';
-    await page.locator('#pictures img').scrollIntoViewIfNeeded();
+    await said('Image saved');
+    const isSeen = 'document.querySelector("#creatives img").naturalWidth > 0';
+    await page.locator('#creatives img').scrollIntoViewIfNeeded();
     await expect.poll(() => page.evaluate(isSeen), patience).toBe(true);
     await page.getByRole('button', { name: 'Dismiss' }).click();
     await page.evaluate('scrollTo(0, 0); document.activeElement.blur()');
@@ -147,16 +147,16 @@ describe('from a fresh start, in the browser only', () => {
     await menu('Webhooks');
     await page.getByLabel('URL').fill(hook.url);
     await press('Test Endpoint');
-    await page.getByText('The endpoint took the test.').waitFor(patience);
+    await page.getByText('Test delivered.').waitFor(patience);
     expect(hook.taken.at(-1)?.headers['perkwire-test']).toBe('1');
     await press('Save');
-    await page.getByText('The signing secret.').waitFor(patience);
+    await page.getByText('Signing secret created.').waitFor(patience);
     hook.taken.length = 0;
   });
 
   test('a call from a server appears on the integration page with its beacons and its confirmation', async () => {
     await menu('Integration');
-    await page.getByText('Waiting for your first call').waitFor();
+    await page.getByText('Waiting for the first request').waitFor();
     answer = (await (
       await fetch(`${demo.url}/native/v4/offers.json?api_key=${key}`, {
         method: 'POST',
@@ -191,8 +191,8 @@ describe('from a fresh start, in the browser only', () => {
     await page.getByRole('table').getByRole('link').first().click();
     await page.locator('#delivery').getByText('delivered').first().waitFor(patience);
     await page.getByText('"pub_user_id": "shopper-7"').waitFor();
-    await press('Replay');
-    await said('It is sent again');
+    await press('Redeliver');
+    await said('Redelivery queued');
     await expect.poll(() => page.locator('.timeline li').count(), patience).toBe(2);
     await page.locator('.timeline summary').first().click();
     await picture('dashboard-delivery');
@@ -321,7 +321,7 @@ describe('for everybody', () => {
     const tab = await context.newPage();
     await tab.goto(`${demo.url}/dashboard/p/1/advertisers/1`);
     await tab.keyboard.press('Tab');
-    expect(await tab.evaluate('document.activeElement.textContent')).toBe('Skip to the content');
+    expect(await tab.evaluate('document.activeElement.textContent')).toBe('Skip to content');
     await tab.keyboard.press('Enter');
     await tab.getByRole('button', { name: 'Remove' }).focus();
     await tab.keyboard.press('Enter');
@@ -330,7 +330,7 @@ describe('for everybody', () => {
     await tab.getByRole('dialog').waitFor({ state: 'detached' });
     await tab.getByLabel('Name').focus();
     await tab.keyboard.press('Enter');
-    await tab.getByRole('status').filter({ hasText: 'is saved' }).waitFor(patience);
+    await tab.getByRole('status').filter({ hasText: 'saved' }).waitFor(patience);
     await tab.close();
   });
 });

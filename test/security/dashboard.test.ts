@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Person, postForm, somebody } from '../dashboard/support.ts';
+import { postForm, signInAs, type TestUser } from '../dashboard/support.ts';
 import { addTenant, type Tenant } from '../isolation/tenant.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { hostileTexts } from './arbitraries.ts';
@@ -9,7 +9,7 @@ type Form = { action: string; fields: Record<string, string> };
 
 let t: TestApp;
 let tenant: Tenant;
-let operator: Person;
+let operator: TestUser;
 const pages = new Set<string>();
 const forms = new Map<string, Form>();
 
@@ -49,7 +49,7 @@ async function crawl(): Promise<void> {
 beforeAll(async () => {
   t = await createTestApp();
   tenant = await addTenant(t, 'Fuzz');
-  operator = await somebody(t, 'operator');
+  operator = await signInAs(t, 'operator');
   await crawl();
 }, 60_000);
 afterAll(() => t?.close());
@@ -76,7 +76,7 @@ test('looking at every page changes nothing', async () => {
 });
 
 test('no form is taken without its token, nor from somebody who may only read', async () => {
-  const analyst = await somebody(t, 'analyst', tenant.publisherId);
+  const analyst = await signInAs(t, 'analyst', tenant.publisherId);
   for (const { action, fields } of forms.values()) {
     const { _csrf, ...others } = fields;
     expect((await postForm(t, action, others, { cookie: operator.cookie })).statusCode, action).toBe(403);

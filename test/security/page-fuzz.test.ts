@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Person, somebody } from '../dashboard/support.ts';
+import { signInAs, type TestUser } from '../dashboard/support.ts';
 import { routesOf } from '../support/routes.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { hostileTexts } from './arbitraries.ts';
@@ -9,10 +9,10 @@ import { hostileTexts } from './arbitraries.ts';
 const runs = Number(process.env.FUZZ_RUNS ?? 6);
 
 let t: TestApp;
-let operator: Person;
+let operator: TestUser;
 beforeAll(async () => {
   t = await createTestApp();
-  operator = await somebody(t, 'operator');
+  operator = await signInAs(t, 'operator');
   await operator.post('/dashboard/p/1/settings/sequence-rules', {
     effect: 'deny',
     'match.tags': 'nowhere',

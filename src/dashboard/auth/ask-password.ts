@@ -5,8 +5,8 @@ type Terminal = { input: NodeJS.ReadableStream; output: NodeJS.WritableStream };
 
 /**
  * Asks for a password twice, without showing it.
- * @returns null: none was given, make one
- * @throws Error when the two differ, or the input ends
+ * @returns null: left empty, to generate one
+ * @throws Error when the passwords differ or the input ends
  */
 export async function askPassword({ input, output }: Terminal): Promise<string | null> {
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
@@ -17,15 +17,14 @@ export async function askPassword({ input, output }: Terminal): Promise<string |
     output.write(question);
     const answer = await answers.next();
     output.write('\n');
-    if (answer.done) throw new Error('Nothing was changed.');
+    if (answer.done) throw new Error('No changes made.');
     return answer.value;
   }
 
   try {
-    const password = await ask('Password (empty: one is made for you): ');
+    const password = await ask('Password (leave empty to generate one): ');
     if (password === '') return null;
-    if ((await ask('The same once more: ')) !== password)
-      throw new Error('The two are not the same. Nothing was changed.');
+    if ((await ask('Repeat password: ')) !== password) throw new Error('Passwords do not match. No changes made.');
     return password;
   } finally {
     lines.close();

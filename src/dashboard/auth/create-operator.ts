@@ -2,16 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { migrate } from '../../platform/db/migrate.ts';
-import { createPool, transaction } from '../../platform/db/pool.ts';
-import { accountView, auditAccount, passwordOf, systemActor } from './account-log.ts';
+import { createPool, type Executor, transaction } from '../../platform/db/pool.ts';
+import { accountView, auditAccount, passwordState, systemActor } from './account-audit.ts';
 import { askPassword } from './ask-password.ts';
 import { hashPassword, passwordProblem } from './passwords.ts';
 import { endSessionsOf } from './sessions.ts';
-import { changeUser, createUser, findByEmail, readEmail, setPassword } from './users.ts';
+import { changeUser, createUser, findByEmail, parseEmail, setPassword, type User } from './users.ts';
 
-const usage = `Makes an operator of the dashboard, or gives one a new password.
+const usage = `Creates an operator of the dashboard, or sets a new password for one.
 
-  npm run operator:create -- --email you@example.com                     asks for a password, or makes one
+  npm run operator:create -- --email you@example.com                     asks for a password or generates one
   npm run operator:create -- --email you@example.com --password-stdin    reads the password from standard input
 
 Uses DATABASE_URL; without it, the embedded database in DATA_DIR.
@@ -22,25 +22,24 @@ async function main(): Promise<void> {
   const { values } = parseArgs({
     options: { email: { type: 'string' }, 'password-stdin': { type: 'boolean', default: false } },
   });
-  const email = readEmail(values.email ?? '');
+  const email = parseEmail(values.email ?? '');
   if (email === null) throw new Error(usage);
-  const given = await givenPassword(values['password-stdin']);
+  const given = await readPassword(values['password-stdin']);
   const password = given ?? randomBytes(15).toString('base64url');
   const problem = passwordProblem(password, email);
-  if (problem !== null) throw new Error(`The password is refused. ${problem}`);
+  if (problem !== null) throw new Error(`Password refused. ${problem}`);
   const database = await openDatabase();
   try {
-    const made = await store(database.url, email, password);
-    process.stdout.write(
-      `${made ? 'Made the operator' : 'Gave a new password to'} ${email}.\n${given === null ? `Password (shown only now): ${password}\n` : ''}`,
-    );
+    const isNew = await saveOperator(database.url, email, await hashPassword(password));
+    process.stdout.write(`${isNew ? 'Created operator' : 'Set a new password for'} ${email}.\n`);
+    if (given === null) process.stdout.write(`Password (shown only once): ${password}\n`);
   } finally {
     await database.stop();
   }
 }
 
-/** @returns null: make one; so it is where nobody can be asked */
-async function givenPassword(fromStdin: boolean): Promise<string | null> {
+/** @returns null: generate one, also where there is no terminal to ask on */
+async function readPassword(fromStdin: boolean): Promise<string | null> {
   if (fromStdin) return (await text(process.stdin)).replace(/\r?\n$/, '');
   return process.stdin.isTTY ? askPassword({ input: process.stdin, output: process.stderr }) : null;
 }
@@ -53,35 +52,45 @@ async function openDatabase(): Promise<{ url: string; stop: () => Promise<unknow
 }
 
 /** @returns whether the operator is new */
-async function store(url: string, email: string, password: string): Promise<boolean> {
+async function saveOperator(url: string, email: string, passwordHash: string): Promise<boolean> {
   await migrate(url);
   const pool = createPool({ url, size: 1, applicationName: 'perkwire-operator-create', onError: () => {} });
   try {
-    const passwordHash = await hashPassword(password);
     return await transaction(pool, async (executor) => {
       const nowMs = Date.now();
-      const actor = systemActor('operator:create');
-      const made = await createUser(executor, { email, role: 'operator', publisherId: null, passwordHash, nowMs });
-      if (made !== null) {
-        await auditAccount(executor, { actor, user: made, action: 'create', nowMs }, null, accountView(made));
-        return true;
+      const created = await createUser(executor, { email, role: 'operator', publisherId: null, passwordHash, nowMs });
+      if (created === null) {
+        await resetOperator(executor, email, passwordHash, nowMs);
+        return false;
       }
-      const found = await findByEmail(executor, email);
-      if (found?.user.role !== 'operator')
-        throw new Error(`${email} is an account of a publisher. Use another address.`);
-      await setPassword(executor, found.user.id, passwordHash);
-      await changeUser(executor, found.user.id, { role: 'operator', disabled: false });
-      await endSessionsOf(executor, found.user.id);
-      const [was, is] = [
-        { disabled: found.user.disabled, password: passwordOf(found.user) },
-        { disabled: false, password: 'changed' },
-      ];
-      await auditAccount(executor, { actor, user: found.user, action: 'update', nowMs }, was, is);
-      return false;
+      const change = { actor: systemActor('operator:create'), user: created, action: 'create', nowMs } as const;
+      await auditAccount(executor, change, null, accountView(created));
+      return true;
     });
   } finally {
     await pool.end();
   }
+}
+
+/**
+ * Sets the password, enables the account and ends its sessions.
+ * @throws Error when the address belongs to a user of a publisher
+ */
+async function resetOperator(executor: Executor, email: string, passwordHash: string, nowMs: number): Promise<void> {
+  const user = await findOperator(executor, email);
+  await setPassword(executor, user.id, passwordHash);
+  await changeUser(executor, user.id, { role: 'operator', disabled: false });
+  await endSessionsOf(executor, user.id);
+  const change = { actor: systemActor('operator:create'), user, action: 'update', nowMs } as const;
+  const before = { disabled: user.disabled, password: passwordState(user) };
+  await auditAccount(executor, change, before, { disabled: false, password: 'changed' });
+}
+
+async function findOperator(executor: Executor, email: string): Promise<User> {
+  const found = await findByEmail(executor, email);
+  if (found?.user.role !== 'operator')
+    throw new Error(`${email} belongs to a user of a publisher. Use another address.`);
+  return found.user;
 }
 
 main().catch((err: Error) => {

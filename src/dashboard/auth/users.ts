@@ -1,32 +1,32 @@
 import type { Executor } from '../../platform/db/pool.ts';
 
 /**
- * operator  belongs to no publisher, sees all of them
- * admin     of one publisher: its settings, keys, endpoints and users
- * manager   of one publisher: its offers, campaigns and deliveries
- * analyst   of one publisher: reads
+ * operator  belongs to no publisher and has access to all of them
+ * admin     of one publisher: settings, keys, endpoints and users
+ * manager   of one publisher: offers, campaigns and deliveries
+ * analyst   of one publisher: read only
  */
 export const roles = ['analyst', 'manager', 'admin', 'operator'] as const;
 export type Role = (typeof roles)[number];
 
 export const isRole = (name: string): name is Role => (roles as readonly string[]).includes(name);
 
-/** Each role may do what the ones before it may. */
-export const mayAct = (role: Role, needed: Role): boolean => roles.indexOf(role) >= roles.indexOf(needed);
+/** Each role includes the ones before it. */
+export const hasRole = (role: Role, required: Role): boolean => roles.indexOf(role) >= roles.indexOf(required);
 
 export type User = {
   id: number;
   email: string;
   role: Role;
-  /** null: an operator. */
+  /** null: operator. */
   publisherId: number | null;
-  /** false: invited, has not chosen a password yet. */
+  /** false: invited, no password set yet. */
   hasPassword: boolean;
   disabled: boolean;
   createdAt: Date;
 };
 
-type Row = {
+export type UserRow = {
   id: number;
   email: string;
   role: Role;
@@ -36,10 +36,11 @@ type Row = {
   created_at: Date;
 };
 
+/** Columns of `users u` for `userOf`. */
 export const userColumns =
   'u.id, u.email, u.role, u.publisher_id, u.password_hash is not null as has_password, u.disabled, u.created_at';
 
-export const userOf = (row: Row): User => ({
+export const userOf = (row: UserRow): User => ({
   id: row.id,
   email: row.email,
   role: row.role,
@@ -48,10 +49,9 @@ export const userOf = (row: Row): User => ({
   disabled: row.disabled,
   createdAt: row.created_at,
 });
-export type UserRow = Row;
 
-/** E-mail addresses are compared without regard to case. null: this is none. */
-export function readEmail(text: string): string | null {
+/** The normalised address: comparison ignores case. null: not an e-mail address. */
+export function parseEmail(text: string): string | null {
   const email = text.trim().toLowerCase();
   return email.length <= 254 && /^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u.test(email) ? email : null;
 }
@@ -59,25 +59,25 @@ export function readEmail(text: string): string | null {
 type Credentials = { user: User; passwordHash: string | null };
 
 export async function findByEmail(executor: Executor, email: string): Promise<Credentials | null> {
-  const { rows } = await executor.query<Row & { password_hash: string | null }>(
+  const { rows } = await executor.query<UserRow & { password_hash: string | null }>(
     `select ${userColumns}, u.password_hash from users u where u.email = $1`,
     [email],
   );
   return rows[0] === undefined ? null : { user: userOf(rows[0]), passwordHash: rows[0].password_hash };
 }
 
-/** The users of a publisher (null: the operators), by address. */
+/** The users of a publisher (null: the operators), by e-mail address. */
 export async function listUsers(executor: Executor, publisherId: number | null): Promise<User[]> {
-  const { rows } = await executor.query<Row>(
+  const { rows } = await executor.query<UserRow>(
     `select ${userColumns} from users u where u.publisher_id is not distinct from $1 order by u.email`,
     [publisherId],
   );
   return rows.map(userOf);
 }
 
-/** A user of this publisher (null: an operator); null for everybody else's. */
+/** A user of this publisher (null: an operator); null: there is none with this id. */
 export async function findUser(executor: Executor, publisherId: number | null, userId: number): Promise<User | null> {
-  const { rows } = await executor.query<Row>(
+  const { rows } = await executor.query<UserRow>(
     `select ${userColumns} from users u where u.id = $2 and u.publisher_id is not distinct from $1`,
     [publisherId, userId],
   );
@@ -86,12 +86,12 @@ export async function findUser(executor: Executor, publisherId: number | null, u
 
 type NewUser = { email: string; role: Role; publisherId: number | null; passwordHash: string | null; nowMs: number };
 
-/** @returns null when the address has an account already */
+/** @returns null: the address is taken */
 export async function createUser(
   executor: Executor,
   { email, role, publisherId, passwordHash, nowMs }: NewUser,
 ): Promise<User | null> {
-  const { rows } = await executor.query<Row>(
+  const { rows } = await executor.query<UserRow>(
     `insert into users as u (email, role, publisher_id, password_hash, created_at) values ($1, $2, $3, $4, $5)
     on conflict (email) do nothing returning ${userColumns}`,
     [email, role, publisherId, passwordHash, new Date(nowMs)],
@@ -99,7 +99,7 @@ export async function createUser(
   return rows[0] === undefined ? null : userOf(rows[0]);
 }
 
-/** Sets role and state. Whoever is disabled is signed out everywhere. */
+/** Sets role and state. Disabling ends the user's sessions and one-time links. */
 export async function changeUser(
   executor: Executor,
   userId: number,
@@ -116,15 +116,7 @@ export async function setPassword(executor: Executor, userId: number, passwordHa
   await executor.query('update users set password_hash = $2 where id = $1', [userId, passwordHash]);
 }
 
-export async function passwordHashOf(executor: Executor, userId: number): Promise<string | null> {
-  const { rows } = await executor.query<{ password_hash: string | null }>(
-    'select password_hash from users where id = $1',
-    [userId],
-  );
-  return rows[0]?.password_hash ?? null;
-}
-
-/** Whether somebody can sign in as operator. */
+/** Whether an operator can sign in. */
 export async function hasOperator(executor: Executor): Promise<boolean> {
   const { rowCount } = await executor.query(
     "select 1 from users where role = 'operator' and not disabled and password_hash is not null limit 1",

@@ -6,7 +6,7 @@ import type { App } from '../../platform/ports.ts';
 const { resolve } = createRequire(import.meta.url);
 const own = (name: string): URL => new URL(`../../../assets/dashboard/${name}`, import.meta.url);
 
-/** Every file the pages use; the libraries come from their packages. */
+/** Every file the pages load; libraries come from their packages. */
 const files = {
   'dashboard.css': own('dashboard.css'),
   'dashboard.js': own('dashboard.js'),
@@ -22,28 +22,28 @@ const files = {
 
 export type AssetName = keyof typeof files;
 
-/** Address of a file; it names the content, so that browsers may keep it for good. */
+/** URL of a file. It contains a hash of the content, so that browsers may cache it forever. */
 export type AssetUrl = (name: AssetName) => string;
 
 const types: Record<string, string> = { css: 'text/css', js: 'text/javascript' };
 
-/** Serves the files; answers how to name them. */
+/** Registers the route of the files. */
 export async function registerAssets(app: App): Promise<AssetUrl> {
-  const packed = new Map<string, StaticText>();
+  const contents = new Map<string, StaticText>();
   const urls = new Map<string, string>();
   for (const [name, file] of Object.entries(files)) {
     const content = await loadStaticText(file);
-    if (content === null) throw new Error(`the dashboard's file ${name} is missing`);
+    if (content === null) throw new Error(`dashboard asset ${name} is missing`);
     const [stem, extension] = name.split('.');
     const hashed = `${stem}.${content.hash}.${extension}`;
-    packed.set(hashed, content);
+    contents.set(hashed, content);
     urls.set(name, `/dashboard/assets/${hashed}`);
   }
   app.get<{ Params: { name: string } }>(
     '/dashboard/assets/:name',
     { schema: { hide: true } },
     async (request, reply) => {
-      const content = packed.get(request.params.name);
+      const content = contents.get(request.params.name);
       if (content === undefined) throw new AppError('not_found');
       return sendStaticText(request, reply, content, {
         type: types[request.params.name.split('.')[2] ?? ''] ?? 'text/plain',

@@ -2,76 +2,86 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../platform/errors.ts';
 import type { Logger } from '../../platform/logger.ts';
 
-/** Events sent to a page while it is open. `id`: where to go on after a break. */
+/** A server-sent event. `id`: where to resume after a reconnect. */
 export type StreamEvent = { name: string; id?: string; data: string };
 
 export type StreamOptions = {
-  /** What has happened since the call before; called again once it has answered. */
+  /** The events since the last call; called again after it has resolved. */
   next: () => Promise<readonly StreamEvent[]>;
 };
 
-export type Streams = {
+export type EventStreams = {
+  /** @throws AppError `too_many_requests` */
   open: (request: FastifyRequest, reply: FastifyReply, options: StreamOptions) => void;
-  /** Ends all, so that the server can close. */
+  /** Ends all streams, so that the server can close. */
   close: () => void;
 };
 
-const stepMs = 1000;
-/** A page asks anew after this time, so that a session that ended stops seeing. */
-const longestMs = 5 * 60_000;
-/** Of one process (count); of one user. */
+const pollIntervalMs = 1000;
+const reconnectMs = 2000;
+/** The browser reconnects after this time, which checks the session again. */
+const maxStreamMs = 5 * 60_000;
 const maxStreams = 200;
-const maxOfUser = 6;
+const maxStreamsPerUser = 6;
 
-/** Server-sent events. Each stream asks the store once a second, however much happens. */
-export function createStreams(logger: Logger): Streams {
-  const open = new Map<() => void, number>();
+type State = { open: Map<() => void, number>; logger: Logger };
+
+/** Server-sent events. Each stream polls the database once a second, whatever the traffic. */
+export function createEventStreams(logger: Logger): EventStreams {
+  const state: State = { open: new Map(), logger };
   return {
     open: (request, reply, { next }) => {
       const userId = request.viewer?.user.id ?? 0;
-      const ofUser = [...open.values()].filter((id) => id === userId).length;
-      if (open.size >= maxStreams || ofUser >= maxOfUser) throw new AppError('too_many_requests', { retryAfterS: 10 });
-      reply.hijack();
-      const { raw } = reply;
-      for (const [name, value] of Object.entries(reply.getHeaders()))
-        if (value !== undefined) raw.setHeader(name, value);
-      raw.writeHead(200, {
-        'content-type': 'text/event-stream; charset=utf-8',
-        'cache-control': 'no-store',
-        'x-accel-buffering': 'no',
-      });
-      raw.write('retry: 2000\n\n');
-      const endMs = performance.now() + longestMs;
-      let timer: NodeJS.Timeout | undefined;
-      const end = (): void => {
-        clearTimeout(timer);
-        open.delete(end);
-        raw.end();
-      };
-      const step = async (): Promise<void> => {
-        try {
-          for (const event of await next()) raw.write(textOf(event));
-          raw.write(': here\n\n');
-        } catch (err) {
-          logger.debug({ err }, 'a live stream broke');
-          return end();
-        }
-        if (!open.has(end)) return;
-        if (performance.now() > endMs) return end();
-        timer = setTimeout(step, stepMs);
-      };
-      open.set(end, userId);
-      raw.on('close', end);
-      void step();
+      const ofUser = [...state.open.values()].filter((id) => id === userId).length;
+      if (state.open.size >= maxStreams || ofUser >= maxStreamsPerUser)
+        throw new AppError('too_many_requests', { retryAfterS: 10 });
+      writeHead(reply);
+      run(state, userId, reply, next);
     },
     close: () => {
-      for (const end of [...open.keys()]) end();
+      for (const end of [...state.open.keys()]) end();
     },
   };
 }
 
-const textOf = ({ name, id, data }: StreamEvent): string =>
-  `event: ${name}\n${id === undefined ? '' : `id: ${id}\n`}${data
-    .split('\n')
-    .map((line) => `data: ${line}\n`)
-    .join('')}\n`;
+function writeHead(reply: FastifyReply): void {
+  reply.hijack();
+  const { raw } = reply;
+  for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) raw.setHeader(name, value);
+  raw.writeHead(200, {
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-store',
+    'x-accel-buffering': 'no',
+  });
+  raw.write(`retry: ${reconnectMs}\n\n`);
+}
+
+function run({ open, logger }: State, userId: number, { raw }: FastifyReply, next: StreamOptions['next']): void {
+  const endMs = performance.now() + maxStreamMs;
+  let timer: NodeJS.Timeout | undefined;
+  const end = (): void => {
+    clearTimeout(timer);
+    open.delete(end);
+    raw.end();
+  };
+  const poll = async (): Promise<void> => {
+    try {
+      for (const event of await next()) raw.write(serialise(event));
+      raw.write(': keep-alive\n\n');
+    } catch (err) {
+      logger.debug({ err }, 'event stream failed');
+      return end();
+    }
+    if (!open.has(end)) return;
+    if (performance.now() > endMs) return end();
+    timer = setTimeout(poll, pollIntervalMs);
+  };
+  open.set(end, userId);
+  raw.on('close', end);
+  void poll();
+}
+
+function serialise({ name, id, data }: StreamEvent): string {
+  const lines = data.split('\n').map((line) => `data: ${line}\n`);
+  return `event: ${name}\n${id === undefined ? '' : `id: ${id}\n`}${lines.join('')}\n`;
+}

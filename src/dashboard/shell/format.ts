@@ -2,34 +2,44 @@ import type { Publisher } from '../../catalog/snapshot/types.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { isTimeZone } from '../../platform/lib/time-zone.ts';
 
+const maxFormats = 2000;
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-/** A format is costly to make and cheap to use. */
-function formatFor(timeZone: string, kind: 'minute' | 'second' | 'day'): Intl.DateTimeFormat {
-  const key = `${timeZone} ${kind}`;
+type Precision = 'minute' | 'second' | 'day';
+
+/** Creating a format is expensive, so formats are cached. */
+function formatFor(timeZone: string, precision: Precision): Intl.DateTimeFormat {
+  const key = `${timeZone} ${precision}`;
   let format = formats.get(key);
   if (format === undefined) {
-    const time = kind === 'day' ? {} : ({ timeStyle: kind === 'second' ? 'medium' : 'short' } as const);
+    const time = precision === 'day' ? {} : ({ timeStyle: precision === 'second' ? 'medium' : 'short' } as const);
     format = new Intl.DateTimeFormat('en-GB', {
       dateStyle: 'medium',
       ...time,
       timeZone: isTimeZone(timeZone) ? timeZone : 'UTC',
     });
-    if (formats.size > 2000) formats.clear();
+    if (formats.size > maxFormats) formats.clear();
     formats.set(key, format);
   }
   return format;
 }
 
-/** A moment in the publisher's zone. */
-export const moment = (
+/** A time in the publisher's time zone. */
+export function moment(
   { timeZone }: Pick<Publisher, 'timeZone'>,
-  at: Date,
-  kind: 'minute' | 'second' | 'day' = 'minute',
-): Html =>
-  html`<time datetime="${at.toISOString()}" title="${at.toISOString()}">${formatFor(timeZone, kind).format(at)}</time>`;
+  at: Date | string,
+  precision: Precision = 'minute',
+): Html {
+  const date = new Date(at);
+  const iso = date.toISOString();
+  return html`<time datetime="${iso}" title="${iso}">${formatFor(timeZone, precision).format(date)}</time>`;
+}
 
-/** For what belongs to no publisher. */
+/** A time that may be absent, such as the end of what is still running. */
+export const momentOr = (zone: Pick<Publisher, 'timeZone'>, at: Date | string | null, absent = '–'): Html | string =>
+  at === null ? absent : moment(zone, at, 'second');
+
+/** For pages without a publisher. */
 export const utc = { timeZone: 'UTC' };
 
 const whole = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 0 });

@@ -1,175 +1,221 @@
-import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
-import type { Viewer } from './context.ts';
-
-/** What somebody typed: every field by its name; unchecked boxes are absent. */
-export type Fields = {
-  /** The first value; empty when there is none. Line ends are \n, blanks around are cut. */
-  text: (name: string) => string;
-  all: (name: string) => string[];
-  /** Whether a box is ticked. */
-  checked: (name: string) => boolean;
-  /**
-   * An integer or number as typed; null: empty. What is no number stays a text, for the check of the value to refuse.
-   */
-  number: (name: string) => number | string | null;
-};
-
-/** Reads a form's body. NUL, which no text may hold, is dropped. */
-export function fieldsOf(params: URLSearchParams): Fields {
-  const clean = (text: string): string => text.replaceAll('\0', '').replaceAll('\r\n', '\n').trim();
-  const text = (name: string): string => clean(params.get(name) ?? '');
-  return {
-    text,
-    all: (name) => params.getAll(name).map(clean),
-    checked: (name) => params.has(name),
-    number: (name) => {
-      const typed = text(name);
-      if (typed === '') return null;
-      return /^-?\d{1,15}(\.\d{1,9})?$/.test(typed) ? Number(typed) : typed;
-    },
-  };
-}
-
-export type Problems = readonly ErrorDetail[];
-
-/** What is wrong with what was typed, where an action was refused for that; throws everything else on. */
-export function problemsOf(err: unknown): Problems {
-  if (err instanceof AppError && err.status < 500 && err.status !== 403 && err.status !== 404)
-    return err.details ?? [{ path: '/', message: err.message }];
-  throw err;
-}
+import type { FieldErrors } from './fields.ts';
 
 export type FieldOptions = {
   label: string;
   hint?: string | Html;
   required?: boolean;
   /** Longest text (characters); a counter shows it. */
-  max?: number;
-  /** Length that reads best (characters). */
-  ideal?: number;
+  maxLength?: number;
+  /** Recommended length (characters). */
+  idealLength?: number;
   type?: 'text' | 'email' | 'password' | 'url' | 'number' | 'date' | 'datetime-local' | 'color' | 'time';
   rows?: number;
   autocomplete?: string;
   placeholder?: string;
-  /** For numbers. */
+  /** Bounds of a number. */
   min?: number;
-  most?: number;
+  max?: number;
   step?: string;
   code?: boolean;
   autofocus?: boolean;
 };
 
-type Choice = { value: string; text: string };
+export type Choice = { value: string; text: string };
 
 export type FormBuilder = {
-  /** Everything that is wrong, with links to the fields; nothing when all is well. */
+  /** All errors with links to their fields; empty without errors. */
   summary: () => Html;
   input: (name: string, options: FieldOptions) => Html;
-  area: (name: string, options: FieldOptions) => Html;
+  textarea: (name: string, options: FieldOptions) => Html;
   select: (name: string, options: FieldOptions & { choices: readonly Choice[] }) => Html;
-  check: (name: string, options: { label: string; hint?: string | Html; disabled?: boolean }) => Html;
+  checkbox: (name: string, options: { label: string; hint?: string | Html }) => Html;
   /** A group of boxes that share a name. */
-  checks: (name: string, options: { label: string; hint?: string; choices: readonly Choice[] }) => Html;
+  checkboxes: (name: string, options: { label: string; hint?: string; choices: readonly Choice[] }) => Html;
 };
 
 export type FormValue = string | number | boolean | null | undefined | readonly string[];
+export type FormValues = Readonly<Record<string, FormValue>>;
 
-/**
- * The fields of a form, each with its label, hint and, beside it, what is wrong with it. `values` are the stored ones,
- * or after
- * a refusal what was typed. Paths of problems are JSON pointers: `/rules/country` belongs to the field `rules.country`.
- */
-export function createForm(values: Readonly<Record<string, FormValue>>, problems: Problems = []): FormBuilder {
-  const byField = new Map<string, string>();
-  for (const { path, message } of problems) {
+/** What the controls of one form share. */
+type FormState = { values: FormValues; errors: ReadonlyMap<string, string> };
+
+/** The fields of a form with labels, hints and errors. `values`: the stored ones, or what was typed after an error. */
+export function createForm(values: FormValues, fieldErrors: FieldErrors = []): FormBuilder {
+  const errors = new Map<string, string>();
+  for (const { path, message } of fieldErrors) {
     const name = path.replace(/^\//, '').replaceAll('/', '.');
-    if (!byField.has(name)) byField.set(name, message);
+    if (!errors.has(name)) errors.set(name, message);
   }
-  const shown = new Set<string>();
-  const problemOf = (name: string): string | undefined => {
-    shown.add(name);
-    return byField.get(name) ?? [...byField].find(([path]) => path.startsWith(`${name}.`))?.[1];
-  };
-  const textOf = (name: string): string => {
-    const value = values[name];
-    return value === null || value === undefined || typeof value === 'boolean' ? '' : String(value);
-  };
-
-  function field(name: string, options: FieldOptions, control: (attributes: Html) => Html): Html {
-    const id = idOf(name);
-    const problem = problemOf(name);
-    const described = [
-      options.hint !== undefined && `${id}-hint`,
-      problem !== undefined && `${id}-error`,
-      options.max !== undefined && `${id}-count`,
-    ];
-    const describedBy = described.filter((one) => one !== false).join(' ');
-    const attributes = html`id="${id}" name="${name}"${describedBy === '' ? nothing : html` aria-describedby="${describedBy}"`}${problem === undefined ? nothing : html` aria-invalid="true"`}${options.required === true && html` required`}${options.autocomplete !== undefined && html` autocomplete="${options.autocomplete}"`}${options.placeholder !== undefined && html` placeholder="${options.placeholder}"`}${options.autofocus === true && html` autofocus`}${options.code === true && html` spellcheck="false" class="code"`}`;
-    return html`<div class="field${problem === undefined ? '' : ' invalid'}"><div class="label"><label for="${id}">${options.label}</label>${options.required === true ? nothing : nothing}${options.max === undefined ? nothing : counter(id, textOf(name), options)}</div>${control(attributes)}${options.hint === undefined ? nothing : html`<p class="hint" id="${id}-hint">${options.hint}</p>`}${problem === undefined ? nothing : html`<p class="problem" id="${id}-error">${sentence(problem)}</p>`}</div>`;
-  }
-
+  const state: FormState = { values, errors };
   return {
-    summary: () => (problems.length === 0 ? nothing : summaryOf(byField)),
-    input: (name, options) =>
-      field(
-        name,
-        options,
-        (attributes) =>
-          html`<input type="${options.type ?? 'text'}" ${attributes} value="${textOf(name)}"${options.min !== undefined && html` min="${options.min}"`}${options.most !== undefined && html` max="${options.most}"`}${options.type === 'number' && html` step="${options.step ?? '1'}" inputmode="decimal"`}${counting(options)}>`,
-      ),
-    area: (name, options) =>
-      field(
-        name,
-        options,
-        (attributes) =>
-          html`<textarea rows="${options.rows ?? 3}" ${attributes}${counting(options)}>${'\n'}${textOf(name)}</textarea>`,
-      ),
-    select: (name, options) => {
-      const chosen = textOf(name);
-      const listed = options.choices.some(({ value }) => value === chosen);
-      // What is stored stays chosen, also where the choices do not hold it: a form must not change what nobody touched.
-      const choices = listed || chosen === '' ? options.choices : [{ value: chosen, text: chosen }, ...options.choices];
-      return field(
-        name,
-        options,
-        (attributes) =>
-          html`<select ${attributes}>${choices.map(({ value, text }) => html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`)}</select>`,
-      );
-    },
-    check: (name, { label, hint, disabled }) => {
-      const problem = problemOf(name);
-      const id = idOf(name);
-      return html`<div class="field check"><label for="${id}"><input type="checkbox" id="${id}" name="${name}" value="on"${values[name] === true && html` checked`}${disabled === true && html` disabled`}${hint !== undefined && html` aria-describedby="${id}-hint"`}><span>${label}</span></label>${hint === undefined ? nothing : html`<p class="hint" id="${id}-hint">${hint}</p>`}${problem === undefined ? nothing : html`<p class="problem">${sentence(problem)}</p>`}</div>`;
-    },
-    checks: (name, { label, hint, choices }) => {
-      const problem = problemOf(name);
-      const chosen = Array.isArray(values[name]) ? (values[name] as readonly string[]) : [];
-      return html`<fieldset class="field"><legend>${label}</legend>${hint === undefined ? nothing : html`<p class="hint">${hint}</p>`}<div class="boxes">${choices.map(({ value, text }) => html`<label><input type="checkbox" name="${name}" value="${value}"${chosen.includes(value) && html` checked`}><span>${text}</span></label>`)}</div>${problem === undefined ? nothing : html`<p class="problem">${sentence(problem)}</p>`}</fieldset>`;
-    },
+    summary: () => (errors.size === 0 ? nothing : errorSummary(errors)),
+    input: (name, options) => field(state, name, options, input(state, name, options)),
+    textarea: (name, options) => field(state, name, options, textarea(state, name, options)),
+    select: (name, options) => field(state, name, options, select(state, name, options)),
+    checkbox: (name, options) => checkbox(state, name, options),
+    checkboxes: (name, options) => checkboxes(state, name, options),
   };
 }
 
 const idOf = (name: string): string => `f-${name.replaceAll(/[^\w-]/g, '-')}`;
 
-/** The counter is kept up to date in the browser; without scripts it shows where things stood. */
-const counting = ({ max, ideal }: FieldOptions): Html | false =>
-  max !== undefined && html` data-max="${max}"${ideal !== undefined && html` data-ideal="${ideal}"`}`;
+function errorOf({ errors }: FormState, name: string): string | undefined {
+  return errors.get(name) ?? [...errors].find(([path]) => path.startsWith(`${name}.`))?.[1];
+}
 
-const counter = (id: string, text: string, { max, ideal }: FieldOptions): Html =>
-  html`<span class="count" id="${id}-count"><span data-count>${[...text].length}</span> / ${max ?? ''}${ideal !== undefined && html` <span class="ideal">ideal ${ideal}</span>`}</span>`;
+function textOf({ values }: FormState, name: string): string {
+  const value = values[name];
+  return value === null || value === undefined || typeof value === 'boolean' ? '' : String(value);
+}
+
+function field(state: FormState, name: string, options: FieldOptions, control: Html): Html {
+  const id = idOf(name);
+  const error = errorOf(state, name);
+  return html`
+    <div class="field${error !== undefined && ' invalid'}">
+      <div class="label">
+        <label for="${id}">${options.label}</label>
+        ${options.maxLength !== undefined && counter(id, textOf(state, name), options)}
+      </div>
+      ${control}
+      ${options.hint !== undefined && html`<p class="hint" id="${id}-hint">${options.hint}</p>`}
+      ${error !== undefined && errorText(error, `${id}-error`)}
+    </div>`;
+}
+
+const errorText = (error: string, id?: string): Html =>
+  html`<p class="field-error"${id !== undefined && html` id="${id}"`}>${sentence(error)}</p>`;
+
+/** Attributes that all kinds of controls have. */
+function controlAttributes(state: FormState, name: string, options: FieldOptions): Html {
+  const id = idOf(name);
+  const isInvalid = errorOf(state, name) !== undefined;
+  const describedBy = [
+    options.hint !== undefined && `${id}-hint`,
+    isInvalid && `${id}-error`,
+    options.maxLength !== undefined && `${id}-count`,
+  ].filter((one) => one !== false);
+  const { autocomplete, placeholder } = options;
+  return html`${[
+    html`id="${id}" name="${name}"`,
+    html`${describedBy.length > 0 && html` aria-describedby="${describedBy.join(' ')}"`}`,
+    html`${isInvalid && html` aria-invalid="true"`}`,
+    html`${options.required === true && html` required`}`,
+    html`${autocomplete !== undefined && html` autocomplete="${autocomplete}"`}`,
+    html`${placeholder !== undefined && html` placeholder="${placeholder}"`}`,
+    html`${options.autofocus === true && html` autofocus`}`,
+    html`${options.code === true && html` spellcheck="false" class="code"`}`,
+  ]}`;
+}
+
+function input(state: FormState, name: string, options: FieldOptions): Html {
+  const { type = 'text', min, max, step = '1' } = options;
+  return html`<input type="${type}" ${controlAttributes(state, name, options)} value="${textOf(state, name)}"${[
+    html`${min !== undefined && html` min="${min}"`}`,
+    html`${max !== undefined && html` max="${max}"`}`,
+    html`${type === 'number' && html` step="${step}" inputmode="decimal"`}`,
+    html`${counterAttributes(options)}`,
+  ]}>`;
+}
+
+function textarea(state: FormState, name: string, options: FieldOptions): Html {
+  const attributes = html`${controlAttributes(state, name, options)}${counterAttributes(options)}`;
+  // HTML drops the first line end of a textarea.
+  return html`<textarea rows="${options.rows ?? 3}" ${attributes}>${'\n'}${textOf(state, name)}</textarea>`;
+}
+
+function select(state: FormState, name: string, options: FieldOptions & { choices: readonly Choice[] }): Html {
+  const chosen = textOf(state, name);
+  const isListed = options.choices.some(({ value }) => value === chosen);
+  // The stored value stays selected even where it is no longer a choice: saving must not change an untouched field.
+  const choices = isListed || chosen === '' ? options.choices : [{ value: chosen, text: chosen }, ...options.choices];
+  return html`<select ${controlAttributes(state, name, options)}>${optionsOf(choices, chosen)}</select>`;
+}
+
+export const optionsOf = (choices: readonly Choice[], chosen: string): Html[] =>
+  choices.map(
+    ({ value, text }) => html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`,
+  );
+
+function checkbox(state: FormState, name: string, { label, hint }: { label: string; hint?: string | Html }): Html {
+  const error = errorOf(state, name);
+  const id = idOf(name);
+  const checked = state.values[name] === true && html` checked`;
+  const describedBy = hint !== undefined && html` aria-describedby="${id}-hint"`;
+  return html`
+    <div class="field check">
+      <label for="${id}">
+        <input type="checkbox" id="${id}" name="${name}" value="on"${checked}${describedBy}>
+        <span>${label}</span>
+      </label>
+      ${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>`}
+      ${error !== undefined && errorText(error)}
+    </div>`;
+}
+
+type CheckboxGroup = { label: string; hint?: string; choices: readonly Choice[] };
+
+function checkboxes(state: FormState, name: string, { label, hint, choices }: CheckboxGroup): Html {
+  const error = errorOf(state, name);
+  const value = state.values[name];
+  const chosen = Array.isArray(value) ? (value as readonly string[]) : [];
+  const box = (choice: Choice) => html`
+    <label>
+      <input type="checkbox" name="${name}" value="${choice.value}"${chosen.includes(choice.value) && html` checked`}>
+      <span>${choice.text}</span>
+    </label>`;
+  return html`
+    <fieldset class="field">
+      <legend>${label}</legend>
+      ${hint !== undefined && html`<p class="hint">${hint}</p>`}
+      <div class="boxes">${choices.map(box)}</div>
+      ${error !== undefined && errorText(error)}
+    </fieldset>`;
+}
+
+/** The counter is updated in the browser; without scripts it shows the length at load. */
+const counterAttributes = ({ maxLength, idealLength }: FieldOptions): Html | false =>
+  maxLength !== undefined &&
+  html` data-max="${maxLength}"${idealLength !== undefined && html` data-ideal="${idealLength}"`}`;
+
+function counter(id: string, text: string, { maxLength = 0, idealLength }: FieldOptions): Html {
+  const ideal = idealLength !== undefined && html` <span class="ideal">ideal ${idealLength}</span>`;
+  const length = html`<span data-count>${[...text].length}</span>`;
+  return html`<span class="count" id="${id}-count">${length} / ${maxLength}${ideal}</span>`;
+}
 
 const sentence = (text: string): string =>
   text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.');
 
-function summaryOf(byField: ReadonlyMap<string, string>): Html {
-  const entries = [...byField].map(([name, message]) =>
+function errorSummary(errors: ReadonlyMap<string, string>): Html {
+  const entries = [...errors].map(([name, message]) =>
     name === ''
       ? html`<li>${sentence(message)}</li>`
       : html`<li><a href="#${idOf(name)}">${name.replaceAll(/[._]/g, ' ')}</a>: ${message}</li>`,
   );
-  return html`<div class="notice failed" role="alert" tabindex="-1" data-focus><p><strong>Not saved yet.</strong> ${entries.length === 1 ? 'One thing is' : `${entries.length} things are`} to be mended:</p><ul>${entries}</ul></div>`;
+  return html`
+    <div class="notice failed" role="alert" tabindex="-1" data-focus>
+      <p><strong>Not saved.</strong> Fix ${entries.length === 1 ? '1 error' : `${entries.length} errors`}:</p>
+      <ul>${entries}</ul>
+    </div>`;
 }
 
-/** Without it no form changes anything. */
-export const csrfField = ({ csrf }: Viewer): Html => html`<input type="hidden" name="_csrf" value="${csrf}">`;
+/** A group of fields with a heading. */
+export const fieldGroup = (legend: string, ...fields: readonly (Html | readonly Html[])[]): Html => html`
+  <fieldset class="group">
+    <legend>${legend}</legend>
+    ${fields.map((field) => html`${field}`)}
+  </fieldset>`;
+
+/** Fields side by side where there is room. */
+export const columns = (fields: readonly (Html | false)[], kind: 'tight' | 'narrow' | 'method' | '' = ''): Html =>
+  html`<div class="columns ${kind}">${fields.map((field) => html`${field}`)}</div>`;
+
+/** Fields that are rarely needed, folded. */
+export const moreFields = (summary: string, body: Html): Html =>
+  html`<details class="more"><summary>${summary}</summary>${body}</details>`;
+
+/** A select of a list's filters; the first choice is no filter. */
+export const filterSelect = (name: string, label: string, choices: readonly Choice[], chosen: string): Html =>
+  createForm({ [name]: chosen }).select(name, { label, choices: [{ value: '', text: 'All' }, ...choices] });

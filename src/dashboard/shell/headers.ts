@@ -1,7 +1,6 @@
 /**
- * Headers of every dashboard page. Scripts and styles come from our own files only; nothing may frame, keep or index a
- * page.
- * Pictures may be wherever an advertiser keeps them. `same-origin`: forms must name their origin.
+ * Headers of every dashboard page. Scripts and styles come from our own files only; images may come from any https
+ * host, because creatives do. `same-origin` referrers: the CSRF check needs the origin of forms.
  */
 export const pageHeaders = (publicUrl: string, framedBy: "'none'" | "'self'" = "'none'"): Record<string, string> => ({
   'content-security-policy': [

@@ -1,6 +1,6 @@
 import { type Html, trusted } from '../../platform/http/html.ts';
 
-/** Outlines on a grid of 20; drawn in the colour of the text beside them. */
+/** Outlines on a 20 × 20 grid, drawn in the colour of the text. */
 const outlines = {
   overview: '<path d="M3 16V9M8 16V4M13 16v-5M18 16V7"/>',
   offers: '<path d="M3 8.5V4a1 1 0 0 1 1-1h4.5L17 11.5 11.5 17z"/><circle cx="6.7" cy="6.7" r="1"/>',
@@ -14,9 +14,11 @@ const outlines = {
   sequence: '<path d="M8 5h9M8 10h9M8 15h9M3 4l1-.5V7M2.8 13.3c1.6-1 2.4.3 1.4 1.4L2.8 16.5h2.4"/>',
   keys: '<circle cx="7" cy="13" r="3.5"/><path d="M9.5 10.5L17 3M14 6l2 2"/>',
   webhooks:
-    '<circle cx="5" cy="15" r="2"/><circle cx="15" cy="15" r="2"/><circle cx="10" cy="5" r="2"/><path d="M9 6.8L6 13M11 6.8l3 6.2M7 15h6"/>',
+    '<circle cx="5" cy="15" r="2"/><circle cx="15" cy="15" r="2"/><circle cx="10" cy="5" r="2"/>' +
+    '<path d="M9 6.8L6 13M11 6.8l3 6.2M7 15h6"/>',
   users:
-    '<circle cx="8" cy="7" r="3"/><path d="M2.5 17a5.5 5.5 0 0 1 11 0M13.5 4.5a3 3 0 0 1 0 5M15 12.5a5 5 0 0 1 2.5 4.5"/>',
+    '<circle cx="8" cy="7" r="3"/>' +
+    '<path d="M2.5 17a5.5 5.5 0 0 1 11 0M13.5 4.5a3 3 0 0 1 0 5M15 12.5a5 5 0 0 1 2.5 4.5"/>',
   activity: '<path d="M3.5 10a6.5 6.5 0 1 0 2-4.7L3.5 7M3.5 3v4h4M10 6.5V10l2.5 2"/>',
   publishers: '<path d="M4 17V4a1 1 0 0 1 1-1h6a1 1 0 0 1 1 1v13M12 8h3a1 1 0 0 1 1 1v8M2 17h16M7 7h2M7 11h2"/>',
   system: '<path d="M2 10h4l2-6 4 12 2-6h4"/>',
@@ -30,12 +32,18 @@ const outlines = {
 
 export type IconName = keyof typeof outlines;
 
-/** Beside text that says the same, so hidden from screen readers. */
+const strokes = 'fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round"';
+
+/** Hidden from screen readers: the text beside it says the same. */
 export const icon = (name: IconName): Html =>
   trusted(
-    `<svg class="icon" viewBox="0 0 20 20" width="20" height="20" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true">${outlines[name]}</svg>`,
+    `<svg class="icon" viewBox="0 0 20 20" width="20" height="20" ${strokes} aria-hidden="true">` +
+      `${outlines[name]}</svg>`,
   );
 
-export const mark: Html = trusted(
-  '<svg class="mark" viewBox="0 0 32 32" width="28" height="28" aria-hidden="true"><rect width="32" height="32" rx="9" fill="currentColor"/><path d="M9 17.5c5.5 0 6.5-7.5 14.5-8.5-1 8-6 12-11 11.5M9 23c1.8-4 5.5-7 9.5-9" fill="none" stroke="var(--on-accent)" stroke-width="2.2" stroke-linecap="round"/></svg>',
+export const logo: Html = trusted(
+  '<svg class="logo" viewBox="0 0 32 32" width="28" height="28" aria-hidden="true">' +
+    '<rect width="32" height="32" rx="9" fill="currentColor"/>' +
+    '<path d="M9 17.5c5.5 0 6.5-7.5 14.5-8.5-1 8-6 12-11 11.5M9 23c1.8-4 5.5-7 9.5-9"' +
+    ' fill="none" stroke="var(--on-accent)" stroke-width="2.2" stroke-linecap="round"/></svg>',
 );

@@ -1,8 +1,8 @@
 import { offsetMs, timeOf } from '../../platform/lib/time-zone.ts';
 
 /**
- * `2026-11-27T09:00` in a zone → an instant with its offset, RFC 3339. What is no such text stays as it is, for the
- * check to refuse.
+ * The value of a date-time field, such as `2026-11-27T09:00`, as an instant with offset (RFC 3339). Any other text is
+ * returned as it is, for the validation to refuse.
  */
 export function localToInstant(text: string, timeZone: string): string {
   const localMs = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?$/.test(text) ? Date.parse(`${text}Z`) : Number.NaN;
@@ -11,7 +11,7 @@ export function localToInstant(text: string, timeZone: string): string {
   return withOffset(localMs - offsetMs(timeZone, guess), timeZone);
 }
 
-/** An RFC 3339 instant as the text of a date-time field in a zone; what is none stays as it is. */
+/** An instant (RFC 3339) as the value of a date-time field; any other text is returned as it is. */
 export function instantToLocal(text: string, timeZone: string): string {
   const atMs = timeOf(text);
   if (atMs === null || Number.isNaN(atMs)) return text;
@@ -23,5 +23,6 @@ function withOffset(atMs: number, timeZone: string): string {
   const minutes = Math.abs(offset) / 60_000;
   const two = (value: number): string => String(Math.floor(value)).padStart(2, '0');
   const sign = offset < 0 ? '-' : '+';
-  return `${new Date(atMs + offset).toISOString().slice(0, 19)}${offset === 0 ? 'Z' : `${sign}${two(minutes / 60)}:${two(minutes % 60)}`}`;
+  const zone = offset === 0 ? 'Z' : `${sign}${two(minutes / 60)}:${two(minutes % 60)}`;
+  return `${new Date(atMs + offset).toISOString().slice(0, 19)}${zone}`;
 }

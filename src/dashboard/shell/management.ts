@@ -1,56 +1,54 @@
 import { type Page as ListPage, type ListQuery, listRows } from '../../catalog/management/list.ts';
 import type { Resource, Values, View } from '../../catalog/management/resource.ts';
 import { createRow, getRow, removeRow, updateRow } from '../../catalog/management/rows.ts';
-import { createManagement, type Management } from '../../catalog/management/service.ts';
-import type { Actor } from '../../catalog/management/work.ts';
-import { permissions } from '../../catalog/snapshot/types.ts';
-import { AppError } from '../../platform/errors.ts';
+import { createManagement } from '../../catalog/management/service.ts';
+import type { Actor, Work } from '../../catalog/management/work.ts';
+import type { CatalogDeps } from '../../catalog/ports.ts';
+import { type Permission, permissions } from '../../catalog/snapshot/types.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
-import type { WebhookDeps } from '../../webhooks/ports.ts';
 import type { Role, User } from '../auth/users.ts';
-import { type Context, viewerOf } from './context.ts';
+import { type PageContext, viewerOf } from './context.ts';
+import type { Choice } from './forms.ts';
 
-/** The configuration as pages read and change it: by the functions of the REST API, in the name of who is signed in. */
-export type Store = Management & {
-  list: (context: Context, resource: Resource, query: ListQuery) => Promise<ListPage>;
-  get: (context: Context, resource: Resource, key: string | number) => Promise<View>;
-  create: (context: Context, resource: Resource, given: Values) => Promise<View>;
-  /** `version`: the ETag the form was made from; null: whatever is stored is replaced. */
-  update: (
-    context: Context,
-    resource: Resource,
-    key: string | number,
-    given: Values,
-    version: string | null,
-  ) => Promise<View>;
-  remove: (context: Context, resource: Resource, key: string | number) => Promise<View>;
+type Row = string | number;
+
+/** The functions of the management API for pages: with the viewer as actor and the publisher of the address. */
+export type ManagementClient = {
+  read: <T>(context: PageContext, work: (work: Work) => Promise<T>) => Promise<T>;
+  write: <T>(context: PageContext, work: (work: Work) => Promise<T>) => Promise<T>;
+  list: (context: PageContext, resource: Resource, query: ListQuery) => Promise<ListPage>;
+  get: (context: PageContext, resource: Resource, key: Row) => Promise<View>;
+  create: (context: PageContext, resource: Resource, given: Values) => Promise<View>;
+  /** `version`: the ETag the form was made from; null: overwrites whatever is stored. */
+  update: (context: PageContext, resource: Resource, key: Row, given: Values, version: string | null) => Promise<View>;
+  remove: (context: PageContext, resource: Resource, key: Row) => Promise<View>;
 };
 
-export function createStore(deps: WebhookDeps): Store {
+export function createManagementClient(deps: CatalogDeps): ManagementClient {
   const management = createManagement(deps);
   const cursors = createSigner(deps.config.tokenKeys, 'list-cursor');
-  const { read, write } = management;
+  const read: ManagementClient['read'] = (context, work) =>
+    management.read(actorOf(context), publisherIdOf(context), work);
+  const write: ManagementClient['write'] = (context, work) =>
+    management.write(actorOf(context), publisherIdOf(context), work);
   return {
-    ...management,
-    list: (context, resource, query) =>
-      read(actorOf(context), publisherOf(context), (work) => listRows(resource, work, query, cursors)),
-    get: (context, resource, key) =>
-      read(actorOf(context), publisherOf(context), (work) => getRow(resource, work, String(key))),
-    create: (context, resource, given) =>
-      write(actorOf(context), publisherOf(context), (work) => createRow(resource, work, given)),
-    update: (context, resource, key, given, version) =>
-      write(actorOf(context), publisherOf(context), (work) =>
-        updateRow(resource, work, String(key), given, { ifMatch: version, replace: false }),
-      ),
-    remove: (context, resource, key) =>
-      write(actorOf(context), publisherOf(context), (work) => removeRow(resource, work, String(key), null)),
+    read,
+    write,
+    list: (context, resource, query) => read(context, (work) => listRows(resource, work, query, cursors)),
+    get: (context, resource, key) => read(context, (work) => getRow(resource, work, String(key))),
+    create: (context, resource, given) => write(context, (work) => createRow(resource, work, given)),
+    update: (context, resource, key, given, version) => {
+      const options = { ifMatch: version, replace: false };
+      return write(context, (work) => updateRow(resource, work, String(key), given, options));
+    },
+    remove: (context, resource, key) => write(context, (work) => removeRow(resource, work, String(key), null)),
   };
 }
 
-/** Whoever is signed in, as the audit log knows them. */
-export const actorOf = ({ request }: Context): Actor => actorFor(viewerOf(request).user);
+/** The viewer as the audit log names them. */
+export const actorOf = ({ request }: PageContext): Actor => actorFor(viewerOf(request).user);
 
-/** Roles are checked before; these permissions bound what keys somebody may make. */
+/** The permissions bound what keys the user may create; roles are checked before. */
 export const actorFor = ({ id, email, role, publisherId }: User): Actor => ({
   kind: 'user',
   id,
@@ -60,43 +58,32 @@ export const actorFor = ({ id, email, role, publisherId }: User): Actor => ({
   publisherId,
 });
 
+const managerPermissions: readonly Permission[] = ['ads/offers', 'reports', 'offers/management'];
+
 function permissionsOf(role: Role): Actor['permissions'] {
   if (role === 'operator') return new Set(permissions);
   if (role === 'admin') return new Set(permissions.filter((one) => one !== 'accounts'));
-  return new Set(role === 'manager' ? ['ads/offers', 'reports', 'offers/management'] : ['reports']);
+  return new Set<Permission>(role === 'manager' ? managerPermissions : ['reports']);
 }
 
-/** 0 on pages above publishers: no row belongs to it. */
-export const publisherOf = ({ request }: Context): number => request.viewedPublisher?.id ?? 0;
+/** 0 on pages without a publisher; no row has this publisher. */
+const publisherIdOf = ({ request }: PageContext): number => request.viewedPublisher?.id ?? 0;
 
-/** The longest list of choices (count). */
+/** Longest list of choices (rows). */
 const maxChoices = 100;
 
-/** Rows to choose from, by name; the one that is chosen is among them, however many there are. */
+/** Rows to choose from, by name. The chosen one is always among them. */
 export async function choicesOf(
-  store: Store,
-  context: Context,
+  management: ManagementClient,
+  context: PageContext,
   resource: Resource,
   chosen: unknown,
-): Promise<{ value: string; text: string }[]> {
-  const { rows } = await store.list(context, resource, { limit: String(maxChoices), sort: 'name' });
+): Promise<Choice[]> {
+  const { rows } = await management.list(context, resource, { limit: String(maxChoices), sort: 'name' });
   const isMissing = /^[1-9]\d{0,8}$/.test(String(chosen)) && !rows.some(({ id }) => String(id) === String(chosen));
-  const added = isMissing ? await store.get(context, resource, String(chosen)).catch(() => null) : null;
+  const added = isMissing ? await management.get(context, resource, String(chosen)).catch(() => null) : null;
   return [...(added === null ? [] : [added]), ...rows].map(({ id, name }) => ({
     value: String(id),
     text: String(name),
   }));
-}
-
-/** The text of a query parameter; empty when it is absent or given twice. */
-export function queryText({ request }: Context, name: string): string {
-  const value = (request.query as Record<string, unknown>)[name];
-  return typeof value === 'string' ? value : '';
-}
-
-/** The key of the row in the address. */
-export function keyIn({ request }: Context): string {
-  const { key } = request.params as { key?: string };
-  if (key === undefined) throw new AppError('not_found');
-  return key;
 }

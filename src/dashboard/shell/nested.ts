@@ -1,4 +1,4 @@
-/** Objects of settings as form fields: `settings.offerText.font` names the value inside. */
+/** A JSON object whose nested values are form fields named by their path, such as `settings.offerText.font`. */
 export type Nested = { readonly [name: string]: unknown };
 
 export const isNested = (value: unknown): value is Nested =>
@@ -17,17 +17,17 @@ export function withValue(root: Nested, path: string, value: unknown): Nested {
   };
 }
 
-/** A copy without the value at the path, and without objects that are empty then. */
-export function without(root: Nested, path: string): Nested {
+/** A copy without the value at the path, and without objects that this leaves empty. */
+export function withoutValue(root: Nested, path: string): Nested {
   const [name = '', ...rest] = path.split('.');
   if (!Object.hasOwn(root, name)) return root;
   const { [name]: inner, ...others } = root;
   if (rest.length === 0 || !isNested(inner)) return others;
-  const left = without(inner, rest.join('.'));
+  const left = withoutValue(inner, rest.join('.'));
   return Object.keys(left).length === 0 ? others : { ...others, [name]: left };
 }
 
-/** The second over the first; objects are merged, everything else replaced. */
+/** A deep merge: objects are merged, everything else is replaced by the second. */
 export function mergeNested(under: Nested, over: Nested): Nested {
   const merged: Record<string, unknown> = { ...under };
   for (const [name, value] of Object.entries(over)) {
@@ -37,11 +37,11 @@ export function mergeNested(under: Nested, over: Nested): Nested {
   return merged;
 }
 
-/** An object as JSON text for a form; empty for an empty one. */
+/** An object as the JSON text of a form field; empty for an empty object. */
 export const jsonText = (value: Nested): string =>
   Object.keys(value).length === 0 ? '' : JSON.stringify(value, null, 2);
 
-/** A form's JSON text as an object; what is none stays a text, for the check of the value to refuse. */
+/** The JSON text of a form field as an object. Any other text is returned as it is, for the validation to refuse. */
 export function readJson(text: string): Nested | string {
   if (text === '') return {};
   try {

@@ -5,51 +5,47 @@ import type { App } from '../../platform/ports.ts';
 import type { EndpointDeps } from '../../webhooks/ports.ts';
 import type { Role } from '../auth/users.ts';
 import type { AssetUrl } from './assets.ts';
-import { type Context, type PublisherContext, publisherPath, requireRole, viewerOf } from './context.ts';
+import { formOf, type PageContext, type PublisherContext, publisherPath, requireRole, viewerOf } from './context.ts';
 import type { Cookies } from './cookies.ts';
-import { type Fields, fieldsOf } from './forms.ts';
+import { type Fields, fieldsOf } from './fields.ts';
 import { pageHeaders } from './headers.ts';
 import { type Page, renderPage } from './layout.ts';
-import type { Store } from './management.ts';
+import type { ManagementClient } from './management.ts';
 import type { Upload } from './uploads.ts';
 
 /** What every page may use. */
-export type Tools = { deps: EndpointDeps; asset: AssetUrl; cookies: Cookies; store: Store };
+export type PageServices = { deps: EndpointDeps; asset: AssetUrl; cookies: Cookies; management: ManagementClient };
 
 /**
- * What a request comes to: a page; a piece of one, for htmx; or a redirect, with what the next page says once. A
- * refused form is
- * the page again with status 422 and what was typed.
+ * The result of a request: a page; a fragment of one, for htmx; or a redirect with a message for the next page. A
+ * refused form is the page again with status 422 and what was typed.
  */
-export type Outcome = Page | { fragment: Html; status?: number } | { to: string; done?: string; failed?: string };
+export type PageResult = Page | { fragment: Html; status?: number } | { to: string; done?: string; failed?: string };
 
-/**
- * Registers pages. Each names the role it needs; the address, the session and the form's token are checked before it
- * runs.
- */
-export type Pages<C extends Context> = {
-  get: (path: string, role: Role, show: (context: C) => Promise<Outcome> | Outcome) => void;
+/** Registers pages with the role they require. Session, publisher and CSRF token are checked before a handler runs. */
+export type Pages<C extends PageContext> = {
+  get: (path: string, role: Role, show: (context: C) => Promise<PageResult> | PageResult) => void;
   post: (
     path: string,
     role: Role,
-    act: (context: C, fields: Fields, upload: Upload | null) => Promise<Outcome>,
+    act: (context: C, fields: Fields, upload: Upload | null) => Promise<PageResult>,
   ) => void;
 };
 
 const schema = { hide: true };
 
 /** Pages of one publisher, below `/dashboard/p/{publisherId}`. */
-export function publisherPages(app: App, tools: Tools): Pages<PublisherContext> {
-  return pagesOf(app, tools, '/dashboard/p/:publisherId', (request, reply) => {
+export function publisherPages(app: App, services: PageServices): Pages<PublisherContext> {
+  return pagesOf(app, services, '/dashboard/p/:publisherId', (request, reply) => {
     const publisher = request.viewedPublisher;
     if (publisher === null) throw new AppError('not_found');
     return { request, reply, viewer: viewerOf(request), publisher, path: (rest) => publisherPath(publisher.id, rest) };
   });
 }
 
-/** Pages above publishers: the operator's, and everybody's own account. */
-export function commonPages(app: App, tools: Tools): Pages<Context> {
-  return pagesOf(app, tools, '/dashboard', (request, reply) => ({
+/** Pages without a publisher: those of operators, and the user's own account. */
+export function commonPages(app: App, services: PageServices): Pages<PageContext> {
+  return pagesOf(app, services, '/dashboard', (request, reply) => ({
     request,
     reply,
     viewer: viewerOf(request),
@@ -57,9 +53,9 @@ export function commonPages(app: App, tools: Tools): Pages<Context> {
   }));
 }
 
-function pagesOf<C extends Context>(
+function pagesOf<C extends PageContext>(
   app: App,
-  tools: Tools,
+  services: PageServices,
   prefix: string,
   contextOf: (request: FastifyRequest, reply: FastifyReply) => C,
 ): Pages<C> {
@@ -68,34 +64,40 @@ function pagesOf<C extends Context>(
       app.get(prefix + path, { schema }, async (request, reply) => {
         const context = contextOf(request, reply);
         requireRole(context.viewer, role);
-        return send(context, await show(context), tools);
+        return send(context, await show(context), services);
       });
     },
     post: (path, role, act) => {
       app.post(prefix + path, { schema }, async (request, reply) => {
         const context = contextOf(request, reply);
         requireRole(context.viewer, role);
-        const fields = fieldsOf(request.body instanceof URLSearchParams ? request.body : new URLSearchParams());
-        return send(context, await act(context, fields, request.upload), tools);
+        return send(context, await act(context, fieldsOf(formOf(request)), request.upload), services);
       });
     },
   };
 }
 
-function send({ request, reply, viewer }: Context, outcome: Outcome, tools: Tools): FastifyReply {
-  const { cookies, asset, deps } = tools;
+/** Whether the request comes from htmx, which puts the answer into the page. */
+export const isFragmentRequest = ({ headers }: FastifyRequest): boolean => headers['hx-request'] === 'true';
+
+/** Redirects the browser. htmx would follow a 303 by itself and put the whole page where a fragment belongs. */
+export const redirect = (request: FastifyRequest, reply: FastifyReply, to: string): FastifyReply =>
+  isFragmentRequest(request)
+    ? reply.code(204).header('hx-redirect', to).send()
+    : reply.code(303).header('location', to).send();
+
+function send({ request, reply, viewer }: PageContext, result: PageResult, services: PageServices): FastifyReply {
+  const { cookies, asset, deps } = services;
   reply.headers(pageHeaders(deps.config.publicUrl));
-  if ('to' in outcome) {
-    const { to, done, failed } = outcome;
+  if ('to' in result) {
+    const { to, done, failed } = result;
     if (done !== undefined) cookies.setFlash(reply, { kind: 'done', text: done });
     if (failed !== undefined) cookies.setFlash(reply, { kind: 'failed', text: failed });
-    // A script's request would follow a redirect by itself and put the whole page where a piece belongs.
-    if (request.headers['hx-request'] === 'true') return reply.code(204).header('hx-redirect', to).send();
-    return reply.code(303).header('location', to).send();
+    return redirect(request, reply, to);
   }
-  if ('fragment' in outcome) return reply.code(outcome.status ?? 200).send(outcome.fragment.markup);
+  if ('fragment' in result) return reply.code(result.status ?? 200).send(result.fragment.markup);
   const flash = cookies.takeFlash(request, reply);
   return reply
-    .code(outcome.status ?? 200)
-    .send(renderPage(outcome, { viewer, publisher: request.viewedPublisher, flash, asset }));
+    .code(result.status ?? 200)
+    .send(renderPage(result, { viewer, publisher: request.viewedPublisher, flash, asset }));
 }

@@ -4,7 +4,7 @@ import { maxUploadBytes } from '../../catalog/images/upload.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/ports.ts';
 
-/** A picture as it was sent; its name and type are claims. */
+/** An uploaded image. Its type is the client's claim. */
 export type Upload = { bytes: Buffer; declaredType: string };
 
 declare module 'fastify' {
@@ -15,8 +15,10 @@ declare module 'fastify' {
 }
 
 const maxFormBytes = 512 * 1024;
+const maxFields = 200;
+const maxFieldBytes = 64 * 1024;
 
-/** Forms become `URLSearchParams` in `request.body`; one file may come with them. */
+/** Parses forms to `URLSearchParams` in `request.body`; multipart forms may contain one file. */
 export async function registerFormParsing(app: App): Promise<void> {
   app.decorateRequest('upload', null);
   app.removeAllContentTypeParsers();
@@ -26,11 +28,17 @@ export async function registerFormParsing(app: App): Promise<void> {
     (_request, body, done) => done(null, new URLSearchParams(body as string)),
   );
   await app.register(multipart, {
-    limits: { files: 1, fields: 200, fileSize: maxUploadBytes, fieldSize: 64 * 1024, parts: 201 },
+    limits: {
+      files: 1,
+      fields: maxFields,
+      parts: maxFields + 1,
+      fileSize: maxUploadBytes,
+      fieldSize: maxFieldBytes,
+    },
   });
   app.addHook('preValidation', async (request) => {
     if (!request.isMultipart()) return;
-    // Whoever has not signed in has nothing to upload; their bytes are not taken in.
+    // Without a session nothing is read into memory.
     if (request.viewer === null) throw new AppError('unsupported_media_type', { message: 'Sign in first.' });
     await readParts(request);
   });

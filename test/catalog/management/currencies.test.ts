@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { somebody } from '../../dashboard/support.ts';
+import { signInAs } from '../../dashboard/support.ts';
 import { addCatalogue, createManagementApp, type ManagementApp } from './support.ts';
 
 let t: ManagementApp;
@@ -23,7 +23,7 @@ test('a campaign that pays in another currency than the others is saved with a w
   expect([made.status, made.body.warnings]).toEqual([201, warnings]);
   const { id } = made.body.data;
   expect((await me.call('GET', `/campaigns/${id}`)).body.warnings).toEqual(warnings);
-  const admin = await somebody(t, 'admin', me.publisherId);
+  const admin = await signInAs(t, 'admin', me.publisherId);
   expect((await admin.get(`/dashboard/p/${me.publisherId}/campaigns/${id}`)).body).toContain(
     'The currency is not that of other active',
   );

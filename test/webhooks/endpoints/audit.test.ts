@@ -5,7 +5,7 @@ import {
   createManagementApp,
   type ManagementApp,
 } from '../../catalog/management/support.ts';
-import { somebody } from '../../dashboard/support.ts';
+import { signInAs } from '../../dashboard/support.ts';
 
 const path = '/webhook-endpoints/usp.selection';
 const url = 'http://127.0.0.1:9/hook';
@@ -115,7 +115,7 @@ test('of two who set an endpoint at once, one created it', async () => {
 });
 
 test('a change in the dashboard is in the name of who is signed in', async () => {
-  const admin = await somebody(t, 'admin', me.publisherId);
+  const admin = await signInAs(t, 'admin', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/settings/webhooks/usp.selection`;
   await admin.post(page, { url, method: 'POST', enabled: 'on', deadline_s: '5', max_in_flight: '4' });
   for (const action of ['pause', 'resume', 'rotate']) await admin.post(`${page}/${action}`);

@@ -1,90 +1,107 @@
 import { transaction } from '../../../platform/db/pool.ts';
 import { html } from '../../../platform/http/html.ts';
 import type { App } from '../../../platform/ports.ts';
-import { auditAccount } from '../../auth/account-log.ts';
-import { hashPassword, minPasswordLength, passwordProblem } from '../../auth/passwords.ts';
+import { auditAccount } from '../../auth/account-audit.ts';
+import { hashPassword, passwordProblem } from '../../auth/passwords.ts';
 import { endSession, endSessionsOf, startSession } from '../../auth/sessions.ts';
-import { createSignIn } from '../../auth/sign-in.ts';
-import { setPassword } from '../../auth/users.ts';
+import { createSignIn, type SignIn } from '../../auth/sign-in.ts';
+import { setPassword, type User } from '../../auth/users.ts';
 import { signInPath } from '../../shell/access.ts';
-import { card, facts, saveForm } from '../../shell/components.ts';
-import type { Context } from '../../shell/context.ts';
-import { createForm, type Problems } from '../../shell/forms.ts';
+import { saveForm } from '../../shell/actions.ts';
+import { card, descriptionList } from '../../shell/components.ts';
+import { formOf, type PageContext } from '../../shell/context.ts';
+import type { FieldErrors } from '../../shell/fields.ts';
+import { createForm } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';
 import { actorOf } from '../../shell/management.ts';
-import { commonPages, type Tools } from '../../shell/pages.ts';
+import { commonPages, type PageResult, type PageServices } from '../../shell/pages.ts';
+import { newPasswordFields } from './one-time-link.ts';
+import { lockedMessage } from './sign-in.ts';
 
-/** Everybody's own account. */
-export function accountPages(app: App, tools: Tools): void {
-  const { deps, cookies } = tools;
-  const { pool, now } = deps;
-  const trySignIn = createSignIn(deps);
-  const pages = commonPages(app, tools);
-
-  pages.get('/account', 'analyst', (context) => show(context, []));
-
-  pages.post('/account/password', 'analyst', async (context) => {
-    const { user } = context.viewer;
-    const params = context.request.body instanceof URLSearchParams ? context.request.body : new URLSearchParams();
-    const [current = '', password = '', again = ''] = ['current', 'password', 'again'].map(
-      (name) => params.get(name) ?? '',
-    );
-    const problem = passwordProblem(password, user.email);
-    if (problem !== null) return show(context, [{ path: '/password', message: problem }]);
-    if (password !== again) return show(context, [{ path: '/again', message: 'The two are not the same.' }]);
-    const tried = await trySignIn({ email: user.email, password: current, address: context.request.ip });
-    if (!tried.ok)
-      return show(context, [
-        {
-          path: '/current',
-          message:
-            tried.reason === 'locked' ? `Too many tries. Wait ${tried.minutes} minutes.` : 'This is not your password.',
-        },
-      ]);
-    const passwordHash = await hashPassword(password);
-    const session = await transaction(pool, async (executor) => {
-      await setPassword(executor, user.id, passwordHash);
-      const happening = { actor: actorOf(context), user, action: 'update', nowMs: now() } as const;
-      await auditAccount(executor, happening, { password: 'set' }, { password: 'changed' });
-      await endSessionsOf(executor, user.id);
-      return startSession(executor, user.id, null, now());
-    });
-    cookies.setSession(context.reply, session);
-    return { to: context.path('/account'), done: 'Your password is changed. You are signed out everywhere else.' };
-  });
-
+/** The user's own account: password and sign-out. */
+export function accountPages(app: App, services: PageServices): void {
+  const { deps, cookies } = services;
+  const signIn = createSignIn(deps);
+  const pages = commonPages(app, services);
+  pages.get('/account', 'analyst', (context) => accountPage(context, []));
+  pages.post('/account/password', 'analyst', (context) => changePassword(services, signIn, context));
   pages.post('/sign-out', 'analyst', async (context) => {
-    await endSession(pool, context.viewer.sessionToken);
+    await endSession(deps.pool, context.viewer.sessionToken);
     cookies.endSession(context.reply);
     return { to: signInPath };
   });
 }
 
-function show(context: Context, problems: Problems): Page {
+async function changePassword(
+  { deps: { pool, now }, cookies }: PageServices,
+  signIn: SignIn,
+  context: PageContext,
+): Promise<PageResult> {
   const { user } = context.viewer;
-  const f = createForm({}, problems);
+  const form = formOf(context.request);
+  const [current = '', password = '', again = ''] = ['current', 'password', 'again'].map(
+    (name) => form.get(name) ?? '',
+  );
+  const error = newPasswordError(user, password, again) ?? (await currentPasswordError(signIn, context, current));
+  if (error !== null) return accountPage(context, [error]);
+  const passwordHash = await hashPassword(password);
+  const session = await transaction(pool, async (executor) => {
+    await setPassword(executor, user.id, passwordHash);
+    const change = { actor: actorOf(context), user, action: 'update', nowMs: now() } as const;
+    await auditAccount(executor, change, { password: 'set' }, { password: 'changed' });
+    await endSessionsOf(executor, user.id);
+    return startSession(executor, user.id, null, now());
+  });
+  cookies.setSession(context.reply, session);
+  return { to: context.path('/account'), done: 'Password changed. All other sessions were signed out.' };
+}
+
+type FieldError = FieldErrors[number];
+
+function newPasswordError(user: User, password: string, again: string): FieldError | null {
+  const problem = passwordProblem(password, user.email);
+  if (problem !== null) return { path: '/password', message: problem };
+  return password === again ? null : { path: '/again', message: 'Passwords do not match.' };
+}
+
+/** Counts as a sign-in attempt, so that a stolen session cannot guess the password. */
+async function currentPasswordError(
+  signIn: SignIn,
+  { viewer, request }: PageContext,
+  password: string,
+): Promise<FieldError | null> {
+  const result = await signIn({ email: viewer.user.email, password, address: request.ip });
+  if (result.ok) return null;
+  const message = result.reason === 'locked' ? lockedMessage(result.minutes) : 'Wrong password.';
+  return { path: '/current', message };
+}
+
+function accountPage(context: PageContext, errors: FieldErrors): Page {
+  const { email, role } = context.viewer.user;
+  const form = createForm({}, errors);
+  const fields = html`
+    ${form.summary()}
+    ${form.input('current', {
+      label: 'Current password',
+      type: 'password',
+      autocomplete: 'current-password',
+      required: true,
+    })}
+    ${newPasswordFields(form)}`;
   return {
-    title: 'Your account',
+    title: 'Account',
     nav: 'account',
-    status: problems.length > 0 ? 422 : 200,
-    body: html`${card(
-      'You',
-      facts([
-        ['E-mail address', user.email],
-        ['Role', user.role],
-      ]),
-    )}
-${card(
-  'Change your password',
-  saveForm(
-    context,
-    context.path('/account/password'),
-    html`${f.summary()}${f.input('current', { label: 'Present password', type: 'password', autocomplete: 'current-password', required: true })}
-${f.input('password', { label: 'New password', type: 'password', autocomplete: 'new-password', required: true, hint: `At least ${minPasswordLength} characters.` })}
-${f.input('again', { label: 'The same once more', type: 'password', autocomplete: 'new-password', required: true })}`,
-    { button: 'Change password' },
-  ),
-  { lead: 'You stay signed in here and are signed out everywhere else.' },
-)}`,
+    status: errors.length > 0 ? 422 : 200,
+    body: html`
+      ${card(
+        'Profile',
+        descriptionList([
+          ['E-mail address', email],
+          ['Role', role],
+        ]),
+      )}
+      ${card('Password', saveForm(context, context.path('/account/password'), fields, { button: 'Change password' }), {
+        lead: 'Changing it signs you out of all other sessions.',
+      })}`,
   };
 }

@@ -1,93 +1,147 @@
-import { transaction } from '../../../platform/db/pool.ts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Executor, transaction } from '../../../platform/db/pool.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import type { App } from '../../../platform/ports.ts';
-import { accountView, auditAccount, passwordOf } from '../../auth/account-log.ts';
-import { findLink, linkPath, useLink } from '../../auth/links.ts';
+import { accountView, auditAccount, passwordState } from '../../auth/account-audit.ts';
+import { consumeLink, findLink, linkPath } from '../../auth/one-time-links.ts';
 import { hashPassword, minPasswordLength, passwordProblem } from '../../auth/passwords.ts';
 import { endSessionsOf, startSession } from '../../auth/sessions.ts';
-import { createUser, readEmail, setPassword, type User } from '../../auth/users.ts';
-import { createForm, fieldsOf, type Problems } from '../../shell/forms.ts';
+import { isToken } from '../../auth/tokens.ts';
+import { createUser, parseEmail, setPassword, type User } from '../../auth/users.ts';
+import { formOf } from '../../shell/context.ts';
+import { type FieldErrors, fieldsOf } from '../../shell/fields.ts';
+import { createForm } from '../../shell/forms.ts';
 import { pageHeaders } from '../../shell/headers.ts';
 import { renderCard } from '../../shell/layout.ts';
 import { actorFor } from '../../shell/management.ts';
-import type { Tools } from '../../shell/pages.ts';
+import { type PageServices, redirect } from '../../shell/pages.ts';
+
+type LinkRoute = { Params: { token: string } };
+/** `user` null: the link creates the first operator. */
+type Link = { token: string; user: User | null };
 
 const schema = { hide: true };
 
-/** Where a one-time link leads: its holder chooses a password and is signed in. Looking at it does not use it up. */
-export function startPages(app: App, { deps, asset, cookies }: Tools): void {
-  const { pool, config, now, failures } = deps;
-  const headers = pageHeaders(config.publicUrl);
+/** The page of a one-time link: sets a password and signs in. Opening it does not use up the link. */
+export function oneTimeLinkPages(app: App, services: PageServices): void {
+  const { deps, asset } = services;
+  const headers = pageHeaders(deps.config.publicUrl);
+  const page = (link: Link, email = '', errors: FieldErrors = []): string =>
+    renderCard(link.user === null ? 'Set up Perkwire' : 'Set a password', asset, passwordForm(link, email, errors));
 
-  /** @throws AppError `invalid_token`, counted against the address */
-  async function linkOf(token: string, address: string): Promise<{ user: User | null }> {
-    const link = /^[\w-]{43}$/.test(token) ? await findLink(pool, token, now()) : null;
-    if (link === null)
-      throw (
-        failures.charge(address) ??
-        new AppError('invalid_token', { message: 'This link was used already, or has expired. Ask for a new one.' })
-      );
-    return link;
-  }
-
-  app.get<{ Params: { token: string } }>(`${linkPath}:token`, { schema }, async (request, reply) => {
-    const { token } = request.params;
-    const { user } = await linkOf(token, request.ip);
-    return reply.headers(headers).send(renderCard(titleOf(user), asset, form(token, user, '', [])));
+  app.get<LinkRoute>(`${linkPath}:token`, { schema }, async (request, reply) => {
+    const link = await linkOf(services, request.params.token, request.ip);
+    return reply.headers(headers).send(page(link));
   });
 
-  app.post<{ Params: { token: string } }>(`${linkPath}:token`, { schema }, async (request, reply) => {
-    const { token } = request.params;
-    const { user } = await linkOf(token, request.ip);
-    const params = request.body instanceof URLSearchParams ? request.body : new URLSearchParams();
-    const typed = fieldsOf(params).text('email');
-    const password = params.get('password') ?? '';
-    const email = user?.email ?? readEmail(typed);
-    const problems = [
-      ...(email === null ? [{ path: '/email', message: 'This is no e-mail address.' }] : []),
-      ...listOf(passwordProblem(password, email ?? ''), '/password'),
-      ...(password === (params.get('again') ?? '') ? [] : [{ path: '/again', message: 'The two are not the same.' }]),
-    ];
+  app.post<LinkRoute>(`${linkPath}:token`, { schema }, async (request, reply) => {
+    const link = await linkOf(services, request.params.token, request.ip);
+    const errors = await submit(services, link, request, reply);
     reply.headers(headers);
-    const refuse = (found: Problems) =>
-      reply.code(422).send(renderCard(titleOf(user), asset, form(token, user, typed, found)));
-    if (email === null || problems.length > 0) return refuse(problems);
-    const passwordHash = await hashPassword(password);
-    const session = await transaction(pool, async (executor) => {
-      const who =
-        user ??
-        (await createUser(executor, { email, role: 'operator', publisherId: null, passwordHash, nowMs: now() }));
-      if (who === null) return null; // the link stays good
-      if (!(await useLink(executor, token, now())))
-        throw new AppError('invalid_token', { message: 'This link was used already.' });
-      await setPassword(executor, who.id, passwordHash);
-      const happening = { actor: actorFor(who), user: who, nowMs: now() };
-      if (user === null) await auditAccount(executor, { ...happening, action: 'create' }, null, accountView(who));
-      else {
-        const password = user.hasPassword ? 'changed by a link' : 'set';
-        await auditAccount(executor, { ...happening, action: 'update' }, { password: passwordOf(user) }, { password });
-      }
-      await endSessionsOf(executor, who.id);
-      return startSession(executor, who.id, cookies.session(request), now());
-    });
-    if (session === null) return refuse([{ path: '/email', message: 'This address has an account already.' }]);
-    cookies.setSession(reply, session);
-    cookies.setFlash(reply, { kind: 'done', text: 'Welcome. You are signed in.' });
-    return reply.code(303).header('location', '/dashboard').send();
+    if (errors.length === 0) return redirect(request, reply, '/dashboard');
+    return reply.code(422).send(page(link, fieldsOf(formOf(request)).text('email'), errors));
   });
 }
 
-const titleOf = (user: User | null): string => (user === null ? 'Set up Perkwire' : 'Choose a password');
-
-const listOf = (message: string | null, path: string): Problems => (message === null ? [] : [{ path, message }]);
-
-function form(token: string, user: User | null, email: string, problems: Problems): Html {
-  const f = createForm({ email: user?.email ?? email }, problems);
-  return html`<p class="lead">${user === null ? 'You become the first operator: you create publishers, and invite everybody else.' : html`For <strong>${user.email}</strong>. Afterwards you are signed in.`}</p>
-<form method="post" action="${linkPath}${token}" class="form">
-${user === null ? f.input('email', { label: 'Your e-mail address', type: 'email', autocomplete: 'username', required: true, autofocus: true }) : html`<input type="email" name="username" value="${user.email}" autocomplete="username" hidden>`}
-${f.input('password', { label: 'Password', type: 'password', autocomplete: 'new-password', required: true, hint: `At least ${minPasswordLength} characters. A few unrelated words are good.` })}
-${f.input('again', { label: 'The same once more', type: 'password', autocomplete: 'new-password', required: true })}
-<div class="form-end"><button class="button main wide">${user === null ? 'Create the account' : 'Save and sign in'}</button></div></form>`;
+/** @throws AppError `invalid_token`, counted against the address */
+async function linkOf({ deps }: PageServices, token: string, address: string): Promise<Link> {
+  const link = isToken(token) ? await findLink(deps.pool, token, deps.now()) : null;
+  if (link !== null) return { token, user: link.user };
+  const message = 'This link has expired or was already used. Ask for a new one.';
+  throw deps.failures.charge(address) ?? new AppError('invalid_token', { message });
 }
+
+/** Sets the password and signs in. @returns errors of the form; none: signed in */
+async function submit(
+  { deps: { pool, now }, cookies }: PageServices,
+  link: Link,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FieldErrors> {
+  const form = formOf(request);
+  const password = form.get('password') ?? '';
+  const email = link.user?.email ?? parseEmail(fieldsOf(form).text('email'));
+  const weakness = passwordProblem(password, email ?? '');
+  const errors = [
+    ...(email === null ? [{ path: '/email', message: 'Enter a valid e-mail address.' }] : []),
+    ...(weakness === null ? [] : [{ path: '/password', message: weakness }]),
+    ...(password === form.get('again') ? [] : [{ path: '/again', message: 'Passwords do not match.' }]),
+  ];
+  if (email === null || errors.length > 0) return errors;
+  const passwordHash = await hashPassword(password);
+  const session = await transaction(pool, async (executor) => {
+    const user = await useLink(executor, link, { email, passwordHash }, now());
+    return user && startSession(executor, user.id, cookies.session(request), now());
+  });
+  if (session === null) return [{ path: '/email', message: 'This address already has an account.' }];
+  cookies.setSession(reply, session);
+  cookies.setFlash(reply, { kind: 'done', text: 'Welcome. You are signed in.' });
+  return [];
+}
+
+/** Consumes the link, sets the password and ends the user's sessions. null: the address is taken; the link stays. */
+async function useLink(
+  executor: Executor,
+  link: Link,
+  { email, passwordHash }: { email: string; passwordHash: string },
+  nowMs: number,
+): Promise<User | null> {
+  const created = { email, role: 'operator', publisherId: null, passwordHash, nowMs } as const;
+  const user = link.user ?? (await createUser(executor, created));
+  if (user === null) return null;
+  if (!(await consumeLink(executor, link.token, nowMs)))
+    throw new AppError('invalid_token', { message: 'This link was already used.' });
+  await setPassword(executor, user.id, passwordHash);
+  const change = { actor: actorFor(user), user, nowMs };
+  if (link.user === null) await auditAccount(executor, { ...change, action: 'create' }, null, accountView(user));
+  else {
+    const password = user.hasPassword ? 'changed by one-time link' : 'set';
+    await auditAccount(executor, { ...change, action: 'update' }, { password: passwordState(user) }, { password });
+  }
+  await endSessionsOf(executor, user.id);
+  return user;
+}
+
+function passwordForm({ token, user }: Link, email: string, errors: FieldErrors): Html {
+  const form = createForm({ email }, errors);
+  const lead =
+    user === null
+      ? 'Create the first operator account. Operators create publishers and invite users.'
+      : html`For <strong>${user.email}</strong>. You will be signed in.`;
+  return html`
+    <p class="lead">${lead}</p>
+    <form method="post" action="${linkPath}${token}" class="form">
+      ${
+        user === null
+          ? form.input('email', {
+              label: 'E-mail address',
+              type: 'email',
+              autocomplete: 'username',
+              required: true,
+              autofocus: true,
+            })
+          : html`<input type="email" name="username" value="${user.email}" autocomplete="username" hidden>`
+      }
+      ${newPasswordFields(form)}
+      <div class="form-end">
+        <button class="button main wide">${user === null ? 'Create account' : 'Save and sign in'}</button>
+      </div>
+    </form>`;
+}
+
+/** A new password, typed twice. */
+export const newPasswordFields = (form: ReturnType<typeof createForm>): Html => html`
+  ${form.input('password', {
+    label: 'New password',
+    type: 'password',
+    autocomplete: 'new-password',
+    required: true,
+    hint: `At least ${minPasswordLength} characters. A few unrelated words work well.`,
+  })}
+  ${form.input('again', {
+    label: 'Repeat new password',
+    type: 'password',
+    autocomplete: 'new-password',
+    required: true,
+  })}`;

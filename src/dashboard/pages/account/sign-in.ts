@@ -1,68 +1,101 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { transaction } from '../../../platform/db/pool.ts';
-import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
 import type { App } from '../../../platform/ports.ts';
-import { auditAccount } from '../../auth/account-log.ts';
+import { auditAccount } from '../../auth/account-audit.ts';
 import { startSession } from '../../auth/sessions.ts';
 import { createSignIn } from '../../auth/sign-in.ts';
-import { hasOperator } from '../../auth/users.ts';
+import { hasOperator, type User } from '../../auth/users.ts';
 import { nextPath, signInPath } from '../../shell/access.ts';
-import { createForm, fieldsOf } from '../../shell/forms.ts';
+import { hiddenField } from '../../shell/actions.ts';
+import { notice } from '../../shell/components.ts';
+import { formOf } from '../../shell/context.ts';
+import { fieldsOf } from '../../shell/fields.ts';
+import { plural } from '../../shell/format.ts';
+import { createForm } from '../../shell/forms.ts';
 import { pageHeaders } from '../../shell/headers.ts';
 import { renderCard } from '../../shell/layout.ts';
 import { actorFor } from '../../shell/management.ts';
-import type { Tools } from '../../shell/pages.ts';
+import { type PageServices, redirect } from '../../shell/pages.ts';
 
 const schema = { hide: true };
 
-/** The page everybody may see. */
-export function signInPages(app: App, { deps, asset, cookies }: Tools): void {
-  const { pool, config, now } = deps;
+/** The sign-in form; the only page without a session beside one-time links. */
+export function signInPages(app: App, services: PageServices): void {
+  const { pool, config } = services.deps;
   const headers = pageHeaders(config.publicUrl);
-  const trySignIn = createSignIn(deps);
+  const signIn = createSignIn(services.deps);
+  const page = (email: string, next: string, error: string | null = null): string =>
+    renderCard('Sign in', services.asset, signInForm(email, next, error));
 
   app.get<{ Querystring: { next?: string } }>(signInPath, { schema }, async (request, reply) => {
     const next = nextPath(String(request.query.next ?? ''));
-    if (request.viewer !== null) return reply.code(303).headers(headers).header('location', next).send();
-    const body = (await hasOperator(pool)) ? form('', next, null) : html`${nobodyYet}${form('', next, null)}`;
-    return reply.headers(headers).send(renderCard('Sign in', asset, body));
+    reply.headers(headers);
+    if (request.viewer !== null) return redirect(request, reply, next);
+    if (await hasOperator(pool)) return reply.send(page('', next));
+    return reply.send(renderCard('Sign in', services.asset, html`${noOperatorNotice}${signInForm('', next, null)}`));
   });
 
   app.post(signInPath, { schema }, async (request, reply) => {
-    const params = request.body instanceof URLSearchParams ? request.body : new URLSearchParams();
-    const fields = fieldsOf(params);
-    const email = fields.text('email');
-    const next = nextPath(fields.text('next'));
-    const tried = await trySignIn({ email, password: params.get('password') ?? '', address: request.ip });
+    const fields = fieldsOf(formOf(request));
+    const [email, next] = [fields.text('email'), nextPath(fields.text('next'))];
+    const password = formOf(request).get('password') ?? '';
+    const result = await signIn({ email, password, address: request.ip });
     reply.headers(headers);
-    if (tried.ok) {
-      const { user } = tried;
-      const token = await transaction(pool, async (executor) => {
-        await auditAccount(executor, { actor: actorFor(user), user, action: 'sign_in', nowMs: now() });
-        return startSession(executor, user.id, cookies.session(request), now());
-      });
-      cookies.setSession(reply, token);
-      return reply.code(303).header('location', next).send();
+    if (result.ok) {
+      await openSession(services, request, reply, result.user);
+      return redirect(request, reply, next);
     }
-    if (tried.reason === 'locked') {
-      const text = `Too many tries. Wait ${tried.minutes === 1 ? 'a minute' : `${tried.minutes} minutes`}, then try again.`;
-      return reply
-        .code(429)
-        .header('retry-after', String(tried.minutes * 60))
-        .send(renderCard('Sign in', asset, form(email, next, text)));
-    }
-    return reply
-      .code(401)
-      .send(renderCard('Sign in', asset, form(email, next, 'The address or the password is not right.')));
+    if (result.reason === 'wrong') return reply.code(401).send(page(email, next, 'Wrong e-mail address or password.'));
+    reply.code(429).header('retry-after', String(result.minutes * 60));
+    return reply.send(page(email, next, lockedMessage(result.minutes)));
   });
 }
 
-function form(email: string, next: string, problem: string | null): Html {
-  const f = createForm({ email });
-  return html`${problem === null ? nothing : html`<div class="notice failed" role="alert"><p>${problem}</p></div>`}
-<form method="post" action="${signInPath}" class="form"><input type="hidden" name="next" value="${next}">
-${f.input('email', { label: 'E-mail address', type: 'email', autocomplete: 'username', required: true, autofocus: email === '' })}
-${f.input('password', { label: 'Password', type: 'password', autocomplete: 'current-password', required: true, autofocus: email !== '' })}
-<div class="form-end"><button class="button main wide">Sign in</button></div></form>`;
+export const lockedMessage = (minutes: number): string =>
+  `Too many attempts. Try again in ${plural(minutes, 'minute')}.`;
+
+/** Starts a session, sets its cookie and writes the sign-in to the audit log. */
+async function openSession(
+  { deps: { pool, now }, cookies }: PageServices,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  user: User,
+): Promise<void> {
+  const token = await transaction(pool, async (executor) => {
+    await auditAccount(executor, { actor: actorFor(user), user, action: 'sign_in', nowMs: now() });
+    return startSession(executor, user.id, cookies.session(request), now());
+  });
+  cookies.setSession(reply, token);
 }
 
-const nobodyYet = html`<div class="notice"><p><strong>Nobody can sign in yet.</strong> Make the first operator where Perkwire runs:</p><p><code>npm run operator:create -- --email you@example.com</code></p></div>`;
+function signInForm(email: string, next: string, error: string | null): Html {
+  const form = createForm({ email });
+  return html`
+    ${error !== null && notice('failed', html`<p>${error}</p>`)}
+    <form method="post" action="${signInPath}" class="form">
+      ${hiddenField('next', next)}
+      ${form.input('email', {
+        label: 'E-mail address',
+        type: 'email',
+        autocomplete: 'username',
+        required: true,
+        autofocus: email === '',
+      })}
+      ${form.input('password', {
+        label: 'Password',
+        type: 'password',
+        autocomplete: 'current-password',
+        required: true,
+        autofocus: email !== '',
+      })}
+      <div class="form-end"><button class="button main wide">Sign in</button></div>
+    </form>`;
+}
+
+const noOperatorNotice = notice(
+  'info',
+  html`
+    <p><strong>No operator account yet.</strong> Create one on the server:</p>
+    <p><code>npm run operator:create -- --email you@example.com</code></p>`,
+);

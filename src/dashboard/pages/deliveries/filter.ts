@@ -1,34 +1,39 @@
 import type { Publisher } from '../../../catalog/snapshot/types.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
+import { dayMs } from '../../../platform/lib/time.ts';
 import { isUuid7 } from '../../../platform/lib/uuid7.ts';
 import { type DeliveryFilter, deliveryStatuses } from '../../../webhooks/deliveries/filter.ts';
 import type { EventTypes } from '../../../webhooks/events.ts';
-import type { Problems } from '../../shell/forms.ts';
+import type { FieldErrors } from '../../shell/fields.ts';
+import type { Choice, FormBuilder } from '../../shell/forms.ts';
 import { localToInstant } from '../../shell/local-time.ts';
 
 export const filterNames = ['status', 'event', 'from', 'to', 'pub_user_id', 'session_id'] as const;
 
-/** The filter as it is typed; times are in the publisher's zone. */
-export type AskedDeliveries = Partial<Record<(typeof filterNames)[number], string>>;
+const maxUserIdLength = 256;
 
-/** The filter to look with; what is wrong in it is left out and named. */
-export function readAsked(
-  asked: AskedDeliveries,
+/** The filter as it is typed; times are in the publisher's time zone. */
+export type TypedFilter = Partial<Record<(typeof filterNames)[number], string>>;
+
+/** The filter to query with, without its invalid values, and the errors of these. */
+export function readFilter(
+  typed: TypedFilter,
   { id, timeZone }: Publisher,
   nowMs: number,
   events: EventTypes,
-): { filter: DeliveryFilter; problems: Problems } {
-  const problems: { path: string; message: string }[] = [];
-  const { status = '', event = '', pub_user_id: pubUserId = '', session_id: sessionId = '' } = asked;
+): { filter: DeliveryFilter; errors: FieldErrors } {
+  const errors: { path: string; message: string }[] = [];
+  const { status = '', event = '', pub_user_id: pubUserId = '', session_id: sessionId = '' } = typed;
   const time = (name: 'from' | 'to'): number | null => {
-    const text = asked[name] ?? '';
+    const text = typed[name] ?? '';
     if (text === '') return null;
     const atMs = Date.parse(localToInstant(text, timeZone));
-    if (Number.isNaN(atMs)) problems.push({ path: `/${name}`, message: 'is no time' });
-    return Number.isNaN(atMs) ? null : Math.min(Math.max(atMs, 0), nowMs + 86_400_000);
+    if (Number.isNaN(atMs)) errors.push({ path: `/${name}`, message: 'must be a date and time' });
+    return Number.isNaN(atMs) ? null : Math.min(Math.max(atMs, 0), nowMs + dayMs);
   };
   const known = deliveryStatuses.find((one) => one === status) ?? null;
   const session = sessionId.toLowerCase();
-  if (session !== '' && !isUuid7(session)) problems.push({ path: '/session_id', message: 'is no session id' });
+  if (session !== '' && !isUuid7(session)) errors.push({ path: '/session_id', message: 'must be a session id' });
   return {
     filter: {
       publisherId: id,
@@ -38,8 +43,21 @@ export function readAsked(
       fromMs: time('from'),
       toMs: time('to'),
       sessionId: isUuid7(session) ? session : null,
-      pubUserId: pubUserId === '' ? null : pubUserId.replaceAll('\0', '').toWellFormed().slice(0, 256),
+      pubUserId: pubUserId === '' ? null : pubUserId.replaceAll('\0', '').toWellFormed().slice(0, maxUserIdLength),
     },
-    problems,
+    errors,
   };
 }
+
+const choices = (values: readonly string[]): Choice[] => [
+  { value: '', text: 'Any' },
+  ...values.map((value) => ({ value, text: value })),
+];
+
+export const filterFields = (form: FormBuilder, timeZone: string, events: EventTypes): Html => html`
+  ${form.select('status', { label: 'Status', choices: choices(deliveryStatuses) })}
+  ${form.select('event', { label: 'Event', choices: choices([...events.keys()]) })}
+  ${form.input('from', { label: `From (${timeZone})`, type: 'datetime-local' })}
+  ${form.input('to', { label: 'To', type: 'datetime-local' })}
+  ${form.input('pub_user_id', { label: 'User id' })}
+  ${form.input('session_id', { label: 'Session id' })}`;

@@ -2,7 +2,7 @@ import type { Publisher } from '../../../catalog/snapshot/types.ts';
 
 export type Snippet = { key: string; title: string; text: string; guide: string | null };
 
-/** Code to paste, with the publisher's own id. The guides in docs/guides say the rest. */
+/** Code snippets with the publisher's SDK id; the guides in docs/guides have the details. */
 export function snippetsFor({ sdkId }: Publisher, publicUrl: string): readonly Snippet[] {
   return [
     {
@@ -35,7 +35,7 @@ final answer = await http.post(
   headers: {'content-type': 'application/json', 'user-agent': deviceUserAgent},
   body: jsonEncode({'placement': 'checkout', 'pub_user_id': 'user-1'}),
 );
-// The guide shows the web views that show it, and both ways to prefetch.`,
+// The guide explains the web view and prefetching.`,
     },
     {
       key: 'react-native',
@@ -49,7 +49,7 @@ const answer = await fetchOffers({
   payload: { placement: 'checkout', pub_user_id: 'user-1' },
   userAgent: await DeviceInfo.getUserAgent(),
 });
-if (answer.data.count > 0) showCheckout(answer); // the guide shows the web view`,
+if (answer.data.count > 0) showCheckout(answer); // see the guide for the web view`,
     },
   ];
 }

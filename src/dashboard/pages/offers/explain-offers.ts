@@ -4,38 +4,37 @@ import { explain } from '../../../decision/explain/explain.ts';
 import { type Explanation, type Geo, noHistory, nowhere } from '../../../decision/types.ts';
 import type { Model } from '../../../offers/model/posteriors.ts';
 
-/** Who is imagined to ask. Empty: not known. */
-export type Asked = { placement: string; country: string; platform: string; device: string; custom: string };
+/** The request to explain. Empty: unknown. `custom`: `name=value` pairs, separated by commas or lines. */
+export type SampleRequest = { placement: string; country: string; platform: string; device: string; custom: string };
+
+const maxCustomAttributes = 50;
 
 /**
- * Why a user who was never seen before is shown an offer of the publisher, or not. Caps and budgets count as unused:
- * what they
- * leave over changes by the second.
+ * The decision about each offer of the publisher for a new user. Caps and budgets count as unused: what is left of
+ * them changes by the second.
  */
-export function explainFor(
+export function explainOffers(
   publisher: Publisher,
-  { placement, country, platform, device, custom }: Asked,
+  { placement, country, platform, device, custom }: SampleRequest,
   { model, nowMs, seed }: { model: Model; nowMs: number; seed: number },
 ): Explanation[] {
-  const placed = publisher.placements.get(normalisePlacement(placement));
-  const theme =
-    (placed?.themeId !== null && placed !== undefined ? publisher.themes.get(placed.themeId as number) : undefined) ??
-    publisher.defaultTheme;
+  const name = normalisePlacement(placement);
+  const themeId = publisher.placements.get(name)?.themeId ?? null;
   const geo: Geo = { ...nowhere, country: country === '' ? null : country.toUpperCase() };
   return explain({
     publisher,
-    theme,
+    theme: (themeId === null ? undefined : publisher.themes.get(themeId)) ?? publisher.defaultTheme,
     context: {
       surface: 'unit',
-      placement: normalisePlacement(placement),
+      placement: name,
       platform: platform || null,
       device: device || null,
       os: null,
       browser: null,
       geo,
-      custom: readCustom(custom),
+      custom: parseCustom(custom),
       nowMs,
-      userKey: 'somebody',
+      userKey: 'sample',
       loyalty: 'also',
       onlyWithCreative: false,
       campaignId: null,
@@ -49,13 +48,12 @@ export function explainFor(
   });
 }
 
-/** `name=value`, one a line. */
-const readCustom = (text: string): Map<string, string> =>
+const parseCustom = (text: string): Map<string, string> =>
   new Map(
     text
       .split(/\n|,/)
       .map((line) => line.split('='))
       .filter(([name = '']) => name.trim() !== '')
-      .slice(0, 50)
+      .slice(0, maxCustomAttributes)
       .map(([name = '', ...rest]) => [name.trim(), rest.join('=').trim()]),
   );

@@ -3,67 +3,103 @@ import type { Explanation } from '../../../decision/types.ts';
 import { loadModel } from '../../../offers/model/posteriors.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
-import { badge, table } from '../../shell/components.ts';
-import type { PublisherContext } from '../../shell/context.ts';
-import { createForm } from '../../shell/forms.ts';
-import { keyIn, queryText } from '../../shell/management.ts';
-import type { Pages, Tools } from '../../shell/pages.ts';
-import { type Asked, explainFor } from './explain-offers.ts';
+import { badge, link, notice, strongLink, table } from '../../shell/components.ts';
+import { keyIn, type PublisherContext, queryText } from '../../shell/context.ts';
+import { type Choice, createForm } from '../../shell/forms.ts';
+import type { PageServices, Pages } from '../../shell/pages.ts';
+import { explainOffers, type SampleRequest } from './explain-offers.ts';
+import { offerName } from './offer-list.ts';
 
-const names = ['placement', 'country', 'platform', 'device', 'custom'] as const;
-const shown = 100;
-const any = { value: '', text: 'Any' };
-const choices = (values: readonly string[]) => [any, ...values.map((value) => ({ value, text: value }))];
+const parameters = ['placement', 'country', 'platform', 'device', 'custom'] as const;
+const maxOffers = 100;
 
-/** "Why is this not shown?": the decision for somebody who is imagined, with the rule that decided about each offer. */
-export function explainPages(pages: Pages<PublisherContext>, { deps, store }: Tools): void {
+/** The decision for a sample request, with the reason for each offer. */
+export function explainPages(pages: Pages<PublisherContext>, { deps, management }: PageServices): void {
   const { pool, catalog, now } = deps;
-  const guarded = createFailFast(deps.dbHealth);
+  const failFast = createFailFast(deps.dbHealth);
 
   pages.get('/offers/:key/why', 'analyst', async (context) => {
-    const view = await store.get(context, offers, keyIn(context));
+    const view = await management.get(context, offers, keyIn(context));
     const { publisher, path } = context;
-    const asked = Object.fromEntries(names.map((name) => [name, queryText(context, name)])) as Asked;
-    asked.placement ||= [...publisher.placements.keys()][0] ?? 'checkout';
-    const model = await guarded(() => loadModel(pool, catalog.current(), now()));
-    const explanations = explainFor(publisher, asked, { model, nowMs: now(), seed: 1 });
-    const own = explanations.find(({ offer }) => offer.id === view.id);
+    const sample = sampleOf(context);
+    const model = await failFast(() => loadModel(pool, catalog.current(), now()));
+    const explanations = explainOffers(publisher, sample, { model, nowMs: now(), seed: 1 });
+    const offerPath = path(`/offers/${view.id}`);
     return {
-      title: 'Why is this not shown?',
-      lead: String(view.title || `Offer ${view.id}`),
+      title: 'Explain decision',
+      lead: offerName(view),
       nav: 'offers',
       trail: [
         { text: 'Offers', href: path('/offers') },
-        { text: String(view.title || `Offer ${view.id}`), href: path(`/offers/${view.id}`) },
+        { text: offerName(view), href: offerPath },
       ],
-      body: html`<form class="filters" method="get" action="${path(`/offers/${view.id}/why`)}">${askedFields(asked)}<button class="button">Ask</button></form>
-${verdict(own, asked)}
-<h2 class="section">All offers, as they would be chosen now</h2>
-${table(
-  'Offers',
-  [{ text: 'Offer' }, { text: 'Outcome' }, { text: 'Rank', numeric: true }, { text: 'Why' }],
-  explanations.slice(0, shown).map((one) => row(context, one, one === own)),
-)}
-<p class="hint">For a user who was never seen before. Caps and budgets count as unused here; equal offers are drawn by chance each time.</p>`,
+      body: html`
+        <form class="filters" method="get" action="${offerPath}/why">
+          ${sampleFields(sample)}
+          <button class="button">Explain</button>
+        </form>
+        ${result(context, explanations, Number(view.id), sample)}`,
     };
   });
 }
 
-function askedFields(asked: Asked): Html {
-  const form = createForm(asked);
-  return html`${form.input('placement', { label: 'Placement' })}${form.input('country', { label: 'Country', placeholder: 'US' })}${form.select('platform', { label: 'Platform', choices: choices(['web', 'ios', 'android']) })}${form.select('device', { label: 'Device', choices: choices(['desktop', 'mobile', 'tablet', 'tv']) })}${form.input('custom', { label: 'Own keys', placeholder: 'cart_total=50' })}`;
+function sampleOf(context: PublisherContext): SampleRequest {
+  const sample = Object.fromEntries(parameters.map((name) => [name, queryText(context, name)])) as SampleRequest;
+  const [firstPlacement = 'checkout'] = context.publisher.placements.keys();
+  return { ...sample, placement: sample.placement || firstPlacement };
 }
 
-function verdict(own: Explanation | undefined, { placement }: Asked): Html {
-  if (own === undefined)
-    return html`<div class="notice warn"><p>The offer’s campaign is not offered to this publisher.</p></div>`;
-  const isShown = own.position !== null;
-  return html`<div class="notice ${isShown ? 'done' : 'warn'}" role="status"><p><strong>${isShown ? 'It would be shown' : 'It would not be shown'}</strong> at “${placement}”. ${own.reason}</p></div>`;
-}
-
-const row = ({ path }: PublisherContext, { offer, position, rank, reason }: Explanation, isOwn: boolean) => [
-  html`<a href="${path(`/offers/${offer.id}`)}">${isOwn ? html`<strong>${offer.copy.title || `Offer ${offer.id}`}</strong>` : offer.copy.title || `Offer ${offer.id}`}</a>`,
-  position === null ? badge('Not shown') : badge(`Position ${position}`, 'good'),
-  rank ?? nothing,
-  reason,
+const choices = (values: readonly string[]): Choice[] => [
+  { value: '', text: 'Any' },
+  ...values.map((value) => ({ value, text: value })),
 ];
+
+function sampleFields(sample: SampleRequest): Html {
+  const form = createForm(sample);
+  return html`
+    ${form.input('placement', { label: 'Placement' })}
+    ${form.input('country', { label: 'Country', placeholder: 'US' })}
+    ${form.select('platform', { label: 'Platform', choices: choices(['web', 'ios', 'android']) })}
+    ${form.select('device', { label: 'Device', choices: choices(['desktop', 'mobile', 'tablet', 'tv']) })}
+    ${form.input('custom', { label: 'Custom attributes', placeholder: 'cart_total=50' })}`;
+}
+
+const columns = [{ text: 'Offer' }, { text: 'Outcome' }, { text: 'Rank', numeric: true }, { text: 'Reason' }];
+
+function result(
+  context: PublisherContext,
+  explanations: readonly Explanation[],
+  offerId: number,
+  { placement }: SampleRequest,
+): Html {
+  const own = explanations.find(({ offer }) => offer.id === offerId);
+  const rows = explanations.slice(0, maxOffers).map((one) => offerRow(context, one, one === own));
+  return html`
+    ${own === undefined ? notServed : verdict(own, placement)}
+    <h2 class="section">All offers</h2>
+    ${table('Offers', columns, rows)}
+    <p class="hint">
+      For a new user, with unused caps and budgets. Offers of equal rank are ordered randomly on each request.
+    </p>`;
+}
+
+const notServed = notice('warn', html`<p>The offer’s campaign is not served to this publisher.</p>`);
+
+function verdict({ position, reason }: Explanation, placement: string): Html {
+  const isShown = position !== null;
+  return html`
+    <div class="notice ${isShown ? 'done' : 'warn'}" role="status">
+      <p><strong>${isShown ? 'Shown' : 'Not shown'}</strong> at placement “${placement}”. ${reason}</p>
+    </div>`;
+}
+
+function offerRow({ path }: PublisherContext, { offer, position, rank, reason }: Explanation, isOwn: boolean) {
+  const name = offer.copy.title || `Offer ${offer.id}`;
+  const href = path(`/offers/${offer.id}`);
+  return [
+    isOwn ? strongLink(href, name) : link(href, name),
+    position === null ? badge('Not shown') : badge(`Position ${position}`, 'good'),
+    rank ?? nothing,
+    reason,
+  ];
+}

@@ -5,20 +5,21 @@ import { privacyUrlOf } from '../../../offers/render/render.ts';
 import { buildOfferView } from '../../../offers/render/view.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import type { AssetUrl } from '../../shell/assets.ts';
+import { offerTexts } from './offer-form.ts';
 
-/** What the browser's preview begins with; it fills in what is typed. */
+/** What the preview in the browser starts from; it adds what is typed. */
 export type PreviewBase = {
   kind: 'offer' | 'theme';
   unit: 'sou' | 'mou';
   settings: object;
   styles: object;
   offers: readonly object[];
-  /** Form fields that are fields of the first offer. */
+  /** Form fields that are texts of the first offer. */
   fields: readonly string[];
 };
 
-/** An offer as the SDK gets it, without anything that could be recorded. */
-function quietView(publisher: Publisher, offer: Offer, publicUrl: string): object {
+/** An offer as the SDK gets it, without URLs that would be tracked. */
+function untrackedView(publisher: Publisher, offer: Offer, publicUrl: string): object {
   const view = buildOfferView({ offer, publisher, copy: offer.copy, token: '', hasUser: false, qrCode: '', publicUrl });
   return {
     ...view,
@@ -28,6 +29,8 @@ function quietView(publisher: Publisher, offer: Offer, publicUrl: string): objec
     save_for_later_url: null,
   };
 }
+
+const placeholderNames = ['Juniper & Co', 'Northlight', 'Oak Street'];
 
 type PreviewInput = { publisher: Publisher; theme: Theme | null; publicUrl: string };
 
@@ -45,80 +48,69 @@ const placeholder = (publicUrl: string, id: number, name: string, title: string)
   campaign_id: id,
   title,
   advertiser_name: name,
-  description: 'What the user gets, and why it is worth a click.',
+  description: 'A short text about the offer.',
   click_url: `${publicUrl}/`,
   cta_yes: 'Yes, please',
   cta_no: 'No, thanks',
   creatives: [],
 });
 
-/** Up to three offers of the publisher; placeholders where there are fewer. */
-function someOffers({ publisher, publicUrl }: PreviewInput, without: number | null, wanted: number): object[] {
+/** Offers of the publisher, filled up with placeholders. */
+function sampleOffers({ publisher, publicUrl }: PreviewInput, exceptId: number | null, count: number): object[] {
   const real = indexOf(publisher)
-    .candidates.filter(({ offer }) => offer.id !== without)
-    .slice(0, wanted)
-    .map(({ offer }) => quietView(publisher, offer, publicUrl));
-  const names = ['Juniper & Co', 'Northlight', 'Oak Street'];
-  while (real.length < wanted)
-    real.push(
-      placeholder(publicUrl, 2_000_000_000 + real.length, names[real.length] ?? '', 'An offer of your catalogue'),
-    );
+    .candidates.filter(({ offer }) => offer.id !== exceptId)
+    .slice(0, count)
+    .map(({ offer }) => untrackedView(publisher, offer, publicUrl));
+  while (real.length < count)
+    real.push(placeholder(publicUrl, 2_000_000_000 + real.length, placeholderNames[real.length] ?? '', 'Sample offer'));
   return real;
 }
 
-/** For the editor of a theme: the publisher's own offers in the look that is typed. */
+/** For the theme editor: the publisher's offers. */
 export const themePreview = (input: PreviewInput): PreviewBase => ({
   kind: 'theme',
   unit: input.theme?.unit ?? 'mou',
   ...baseOf({ ...input, theme: null }),
-  offers: someOffers(input, null, 3),
+  offers: sampleOffers(input, null, 3),
   fields: [],
 });
 
-/** The fields of an offer's form that show. */
-const shownFields = [
-  'title',
-  'description',
-  'mini_text',
-  'short_headline',
-  'short_description',
-  'terms_and_conditions',
-  'cta_yes',
-  'cta_no',
-  'loyalty_requirements',
-] as const;
+type PreviewedOffer = { offerId: number | null; advertiserName: string; creatives: readonly object[] };
 
-/**
- * For the editor of an offer: the offer that is typed, first among others. `pictures`: its creatives, as the SDK gets
- * them.
- */
+/** For the offer editor: the edited offer before others. `creatives`: as the SDK gets them. */
 export const offerPreview = (
   input: PreviewInput,
-  {
-    offerId,
-    advertiserName,
-    pictures,
-  }: { offerId: number | null; advertiserName: string; pictures: readonly object[] },
+  { offerId, advertiserName, creatives }: PreviewedOffer,
 ): PreviewBase => ({
   kind: 'offer',
   unit: input.theme?.unit ?? 'mou',
   ...baseOf(input),
   offers: [
-    { ...placeholder(input.publicUrl, offerId ?? 2_100_000_000, advertiserName, ''), creatives: pictures },
-    ...someOffers(input, offerId, 2),
+    { ...placeholder(input.publicUrl, offerId ?? 2_100_000_000, advertiserName, ''), creatives },
+    ...sampleOffers(input, offerId, 2),
   ],
-  fields: shownFields,
+  fields: offerTexts,
 });
 
-/** The frame with its switches; the form beside it carries `data-previewed`. */
-export const previewPanel = (frameUrl: string, base: PreviewBase): Html =>
-  html`<aside class="preview sticky" data-preview="${JSON.stringify(base)}" data-frame="${frameUrl}" aria-label="Preview">${
-    base.kind === 'offer'
-      ? html`<div class="preview-head"><h2>Preview</h2><div class="switches" role="group" aria-label="Unit"><button type="button" data-unit="sou" aria-pressed="${String(base.unit === 'sou')}">Single</button><button type="button" data-unit="mou" aria-pressed="${String(base.unit === 'mou')}">Multi</button></div></div>`
-      : html`<div class="preview-head"><h2>Preview</h2></div>`
-  }<iframe title="Preview of the unit"></iframe><p class="hint">The real SDK, with what you type. Nothing here is recorded.</p></aside>`;
+/** The preview beside a form, which must have the attribute `data-previewed`. */
+export const previewPanel = (frameUrl: string, base: PreviewBase): Html => html`
+  <aside class="preview sticky" data-preview="${JSON.stringify(base)}" data-frame="${frameUrl}" aria-label="Preview">
+    <div class="preview-head">
+      <h2>Preview</h2>
+      ${base.kind === 'offer' && unitSwitch(base.unit)}
+    </div>
+    <iframe title="Unit preview"></iframe>
+    <p class="hint">Rendered by the SDK with your unsaved changes. Not tracked.</p>
+  </aside>`;
 
-/** The page inside the frame. */
+function unitSwitch(current: PreviewBase['unit']): Html {
+  const button = (unit: PreviewBase['unit'], text: string) => html`
+    <button type="button" data-unit="${unit}" aria-pressed="${String(unit === current)}">${text}</button>`;
+  return html`
+    <div class="switches" role="group" aria-label="Unit">${[button('sou', 'Single'), button('mou', 'Multi')]}</div>`;
+}
+
+/** The document inside the frame. */
 export const previewFrame = (asset: AssetUrl): string =>
   html`<!doctype html>
 <html lang="en">

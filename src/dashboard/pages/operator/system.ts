@@ -1,98 +1,103 @@
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
-import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
 import type { App } from '../../../platform/ports.ts';
-import { badge, card, facts, table } from '../../shell/components.ts';
+import { badge, type Cell, card, descriptionList, table } from '../../shell/components.ts';
 import { count, moment, utc } from '../../shell/format.ts';
-import { commonPages, type Tools } from '../../shell/pages.ts';
-import { readSystem, type SystemState } from './system-state.ts';
+import { commonPages, type PageServices } from '../../shell/pages.ts';
+import { type Partitions, type Queue, type RunningProcess, readSystem, type SystemState } from './system-state.ts';
 
-/** For operators: health, queues, partitions, and which configuration each process serves. */
-export function systemPages(app: App, tools: Tools): void {
-  const { pool, dbHealth, now } = tools.deps;
-  const pages = commonPages(app, tools);
-  const guarded = createFailFast(dbHealth);
-
+/** Health, processes, queues and partitions, for operators. */
+export function systemPages(app: App, services: PageServices): void {
+  const { pool, dbHealth, now } = services.deps;
+  const pages = commonPages(app, services);
+  const failFast = createFailFast(dbHealth);
   pages.get('/operator/system', 'operator', async ({ path }) => {
-    const state = await guarded(() => readSystem(pool, now()));
+    const state = await failFast(() => readSystem(pool, now()));
     return {
       title: 'System',
-      lead: 'All processes on this database. Renews itself every five seconds; times are UTC.',
+      lead: 'All processes on this database. Refreshes every 5 seconds. Times in UTC.',
       nav: 'system',
-      body: html`<div id="system" hx-get="${path('/operator/system')}" hx-select="#system" hx-swap="outerHTML" hx-trigger="every 5s">${parts(state)}</div>`,
+      body: html`
+        <div id="system" hx-get="${path('/operator/system')}" hx-select="#system" hx-swap="outerHTML"
+          hx-trigger="every 5s">
+          ${healthCard(state)}
+          ${section(
+            'Processes',
+            processColumns,
+            state.processes.map((one) => processCells(one, state.catalogVersion)),
+          )}
+          ${section('Delivery queue', queueColumns, queuesOf(state).map(queueCells))}
+          ${section('Partitions', partitionColumns, state.partitions.map(partitionCells))}
+        </div>`,
     };
   });
 }
 
-function parts(state: SystemState): Html {
-  const waiting = state.queues.reduce((sum, queue) => sum + queue.waiting, 0);
-  const due = state.queues.reduce((sum, queue) => sum + queue.due, 0);
-  const running = state.processes.filter(({ present }) => present);
-  return html`${card(
+function healthCard({ database, processes, queues, catalogVersion }: SystemState): Html {
+  const sum = (name: 'waiting' | 'due'): string => count(queues.reduce((total, queue) => total + queue[name], 0));
+  const running = processes.filter(({ isRunning }) => isRunning);
+  const hasWorker = running.some(({ roles }) => roles.includes('worker'));
+  return card(
     'Health',
-    facts([
-      ['Database', html`${badge('answers', 'good')} PostgreSQL ${state.database.version}`],
-      ['Size', bytes(state.database.bytes)],
-      [
-        'Processes',
-        html`${running.length}${running.some(({ roles }) => roles.includes('worker')) ? nothing : html` ${badge('no worker', 'bad')}`}`,
-      ],
-      ['Deliveries waiting', count(waiting)],
-      ['Due now', count(due)],
-      ['Configuration', `version ${state.catalogVersion}`],
+    descriptionList([
+      ['Database', html`${badge('available', 'good')} PostgreSQL ${database.version}`],
+      ['Database size', bytes(database.bytes)],
+      ['Processes', html`${running.length} ${!hasWorker && badge('no worker', 'bad')}`],
+      ['Pending deliveries', sum('waiting')],
+      ['Due now', sum('due')],
+      ['Catalogue version', catalogVersion],
     ]),
-  )}
-<h2 class="section">Processes</h2>
-${table(
-  'Processes',
-  [
-    { text: 'Process' },
-    { text: 'Roles' },
-    { text: 'Configuration', numeric: true },
-    { text: 'Since' },
-    { text: 'State' },
-  ],
-  state.processes.map((one) => [
-    html`<strong>${one.host}</strong> <span class="hint">${one.pid}</span>`,
-    one.roles.join(', '),
-    html`${one.catalogVersion}${one.catalogVersion === state.catalogVersion ? nothing : html` ${badge('behind', 'warn')}`}`,
-    moment(utc, one.startedAt),
-    one.present
-      ? badge('Runs', 'good')
-      : html`${badge('Silent', 'bad')} <span class="hint">since ${moment(utc, one.seenAt, 'second')}</span>`,
-  ]),
-)}
-<h2 class="section">Queue of deliveries</h2>
-${table(
-  'Queue',
-  [{ text: 'Lane' }, { text: 'Waiting', numeric: true }, { text: 'Due now', numeric: true }],
-  (state.queues.length === 0 ? [{ lane: 'live', waiting: 0, due: 0 }] : state.queues).map((queue) => [
-    queue.lane,
-    count(queue.waiting),
-    count(queue.due),
-  ]),
-)}
-<h2 class="section">Partitions</h2>
-${table(
-  'Partitions',
-  [
-    { text: 'Table' },
-    { text: 'Days', numeric: true },
-    { text: 'First' },
-    { text: 'Last' },
-    { text: 'Size', numeric: true },
-  ],
-  state.partitions.map((one) => [
-    html`<code>${one.table}</code>`,
-    one.count,
-    day(one.first),
-    day(one.last),
-    bytes(one.bytes),
-  ]),
-)}`;
+  );
 }
 
+const section = (title: string, columns: Parameters<typeof table>[1], rows: readonly Cell[][]): Html => html`
+  <h2 class="section">${title}</h2>
+  ${table(title, columns, rows)}`;
+
+const processColumns = [
+  { text: 'Process' },
+  { text: 'Roles' },
+  { text: 'Catalogue version', numeric: true },
+  { text: 'Started' },
+  { text: 'Status' },
+];
+
+const processCells = (one: RunningProcess, catalogVersion: number): Cell[] => [
+  html`<strong>${one.host}</strong> <span class="hint">${one.pid}</span>`,
+  one.roles.join(', '),
+  html`${one.catalogVersion} ${one.catalogVersion !== catalogVersion && badge('behind', 'warn')}`,
+  moment(utc, one.startedAt),
+  one.isRunning
+    ? badge('Running', 'good')
+    : html`${badge('Not responding', 'bad')} <span class="hint">since ${moment(utc, one.seenAt, 'second')}</span>`,
+];
+
+const queueColumns = [{ text: 'Lane' }, { text: 'Pending', numeric: true }, { text: 'Due now', numeric: true }];
+
+/** An empty queue has no rows. */
+const queuesOf = ({ queues }: SystemState): Queue[] =>
+  queues.length === 0 ? [{ lane: 'live', waiting: 0, due: 0 }] : queues;
+
+const queueCells = ({ lane, waiting, due }: Queue): Cell[] => [lane, count(waiting), count(due)];
+
+const partitionColumns = [
+  { text: 'Table' },
+  { text: 'Days', numeric: true },
+  { text: 'First' },
+  { text: 'Last' },
+  { text: 'Size', numeric: true },
+];
+
+const partitionCells = (one: Partitions): Cell[] => [
+  html`<code>${one.table}</code>`,
+  one.count,
+  isoDay(one.first),
+  isoDay(one.last),
+  bytes(one.bytes),
+];
+
 /** `20261121` as `2026-11-21`. */
-const day = (text: string): string => text.replace(/^(\d{4})(\d{2})(\d{2})$/, '$1-$2-$3');
+const isoDay = (text: string): string => text.replace(/^(\d{4})(\d{2})(\d{2})$/, '$1-$2-$3');
 
 function bytes(value: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];

@@ -1,49 +1,94 @@
 import type { Values } from '../../../catalog/management/resource.ts';
-import { type Html, html, nothing } from '../../../platform/http/html.ts';
-import type { Fields, FormBuilder } from '../../shell/forms.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
+import type { Fields } from '../../shell/fields.ts';
+import { type Choice, columns, type FormBuilder, fieldGroup } from '../../shell/forms.ts';
 
-const zones = Intl.supportedValuesOf('timeZone');
-const zoneChoices = ['UTC', ...zones.filter((zone) => zone !== 'UTC')].map((zone) => ({
-  value: zone,
-  text: zone.replaceAll('_', ' '),
-}));
+const timeZones = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC')];
 
-const offerChoices = Array.from({ length: 10 }, (_, index) => ({ value: String(index + 1), text: String(index + 1) }));
+const timeZoneChoices = timeZones.map((zone) => ({ value: zone, text: zone.replaceAll('_', ' ') }));
 
-/** What an operator enables for a publisher. */
-const enablings = [
+const offerCountChoices: Choice[] = Array.from({ length: 10 }, (_, index) => {
+  const count = String(index + 1);
+  return { value: count, text: count };
+});
+
+/** Features only operators enable. */
+export const features = [
   {
     name: 'usp_enabled',
     label: 'User Selected Perks',
-    hint: 'Users tick perks in a multi unit; the choice is sent as a webhook.',
+    hint: 'Users select perks in a multi offer unit; the selection is sent as a webhook.',
   },
   { name: 'wallet_enabled', label: 'Wallet', hint: 'Users save offers for later.' },
   { name: 'offerwall_enabled', label: 'Offerwall', hint: 'A hosted page with all offers.' },
 ] as const;
 
-/** The settings of a publisher. `asOperator`: with what only operators set. */
-export function publisherFields(
-  form: FormBuilder,
-  { asOperator, timeZone }: { asOperator: boolean; timeZone: string },
-): Html {
-  const choices = zoneChoices.some(({ value }) => value === timeZone)
-    ? zoneChoices
-    : [{ value: timeZone, text: timeZone }, ...zoneChoices];
-  return html`${form.input('name', { label: 'Name', required: true })}
-<fieldset class="group"><legend>Offers</legend><div class="columns">
-${form.select('offers_per_response', { label: 'Number of offers', choices: offerChoices, hint: 'In one answer. Themes and placements may differ.' })}
-${form.input('delivery_percentage', { label: 'Delivery percentage', type: 'number', min: 0, most: 100, hint: 'Of users, how many get offers.' })}</div>
-${form.check('unit_enabled', { label: 'Unit on', hint: 'Off: every answer is an empty list.' })}
-${form.check('test_mode', { label: 'Test mode', hint: 'Every answer is a test answer; nothing is counted.' })}</fieldset>
-<fieldset class="group"><legend>Time and money</legend><div class="columns">
-${form.select('time_zone', { label: 'Time zone', choices, hint: 'Of reports, and of all times here.' })}
-${form.input('currency_name', { label: 'Loyalty currency', hint: 'What users earn, such as points.' })}
-${form.input('currency_multiplier', { label: 'Units for one of payout', type: 'number', min: 0, step: '0.0001' })}</div></fieldset>
-<fieldset class="group"><legend>Privacy</legend>
-${form.input('privacy_url', { label: 'Privacy policy URL', type: 'url', hint: 'Sent with every answer. Empty: the page of this service.', placeholder: 'https://' })}
-${form.area('privacy_text', { label: 'Text of that page', rows: 4, hint: 'Plain text. Empty: our own.' })}</fieldset>
-${asOperator ? html`<fieldset class="group"><legend>Enabled by the operator</legend>${enablings.map(({ name, label, hint }) => form.check(name, { label, hint }))}</fieldset>` : nothing}`;
-}
+/** The settings of a publisher. `asOperator`: with the features. */
+export const publisherFields = (form: FormBuilder, asOperator: boolean): Html => html`
+  ${form.input('name', { label: 'Name', required: true })}
+  ${offerFields(form)}
+  ${localeFields(form)}
+  ${fieldGroup(
+    'Privacy',
+    form.input('privacy_url', {
+      label: 'Privacy policy URL',
+      type: 'url',
+      hint: 'Included in every response. Empty: the hosted page.',
+      placeholder: 'https://',
+    }),
+    form.textarea('privacy_text', {
+      label: 'Text of the hosted privacy page',
+      rows: 4,
+      hint: 'Plain text. Empty: the default text.',
+    }),
+  )}
+  ${
+    asOperator &&
+    fieldGroup(
+      'Features',
+      features.map(({ name, label, hint }) => form.checkbox(name, { label, hint })),
+    )
+  }`;
+
+const offerFields = (form: FormBuilder): Html =>
+  fieldGroup(
+    'Offers',
+    columns([
+      form.select('offers_per_response', {
+        label: 'Number of offers',
+        choices: offerCountChoices,
+        hint: 'Per response. Themes and placements can override it.',
+      }),
+      form.input('delivery_percentage', {
+        label: 'Delivery percentage',
+        type: 'number',
+        min: 0,
+        max: 100,
+        hint: 'Share of users who get offers.',
+      }),
+    ]),
+    form.checkbox('unit_enabled', { label: 'Units enabled', hint: 'Disabled: every response is empty.' }),
+    form.checkbox('test_mode', { label: 'Test mode', hint: 'Responses contain test offers and are not tracked.' }),
+  );
+
+const localeFields = (form: FormBuilder): Html =>
+  fieldGroup(
+    'Time zone and currency',
+    columns([
+      form.select('time_zone', {
+        label: 'Time zone',
+        choices: timeZoneChoices,
+        hint: 'Of reports and of all times in the dashboard.',
+      }),
+      form.input('currency_name', { label: 'Loyalty currency', hint: 'What users earn, such as points.' }),
+      form.input('currency_multiplier', {
+        label: 'Loyalty units per payout unit',
+        type: 'number',
+        min: 0,
+        step: '0.0001',
+      }),
+    ]),
+  );
 
 export function readPublisher(fields: Fields, asOperator: boolean): Values {
   return {
@@ -57,6 +102,6 @@ export function readPublisher(fields: Fields, asOperator: boolean): Values {
     currency_multiplier: fields.number('currency_multiplier'),
     privacy_url: fields.text('privacy_url') || null,
     privacy_text: fields.text('privacy_text'),
-    ...(asOperator && Object.fromEntries(enablings.map(({ name }) => [name, fields.checked(name)]))),
+    ...(asOperator && Object.fromEntries(features.map(({ name }) => [name, fields.checked(name)]))),
   };
 }

@@ -1,45 +1,48 @@
-import type { Values } from '../../../catalog/management/resource.ts';
+import type { Values, View } from '../../../catalog/management/resource.ts';
 import { sequenceRules } from '../../../catalog/management/sequence-rules.ts';
 import type { SequenceMatch } from '../../../catalog/rules/rules.ts';
+import type { Publisher } from '../../../catalog/snapshot/types.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import type { App } from '../../../platform/ports.ts';
-import { badge } from '../../shell/components.ts';
-import { crudPages } from '../../shell/crud.ts';
-import type { Fields } from '../../shell/forms.ts';
-import { publisherPages, type Tools } from '../../shell/pages.ts';
+import { badge, type Cell, strongLink } from '../../shell/components.ts';
+import type { PublisherContext } from '../../shell/context.ts';
+import { crudPages } from '../../shell/crud/routes.ts';
+import type { Fields } from '../../shell/fields.ts';
+import { columns, type FormBuilder, type FormValues, fieldGroup } from '../../shell/forms.ts';
+import { type PageServices, publisherPages } from '../../shell/pages.ts';
 import { splitList } from '../campaigns/rules-form.ts';
 
-const mostPositions = 10;
-const positionChoices = Array.from({ length: mostPositions }, (_, index) => ({
-  value: String(index + 1),
-  text: String(index + 1),
-}));
+const path = '/settings/sequence-rules';
 
-const effects = [
-  { value: 'allow', text: 'Only these offers may stand there' },
-  { value: 'deny', text: 'These offers may not stand there' },
+const maxPosition = 10;
+const positionChoices = Array.from({ length: maxPosition }, (_, index) => {
+  const position = String(index + 1);
+  return { value: position, text: position };
+});
+
+const effectChoices = [
+  { value: 'allow', text: 'Allow only these offers' },
+  { value: 'deny', text: 'Exclude these offers' },
 ];
 
-/** What a rule names offers by; all lists together are one "any of". */
-const matches: readonly { name: keyof SequenceMatch; one: string; label: string; hint: string }[] = [
-  { name: 'offers', one: 'offer', label: 'Offers', hint: 'Their numbers, separated by commas.' },
-  { name: 'campaigns', one: 'campaign', label: 'Campaigns', hint: 'Their numbers.' },
-  { name: 'advertisers', one: 'advertiser', label: 'Advertisers', hint: 'Their numbers.' },
-  { name: 'categories', one: 'category', label: 'Categories', hint: 'Of campaigns, as written there.' },
-  { name: 'tags', one: 'tag', label: 'Tags', hint: 'Of campaigns.' },
+/** What a rule matches offers by; an offer matches if any of the lists contains it. */
+const matchers: readonly { name: keyof SequenceMatch; singular: string; label: string; hint: string }[] = [
+  { name: 'offers', singular: 'offer', label: 'Offers', hint: 'Ids, separated by commas.' },
+  { name: 'campaigns', singular: 'campaign', label: 'Campaigns', hint: 'Ids.' },
+  { name: 'advertisers', singular: 'advertiser', label: 'Advertisers', hint: 'Ids.' },
+  { name: 'categories', singular: 'category', label: 'Categories', hint: 'Campaign categories.' },
+  { name: 'tags', singular: 'tag', label: 'Tags', hint: 'Campaign tags.' },
 ];
 
-/** Settings > Sequence rules: which offers may stand at which position. */
-export function sequenceRulePages(app: App, tools: Tools): void {
-  const path = '/settings/sequence-rules';
-  crudPages(publisherPages(app, tools), tools.store, {
+/** Which offers may be shown at which position. */
+export function sequenceRulePages(app: App, services: PageServices): void {
+  crudPages(publisherPages(app, services), services.management, {
     resource: sequenceRules,
     path,
     nav: 'sequence-rules',
     icon: 'sequence',
     title: 'Sequence rules',
-    lead: 'Which offers may stand at which position. Where no rule says anything, the best offers come first.',
-    one: 'a sequence rule',
+    lead: 'Which offers may be shown at which position. Without a rule, offers are ordered by rank.',
     writes: 'admin',
     columns: [
       { text: 'Rule' },
@@ -47,65 +50,95 @@ export function sequenceRulePages(app: App, tools: Tools): void {
       { text: 'Placement' },
       { text: 'Positions' },
       { text: 'Weight', numeric: true },
-      { text: 'State' },
+      { text: 'Status' },
     ],
-    cells: ({ path: pathOf }, row) => [
-      html`<a href="${pathOf(`${path}/${row.id}`)}"><strong>${nameOf(row)}</strong></a>`,
-      html`${row.effect === 'deny' ? badge('Not', 'bad') : badge('Only', 'info')} ${offersOf(row.match as SequenceMatch)}`,
-      row.placement === null ? 'all' : html`<code>${String(row.placement)}</code>`,
-      (row.positions as number[] | null)?.join(', ') ?? 'all',
-      Number(row.weight),
-      row.active === true ? badge('Active', 'good') : badge('Off', 'warn'),
-    ],
+    cells: ruleCells,
     empty: {
       title: 'No sequence rules yet',
-      text: 'With one, a position belongs to the offers you name, or never shows them.',
+      text: 'A rule reserves positions for certain offers, or excludes offers from them.',
     },
     nameOf,
-    toForm: ({ placement, positions, match, ...values }) => ({
-      ...(values as Record<string, string>),
-      placement: placement === null ? '' : String(placement),
-      positions: Array.isArray(positions) ? positions.map(String) : [],
-      ...Object.fromEntries(
-        matches.map(({ name }) => [`match.${name}`, ((match as SequenceMatch | undefined)?.[name] ?? []).join(', ')]),
-      ),
-    }),
-    read: (fields) => ({
-      placement: fields.text('placement') || null,
-      positions: fields.all('positions').length === 0 ? null : fields.all('positions').map(Number),
-      effect: fields.text('effect'),
-      match: readMatch(fields),
-      weight: fields.number('weight'),
-      active: fields.checked('active'),
-    }),
-    fields: (form, { publisher }) => html`${form.select('effect', { label: 'Effect', choices: effects })}
-<fieldset class="group"><legend>Offers</legend><p class="hint">Those that any of these names.</p><div class="columns">${matches.map(({ name, label, hint }) => form.input(`match.${name}`, { label, hint }))}</div></fieldset>
-<fieldset class="group"><legend>Where</legend>${form.select('placement', { label: 'Placement', choices: [{ value: '', text: 'All placements' }, ...[...publisher.placements.keys()].sort().map((name) => ({ value: name, text: name }))] })}
-${form.checks('positions', { label: 'Positions', hint: 'None ticked: all.', choices: positionChoices })}</fieldset>
-${form.input('weight', { label: 'Weight', type: 'number', min: 0, hint: 'Among rules that allow, offers of the higher one come first.' })}
-${form.check('active', { label: 'Active' })}`,
+    toForm: ruleToForm,
+    read: readRule,
+    fields: (form, { publisher }) => ruleFields(form, publisher),
   });
 }
 
 const nameOf = ({ id }: Values): string => `Rule ${Number(id)}`;
 
-/** In words: "offers 3, 4; tag wine". */
-const offersOf = (match: SequenceMatch): Html | string =>
-  matches
-    .flatMap(({ name, one, label }) => {
-      const listed = match[name] ?? [];
-      return listed.length === 0 ? [] : [`${listed.length === 1 ? one : label.toLowerCase()} ${listed.join(', ')}`];
+const ruleCells = ({ path: pathOf }: PublisherContext, row: View): Cell[] => [
+  strongLink(pathOf(`${path}/${row.id}`), nameOf(row)),
+  html`${effectBadge(row)} ${matchText(row.match as SequenceMatch)}`,
+  row.placement === null ? 'all' : html`<code>${String(row.placement)}</code>`,
+  (row.positions as number[] | null)?.join(', ') ?? 'all',
+  Number(row.weight),
+  row.active === true ? badge('Active', 'good') : badge('Inactive', 'warn'),
+];
+
+const effectBadge = ({ effect }: View): Html =>
+  effect === 'deny' ? badge('Exclude', 'bad') : badge('Allow only', 'info');
+
+/** Such as "offers 3, 4; tag wine". */
+const matchText = (match: SequenceMatch): string =>
+  matchers
+    .flatMap(({ name, singular, label }) => {
+      const items = match[name] ?? [];
+      return items.length === 0 ? [] : [`${items.length === 1 ? singular : label.toLowerCase()} ${items.join(', ')}`];
     })
     .join('; ');
 
-/** Numbers as numbers; what is none stays a text, for the check to refuse. */
+const ruleToForm = ({ placement, positions, match, ...values }: Values): FormValues => ({
+  ...(values as Record<string, string>),
+  placement: placement === null ? '' : String(placement),
+  positions: Array.isArray(positions) ? positions.map(String) : [],
+  ...Object.fromEntries(
+    matchers.map(({ name }) => [`match.${name}`, ((match as SequenceMatch | undefined)?.[name] ?? []).join(', ')]),
+  ),
+});
+
+const readRule = (fields: Fields): Values => ({
+  placement: fields.text('placement') || null,
+  positions: fields.all('positions').length === 0 ? null : fields.all('positions').map(Number),
+  effect: fields.text('effect'),
+  match: readMatch(fields),
+  weight: fields.number('weight'),
+  active: fields.checked('active'),
+});
+
+/** Ids as numbers; any other text stays as it is, for the validation to refuse. */
 function readMatch(fields: Fields): Values {
   const listOf = (name: string): unknown[] => splitList(fields.text(`match.${name}`));
   const idsOf = (name: string): unknown[] =>
     listOf(name).map((text) => (/^\d{1,10}$/.test(String(text)) ? Number(text) : text));
   return Object.fromEntries(
-    matches
+    matchers
       .map(({ name }) => [name, name === 'categories' || name === 'tags' ? listOf(name) : idsOf(name)] as const)
       .filter(([, list]) => list.length > 0),
   );
+}
+
+function ruleFields(form: FormBuilder, { placements }: Publisher): Html {
+  const placementChoices = [...placements.keys()].sort().map((name) => ({ value: name, text: name }));
+  return html`
+    ${form.select('effect', { label: 'Effect', choices: effectChoices })}
+    ${fieldGroup(
+      'Offers',
+      html`<p class="hint">Offers that match any of these.</p>`,
+      columns(matchers.map(({ name, label, hint }) => form.input(`match.${name}`, { label, hint }))),
+    )}
+    ${fieldGroup(
+      'Positions',
+      form.select('placement', {
+        label: 'Placement',
+        choices: [{ value: '', text: 'All placements' }, ...placementChoices],
+      }),
+      form.checkboxes('positions', { label: 'Positions', hint: 'None selected: all.', choices: positionChoices }),
+    )}
+    ${form.input('weight', {
+      label: 'Weight',
+      type: 'number',
+      min: 0,
+      hint: 'Among “allow only” rules, higher wins.',
+    })}
+    ${form.checkbox('active', { label: 'Active' })}`;
 }

@@ -1,23 +1,27 @@
 import type { Executor } from '../../platform/db/pool.ts';
+import { dayMs } from '../../platform/lib/time.ts';
 import { createToken, hashToken } from './tokens.ts';
 import { type User, type UserRow, userColumns, userOf } from './users.ts';
 
-/** How long an invitation is good (milliseconds); the first operator's link, a day. */
-const invitationMs = 7 * 86_400_000;
-const firstOperatorMs = 86_400_000;
+/** Lifetimes (milliseconds). */
+const invitationLifetimeMs = 7 * dayMs;
+const firstOperatorLifetimeMs = dayMs;
 
-/** Where one-time links lead; the token follows. */
+/** Path of one-time links; the token follows. */
 export const linkPath = '/dashboard/start/';
 
-/** A link with which this user chooses a password; earlier ones stop working. @returns its token, shown this once */
+/**
+ * A link with which this user sets a password; it replaces earlier ones.
+ * @returns its token, which is not stored
+ */
 export async function createInvitation(executor: Executor, userId: number, nowMs: number): Promise<string> {
   await executor.query('delete from user_links where user_id = $1', [userId]);
-  return insert(executor, userId, nowMs + invitationMs);
+  return insert(executor, userId, nowMs + invitationLifetimeMs);
 }
 
-/** A link with which whoever holds it becomes the first operator. */
+/** A link that creates the first operator. */
 export const createFirstOperatorLink = (executor: Executor, nowMs: number): Promise<string> =>
-  insert(executor, null, nowMs + firstOperatorMs);
+  insert(executor, null, nowMs + firstOperatorLifetimeMs);
 
 async function insert(executor: Executor, userId: number | null, expiresMs: number): Promise<string> {
   const token = createToken();
@@ -29,7 +33,7 @@ async function insert(executor: Executor, userId: number | null, expiresMs: numb
   return token;
 }
 
-/** Whom a link is for; `user` null: the first operator. null: it was used, has expired or never was. */
+/** The user of a link; `user` null: it creates the first operator. null: used, expired or unknown. */
 export async function findLink(
   executor: Executor,
   token: string,
@@ -46,10 +50,10 @@ export async function findLink(
 }
 
 /**
- * Uses a link up, and with it all others of the same user. @returns whether it was still good: of parallel uses one
- * wins
+ * Deletes a link and all others of the same user.
+ * @returns whether it was still valid: of concurrent uses one succeeds
  */
-export async function useLink(executor: Executor, token: string, nowMs: number): Promise<boolean> {
+export async function consumeLink(executor: Executor, token: string, nowMs: number): Promise<boolean> {
   const { rows } = await executor.query<{ user_id: number | null }>(
     'delete from user_links where token_hash = $1 and expires_at > $2 returning user_id',
     [hashToken(token), new Date(nowMs)],

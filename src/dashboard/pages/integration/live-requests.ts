@@ -2,29 +2,26 @@ import { v7 } from 'uuid';
 import type { Executor } from '../../../platform/db/pool.ts';
 import { dayOfUuid7 } from '../../../platform/lib/uuid7.ts';
 
-/** One answered call for offers, and what has come of it so far. */
-export type Call = {
+/** An answered offer request with its events so far. */
+export type LiveRequest = {
   sessionId: string;
   at: Date;
   placement: string;
   country: string | null;
   dev: boolean;
   offers: number;
-  /** Beacons and clicks by kind; what does not count (a bot, say) is in none. */
+  /** Number of events by kind, without suspicious ones such as those of bots. */
   events: Readonly<Record<string, number>>;
-  /** When the perks were confirmed. */
+  /** When the perks were confirmed; null: not yet. */
   wrappedAt: Date | null;
-  /** How many were picked; null: the session has no perks. */
+  /** Number of selected perks; null: a session without perks. */
   selected: number | null;
 };
 
-/** Below all session ids of that moment. */
+/** The smallest session id of a time. */
 export const sessionIdAt = (atMs: number): string => v7({ msecs: atMs, random: new Uint8Array(16), seq: 0 });
 
-/**
- * Ids of a publisher's sessions after one, oldest first, at most `limit`. Reads only what is newer, in the order of the
- * key.
- */
+/** Ids of a publisher's sessions after the given one, oldest first. Reads newer rows only, by primary key. */
 export async function sessionsAfter(
   executor: Executor,
   publisherId: number,
@@ -39,19 +36,29 @@ export async function sessionsAfter(
   return rows.map(({ id }) => id);
 }
 
-/** How these sessions of a publisher stand, newest first. */
-export async function callsOf(executor: Executor, publisherId: number, sessionIds: readonly string[]): Promise<Call[]> {
+/** These sessions of a publisher with their events, newest first. */
+export async function findRequests(
+  executor: Executor,
+  publisherId: number,
+  sessionIds: readonly string[],
+): Promise<LiveRequest[]> {
   if (sessionIds.length === 0) return [];
-  const { rows } = await executor.query<CallRow>({
-    name: 'live_calls',
+  const { rows } = await executor.query<RequestRow>({
+    name: 'live_requests',
     text: `with wanted as (select day, id from unnest($2::date[], $3::uuid[]) as w (day, id))
     select s.id, s.created_at, s.placement, s.country, s.dev, cardinality(s.offer_ids) as offers,
       u.wrapped_at, cardinality(u.selected) as selected,
-      coalesce((select jsonb_object_agg(kind, n) from (
-        select e.kind, count(*)::int as n from events e where e.day = s.day and e.session_id = s.id and e.suspicious is null group by e.kind
-      ) as counted), '{}') as events
-    from wanted w join sessions s on s.day = w.day and s.id = w.id and s.publisher_id = $1
-      left join usp_sessions u on u.day = s.day and u.session_id = s.id
+      coalesce((
+        select jsonb_object_agg(kind, n) from (
+          select e.kind, count(*)::int as n
+          from events e
+          where e.day = s.day and e.session_id = s.id and e.suspicious is null
+          group by e.kind
+        ) as counts
+      ), '{}') as events
+    from wanted w
+    join sessions s on s.day = w.day and s.id = w.id and s.publisher_id = $1
+    left join usp_sessions u on u.day = s.day and u.session_id = s.id
     order by s.day desc, s.id desc`,
     values: [publisherId, sessionIds.map(dayOfUuid7), sessionIds],
   });
@@ -68,7 +75,7 @@ export async function callsOf(executor: Executor, publisherId: number, sessionId
   }));
 }
 
-type CallRow = {
+type RequestRow = {
   id: string;
   created_at: Date;
   placement: string;

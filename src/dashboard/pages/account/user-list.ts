@@ -1,0 +1,126 @@
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { linkPath } from '../../auth/one-time-links.ts';
+import type { Role, User } from '../../auth/users.ts';
+import { actionButton, csrfField, hiddenField, saveForm } from '../../shell/actions.ts';
+import { badge, card, copyable, notice, table } from '../../shell/components.ts';
+import type { PageContext } from '../../shell/context.ts';
+import type { FieldErrors } from '../../shell/fields.ts';
+import { moment, utc } from '../../shell/format.ts';
+import { columns, createForm, optionsOf } from '../../shell/forms.ts';
+import type { NavKey, Page } from '../../shell/layout.ts';
+import type { Pages } from '../../shell/pages.ts';
+
+/** Whose users a page manages: those of a publisher, by its admins, or the operators. */
+export type UserScope<C extends PageContext> = {
+  pages: Pages<C>;
+  path: string;
+  nav: NavKey;
+  requires: Role;
+  title: string;
+  /** Roles users of the scope can have, lowest first. */
+  roles: readonly { value: Role; text: string }[];
+  publisherIdOf: (context: C) => number | null;
+};
+
+export type UserListState = {
+  email?: string;
+  role?: string;
+  errors?: FieldErrors;
+  /** A link that was just created. */
+  link?: { email: string; token: string };
+};
+
+export function usersPage<C extends PageContext>(
+  context: C,
+  scope: UserScope<C>,
+  users: readonly User[],
+  publicUrl: string,
+  state: UserListState,
+): Page {
+  const { link, errors = [] } = state;
+  return {
+    title: scope.title,
+    lead: 'Each user has their own account. Invite users with a one-time link.',
+    nav: scope.nav,
+    status: errors.length > 0 ? 422 : 200,
+    body: html`
+      ${link !== undefined && linkNotice(link.email, `${publicUrl}${linkPath}${link.token}`)}
+      ${userTable(context, scope, users)}
+      ${card('Invite user', inviteForm(context, scope, state))}`,
+  };
+}
+
+const linkNotice = (email: string, link: string): Html =>
+  notice(
+    'done',
+    html`
+      <p><strong>Send this link to ${email}.</strong> It works once, for 7 days, and is shown only now.</p>
+      ${copyable(link, 'one-time link')}`,
+  );
+
+function inviteForm<C extends PageContext>(
+  context: C,
+  { path, roles }: UserScope<C>,
+  { email = '', role = '', errors }: UserListState,
+): Html {
+  const form = createForm({ email, role }, errors);
+  const fields = columns([
+    form.input('email', { label: 'E-mail address', type: 'email', required: true, autocomplete: 'off' }),
+    form.select('role', { label: 'Role', choices: roles }),
+  ]);
+  return saveForm(context, context.path(path), fields, { button: 'Create invite link' });
+}
+
+const tableColumns = [
+  { text: 'E-mail address' },
+  { text: 'Role' },
+  { text: 'Status' },
+  { text: 'Created' },
+  { text: 'Actions', hidden: true },
+];
+
+function userTable<C extends PageContext>(context: C, scope: UserScope<C>, users: readonly User[]): Html {
+  const rows = users.map((user) => {
+    const isSelf = user.id === context.viewer.user.id;
+    return [
+      html`<strong>${user.email}</strong>${isSelf && html` <span class="hint">you</span>`}`,
+      isSelf || scope.roles.length === 1 ? user.role : roleForm(context, scope, user),
+      statusBadge(user),
+      moment(utc, user.createdAt, 'day'),
+      isSelf ? nothing : html`<div class="row-actions">${buttons(context, scope.path, user)}</div>`,
+    ];
+  });
+  return table(scope.title, tableColumns, rows);
+}
+
+function statusBadge({ disabled, hasPassword }: User): Html {
+  if (disabled) return badge('Disabled', 'bad');
+  return hasPassword ? badge('Active', 'good') : badge('Invited', 'warn');
+}
+
+function buttons(context: PageContext, path: string, user: User): Html {
+  const to = context.path(`${path}/${user.id}`);
+  const small = true;
+  if (user.disabled) return actionButton(context, { to, text: 'Enable', small, values: { role: user.role } });
+  const linkText = user.hasPassword ? 'Reset password' : 'New invite link';
+  return html`
+    ${actionButton(context, { to: `${to}/link`, text: linkText, small, kind: 'quiet' })}
+    ${actionButton(context, {
+      to,
+      text: 'Disable',
+      small,
+      kind: 'quiet',
+      values: { role: user.role, disabled: 'yes' },
+      confirm: `${user.email} will be signed out everywhere and cannot sign in until enabled again.`,
+    })}`;
+}
+
+function roleForm<C extends PageContext>(context: C, { path, roles }: UserScope<C>, user: User): Html {
+  const choices = roles.map(({ value }) => ({ value, text: value }));
+  return html`
+    <form method="post" action="${context.path(`${path}/${user.id}`)}" class="inline">
+      ${csrfField(context.viewer)}${user.disabled && hiddenField('disabled', 'yes')}
+      <select name="role" aria-label="Role of ${user.email}">${optionsOf(choices, user.role)}</select>
+      <button class="button small quiet">Change</button>
+    </form>`;
+}

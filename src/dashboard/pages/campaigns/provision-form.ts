@@ -1,0 +1,165 @@
+import type { Values, View } from '../../../catalog/management/resource.ts';
+import { etagOf } from '../../../catalog/management/rows.ts';
+import type { Publisher } from '../../../catalog/snapshot/types.ts';
+import { AppError } from '../../../platform/errors.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
+import { hiddenField, saveForm } from '../../shell/actions.ts';
+import { badge, card, strongLink, table } from '../../shell/components.ts';
+import type { PublisherContext } from '../../shell/context.ts';
+import { versionField } from '../../shell/crud/editor.ts';
+import type { FieldErrors, Fields } from '../../shell/fields.ts';
+import { type Choice, columns, createForm, type FormBuilder, type FormValues, fieldGroup } from '../../shell/forms.ts';
+import { frequencyCapFields, totalCapFields } from './caps-form.ts';
+import { readRules, rulesToForm } from './rules-form.ts';
+
+type Publishers = ReadonlyMap<number, Publisher>;
+
+const nameOf = (publishers: Publishers, id: unknown): string => publishers.get(Number(id))?.name ?? `Publisher ${id}`;
+
+/** `editPath` null: the viewer may not edit. */
+export function provisionTable(
+  campaign: View,
+  rows: readonly View[],
+  publishers: Publishers,
+  editPath: string | null,
+): Html {
+  const cells = rows.map((row) => {
+    const name = nameOf(publishers, row.publisher_id);
+    return [
+      editPath === null
+        ? html`<strong>${name}</strong>`
+        : strongLink(`${editPath}?to=${Number(row.publisher_id)}`, name),
+      row.payout_amount === null ? 'inherited' : `${Number(row.payout_amount)} ${String(campaign.payout_currency)}`,
+      row.priority === null ? 'inherited' : Number(row.priority),
+      capsText(row),
+      row.active === true ? badge('Served', 'good') : badge('Not served', 'warn'),
+    ];
+  });
+  return table(
+    'Publishers',
+    [
+      { text: 'Publisher' },
+      { text: 'Payout' },
+      { text: 'Priority', numeric: true },
+      { text: 'Caps' },
+      { text: 'Status' },
+    ],
+    cells,
+  );
+}
+
+function capsText({ frequency_caps: frequency, total_caps: totals }: View): string {
+  const count = [frequency, totals].flatMap((caps) => (caps as unknown[] | null) ?? []).length;
+  return count === 0 ? 'inherited' : `${count} overridden`;
+}
+
+const publisherChoices = (publishers: Publishers): Choice[] =>
+  [...publishers.values()]
+    .map(({ id, name }) => ({ value: String(id), text: name }))
+    .sort((a, b) => a.text.localeCompare(b.text));
+
+export function publisherChooser(action: string, publishers: Publishers): Html {
+  const select = createForm({}).select('to', { label: 'Publisher', choices: publisherChoices(publishers) });
+  return card(
+    'Serve to another publisher',
+    html`
+      <form class="filters" method="get" action="${action}">
+        ${select}
+        <button class="button">Continue</button>
+      </form>`,
+  );
+}
+
+type Editor = {
+  campaign: View;
+  rows: readonly View[];
+  publishers: Publishers;
+  /** Id of the edited publisher. */
+  to: string;
+  /** Path of the page. */
+  at: string;
+  refused: { typed: FormValues; errors: FieldErrors } | null;
+};
+
+/** @throws AppError `not_found` for an unknown publisher */
+export function provisionCard(context: PublisherContext, editor: Editor): Html {
+  const { campaign, rows, publishers, to, at, refused } = editor;
+  if (!publisherChoices(publishers).some(({ value }) => value === to)) throw new AppError('not_found');
+  const stored = rows.find((row) => String(row.publisher_id) === to);
+  const values = refused?.typed ?? provisionToForm(stored, context.publisher.timeZone);
+  const form = createForm(values, refused?.errors);
+  const version = refused?.typed[versionField] ?? (stored === undefined ? '' : etagOf(stored));
+  const hasMore = values.rules !== '' && values.rules !== undefined;
+  const body = html`
+    ${hiddenField('publisher_id', to)}${hiddenField(versionField, String(version))}
+    ${form.summary()}
+    ${provisionFields(form, String(campaign.payout_currency))}
+    ${hasMore && form.textarea('rules', { label: 'Further caps (JSON)', rows: 8, code: true })}`;
+  return card(nameOf(publishers, to), saveForm(context, at, body, { cancel: at }));
+}
+
+const provisionFields = (form: FormBuilder, currency: string): Html => html`
+  ${form.checkbox('active', { label: 'Served', hint: 'Links already served keep working.' })}
+  ${columns(
+    [
+      form.input('payout_amount', {
+        label: 'Payout',
+        type: 'number',
+        min: 0,
+        step: 'any',
+        hint: `${currency}. Empty: inherited.`,
+      }),
+      form.input('priority', { label: 'Priority', type: 'number', min: 0, hint: 'Empty: inherited.' }),
+    ],
+    'tight',
+  )}
+  ${fieldGroup(
+    'Frequency caps per user',
+    html`<p class="hint">Replace the campaign’s caps. Empty: inherited.</p>`,
+    frequencyCapFields(form),
+  )}
+  ${fieldGroup(
+    'Budget and total caps of this publisher',
+    html`<p class="hint">In addition to the campaign’s caps.</p>`,
+    totalCapFields(form),
+  )}`;
+
+/** Caps have the form of a campaign's rules. A new provision serves the campaign without overrides. */
+function provisionToForm(stored: View | undefined, timeZone: string): FormValues {
+  const caps = ['frequency_caps', 'total_caps']
+    .map((name) => [name, stored?.[name] ?? null] as const)
+    .filter(([, list]) => list !== null);
+  return {
+    ...rulesToForm(Object.fromEntries(caps), timeZone),
+    active: stored === undefined || stored.active === true,
+    payout_amount: (stored?.payout_amount as number | null) ?? '',
+    priority: (stored?.priority as number | null) ?? '',
+  };
+}
+
+/** @throws AppError `invalid_request` when the JSON contains anything but caps */
+export function readProvision(fields: Fields, timeZone: string): Values {
+  const caps = readRules(fields, timeZone);
+  const names = typeof caps === 'object' && caps !== null ? Object.keys(caps) : [''];
+  if (names.some((name) => name !== 'frequency_caps' && name !== 'total_caps'))
+    throw new AppError('invalid_request', {
+      details: [{ path: '/rules', message: 'must be an object of frequency_caps and total_caps' }],
+    });
+  const { frequency_caps = null, total_caps = null } = caps as Values;
+  return {
+    active: fields.checked('active'),
+    payout_amount: fields.number('payout_amount'),
+    priority: fields.number('priority'),
+    frequency_caps,
+    total_caps,
+  };
+}
+
+/** A refused form's values, to show it again. */
+export const typedProvision = (fields: Fields, timeZone: string): FormValues => ({
+  ...rulesToForm(readRules(fields, timeZone), timeZone),
+  active: fields.checked('active'),
+  payout_amount: fields.text('payout_amount'),
+  priority: fields.text('priority'),
+  [versionField]: fields.text(versionField),
+});

@@ -1,0 +1,72 @@
+import { type Html, html } from '../../../platform/http/html.ts';
+import { columns, type FormBuilder, fieldGroup } from '../../shell/forms.ts';
+
+/** The texts of an offer that users see. */
+export const offerTexts = [
+  'title',
+  'description',
+  'short_headline',
+  'short_description',
+  'cta_yes',
+  'cta_no',
+  'mini_text',
+  'terms_and_conditions',
+  'loyalty_requirements',
+] as const;
+
+/** Limits: docs/interface.md#text-limits. */
+export const offerFields = (form: FormBuilder): Html => html`
+  ${copyFields(form)}
+  ${fieldGroup(
+    'Compact formats',
+    form.input('short_headline', { label: 'Short headline', maxLength: 60, idealLength: 40 }),
+    form.textarea('short_description', { label: 'Short description', maxLength: 140, rows: 2 }),
+  )}
+  ${fieldGroup(
+    'Legal',
+    form.input('mini_text', { label: 'Disclaimer', maxLength: 160, hint: 'Only if required.' }),
+    form.textarea('terms_and_conditions', {
+      label: 'Terms and conditions',
+      rows: 4,
+      hint: 'HTML. Unsafe elements are removed on save.',
+    }),
+    form.input('loyalty_requirements', { label: 'Loyalty requirements', maxLength: 160 }),
+  )}
+  ${servingFields(form)}`;
+
+const copyFields = (form: FormBuilder): Html => html`
+  <fieldset class="group first">
+    <legend>Copy</legend>
+    ${form.input('title', {
+      label: 'Headline',
+      maxLength: 90,
+      idealLength: 40,
+      hint: html`Macros such as <code>{{first_name|there}}</code> are replaced.`,
+    })}
+    ${form.textarea('description', { label: 'Description', maxLength: 220, idealLength: 140 })}
+    ${columns([
+      form.input('cta_yes', { label: 'Yes button', maxLength: 25, idealLength: 20 }),
+      form.input('cta_no', { label: 'No button', maxLength: 25, idealLength: 20 }),
+    ])}
+  </fieldset>`;
+
+const servingFields = (form: FormBuilder): Html =>
+  fieldGroup(
+    'Serving',
+    form.checkbox('active', { label: 'Active' }),
+    columns([
+      form.input('weight', {
+        label: 'Weight',
+        type: 'number',
+        min: 0,
+        hint: 'Among the campaign’s offers, higher is served first.',
+      }),
+      form.input('adv_pixel_url', { label: 'Advertiser impression URL', type: 'url', placeholder: 'https://' }),
+    ]),
+    form.checkbox('wallet_enabled', { label: 'Can be saved to the wallet' }),
+    form.checkbox('offerwall_enabled', { label: 'Shown on the offerwall' }),
+    columns([
+      form.input('useraction_cta', { label: 'Secondary action' }),
+      form.input('useraction_url', { label: 'Secondary action URL', type: 'url', placeholder: 'https://' }),
+    ]),
+  );

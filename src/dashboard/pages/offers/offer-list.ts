@@ -1,0 +1,68 @@
+import type { View } from '../../../catalog/management/resource.ts';
+import type { Offer } from '../../../catalog/snapshot/types.ts';
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { hasRole } from '../../auth/users.ts';
+import { actionButton } from '../../shell/actions.ts';
+import { badge, type Cell, link, linkButton, strongLink } from '../../shell/components.ts';
+import type { PublisherContext } from '../../shell/context.ts';
+
+export const offerColumns = [
+  { text: 'Offer' },
+  { text: 'Campaign' },
+  { text: 'Weight', numeric: true },
+  { text: 'Status' },
+  { text: 'Actions', hidden: true },
+];
+
+export const offerName = (row: { [name: string]: unknown }): string =>
+  String(row.title || row.short_headline || `Offer ${row.id}`);
+
+/** `offer`: as the snapshot has it. */
+export function offerCells(context: PublisherContext, row: View, offer: Offer | undefined): Cell[] {
+  const { path } = context;
+  const campaign = offer?.campaign;
+  return [
+    html`
+      <div class="with-image">
+        ${thumbnail(offer)}
+        <span>
+          ${strongLink(path(`/offers/${row.id}`), offerName(row))}
+          <small>${campaign?.advertiserName ?? ''} · ID ${Number(row.id)}</small>
+        </span>
+      </div>`,
+    campaign === undefined ? '–' : link(path(`/campaigns/${campaign.id}`), campaign.name),
+    Number(row.weight),
+    statusBadge(row.active === true, campaign?.active !== false),
+    html`
+      <div class="row-actions">
+        ${linkButton(path(`/offers/${row.id}/why`), 'Explain', 'quiet')}
+        ${pauseButton(context, row.id, row.active === true)}
+      </div>`,
+  ];
+}
+
+/** The primary creative; without one, the advertiser's initial. */
+function thumbnail(offer: Offer | undefined): Html {
+  const creative = offer?.creatives.find(({ isPrimary }) => isPrimary) ?? offer?.creatives[0];
+  if (creative === undefined) {
+    const [initial = '·'] = offer?.campaign.advertiserName ?? '';
+    return html`<span class="thumb" aria-hidden="true">${initial}</span>`;
+  }
+  const url = creative.url ?? `/images/${creative.id}.${creative.type}?width=88&aspect_ratio=1:1`;
+  return html`<img class="thumb" src="${url}" alt="" width="44" height="44" loading="lazy">`;
+}
+
+function statusBadge(isActive: boolean, isCampaignActive: boolean): Html {
+  if (!isActive) return badge('Paused', 'warn');
+  return isCampaignActive ? badge('Active', 'good') : badge('Campaign paused', 'warn');
+}
+
+function pauseButton(context: PublisherContext, id: unknown, isActive: boolean): Html {
+  if (!hasRole(context.viewer.user.role, 'manager')) return nothing;
+  return actionButton(context, {
+    to: context.path(`/offers/${id}/active`),
+    text: isActive ? 'Pause' : 'Resume',
+    small: true,
+    values: { active: isActive ? 'no' : 'yes' },
+  });
+}

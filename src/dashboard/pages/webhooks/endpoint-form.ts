@@ -1,0 +1,98 @@
+import { AppError } from '../../../platform/errors.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
+import type { listEndpoints } from '../../../webhooks/endpoints/store.ts';
+import type { Fields } from '../../shell/fields.ts';
+import { columns, type FormBuilder, type FormValues, moreFields } from '../../shell/forms.ts';
+
+/** An endpoint with its health. */
+export type FoundEndpoint = Awaited<ReturnType<typeof listEndpoints>>[number];
+
+export const endpointFields = (form: FormBuilder): Html => html`
+  ${columns(
+    [
+      form.select('method', {
+        label: 'Method',
+        choices: ['POST', 'GET'].map((value) => ({ value, text: value })),
+      }),
+      form.input('url', { label: 'URL', type: 'url', required: true, placeholder: 'https://' }),
+    ],
+    'method',
+  )}
+  ${form.checkbox('enabled', {
+    label: 'Enabled',
+    hint: 'While disabled, pending deliveries are held and can be redelivered later.',
+  })}
+  ${moreFields('Limits and ordering', limitFields(form))}`;
+
+const limitFields = (form: FormBuilder): Html => html`
+  ${columns(
+    [
+      form.input('deadline_s', {
+        label: 'Timeout (seconds)',
+        type: 'number',
+        min: 1,
+        max: 30,
+        step: 'any',
+        hint: 'For the whole request.',
+      }),
+      form.input('max_in_flight', { label: 'Concurrent requests', type: 'number', min: 1, max: 100 }),
+      form.input('rate_limit_per_s', {
+        label: 'Requests per second',
+        type: 'number',
+        min: 0.01,
+        step: 'any',
+        hint: 'Empty: unlimited.',
+      }),
+    ],
+    'tight',
+  )}
+  ${form.checkbox('strict_order', {
+    label: 'Strict ordering',
+    hint: 'One delivery at a time; a retry blocks the following ones.',
+  })}`;
+
+export const endpointToForm = (found: FoundEndpoint | null): FormValues => ({
+  url: found?.endpoint.url,
+  method: found?.endpoint.method ?? 'POST',
+  enabled: found?.endpoint.enabled ?? true,
+  deadline_s: (found?.endpoint.deadlineMs ?? 15_000) / 1000,
+  max_in_flight: found?.endpoint.maxInFlight ?? 4,
+  rate_limit_per_s: found?.endpoint.rateLimitPerS,
+  strict_order: found?.endpoint.strictOrder ?? false,
+});
+
+/** A refused form's values, to show it again. */
+export const typedEndpoint = (fields: Fields): FormValues => ({
+  url: fields.text('url'),
+  method: fields.text('method'),
+  enabled: fields.checked('enabled'),
+  deadline_s: fields.text('deadline_s'),
+  max_in_flight: fields.text('max_in_flight'),
+  rate_limit_per_s: fields.text('rate_limit_per_s'),
+  strict_order: fields.checked('strict_order'),
+});
+
+export const methodOf = (fields: Fields): 'GET' | 'POST' => (fields.text('method') === 'GET' ? 'GET' : 'POST');
+
+/** @throws AppError `invalid_endpoint` with the values that are out of range */
+export function readSettings(fields: Fields) {
+  const bounded = (name: string, label: string, min: number, max: number, whole: boolean): number => {
+    const value = fields.number(name);
+    if (typeof value === 'number' && value >= min && value <= max && (!whole || Number.isInteger(value))) return value;
+    throw new AppError('invalid_endpoint', {
+      details: [{ path: `/${name}`, message: `${label} must be ${min} to ${max}` }],
+    });
+  };
+  return {
+    url: fields.text('url'),
+    method: methodOf(fields),
+    enabled: fields.checked('enabled'),
+    deadlineMs: bounded('deadline_s', 'The timeout', 1, 30, false) * 1000,
+    maxInFlight: bounded('max_in_flight', 'Concurrent requests', 1, 100, true),
+    rateLimitPerS:
+      fields.text('rate_limit_per_s') === ''
+        ? null
+        : bounded('rate_limit_per_s', 'Requests per second', 0.01, 10_000, false),
+    strictOrder: fields.checked('strict_order'),
+  };
+}

@@ -1,0 +1,73 @@
+import type { Resource, Values, View } from '../../../catalog/management/resource.ts';
+import type { Html } from '../../../platform/http/html.ts';
+import { hasRole, type Role } from '../../auth/users.ts';
+import type { AssetName } from '../assets.ts';
+import type { Cell, Column } from '../components.ts';
+import type { PageContext } from '../context.ts';
+import type { Fields } from '../fields.ts';
+import type { FormBuilder, FormValues } from '../forms.ts';
+import type { IconName } from '../icons.ts';
+import type { NavKey } from '../layout.ts';
+import type { ManagementClient } from '../management.ts';
+import type { PageResult } from '../pages.ts';
+
+/** The row of an edit page; `view` null: a new one. */
+export type Editing = { view: View | null; values: Values };
+
+/** The pages of one resource: a list, and a form that creates, changes and removes a row. */
+export type Crud<C extends PageContext> = {
+  resource: Resource;
+  /** Below the prefix of the pages. */
+  path: string;
+  nav: NavKey;
+  icon: IconName;
+  title: string;
+  lead: string;
+  reads?: Role;
+  writes: Role;
+  columns: readonly Column[];
+  cells: (context: C, row: View) => Cell[];
+  empty: { title: string; text: string };
+  /** Filters beside the search of the list. */
+  filters?: (context: C) => Promise<Html>;
+  /** Query parameters of the filters. */
+  filterNames?: readonly string[];
+  nameOf: (row: View) => string;
+  /** Converts a row's values to form values. */
+  toForm?: (values: Values, context: C) => FormValues;
+  /** Converts form values to a row's values. */
+  read: (fields: Fields, context: C) => Values;
+  fields: (form: FormBuilder, context: C, editing: Editing) => Html | Promise<Html>;
+  /** Shown beside the form, such as a preview. */
+  beside?: (context: C, editing: Editing) => Html;
+  /** Shown above the form of an existing row. */
+  notice?: (context: C, view: View) => Promise<Html>;
+  /** Shown below the form of an existing row. */
+  below?: (context: C, view: View) => Html | Promise<Html>;
+  /** Buttons beside the title of an existing row. */
+  actions?: (context: C, view: View) => Html;
+  assets?: readonly AssetName[];
+  /** The page instead of the form of a new row, where one cannot be created yet. */
+  blocked?: (context: C) => Promise<Html | null>;
+  /** Values of a new row other than the resource's defaults. */
+  initial?: (context: C) => Values;
+  /** Default: redirects to the page of the new row. */
+  afterCreate?: (context: C, view: View) => PageResult;
+  removable?: boolean;
+};
+
+/** What the functions behind the routes of one resource share. */
+export type CrudPages<C extends PageContext> = { crud: Crud<C>; management: ManagementClient };
+
+export const listPath = <C extends PageContext>({ path }: Crud<C>, context: C): string => context.path(path);
+
+export const rowPath = <C extends PageContext>({ path, resource }: Crud<C>, context: C, view: View): string =>
+  context.path(`${path}/${encodeURIComponent(String(view[resource.key]))}`);
+
+export const canWrite = <C extends PageContext>({ writes }: Crud<C>, { viewer }: C): boolean =>
+  hasRole(viewer.user.role, writes);
+
+/** Breadcrumbs of a row's page. */
+export const trailOf = <C extends PageContext>(crud: Crud<C>, context: C): { text: string; href: string }[] => [
+  { text: crud.title, href: listPath(crud, context) },
+];

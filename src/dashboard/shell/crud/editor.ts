@@ -1,0 +1,111 @@
+import { isDeepStrictEqual } from 'node:util';
+import { defaultsOf, type Values, type View } from '../../../catalog/management/resource.ts';
+import { etagOf } from '../../../catalog/management/rows.ts';
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { actionButton, hiddenField, readOnlyFields, saveForm } from '../actions.ts';
+import { table } from '../components.ts';
+import type { PageContext } from '../context.ts';
+import type { FieldErrors } from '../fields.ts';
+import { createForm, type FormValues } from '../forms.ts';
+import type { Page } from '../layout.ts';
+import { type Crud, canWrite, type Editing, listPath, rowPath, trailOf } from './definition.ts';
+
+/** Name of the field with the ETag of the row a form was made from. */
+export const versionField = '_version';
+
+type Refused = {
+  errors?: FieldErrors;
+  /** Shown above the form instead of `errors`: another user changed the row. */
+  conflict?: Html;
+  /** The version the refused form was made from; absent: the current one. */
+  version?: string;
+};
+
+/** The page of a new row. */
+export function newRowPage<C extends PageContext>(
+  crud: Crud<C>,
+  context: C,
+  values: Values = {},
+  errors: FieldErrors = [],
+): Promise<Page> {
+  const initial = { ...defaultsOf(crud.resource), ...values };
+  return editorPage(crud, context, { view: null, values: initial }, { errors });
+}
+
+/** The page with the form of a row, as it is stored or as it was typed. */
+export async function editorPage<C extends PageContext>(
+  crud: Crud<C>,
+  context: C,
+  editing: Editing,
+  refused: Refused = {},
+): Promise<Page> {
+  const { view } = editing;
+  const { errors = [], conflict } = refused;
+  const main = await formCard(crud, context, editing, refused);
+  const above = view !== null && (await crud.notice?.(context, view));
+  const below = view !== null && (await crud.below?.(context, view));
+  const form =
+    crud.beside === undefined
+      ? main
+      : html`<div class="split"><div>${main}</div>${crud.beside(context, editing)}</div>`;
+  return {
+    title: view === null ? `New ${crud.resource.noun}` : crud.nameOf(view),
+    nav: crud.nav,
+    trail: trailOf(crud, context),
+    status: errors.length > 0 ? 422 : conflict === undefined ? 200 : 409,
+    ...(crud.assets !== undefined && { assets: crud.assets }),
+    actions: view === null ? nothing : rowActions(crud, context, view),
+    body: html`${above}${form}${below}`,
+  };
+}
+
+async function formCard<C extends PageContext>(
+  crud: Crud<C>,
+  context: C,
+  editing: Editing,
+  { errors, conflict, version }: Refused,
+): Promise<Html> {
+  const { view, values } = editing;
+  const form = createForm(crud.toForm?.(values, context) ?? (values as FormValues), errors);
+  const fields = await crud.fields(form, context, editing);
+  if (!canWrite(crud, context))
+    return html`<section class="card"><form class="form" data-previewed>${readOnlyFields(fields)}</form></section>`;
+  const to = view === null ? listPath(crud, context) : rowPath(crud, context, view);
+  const hidden = view !== null && hiddenField(versionField, version || etagOf(view));
+  const options = {
+    cancel: listPath(crud, context),
+    ...(crud.beside !== undefined && { attributes: html`data-previewed` }),
+  };
+  const body = html`${conflict}${form.summary()}${hidden}${fields}`;
+  return html`<section class="card">${saveForm(context, to, body, options)}</section>`;
+}
+
+function rowActions<C extends PageContext>(crud: Crud<C>, context: C, view: View): Html {
+  const canRemove = crud.removable !== false && canWrite(crud, context);
+  const remove = () =>
+    actionButton(context, {
+      to: `${rowPath(crud, context, view)}/remove`,
+      text: 'Remove',
+      kind: 'danger',
+      confirm: `${crud.nameOf(view)} will be removed. Links already served keep working.`,
+    });
+  return html`${crud.actions?.(context, view)}${canRemove && remove()}`;
+}
+
+/** Says that another user saved the row first, and which values differ. */
+export function conflictNotice(stored: View, typed: Values): Html {
+  const differing = Object.entries(typed).filter(([name, value]) => !isDeepStrictEqual(value, stored[name]));
+  const shown = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+  return html`
+    <div class="notice warn" role="alert" tabindex="-1" data-focus>
+      <p>
+        <strong>Someone else changed this while you were editing.</strong>
+        Your values are below. Save again to overwrite theirs, or reload the page to discard yours.
+      </p>
+    </div>
+    ${table(
+      'Differences',
+      [{ text: 'Field' }, { text: 'Stored' }, { text: 'Yours' }],
+      differing.map(([name, value]) => [name.replaceAll('_', ' '), shown(stored[name]), shown(value)]),
+    )}`;
+}

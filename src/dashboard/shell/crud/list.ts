@@ -1,0 +1,44 @@
+import { html, nothing } from '../../../platform/http/html.ts';
+import { emptyState, linkButton, noMatches, pager, table } from '../components.ts';
+import { type PageContext, queryText } from '../context.ts';
+import { createForm } from '../forms.ts';
+import type { Page } from '../layout.ts';
+import { type CrudPages, canWrite, listPath } from './definition.ts';
+
+const rowsPerPage = 50;
+
+/** The list with its search, filters and pages. */
+export async function listPage<C extends PageContext>({ crud, management }: CrudPages<C>, context: C): Promise<Page> {
+  const { resource, title } = crud;
+  const path = listPath(crud, context);
+  const cursor = queryText(context, 'cursor');
+  const names = [...(resource.searched.length === 0 ? [] : ['q']), ...(crud.filterNames ?? [])];
+  const filter = Object.fromEntries(
+    names.map((name) => [name, queryText(context, name)]).filter(([, value]) => value !== ''),
+  );
+  const { rows, nextCursor } = await management.list(context, resource, {
+    limit: String(rowsPerPage),
+    ...filter,
+    ...(cursor !== '' && { cursor }),
+  });
+  const add = canWrite(crud, context) ? linkButton(`${path}/new`, `Add ${resource.noun}`, 'main') : nothing;
+  const next = nextCursor === null ? null : `${path}?${new URLSearchParams({ ...filter, cursor: nextCursor })}`;
+  const isEmpty = rows.length === 0 && Object.keys(filter).length === 0 && cursor === '';
+  const cells = rows.map((row) => crud.cells(context, row));
+  return {
+    title,
+    lead: crud.lead,
+    nav: crud.nav,
+    actions: add,
+    body: isEmpty
+      ? emptyState(crud.icon, crud.empty.title, crud.empty.text, add)
+      : html`
+        <form class="filters" method="get" action="${path}" role="search">
+          ${resource.searched.length > 0 && createForm({ q: filter.q ?? '' }).input('q', { label: 'Search' })}
+          ${await crud.filters?.(context)}
+          <button class="button">Apply</button>
+        </form>
+        ${rows.length === 0 ? noMatches : table(title, crud.columns, cells)}
+        ${pager(cursor === '' ? null : path, next)}`,
+  };
+}

@@ -1,0 +1,77 @@
+import { PreconditionFailed } from '../../../catalog/management/rows.ts';
+import { keyIn, type PageContext } from '../context.ts';
+import { type Fields, fieldErrorsOf } from '../fields.ts';
+import type { ManagementClient } from '../management.ts';
+import type { PageResult, Pages } from '../pages.ts';
+import { type Crud, type CrudPages, listPath, rowPath, trailOf } from './definition.ts';
+import { conflictNotice, editorPage, newRowPage, versionField } from './editor.ts';
+import { listPage } from './list.ts';
+
+/** Registers the pages of one resource. */
+export function crudPages<C extends PageContext>(pages: Pages<C>, management: ManagementClient, crud: Crud<C>): void {
+  const all: CrudPages<C> = { crud, management };
+  const { path, resource, reads = 'analyst', writes } = crud;
+  pages.get(path, reads, (context) => listPage(all, context));
+  pages.get(`${path}/new`, writes, async (context) => {
+    const blocked = (await crud.blocked?.(context)) ?? null;
+    if (blocked === null) return newRowPage(crud, context, crud.initial?.(context));
+    return { title: `New ${resource.noun}`, nav: crud.nav, trail: trailOf(crud, context), body: blocked };
+  });
+  pages.post(path, writes, (context, fields) => create(all, context, fields));
+  pages.get(`${path}/:key`, reads, async (context) => {
+    const view = await management.get(context, resource, keyIn(context));
+    return editorPage(crud, context, { view, values: view });
+  });
+  pages.post(`${path}/:key`, writes, (context, fields) => update(all, context, fields));
+  if (crud.removable !== false) pages.post(`${path}/:key/remove`, writes, (context) => remove(all, context));
+}
+
+async function create<C extends PageContext>(
+  { crud, management }: CrudPages<C>,
+  context: C,
+  fields: Fields,
+): Promise<PageResult> {
+  const typed = crud.read(fields, context);
+  try {
+    const view = await management.create(context, crud.resource, typed);
+    const saved = { to: rowPath(crud, context, view), done: `${crud.nameOf(view)} saved.` };
+    return crud.afterCreate?.(context, view) ?? saved;
+  } catch (err) {
+    return newRowPage(crud, context, typed, fieldErrorsOf(err));
+  }
+}
+
+async function update<C extends PageContext>(
+  { crud, management }: CrudPages<C>,
+  context: C,
+  fields: Fields,
+): Promise<PageResult> {
+  const typed = crud.read(fields, context);
+  const version = fields.text(versionField);
+  try {
+    const view = await management.update(context, crud.resource, keyIn(context), typed, version || null);
+    return { to: rowPath(crud, context, view), done: `${crud.nameOf(view)} saved.` };
+  } catch (err) {
+    if (err instanceof PreconditionFailed) {
+      const view = err.current;
+      const conflict = conflictNotice(view, typed);
+      return editorPage(crud, context, { view, values: { ...view, ...typed } }, { conflict });
+    }
+    const errors = fieldErrorsOf(err);
+    const view = await management.get(context, crud.resource, keyIn(context));
+    return editorPage(crud, context, { view, values: { ...view, ...typed } }, { errors, version });
+  }
+}
+
+async function remove<C extends PageContext>({ crud, management }: CrudPages<C>, context: C): Promise<PageResult> {
+  try {
+    const view = await management.remove(context, crud.resource, keyIn(context));
+    return { to: listPath(crud, context), done: `${crud.nameOf(view)} removed.` };
+  } catch (err) {
+    const [error] = fieldErrorsOf(err);
+    return {
+      to: context.path(`${crud.path}/${encodeURIComponent(keyIn(context))}`),
+      failed: `Not removed: ${crud.resource.noun} ${error?.message ?? 'is in use'}.`,
+    };
+  }
+}

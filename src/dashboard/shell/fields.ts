@@ -1,0 +1,38 @@
+import { AppError, type ErrorDetail } from '../../platform/errors.ts';
+
+/** The submitted fields by name; unchecked boxes are absent. */
+export type Fields = {
+  /** The first value, trimmed and with \n as line end; empty when there is none. */
+  text: (name: string) => string;
+  all: (name: string) => string[];
+  /** Whether a box is checked. */
+  checked: (name: string) => boolean;
+  /** A number; null: empty. Anything else stays a text, which the validation of the value refuses. */
+  number: (name: string) => number | string | null;
+};
+
+/** Reads a submitted form. NUL, which no text column can store, is dropped. */
+export function fieldsOf(params: URLSearchParams): Fields {
+  const clean = (text: string): string => text.replaceAll('\0', '').replaceAll('\r\n', '\n').trim();
+  const text = (name: string): string => clean(params.get(name) ?? '');
+  return {
+    text,
+    all: (name) => params.getAll(name).map(clean),
+    checked: (name) => params.has(name),
+    number: (name) => {
+      const typed = text(name);
+      if (typed === '') return null;
+      return /^-?\d{1,15}(\.\d{1,9})?$/.test(typed) ? Number(typed) : typed;
+    },
+  };
+}
+
+/** Validation errors by field; paths are JSON pointers: `/rules/country` is an error of the field `rules.country`. */
+export type FieldErrors = readonly ErrorDetail[];
+
+/** The validation errors of a refused change; rethrows every other error. */
+export function fieldErrorsOf(err: unknown): FieldErrors {
+  if (err instanceof AppError && err.status < 500 && err.status !== 403 && err.status !== 404)
+    return err.details ?? [{ path: '/', message: err.message }];
+  throw err;
+}
