@@ -1,7 +1,7 @@
 import type { CampaignRules } from '../src/catalog/rules/rules.ts';
 import type { Offer } from '../src/catalog/snapshot/types.ts';
 import { decide } from '../src/decision/decide.ts';
-import { mix } from '../src/decision/rank/random.ts';
+import { mix } from '../src/decision/random.ts';
 import { type DecisionInput, noPosteriors, type Posteriors } from '../src/decision/types.ts';
 import { campaignOf, inputOf, offersOf, pays, publisherWith } from '../test/decision/support.ts';
 

@@ -45,7 +45,7 @@ comment on column sessions.user_key is 'Keyed hash of ad_fp, else of pub_user_id
 comment on column sessions.device is 'mobile, tablet, desktop, tv, bot, other';
 comment on column sessions.offer_ids is 'In the order shown.';
 comment on column sessions.decision is
-  'JSON: version of the catalog, and scores and propensities of the offers in their order.';
+  'JSON: version of the catalog, and scores of the offers in their order.';
 comment on column sessions.empty_reason is 'Why no offer was shown; null when one was.';
 comment on column sessions.decision_inputs is 'JSON: the other inputs of the decision; null: none.';
 comment on column sessions.custom is 'The publisher''s own attributes.';

@@ -2,12 +2,13 @@ import type { CapEvent, CapMetric, CapPeriod } from '../catalog/rules/rules.ts';
 import type { Offer, Payout, Publisher, Theme } from '../catalog/snapshot/types.ts';
 
 /**
- * What a decision is made of. Everything it depends on is in here: the same input gives the same decision, bit for bit.
+ * Everything a decision depends on: the same input gives the same decision, bit for bit.
  *
- * survivor  an offer the index lets through; residual rule: one that is looked at only when a survivor is about to be
- * shown
- * class     survivors of equal force and priority, which compete by expected revenue
- * score     expected revenue of one impression, in millionths of the payout's currency
+ * candidate       an offer as a publisher may show it, with compiled rules
+ * index filter    a rule that the eligibility index answers for all candidates at once
+ * post-filter     a rule checked only for a candidate about to be shown
+ * priority class  candidates of equal forced priority and priority, which compete by expected revenue
+ * score           sampled expected revenue of one impression, in millionths of the payout's currency
  */
 export type DecisionInput = {
   publisher: Publisher;
@@ -16,11 +17,11 @@ export type DecisionInput = {
   history: UserHistory;
   totals: Totals;
   posteriors: Posteriors;
-  /** 32 bits, unsigned; the only source of chance. */
+  /** 32 bits, unsigned; the only source of randomness. */
   seed: number;
 };
 
-/** The request. Names of platform, device, os and browser are lower case; null: not known. */
+/** The request. Names of platform, device, os and browser are lower case; null: unknown. */
 export type DecisionContext = {
   surface: 'unit' | 'offerwall';
   /** Normalised name. */
@@ -34,12 +35,12 @@ export type DecisionContext = {
   geo: Geo;
   custom: ReadonlyMap<string, string>;
   nowMs: number;
-  /** Who the user is, by a keyed hash; null: not known, or not to be known. */
+  /** Keyed hash of the user's identifier; null: unknown, or without consent. */
   userKey: string | null;
   loyalty: 'none' | 'also' | 'only';
   onlyWithCreative: boolean;
   campaignId: number | null;
-  /** How many offers at most; null: as placement, theme or publisher say. */
+  /** Most offers; null: the setting of placement, theme or publisher. */
   count: number | null;
   dev: boolean;
 };
@@ -52,13 +53,13 @@ export type Geo = {
   /** English name. */
   city: string | null;
   postalCode: string | null;
-  /** IANA zone of the visitor. */
+  /** IANA name. */
   timeZone: string | null;
 };
 
-export const nowhere: Geo = { country: null, region: null, city: null, postalCode: null, timeZone: null };
+export const unknownGeo: Geo = { country: null, region: null, city: null, postalCode: null, timeZone: null };
 
-/** Something the user saw or did, or an impression that is reserved for another answer under way. */
+/** An event of the user, or an impression reserved by another answer in progress. */
 export type Exposure = {
   event: CapEvent;
   offerId: number;
@@ -66,12 +67,12 @@ export type Exposure = {
   advertiserId: number;
   /** Epoch milliseconds. */
   atMs: number;
-  /** How many of them, where old ones are kept together; absent: 1. */
+  /** Number of events, where old ones are aggregated; absent: 1. */
   count?: number;
 };
 
 export type UserHistory = {
-  /** Campaign id → end of the opt-out in epoch seconds, or null for good. */
+  /** By campaign id: end of the opt-out in epoch seconds, or null for no end. */
   optOuts: OptOuts;
   /** In any order. */
   exposures: readonly Exposure[];
@@ -81,34 +82,30 @@ export type OptOuts = Readonly<Record<string, number | null>>;
 
 export const noHistory: UserHistory = { optOuts: {}, exposures: [] };
 
-/** How much of a metric is used up in the current hour, day, month and in all (time zone of the campaign's owner). */
+/** Use of a metric in the current hour, day and month (time zone of the campaign's owner), and in all. */
 export type PeriodUse = Readonly<Record<CapPeriod, number>>;
 
-/**
- * What a campaign has used, reservations of other answers included. `budget` is in millionths of the payout's currency.
- */
+/** Use of a campaign, reservations included; `budget` in millionths of the payout's currency. */
 export type CapUse = Readonly<Record<CapMetric, PeriodUse>>;
 
-/** By `totalsKey`. Missing: nothing used. */
+/** By `totalsKey`; missing: no use. */
 export type Totals = ReadonlyMap<string, CapUse>;
 
-/**
- * What a campaign used over all publishers (`publisherId` null), or over one, where its provisioning sets total caps.
- */
+/** Key of a campaign's use at all publishers (`publisherId` null), or at one whose provisioning sets total caps. */
 export const totalsKey = (campaignId: number, publisherId: number | null): string =>
   publisherId === null ? String(campaignId) : `${campaignId} ${publisherId}`;
 
 export type Counts = { impressions: number; clicks: number; conversions: number };
 
-/** What was learned so far. A new object each time it is read anew; one object never changes. */
+/** Counts from which rates are estimated. Immutable: a refresh gives a new object. */
 export type Posteriors = {
-  /** `posteriorKey` of publisher and placement → offer id → what happened there. */
+  /** By `posteriorKey` of publisher and placement, then by offer id. */
   placements: ReadonlyMap<string, ReadonlyMap<number, Counts>>;
   /** By offer id, over all placements and publishers. */
   offers: ReadonlyMap<number, Counts>;
   /** By name of the category, over all its offers. */
   categories: ReadonlyMap<string, Counts>;
-  /** Campaign id → average value of a sale, in millionths; for what pays a share of sales. */
+  /** Average value of a sale by campaign id, in millionths; for `cps`. */
   averageSaleMicros: ReadonlyMap<number, number>;
 };
 
@@ -125,13 +122,11 @@ export type DecidedOffer = {
   offer: Offer;
   /** From 1. */
   position: number;
-  /** Expected revenue of one impression as it was drawn, in millionths of the currency. */
+  /** Sampled expected revenue of one impression, in millionths of the payout's currency. */
   score: number;
-  /** Estimated chance that this offer gets this position, over all seeds. */
-  propensity: number;
   priority: number;
   payout: Payout;
-  /** What showing it is expected to cost the campaign's budget, in millionths, at least 0; to be reserved. */
+  /** Expected cost of the impression for the campaign's budget, to be reserved, in millionths. */
   reserveMicros: number;
 };
 
@@ -140,16 +135,15 @@ export type EmptyReason = 'unit_off' | 'percentage' | 'no_campaigns' | 'nothing_
 
 export type Decision = { offers: readonly DecidedOffer[]; emptyReason: EmptyReason | null };
 
-/** One line of "why, and why not". */
 export type Explanation = {
   offer: Offer;
-  /** Place among all offers that could be shown, from 1; null: it was shut out. */
+  /** Place among the eligible offers, from 1; null: excluded. */
   rank: number | null;
   score: number | null;
-  /** Where it is shown, from 1; null: not. */
+  /** From 1; null: not shown. */
   position: number | null;
-  /** The first rule that kept it from being shown; null: it is shown. */
+  /** The first rule that excludes it; null: it is shown. */
   rule: string | null;
-  /** The same in words. */
+  /** `rule` in words. */
   reason: string;
 };

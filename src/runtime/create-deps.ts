@@ -2,7 +2,7 @@ import { findCaller } from '../catalog/caller.ts';
 import type { CatalogDeps } from '../catalog/ports.ts';
 import { startCatalogStore } from '../catalog/snapshot/store.ts';
 import type { Config } from '../config.ts';
-import { buildIndex } from '../decision/index/eligibility.ts';
+import { buildIndex } from '../decision/index/build-index.ts';
 import { loadGeo } from '../offers/context/geo.ts';
 import type { OfferDeps } from '../offers/ports.ts';
 import { startDatabaseHealth } from '../platform/db/health.ts';

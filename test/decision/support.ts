@@ -9,7 +9,7 @@ import type {
   SequenceRule,
 } from '../../src/catalog/snapshot/types.ts';
 import { decide } from '../../src/decision/decide.ts';
-import { buildIndex } from '../../src/decision/index/eligibility.ts';
+import { buildIndex } from '../../src/decision/index/build-index.ts';
 import {
   type CapUse,
   type Decision,
@@ -17,7 +17,7 @@ import {
   type DecisionInput,
   noHistory,
   noPosteriors,
-  nowhere,
+  unknownGeo,
   type PeriodUse,
 } from '../../src/decision/types.ts';
 
@@ -146,7 +146,7 @@ export const contextOf = (over: Partial<DecisionContext> = {}): DecisionContext 
   device: 'desktop',
   os: 'windows',
   browser: 'chrome',
-  geo: nowhere,
+  geo: unknownGeo,
   custom: new Map(),
   nowMs: noonMs,
   userKey: 'user',

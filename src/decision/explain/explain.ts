@@ -1,23 +1,23 @@
 import { run } from '../decide.ts';
 import type { Candidate } from '../index/compile.ts';
 import { indexOf } from '../index/eligibility.ts';
+import type { Exclusion } from '../index/exclusion.ts';
 import type { DecisionInput, Explanation } from '../types.ts';
-import type { Objection } from './exclusions.ts';
-import { inWords } from './wording.ts';
+import { describeExclusion } from './wording.ts';
 
 /**
- * Why each offer that is provisioned to the publisher is shown, or not: the decision itself, watched. Those shown come
- * first, then those that could have been, by rank, then those that a rule shut out.
+ * For each offer provisioned to the publisher, why it is shown or not: the decision itself, traced. Shown offers come
+ * first, then the other eligible ones by rank, then those excluded.
  */
 export function explain(input: DecisionInput): Explanation[] {
   const { candidates, withheld } = indexOf(input.publisher);
-  const objections = new Map<Candidate, Objection>();
+  const exclusions = new Map<Candidate, Exclusion>();
   const ranks = new Map<Candidate, { rank: number; score: number }>();
   const { offers } = run(input, {
-    object: (candidate, objection) => {
-      if (!objections.has(candidate)) objections.set(candidate, objection);
+    onExcluded: (candidate, exclusion) => {
+      if (!exclusions.has(candidate)) exclusions.set(candidate, exclusion);
     },
-    rank: (candidate, score) => {
+    onRanked: (candidate, score) => {
       ranks.set(candidate, { rank: ranks.size + 1, score });
     },
   });
@@ -27,24 +27,21 @@ export function explain(input: DecisionInput): Explanation[] {
     const { offer } = candidate;
     const { rank = null, score = null } = ranks.get(candidate) ?? {};
     const position = positions.get(offer) ?? null;
-    const objection = objections.get(candidate);
-    if (objection === undefined || position !== null)
+    const exclusion = exclusions.get(candidate);
+    if (exclusion === undefined || position !== null)
       return { offer, rank, score, position, rule: null, reason: `Shown at position ${position}.` };
-    return { offer, rank, score, position, rule: objection.rule, reason: inWords(objection, candidate, input) };
+    const reason = describeExclusion(exclusion, candidate, input);
+    return { offer, rank, score, position, rule: exclusion.rule, reason };
   }
 
-  const paused = withheld.map(({ offer, rule }) => ({
-    offer,
-    rank: null,
-    score: null,
-    position: null,
-    rule,
-    reason: inWords({ rule }, null, input),
-  }));
-  return [...candidates.map(explanationOf), ...paused].sort(byPlace);
+  const notServed = withheld.map(({ offer, rule }): Explanation => {
+    const reason = describeExclusion({ rule }, null, input);
+    return { offer, rank: null, score: null, position: null, rule, reason };
+  });
+  return [...candidates.map(explanationOf), ...notServed].sort(byPositionThenRank);
 }
 
-const byPlace = (a: Explanation, b: Explanation): number =>
+const byPositionThenRank = (a: Explanation, b: Explanation): number =>
   (a.position ?? Number.MAX_SAFE_INTEGER) - (b.position ?? Number.MAX_SAFE_INTEGER) ||
   (a.rank ?? Number.MAX_SAFE_INTEGER) - (b.rank ?? Number.MAX_SAFE_INTEGER) ||
   a.offer.id - b.offer.id;

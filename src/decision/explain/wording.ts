@@ -2,12 +2,12 @@ import type { Condition } from '../../catalog/rules/conditions.ts';
 import type { FrequencyCap, TargetingKey } from '../../catalog/rules/rules.ts';
 import { minuteOfWeek } from '../../platform/lib/time-zone.ts';
 import type { Candidate, CompiledTotalCap } from '../index/compile.ts';
+import type { Exclusion } from '../index/exclusion.ts';
 import type { DecisionInput } from '../types.ts';
-import type { Objection } from './exclusions.ts';
 
-/** An objection as a campaign manager would say it. `candidate` null: it never came that far. */
-export function inWords(objection: Objection, candidate: Candidate | null, input: DecisionInput): string {
-  switch (objection.rule) {
+/** An exclusion in words for campaign managers. `candidate` null: the offer is withheld from the index. */
+export function describeExclusion(exclusion: Exclusion, candidate: Candidate | null, input: DecisionInput): string {
+  switch (exclusion.rule) {
     case 'campaign_paused':
       return 'The campaign is paused.';
     case 'offer_paused':
@@ -21,7 +21,7 @@ export function inWords(objection: Objection, candidate: Candidate | null, input
     case 'percentage':
       return 'The user is not among the share that gets offers.';
     case 'campaign_id':
-      return `The request asks for campaign ${objection.campaignId} only.`;
+      return `The request asks for campaign ${exclusion.campaignId} only.`;
     case 'loyalty_not_wanted':
       return 'It is an incentive campaign, and the request asks for none (loyaltyboost 0).';
     case 'loyalty_only':
@@ -33,37 +33,37 @@ export function inWords(objection: Objection, candidate: Candidate | null, input
     case 'no_identity':
       return 'The user is not known, and the campaign is withheld from such users.';
     case 'targeting':
-      return targetingInWords(objection.key, objection.value, candidate);
+      return targetingInWords(exclusion.key, exclusion.value, candidate);
     case 'not_started':
       return `The campaign starts at ${timeInWords(candidate?.rules.startMs)}.`;
     case 'ended':
       return `The campaign ended at ${timeInWords(candidate?.rules.endMs)}.`;
     case 'hours':
-      return `It is ${weekTimeInWords(objection.zone, input.context.nowMs)}, outside of the campaign's hours.`;
+      return `It is ${weekTimeInWords(exclusion.timeZone, input.context.nowMs)}, outside of the campaign's hours.`;
     case 'conditions':
       return `The custom keys do not meet the campaign's condition: ${conditionInWords(candidate?.rules.conditions ?? { all: [] })}.`;
     case 'opted_out':
-      return `The user declined the campaign ${objection.untilMs === null ? 'for good' : `until ${timeInWords(objection.untilMs)}`}.`;
+      return `The user declined the campaign ${exclusion.untilMs === null ? 'for good' : `until ${timeInWords(exclusion.untilMs)}`}.`;
     case 'frequency_cap':
-      return frequencyInWords(objection.cap, objection.seen);
+      return frequencyInWords(exclusion.cap, exclusion.count);
     case 'total_cap':
-      return totalInWords(objection.cap, objection.used, candidate);
+      return totalInWords(exclusion.cap, exclusion.used, candidate);
     case 'pacing':
-      return `Pacing holds the campaign back: it is ahead of its plan and takes part in ${percent(objection.chance)} of decisions now.`;
+      return `Pacing holds the campaign back: it is ahead of its plan and takes part in ${percent(exclusion.probability)} of decisions now.`;
     case 'same_campaign':
-      return `Offer ${objection.shown.offer.id} of the same campaign is shown.`;
+      return `Offer ${exclusion.shown.offer.id} of the same campaign is shown.`;
     case 'same_advertiser':
-      return `${nameOf(objection.shown)} of the same advertiser, ${objection.shown.offer.campaign.advertiserName}, is shown.`;
+      return `${nameOf(exclusion.shown)} of the same advertiser, ${exclusion.shown.offer.campaign.advertiserName}, is shown.`;
     case 'exclusion_group':
-      return `${nameOf(objection.shown)} of the same exclusion group, ${objection.group}, is shown.`;
+      return `${nameOf(exclusion.shown)} of the same exclusion group, ${exclusion.group}, is shown.`;
     case 'sequence_denied':
-      return `Sequence rule ${objection.ruleId} keeps it from the positions that were left.`;
+      return `Sequence rule ${exclusion.ruleId} keeps it from the positions that were left.`;
     case 'sequence_reserved':
       return 'The positions that were left are reserved for other offers by sequence rules.';
     default:
-      return objection.count === 1
+      return exclusion.count === 1
         ? 'A better offer took the only position.'
-        : `Better offers took all ${objection.count} positions.`;
+        : `Better offers took all ${exclusion.count} positions.`;
   }
 }
 

@@ -1,4 +1,4 @@
-/** Sets of candidates: one bit for each, in their order. */
+/** A set of candidates: one bit for each, by its index. */
 export type Bits = Uint32Array;
 
 export const emptyBits = (size: number): Bits => new Uint32Array((size + 31) >>> 5);
@@ -9,6 +9,12 @@ export function fullBits(size: number): Bits {
   return bits;
 }
 
+export function bitsWith(size: number, members: Iterable<number>): Bits {
+  const bits = emptyBits(size);
+  for (const index of members) setBit(bits, index);
+  return bits;
+}
+
 export const setBit = (bits: Bits, index: number): void => {
   bits[index >>> 5] = (bits[index >>> 5] as number) | (1 << (index & 31));
 };
@@ -16,31 +22,17 @@ export const setBit = (bits: Bits, index: number): void => {
 export const hasBit = (bits: Bits, index: number): boolean =>
   (((bits[index >>> 5] as number) >>> (index & 31)) & 1) === 1;
 
-/** Leaves in `bits` what `mask` has, too. */
-export function keep(bits: Bits, mask: Bits): void {
-  for (let word = 0; word < bits.length; word++) bits[word] = (bits[word] as number) & (mask[word] as number);
+/** Removes from `bits` what `other` has not. */
+export function intersect(bits: Bits, other: Bits): void {
+  for (let word = 0; word < bits.length; word++) bits[word] = (bits[word] as number) & (other[word] as number);
 }
 
-/** Leaves in `bits` what `mask` does not have. */
-export function drop(bits: Bits, mask: Bits): void {
-  for (let word = 0; word < bits.length; word++) bits[word] = (bits[word] as number) & ~(mask[word] as number);
+/** Removes from `bits` what `other` has. */
+export function subtract(bits: Bits, other: Bits): void {
+  for (let word = 0; word < bits.length; word++) bits[word] = (bits[word] as number) & ~(other[word] as number);
 }
 
-/** How many members there are from `from` to before `to`. */
-export function countBits(bits: Bits, from: number, to: number): number {
-  let count = 0;
-  for (let word = from >>> 5; word << 5 < to; word++) {
-    let rest = bits[word] as number;
-    if (word << 5 < from) rest &= -1 << (from & 31);
-    if ((word + 1) << 5 > to) rest &= (1 << (to & 31)) - 1;
-    rest -= (rest >>> 1) & 0x55555555;
-    rest = (rest & 0x33333333) + ((rest >>> 2) & 0x33333333);
-    count += Math.imul((rest + (rest >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
-  }
-  return count;
-}
-
-/** The first member at or after `from` and before `to`; -1: none. */
+/** The first member from `from` on and before `to`; -1: none. */
 export function nextBit(bits: Bits, from: number, to: number): number {
   let word = from >>> 5;
   let rest = from < to ? (bits[word] as number) & (-1 << (from & 31)) : 0;

@@ -17,7 +17,7 @@ import { totalsKey } from '../types.ts';
 /** An offer as one publisher may show it, with its rules ready to be applied. */
 export type Candidate = {
   offer: Offer;
-  /** Place in the publisher's order: its bit. */
+  /** Its place in the order of the catalogue, and its bit. */
   index: number;
   forced: boolean;
   priority: number;
@@ -27,7 +27,7 @@ export type Candidate = {
 
 export type CompiledRules = {
   targeting: Targeting;
-  /** Epoch milliseconds; the end is no longer part of it. */
+  /** Epoch milliseconds; the end is exclusive. */
   startMs: number;
   endMs: number;
   hours: Hours | null;
@@ -37,14 +37,14 @@ export type CompiledRules = {
   frequencyCaps: readonly FrequencyCap[];
   totalCaps: readonly CompiledTotalCap[];
   pacing: Pacing;
-  /** Whether this is about a campaign that must know its user. */
+  /** Whether the campaign is withheld from unknown users. */
   needsIdentity: boolean;
   groups: readonly string[];
-  /** Whether the index answers all of it. */
+  /** Whether the index filters cover all rules, but opt-outs. */
   indexed: boolean;
 };
 
-/** Windows in minutes since Monday 00:00; `zone` null: the visitor's own. */
+/** Windows in minutes since Monday 00:00; `zone` null: the user's. */
 export type Hours = { zone: string | null; windows: readonly { start: number; end: number }[]; wholeHours: boolean };
 
 export type Matcher = { list: TargetList; include: readonly Pattern[] | null; exclude: readonly Pattern[] };
@@ -54,11 +54,11 @@ type Pattern = { text: string; isPrefix: boolean };
 export type CompiledTotalCap = { cap: TotalCap; limit: number; key: string; zone: string };
 
 /**
- * Rules of a campaign; kept for all its offers. @throws Error when they make no sense, which only hands that write SQL
- * can bring about
+ * Rules of a campaign, shared by its offers.
+ * @throws Error when they are invalid, which only direct writes to the database can cause
  */
 export function compileRules(rules: CampaignRules, campaignId: number, capZone: string): CompiledRules {
-  if (!isSound(rules, checkRules)) throw new Error('the rules make no sense');
+  if (!isValid(rules, checkRules)) throw new Error('the rules are invalid');
   const { targeting = {}, schedule = {} } = rules;
   return withIndexed({
     targeting,
@@ -78,15 +78,15 @@ export function compileRules(rules: CampaignRules, campaignId: number, capZone: 
 
 function withIndexed(rules: Omit<CompiledRules, 'indexed'>): CompiledRules {
   const { startMs, endMs, hours, cities, postalCodes, conditions, frequencyCaps, totalCaps } = rules;
-  const isLimited =
+  const hasSchedule =
     startMs > Number.NEGATIVE_INFINITY || endMs < Number.POSITIVE_INFINITY || hours?.wholeHours === false;
-  const isNarrow = cities !== null || postalCodes !== null || conditions !== null;
-  return { ...rules, indexed: !isLimited && !isNarrow && frequencyCaps.length === 0 && totalCaps.length === 0 };
+  const hasLists = cities !== null || postalCodes !== null || conditions !== null;
+  return { ...rules, indexed: !hasSchedule && !hasLists && frequencyCaps.length === 0 && totalCaps.length === 0 };
 }
 
 /**
- * An offer at a publisher. `index` is given when the order is known. @throws Error when what the provisioning overrides
- * makes no sense
+ * An offer at a publisher; its `index` is set when the order is known.
+ * @throws Error when the caps of the provisioning are invalid
  */
 export function toCandidate(
   offer: Offer,
@@ -99,8 +99,8 @@ export function toCandidate(
   const own = compileTotalCaps(provision?.totalCaps ?? [], totalsKey(campaign.id, publisher.id), capZone);
   const frequencyCaps = provision?.frequencyCaps ?? null;
   const overrides = { frequency_caps: frequencyCaps, total_caps: provision?.totalCaps ?? null };
-  if ((own.length > 0 || frequencyCaps !== null) && !isSound(overrides, checkCapOverrides))
-    throw new Error('the overrides make no sense');
+  if ((own.length > 0 || frequencyCaps !== null) && !isValid(overrides, checkCapOverrides))
+    throw new Error('the cap overrides are invalid');
   return {
     offer,
     index: -1,
@@ -118,22 +118,20 @@ export function toCandidate(
   };
 }
 
-/**
- * Texts of rules that were checked before: a catalogue is built anew with each change, and hardly any rule has changed.
- */
-const checkedBefore = new Map<string, boolean>();
-const maxChecked = 50_000;
+/** Results by the rules' JSON: the catalogue is built anew with each change, and hardly any rule differs. */
+const validityByJson = new Map<string, boolean>();
+const maxCached = 50_000;
 
-function isSound<Rules>(rules: Rules, check: (rules: Rules) => readonly unknown[]): boolean {
+function isValid<Rules>(rules: Rules, check: (rules: Rules) => readonly unknown[]): boolean {
   const text = JSON.stringify(rules);
   if (text === '{}') return true;
-  let sound = checkedBefore.get(text);
-  if (sound === undefined) {
-    sound = check(rules).length === 0;
-    if (checkedBefore.size >= maxChecked) checkedBefore.clear();
-    checkedBefore.set(text, sound);
+  let valid = validityByJson.get(text);
+  if (valid === undefined) {
+    valid = check(rules).length === 0;
+    if (validityByJson.size >= maxCached) validityByJson.clear();
+    validityByJson.set(text, valid);
   }
-  return sound;
+  return valid;
 }
 
 function compileHours({ time_zone, hours }: Schedule): Hours | null {
@@ -160,10 +158,11 @@ const patternOf = (value: string): Pattern => {
   return { text: (isPrefix ? value.slice(0, -1) : value).toLowerCase(), isPrefix };
 };
 
-/** Whether a value is among those wanted. One that is not known is in no list. */
-export function admits({ include, exclude }: Matcher, value: string | null): boolean {
-  const fits = ({ text, isPrefix }: Pattern): boolean => (isPrefix ? value?.startsWith(text) === true : value === text);
-  return (include === null || include.some(fits)) && !exclude.some(fits);
+/** Whether a value satisfies `include` and `exclude`. An unknown value is in no list. */
+export function matchesValue({ include, exclude }: Matcher, value: string | null): boolean {
+  const matches = ({ text, isPrefix }: Pattern): boolean =>
+    isPrefix ? value?.startsWith(text) === true : value === text;
+  return (include === null || include.some(matches)) && !exclude.some(matches);
 }
 
 function compileTotalCaps(caps: readonly TotalCap[], key: string, zone: string): CompiledTotalCap[] {

@@ -1,64 +1,59 @@
 import type { TargetList } from '../../catalog/rules/rules.ts';
-import { type Bits, drop, emptyBits, fullBits, setBit } from './bitset.ts';
+import { type Bits, bitsWith, fullBits, setBit, subtract } from './bitset.ts';
 
 /**
- * Who wants which values of one property of a request, such as its country. For each value that anybody names there is
- * the set of candidates that take it; all other values, and one that is not known, are taken by those who name no
- * values they need.
+ * The targeting of all candidates by one property of a request, such as its country: for each value that any of them
+ * names, the candidates that accept it. Every other value, and an unknown one, is accepted by those without `include`.
  */
 export type Dimension = { byValue: ReadonlyMap<string, Bits>; otherwise: Bits };
 
-export const bitsOf = ({ byValue, otherwise }: Dimension, value: string | null): Bits =>
+export const acceptedBy = ({ byValue, otherwise }: Dimension, value: string | null): Bits =>
   (value === null ? undefined : byValue.get(value)) ?? otherwise;
 
 export type DimensionBuilder = {
   add: (index: number, list: Readonly<TargetList>) => void;
-  /** null: nobody asks for anything. */
+  /** null: no candidate targets this property. */
   build: () => Dimension | null;
 };
 
-/** Values are compared as `normalise` leaves them. */
+type Named = { included: number[]; excluded: number[] };
+
+/** @param normalise applied to the values of lists; those of requests are normalised already */
 export function createDimension(
   size: number,
   normalise: (value: string) => string = (value) => value,
 ): DimensionBuilder {
-  const wanted = new Map<string, { included: number[]; excluded: number[] }>();
-  const needy: number[] = [];
+  const byName = new Map<string, Named>();
+  const withInclude: number[] = [];
 
-  function named(value: string): { included: number[]; excluded: number[] } {
+  function named(value: string): Named {
     const key = normalise(value);
-    let entry = wanted.get(key);
+    let entry = byName.get(key);
     if (entry === undefined) {
       entry = { included: [], excluded: [] };
-      wanted.set(key, entry);
+      byName.set(key, entry);
     }
     return entry;
   }
 
   return {
     add: (index, { include, exclude }) => {
-      if (include !== undefined) needy.push(index);
+      if (include !== undefined) withInclude.push(index);
       for (const value of include ?? []) named(value).included.push(index);
       for (const value of exclude ?? []) named(value).excluded.push(index);
     },
     build: () => {
-      if (wanted.size === 0 && needy.length === 0) return null;
+      if (byName.size === 0 && withInclude.length === 0) return null;
       const otherwise = fullBits(size);
-      drop(otherwise, bitsWith(size, needy));
+      subtract(otherwise, bitsWith(size, withInclude));
       const byValue = new Map<string, Bits>();
-      for (const [value, { included, excluded }] of wanted) {
+      for (const [value, { included, excluded }] of byName) {
         const bits = otherwise.slice();
         for (const index of included) setBit(bits, index);
-        if (excluded.length > 0) drop(bits, bitsWith(size, excluded));
+        if (excluded.length > 0) subtract(bits, bitsWith(size, excluded));
         byValue.set(value, bits);
       }
       return { byValue, otherwise };
     },
   };
-}
-
-export function bitsWith(size: number, members: Iterable<number>): Bits {
-  const bits = emptyBits(size);
-  for (const index of members) setBit(bits, index);
-  return bits;
 }

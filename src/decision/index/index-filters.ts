@@ -1,104 +1,68 @@
 import { minuteOfWeek } from '../../platform/lib/time-zone.ts';
-import type { Objection } from '../explain/exclusions.ts';
 import type { DecisionContext } from '../types.ts';
-import { type Bits, drop, hasBit, keep } from './bitset.ts';
+import { type Bits, bitsWith, hasBit, intersect, subtract } from './bitset.ts';
 import type { Candidate } from './compile.ts';
-import { bitsOf, bitsWith } from './dimension.ts';
+import { acceptedBy } from './dimension.ts';
 import { type EligibilityIndex, requestValue } from './eligibility.ts';
+import type { Exclusion } from './exclusion.ts';
 
-/** The zone of the visitor where it is known, else the publisher's. */
-export const visitorZone = ({ timeZone }: EligibilityIndex, { geo }: DecisionContext): string =>
+/** The user's time zone where it is known, else the publisher's. */
+export const userTimeZone = ({ timeZone }: EligibilityIndex, { geo }: DecisionContext): string =>
   geo.timeZone ?? timeZone;
 
-const hourOfWeek = (index: EligibilityIndex, context: DecisionContext, zone: string | null): string =>
-  String(Math.floor(minuteOfWeek(zone ?? visitorZone(index, context), context.nowMs) / 60));
+const hourOfWeek = (timeZone: string, nowMs: number): string => String(Math.floor(minuteOfWeek(timeZone, nowMs) / 60));
 
-/** One set that a request takes from or leaves out, and what to say of whom it shuts out. */
-type Gate = { bits: Bits; inverted: boolean; objection: () => Objection };
+/** A set that a request's candidates must be in, or with `negated` must not be in, and why the others are excluded. */
+type IndexFilter = { bits: Bits; negated: boolean; exclusion: () => Exclusion };
 
 /**
- * The sets that hold for a request, in the order of the rules.
- * @param relaxed dev or test mode: only what the request itself asks for counts
+ * The filters that apply to a request, in the order of the rules.
+ * @param relaxed dev or test mode: only what the request itself asks for applies
  */
-function gatesOf(index: EligibilityIndex, context: DecisionContext, relaxed: boolean): Gate[] {
-  const gates: Gate[] = [];
-  const add = (bits: Bits, objection: () => Objection, inverted = false) => gates.push({ bits, inverted, objection });
+function filtersOf(index: EligibilityIndex, context: DecisionContext, relaxed: boolean): IndexFilter[] {
+  const filters: IndexFilter[] = [];
+  const only = (bits: Bits, exclusion: () => Exclusion) => filters.push({ bits, negated: false, exclusion });
+  const without = (bits: Bits, exclusion: () => Exclusion) => filters.push({ bits, negated: true, exclusion });
   const { campaignId } = context;
-  if (campaignId !== null)
-    add(bitsWith(index.candidates.length, index.byCampaign.get(campaignId) ?? []), () => ({
-      rule: 'campaign_id',
-      campaignId,
-    }));
-  if (context.loyalty === 'none') add(index.loyal, () => ({ rule: 'loyalty_not_wanted' }), true);
-  if (context.loyalty === 'only') add(index.loyal, () => ({ rule: 'loyalty_only' }));
-  if (context.onlyWithCreative) add(index.pictured, () => ({ rule: 'no_creative' }));
-  if (context.surface === 'offerwall') add(index.offerwall, () => ({ rule: 'not_on_offerwall' }));
-  if (relaxed) return gates;
+  if (campaignId !== null) {
+    const bits = bitsWith(index.candidates.length, index.byCampaign.get(campaignId) ?? []);
+    only(bits, () => ({ rule: 'campaign_id', campaignId }));
+  }
+  if (context.loyalty === 'none') without(index.loyalty, () => ({ rule: 'loyalty_not_wanted' }));
+  if (context.loyalty === 'only') only(index.loyalty, () => ({ rule: 'loyalty_only' }));
+  if (context.onlyWithCreative) only(index.withCreative, () => ({ rule: 'no_creative' }));
+  if (context.surface === 'offerwall') only(index.offerwall, () => ({ rule: 'not_on_offerwall' }));
+  if (relaxed) return filters;
   if (context.userKey === null && index.needsIdentity !== null)
-    add(index.needsIdentity, () => ({ rule: 'no_identity' }), true);
+    without(index.needsIdentity, () => ({ rule: 'no_identity' }));
   for (const { key, dimension } of index.dimensions) {
     const value = requestValue(key, context);
-    add(bitsOf(dimension, value), () => ({ rule: 'targeting', key, value }));
+    only(acceptedBy(dimension, value), () => ({ rule: 'targeting', key, value }));
   }
-  for (const { zone, dimension } of index.hours)
-    add(bitsOf(dimension, hourOfWeek(index, context, zone)), () => ({
-      rule: 'hours',
-      zone: zone ?? visitorZone(index, context),
-    }));
-  return gates;
+  for (const { zone, dimension } of index.hours) {
+    const timeZone = zone ?? userTimeZone(index, context);
+    only(acceptedBy(dimension, hourOfWeek(timeZone, context.nowMs)), () => ({ rule: 'hours', timeZone }));
+  }
+  return filters;
 }
 
-/** Survivors of late, for each index; of requests for one campaign none are kept. */
-const known = new WeakMap<EligibilityIndex, { gates: readonly Gate[]; bits: Bits }[]>();
-
-/** Kinds of requests whose survivors are kept, for each index (count). */
-const maxKinds = 32;
-
-/**
- * The candidates that the index lets through; what remains to be asked of each are its residual rules. Requests of one
- * kind
- * get the same object, not to be changed: what is worked out of it can be kept by it.
- */
-export function survivors(index: EligibilityIndex, context: DecisionContext, relaxed: boolean): Bits {
-  const gates = gatesOf(index, context, relaxed);
-  if (context.campaignId !== null) return passing(index, gates);
-  let kinds = known.get(index);
-  if (kinds === undefined) {
-    kinds = [];
-    known.set(index, kinds);
+/** The candidates that pass all index filters; what remains are the post-filters of each. */
+export function passIndexFilters(index: EligibilityIndex, context: DecisionContext, relaxed: boolean): Bits {
+  const passing = index.all.slice();
+  for (const { bits, negated } of filtersOf(index, context, relaxed)) {
+    if (negated) subtract(passing, bits);
+    else intersect(passing, bits);
   }
-  for (const kind of kinds) if (isSame(kind.gates, gates)) return kind.bits;
-  if (kinds.length >= maxKinds) kinds.shift();
-  const bits = passing(index, gates);
-  kinds.push({ gates, bits });
-  return bits;
+  return passing;
 }
 
-function passing(index: EligibilityIndex, gates: readonly Gate[]): Bits {
-  const bits = index.everyone.slice();
-  for (const gate of gates) {
-    if (gate.inverted) drop(bits, gate.bits);
-    else keep(bits, gate.bits);
-  }
-  return bits;
-}
-
-function isSame(a: readonly Gate[], b: readonly Gate[]): boolean {
-  if (a.length !== b.length) return false;
-  for (let at = 0; at < a.length; at++) {
-    const [one, other] = [a[at] as Gate, b[at] as Gate];
-    if (one.bits !== other.bits || one.inverted !== other.inverted) return false;
-  }
-  return true;
-}
-
-/** For each candidate, the first gate that shuts it out, or null: the same gates as `survivors`, one by one. */
-export function gateObjections(
+/** For each candidate, the first index filter that excludes it, or null: the same as `passIndexFilters`, one by one. */
+export function indexExclusionOf(
   index: EligibilityIndex,
   context: DecisionContext,
   relaxed: boolean,
-): (candidate: Candidate) => Objection | null {
-  const gates = gatesOf(index, context, relaxed);
+): (candidate: Candidate) => Exclusion | null {
+  const filters = filtersOf(index, context, relaxed);
   return (candidate) =>
-    gates.find(({ bits, inverted }) => hasBit(bits, candidate.index) === inverted)?.objection() ?? null;
+    filters.find(({ bits, negated }) => hasBit(bits, candidate.index) === negated)?.exclusion() ?? null;
 }

@@ -1,16 +1,21 @@
-import type { Objection } from '../explain/exclusions.ts';
 import type { Candidate } from '../index/compile.ts';
+import type { Exclusion } from '../index/exclusion.ts';
 
-/** What must not stand twice in one answer. */
-export type Conflicts = { find: (candidate: Candidate) => Objection | null; add: (candidate: Candidate) => void };
+export type Conflicts = {
+  /** The conflict of a candidate with those added before, or null. */
+  find: (candidate: Candidate) => Exclusion | null;
+  add: (candidate: Candidate) => void;
+};
 
-/** One offer of a campaign; in a unit also one of an advertiser, and one campaign of an exclusion group. */
-export function createConflicts(onlyCampaigns: boolean): Conflicts {
+/**
+ * One answer has one offer of a campaign; in a unit also one of an advertiser, and one campaign of an exclusion group.
+ */
+export function createConflicts(onOfferwall: boolean): Conflicts {
   const campaigns = new Map<number, Candidate>();
   const advertisers = new Map<number, Candidate>();
   const groups = new Map<string, Candidate>();
 
-  function find({ offer: { campaign }, rules }: Candidate): Objection | null {
+  function find({ offer: { campaign }, rules }: Candidate): Exclusion | null {
     const sameCampaign = campaigns.get(campaign.id);
     if (sameCampaign !== undefined) return { rule: 'same_campaign', shown: sameCampaign };
     const sameAdvertiser = advertisers.get(campaign.advertiserId);
@@ -27,7 +32,7 @@ export function createConflicts(onlyCampaigns: boolean): Conflicts {
     add: (candidate) => {
       const { campaign } = candidate.offer;
       campaigns.set(campaign.id, candidate);
-      if (onlyCampaigns) return;
+      if (onOfferwall) return;
       advertisers.set(campaign.advertiserId, candidate);
       for (const group of candidate.rules.groups) groups.set(group, candidate);
     },

@@ -1,80 +1,105 @@
-import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
-import { mix, salts } from './random.ts';
-import { drawScore, type Ranking } from './scores.ts';
-import { Leaders } from './top-k.ts';
+import { type Bits, nextBit } from '../index/bitset.ts';
+import type { Candidate } from '../index/compile.ts';
+import type { EligibilityIndex, PriorityClass } from '../index/eligibility.ts';
+import { salts, uniform } from '../random.ts';
+import type { DecisionInput } from '../types.ts';
+import { drawRevenue, estimateRevenue, type RevenueModel, revenueModelOf } from './revenue-model.ts';
 
-/** The best of one draw of a whole class, best first. */
-export type Drawn = { places: Int32Array; scores: Float64Array };
+/** Share of decisions in which one eligible offer, picked uniformly, ranks first whatever its revenue. */
+export const explorationShare = 0.01;
 
-/*
- * Where hundreds compete and little is known yet, nearly all must be drawn to know who leads: 15 µs of a request's 150.
- * Large
- * classes are therefore drawn from a pool: in each minute by 1,024 seeds, and a decision's own seed says which. So
- * draws are
- * shared by the requests of a minute, and still are what the seed and the time say, nothing else.
- */
-const poolSize = 1024;
-const poolMs = 60_000;
+export type RankedCandidate = {
+  candidate: Candidate;
+  /** Expected revenue of one impression as sampled, in millionths of the payout's currency. */
+  score: number;
+  /** The same without sampling. */
+  meanMicros: number;
+};
 
-/** From this many survivors on a class is large. */
-const large = 128;
+export type RankingOptions = {
+  index: EligibilityIndex;
+  /** The candidates that passed the index filters. */
+  bits: Bits;
+  input: DecisionInput;
+  priorityClass: PriorityClass;
+  /** Whether this class has the decision's exploration. */
+  mayExplore: boolean;
+};
 
-/**
- * The best that are remembered of a draw of so many; who wants more draws again (count). Of very large classes few may
- * survive.
- */
-const remembered = (size: number): number => Math.min(size, 256, Math.max(64, Math.floor(size / 20)));
+/** Candidates ranked at first (count): few decisions take more. When they do, the next ones are four times as many. */
+const firstLimit = 16;
 
-/** Places remembered over all draws (count): about 6 MB. */
-const maxKept = 524_288;
+/** Draws by score, the highest first; of equal scores the lower candidate. `members` are places in the class. */
+type Draws = { scores: number[]; members: number[] };
 
-/** Whether survivors are drawn from the pool: many of them, and enough of their class to be among its leaders. */
-export const isPooled = (survivors: number, size: number): boolean => survivors >= large && survivors * 16 >= size;
-
-const minuteOf = (nowMs: number): number => Math.floor(nowMs / poolMs);
-
-/** The seed of the pool that stands for a decision's own. */
-export const pooledSeed = (seed: number, nowMs: number): number =>
-  mix(minuteOf(nowMs), salts.pool + (seed & (poolSize - 1)));
-
-let keptMinute = -1;
-let keptCount = 0;
-let kept = new Map<Ranking, Map<number, Drawn>>();
-
-/**
- * The leaders of a class as a seed of the pool draws them; looked up where another decision of this minute has drawn
- * them.
- */
-export function drawnOf(ranking: Ranking, pooled: number, nowMs: number): Drawn {
-  const minute = minuteOf(nowMs);
-  if (minute < keptMinute) return draw(ranking, pooled); // a decision of the past, replayed
-  if (minute > keptMinute || keptCount >= maxKept) {
-    keptMinute = minute;
-    keptCount = 0;
-    kept = new Map();
+/** The candidates of a class in which something pays, by sampled expected revenue, highest first. */
+export function* sampledRanking(options: RankingOptions): Generator<RankedCandidate, void> {
+  const { index, input, priorityClass } = options;
+  const model = revenueModelOf(index, priorityClass, input);
+  const rankedOf = (member: number, score: number): RankedCandidate => ({
+    candidate: index.candidates[priorityClass.from + member] as Candidate,
+    score,
+    meanMicros: model.mean[member] as number,
+  });
+  const explored = options.mayExplore ? exploredOf(options) : -1;
+  if (explored !== -1) {
+    const candidate = index.candidates[priorityClass.from + explored] as Candidate;
+    if (Number.isNaN(model.max[explored])) estimateRevenue(model, explored, candidate, input);
+    yield rankedOf(explored, drawRevenue(model, explored, input.seed));
   }
-  return getOrInsert(
-    getOrInsert(kept, ranking, () => new Map<number, Drawn>()),
-    pooled,
-    () => {
-      const drawn = draw(ranking, pooled);
-      keptCount += drawn.places.length;
-      return drawn;
-    },
-  );
+  let [afterScore, afterMember] = [Number.POSITIVE_INFINITY, -1];
+  for (let limit = firstLimit; ; limit *= 4) {
+    const { scores, members } = bestDraws(options, model, limit, afterScore, afterMember);
+    for (const [at, member] of members.entries()) if (member !== explored) yield rankedOf(member, scores[at] as number);
+    if (members.length < limit) return;
+    [afterScore, afterMember] = [scores[limit - 1] as number, members[limit - 1] as number];
+  }
 }
 
-function draw({ bounds, draws }: Ranking, seed: number): Drawn {
-  const count = remembered(bounds.length);
-  const leaders = new Leaders(count);
-  for (let place = 0; place < bounds.length && leaders.bar <= (bounds[place] as number); place++) {
-    leaders.add(place, drawScore(draws, place, seed));
+/** The best draws of the class, at most `limit`, among those that rank after a given one. */
+function bestDraws(
+  { index, bits, input, priorityClass: { from, to } }: RankingOptions,
+  model: RevenueModel,
+  limit: number,
+  afterScore: number,
+  afterMember: number,
+): Draws {
+  const { max } = model;
+  const scores: number[] = [];
+  const members: number[] = [];
+  let lowest = -1; // of a full list; scores are at least 0
+  for (let bit = nextBit(bits, from, to); bit !== -1; bit = nextBit(bits, bit + 1, to)) {
+    const member = bit - from;
+    if (Number.isNaN(max[member])) estimateRevenue(model, member, index.candidates[bit] as Candidate, input);
+    if ((max[member] as number) <= lowest) continue;
+    const score = drawRevenue(model, member, input.seed);
+    if (score <= lowest || score > afterScore || (score === afterScore && member <= afterMember)) continue;
+    let at = Math.min(scores.length, limit - 1);
+    for (; at > 0 && (scores[at - 1] as number) < score; at--) {
+      scores[at] = scores[at - 1] as number;
+      members[at] = members[at - 1] as number;
+    }
+    scores[at] = score;
+    members[at] = member;
+    if (scores.length === limit) lowest = scores[limit - 1] as number;
   }
-  const places = new Int32Array(count);
-  const scores = new Float64Array(count);
-  for (let at = 0; at < count; at++) {
-    scores[at] = leaders.top;
-    places[at] = leaders.take();
-  }
-  return { places, scores };
+  return { scores, members };
+}
+
+/** Place in the class of the candidate that this decision explores; -1: none. */
+function exploredOf({ bits, input: { seed }, priorityClass: { from, to } }: RankingOptions): number {
+  if (uniform(seed, salts.isExploration) >= explorationShare) return -1;
+  const eligible: number[] = [];
+  for (let at = nextBit(bits, from, to); at !== -1; at = nextBit(bits, at + 1, to)) eligible.push(at - from);
+  return eligible[Math.floor(uniform(seed, salts.exploredOffer) * eligible.length)] ?? -1;
+}
+
+/** The candidates of a class in which nothing pays, in the order of the catalogue. */
+export function* catalogueRanking({
+  index,
+  bits,
+  priorityClass: { from, to },
+}: Pick<RankingOptions, 'index' | 'bits' | 'priorityClass'>): Generator<RankedCandidate, void> {
+  for (let at = nextBit(bits, from, to); at !== -1; at = nextBit(bits, at + 1, to))
+    yield { candidate: index.candidates[at] as Candidate, score: 0, meanMicros: 0 };
 }

@@ -1,15 +1,15 @@
 import type { Offer, Publisher, SequenceRule } from '../../catalog/snapshot/types.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 
-/** Which offers may stand where, at one placement. */
+/** The sequence rules of a placement. */
 export type Sequence = {
-  /** The deny rule that keeps an offer from a position, or null. */
-  deniedBy: (offer: Offer, position: number) => SequenceRule | null;
-  /** Whether a position is reserved for offers that an allow rule names. */
+  /** The deny rule that excludes an offer from a position, or null. Position null: only rules for all positions apply. */
+  deniedBy: (offer: Offer, position: number | null) => SequenceRule | null;
+  /** Whether allow rules apply to a position: it is reserved for the offers they match. */
   isReserved: (position: number) => boolean;
-  /** How much an offer is wanted at a reserved position: 0 not at all, else higher first. */
+  /** Precedence of an offer at a reserved position: 0 not allowed, else higher first. */
   grade: (offer: Offer, position: number) => number;
-  /** The grade that none can beat. */
+  /** The highest grade of a reserved position. */
   topGrade: (position: number) => number;
 };
 
@@ -21,23 +21,24 @@ type Compiled = {
 };
 
 const noRules: readonly Compiled[] = [];
-const known = new WeakMap<Publisher, Map<string, readonly Compiled[]>>();
+const compiledRules = new WeakMap<Publisher, Map<string, readonly Compiled[]>>();
 
-/** Placements whose rules are kept ready, for each publisher. */
+/** Placements whose compiled rules are cached, for each publisher (count). */
 const maxPlacements = 500;
 
 /**
- * The sequence rules of a placement. Deny comes first. Where allow rules hold for a position, only offers that one of
- * them
- * names may stand there: those of rules for all positions first, then of rules for several, then for this one alone;
- * among
- * equals the higher weight, then the usual order.
+ * The sequence rules of a placement; null: it has none. Deny rules come first. Where allow rules apply to a position,
+ * only offers they match may be shown there, by the breadth of the rule (all positions, several, one), then its weight,
+ * then the usual order (docs/guides/how-a-decision-is-made.md#sequence-rules).
  */
 export function sequenceOf(publisher: Publisher, placement: string): Sequence | null {
   const rules = rulesOf(publisher, placement);
   if (rules.length === 0) return null;
-  const at = (effect: SequenceRule['effect'], position: number): Compiled[] =>
-    rules.filter(({ rule, positions }) => rule.effect === effect && (positions === null || positions.has(position)));
+  const at = (effect: SequenceRule['effect'], position: number | null): Compiled[] =>
+    rules.filter(
+      ({ rule, positions }) =>
+        rule.effect === effect && (positions === null || (position !== null && positions.has(position))),
+    );
   return {
     deniedBy: (offer, position) => at('deny', position).find(({ matches }) => matches(offer))?.rule ?? null,
     isReserved: (position) => at('allow', position).length > 0,
@@ -48,7 +49,7 @@ export function sequenceOf(publisher: Publisher, placement: string): Sequence | 
 
 function rulesOf(publisher: Publisher, placement: string): readonly Compiled[] {
   if (publisher.sequenceRules.length === 0) return noRules;
-  const byPlacement = getOrInsert(known, publisher, () => new Map<string, readonly Compiled[]>());
+  const byPlacement = getOrInsert(compiledRules, publisher, () => new Map<string, readonly Compiled[]>());
   let rules = byPlacement.get(placement);
   if (rules === undefined) {
     rules = publisher.sequenceRules
@@ -60,8 +61,8 @@ function rulesOf(publisher: Publisher, placement: string): readonly Compiled[] {
   return rules;
 }
 
-/** Heavier than any weight, so that the breadth of a rule comes first. */
-const level = 10_000_000;
+/** More than any weight, so that the breadth of a rule comes first. */
+const breadthUnit = 10_000_000;
 
 function compile(rule: SequenceRule): Compiled {
   const { positions, match, weight } = rule;
@@ -81,6 +82,6 @@ function compile(rule: SequenceRule): Compiled {
       advertisers.has(campaign.advertiserId) ||
       categories.has(campaign.category) ||
       campaign.tags.some((tag) => tags.has(tag)),
-    grade: breadth * level + weight + 1,
+    grade: breadth * breadthUnit + weight + 1,
   };
 }

@@ -4,19 +4,18 @@ import type { Candidate, CompiledTotalCap } from '../index/compile.ts';
 import type { CapUse, Exposure, Totals } from '../types.ts';
 
 /**
- * The frequency cap a user has reached with an offer, if any. Windows roll: what is exactly as old as the window no
- * longer
- * counts. All caps of the campaign hold at once.
+ * The first frequency cap of the campaign that a user has reached, or null. Windows roll: an event exactly as old as the
+ * window is outside of it.
  */
-export function reachedCap(
+export function reachedFrequencyCap(
   caps: readonly FrequencyCap[],
   offer: Offer,
   exposures: readonly Exposure[],
   nowMs: number,
-): { cap: FrequencyCap; seen: number } | null {
+): { cap: FrequencyCap; count: number } | null {
   for (const cap of caps) {
-    const seen = countExposures(cap, offer, exposures, nowMs);
-    if (seen >= cap.limit) return { cap, seen };
+    const count = countExposures(cap, offer, exposures, nowMs);
+    if (count >= cap.limit) return { cap, count };
   }
   return null;
 }
@@ -28,12 +27,12 @@ function countExposures(
   nowMs: number,
 ): number {
   const afterMs = window_minutes === null ? Number.NEGATIVE_INFINITY : nowMs - window_minutes * 60_000;
-  let seen = 0;
+  let count = 0;
   for (const exposure of exposures) {
     if (exposure.event === event && exposure.atMs > afterMs && isInScope(scope, offer, exposure))
-      seen += exposure.count ?? 1;
+      count += exposure.count ?? 1;
   }
-  return seen;
+  return count;
 }
 
 function isInScope(scope: FrequencyCap['scope'], { id, campaign }: Offer, exposure: Exposure): boolean {
@@ -41,11 +40,14 @@ function isInScope(scope: FrequencyCap['scope'], { id, campaign }: Offer, exposu
   return scope === 'campaign' ? exposure.campaignId === campaign.id : exposure.advertiserId === campaign.advertiserId;
 }
 
-/** The total cap that showing the offer once more could pass, if any. */
-export function spentCap({ rules, payout }: Candidate, totals: Totals): { cap: CompiledTotalCap; used: number } | null {
+/** The first total cap that one more impression of the offer could exceed, or null. */
+export function reachedTotalCap(
+  { rules, payout }: Candidate,
+  totals: Totals,
+): { cap: CompiledTotalCap; used: number } | null {
   for (const cap of rules.totalCaps) {
     const used = usedOf(cap, totals.get(cap.key));
-    const next = cap.cap.metric === 'budget' ? priceOf(payout) : 1;
+    const next = cap.cap.metric === 'budget' ? maxCostOf(payout) : 1;
     if (used + next > cap.limit) return { cap, used };
   }
   return null;
@@ -53,11 +55,8 @@ export function spentCap({ rules, payout }: Candidate, totals: Totals): { cap: C
 
 export const usedOf = ({ cap }: CompiledTotalCap, use: CapUse | undefined): number => use?.[cap.metric][cap.per] ?? 0;
 
-/**
- * What one paying event costs at most, in millionths; of a share of sales nobody knows it before, so the least that
- * counts.
- */
-function priceOf({ kind, amountMicros }: Candidate['payout']): number {
+/** Highest cost of one paid event, in millionths; 1 for a share of a sale, whose amount is unknown beforehand. */
+function maxCostOf({ kind, amountMicros }: Candidate['payout']): number {
   if (kind === 'cpm') return Math.max(1, amountMicros / 1000);
   return kind === 'cps' ? 1 : Math.max(1, amountMicros);
 }

@@ -1,7 +1,7 @@
 import type { Publisher, Theme } from '../../catalog/snapshot/types.ts';
-import { hashText } from '../rank/random.ts';
+import { hashText } from '../random.ts';
 
-/** What holds for the unit at a placement: the placement's word, else the theme's, else the publisher's. */
+/** Settings of the unit at a placement: the placement's, else the theme's, else the publisher's. */
 export type UnitRules = { enabled: boolean; offersPerResponse: number; deliveryPercentage: number };
 
 export function unitOf(publisher: Publisher, theme: Theme | null, placementName: string): UnitRules {
@@ -13,10 +13,7 @@ export function unitOf(publisher: Publisher, theme: Theme | null, placementName:
   };
 }
 
-/**
- * Whether a user is among the share that gets offers: always the same answer for a user, and all of 30 % are among 40
- * %.
- */
-export function isAmong(percentage: number, publisherId: number, userKey: string): boolean {
+/** Whether a user is in the share that gets offers. Stable for each user; every smaller share is part of a larger one. */
+export function isInDeliveryShare(percentage: number, publisherId: number, userKey: string): boolean {
   return percentage >= 100 || (hashText(`${publisherId} ${userKey}`) / 2 ** 32) * 100 < percentage;
 }

@@ -1,4 +1,5 @@
 import { decide } from '../../decision/decide.ts';
+import { estimatePropensities, type Propensity } from '../../decision/explain/propensity.ts';
 import {
   type Decision,
   type DecisionContext,
@@ -7,6 +8,7 @@ import {
   type UserHistory,
 } from '../../decision/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
+import { runInSlices } from '../../platform/lib/slices.ts';
 import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { platformOf } from '../context/user-agent.ts';
 import type { DecisionParts } from '../fetch/sessions.ts';
@@ -23,7 +25,6 @@ export type StoredDecision = {
   offerIds: readonly number[];
   campaignIds: readonly number[];
   scores: readonly number[];
-  propensities: readonly number[];
   emptyReason: string | null;
   inputs: StoredInputs;
   publisherId: number;
@@ -73,7 +74,7 @@ export async function findDecision(
     : toDecision(sessionId, row, JSON.parse(row.decision) as DecisionParts);
 }
 
-function toDecision(sessionId: string, row: Row, [version, scores, propensities]: DecisionParts): StoredDecision {
+function toDecision(sessionId: string, row: Row, [version, scores]: DecisionParts): StoredDecision {
   const inputs = JSON.parse(row.decision_inputs ?? '{}') as StoredInputs;
   return {
     sessionId,
@@ -83,7 +84,6 @@ function toDecision(sessionId: string, row: Row, [version, scores, propensities]
     offerIds: row.offer_ids,
     campaignIds: row.campaign_ids,
     scores,
-    propensities,
     emptyReason: row.empty_reason,
     inputs,
     publisherId: row.publisher_id,
@@ -146,8 +146,11 @@ export function replay(stored: StoredDecision, input: DecisionInput): Decision &
     emptyReason === stored.emptyReason &&
     shown.length === stored.offerIds.length &&
     shown.every(
-      ({ offer, score, propensity }, at) =>
-        offer.id === stored.offerIds[at] && score === stored.scores[at] && propensity === stored.propensities[at],
+      ({ offer, score }, at) => offer.id === stored.offerIds[at] && score === stored.scores[at],
     );
   return { offers: shown, emptyReason, identical };
 }
+
+/** The propensities of a stored decision. */
+export const propensitiesOf = ({ inputs }: StoredDecision, input: DecisionInput): Promise<Propensity> =>
+  runInSlices(estimatePropensities(input, (offers) => withLinkedFirst(offers, inputs.first ?? null)));

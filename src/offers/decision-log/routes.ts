@@ -12,7 +12,7 @@ import { isUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { App } from '../../platform/ports.ts';
 import { clientOf, fetchOffersBody, fetchOffersQuery, readFetchOffers } from '../fetch/request.ts';
 import type { OfferService } from '../fetch/service.ts';
-import { findDecision, inputOf, replay, type StoredDecision } from './re-decide.ts';
+import { findDecision, inputOf, propensitiesOf, replay, type StoredDecision } from './re-decide.ts';
 
 const tags = ['Decisions'];
 
@@ -32,7 +32,7 @@ const shownOffer = Type.Object({
   score: Type.Number({
     description: 'Expected revenue of one impression as it was drawn, in millionths of the currency.',
   }),
-  propensity: Type.Number({ description: 'Estimated chance of the offer to be shown there.' }),
+  propensity: Type.Number({ description: 'Estimated probability that the offer is shown there, over all seeds.' }),
 });
 
 const decisionAnswer = Type.Object({
@@ -137,6 +137,7 @@ export async function decisionRoutes(
       const input = await inputWhenKept(stored);
       if (input === null) throw new AppError('decision_not_kept');
       const { identical, offers, emptyReason } = replay(stored, input);
+      const propensityOf = await propensitiesOf(stored, input);
       return {
         message: identical ? 'The decision is the same, bit for bit.' : 'The decision is not the same.',
         data: {
@@ -150,16 +151,16 @@ export async function decisionRoutes(
             campaign_id: stored.campaignIds[at] ?? 0,
             position: at + 1,
             score: stored.scores[at] ?? 0,
-            propensity: stored.propensities[at] ?? 0,
+            propensity: propensityOf(offerId, at + 1),
           })),
           empty_reason: stored.emptyReason,
           replayed: {
-            offers: offers.map(({ offer, score, propensity }, at) => ({
+            offers: offers.map(({ offer, score }, at) => ({
               offer_id: offer.id,
               campaign_id: offer.campaign.id,
               position: at + 1,
               score,
-              propensity,
+              propensity: propensityOf(offer.id, at + 1),
             })),
             empty_reason: emptyReason,
           },

@@ -6,7 +6,7 @@ import { createGzip, gunzip } from 'node:zlib';
 import { buildSnapshot } from '../../catalog/snapshot/build.ts';
 import type { CatalogRows } from '../../catalog/snapshot/rows.ts';
 import type { Snapshot } from '../../catalog/snapshot/types.ts';
-import { buildIndex } from '../../decision/index/eligibility.ts';
+import { buildIndex } from '../../decision/index/build-index.ts';
 import type { Posteriors } from '../../decision/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs } from '../../platform/lib/time.ts';

@@ -99,16 +99,10 @@ function isoTime(ms: number): string {
  * What replays read, as far as the id (the seed) and the columns do not say it. As JSON it holds nothing that needs
  * quoting.
  */
-export type DecisionParts = readonly [version: number, scores: readonly number[], propensities: readonly number[]];
+export type DecisionParts = readonly [version: number, scores: readonly number[]];
 
 function decisionJson({ snapshotVersion, decided }: SessionRecord): string {
-  let [scores, propensities, comma] = ['', '', ''];
-  for (const { score, propensity } of decided) {
-    scores += comma + score;
-    propensities += comma + propensity;
-    comma = ',';
-  }
-  return `[${snapshotVersion},[${scores}],[${propensities}]]`;
+  return `[${snapshotVersion},[${decided.map(({ score }) => score).join()}]]`;
 }
 
 /** Writes many sessions, as `sessionRow` gives them, in one statement. */

@@ -12,7 +12,8 @@ import type {
   ThemeRow,
 } from '../../../src/catalog/snapshot/rows.ts';
 import type { Offer, Publisher, Snapshot } from '../../../src/catalog/snapshot/types.ts';
-import { buildIndex, indexOf } from '../../../src/decision/index/eligibility.ts';
+import { buildIndex } from '../../../src/decision/index/build-index.ts';
+import { indexOf } from '../../../src/decision/index/eligibility.ts';
 
 const publisherRow = (id: number): PublisherRow => ({
   id,

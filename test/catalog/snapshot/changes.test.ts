@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { loadVersion } from '../../../src/catalog/snapshot/load.ts';
 import { loadSnapshot } from '../../../src/catalog/snapshot/store.ts';
 import type { Offer } from '../../../src/catalog/snapshot/types.ts';
-import { buildIndex } from '../../../src/decision/index/eligibility.ts';
+import { buildIndex } from '../../../src/decision/index/build-index.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 

@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { loadSnapshot, rowsOf } from '../../../src/catalog/snapshot/store.ts';
 import type { Snapshot } from '../../../src/catalog/snapshot/types.ts';
-import { buildIndex } from '../../../src/decision/index/eligibility.ts';
+import { buildIndex } from '../../../src/decision/index/build-index.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { clonePool } from '../../support/database.ts';
 

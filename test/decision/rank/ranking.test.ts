@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Offer, Payout } from '../../../src/catalog/snapshot/types.ts';
 import { decide } from '../../../src/decision/decide.ts';
 import { warmUpImpressions } from '../../../src/decision/rank/beliefs.ts';
-import { mix, uniform } from '../../../src/decision/rank/random.ts';
+import { mix, uniform } from '../../../src/decision/random.ts';
 import { betaDraw, drawBeta } from '../../../src/decision/rank/scores.ts';
 import type { Counts, Posteriors } from '../../../src/decision/types.ts';
 import { campaignOf, inputOf, offersOf, pays, publisherWith } from '../support.ts';

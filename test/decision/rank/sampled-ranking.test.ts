@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { decide } from '../../../src/decision/decide.ts';
 import { explain } from '../../../src/decision/explain/explain.ts';
-import { mix } from '../../../src/decision/rank/random.ts';
+import { mix } from '../../../src/decision/random.ts';
 import { campaignOf, inputOf, offersOf, pays, publisherWith } from '../support.ts';
 
 const many = 400;

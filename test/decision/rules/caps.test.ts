@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { FrequencyCap, TotalCap } from '../../../src/catalog/rules/rules.ts';
 import { decide } from '../../../src/decision/decide.ts';
-import { mix } from '../../../src/decision/rank/random.ts';
-import { reachedCap } from '../../../src/decision/rules/caps.ts';
+import { mix } from '../../../src/decision/random.ts';
+import { reachedFrequencyCap } from '../../../src/decision/rules/caps.ts';
 import { type CapUse, type Exposure, totalsKey } from '../../../src/decision/types.ts';
 import {
   campaignOf,
@@ -50,7 +50,7 @@ describe('frequency caps', () => {
       for (let turn = 0; turn < 100; turn++, operations++) {
         nowMs += pick([0, 1, 1000, minuteMs - 1, minuteMs, 10 * minuteMs, 700 * minuteMs]);
         const offer = pick(offers);
-        const allowed = reachedCap(caps, offer, log, nowMs) === null;
+        const allowed = reachedFrequencyCap(caps, offer, log, nowMs) === null;
         // The model: for each cap, look at every minute-exact window by hand.
         const expected = caps.every((cap) => {
           const seen = log.filter((entry) => {
@@ -116,8 +116,8 @@ describe('frequency caps', () => {
   test('count old exposures that are kept together', () => {
     const cap: FrequencyCap = { scope: 'offer', event: 'click', limit: 5, window_minutes: null };
     const old: Exposure = { event: 'click', offerId: 1, campaignId: 1, advertiserId: 1001, atMs: 0, count: 5 };
-    expect(reachedCap([cap], offerOf(1, campaignOf(1)), [old], noonMs)).toEqual({ cap, seen: 5 });
-    expect(reachedCap([cap], offerOf(1, campaignOf(1)), [{ ...old, count: 4 }], noonMs)).toBeNull();
+    expect(reachedFrequencyCap([cap], offerOf(1, campaignOf(1)), [old], noonMs)).toEqual({ cap, count: 5 });
+    expect(reachedFrequencyCap([cap], offerOf(1, campaignOf(1)), [{ ...old, count: 4 }], noonMs)).toBeNull();
   });
 
   test("of a publisher's provisioning stand in place of the campaign's", () => {

@@ -1,7 +1,7 @@
 import { normalisePlacement } from '../../../catalog/snapshot/placement-name.ts';
 import type { Publisher } from '../../../catalog/snapshot/types.ts';
 import { explain } from '../../../decision/explain/explain.ts';
-import { type Explanation, type Geo, noHistory, nowhere } from '../../../decision/types.ts';
+import { type Explanation, type Geo, noHistory, unknownGeo } from '../../../decision/types.ts';
 import type { Model } from '../../../offers/model/posteriors.ts';
 
 /** The request to explain. Empty: unknown. `custom`: `name=value` pairs, separated by commas or lines. */
@@ -20,7 +20,7 @@ export function explainOffers(
 ): Explanation[] {
   const name = normalisePlacement(placement);
   const themeId = publisher.placements.get(name)?.themeId ?? null;
-  const geo: Geo = { ...nowhere, country: country === '' ? null : country.toUpperCase() };
+  const geo: Geo = { ...unknownGeo, country: country === '' ? null : country.toUpperCase() };
   return explain({
     publisher,
     theme: (themeId === null ? undefined : publisher.themes.get(themeId)) ?? publisher.defaultTheme,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { CampaignRules } from '../../../src/catalog/rules/rules.ts';
 import type { Publisher } from '../../../src/catalog/snapshot/types.ts';
 import { decide } from '../../../src/decision/decide.ts';
-import { mix, uniform } from '../../../src/decision/rank/random.ts';
+import { mix, uniform } from '../../../src/decision/random.ts';
 import { inputOf, offersOf, pays, publisherWith, useOf, withRules } from '../support.ts';
 
 const dayMs = 86_400_000;

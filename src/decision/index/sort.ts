@@ -1,7 +1,7 @@
-/** Members sorted between two pauses. */
+/** Entries sorted between two pauses (count). */
 const runLength = 1000;
 
-/** Sorts as `sort` does, stably; each `yield` is a place where others may work. */
+/** A stable sort; the caller may do other work at each `yield`. */
 export function* sortInSlices<T>(list: readonly T[], compare: (a: T, b: T) => number): Generator<void, T[]> {
   let runs: T[][] = [];
   for (let at = 0; at < list.length; at += runLength) {

@@ -1,47 +1,44 @@
 import { minuteOfWeek, periodOf } from '../../platform/lib/time-zone.ts';
 import type { CompiledRules, CompiledTotalCap, Hours } from '../index/compile.ts';
-import { usedOf } from '../rules/caps.ts';
 import type { Totals } from '../types.ts';
+import { usedOf } from './caps.ts';
 
-/** The least chance to be shown: a campaign that is ahead of its curve still learns (share of decisions). */
-const leastChance = 0.005;
+/** A campaign ahead of its plan still takes part in this share of decisions, so that its rates stay known. */
+const minProbability = 0.005;
 
-/** How far from its curve a campaign goes from always to hardly ever (share of the limit). */
-const width = 0.01;
+/** Deviation from the plan over which the probability falls from 1 to its minimum (share of the limit). */
+const controlWidth = 0.01;
+
+/** The plan reaches the limit at this share of the time, so that late events still fit. */
+const planEnd = 0.99;
 
 /**
- * The curve reaches the whole limit a little before the end, so that what is late still goes out (share of the time).
+ * The probability with which a campaign takes part in this decision: 1 behind its plan, the minimum ahead of it; the
+ * lowest of its daily, monthly and lifetime caps (docs/guides/how-a-decision-is-made.md#pacing). The deviation is a
+ * difference, not a ratio: at the start of a day both use and plan are 0.
  */
-const finish = 0.99;
-
-/**
- * The chance with which pacing lets a campaign take part in this decision: 1 behind its curve, little ahead of it. The
- * most
- * pressing of its daily, monthly and lifetime caps decides. Use is compared by difference with the limit as the
- * measure,
- * so that a day that begins with nothing spent needs no special case.
- */
-export function pacingChance(rules: CompiledRules, totals: Totals, nowMs: number): number {
-  let chance = 1;
-  if (rules.pacing === 'asap') return chance;
+export function pacingProbability(rules: CompiledRules, totals: Totals, nowMs: number): number {
+  let probability = 1;
+  if (rules.pacing === 'asap') return probability;
   for (const cap of rules.totalCaps) {
     const plan = planOf(cap, rules, totals, nowMs);
     if (plan === null || plan.limit <= 0) continue;
-    const due = plan.limit * curve(rules.pacing, plan.elapsed);
-    chance = Math.min(chance, 0.5 + (due - plan.used) / (width * plan.limit));
+    const planned = plan.limit * plannedShare(rules.pacing, plan.elapsed);
+    probability = Math.min(probability, 0.5 + (planned - plan.used) / (controlWidth * plan.limit));
   }
-  return Math.max(leastChance, chance);
+  return Math.max(minProbability, probability);
 }
 
-/** Share of the limit that should be used up after a share of the time. */
-function curve(pacing: CompiledRules['pacing'], elapsed: number): number {
-  const at = Math.min(1, elapsed / finish);
+/** Share of the limit that the plan has used after a share of the time. */
+function plannedShare(pacing: CompiledRules['pacing'], elapsed: number): number {
+  const at = Math.min(1, elapsed / planEnd);
   return pacing === 'front_loaded' ? at * (2 - at) : at;
 }
 
+/** `elapsed`: share of the time. */
 type Plan = { limit: number; used: number; elapsed: number };
 
-/** What of a cap is to be spread over what time; null where there is nothing to spread. */
+/** The amount of a cap to be spread over the current period; null for caps without pacing. */
 function planOf(cap: CompiledTotalCap, rules: CompiledRules, totals: Totals, nowMs: number): Plan | null {
   const use = totals.get(cap.key);
   const { per } = cap.cap;
@@ -50,7 +47,7 @@ function planOf(cap: CompiledTotalCap, rules: CompiledRules, totals: Totals, now
     const period = periodOf(per, cap.zone, nowMs);
     return { limit: cap.limit, used: usedOf(cap, use), elapsed: elapsedOf(period, rules, nowMs) };
   }
-  // What is left of a lifetime is shared out equally over the days that are left; each day has its own curve.
+  // The rest of a lifetime is divided equally among the remaining days; each day has its own plan.
   if (rules.endMs === Number.POSITIVE_INFINITY) return null;
   const day = periodOf('day', cap.zone, nowMs);
   const today = use?.[cap.cap.metric].day ?? 0;
@@ -60,7 +57,7 @@ function planOf(cap: CompiledTotalCap, rules: CompiledRules, totals: Totals, now
   return { limit: left * share, used: today, elapsed: elapsedOf(day, rules, nowMs) };
 }
 
-/** Share of a period's time gone, of that in which the campaign runs. */
+/** Elapsed share of a period, counting only the time in which the campaign runs. */
 function elapsedOf(
   period: { startMs: number; endMs: number },
   { startMs, endMs, hours }: CompiledRules,
@@ -70,21 +67,18 @@ function elapsedOf(
   const to = Math.min(period.endMs, endMs);
   const minutes =
     hours === null || hours.zone === null || to - from > 26 * 3_600_000 ? null : { hours, zone: hours.zone };
-  const [gone, all] =
+  const [elapsed, total] =
     minutes === null ? [nowMs - from, to - from] : [openMinutes(minutes, from, nowMs), openMinutes(minutes, from, to)];
-  return all <= 0 ? 1 : Math.min(1, Math.max(0, gone / all));
+  return total <= 0 ? 1 : Math.min(1, Math.max(0, elapsed / total));
 }
 
-/**
- * Minutes of a day's part in which the hours of a campaign are open. Clock changes within it shift it by an hour, which
- * catches up.
- */
+/** Minutes of a part of a day within the campaign's hours; a clock change on that day shifts them by an hour. */
 function openMinutes({ hours, zone }: { hours: Hours; zone: string }, fromMs: number, toMs: number): number {
   const start = minuteOfWeek(zone, fromMs);
   const end = start + (toMs - fromMs) / 60_000;
   let open = 0;
   for (const window of hours.windows) {
-    // The part of a day may pass the end of the week.
+    // Sunday's part may extend into Monday.
     for (const shift of [0, 10_080])
       open += Math.max(0, Math.min(end, window.end + shift) - Math.max(start, window.start + shift));
   }

@@ -1,20 +1,20 @@
 import type { FrequencyCap } from '../../catalog/rules/rules.ts';
-import type { Candidate, CompiledTotalCap } from '../index/compile.ts';
-import type { IndexedKey, Withheld } from '../index/eligibility.ts';
+import type { Candidate, CompiledTotalCap } from './compile.ts';
+import type { IndexedKey, Withheld } from './eligibility.ts';
 
-/** Why an offer is not shown. Words for it are made only where somebody asks. */
-export type Objection =
+/** Why an offer is not shown; `describeExclusion` puts it in words. */
+export type Exclusion =
   | { rule: Withheld['rule'] | 'unit_off' | 'percentage' }
   | { rule: 'campaign_id'; campaignId: number }
   | { rule: 'loyalty_not_wanted' | 'loyalty_only' | 'no_creative' | 'not_on_offerwall' | 'no_identity' }
   | { rule: 'targeting'; key: IndexedKey | 'cities' | 'postal_codes'; value: string | null }
   | { rule: 'not_started' | 'ended' }
-  | { rule: 'hours'; zone: string }
+  | { rule: 'hours'; timeZone: string }
   | { rule: 'conditions' }
   | { rule: 'opted_out'; untilMs: number | null }
-  | { rule: 'frequency_cap'; cap: FrequencyCap; seen: number }
+  | { rule: 'frequency_cap'; cap: FrequencyCap; count: number }
   | { rule: 'total_cap'; cap: CompiledTotalCap; used: number }
-  | { rule: 'pacing'; chance: number }
+  | { rule: 'pacing'; probability: number }
   | { rule: 'same_campaign' | 'same_advertiser'; shown: Candidate }
   | { rule: 'exclusion_group'; shown: Candidate; group: string }
   | { rule: 'sequence_denied'; ruleId: number }
