@@ -17,8 +17,8 @@ import {
   type DecisionInput,
   noHistory,
   noPosteriors,
-  unknownGeo,
   type PeriodUse,
+  unknownGeo,
 } from '../../src/decision/types.ts';
 
 /** Saturday, 21 November 2026, 12:00 UTC. */

@@ -97,7 +97,8 @@ function estimate(
   const { click, conversion } = ratePosteriorsOf(candidate, publisher.id, context.placement, posteriors);
   for (const { a, b } of payout.kind === 'cpc' ? [click] : [click, conversion]) {
     mean *= a / (a + b);
-    relativeVariance += b / (a * (posteriorSharpness * (a + b) + 1));
+    const ofRate = b / (a * (posteriorSharpness * (a + b) + 1));
+    relativeVariance = (1 + relativeVariance) * (1 + ofRate) - 1;
   }
   return { mean, relativeVariance };
 }

@@ -145,9 +145,7 @@ export function replay(stored: StoredDecision, input: DecisionInput): Decision &
   const identical =
     emptyReason === stored.emptyReason &&
     shown.length === stored.offerIds.length &&
-    shown.every(
-      ({ offer, score }, at) => offer.id === stored.offerIds[at] && score === stored.scores[at],
-    );
+    shown.every(({ offer, score }, at) => offer.id === stored.offerIds[at] && score === stored.scores[at]);
   return { offers: shown, emptyReason, identical };
 }
 

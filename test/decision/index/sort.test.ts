@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { mix } from '../../../src/decision/random.ts';
 import { sortInSlices } from '../../../src/decision/index/sort.ts';
+import { mix } from '../../../src/decision/random.ts';
 
 test('sorting in slices gives what sorting at once gives, equals in their order', () => {
   for (const size of [0, 1, 999, 1000, 1001, 2000, 5500]) {

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Offer, Payout } from '../../../src/catalog/snapshot/types.ts';
 import { decide } from '../../../src/decision/decide.ts';
-import { warmUpImpressions } from '../../../src/decision/rank/beliefs.ts';
 import { mix, uniform } from '../../../src/decision/random.ts';
-import { betaDraw, drawBeta } from '../../../src/decision/rank/scores.ts';
+import { warmUpImpressions } from '../../../src/decision/rank/rate-posteriors.ts';
 import type { Counts, Posteriors } from '../../../src/decision/types.ts';
 import { campaignOf, inputOf, offersOf, pays, publisherWith } from '../support.ts';
 
@@ -109,42 +108,24 @@ test('one decision in a hundred puts an offer first that would hardly ever be', 
   expect(found.size).toBe(10);
 });
 
-test('a draw has the mean and the spread of its Beta distribution', () => {
-  for (const { a, b } of [
-    { a: 1, b: 49 },
-    { a: 5, b: 200 },
-    { a: 40, b: 60 },
-    { a: 2000, b: 98_000 },
-  ]) {
-    const draw = betaDraw({ a, b });
-    const draws = Array.from({ length: 200_000 }, (_, at) => drawBeta(draw, mix(11, at)));
-    const mean = draws.reduce((all, value) => all + value, 0) / draws.length;
-    const deviation = Math.sqrt(draws.reduce((all, value) => all + (value - mean) ** 2, 0) / draws.length);
-    expect(mean / (a / (a + b))).toBeCloseTo(1, 1);
-    expect(deviation / Math.sqrt((a * b) / ((a + b) ** 2 * (a + b + 1)))).toBeCloseTo(1, 1);
+test('scores have the mean and the spread of the posterior, with counts twice as sharp', () => {
+  const impressions = 1_000_000;
+  for (const clicks of [50, 500, 20_000, 400_000]) {
+    const publisher = publisherWith(offersOf(campaignOf(1, { payout: pays('cpc', 1) })));
+    const posteriors = model(new Map([[1, counts(impressions, clicks)]]));
+    const rates = Array.from({ length: 20_000 }, (_, at) => {
+      const [shown] = decide(inputOf(publisher, { posteriors, seed: mix(11, at) })).offers;
+      return (shown?.score ?? 0) / 1_000_000;
+    });
+    const mean = rates.reduce((all, rate) => all + rate, 0) / rates.length;
+    const deviation = Math.sqrt(rates.reduce((all, rate) => all + (rate - mean) ** 2, 0) / rates.length);
+    const rate = clicks / impressions;
+    expect(mean / rate).toBeCloseTo(1, 1);
+    expect(deviation / Math.sqrt((rate * (1 - rate)) / (2 * impressions))).toBeCloseTo(1, 1);
   }
 });
 
-test('the propensity of a shown offer is near the share of seeds that show it there', () => {
-  const offers = offersOf(...Array.from({ length: 12 }, (_, at) => campaignOf(at + 1, { payout: pays('cpc', 1) })));
-  const publisher = publisherWith(offers);
-  const posteriors = model(new Map(offers.map(({ id }) => [id, counts(4000, 60 + 3 * id)])));
-  const runs = 6000;
-  const shownAt = new Map<number, number>();
-  const told = new Map<number, number[]>();
-  for (let seed = 0; seed < runs; seed++) {
-    const [first] = decide(inputOf(publisher, { seed: mix(5, seed), posteriors, context: { count: 3 } })).offers;
-    if (first === undefined) continue;
-    shownAt.set(first.offer.id, (shownAt.get(first.offer.id) ?? 0) + 1 / runs);
-    told.set(first.offer.id, [...(told.get(first.offer.id) ?? []), first.propensity]);
-  }
-  for (const [id, share] of shownAt) {
-    const estimates = told.get(id) as number[];
-    expect(Math.abs(estimates.reduce((all, value) => all + value, 0) / estimates.length - share)).toBeLessThan(0.05);
-  }
-});
-
-test('what is lost by learning is at most half of what a fixed share of tries loses', () => {
+test('the regret of learning is at most half of that of exploring a fixed share of impressions', () => {
   const rounds = 100_000;
   const arms = 10;
   const rates = Array.from({ length: arms }, (_, at) => 0.005 + 0.095 * uniform(123, at));
