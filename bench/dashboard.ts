@@ -1,7 +1,7 @@
 import { startSession } from '../src/dashboard/auth/sessions.ts';
 import { createUser } from '../src/dashboard/auth/users.ts';
+import { ensurePartitions } from '../src/platform/db/partitions.ts';
 import { newUuid7 } from '../src/platform/lib/uuid7.ts';
-import { ensurePartitions } from '../src/runtime/jobs.ts';
 import { startServerProcess } from '../test/support/server-process.ts';
 import { createPublisher } from './catalogue.ts';
 import { writeTable } from './report.ts';

@@ -9,11 +9,10 @@ import { GeoError } from './offers/context/geo.ts';
 import { migrate } from './platform/db/migrate.ts';
 import { createLogger, type Logger } from './platform/logger.ts';
 import { createDeps } from './runtime/create-deps.ts';
-import { startHeartbeat } from './runtime/heartbeat.ts';
-import { startJobs } from './runtime/jobs.ts';
+import { createJobs } from './runtime/jobs.ts';
 import { listen } from './runtime/listen.ts';
+import { runJobs } from './runtime/run-jobs.ts';
 import { embeddedSecrets } from './runtime/secrets.ts';
-import { startWorker } from './runtime/worker.ts';
 import { sealStoredHeaders } from './webhooks/endpoints/secrets.ts';
 
 /*
@@ -89,18 +88,15 @@ async function start(config: Config, logger: Logger, parts: Part[]): Promise<voi
   await sealStoredHeaders(deps.pool, deps.secretBox);
   const firstStart = embedded && (await startDemo(deps));
 
-  const maintenance = startJobs(deps);
-  parts.push({ name: 'maintenance', stop: maintenance.stop });
-
   const serveApi = config.roles.includes('api');
   const app = await buildApp(deps, { serveApi, demoReceiver: embedded });
   parts.push({ name: 'http', stop: () => app.close() });
-  if (config.roles.includes('worker')) {
-    const worker = await startWorker(deps, databaseUrl);
-    parts.push({ name: 'worker', stop: worker.stop });
-  }
-  const presence = startHeartbeat(deps, process.pid);
-  parts.push({ name: 'presence', stop: presence.stop });
+  const jobs = createJobs({ ...deps, databaseUrl, pid: process.pid });
+  const background = await runJobs(
+    jobs.filter((job) => job.roles.some((role) => config.roles.includes(role))),
+    deps,
+  );
+  parts.push({ name: 'background jobs', stop: background.stop });
   await listen(app, config);
   logger.info({ roles: config.roles, port: config.port, embedded, firstStart }, 'ready');
   if (embedded && serveApi) {

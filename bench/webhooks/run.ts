@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { ensurePartitions } from '../../src/runtime/jobs.ts';
+import { ensurePartitions } from '../../src/platform/db/partitions.ts';
 import { openStage } from '../stage.ts';
 import { benchClaims } from './claims.ts';
 import type { Stage } from './endpoints.ts';

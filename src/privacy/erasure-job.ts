@@ -1,5 +1,3 @@
-import { isDatabaseUnavailable } from '../platform/db/pool.ts';
-import { type Loop, startLoop } from '../platform/lib/loop.ts';
 import type { PlatformDeps } from '../platform/ports.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
@@ -7,7 +5,7 @@ import { claimErasure, endErasure, endFirstSweep, renewErasure } from './erasure
 import type { UserDataSteps } from './steps.ts';
 import { addCounts, type Sweep, sweepUser } from './sweep.ts';
 
-export type ErasureDeps = Pick<PlatformDeps, 'pool' | 'config' | 'logger' | 'secretBox' | 'now'> & {
+export type ErasureDeps = Pick<PlatformDeps, 'pool' | 'config' | 'secretBox' | 'now'> & {
   userData: UserDataSteps;
 };
 
@@ -39,19 +37,7 @@ export async function eraseNext({ pool, config, secretBox, now, userData }: Eras
   return true;
 }
 
-/** How often a worker looks for erasures (milliseconds). */
-const pollMs = 1000;
-
-/** Erases users on request. Any number of workers share the erasures. */
-export function startErasureJob(deps: ErasureDeps): Loop {
-  return startLoop(async (isStopped) => {
-    try {
-      while (!isStopped() && (await eraseNext(deps)));
-    } catch (err) {
-      // Database health is logged elsewhere; an interrupted sweep is claimed again when its lease has expired.
-      if (isDatabaseUnavailable(err)) deps.logger.debug({ err }, 'erasures wait for the database');
-      else deps.logger.error({ err }, 'erasure failed; it is retried after its lease');
-    }
-    return pollMs;
-  });
+/** Runs all sweeps that are due. An interrupted one is claimed again when its lease has expired. */
+export async function eraseDueUsers(deps: ErasureDeps, isStopped: () => boolean): Promise<void> {
+  while (!isStopped() && (await eraseNext(deps)));
 }

@@ -6,6 +6,7 @@ import { buildIndex } from '../decision/index/build-index.ts';
 import { loadGeo } from '../offers/context/geo.ts';
 import type { OfferDeps } from '../offers/ports.ts';
 import { startDatabaseHealth } from '../platform/db/health.ts';
+import { ensurePartitions } from '../platform/db/partitions.ts';
 import { breakConnections, createPool } from '../platform/db/pool.ts';
 import { createAuthenticator } from '../platform/http/auth.ts';
 import { createFailureLimit } from '../platform/http/failure-limit.ts';
@@ -20,7 +21,6 @@ import { createSender } from '../webhooks/dispatcher/send/deliver.ts';
 import { registerWebhookGauges } from '../webhooks/gauges.ts';
 import { createDispatcherMetrics } from '../webhooks/metrics.ts';
 import type { WebhookDeps } from '../webhooks/ports.ts';
-import { ensurePartitions } from './jobs.ts';
 
 /** Every port of every room. */
 export type Deps = CatalogDeps & OfferDeps & WebhookDeps;

@@ -1,41 +1,37 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { startLoop } from '../platform/lib/loop.ts';
 import type { Deps } from './create-deps.ts';
 
-/** How often a process says that it runs (milliseconds); after three times that, it does not. */
-const stepMs = 5000;
-export const heartbeatTimeoutMs = 3 * stepMs;
+/** How often a process reports that it runs (milliseconds); after three times that, it counts as stopped. */
+export const heartbeatMs = 5000;
+export const heartbeatTimeoutMs = 3 * heartbeatMs;
 
-type PresenceDeps = Pick<Deps, 'pool' | 'catalog' | 'dbHealth' | 'logger' | 'now' | 'config'>;
+const beatSql = `
+with gone as (delete from processes where seen_at < $6::timestamptz - interval '1 hour')
+insert into processes (id, host, pid, roles, catalog_version, started_at, seen_at)
+values ($1, $2, $3, $4, $5, $7, $6)
+on conflict (id) do update set catalog_version = excluded.catalog_version, seen_at = excluded.seen_at`;
 
-/** Writes down that this process runs and which configuration it serves, for the operator's page. */
-export function startHeartbeat(
-  { pool, catalog, dbHealth, logger, now, config }: PresenceDeps,
+type HeartbeatDeps = Pick<Deps, 'pool' | 'catalog' | 'now' | 'config'>;
+
+/** Records this process and the catalogue version it serves, for the operator's page. */
+export function createHeartbeat(
+  { pool, catalog, now, config }: HeartbeatDeps,
   pid: number,
-): { stop: () => Promise<void> } {
+): { beat: () => Promise<void>; remove: () => Promise<void> } {
   const id = randomUUID();
   const startedAt = new Date(now());
-  const rounds = startLoop(async () => {
-    try {
-      if (dbHealth.isUp())
-        await pool.query({
-          name: 'presence',
-          text: `with gone as (delete from processes where seen_at < $6::timestamptz - interval '1 hour')
-          insert into processes (id, host, pid, roles, catalog_version, started_at, seen_at) values ($1, $2, $3, $4, $5, $7, $6)
-          on conflict (id) do update set catalog_version = excluded.catalog_version, seen_at = excluded.seen_at`,
-          values: [id, hostname(), pid, config.roles, catalog.current().version, new Date(now()), startedAt],
-        });
-    } catch (err) {
-      logger.debug({ err }, 'presence could not be written');
-    }
-    return stepMs;
-  });
-
   return {
-    stop: async () => {
-      await rounds.stop();
-      if (dbHealth.isUp()) await pool.query('delete from processes where id = $1', [id]);
+    beat: async () => {
+      const { version } = catalog.current();
+      await pool.query({
+        name: 'heartbeat',
+        text: beatSql,
+        values: [id, hostname(), pid, config.roles, version, new Date(now()), startedAt],
+      });
+    },
+    remove: async () => {
+      await pool.query('delete from processes where id = $1', [id]);
     },
   };
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startHeartbeat } from '../../src/runtime/heartbeat.ts';
+import { startTestJobs } from '../support/jobs.ts';
 import { type Route, routesOf } from '../support/routes.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { signInAs, type TestUser } from './support.ts';
@@ -380,12 +380,12 @@ test('“why is this not shown?” names the rule that decided', async () => {
 });
 
 test('the operator sees processes, queue and partitions; others do not', async () => {
-  const presence = startHeartbeat(t.deps, 4242);
+  const heartbeat = await startTestJobs(t, 'heartbeat');
   await expect.poll(async () => (await operator.get('/dashboard/operator/system')).body.includes('4242')).toBe(true);
   const { body } = await operator.get('/dashboard/operator/system');
   expect(body).toContain('<code>sessions</code>');
   expect(body).toContain('>Running<');
   expect((await admin.get('/dashboard/operator/system')).statusCode).toBe(403);
-  await presence.stop();
+  await heartbeat.stop();
   expect((await operator.get('/dashboard/operator/system')).body).not.toContain('4242');
 });

@@ -8,8 +8,8 @@ import type { TestProject } from 'vitest/node';
 import { embeddedDemoIds, loadDemoCatalogue } from '../../src/embedded/demo/catalogue.ts';
 import { startEmbeddedPostgres } from '../../src/embedded/postgres/index.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
+import { ensurePartitions } from '../../src/platform/db/partitions.ts';
 import { createPool, transaction } from '../../src/platform/db/pool.ts';
-import { ensurePartitions } from '../../src/runtime/jobs.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -1,12 +1,11 @@
 import type pg from 'pg';
-import { type Loop, startLoop } from '../../platform/lib/loop.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { createSummariser } from './ranges.ts';
 import { moveZone } from './rebucket.ts';
 import { fold } from './statement.ts';
 
-type FolderOptions = { pool: pg.Pool; logger: Logger; now: () => number };
+type RollupJobDeps = { pool: pg.Pool; logger: Logger; now: () => number };
 
 /** Facts are counted this soon (milliseconds); what comes while a fold is under way waits for it and for the next. */
 const countedMs = 1600;
@@ -17,8 +16,6 @@ const leastPauseMs = 400;
  * often.
  */
 const restRatio = 20;
-/** After a failure, which is mostly that of the database (milliseconds). */
-const retryMs = 1000;
 /** Transactions one fold takes (count): few enough for two seconds, grown while folds take less than one. */
 const spans = { least: 100, first: 10_000, most: 10_000_000 };
 /** Time whose sessions one step of a move to another time zone takes, grown and shrunk likewise (milliseconds). */
@@ -31,12 +28,13 @@ export const pauseAfter = (tookMs: number): number =>
   Math.max(0, Math.min(Math.max(leastPauseMs, restRatio * tookMs), countedMs - 2 * tookMs));
 
 /**
- * Keeps the rollups up to date. Every worker tries; whoever comes first folds, and the others go on when it is gone.
+ * Keeps the rollups up to date. Every worker runs it; the first to take the lock does the work, and another takes over
+ * when it stops.
+ * @returns one run, which resolves to the pause until the next (milliseconds)
  */
-export function startRollupJob({ pool, logger, now }: FolderOptions): Loop {
+export function createRollupJob({ pool, logger, now }: RollupJobDeps): () => Promise<number> {
   let span = spans.first;
   let stepMs = steps.leastMs;
-  let failing = false;
   const summarise = createSummariser(pool);
 
   /** Without it folds are right, and only read more. */
@@ -56,7 +54,7 @@ export function startRollupJob({ pool, logger, now }: FolderOptions): Loop {
     return found;
   }
 
-  return startLoop(async () => {
+  return async () => {
     const startMs = performance.now();
     try {
       await keepRangesShort();
@@ -65,15 +63,12 @@ export function startRollupJob({ pool, logger, now }: FolderOptions): Loop {
       if (tookMs > slowMs) span = Math.max(spans.least, Math.floor(span / 2));
       else if (tookMs < quickMs && !complete) span = Math.min(spans.most, span * 2);
       if (tookMs > slowMs) logger.debug({ facts, tookMs: Math.round(tookMs), span }, 'a fold of the reports took long');
-      failing = false;
       if (!complete) return 0;
       return (await moveOn()) ? 0 : pauseAfter(tookMs);
     } catch (err) {
       stepMs = steps.leastMs;
       span = Math.max(spans.least, Math.floor(span / 2));
-      if (!failing) logger.warn({ err }, 'the reports could not be brought up to date');
-      failing = true;
-      return retryMs;
+      throw err;
     }
-  });
+  };
 }

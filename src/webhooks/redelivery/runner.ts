@@ -1,26 +1,14 @@
 import type pg from 'pg';
-import { type Loop, startLoop } from '../../platform/lib/loop.ts';
-import type { Logger } from '../../platform/logger.ts';
 import { runningJobs, runSlice } from './jobs.ts';
 
-/** How often the workers look for jobs (milliseconds). */
-const pollMs = 1000;
+type RunnerDeps = { pool: pg.Pool; now: () => number };
 
-type RunnerOptions = { pool: pg.Pool; logger: Logger; now: () => number };
-
-/** Runs redelivery jobs, a slice of each in turn, in any number of workers. */
-export function startRedeliveries({ pool, logger, now }: RunnerOptions): Loop {
-  return startLoop(async (isStopped) => {
-    try {
-      let busy = await runningJobs(pool);
-      while (busy.length > 0 && !isStopped()) {
-        const more: string[] = [];
-        for (const id of busy) if (!isStopped() && (await runSlice(pool, id, now()))) more.push(id);
-        busy = more;
-      }
-    } catch (err) {
-      logger.debug({ err }, 'redeliveries could not be worked off yet');
-    }
-    return pollMs;
-  });
+/** Works through the redelivery jobs, a slice of each in turn. Any number of workers may do it. */
+export async function runRedeliveries({ pool, now }: RunnerDeps, isStopped: () => boolean): Promise<void> {
+  let unfinished = await runningJobs(pool);
+  while (unfinished.length > 0 && !isStopped()) {
+    const remaining: string[] = [];
+    for (const id of unfinished) if (!isStopped() && (await runSlice(pool, id, now()))) remaining.push(id);
+    unfinished = remaining;
+  }
 }

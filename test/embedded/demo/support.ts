@@ -1,7 +1,7 @@
 import { buildApp } from '../../../src/app.ts';
 import type { App } from '../../../src/platform/ports.ts';
-import { startWorker } from '../../../src/runtime/worker.ts';
 import { saveEndpoint } from '../../../src/webhooks/endpoints/changes.ts';
+import { startTestJobs } from '../../support/jobs.ts';
 import { freePort } from '../../support/server-process.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
@@ -23,7 +23,7 @@ export async function startDemoServer(): Promise<DemoServer> {
     nowMs: Date.now(),
   } as const;
   await saveEndpoint(pool, secretBox, { ...endpoint, url: `${url}/demo/receiver` });
-  const worker = await startWorker(t.deps, t.databaseUrl);
+  const worker = await startTestJobs(t);
   return {
     t,
     app,

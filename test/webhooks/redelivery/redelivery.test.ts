@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { findJob, runningJobs, runSlice } from '../../../src/webhooks/redelivery/jobs.ts';
-import { startRedeliveries } from '../../../src/webhooks/redelivery/runner.ts';
+import { startTestJobs } from '../../support/jobs.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { attemptsOf, deliveryOf, type Hook, startHook, startTestDispatcher, until } from '../dispatcher/support.ts';
 import { addManager, type Manager } from '../endpoints/manager.ts';
@@ -195,7 +195,7 @@ describe('POST /manage/v1/deliveries/replay', () => {
     expect(answer.statusCode, answer.body).toBe(202);
     const job = answer.json().data;
     expect(job).toMatchObject({ status: 'running', total: 3, queued: 0, finished_at: null });
-    const [dispatcher, redeliveries] = [await startTestDispatcher(t), startRedeliveries(t.deps)];
+    const [dispatcher, redeliveries] = [await startTestDispatcher(t), await startTestJobs(t, 'redelivery')];
     const shown = async () => (await manager.call('GET', `/replays/${job.id}`)).json().data;
     await until(async () => (await shown()).status, 'done');
     expect(await shown()).toMatchObject({ total: 3, queued: 3, finished_at: expect.any(String) });

@@ -1,0 +1,33 @@
+import type pg from 'pg';
+import { dropPartitions, dropTransaction } from '../platform/db/partitions.ts';
+import type { RetentionStep } from '../platform/db/retention.ts';
+import { dayMs, dayOf } from '../platform/lib/time.ts';
+import { deleteOldUsage } from './caps/use.ts';
+import { deleteOldDecisionStates } from './decision-log/states.ts';
+
+/** Dev sessions deleted by one statement (count). */
+const devBatch = 5000;
+
+const deleteDevSql = `
+with old as materialized (select day, id from sessions where dev and created_at < $1 limit ${devBatch})
+delete from sessions
+where day = any(array(select distinct day from old)) and id = any(array(select id from old))`;
+
+/** Sessions are kept RETENTION_RAW_DAYS, dev sessions one day. */
+export const applyOfferRetention: RetentionStep = async (pool, { retentionRawDays }, nowMs) => {
+  const keepFrom = dayOf(nowMs - retentionRawDays * dayMs);
+  const partitions = await dropTransaction(pool, (executor) => dropPartitions(executor, ['sessions'], keepFrom));
+  const devSessions = await deleteDevSessions(pool, new Date(nowMs - dayMs));
+  await deleteOldDecisionStates(pool, nowMs);
+  await deleteOldUsage(pool, nowMs);
+  return { partitions, devSessions };
+};
+
+async function deleteDevSessions(pool: pg.Pool, before: Date): Promise<number> {
+  let total = 0;
+  for (;;) {
+    const { rowCount } = await pool.query(deleteDevSql, [before]);
+    total += rowCount ?? 0;
+    if ((rowCount ?? 0) < devBatch) return total;
+  }
+}

@@ -1,0 +1,22 @@
+import { dropPartitions, dropTransaction } from '../platform/db/partitions.ts';
+import type { RetentionStep } from '../platform/db/retention.ts';
+import { dayMs, dayOf, minuteMs } from '../platform/lib/time.ts';
+import { minutesKept } from './rollup/statement.ts';
+
+/**
+ * Bookings are kept RETENTION_RAW_DAYS, rollups RETENTION_ROLLUP_DAYS. Rollups lie in partitions of a month, which are
+ * dropped when all of it is past.
+ */
+export const applyReportRetention: RetentionStep = async (pool, { retentionRawDays, retentionRollupDays }, nowMs) => {
+  const rawFrom = dayOf(nowMs - retentionRawDays * dayMs);
+  const rollupFrom = dayOf(nowMs - retentionRollupDays * dayMs);
+  const partitions = await dropTransaction(pool, async (executor) => {
+    const days = await dropPartitions(executor, ['bookings'], rawFrom);
+    const values = await dropPartitions(executor, ['custom_values'], rollupFrom);
+    const months = await dropPartitions(executor, ['rollups', 'custom_rollups'], `${rollupFrom.slice(0, 7)}-01`);
+    await executor.query('delete from reconciliation where day < $1::date', [rollupFrom]);
+    return days + values + months;
+  });
+  await pool.query('delete from minute_rollups where minute < $1', [new Date(nowMs - minutesKept * minuteMs)]);
+  return { partitions };
+};

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { ensurePartitions } from '../../src/platform/db/partitions.ts';
+import { dayMs, dayOf } from '../../src/platform/lib/time.ts';
+import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
+import { applyRetention } from '../../src/runtime/retention.ts';
+import { applyWebhookRetention } from '../../src/webhooks/retention.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+
+const startMs = Date.UTC(2031, 4, 10, 12);
+
+let t: TestApp;
+/** All rooms' retention as of a time, with the default days. */
+const applyAt = async (nowMs: number) => {
+  await ensurePartitions(t.pool, nowMs);
+  await applyRetention({ ...t.deps, now: () => nowMs });
+};
+const applyToDeliveries = async (nowMs: number) => {
+  await ensurePartitions(t.pool, nowMs);
+  return applyWebhookRetention(t.pool, t.deps.config, nowMs);
+};
+
+beforeAll(async () => {
+  t = await createTestApp();
+});
+afterAll(() => t.close());
+beforeEach(async () => {
+  await t.pool.query('delete from delivery_queue');
+});
+
+async function daysOf(parent: string): Promise<string[]> {
+  const { rows } = await t.pool.query<{ day: string }>(
+    `select to_char(to_date(right(c.relname, 8), 'YYYYMMDD'), 'YYYY-MM-DD') as day
+    from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = $1::regclass order by 1`,
+    [parent],
+  );
+  return rows.map((row) => row.day);
+}
+
+async function addSession(atMs: number, dev: boolean): Promise<string> {
+  const id = newUuid7(atMs);
+  await t.pool.query(
+    `insert into sessions (day, id, publisher_id, placement, offer_ids, campaign_ids, dev, usp, usp_check_all, created_at)
+    values ($1, $2, 1, 'checkout', '{}', '{}', $3, true, false, $4)`,
+    [dayOf(atMs), id, dev, new Date(atMs)],
+  );
+  await t.pool.query("insert into usp_sessions (day, session_id, publisher_id, selected) values ($1, $2, 1, '{}')", [
+    dayOf(atMs),
+    id,
+  ]);
+  return id;
+}
+
+test('partitions reach from two days back to a week ahead', async () => {
+  await ensurePartitions(t.pool, startMs);
+  await ensurePartitions(t.pool, startMs);
+  const wanted = Array.from({ length: 10 }, (_, index) => dayOf(startMs + (index - 2) * dayMs));
+  for (const parent of ['sessions', 'events', 'usp_sessions', 'deliveries', 'delivery_attempts']) {
+    expect(await daysOf(parent)).toEqual(expect.arrayContaining(wanted));
+  }
+});
+
+const dayAt = (days: number) => dayOf(startMs + days * dayMs);
+const addQueued = (days: readonly number[]) =>
+  t.pool.query(
+    'insert into delivery_queue (delivery_id, day, endpoint_id, due_at) select gen_random_uuid(), day, 1, now() from unnest($1::date[]) day',
+    [days.map(dayAt)],
+  );
+const queuedDays = async () =>
+  (await t.pool.query('select day::text from delivery_queue order by day')).rows.map(({ day }) => day);
+
+test('sessions and events are kept 90 days, deliveries and attempts 30', async () => {
+  await ensurePartitions(t.pool, startMs);
+  await applyAt(startMs + 30 * dayMs);
+  expect((await daysOf('deliveries'))[0]).toBe(dayAt(0));
+  expect((await daysOf('delivery_attempts'))[0]).toBe(dayAt(0));
+  expect((await daysOf('sessions'))[0]).not.toBe(dayAt(0));
+  await applyAt(startMs + 90 * dayMs);
+  for (const parent of ['sessions', 'events', 'usp_sessions']) expect((await daysOf(parent))[0]).toBe(dayAt(0));
+});
+
+test('a day with a queued delivery is kept up to twice as long; what is discarded then is counted', async () => {
+  await t.pool.query('select create_day_partitions($1::date, $2::date)', [dayAt(91), dayAt(95)]);
+  await addQueued([92, 94]);
+  expect(await applyToDeliveries(startMs + 130 * dayMs)).toMatchObject({ discarded: 0 });
+  expect((await daysOf('deliveries'))[0]).toBe(dayAt(92));
+  expect(await queuedDays()).toEqual([dayAt(92), dayAt(94)]);
+  expect(await applyToDeliveries(startMs + 153 * dayMs)).toMatchObject({ discarded: 1 });
+  expect([await queuedDays(), (await daysOf('deliveries'))[0]]).toEqual([[dayAt(94)], dayAt(94)]);
+  expect(await applyToDeliveries(startMs + 155 * dayMs)).toMatchObject({ discarded: 1 });
+  expect((await daysOf('delivery_attempts'))[0]).toBe(dayAt(128));
+});
+
+test('rollups are kept 400 days, by whole months', async () => {
+  await ensurePartitions(t.pool, startMs); // May 2031
+  const june2032 = Date.UTC(2032, 5, 1, 12);
+  await applyAt(june2032 + 3 * dayMs); // keeps from April 30, 2031
+  expect(await daysOf('rollups')).toContain('2031-05-01');
+  await applyAt(june2032 + 36 * dayMs); // keeps from June 2, 2031
+  expect(await daysOf('rollups')).not.toContain('2031-05-01');
+  expect(await daysOf('custom_rollups')).toEqual(await daysOf('rollups'));
+});
+
+test('dev sessions are kept one day, others longer', async () => {
+  const nowMs = startMs + 400 * dayMs;
+  await ensurePartitions(t.pool, nowMs);
+  const old = await addSession(nowMs - dayMs - 1, true);
+  const recent = await addSession(nowMs - dayMs + 1000, true);
+  const real = await addSession(nowMs - dayMs - 1, false);
+  await applyAt(nowMs);
+  const left = async (table: string, column: string) =>
+    (await t.pool.query(`select ${column} as id from ${table} where ${column} = any($1)`, [[old, recent, real]])).rows
+      .map((row) => row.id)
+      .sort();
+  expect(await left('sessions', 'id')).toEqual([recent, real].sort());
+  expect(await left('usp_sessions', 'session_id')).toEqual([recent, real].sort());
+});

@@ -1,0 +1,15 @@
+import { createJobs } from '../../src/runtime/jobs.ts';
+import { runJobs, type Stoppable } from '../../src/runtime/run-jobs.ts';
+import type { TestApp } from './test-app.ts';
+
+type Target = Pick<TestApp, 'deps' | 'databaseUrl'>;
+
+/** Starts background jobs by name; without names, all of the role `worker`. */
+export function startTestJobs({ deps, databaseUrl }: Target, ...names: string[]): Promise<Stoppable> {
+  const all = createJobs({ ...deps, databaseUrl, pid: 4242 });
+  const chosen = all.filter(({ name, roles }) =>
+    names.length === 0 ? roles.includes('worker') : names.includes(name),
+  );
+  if (chosen.length < Math.max(1, names.length)) throw new Error(`there is no job ${names.join(' or ')}`);
+  return runJobs(chosen, deps);
+}
