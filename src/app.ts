@@ -24,6 +24,7 @@ import { maxBodyBytes, registerBodyParsing } from './platform/http/body-parsing.
 import { errorBody, registerErrorHandling, sendError, toAppError } from './platform/http/error-handler.ts';
 import { closeGracefully } from './platform/http/graceful-close.ts';
 import { serverTimeouts, shedIdleConnections } from './platform/http/idle-connections.ts';
+import { lazySerializers } from './platform/http/lazy-serializers.ts';
 import { registerOpenApi } from './platform/http/openapi.ts';
 import { sharedSchemas } from './platform/http/schemas.ts';
 import { loggedUrl } from './platform/logger.ts';
@@ -142,6 +143,7 @@ function createServer({ config, logger }: Deps): App {
         `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
       );
     },
+    schemaController: { compilersFactory: { buildSerializer: lazySerializers } },
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: true, allErrors: false } },
   }) as unknown as App;
 }

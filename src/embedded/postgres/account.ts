@@ -50,12 +50,12 @@ export async function runProgram(program: string, args: string[], account: Accou
 }
 
 /**
- * PG* variables set defaults of the programs, and a locale left unset makes the server multithreaded on macOS, which it
- * refuses.
+ * PG* variables would set defaults of the programs. Without a locale the server becomes multithreaded on macOS and
+ * refuses to start; without a time zone initdb compares all there are with the system's.
  */
 export function programEnv(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !/^(PG|LC_|LANG)/i.test(name));
-  return { ...Object.fromEntries(kept), LC_ALL: 'C' };
+  return { ...Object.fromEntries(kept), LC_ALL: 'C', TZ: 'UTC' };
 }
 
 async function idOf(option: '-u' | '-g', name: string): Promise<number | undefined> {

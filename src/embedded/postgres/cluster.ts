@@ -55,34 +55,35 @@ async function clusterPassword(dataDir: string, place: Place): Promise<string> {
   return password;
 }
 
+const initdbOptions = [
+  `--username=${databaseName}`,
+  '--auth=scram-sha-256',
+  '--encoding=UTF8',
+  // C sorts by bytes, the same everywhere; the builtin provider still knows upper and lower case beyond ASCII.
+  '--locale=C',
+  '--locale-provider=builtin',
+  '--builtin-locale=C.UTF-8',
+  '--no-instructions',
+  // A power failure before the files are on disk loses a database that was empty some seconds ago.
+  '--no-sync',
+];
+
 /**
  * initdb works beside the cluster's place and the result is renamed into it, so a kill half-way leaves no half-made
  * cluster.
  */
-async function initialise({ folder, account, binaries, password, flags }: Cluster): Promise<void> {
+async function initialise({ folder, account, binaries, password }: Cluster): Promise<void> {
   const half = `${folder}.init-${randomBytes(4).toString('hex')}`;
   const passwordFile = join(half, 'password');
   await mkdir(half, { mode: 0o700 });
   try {
     await writeFile(passwordFile, `${password}\n`, { mode: 0o600 });
     if (account !== undefined) for (const path of [passwordFile, half]) await chown(path, account.uid, account.gid);
-    const args = [
-      '-D',
-      join(half, 'data'),
-      `--username=${databaseName}`,
-      `--pwfile=${passwordFile}`,
-      '--auth=scram-sha-256',
-    ];
-    // C sorts by bytes, the same everywhere; the builtin provider still knows upper and lower case beyond ASCII.
-    args.push(
-      '--encoding=UTF8',
-      '--locale=C',
-      '--locale-provider=builtin',
-      '--builtin-locale=C.UTF-8',
-      '--no-instructions',
+    await runProgram(
+      binaries.initdb,
+      ['-D', join(half, 'data'), `--pwfile=${passwordFile}`, ...initdbOptions],
+      account,
     );
-    if (flags.includes('fsync=off')) args.push('--no-sync');
-    await runProgram(binaries.initdb, args, account);
     await rename(join(half, 'data'), folder);
   } finally {
     await rm(half, { recursive: true, force: true });

@@ -1,0 +1,37 @@
+// Before `npm start`: checks the version of Node.js, and builds when something changed since the last build. JavaScript,
+// so that old versions can run it.
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const stamp = join(root, 'dist/.built');
+const inputs = ['src', 'packages/client/src', 'scripts', 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json'];
+
+const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const [needed, actual] = [engines.node.replace('>=', ''), process.versions.node].map((version) => version.split('.'));
+const difference = Number(actual[0]) - Number(needed[0]) || Number(actual[1]) - Number(needed[1]);
+if (difference < 0) {
+  process.stderr.write(`Perkwire needs Node.js ${needed.join('.')} or newer; this is ${process.version}.\n`);
+  process.exit(1);
+}
+
+const startedAt = new Date(); // a file changed during the build is built by the next start
+if (inputs.some((path) => changedSince(join(root, path), modifiedMs(stamp)))) {
+  const { status } = spawnSync('npm run --silent build', { cwd: root, stdio: 'inherit', shell: true });
+  if (status !== 0) process.exit(status ?? 1);
+  writeFileSync(stamp, '');
+  utimesSync(stamp, startedAt, startedAt);
+}
+
+/** Folders count as well: a removed file changes the time of its folder. */
+function changedSince(path, ms) {
+  const found = statSync(path);
+  if (found.mtimeMs > ms) return true;
+  return found.isDirectory() && readdirSync(path).some((name) => changedSince(join(path, name), ms));
+}
+
+function modifiedMs(path) {
+  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+}
