@@ -2,19 +2,22 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
 import { firstOperatorLink } from '../../src/dashboard/auth/first-operator.ts';
 import { type DemoServer, startDemoServer } from '../embedded/demo/support.ts';
 import { launchBrowser, userAgent } from '../support/browser.ts';
 import { type Hook, startHook } from '../webhooks/dispatcher/support.ts';
 
-const patience = { timeout: 15_000 };
+/** For every condition: a limit of the test, not of the product. The machine may be starved. */
+const limit = { timeout: 120_000 };
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
+
 let demo: DemoServer;
 let hook: Hook;
 let browser: Browser;
 let context: BrowserContext;
 let page: Page;
-const problems: string[] = [];
+const pageErrors: string[] = [];
 
 beforeAll(async () => {
   demo = await startDemoServer();
@@ -22,9 +25,9 @@ beforeAll(async () => {
   browser = await launchBrowser(inject('templateUrl'));
   context = await open({ viewport: { width: 1280, height: 860 } });
   page = await context.newPage();
-  page.on('pageerror', (err) => problems.push(String(err)));
+  page.on('pageerror', (err) => pageErrors.push(String(err)));
   page.on('console', (message) => {
-    if (message.type() === 'error') problems.push(message.text());
+    if (message.type() === 'error') pageErrors.push(message.text());
   });
 });
 afterAll(async () => {
@@ -33,11 +36,14 @@ afterAll(async () => {
   await demo?.close();
 });
 
-const open = (options: BrowserContextOptions): Promise<BrowserContext> =>
-  browser.newContext({ userAgent, locale: 'en-GB', ...options });
+async function open(options: BrowserContextOptions): Promise<BrowserContext> {
+  const opened = await browser.newContext({ userAgent, locale: 'en-GB', ...options });
+  opened.setDefaultTimeout(limit.timeout);
+  return opened;
+}
 
-/** UPDATE_IMAGES=1 takes the pictures of the documentation anew. */
-async function picture(name: string): Promise<void> {
+/** UPDATE_IMAGES=1 replaces the screenshots of the documentation. */
+async function screenshot(name: string): Promise<void> {
   const path = `docs/images/${name}.png`;
   if (!existsSync(path) || process.env.UPDATE_IMAGES !== undefined) await page.screenshot({ path });
 }
@@ -46,36 +52,36 @@ const press = (name: string) => page.getByRole('button', { name, exact: true }).
 const follow = (name: string) => page.getByRole('link', { name, exact: true }).first().click();
 const menu = (name: string) =>
   page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name, exact: true }).click();
-const said = (text: string) => page.getByRole('status').filter({ hasText: text }).first().waitFor(patience);
+const message = (text: string) => page.getByRole('status').filter({ hasText: text }).first().waitFor(limit);
 
-describe('from a fresh start, in the browser only', () => {
+describe('from an empty database, in the browser only', () => {
   let base = '';
   let key = '';
   let answer: {
     data: { session_id: string; offers: { pixel: string; campaign_id: number; image: string; title: string }[] };
   };
 
-  test('the first operator sets a password by the one-time link and is signed in', async () => {
+  test('creates the first operator by the one-time link', async () => {
     await page.goto((await firstOperatorLink(demo.t.pool, demo.url, Date.now())) ?? '');
     await page.getByLabel('E-mail address').fill('ada@example.com');
     await page.getByLabel('New password', { exact: true }).fill('six calm badgers');
     await page.getByLabel('Repeat new password').fill('six calm badgers');
     await press('Create account');
-    await page.getByRole('heading', { name: 'Publishers' }).waitFor(patience);
+    await page.getByRole('heading', { name: 'Publishers' }).waitFor(limit);
     await press('Sign out');
     await page.getByLabel('E-mail address').fill('ada@example.com');
     await page.getByLabel('Password').fill('six calm badgers');
     await press('Sign in');
-    await page.getByRole('heading', { name: 'Publishers' }).waitFor(patience);
+    await page.getByRole('heading', { name: 'Publishers' }).waitFor(limit);
   });
 
-  test('makes a publisher with User Selected Perks, and a key that is shown once', async () => {
+  test('creates a publisher with User Selected Perks, and an API key', async () => {
     await follow('Add publisher');
     await page.getByLabel('Name', { exact: true }).fill('Willow & Wren');
     await page.getByLabel('Time zone').selectOption('Europe/Berlin');
     await page.getByLabel('User Selected Perks').check();
     await press('Save');
-    await said('Willow & Wren created');
+    await message('Willow & Wren created');
     base = new URL(page.url()).pathname.replace('/settings/keys', '');
     await page.getByLabel('Name', { exact: true }).fill('Checkout server');
     await press('Create key');
@@ -83,18 +89,18 @@ describe('from a fresh start, in the browser only', () => {
     expect(key).toMatch(/^pk_/);
   });
 
-  test('a theme with the toggle for perks, seen in the preview while it is made', async () => {
+  test('creates a theme with User Selected Perks, with a live preview', async () => {
     await menu('Themes');
     await follow('Add theme');
     await page.getByLabel('Name', { exact: true }).fill('Perks');
     await page.getByRole('checkbox', { name: 'User Selected Perks' }).check();
     await page.getByLabel('Heading', { exact: true }).first().fill('Choose your thank-you');
-    await page.frameLocator('iframe').getByText('Choose your thank-you').waitFor(patience);
+    await page.frameLocator('iframe').getByText('Choose your thank-you').waitFor(limit);
     await press('Save');
-    await said('Perks saved');
+    await message('Perks saved');
   });
 
-  test('an advertiser, a campaign and an offer with a picture; the preview follows each key', async () => {
+  test('creates an advertiser, a campaign and an offer with an image, with a live preview', async () => {
     await menu('Offers');
     await follow('Add offer');
     await page.getByText('Add a campaign first').waitFor();
@@ -102,32 +108,32 @@ describe('from a fresh start, in the browser only', () => {
     await follow('Add advertiser');
     await page.getByLabel('Name', { exact: true }).fill('Bramble Bakery');
     await press('Save');
-    await said('Bramble Bakery saved');
+    await message('Bramble Bakery saved');
     await menu('Campaigns');
     await follow('Add campaign');
     await page.getByLabel('Name', { exact: true }).fill('Sourdough by post');
     await page.getByLabel('Landing page').fill('https://bramble.example/sourdough');
     await page.getByLabel('Amount').fill('1.20');
     await press('Save');
-    await said('Sourdough by post saved');
+    await message('Sourdough by post saved');
     await page.getByLabel('Headline', { exact: true }).fill('A first loaf on us');
     await page
       .getByLabel('Description', { exact: true })
       .fill('Baked this morning, at your door tomorrow. Skip a week whenever you like.');
     await page.getByLabel('Yes button', { exact: true }).fill('Bake me one');
     const preview = page.frameLocator('iframe');
-    await preview.getByText('A first loaf on us').first().waitFor(patience);
+    await preview.getByText('A first loaf on us').first().waitFor(limit);
     await page.getByRole('button', { name: 'Single', exact: true }).click();
-    await preview.getByText('Bake me one').first().waitFor(patience);
+    await preview.getByText('Bake me one').first().waitFor(limit);
     expect(await page.locator('#f-title-count').innerText()).toBe('18 / 90 ideal 40');
     await press('Save');
-    await said('Offer saved');
+    await message('Offer saved');
     await page.getByLabel('File').setInputFiles('demo/images/basilwick-bowl.jpg');
     await press('Upload');
-    await said('Image saved');
+    await message('Image saved');
     const isSeen = 'document.querySelector("#creatives img").naturalWidth > 0';
     await page.locator('#creatives img').scrollIntoViewIfNeeded();
-    await expect.poll(() => page.evaluate(isSeen), patience).toBe(true);
+    await expect.poll(() => page.evaluate(isSeen), limit).toBe(true);
     await page.getByRole('button', { name: 'Dismiss' }).click();
     await page.evaluate('scrollTo(0, 0); document.activeElement.blur()');
     await expect
@@ -137,24 +143,24 @@ describe('from a fresh start, in the browser only', () => {
             .locator('img')
             .first()
             .evaluate((image: unknown) => (image as { naturalWidth: number }).naturalWidth > 0),
-        patience,
+        limit,
       )
       .toBe(true);
-    await picture('dashboard-offer');
+    await screenshot('dashboard-offer');
   });
 
-  test('a webhook endpoint, and what its test comes back with', async () => {
+  test('tests and saves a webhook endpoint', async () => {
     await menu('Webhooks');
     await page.getByLabel('URL').fill(hook.url);
     await press('Test Endpoint');
-    await page.getByText('Test delivered.').waitFor(patience);
+    await page.getByText('Test delivered.').waitFor(limit);
     expect(hook.taken.at(-1)?.headers['perkwire-test']).toBe('1');
     await press('Save');
-    await page.getByText('Signing secret created.').waitFor(patience);
+    await page.getByText('Signing secret created.').waitFor(limit);
     hook.taken.length = 0;
   });
 
-  test('a call from a server appears on the integration page with its beacons and its confirmation', async () => {
+  test('shows a server’s request live on the integration page, with its events and confirmation', async () => {
     await menu('Integration');
     await page.getByText('Waiting for the first request').waitFor();
     answer = (await (
@@ -168,9 +174,9 @@ describe('from a fresh start, in the browser only', () => {
       { title: 'A first loaf on us', image: expect.stringContaining('/images/') },
     ]);
     const call = page.locator('ol.stream li').filter({ hasText: answer.data.session_id });
-    await call.filter({ hasText: 'checkout' }).waitFor(patience);
+    await call.filter({ hasText: 'checkout' }).waitFor(limit);
     await fetch(answer.data.offers[0]?.pixel ?? '', { headers: { 'user-agent': userAgent } });
-    await call.filter({ hasText: '1 impression' }).waitFor(patience);
+    await call.filter({ hasText: '1 impression' }).waitFor(limit);
     const usp = (path: string, body: object) =>
       fetch(`${demo.url}/sdk/v4/usp/${path}?api_key=${key}&pub_user_id=shopper-7`, {
         method: 'POST',
@@ -181,34 +187,38 @@ describe('from a fresh start, in the browser only', () => {
       200,
     );
     expect((await usp(`session/${answer.data.session_id}.json`, { action: 'wrap' })).status).toBe(200);
-    await call.filter({ hasText: 'confirmed, 1 perk' }).waitFor(patience);
-    await picture('dashboard-live');
+    await call.filter({ hasText: 'confirmed, 1 perk' }).waitFor(limit);
+    await screenshot('dashboard-live');
   });
 
-  test('the delivery is there with its payload, and is replayed', async () => {
+  test('shows the delivery with its payload, and redelivers it', async () => {
     await menu('Deliveries');
-    await page.getByRole('cell', { name: 'usp.selection' }).first().waitFor(patience);
+    await page.getByRole('cell', { name: 'usp.selection' }).first().waitFor(limit);
     await page.getByRole('table').getByRole('link').first().click();
-    await page.locator('#delivery').getByText('delivered').first().waitFor(patience);
+    await page.locator('#delivery').getByText('delivered').first().waitFor(limit);
     await page.getByText('"pub_user_id": "shopper-7"').waitFor();
     await press('Redeliver');
-    await said('Redelivery queued');
-    await expect.poll(() => page.locator('.timeline li').count(), patience).toBe(2);
+    await message('Redelivery queued');
+    await expect.poll(() => page.locator('.timeline li').count(), limit).toBe(2);
     await page.locator('.timeline summary').first().click();
-    await picture('dashboard-delivery');
-    await expect.poll(() => hook.taken.length, patience).toBe(2);
+    await screenshot('dashboard-delivery');
+    await expect.poll(() => hook.taken.length, limit).toBe(2);
     expect(hook.taken[0]?.body).toEqual(hook.taken[1]?.body);
     expect(hook.taken[0]?.headers['webhook-id']).toBe(hook.taken[1]?.headers['webhook-id']);
   });
 
-  test('nothing went wrong in the browser on the way', () => {
-    expect(problems).toEqual([]);
+  test('causes no error in the browser', () => {
+    expect(pageErrors).toEqual([]);
     expect(base).toMatch(/^\/dashboard\/p\/\d+$/);
   });
 });
 
-describe('for everybody', () => {
-  const looks: [string, BrowserContextOptions][] = [
+/** Runs axe-core in the page. */
+const listViolations = `axe.run().then(({ violations }) => violations.map(
+  ({ id, nodes }) => id + ' ' + nodes.map(({ target }) => target.join(' ')).join(', ')))`;
+
+describe('for all users', () => {
+  const devices: [string, BrowserContextOptions][] = [
     ['light', { viewport: { width: 1280, height: 860 } }],
     ['dark', { viewport: { width: 1280, height: 860 }, colorScheme: 'dark' }],
     ['360 pixels wide', { viewport: { width: 360, height: 740 } }],
@@ -249,8 +259,8 @@ describe('for everybody', () => {
     '/dashboard/nowhere',
   ];
 
-  test.each(looks)(
-    'axe finds nothing to object to on any page, and none is wider than the screen: %s',
+  test.each(devices)(
+    'no page violates an axe rule or is wider than the screen: %s',
     async (_name, options) => {
       const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
       const signedIn = await open({ ...options, storageState: await context.storageState() });
@@ -260,9 +270,7 @@ describe('for everybody', () => {
         const tab = await (path.endsWith('sign-in') ? anonymous : signedIn).newPage();
         await tab.goto(demo.url + path);
         await tab.evaluate(axe);
-        const violations = (await tab.evaluate(
-          "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ' ' + nodes.map(({ target }) => target.join(' ')).join(', ')))",
-        )) as string[];
+        const violations = (await tab.evaluate(listViolations)) as string[];
         found.push(...violations.map((violation) => `${path}: ${violation}`));
         const width = (await tab.evaluate('document.documentElement.scrollWidth')) as number;
         if (width > (options.viewport?.width ?? 0)) found.push(`${path}: ${width} pixels wide`);
@@ -271,10 +279,10 @@ describe('for everybody', () => {
       expect(found).toEqual([]);
       await Promise.all([signedIn.close(), anonymous.close()]);
     },
-    240_000,
+    600_000,
   );
 
-  test('shows its chart in a browser of no known language, too', async () => {
+  test('charts are drawn also in a browser with an unknown language', async () => {
     const posix = await open({ storageState: await context.storageState() });
     await posix.addInitScript("Object.defineProperty(Navigator.prototype, 'language', { get: () => 'en-US@posix' })");
     const tab = await posix.newPage();
@@ -290,13 +298,13 @@ describe('for everybody', () => {
       .poll(async () => {
         await tab.goto(`${demo.url}/dashboard/p/1/overview`);
         return tab.locator('[data-chart] canvas').count();
-      }, patience)
+      }, limit)
       .toBeGreaterThan(0);
     expect(broken).toEqual([]);
     await posix.close();
   });
 
-  test('no field of a form lies over its neighbour, whatever the language makes of it', async () => {
+  test('no form field overflows, in any language of the browser', async () => {
     const american = await open({
       viewport: { width: 1280, height: 800 },
       locale: 'en-US',
@@ -317,7 +325,7 @@ describe('for everybody', () => {
     await american.close();
   });
 
-  test('works by keyboard: past the menu, into a form, and the question before something is removed', async () => {
+  test('the dashboard works by keyboard: skip link, form and confirmation dialog', async () => {
     const tab = await context.newPage();
     await tab.goto(`${demo.url}/dashboard/p/1/advertisers/1`);
     await tab.keyboard.press('Tab');
@@ -330,7 +338,7 @@ describe('for everybody', () => {
     await tab.getByRole('dialog').waitFor({ state: 'detached' });
     await tab.getByLabel('Name').focus();
     await tab.keyboard.press('Enter');
-    await tab.getByRole('status').filter({ hasText: 'saved' }).waitFor(patience);
+    await tab.getByRole('status').filter({ hasText: 'saved' }).waitFor(limit);
     await tab.close();
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { linkPath } from '../../src/dashboard/auth/one-time-links.ts';
-import { createTestApp, type TestApp } from '../support/test-app.ts';
-import { postForm, signInAs, type TestUser } from './support.ts';
+import { linkPath } from '../../../src/dashboard/auth/one-time-links.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { postForm, signInAs, type TestUser } from '../support.ts';
 
 const password = 'seven quiet otters';
 
@@ -17,7 +17,7 @@ afterAll(() => t.close());
 
 const own = (path: string): string => `/dashboard/p/${t.publisher.id}/settings${path}`;
 
-/** What the log says of an account, oldest first: who, what, and the values that became different. */
+/** The audit entries of an account, oldest first: actor, action and changed values. */
 async function logOf(email: string, publisherId = t.publisher.id): Promise<string[]> {
   const { rows } = await t.pool.query(
     `select actor_kind, actor_label, action, changes - 'id' as changes from audit_log
@@ -32,11 +32,11 @@ async function logOf(email: string, publisherId = t.publisher.id): Promise<strin
 const emailOf = async ({ userId }: TestUser): Promise<string> =>
   (await t.pool.query('select email from users where id = $1', [userId])).rows[0].email;
 
-const signIn = (email: string, tried: string) => postForm(t, '/dashboard/sign-in', { email, password: tried });
+const signIn = (email: string, given: string) => postForm(t, '/dashboard/sign-in', { email, password: given });
 
 const linkIn = (body: string): string => new RegExp(`${linkPath}[\\w-]{43}`).exec(body)?.[0] ?? '';
 
-test('everything that becomes of an account is in the log of its publisher, in the name of who did it', async () => {
+test('every change of an account is in the audit log of its publisher, with its actor', async () => {
   const who = await emailOf(admin);
   const email = 'log@example.com';
   const invited = await admin.post(own('/users'), { email, role: 'analyst' });
@@ -66,17 +66,17 @@ test('everything that becomes of an account is in the log of its publisher, in t
   expect(page).not.toContain(password);
 });
 
-test('too many wrong passwords for an account are one entry, however many follow; those for no account are none', async () => {
+test('a lockout is one entry, however many attempts follow; attempts for unknown accounts are none', async () => {
   const email = await emailOf(await signInAs(t, 'analyst'));
-  for (let tries = 0; tries < 9; tries += 1)
-    for (const tried of [email, 'nobody@example.com']) await signIn(tried, 'wrong password');
-  await expect.poll(() => logOf(email)).toEqual(['system sign-in lock locked_for=one address']);
+  for (let attempts = 0; attempts < 9; attempts += 1)
+    for (const account of [email, 'nobody@example.com']) await signIn(account, 'wrong password');
+  await expect.poll(() => logOf(email), { timeout: 60_000 }).toEqual(['system sign-in lock locked_for=one address']);
   const { rows } = await t.pool.query("select 1 from audit_log where resource_id = 'nobody@example.com'");
   expect(rows).toEqual([]);
   expect((await admin.get(`${own('/activity')}?resource=users`)).body).toContain('by sign-in lockout');
 });
 
-test('accounts of operators are in a log of their own, which nobody else sees', async () => {
+test('changes of operator accounts are in a log only operators see', async () => {
   const email = 'second@example.com';
   await operator.post('/dashboard/operator/users', { email, role: 'operator' });
   expect(await logOf(email, 0)).toEqual([`user ${await emailOf(operator)} create password=none role=operator`]);

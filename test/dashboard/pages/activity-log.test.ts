@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../catalog/management/support.ts';
-import { signInAs, type TestUser } from './support.ts';
+import {
+  addCatalogue,
+  type Caller,
+  createManagementApp,
+  type ManagementApp,
+} from '../../catalog/management/support.ts';
+import { signInAs, type TestUser } from '../support.ts';
 
 const nowMs = Date.parse('2026-03-01T20:30:15Z');
 
@@ -32,26 +37,28 @@ const textOf = (markup: string): string =>
     .trim();
 
 describe('the activity log', () => {
-  test('says who changed what, from what to what, at the publisher’s own time', async () => {
+  test('shows actor, old and new values, and the time in the publisher’s time zone', async () => {
     const theme = (await me.call('POST', '/themes', { name: 'Before <b>', unit: 'mou' })).body.data.id;
     await me.call('PATCH', `/themes/${theme}`, { name: 'After <i>', offers_per_response: 5 });
     const [changed, added] = await rows();
     expect(changed).toBe(
-      `Changed Theme ${theme} by API key Test key 2 Mar 2026, 02:15:15 name Before &lt;b&gt; → changed to After &lt;i&gt; offers per response none → changed to 5`,
+      `Changed Theme ${theme} by API key Test key 2 Mar 2026, 02:15:15 ` +
+        'name Before &lt;b&gt; → changed to After &lt;i&gt; offers per response none → changed to 5',
     );
     expect(added).toMatch(`Created Theme ${theme}`);
     expect((await admin.get(page)).body).toContain(`href="/dashboard/p/${me.publisherId}/settings/themes/${theme}"`);
   });
 
-  test('times among the values are in the publisher’s zone, too', async () => {
+  test('shows times among the values in the publisher’s time zone', async () => {
     await me.call('PUT', '/webhook-endpoints/usp.selection', { url: 'http://127.0.0.1:9/', method: 'POST' });
     await me.call('POST', '/webhook-endpoints/usp.selection/pause');
     expect((await rows())[0]).toMatch(
-      'Changed Webhook usp.selection by API key Test key 2 Mar 2026, 02:15:15 paused at none → changed to 2 Mar 2026, 02:15:15',
+      'Changed Webhook usp.selection by API key Test key 2 Mar 2026, 02:15:15 ' +
+        'paused at none → changed to 2 Mar 2026, 02:15:15',
     );
   });
 
-  test('of nested values, only what differs is shown, by its way there', async () => {
+  test('shows only the differing parts of nested values, with their path', async () => {
     const { campaign } = await addCatalogue(me);
     const targeting = { countries: { include: ['US', 'DE'] }, devices: { include: ['mobile'] } };
     expect((await me.call('PATCH', `/campaigns/${campaign}`, { rules: { targeting } })).status).toBe(200);
@@ -67,7 +74,7 @@ describe('the activity log', () => {
     expect((await rows('?resource=campaigns'))[0]?.length).toBeLessThan(1000);
   });
 
-  test('shows one kind of thing when asked, and everything for a kind that is none', async () => {
+  test('filters by resource, and shows everything for an unknown one', async () => {
     const offers = await rows('?resource=offers');
     expect(offers.length).toBe(1);
     expect(offers[0]).toMatch(/Created Offer \d+/);
@@ -77,7 +84,7 @@ describe('the activity log', () => {
     expect((await admin.get(`${page}?resource=catalogue`)).body).toContain('No matches.');
   });
 
-  test('goes back page by page, and keeps the filter', async () => {
+  test('has pages, which keep the filter', async () => {
     const { id } = (await me.call('POST', '/advertisers', { name: 'Name 0' })).body.data;
     for (let index = 1; index <= 60; index++) await me.call('PATCH', `/advertisers/${id}`, { name: `Name ${index}` });
     const first = await admin.get(`${page}?resource=advertisers`);
@@ -91,7 +98,7 @@ describe('the activity log', () => {
   });
 });
 
-test('admins and operators read it; managers and analysts do not, and are not shown the way', async () => {
+test('admins and operators read it; managers and analysts neither read it nor see a link to it', async () => {
   expect((await rows('', await signInAs(t, 'operator'))).length).toBeGreaterThan(0);
   for (const role of ['manager', 'analyst'] as const) {
     const person = await signInAs(t, role, me.publisherId);
@@ -101,20 +108,20 @@ test('admins and operators read it; managers and analysts do not, and are not sh
   expect((await admin.get(`/dashboard/p/${me.publisherId}/overview`)).body).toContain(`href="${page}"`);
 });
 
-test('another publisher’s log does not exist, and nothing of it is in one’s own', async () => {
-  const stranger = await signInAs(t, 'admin', await t.addPublisher());
-  const foreign = await stranger.get(page);
+test('another publisher’s log answers 404, and none of its entries are in one’s own', async () => {
+  const otherAdmin = await signInAs(t, 'admin', await t.addPublisher());
+  const foreign = await otherAdmin.get(page);
   expect(foreign.statusCode).toBe(404);
   const own = `/dashboard/p/${(await t.caller(await t.addPublisher())).publisherId}/settings/activity`;
-  expect((await stranger.get(own)).statusCode).toBe(404);
+  expect((await otherAdmin.get(own)).statusCode).toBe(404);
   const next = /rel="next" href="[^"]*(cursor=[^"]+)"/.exec((await admin.get(page)).body)?.[1] ?? '';
-  const { rows: users } = await t.pool.query('select publisher_id from users where id = $1', [stranger.userId]);
+  const { rows: users } = await t.pool.query('select publisher_id from users where id = $1', [otherAdmin.userId]);
   const theirs = `/dashboard/p/${users[0].publisher_id}/settings/activity`;
-  expect((await stranger.get(theirs)).body).toContain('No activity yet');
-  expect((await stranger.get(`${theirs}?${next}`)).statusCode).toBe(400);
+  expect((await otherAdmin.get(theirs)).body).toContain('No activity yet');
+  expect((await otherAdmin.get(`${theirs}?${next}`)).statusCode).toBe(400);
 });
 
-test('who is no operator does not learn which operator it was', async () => {
+test('an operator’s e-mail address is shown to operators only', async () => {
   const operator = await signInAs(t, 'operator');
   const { rows: users } = await t.pool.query('select email from users where id = $1', [operator.userId]);
   await operator.post(`/dashboard/p/${me.publisherId}/advertisers`, { name: 'By the operator' });

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTestJobs } from '../support/jobs.ts';
-import { type Route, routesOf } from '../support/routes.ts';
-import { createTestApp, type TestApp } from '../support/test-app.ts';
-import { signInAs, type TestUser } from './support.ts';
+import { startTestJobs } from '../../support/jobs.ts';
+import { type Route, routesOf } from '../../support/routes.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { signInAs, type TestUser } from '../support.ts';
 
 let t: TestApp;
 let operator: TestUser;
@@ -54,7 +54,7 @@ describe('isolation', () => {
     }
   });
 
-  test('things of another publisher are not reached through one’s own address, in either direction', async () => {
+  test('rows of another publisher are not found below one’s own path', async () => {
     const other = await signInAs(t, 'admin', otherId);
     for (const { method, path } of publisherRoutes().filter(({ path }) => /:(key|id|userId)/.test(path))) {
       const at = path.replace(':publisherId', String(otherId)).replace(/:(key|id|userId)/, '1');
@@ -62,7 +62,7 @@ describe('isolation', () => {
     }
   });
 
-  test('without a session, every page leads to the sign-in and no form is taken', async () => {
+  test('without a session, every page and form redirects to sign-in', async () => {
     for (const { method, path } of publisherRoutes()) {
       const url = path.replace(':publisherId', String(t.publisher.id)).replaceAll(/:\w+/g, '1');
       const { statusCode, headers } = await t.app.inject({ method: method as 'GET', url });
@@ -71,7 +71,7 @@ describe('isolation', () => {
     }
   });
 
-  test('an analyst changes nothing', async () => {
+  test('an analyst gets 403 for every form', async () => {
     const analyst = await signInAs(t, 'analyst');
     for (const { path } of publisherRoutes().filter(({ method }) => method === 'POST')) {
       const url = path.replace(':publisherId', String(t.publisher.id)).replaceAll(/:\w+/g, '1');
@@ -80,7 +80,7 @@ describe('isolation', () => {
   });
 });
 
-test('every page opens for who may see it', async () => {
+test('every page opens for an admin', async () => {
   for (const { path } of publisherRoutes().filter(
     ({ method, path }) => method === 'GET' && !path.endsWith('/stream') && !path.includes('/deliveries/'),
   )) {
@@ -101,7 +101,7 @@ describe('the catalogue', () => {
     return String(answer.headers.location);
   };
 
-  test('an advertiser, a campaign with rules and an offer are served within a moment', async () => {
+  test('a new advertiser, campaign with rules and offer are served at once', async () => {
     const advertiserId = /\d+$/.exec(await location('/advertisers', { name: 'Larkspur <b>& Sons' }))?.[0] ?? '';
     const campaign = await location('/campaigns', {
       advertiser_id: advertiserId,
@@ -147,7 +147,7 @@ describe('the catalogue', () => {
     expect(audit.rows).toMatchObject([{ actor_kind: 'user', actor_label: expect.stringContaining('admin-') }]);
   });
 
-  test('what is refused is named beside its field, and what was typed is kept', async () => {
+  test('errors are shown beside their fields, and typed values are kept', async () => {
     const answer = await admin.post(own('/offers'), {
       campaign_id: '1',
       title: 'x'.repeat(91),
@@ -163,7 +163,7 @@ describe('the catalogue', () => {
     expect(answer.body).toContain('value="much"');
   });
 
-  test('of two people who save the same offer, the second is told and sees what differs', async () => {
+  test('of two users who save the same offer, the second gets 409 with the differences', async () => {
     const page = await admin.get(own('/offers/1'));
     const version = /name="_version" value="([^"]+)"/.exec(page.body)?.[1]?.replaceAll('&quot;', '"') ?? '';
     const fields = { weight: '100', active: 'on', wallet_enabled: 'on', offerwall_enabled: 'on', _version: version };
@@ -179,7 +179,7 @@ describe('the catalogue', () => {
     );
   });
 
-  test('with more campaigns than a list shows, the stored one stays chosen', async () => {
+  test('the stored choice stays selected, also when it is not among the listed ones', async () => {
     await t.pool.query(
       `insert into advertisers (publisher_id, name) select $1, 'A' || n from generate_series(1, 120) n`,
       [t.publisher.id],
@@ -194,7 +194,7 @@ describe('the catalogue', () => {
     );
   });
 
-  test('an offer is paused in one click', async () => {
+  test('an offer is paused and resumed', async () => {
     await admin.post(own('/offers/2/active'), { active: 'no' });
     expect(t.deps.catalog.current().offers.get(2)?.active).toBe(false);
     await admin.post(own('/offers/2/active'), { active: 'yes' });
@@ -210,7 +210,7 @@ describe('sequence rules', () => {
     return fetched.json().data.offers.map(({ id }: { id: number }) => id);
   };
 
-  test('a rule gives a position to the offers it names, within a moment, and is found and changed by what it says', async () => {
+  test('a rule reserves a position for the offers it names; it is listed and can be changed', async () => {
     const last = (await shown()).at(-1);
     const made = await admin.post(own('/settings/sequence-rules'), {
       ...rule,
@@ -231,7 +231,7 @@ describe('sequence rules', () => {
     expect((await admin.post(`${path}/remove`)).statusCode).toBe(303);
   });
 
-  test('what is refused is named beside its field', async () => {
+  test('errors are shown beside their fields', async () => {
     const answer = await admin.post(own('/settings/sequence-rules'), {
       ...rule,
       'match.offers': '5, five',
@@ -246,7 +246,7 @@ describe('sequence rules', () => {
   });
 });
 
-describe('whom a campaign is served to', () => {
+describe('the publishers of a campaign', () => {
   const path = '/dashboard/p/1/campaigns/3/publishers';
   const form = {
     active: 'on',
@@ -259,7 +259,7 @@ describe('whom a campaign is served to', () => {
     (await t.pool.query('select * from campaign_publishers where campaign_id = 3 and publisher_id = $1', [otherId]))
       .rows;
 
-  test('is set by operators, with what is different there, and ended; the form shows what is stored', async () => {
+  test('are set by operators with overrides, and removed; the form shows stored values', async () => {
     const caps = { 'frequency_caps.0.window_minutes': '1440', 'frequency_caps.0.scope': 'campaign' };
     const saved = await operator.post(path, { ...form, ...caps, publisher_id: String(otherId) });
     expect(saved.statusCode, saved.body).toBe(303);
@@ -284,7 +284,7 @@ describe('whom a campaign is served to', () => {
     expect((await operator.get(path)).body).toContain('Not served');
   });
 
-  test('is refused beside the field; publishers see their own part only, and change nothing', async () => {
+  test('show errors beside fields; a publisher sees only itself and changes nothing', async () => {
     const wrong = await operator.post(path, {
       ...form,
       'frequency_caps.0.scope': 'offer',
@@ -301,7 +301,7 @@ describe('whom a campaign is served to', () => {
 });
 
 describe('settings', () => {
-  test('a key is shown once, works, and is refused once revoked', async () => {
+  test('a key is shown once, works, and is refused after it was revoked', async () => {
     const made = await admin.post(own('/settings/keys'), { name: 'server', permissions: 'ads/offers' });
     const key = /<code>(pk_[\w-]+)<\/code>/.exec(made.body)?.[1] ?? '';
     const call = () =>
@@ -318,7 +318,7 @@ describe('settings', () => {
     expect((await call()).statusCode).toBe(401);
   });
 
-  test('only an operator switches User Selected Perks on', async () => {
+  test('only an operator enables User Selected Perks', async () => {
     const at = (id: number) => `/dashboard/p/${id}/settings`;
     const other = await signInAs(t, 'admin', otherId);
     await other.post(at(otherId), publisherFields('Other', { usp_enabled: 'on' }));
@@ -327,7 +327,7 @@ describe('settings', () => {
     expect(t.deps.catalog.current().publishers.get(otherId)?.uspEnabled).toBe(true);
   });
 
-  test('a theme keeps only what differs from the defaults, and User Selected Perks is refused on a single offer unit', async () => {
+  test('a theme stores only overrides, and refuses User Selected Perks on a single offer unit', async () => {
     const made = await admin.post(own('/settings/themes'), {
       name: 'Plain',
       unit: 'mou',
@@ -350,7 +350,7 @@ describe('settings', () => {
     expect(refused.body).toContain('multi offer unit');
   });
 
-  test('a webhook endpoint is set, its secret shown once, tested, paused and resumed', async () => {
+  test('a webhook endpoint is saved with its secret shown once, tested, paused and resumed', async () => {
     const path = own('/settings/webhooks/usp.selection');
     const fields = {
       url: 'http://127.0.0.1:9/hook',
@@ -372,16 +372,18 @@ describe('settings', () => {
   });
 });
 
-test('“why is this not shown?” names the rule that decided', async () => {
+test('the explanation of a decision names the rule that excluded the offer', async () => {
   await admin.post(own('/offers/3/active'), { active: 'no' });
   const why = await admin.get(own('/offers/3/why?placement=checkout&country=US'));
   expect(why.body).toMatch(/Not shown.*paused/is);
   await admin.post(own('/offers/3/active'), { active: 'yes' });
 });
 
-test('the operator sees processes, queue and partitions; others do not', async () => {
+test('the system page shows processes, queue and partitions to operators only', async () => {
   const heartbeat = await startTestJobs(t, 'heartbeat');
-  await expect.poll(async () => (await operator.get('/dashboard/operator/system')).body.includes('4242')).toBe(true);
+  await expect
+    .poll(async () => (await operator.get('/dashboard/operator/system')).body.includes('4242'), { timeout: 60_000 })
+    .toBe(true);
   const { body } = await operator.get('/dashboard/operator/system');
   expect(body).toContain('<code>sessions</code>');
   expect(body).toContain('>Running<');

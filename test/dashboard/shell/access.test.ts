@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestApp, type TestApp } from '../support/test-app.ts';
-import { origin, postForm, signInAs, type TestUser } from './support.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { origin, postForm, signInAs, type TestUser } from '../support.ts';
 
 let t: TestApp;
 let otherId: number;
@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => t.close());
 
 describe('forms', () => {
-  test('without the token of the session, with that of another, or from another site change nothing', async () => {
+  test('without the CSRF token of the session, or from another site, answer 403', async () => {
     const person = await signInAs(t, 'admin');
     const other = await signInAs(t, 'admin');
     const path = `/dashboard/p/${t.publisher.id}/settings/users`;
@@ -41,7 +41,7 @@ describe('forms', () => {
 });
 
 describe('pages', () => {
-  test('may not be framed, kept or sniffed, run only our own scripts, and say who they came from to nobody', async () => {
+  test('forbid framing, caching, sniffing and foreign scripts, and send no referrer to other sites', async () => {
     for (const url of ['/dashboard/sign-in', '/dashboard/start/x', '/dashboard/nothing']) {
       const { headers } = await t.app.inject(url);
       if (headers.location !== undefined) continue;
@@ -57,13 +57,13 @@ describe('pages', () => {
     }
   });
 
-  test('hold no inline script, style or handler', async () => {
+  test('contain no inline script, style or handler', async () => {
     const person = await signInAs(t, 'operator');
     const { body } = await person.get(`/dashboard/p/${t.publisher.id}/settings/users`);
     expect(body).not.toMatch(/<script(?![^>]* src=)|<style|\sstyle=|\son[a-z]+="/);
   });
 
-  test('show what somebody typed as text', async () => {
+  test('escape user input', async () => {
     const person = await signInAs(t, 'admin');
     const { body, statusCode } = await person.post(`/dashboard/p/${t.publisher.id}/settings/users`, {
       email: '"><script>x</script>\0',
@@ -73,7 +73,7 @@ describe('pages', () => {
     expect(body).not.toContain('<script>x');
   });
 
-  test('files are kept for good under an address that names their content', async () => {
+  test('assets are cached forever under a URL with a hash of their content', async () => {
     const page = await t.app.inject('/dashboard/sign-in');
     const urls = [...page.body.matchAll(/(?:src|href)="(\/dashboard\/assets\/[^"]+)"/g)].map(([, url = '']) => url);
     expect(urls.length).toBeGreaterThan(2);
@@ -99,7 +99,7 @@ describe('roles', () => {
     expect(statuses).toEqual([403, 403, 200, 200]);
   });
 
-  test('another publisher’s pages are as if they did not exist', async () => {
+  test('another publisher’s pages answer like pages that do not exist', async () => {
     const admin = await signInAs(t, 'admin');
     const bodies: string[] = [];
     for (const id of [otherId, 999_999, '2147483648', '99999999999999999999', '0', '-1', 'x', '1e3']) {
@@ -112,7 +112,7 @@ describe('roles', () => {
       expect([403, 404]).toContain((await admin.get(path)).statusCode);
   });
 
-  test('nobody reaches users of another publisher, or operators, by their ids', async () => {
+  test('an admin cannot change users of another publisher, or operators, by id', async () => {
     const admin = await signInAs(t, 'admin');
     const victims: TestUser[] = [await signInAs(t, 'analyst', otherId), await signInAs(t, 'operator')];
     for (const { userId } of victims) {
@@ -125,7 +125,7 @@ describe('roles', () => {
     expect(rows).toEqual([]);
   });
 
-  test('an admin invites no operator, and nobody raises or disables themselves', async () => {
+  test('an admin cannot invite an operator, and no user can change their own role or disable themselves', async () => {
     const admin = await signInAs(t, 'admin');
     await admin.post(users(t.publisher.id), { email: 'up@example.com', role: 'operator' });
     const { rows } = await t.pool.query<{ role: string }>("select role from users where email = 'up@example.com'");
