@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { metricNames } from '../src/reports/query/metrics.ts';
+import { metricNames } from '../src/reports/metrics.ts';
 import { compactRollups } from '../src/reports/rollup/compact.ts';
 import { dayBit, keptGrains } from '../src/reports/rollup/grains.ts';
 import type { Stage } from './stage.ts';
@@ -53,8 +53,8 @@ from generate_series(0, ${grain === 0 ? 23 : 0}) h, generate_series(1, ${size}) 
 const metrics = metricNames.map((name) => `greatest(1, (events * 2 * random())::bigint) as ${name}`).join(', ');
 
 /**
- * Fills the rollups of some days: mixed on disk, as folds leave them, then put in order but for the last day. @returns
- * how many there are
+ * Fills the rollups of some days: in the order in which rollups write them, then compacted but for the last day.
+ * @returns rollups (count)
  */
 export async function seedReports(
   { pool, databaseUrl }: Stage,
@@ -93,7 +93,7 @@ export async function seedReports(
     await client.query(
       `insert into reconciliation select $1::date + n, publisher, kind, reason, 10000
       from generate_series(0, $2::integer - 1) n, generate_series($3::integer, $3::integer + 499) publisher,
-        (select 'filled' as kind, '' as reason union all select 'shown', '' union all select 'empty', 'reason-' || r from generate_series(1, 5) r
+        (select 'filled' as kind, '' as reason union all select 'served', '' union all select 'empty', 'reason-' || r from generate_series(1, 5) r
         union all select kind, reason from unnest(array['impression', 'click', 'no_thanks', 'close', 'save']) kind, unnest(array['', 'bot', 'qr']) reason) what`,
       [firstDay, days, publisherId],
     );

@@ -10,7 +10,7 @@ import { openStage, type Stage } from './stage.ts';
 /*
  * Reports over what 100 million events of one publisher leave behind in 31 days: 50 offers (25 campaigns), 20
  * placements, 30
- * countries, 10 kinds of devices, one own key with 20 values and one with 1,000.
+ * countries, 10 kinds of devices, one custom attribute with 20 values and one with 1,000.
  *   npm run bench:reports                       all of it, about five minutes
  *   npm run bench:reports -- seed FOLDER        the database only, which is kept in the folder
  *   npm run bench:reports -- ask FOLDER [60]    asks the database of the folder, so many times each
@@ -39,9 +39,9 @@ const byDay: Question[] = [
   ['by placement, one offer, country and device', 'group_by=placement&offer=3&country=C3&device=d3'],
   ['by placement and offer, one country and device', 'group_by=placement,offer&country=C3&device=d3'],
   ['by offer and country, one placement and device', 'group_by=offer,country&placement=p3&device=d3'],
-  ['by an own key, 20 values', 'group_by=custom.plan'],
-  ['by an own key, 1,000 values', 'group_by=custom.shop'],
-  ['all, one value of an own key', 'custom.shop=v7'],
+  ['by a custom attribute, 20 values', 'group_by=custom.plan'],
+  ['by a custom attribute, 1,000 values', 'group_by=custom.shop'],
+  ['all, one value of a custom attribute', 'custom.shop=v7'],
 ];
 
 const byHour: Question[] = [
@@ -55,8 +55,8 @@ const byHour: Question[] = [
   ['by placement, one campaign', 'group_by=placement&campaign=3'],
   ['by os, one country', 'group_by=os&country=C3'],
   ['all, one placement and offer', 'placement=p3&offer=3'],
-  ['by an own key, 20 values', 'group_by=custom.plan'],
-  ['all, one value of an own key', 'custom.shop=v7'],
+  ['by a custom attribute, 20 values', 'group_by=custom.plan'],
+  ['all, one value of a custom attribute', 'custom.shop=v7'],
 ];
 
 const questions: Question[] = [

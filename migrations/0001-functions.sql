@@ -183,11 +183,11 @@ create aggregate sum_exact(bigint)
 comment on aggregate sum_exact (bigint) is
   'The sum as a bigint; fails beyond 2^63. sum() of bigints is a numeric, ten times as expensive to add and to write.';
 
-create function usable_time_zone(zone text) returns text language plpgsql stable as $$
+create function time_zone_or_utc(zone text) returns text language plpgsql stable as $$
 begin
   perform now() at time zone zone;
   return zone;
 exception when invalid_parameter_value then
   return 'UTC';
 end $$;
-comment on function usable_time_zone is 'The time zone if this server knows it, else UTC.';
+comment on function time_zone_or_utc is 'The time zone if this server knows it, else UTC.';

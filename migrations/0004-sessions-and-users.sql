@@ -26,7 +26,7 @@ create table sessions (
   usp_check_all boolean not null,
   created_at timestamptz not null,
   erased_at timestamptz,
-  forgotten jsonb,
+  erased_attributes jsonb,
   written_by xid8 not null default pg_current_xact_id(),
   primary key (day, id)
 ) partition by range (day);
@@ -52,7 +52,7 @@ comment on column sessions.custom is 'The publisher''s own attributes.';
 comment on column sessions.macros is 'Values of the macros in the copy shown.';
 comment on column sessions.usp is 'User Selected Perks was on for this response.';
 comment on column sessions.erased_at is 'When the data of its user was erased.';
-comment on column sessions.forgotten is
+comment on column sessions.erased_attributes is
   'Custom attributes whose values were erased, as reports count them from then on: {"plan": "other"}.';
 comment on column sessions.written_by is
   'Transaction that wrote the row: a row that one snapshot sees and an earlier one did not is new to the rollup.';

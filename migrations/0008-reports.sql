@@ -2,28 +2,31 @@
 
 create table rollup_progress (
   singleton boolean primary key default true check (singleton),
-  upto xid8 not null default '0',
-  unfinished xid8[] not null default '{}',
-  folded_at timestamptz not null default '-infinity'
+  until_xid xid8 not null default '0',
+  open_xids xid8[] not null default '{}',
+  rolled_up_at timestamptz not null default '-infinity'
 );
 insert into rollup_progress default values;
 comment on table rollup_progress is
-  'Rows rolled up so far: those of all transactions before `upto` but the `unfinished`.';
+  'Rows rolled up so far: those of all transactions before `until_xid` but the `open_xids`.';
 
 create table rollup_publishers (
   publisher_id integer primary key,
   time_zone text not null,
-  next_zone text,
-  moved_day date,
-  moved_session uuid,
-  tidied_upto date not null,
-  check ((next_zone is null) = (moved_day is null) and (next_zone is null) = (moved_session is null))
+  next_time_zone text,
+  rebucketed_from_day date,
+  rebucketed_from_session uuid,
+  compacted_until date not null,
+  check (
+    (next_time_zone is null) = (rebucketed_from_day is null)
+    and (next_time_zone is null) = (rebucketed_from_session is null)
+  )
 );
 comment on table rollup_publishers is 'State of each publisher''s rollups.';
 comment on column rollup_publishers.time_zone is 'Whose hours and days the buckets are.';
-comment on column rollup_publishers.next_zone is
-  'Time zone the rollups are moving to: sessions from (moved_day, moved_session) on have moved.';
-comment on column rollup_publishers.tidied_upto is
+comment on column rollup_publishers.next_time_zone is
+  'Time zone the rollups are re-bucketed to: sessions from (rebucketed_from_day, rebucketed_from_session) on are done.';
+comment on column rollup_publishers.compacted_until is
   'UTC days up to this one are stored in the order in which reports read them.';
 
 create table rollups (
@@ -119,6 +122,6 @@ comment on table reconciliation is
   'Counts of sessions and events by outcome; everything received is in exactly one of them.';
 comment on column reconciliation.day is 'UTC day of the session.';
 comment on column reconciliation.kind is
-  'filled, empty: sessions; shown: offers of sessions; else the kind of event.';
+  'filled, empty: sessions; served: offers of sessions; else the kind of event.';
 comment on column reconciliation.reason is
   'Why it is excluded from reports (dev, or why it is suspicious), why a session is empty, or ''''.';

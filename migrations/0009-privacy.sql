@@ -35,7 +35,7 @@ create table erased_sessions (
   session_id uuid not null,
   day date not null,
   session_user_key uuid,
-  wallet_key uuid,
+  pub_user_key uuid,
   primary key (user_key, erasure_id, session_id)
 );
 comment on table erased_sessions is
@@ -44,4 +44,4 @@ have written since, to places that only these rows name.';
 comment on column erased_sessions.user_key is 'Of the erasure.';
 comment on column erased_sessions.day is 'Of the session.';
 comment on column erased_sessions.session_user_key is 'Whose user_history it added to.';
-comment on column erased_sessions.wallet_key is 'Whose wallet its offers were saved to.';
+comment on column erased_sessions.pub_user_key is 'Whose wallet its offers were saved to.';

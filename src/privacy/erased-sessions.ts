@@ -10,7 +10,7 @@ export async function insertErasedSessions(
   sessions: readonly ErasedSession[],
 ): Promise<void> {
   await executor.query(
-    `insert into erased_sessions (user_key, erasure_id, day, session_id, session_user_key, wallet_key)
+    `insert into erased_sessions (user_key, erasure_id, day, session_id, session_user_key, pub_user_key)
     select $1, $2, * from unnest($3::date[], $4::uuid[], $5::uuid[], $6::uuid[])
     on conflict do nothing`,
     [
@@ -32,7 +32,7 @@ export async function findErasedSessions(
   limit: number,
 ): Promise<ErasedSession[]> {
   const { rows } = await executor.query<ErasedSession>(
-    `select day::text, session_id as id, session_user_key as "userKey", wallet_key as "pubUserKey"
+    `select day::text, session_id as id, session_user_key as "userKey", pub_user_key as "pubUserKey"
     from erased_sessions
     where user_key = $1 and erasure_id = $2 and ($3::uuid is null or session_id > $3)
     order by session_id limit $4`,

@@ -1,11 +1,11 @@
 import { dropPartitions, dropTransaction } from '../platform/db/partitions.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import { dayMs, dayOf, minuteMs } from '../platform/lib/time.ts';
-import { minutesKept } from './rollup/statement.ts';
+import { minutesKept } from './rollup/roll-up.ts';
 
 /**
- * Bookings are kept RETENTION_RAW_DAYS, rollups RETENTION_ROLLUP_DAYS. Rollups lie in partitions of a month, which are
- * dropped when all of it is past.
+ * Bookings are kept RETENTION_RAW_DAYS, rollups RETENTION_ROLLUP_DAYS. The partitions of rollups are months, which are
+ * dropped when all of their days are past.
  */
 export const applyReportRetention: RetentionStep = async (pool, { retentionRawDays, retentionRollupDays }, nowMs) => {
   const rawFrom = dayOf(nowMs - retentionRawDays * dayMs);

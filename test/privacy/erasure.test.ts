@@ -25,7 +25,7 @@ afterAll(() => t.close());
 const sessionOf = async (id: string) => (await t.pool.query('select * from sessions where id = $1', [id])).rows[0];
 
 describe('an erasure by pub_user_id', () => {
-  test('removes everything that names the user, keeps counts and money, and says when it is done', async () => {
+  test('removes everything that names the user, keeps counts and money, and reports when it is done', async () => {
     const user = { pub_user_id: 'erase-me-17', ad_fp: 'device-17', first_name: 'Rumpelstilzchen', cart: 'c-17' };
     const click = await clickOffer(t, user);
     await track(t, { click_id: click.clickId, payout: '5', txn_id: 'txn-of-17' });
@@ -66,7 +66,7 @@ describe('an erasure by pub_user_id', () => {
     ]);
   });
 
-  test('takes what the same devices did without a name, and leaves who else is named on them', async () => {
+  test('erases unnamed sessions of the same devices, and keeps those of other users on them', async () => {
     const nameless = await fetchOffers(t, { ad_fp: 'shared', colour: 'teal' });
     const own = await fetchOffers(t, { ad_fp: 'shared', pub_user_id: 'first' });
     const elsewhere = await fetchOffers(t, { ad_fp: 'another', pub_user_id: 'first' });
@@ -77,14 +77,14 @@ describe('an erasure by pub_user_id', () => {
     expect(await sessionOf(others.sessionId)).toMatchObject({ pub_user_id: 'second', erased_at: null });
   });
 
-  test('finds a user of more sessions than one piece holds', async () => {
+  test('erases a user with more sessions than one transaction takes', async () => {
     await Promise.all(Array.from({ length: 450 }, () => fetchOffers(t, { pub_user_id: 'frequent' })));
     expect((await erase(t, { pub_user_id: 'frequent' })).data.erased.sessions).toBe(450);
     expect(await tablesWith(t, 'frequent')).toEqual([]);
   });
 });
 
-test('publishers take turns: whoever erases one user does not wait for another who erases many', async () => {
+test('publishers take turns: one erasure does not wait for many erasures of another publisher', async () => {
   for (let user = 0; user < 20; user += 1) await askErasure(t, { pub_user_id: `of many ${user}` });
   t.clock.ms += 1000;
   const { publisher: other } = await addPublisher(t);
@@ -106,8 +106,8 @@ test('an erasure by ad_fp takes the device’s sessions and what was saved from 
   expect(await sessionOf(elsewhere.sessionId)).toMatchObject({ pub_user_id: 'owner-1' });
 });
 
-test('an erasure says that it is alive after each piece, however many webhooks the user had', async () => {
-  const promised = {
+test('an erasure renews its lease after each piece of any number of webhooks', async () => {
+  const delivery = {
     publisherId: t.publisher.id,
     event: 'conversion',
     sessionId: null,
@@ -117,13 +117,13 @@ test('an erasure says that it is alive after each piece, however many webhooks t
   const payload = () => Buffer.from('{}');
   await enqueue(
     t.pool,
-    Array.from({ length: 450 }, () => ({ ...promised, payload, nowMs: t.clock.ms })),
+    Array.from({ length: 450 }, () => ({ ...delivery, payload, nowMs: t.clock.ms })),
   );
   const subject = {
     publisherId: t.publisher.id,
     namedBy: 'pub_user_id',
-    identifier: promised.pubUserId,
-    userKey: keyOf(promised.pubUserId),
+    identifier: delivery.pubUserId,
+    userKey: keyOf(delivery.pubUserId),
   } as const;
   const work = { erasureId: keyOf('none'), subject, until: new Date(t.clock.ms), isSecond: false, nowMs: t.clock.ms };
   const pieces: number[] = [];
@@ -136,9 +136,9 @@ test('an erasure says that it is alive after each piece, however many webhooks t
   expect(pieces.filter((count) => count > 0)).toEqual([200, 200, 50]);
 });
 
-test('webhooks that wait for the user are never sent: they have failed, so that the sums stay true', async () => {
+test('pending webhooks of the user fail and are never sent, so that counts stay reconciled', async () => {
   const shown = await showOffer(t, { pub_user_id: 'awaited-77' });
-  const promised = {
+  const delivery = {
     publisherId: t.publisher.id,
     event: 'conversion',
     sessionId: shown.sessionId,
@@ -148,7 +148,7 @@ test('webhooks that wait for the user are never sent: they have failed, so that 
   const [pending = '', delivered = '', held = ''] = (
     await Promise.all(
       [1, 2, 3].map(() =>
-        enqueue(t.pool, [{ ...promised, payload: () => Buffer.from('{"u":"awaited-77"}'), nowMs: t.clock.ms }]),
+        enqueue(t.pool, [{ ...delivery, payload: () => Buffer.from('{"u":"awaited-77"}'), nowMs: t.clock.ms }]),
       ),
     )
   ).flat();
@@ -207,7 +207,7 @@ describe('after an erasure', () => {
     expect(wrap.statusCode).toBeGreaterThanOrEqual(400);
   });
 
-  test('the user may start anew: what comes later stays', async () => {
+  test('the user may start again: later sessions stay', async () => {
     const old = await showOffer(t, { pub_user_id: 'returns' });
     await save(t, old);
     const { id } = (await askErasure(t, { pub_user_id: 'returns' })).json().data;
@@ -230,7 +230,7 @@ describe('after an erasure', () => {
     );
   });
 
-  test('what requests under way wrote after the first sweep goes with the second', async () => {
+  test('rows that requests in flight wrote after the first sweep are erased by the second', async () => {
     const shown = await showOffer(t, { pub_user_id: 'racing' });
     await askErasure(t, { pub_user_id: 'racing' });
     const lateId = shown.sessionId;
@@ -251,7 +251,7 @@ describe('after an erasure', () => {
 });
 
 test.each(['pub_user_id', 'ad_fp'] as const)(
-  'by %s, the second sweep takes what calls under way kept of a session that the first has emptied',
+  'by %s, the second sweep erases rows that requests in flight wrote for a session that the first has emptied',
   async (namedBy) => {
     const user = {
       pub_user_id: `under way ${namedBy}`,
@@ -294,7 +294,7 @@ test.each(['pub_user_id', 'ad_fp'] as const)(
   },
 );
 
-test('an erasure that a worker left half done is taken up by another', async () => {
+test('an erasure that a worker left half done is continued by another', async () => {
   await fetchOffers(t, { pub_user_id: 'halfway' });
   const { id } = (await askErasure(t, { pub_user_id: 'halfway' })).json().data;
   const dying = {

@@ -11,13 +11,13 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-test('an export holds everything that is kept about a user, and of nobody else', async () => {
+test('an export has all data stored about a user, and none of others', async () => {
   const click = await clickOffer(t, { pub_user_id: 'reader', ad_fp: 'reading-lamp', order: 'o-9' });
   await call(t, click.beacons.no_thanks_click);
   await save(t, click);
   await track(t, { click_id: click.clickId, payout: '4.5', currency: 'USD', txn_id: 'n-9' });
   const nameless = await fetchOffers(t, { ad_fp: 'reading-lamp' });
-  await fetchOffers(t, { pub_user_id: 'somebody-else' });
+  await fetchOffers(t, { pub_user_id: 'another-user' });
   const answer = await askExport(t, { pub_user_id: 'reader' });
   expect([answer.statusCode, answer.headers['cache-control']]).toEqual([200, 'no-store']);
   const { data } = answer.json();
@@ -38,7 +38,7 @@ test('an export holds everything that is kept about a user, and of nobody else',
     'no_thanks',
     'save',
   ]);
-  expect(answer.body).not.toContain('somebody-else');
+  expect(answer.body).not.toContain('another-user');
   const byDevice = (await askExport(t, { ad_fp: 'reading-lamp' })).json().data;
   expect(byDevice.sessions).toHaveLength(2);
   expect(byDevice.saved_offers).toHaveLength(1);

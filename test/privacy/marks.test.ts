@@ -54,7 +54,7 @@ beforeAll(async () => {
 afterAll(() => close());
 
 /** A request of the marked user. */
-const visit = (method: 'GET' | 'POST' | 'DELETE', url: string, payload?: object) =>
+const send = (method: 'GET' | 'POST' | 'DELETE', url: string, payload?: object) =>
   t.app.inject({
     method,
     url: url.replace('http://perks.test', ''),
@@ -65,12 +65,12 @@ const visit = (method: 'GET' | 'POST' | 'DELETE', url: string, payload?: object)
 
 type Saveable = ShownOffer & { save_for_later_url: string; title: string };
 
-test('a marked address, fingerprint and user are found nowhere after a full run and an erasure; the address and the fingerprint not before it either', async () => {
+test('no table and no log line has the address or the fingerprint, nor, after an erasure, the user', async () => {
   await t.pool.query("update offers set title = 'For {{pub_user_id}} {{note}} {{ip}} {{ad_fp}} {{ua}}'");
   await t.deps.catalog.refresh();
   await addPostbackEndpoint(t, `${hook.url}/{pub_user_id}?note={note}`);
   const key = t.publisher.key;
-  await visit('POST', `/manage/v1/webhook-endpoints/usp.selection?api_key=${key}`);
+  await send('POST', `/manage/v1/webhook-endpoints/usp.selection?api_key=${key}`);
   await t.app.inject({
     method: 'PUT',
     url: `/manage/v1/webhook-endpoints/usp.selection?api_key=${key}`,
@@ -80,9 +80,9 @@ test('a marked address, fingerprint and user are found nowhere after a full run 
   const user = { placement: 'checkout', pub_user_id: marks.pubUserId, ad_fp: marks.fingerprint, note: marks.custom };
   const sessions: { session_id: string; offers: Saveable[] }[] = [];
   for (const ip of [marks.ipOfBody, marks.ipV6, 'auto'])
-    sessions.push((await visit('POST', `/native/v2/offers.json?api_key=${key}`, { ...user, ip })).json().data);
-  await visit('POST', `/native/v4/offerwall.json?api_key=${key}`, { ...user, ip: marks.ipOfBody });
-  await visit('POST', `/native/v2/offers.json?api_key=${key}&pub_user_id=${marks.pubUserId}`, {
+    sessions.push((await send('POST', `/native/v2/offers.json?api_key=${key}`, { ...user, ip })).json().data);
+  await send('POST', `/native/v4/offerwall.json?api_key=${key}`, { ...user, ip: marks.ipOfBody });
+  await send('POST', `/native/v2/offers.json?api_key=${key}&pub_user_id=${marks.pubUserId}`, {
     ...user,
     pub_user_id: 'bad\0',
     ad_fp: marks.fingerprint,
@@ -90,24 +90,24 @@ test('a marked address, fingerprint and user are found nowhere after a full run 
   const [session] = sessions as [{ session_id: string; offers: [Saveable, Saveable] }];
   expect(session.offers[0].title).toContain(marks.pubUserId);
   const [first, second] = session.offers;
-  await visit('GET', first.pixel);
+  await send('GET', first.pixel);
   t.clock.ms += 1000;
-  const clickId = clickIdIn(await visit('GET', first.click_url));
-  await visit('GET', second.beacons.no_thanks_click);
-  await visit('GET', second.beacons.close);
-  await visit('POST', first.save_for_later_url);
+  const clickId = clickIdIn(await send('GET', first.click_url));
+  await send('GET', second.beacons.no_thanks_click);
+  await send('GET', second.beacons.close);
+  await send('POST', first.save_for_later_url);
   const { sdkId } = t.publisher;
-  await visit('POST', `/sdk/v4/usp/${session.session_id}/${first.campaign_id}/select.json?api_key=${sdkId}`, {
+  await send('POST', `/sdk/v4/usp/${session.session_id}/${first.campaign_id}/select.json?api_key=${sdkId}`, {
     pub_user_id: marks.pubUserId,
   });
-  await visit('POST', `/sdk/v4/usp/session/${session.session_id}.json?api_key=${sdkId}`, {
+  await send('POST', `/sdk/v4/usp/session/${session.session_id}.json?api_key=${sdkId}`, {
     action: 'wrap',
     pub_user_id: marks.pubUserId,
   });
   expect((await track(t, { click_id: clickId, payout: '5', txn_id: 'mark' })).json()).toEqual({ message: 'recorded' });
-  await visit('GET', `/wallet/v1/offers.json?api_key=${key}&pub_user_id=${marks.pubUserId}`);
-  await visit('GET', `/nowhere?pub_user_id=${marks.pubUserId}&ad_fp=${marks.fingerprint}`);
-  await visit('GET', '/sdk/offer-click?t=bad');
+  await send('GET', `/wallet/v1/offers.json?api_key=${key}&pub_user_id=${marks.pubUserId}`);
+  await send('GET', `/nowhere?pub_user_id=${marks.pubUserId}&ad_fp=${marks.fingerprint}`);
+  await send('GET', '/sdk/offer-click?t=bad');
 
   const dispatcher = await startTestDispatcher(t, { now: Date.now });
   await until(() => hook.taken.length > 1, true);

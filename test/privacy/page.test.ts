@@ -15,7 +15,7 @@ async function setPublisher(columns: Record<string, string>): Promise<void> {
   await t.deps.catalog.refresh();
 }
 
-test('without words of the publisher the page says what is kept, how long, and how to ask', async () => {
+test('without a text of the publisher the page says which data is stored, how long, and how to ask', async () => {
   await setPublisher({ name: 'Tom & <Jerry>' });
   const answer = await page();
   expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
@@ -25,13 +25,13 @@ test('without words of the publisher the page says what is kept, how long, and h
   expect(answer.body).not.toContain('<Jerry>');
 });
 
-test('the publisher’s own words are shown instead, as text with its paragraphs and lines', async () => {
+test('the publisher’s own text is shown instead, with its paragraphs and lines', async () => {
   await setPublisher({ privacy_text: 'We & you.\n\nSecond <3\nline. <script>alert(1)</script>' });
   const { body } = await page();
   expect(body).toContain('<p>We &amp; you.</p>\n<p>Second &lt;3<br>line. &lt;script&gt;alert(1)&lt;/script&gt;</p>');
   for (const other of ['<script', '90 days']) expect(body).not.toContain(other);
 });
 
-test('of a publisher that does not exist is not found', async () => {
+test('the page of an unknown publisher is not found', async () => {
   for (const sdkId of ['0000000000000000', 'x', '%00']) expect((await page(sdkId)).statusCode).toBe(404);
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { dayMs } from '../../src/platform/lib/time.ts';
 import { compactRollups } from '../../src/reports/rollup/compact.ts';
-import { activity, byGroup, foldAll } from '../reports/support.ts';
+import { activity, byGroup, rollUpAll } from '../reports/support.ts';
 import { untilWaiting } from '../support/locks.ts';
 import { createTimedApp } from '../tracking/conversions/support.ts';
 import { call, fetchOffers } from '../tracking/journey.ts';
@@ -15,41 +15,41 @@ afterAll(() => t.close());
 
 const byKey = async (customKey: string) => byGroup(await activity(t, { groupBy: ['custom'], customKey }));
 
-async function visit(user: string, keys: Record<string, string>): Promise<void> {
+async function showOnce(user: string, keys: Record<string, string>): Promise<void> {
   const { offers } = await fetchOffers(t, { pub_user_id: user, ...keys });
   await call(t, offers[0]?.pixel as string);
 }
 
-test('values of own keys that only an erased user had are gone from the reports, those of others stay, and no sum changes', async () => {
-  await visit('shopper-1', { order: 'order-only-of-1', plan: 'gold' });
-  await visit('shopper-1', { order: 'order-only-of-1', plan: 'gold' });
-  await visit('shopper-2', { order: 'order-of-2', plan: 'gold' });
-  await foldAll(t, t.clock.ms);
+test('attribute values of an erased user alone leave the reports, those of others stay, and no sum changes', async () => {
+  await showOnce('shopper-1', { order: 'order-only-of-1', plan: 'gold' });
+  await showOnce('shopper-1', { order: 'order-only-of-1', plan: 'gold' });
+  await showOnce('shopper-2', { order: 'order-of-2', plan: 'gold' });
+  await rollUpAll(t, t.clock.ms);
   expect(await tablesWith(t, 'order-only-of-1')).toContain('custom_values');
-  await visit('shopper-1', { order: 'order-not-folded-yet', plan: 'gold' });
+  await showOnce('shopper-1', { order: 'order-not-rolled-up-yet', plan: 'gold' });
   const one = { sessions: 1, filled_sessions: 1, impressions: 1 };
   const two = { sessions: 2, filled_sessions: 2, impressions: 2 };
   expect(await byKey('plan')).toEqual({ gold: { sessions: 3, filled_sessions: 3, impressions: 3 } });
   await erase(t, { pub_user_id: 'shopper-1' });
-  await foldAll(t, t.clock.ms);
+  await rollUpAll(t, t.clock.ms);
   expect(await tablesWith(t, 'order-only-of-1')).toEqual([]);
-  expect(await tablesWith(t, 'order-not-folded-yet')).toEqual([]);
+  expect(await tablesWith(t, 'order-not-rolled-up-yet')).toEqual([]);
   expect(await byKey('plan')).toEqual({ gold: one, other: two });
   expect(await byKey('order')).toEqual({ 'order-of-2': one, other: two });
 });
 
-test('erasing a user again, or one whose values came too late for a row of their own, takes nothing from others', async () => {
+test('erasing a user again, or one whose values came too late for rows of their own, takes nothing from others', async () => {
   const key = 'seat';
-  await visit('shopper-3', { [key]: 'A1' });
-  await foldAll(t, t.clock.ms);
+  await showOnce('shopper-3', { [key]: 'A1' });
+  await rollUpAll(t, t.clock.ms);
   // As if 1,000 values had been there before: the next one is counted under `other`.
   await t.pool.query(
     "insert into custom_values (day, publisher_id, key, value) select $1, $2, $3, 'x' || n from generate_series(1, 999) as n",
     [new Date(t.clock.ms).toISOString().slice(0, 10), t.publisher.id, key],
   );
-  await visit('shopper-4', { [key]: 'B2' });
-  await visit('shopper-5', { [key]: 'A1' });
-  await foldAll(t, t.clock.ms);
+  await showOnce('shopper-4', { [key]: 'B2' });
+  await showOnce('shopper-5', { [key]: 'A1' });
+  await rollUpAll(t, t.clock.ms);
   const before = await byKey(key);
   expect(before).toMatchObject({ A1: { sessions: 2 }, other: { sessions: 1 } });
   await erase(t, { pub_user_id: 'shopper-4' });
@@ -58,34 +58,34 @@ test('erasing a user again, or one whose values came too late for a row of their
 });
 
 test('where too many values came for rows of their own, an erasure makes room for none of the others', async () => {
-  for (const user of ['shopper-8', 'shopper-9']) await visit(user, { desk: `of ${user}` });
-  await foldAll(t, t.clock.ms);
+  for (const user of ['shopper-8', 'shopper-9']) await showOnce(user, { desk: `of ${user}` });
+  await rollUpAll(t, t.clock.ms);
   await t.pool.query(
     "insert into custom_values (day, publisher_id, key, value) select $1, $2, 'desk', 'x' || n from generate_series(1, 998) as n",
     [new Date(t.clock.ms).toISOString().slice(0, 10), t.publisher.id],
   );
   const { offers } = await fetchOffers(t, { pub_user_id: 'shopper-10', desk: 'too many' });
-  await foldAll(t, t.clock.ms);
+  await rollUpAll(t, t.clock.ms);
   for (const user of ['shopper-8', 'shopper-9']) await erase(t, { pub_user_id: user });
   await call(t, offers[0]?.pixel as string);
-  await foldAll(t, t.clock.ms);
+  await rollUpAll(t, t.clock.ms);
   expect(await byKey('desk')).toEqual({ other: { sessions: 3, filled_sessions: 3, impressions: 3 } });
   expect(await tablesWith(t, 'of shopper')).toEqual([]);
 });
 
-test('values of an erased user are gone, and no sum changes, also where the sums of the day are being written anew', async () => {
-  await visit('shopper-6', { article: 'article-of-6', zone: 'north' });
-  await visit('shopper-7', { article: 'article-of-7', zone: 'north' });
-  await foldAll(t, t.clock.ms);
+test('values of an erased user leave the reports, and no sum changes, also while the day is being compacted', async () => {
+  await showOnce('shopper-6', { article: 'article-of-6', zone: 'north' });
+  await showOnce('shopper-7', { article: 'article-of-7', zone: 'north' });
+  await rollUpAll(t, t.clock.ms);
   const blocker = await t.pool.connect();
   await blocker.query("begin; select from custom_rollups where key = 'zone' for update");
-  const tidied = compactRollups(t.pool, t.clock.ms + 3 * dayMs);
-  await untilWaiting(t.pool, 1); // has written `article` anew, and not committed it
+  const compacted = compactRollups(t.pool, t.clock.ms + 3 * dayMs);
+  await untilWaiting(t.pool, 1); // has rewritten `article`, and not committed it
   const erased = erase(t, { pub_user_id: 'shopper-6' });
   await untilWaiting(t.pool, 2);
   await blocker.query('commit');
   blocker.release();
-  await Promise.all([tidied, erased]);
+  await Promise.all([compacted, erased]);
   const one = { sessions: 1, filled_sessions: 1, impressions: 1 };
   expect(await byKey('article')).toEqual({ 'article-of-7': one, other: one });
   expect(await tablesWith(t, 'article-of-6')).toEqual([]);

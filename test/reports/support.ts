@@ -1,17 +1,18 @@
 import { expect } from 'vitest';
 import { dayOf } from '../../src/platform/lib/time.ts';
-import type { Metrics } from '../../src/reports/query/metrics.ts';
-import { type ActivityQuery, type ActivityRow, queryActivity } from '../../src/reports/query/query.ts';
+import type { Metrics } from '../../src/reports/metrics.ts';
+import { queryActivity } from '../../src/reports/query/query.ts';
+import type { ActivityQuery, ActivityRow } from '../../src/reports/query/types.ts';
 import { type Difference, verifyRollups } from '../../src/reports/reconcile/verify.ts';
-import { fold } from '../../src/reports/rollup/statement.ts';
+import { rollUp } from '../../src/reports/rollup/roll-up.ts';
 import type { TestApp } from '../support/test-app.ts';
 
-/** Folds until everything committed is in the reports. @returns how much was taken */
-export async function foldAll({ pool }: Pick<TestApp, 'pool'>, nowMs = Date.now()): Promise<number> {
-  for (let taken = 0; ; ) {
-    const { facts, complete } = await fold(pool, nowMs, 1e9);
-    taken += facts ?? 0;
-    if (complete && facts !== null) return taken;
+/** Rolls up until everything committed is in the reports. @returns events that were found (count) */
+export async function rollUpAll({ pool }: Pick<TestApp, 'pool'>, nowMs = Date.now()): Promise<number> {
+  for (let found = 0; ; ) {
+    const { events, complete } = await rollUp(pool, nowMs, 1e9);
+    found += events ?? 0;
+    if (complete && events !== null) return found;
   }
 }
 
@@ -35,7 +36,7 @@ export function activity(
   });
 }
 
-/** What the sums of today and the raw rows disagree about. */
+/** Differences between the sums of today and the raw rows. */
 export async function differences({ pool }: Pick<TestApp, 'pool'>): Promise<Difference[]> {
   const client = await pool.connect();
   const today = dayOf(Date.now());

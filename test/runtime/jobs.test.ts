@@ -22,13 +22,14 @@ test('every job has a name of its own, a role and a word on its locks', () => {
 
 test('compaction that is months behind does not keep a process from stopping', async () => {
   const behind = dayOf(nowMs - 300 * dayMs);
-  await t.pool.query("insert into rollup_publishers (publisher_id, time_zone, tidied_upto) values (1000, 'UTC', $1)", [
-    behind,
-  ]);
+  await t.pool.query(
+    "insert into rollup_publishers (publisher_id, time_zone, compacted_until) values (1000, 'UTC', $1)",
+    [behind],
+  );
   const jobs = await startTestJobs(t, 'rollup compaction');
   await jobs.stop();
-  const { rows } = await t.pool.query<{ tidied_upto: string }>(
-    'select tidied_upto::text from rollup_publishers where publisher_id = 1000',
+  const { rows } = await t.pool.query<{ compacted_until: string }>(
+    'select compacted_until::text from rollup_publishers where publisher_id = 1000',
   );
-  expect(Date.parse(rows[0]?.tidied_upto ?? '')).toBeLessThan(nowMs - 200 * dayMs);
+  expect(Date.parse(rows[0]?.compacted_until ?? '')).toBeLessThan(nowMs - 200 * dayMs);
 });

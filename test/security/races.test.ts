@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { fold } from '../../src/reports/rollup/statement.ts';
+import { rollUp } from '../../src/reports/rollup/roll-up.ts';
 import { eraseNext } from '../privacy/support.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
@@ -67,7 +67,7 @@ async function storm(apps: readonly TestApp[], round: number): Promise<number[]>
       call('POST', '/track', { click_id, payout: '1.5', txn_id: 'second' }),
     ]),
     call('POST', '/manage/v1/privacy/erasure', { pub_user_id: erasing }),
-    ...apps.flatMap((one) => [eraseNext(one.deps), fold(one.pool, clock.ms, 1e6), fetchOne()]),
+    ...apps.flatMap((one) => [eraseNext(one.deps), rollUp(one.pool, clock.ms, 1e6), fetchOne()]),
     ...Array.from({ length: 12 }, fetchOne),
   ]);
   await Promise.all(apps.map((one) => eraseNext(one.deps)));

@@ -48,7 +48,7 @@ export const eraseSessions: EraseWithSessions = async (executor, sessions, { now
   const { rowCount } = await executor.query(
     `update sessions
     set user_key = null, pub_user_id = null, custom = null, macros = null, region = null, city = null,
-      decision_inputs = null, usp = false, erased_at = $4, forgotten = coalesce(given.attributes, forgotten)
+      decision_inputs = null, usp = false, erased_at = $4, erased_attributes = coalesce(given.attributes, erased_attributes)
     from unnest($1::date[], $2::uuid[], $3::jsonb[]) as given (on_day, session_id, attributes)
     where day = any($1::date[]) and id = any($2::uuid[]) and day = on_day and id = session_id`,
     [days, ids, ids.map((id) => keptAttributes.get(id) ?? null), new Date(nowMs)],

@@ -2,51 +2,47 @@ import type pg from 'pg';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 
-export type Reading = {
-  /** Whether sums are read, in contrast to raw rows. */
-  isOfSums: boolean;
-  /** Says that nobody waits for the answer any more. */
+export type ReadOptions = {
+  /** Whether rollups are read; else raw rows. */
+  fromRollups: boolean;
+  /** Aborted when the client has disconnected. */
   signal: AbortSignal | undefined;
 };
 
 /** A report that takes longer is too large (milliseconds). */
-const limitMs = 8000;
+const statementTimeoutMs = 8000;
 const queryCanceled = '57014';
 
 /**
- * Of sums whole stretches are read: by bitmaps of pages, which the database fetches ahead where they are not in memory;
- * that halves the
- * time of a cold report and costs nothing else.
+ * Rollups are read in long ranges: by bitmap scans, for which the database prefetches pages. That halves the time of a
+ * cold report, and costs nothing else.
  */
-const settings = ({ isOfSums }: Reading): string => `
-set transaction isolation level repeatable read, read only; set local statement_timeout = ${limitMs}; set local jit = off;
-set local work_mem = '32MB'; set local max_parallel_workers_per_gather = 0; set local enable_indexscan = ${isOfSums ? 'off' : 'on'}`;
+const settingsSql = ({ fromRollups }: ReadOptions): string => `
+set transaction isolation level repeatable read, read only;
+set local statement_timeout = ${statementTimeoutMs}; set local jit = off; set local work_mem = '32MB';
+set local max_parallel_workers_per_gather = 0; set local enable_indexscan = ${fromRollups ? 'off' : 'on'}`;
 
 /**
- * Runs the reads of one report on one snapshot, within the time a report may take, and no longer than somebody waits
- * for it.
+ * Runs the reads of one report on one snapshot, within the time a report may take, and only while the client waits.
  * @throws AppError report_too_large, unavailable
  */
 export const readConsistently = <T>(
   pool: pg.Pool,
-  reading: Reading,
+  options: ReadOptions,
   work: (executor: Executor) => Promise<T>,
 ): Promise<T> =>
   transaction(pool, async (executor) => {
-    await executor.query(settings(reading));
-    return unlessGone(pool, executor, reading.signal, () => work(executor));
+    await executor.query(settingsSql(options));
+    return cancelOnAbort(pool, executor, options.signal, () => work(executor));
   }).catch((err: unknown) => {
-    if (reading.signal?.aborted) throw new AppError('unavailable', { message: 'The client has gone.' });
+    if (options.signal?.aborted) throw new AppError('unavailable', { message: 'The client has disconnected.' });
     if ((err as { code?: unknown }).code === queryCanceled)
       throw tooLarge('The report takes too long. Ask for fewer days or dimensions.');
     throw err;
   });
 
-/**
- * What runs on the connection is cancelled when the signal comes. The connection is kept until that is done, so that
- * nothing else is hit.
- */
-async function unlessGone<T>(
+/** Cancels the running statement on abort. The connection is kept until then, so that no other statement is hit. */
+async function cancelOnAbort<T>(
   pool: pg.Pool,
   executor: Executor,
   signal: AbortSignal | undefined,

@@ -2,9 +2,10 @@ import { type Static, Type } from '@sinclair/typebox';
 import { normalisePlacement } from '../../catalog/snapshot/placement-name.ts';
 import type { Publisher } from '../../catalog/snapshot/types.ts';
 import { AppError } from '../../platform/errors.ts';
+import { readDayRange } from '../../platform/http/day-range.ts';
 import { dayMs } from '../../platform/lib/time.ts';
-import { type DimensionName, dimensionNames } from './metrics.ts';
-import { type ActivityQuery, isDimension } from './query.ts';
+import { type DimensionName, dimensionNames } from '../metrics.ts';
+import type { ActivityQuery, ReportRequest } from './types.ts';
 import { viewNames } from './view.ts';
 
 const noNul = '^[^\\u0000]*$';
@@ -20,10 +21,10 @@ export const activityQuery = Type.Object(
       Type.Unsafe<'day' | 'hour'>({ type: 'string', enum: ['day', 'hour'], description: 'Default: day.' }),
     ),
     group_by: text(
-      'Comma list of placement, campaign, offer, country, device, os, and at most one own key as `custom.KEY`.',
+      'List by commas of placement, campaign, offer, country, device, os, and one custom attribute as `custom.KEY`.',
     ),
     placement: text(
-      'Comma list of placements that count; so for the other dimensions, and for an own key as `custom.KEY`.',
+      'List by commas of placements that count; likewise the other dimensions, and custom attributes as `custom.KEY`.',
     ),
     campaign: text('Ids.'),
     offer: text('Ids.'),
@@ -43,29 +44,25 @@ export const activityQuery = Type.Object(
 
 export type ActivityParameters = Static<typeof activityQuery> & Record<string, string | undefined>;
 
-/**
- * A report as asked for: `names` are the columns of the groups, as they were spelled where no other column is called
- * so.
- */
-export type ReportRequest = { query: ActivityQuery; names: readonly string[] };
-
 /** Longest range (days), and longest one by the hour. */
 export const maxDays = 400;
 export const maxDaysByHour = 31;
 const maxGroups = 4;
 const twice = 'names a dimension twice';
 
+const isDimension = (name: string): name is DimensionName => dimensionNames.some((known) => known === name);
+
 const reserved: ReadonlySet<string> = new Set(Object.keys(activityQuery.properties));
 const keyPattern = /^[A-Za-z0-9_.-]{1,64}$/;
 const prefix = 'custom.';
-/** What every row has. An own key of such a name is told apart by `custom.`. */
+/** Columns of every row. A custom attribute of such a name keeps its prefix. */
 const otherColumns: ReadonlySet<string> = new Set(['date', 'hour', ...viewNames]);
 
 const invalid = (path: string, message: string): AppError =>
   new AppError('invalid_request', { details: [{ path: `/${path}`, message }] });
 
 /**
- * Reads what is asked. An own key may be named without `custom.` where the publisher has sent such a key.
+ * Reads the parameters. A custom attribute may be named without `custom.` where the publisher has sent it.
  * @throws AppError invalid_request, unknown_group_by
  */
 export async function readActivity(
@@ -74,15 +71,15 @@ export async function readActivity(
 ): Promise<ReportRequest> {
   const aggregatedBy = given.aggregated_by ?? 'day';
   const mostDays = aggregatedBy === 'hour' ? maxDaysByHour : maxDays;
-  const range = readRange(given, dateIn(publisher.timeZone, nowMs - dayMs), mostDays);
+  const range = readDayRange(given, dateIn(publisher.timeZone, nowMs - dayMs), mostDays);
   const names = readNames(given.group_by ?? '');
   const keys = new Set<string>();
   for (const name of names) {
     if (isDimension(name)) continue;
-    const key = await ownKey(name, hasKey);
+    const key = await customKeyOf(name, hasKey);
     if (key === null)
       throw new AppError('unknown_group_by', {
-        details: [{ path: '/group_by', message: `has "${name.slice(0, 64)}", which is no dimension` }],
+        details: [{ path: '/group_by', message: `has "${name.slice(0, 64)}", which is not a dimension` }],
       });
     if (keys.has(key)) throw invalid('group_by', twice);
     keys.add(key);
@@ -90,12 +87,12 @@ export async function readActivity(
   let customValues: string[] | null = null;
   for (const [name, value] of Object.entries(given)) {
     if (reserved.has(name) || value === undefined) continue;
-    const key = await ownKey(name, hasKey);
-    if (key === null) throw invalid(name.slice(0, 64), 'is no parameter of this report');
+    const key = await customKeyOf(name, hasKey);
+    if (key === null) throw invalid(name.slice(0, 64), 'is not a parameter of this report');
     keys.add(key);
     customValues = splitList(value);
   }
-  if (keys.size > 1) throw invalid('group_by', 'at most one own key can be asked for, and filtered by');
+  if (keys.size > 1) throw invalid('group_by', 'at most one custom attribute can be grouped and filtered by');
   const [customKey = null] = keys;
   return {
     names: names.map((name) => (otherColumns.has(name) ? `${prefix}${name}` : name)),
@@ -112,8 +109,8 @@ export async function readActivity(
   };
 }
 
-/** The own key that a name stands for, or null. */
-async function ownKey(name: string, hasKey: (key: string) => Promise<boolean>): Promise<string | null> {
+/** The custom attribute that a name stands for, or null. */
+async function customKeyOf(name: string, hasKey: (key: string) => Promise<boolean>): Promise<string | null> {
   if (name.startsWith(prefix) && keyPattern.test(name.slice(prefix.length))) return name.slice(prefix.length);
   return keyPattern.test(name) && (await hasKey(name)) ? name : null;
 }
@@ -147,30 +144,7 @@ function readFilters(given: ActivityParameters): ActivityQuery['filters'] {
   return filters;
 }
 
-export type Range = { from: string; to: string };
-export type RangeParameters = { from?: string | undefined; to?: string | undefined };
-
-/** The days asked for; default: yesterday. @throws AppError invalid_request */
-export function readRange(given: RangeParameters, yesterday: string, mostDays: number): Range {
-  for (const name of ['from', 'to'] as const) {
-    if (given[name] !== undefined && !isDate(given[name])) throw invalid(name, 'must be a day such as 2026-11-21');
-  }
-  const to = given.to ?? (given.from !== undefined && given.from > yesterday ? given.from : yesterday);
-  const from = given.from ?? to;
-  if (to < from) throw invalid('to', 'must not be before from');
-  const days = (Date.parse(to) - Date.parse(from)) / dayMs + 1;
-  if (days > mostDays) throw invalid('from', `the range must have at most ${mostDays} days here`);
-  return { from, to };
-}
-
-/** Whether a text is a day of the calendar, from the year 2000 on. */
-function isDate(value: string): boolean {
-  if (!/^2\d{3}-\d{2}-\d{2}$/.test(value)) return false;
-  const ms = Date.parse(value);
-  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(value);
-}
-
-/** The day it is in a time zone; by UTC where the zone is unknown. */
+/** The current day in a time zone; in UTC where the zone is unknown. */
 export function dateIn(timeZone: string, atMs: number): string {
   const format = (zone: string): string =>
     new Intl.DateTimeFormat('en-CA', { timeZone: zone, year: 'numeric', month: '2-digit', day: '2-digit' }).format(

@@ -2,62 +2,54 @@ import { payoutOf } from '../../catalog/snapshot/provisioning.ts';
 import type { Publisher, Snapshot } from '../../catalog/snapshot/types.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import type { Executor } from '../../platform/db/pool.ts';
+import { type DayRange, type DayRangeParameters, readDayRange } from '../../platform/http/day-range.ts';
 import { createLimiter } from '../../platform/lib/fair-limiter.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import type { PlatformDeps } from '../../platform/ports.ts';
+import { type Metrics, sumOf } from '../metrics.ts';
 import { type Reconciliation, reconcile } from '../reconcile/reconcile.ts';
-import { type Metrics, sumOf } from './metrics.ts';
-import { type ActivityQuery, type ActivityRow, queryActivity } from './query.ts';
-import { type Reading, readConsistently, tooLarge } from './read-only.ts';
-import {
-  type ActivityParameters,
-  dateIn,
-  maxDays,
-  type Range,
-  type RangeParameters,
-  type ReportRequest,
-  readActivity,
-  readRange,
-} from './request.ts';
+import { queryActivity } from './query.ts';
+import { type ReadOptions, readConsistently, tooLarge } from './read-only.ts';
+import { type ActivityParameters, dateIn, maxDays, readActivity } from './request.ts';
 import { sourceOf } from './source.ts';
+import type { ActivityQuery, ActivityRow, ReportRequest } from './types.ts';
 
 export type ActivityReport = ReportRequest & {
   rows: readonly ActivityRow[];
-  /** Of everything that passes the filters; a session counts once, also where rows count it for each of its offers. */
+  /** Of all that passes the filters; a session counts once, even where rows count it for each of its offers. */
   totals: Metrics;
 };
 
 export type ReportService = {
   /**
    * Errors: invalid_request, unknown_group_by, report_too_large, unavailable.
-   * @param signal says that nobody waits for the report any more: it is not counted to its end
+   * @param signal aborts the report when the client has disconnected
    */
   activity: (publisher: Publisher, given: ActivityParameters, signal?: AbortSignal) => Promise<ActivityReport>;
   /** Of UTC days. Errors: invalid_request, report_too_large, unavailable. */
   reconciliation: (
     publisher: Publisher,
-    given: RangeParameters,
+    given: DayRangeParameters,
     signal?: AbortSignal,
-  ) => Promise<Range & Reconciliation>;
+  ) => Promise<DayRange & Reconciliation>;
 };
 
 /** Rows of one report (count). */
 export const maxRows = 50_000;
 /**
- * Reports at work at once in one process, so that they never keep beacons waiting for a connection: of sums, and of raw
- * rows,
- * which keep a processor busy for as long as they take (count). Publishers take turns, and none has all of it.
+ * Reports at once in one process, so that they never use up the connections that beacons need: from rollups, and from
+ * raw rows, which occupy a processor for as long as they take (count). Publishers take turns, and none gets all.
  */
-const message = 'Too many reports are being counted.';
-const limitSums = createLimiter({ atOnce: 3, atOnceEach: 2, maxWaiting: 64, maxWaitMs: 30_000, message });
-const limitRaw = createLimiter({ atOnce: 2, atOnceEach: 1, maxWaiting: 16, maxWaitMs: 30_000, message });
+const message = 'Too many reports are running.';
+const limitFromRollups = createLimiter({ atOnce: 3, atOnceEach: 2, maxWaiting: 64, maxWaitMs: 30_000, message });
+const limitFromRaw = createLimiter({ atOnce: 2, atOnceEach: 1, maxWaiting: 16, maxWaitMs: 30_000, message });
 
 export function createReportService({
   pool,
   dbHealth,
   now,
 }: Pick<PlatformDeps, 'pool' | 'dbHealth' | 'now'>): ReportService {
-  const guarded = createFailFast(dbHealth);
+  const failFast = createFailFast(dbHealth);
 
   async function activity(
     publisher: Publisher,
@@ -67,8 +59,8 @@ export function createReportService({
     const hasKey = (key: string): Promise<boolean> => isKnownKey(pool, publisher.id, key);
     const request = await readActivity(given, { publisher, nowMs: now(), hasKey });
     const { query } = request;
-    const reading = { isOfSums: sourceOf(query).kind !== 'raw', signal };
-    return inTurn(publisher, reading, async (executor) => {
+    const options = { fromRollups: sourceOf(query).kind !== 'raw', signal };
+    return limited(publisher, options, async (executor) => {
       const rows = await queryActivity(executor, query, maxRows);
       if (rows.length > maxRows)
         throw tooLarge(`The report has more than ${maxRows} rows. Ask for fewer days, or filter.`);
@@ -80,31 +72,32 @@ export function createReportService({
 
   async function reconciliation(
     publisher: Publisher,
-    given: RangeParameters,
+    given: DayRangeParameters,
     signal?: AbortSignal,
-  ): Promise<Range & Reconciliation> {
-    const range = readRange(given, dateIn('UTC', now() - dayMs), maxDays);
-    const sums = await inTurn(publisher, { isOfSums: true, signal }, (executor) =>
+  ): Promise<DayRange & Reconciliation> {
+    const range = readDayRange(given, dateIn('UTC', now() - dayMs), maxDays);
+    const sums = await limited(publisher, { fromRollups: true, signal }, (executor) =>
       reconcile(executor, publisher.id, range.from, range.to),
     );
     return { ...range, ...sums };
   }
 
-  function inTurn<T>(publisher: Publisher, reading: Reading, work: (executor: Executor) => Promise<T>): Promise<T> {
-    const limit = reading.isOfSums ? limitSums : limitRaw;
-    return limit(() => readConsistently(pool, reading, work), { customer: publisher.id, signal: reading.signal });
+  function limited<T>(
+    publisher: Publisher,
+    options: ReadOptions,
+    work: (executor: Executor) => Promise<T>,
+  ): Promise<T> {
+    const limit = options.fromRollups ? limitFromRollups : limitFromRaw;
+    return limit(() => readConsistently(pool, options, work), { customer: publisher.id, signal: options.signal });
   }
 
   return {
-    activity: (publisher, given, signal) => guarded(() => activity(publisher, given, signal)),
-    reconciliation: (publisher, given, signal) => guarded(() => reconciliation(publisher, given, signal)),
+    activity: (publisher, given, signal) => failFast(() => activity(publisher, given, signal)),
+    reconciliation: (publisher, given, signal) => failFast(() => reconciliation(publisher, given, signal)),
   };
 }
 
-/**
- * Whether the rows add up to the totals: not where they count a session for each of its offers, or only those that have
- * an own key.
- */
+/** Whether the rows add up to the totals: not where they count a session per offer, or omit those without the key. */
 const addsUp = ({ groupBy, filters, customValues }: ActivityQuery): boolean =>
   (!groupBy.includes('custom') || customValues !== null) &&
   (!groupBy.some((name) => name === 'offer' || name === 'campaign') ||
@@ -120,9 +113,7 @@ async function isKnownKey(executor: Executor, publisherId: number, key: string):
   return rows[0]?.known ?? false;
 }
 
-/**
- * The currency of everything the publisher may show; null where there are several, whose amounts are added as they are.
- */
+/** The currency of the campaigns provisioned to the publisher; null for several, whose amounts are just added. */
 export function currencyOf({ offers }: Snapshot, publisherId: number): string | null {
   const currencies = new Set<string>();
   for (const { campaign } of offers.values())

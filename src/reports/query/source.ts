@@ -1,10 +1,17 @@
-import { namedValue, otherValue } from '../rollup/custom-attributes.ts';
-import { countsSql, factsSql, longestDays, quarterOf, shownSql } from '../rollup/events.ts';
+import {
+  type DimensionName,
+  dimensionNames,
+  eachMetric,
+  metricColumns,
+  metricsOfEventsSql,
+  servedOfEventsSql,
+} from '../metrics.ts';
+import { countedEventsSql, longestDays } from '../rollup/events.ts';
 import { dayBit, dimensionBits, keptGrains } from '../rollup/grains.ts';
-import { type DimensionName, dimensionNames, eachMetric } from './metrics.ts';
-import type { ActivityQuery } from './query.ts';
+import { namedValue, otherValue, quarterHourOf } from '../rollup/statement.ts';
+import type { ActivityQuery, Aggregation } from './types.ts';
 
-/** What a dimension without a value is called, in answers and filters. */
+/** The name of an absent value of a dimension, in answers and filters. */
 export const unknownValue = 'unknown';
 
 /** Where the answer of a query is read from. */
@@ -13,7 +20,7 @@ export type Source =
   | { kind: 'custom'; key: string; grain: number }
   | { kind: 'raw' };
 
-/** The columns of the dimensions, as every source has them; an own key is `value`. */
+/** The columns of the dimensions in every source; a custom attribute is `value`. */
 export const dimensionColumns: Record<DimensionName, string> = {
   placement: 'placement',
   campaign: 'campaign_id',
@@ -24,9 +31,8 @@ export const dimensionColumns: Record<DimensionName, string> = {
 };
 
 /**
- * The cheapest source that can answer. Raw rows are read only for what no rollup keeps: an own key beside other
- * dimensions,
- * and more than two dimensions by the hour.
+ * The cheapest source that can answer. Raw rows are read only where no rollup can: a custom attribute beside other
+ * dimensions, and more than two dimensions by the hour.
  */
 export function sourceOf({ groupBy, filters, customKey, customValues, aggregatedBy }: ActivityQuery): Source {
   const used = dimensionNames.filter((name) => groupBy.includes(name) || filters[name] !== undefined);
@@ -36,14 +42,14 @@ export function sourceOf({ groupBy, filters, customKey, customValues, aggregated
       ? { kind: 'custom', key: customKey, grain: aggregatedBy === 'day' ? dayBit : 0 }
       : { kind: 'raw' };
   const mask = used.reduce((bits, name) => bits | dimensionBits[name], 0);
-  const wanted = aggregatedBy === 'day' ? [mask | dayBit, mask] : [mask];
-  const grain = wanted.find((candidate) => keptGrains.includes(candidate));
+  const usable = aggregatedBy === 'day' ? [mask | dayBit, mask] : [mask];
+  const grain = usable.find((candidate) => keptGrains.includes(candidate));
   return grain === undefined ? { kind: 'raw' } : { kind: 'rollups', grain };
 }
 
-/** Whether each row of the source is one of the answer, so that nothing has to be added up. */
-export function hasOneRowEach(source: Source, { groupBy, filters, aggregatedBy }: ActivityQuery): boolean {
-  if (source.kind !== 'rollups' || isOfHours(source, aggregatedBy)) return false;
+/** Whether each row of the source is a row of the answer, so that nothing has to be added up. */
+export function isOneToOne(source: Source, { groupBy, filters, aggregatedBy }: ActivityQuery): boolean {
+  if (source.kind !== 'rollups' || needsDays(source.grain, aggregatedBy)) return false;
   return dimensionNames.every(
     (name) =>
       name === 'campaign' ||
@@ -53,49 +59,69 @@ export function hasOneRowEach(source: Source, { groupBy, filters, aggregatedBy }
   );
 }
 
-/** Days are asked for, and there are hours: the sums without dimensions have no days. */
-const isOfHours = ({ grain }: { grain: number }, aggregatedBy: ActivityQuery['aggregatedBy']): boolean =>
+/** Whether days are asked for and hours are stored: the grain without dimensions has no days. */
+const needsDays = (grain: number, aggregatedBy: Aggregation): boolean =>
   aggregatedBy === 'day' && (grain & dayBit) === 0;
 
-/** The day or hour, $4, of the zone, $5, in which a time is. */
-const slotOf = (at: string): string => `date_trunc($4, ${at}, $5)`;
+/** The day or hour, $4, of the time zone, $5, of a time. */
+const bucketOf = (at: string): string => `date_trunc($4, ${at}, $5)`;
+
+const inRange = 'bucket >= $2 and bucket < $3';
+const dimensions = Object.values(dimensionColumns).join(', ');
+
+/** Adds a value to the statement; gives its placeholder. */
+type Given = (value: unknown) => string;
 
 /**
- * A query's source as SQL: rows with `bucket`, the dimensions and the metrics, from $2 until before $3. Buckets are
- * days or hours as
- * asked for, $4, mostly of the zone, $5. Adds to `values`.
+ * A query's source in SQL: rows with `bucket`, the dimensions and the metrics, of publisher $1, from $2 until before
+ * $3. Buckets are the days or hours, $4, of the time zone, $5.
+ * @param values of the statement; the source's own are added
  */
 export function sourceSql(source: Source, query: ActivityQuery, values: unknown[]): string {
-  const given = (value: unknown): string => `$${values.push(value)}`;
-  const inRange = 'bucket >= $2 and bucket < $3';
-  const metrics = eachMetric((name) => name);
-  const dimensions = Object.values(dimensionColumns).join(', ');
-  if (source.kind === 'rollups')
-    return `select ${isOfHours(source, query.aggregatedBy) ? `${slotOf('bucket')} as bucket` : 'bucket'}, ${dimensions}, ${metrics}
-  from rollups where publisher_id = $1 and grain = ${source.grain} and ${inRange}${leadSql(source.grain, query)}${filterSql(query, given)}${ofCampaignsSql(query, given)}`;
+  const given: Given = (value) => `$${values.push(value)}`;
+  if (source.kind === 'rollups') return rollupsSql(source.grain, query, given);
   if (source.kind === 'custom')
-    return `select bucket, value, ${metrics} from custom_rollups where publisher_id = $1 and key = ${given(source.key)} and grain = ${source.grain} and ${inRange}${filterSql(query, given)}`;
-  const offers = (['offer', 'campaign'] as const).some(
+    return `
+select bucket, value, ${metricColumns} from custom_rollups
+where publisher_id = $1 and key = ${given(source.key)} and grain = ${source.grain} and ${inRange}
+  ${filterSql(query, given)}`;
+  return rawSql(query, given);
+}
+
+const rollupsSql = (grain: number, query: ActivityQuery, given: Given): string => `
+select ${needsDays(grain, query.aggregatedBy) ? `${bucketOf('bucket')} as bucket` : 'bucket'}, ${dimensions},
+  ${metricColumns}
+from rollups
+where publisher_id = $1 and grain = ${grain} and ${inRange}
+  ${indexSql(grain, query)}${filterSql(query, given)}${offersOfCampaignsSql(query, given)}`;
+
+function rawSql(query: ActivityQuery, given: Given): string {
+  const byOffer = (['offer', 'campaign'] as const).some(
     (name) => query.groupBy.includes(name) || query.filters[name] !== undefined,
   );
+  const events = countedEventsSql({
+    condition: `t.publisher_id = $1 and t.day <= ${utcDayOf('$3')}`,
+    fromDay: `${utcDayOf('$2')} - ${longestDays}`,
+    sessionsFromDay: `${utcDayOf('$2')} - 1`,
+  });
   return `
-select ${slotOf('quarter')} as bucket, ${dimensions}, value,
-  ${eachMetric((name) => (offers && /sessions$/.test(name) ? `shown as ${name}` : name))}
+select ${bucketOf('quarter_hour')} as bucket, ${dimensions}, value,
+  ${eachMetric((name) => (byOffer && /sessions$/.test(name) ? `served as ${name}` : name))}
 from (
-  select ${quarterOf('at')} as quarter, ${dimensions}, ${namedValue(`custom ->> ${given(query.customKey ?? '')}`)} as value,
-    ${shownSql}, ${countsSql}
-  from (${factsSql(`t.publisher_id = $1 and t.day <= ${utcDay('$3')}`, `${utcDay('$2')} - ${longestDays}`, `${utcDay('$2')} - 1`)}) as facts
+  select ${quarterHourOf('at')} as quarter_hour, ${dimensions},
+    ${namedValue(`custom ->> ${given(query.customKey ?? '')}`)} as value, ${servedOfEventsSql}, ${metricsOfEventsSql}
+  from (${events}) as events
   where at >= $2 and at < $3 group by 1, 2, 3, 4, 5, 6, 7, 8
 ) as summed
-where ${offers ? 'offer_id <> 0' : 'true'}${query.customKey === null ? '' : ' and value is not null'}${filterSql(query, given)}`;
+where ${byOffer ? 'offer_id <> 0' : 'true'}${query.customKey === null ? '' : ' and value is not null'}
+  ${filterSql(query, given)}`;
 }
 
 /**
- * What a grain does not have is empty. Saying so leads through the index of filters, which begins with the device, the
- * country and
- * the offer; where the placement is asked for, the primary key is the shorter way.
+ * Dimensions that a grain does not have are empty. Saying so makes the index of filters usable, which begins with the
+ * device, the country and the offer; where the placement is filtered by, the primary key is better.
  */
-function leadSql(grain: number, { filters }: ActivityQuery): string {
+function indexSql(grain: number, { filters }: ActivityQuery): string {
   if (filters.placement !== undefined) return '';
   const empty = {
     [dimensionBits.device]: "device = ''",
@@ -108,27 +134,30 @@ function leadSql(grain: number, { filters }: ActivityQuery): string {
     .join('');
 }
 
-function filterSql({ filters, customValues }: ActivityQuery, given: (value: unknown) => string): string {
+function filterSql({ filters, customValues }: ActivityQuery, given: Given): string {
   const conditions = dimensionNames.flatMap((name) => {
-    const wanted = filters[name];
-    if (wanted === undefined) return [];
-    return ` and ${dimensionColumns[name]} = any(${given(wanted.map((value) => (value === unknownValue ? '' : value)))})`;
+    const values = filters[name]?.map((value) => (value === unknownValue ? '' : value));
+    return values === undefined ? [] : [` and ${dimensionColumns[name]} = any(${given(values)})`];
   });
   if (customValues !== null) conditions.push(` and value = any(${given(customValues)})`);
   return conditions.join('');
 }
 
-/** Indexes know offers, not campaigns. */
-function ofCampaignsSql({ filters: { campaign } }: ActivityQuery, given: (value: unknown) => string): string {
+/** Indexes have offers, not campaigns. */
+function offersOfCampaignsSql({ filters: { campaign } }: ActivityQuery, given: Given): string {
   if (campaign === undefined) return '';
   return ` and offer_id = any(array(
-  select distinct offer_id from rollups where publisher_id = $1 and grain = ${dimensionBits.offer} and bucket >= $2 and bucket < $3
+  select distinct offer_id from rollups
+  where publisher_id = $1 and grain = ${dimensionBits.offer} and ${inRange}
     and device = '' and country = '' and campaign_id = any(${given(campaign)})
 ))`;
 }
 
-const utcDay = (at: string): string => `(${at}::timestamptz at time zone 'UTC')::date`;
+const utcDayOf = (at: string): string => `(${at}::timestamptz at time zone 'UTC')::date`;
 
-/** SQL of the value an own key is reported under: the most frequent ones of the range, the rest as `other`. */
+/** The most frequent values of a custom attribute in the range; the others are reported as `other`. */
 export const topValuesSql = (limit: number): string => `
-top as (select value from source group by value order by (value = '${otherValue}') desc, sum_exact(sessions) desc, value limit ${limit + 1})`;
+top as (
+  select value from source group by value
+  order by (value = '${otherValue}') desc, sum_exact(sessions) desc, value limit ${limit + 1}
+)`;

@@ -1,12 +1,8 @@
-import { createWriter } from '../rollup/writer.ts';
-import { type Metrics, metricNames } from './metrics.ts';
-import type { ActivityRow } from './query.ts';
-import type { ReportRequest } from './request.ts';
+import { type Metrics, metricNames } from '../metrics.ts';
+import { createWriter } from './byte-writer.ts';
+import type { ActivityRow, ReportRequest } from './types.ts';
 
-/**
- * Counts and rates as they are answered. Money in the currency, not in millionths; rates are 0 where there is nothing
- * to divide by.
- */
+/** Counts and rates as they are answered. Money in units of the currency; a rate of nothing is 0. */
 export type MetricsView = Record<string, number>;
 
 const unit = 1_000_000;
@@ -68,17 +64,16 @@ const [comma, endOfItem, endOfLine] = [Buffer.from(','), Buffer.from('}'), Buffe
 
 /**
  * Rows as items of a JSON array, piece by piece: each with its day, by the hour also its hour, the dimensions under the
- * names they
- * were asked for by, and the metrics.
+ * names they were requested by, and the metrics.
  */
 export function* toJsonItems({ query, names }: ReportRequest, rows: readonly ActivityRow[]): Pieces {
   const writer = createWriter();
-  const timeBytes = remember((time: string) => {
+  const timeBytes = memoise((time: string) => {
     const hour = query.aggregatedBy === 'hour' ? `,"hour":"${time}"` : '';
     return Buffer.from(`{"date":"${time.slice(0, 10)}"${hour}`);
   });
   const groupBytes = names.map((name) =>
-    remember((value: string | number) => Buffer.from(`,${JSON.stringify(name)}:${JSON.stringify(value)}`)),
+    memoise((value: string | number) => Buffer.from(`,${JSON.stringify(name)}:${JSON.stringify(value)}`)),
   );
   let isFirst = true;
   for (const { time, group, metrics } of rows) {
@@ -98,15 +93,12 @@ export function* toJsonItems({ query, names }: ReportRequest, rows: readonly Act
   yield writer.take();
 }
 
-/**
- * Rows as CSV by RFC 4180, piece by piece. Text that a spreadsheet would take for a formula gets an apostrophe in
- * front.
- */
+/** Rows as CSV (RFC 4180), piece by piece. Text that a spreadsheet may take for a formula gets an apostrophe first. */
 export function* toCsv({ query, names }: ReportRequest, rows: readonly ActivityRow[]): Pieces {
   const writer = createWriter();
   const byHour = query.aggregatedBy === 'hour';
-  const timeBytes = remember((time: string) => Buffer.from(byHour ? `${time.slice(0, 10)},${time}` : time));
-  const cellBytes = remember((value: string | number) => Buffer.from(`,${cell(value)}`));
+  const timeBytes = memoise((time: string) => Buffer.from(byHour ? `${time.slice(0, 10)},${time}` : time));
+  const cellBytes = memoise((value: string | number) => Buffer.from(`,${cell(value)}`));
   writer.put(Buffer.from(['date', ...(byHour ? ['hour'] : []), ...names, ...viewNames].map(cell).join(',')));
   writer.put(endOfLine);
   for (const { time, group, metrics } of rows) {
@@ -124,8 +116,8 @@ export function* toCsv({ query, names }: ReportRequest, rows: readonly ActivityR
 
 type ToBytes = (value: string | number) => Buffer;
 
-/** The same times and values come again and again. */
-function remember<T extends string | number>(write: (value: T) => Buffer): (value: T) => Buffer {
+/** Times and values repeat, so the bytes of each are made once. */
+function memoise<T extends string | number>(write: (value: T) => Buffer): (value: T) => Buffer {
   const known = new Map<T, Buffer>();
   return (value) => {
     let bytes = known.get(value);
@@ -137,7 +129,7 @@ function remember<T extends string | number>(write: (value: T) => Buffer): (valu
   };
 }
 
-/** What a spreadsheet may take for a formula: also behind what cannot be seen, and in the wide letters of East Asia. */
+/** What a spreadsheet may take for a formula, also after invisible characters, and in full-width forms. */
 const formula = /^[\s\p{C}]*[=+\-@＝＋－＠]|^[\t\r\n]/u;
 
 function cell(value: string | number): string {

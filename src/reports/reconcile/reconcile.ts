@@ -1,6 +1,6 @@
 import type { Executor } from '../../platform/db/pool.ts';
 
-/** What became of the sessions of some UTC days: every gap has a name. */
+/** Outcomes of the sessions of some UTC days: every gap has a name. */
 export type Reconciliation = {
   sessions: number;
   filled_sessions: number;
@@ -20,30 +20,11 @@ export type Reconciliation = {
   balanced: boolean;
 };
 
-/** The columns of a sum before its count. */
-export const reconciliationKey = 'day, publisher_id, kind, reason';
-
-/**
- * Reads `happened`, gives `sorted_out`: how often what happened, by the day of its session. Bookings are counted
- * elsewhere.
- */
-export const sortedOutSql = `
-sorted_out as (
-  select day, publisher_id, kind, coalesce(reason, '') as reason, sum_exact(times) as count
-  from happened where kind <> 'booking' group by 1, 2, 3, 4
-)`;
-
-/** Common table expressions that read `happened` and add it to the sums, or take it off them. */
-export const reconciledSql = (sign: '' | '-'): string => `${sortedOutSql},
-reconciled as (
-  insert into reconciliation as kept (${reconciliationKey}, count) select ${reconciliationKey}, ${sign}count from sorted_out
-  on conflict (${reconciliationKey}) do update set count = kept.count + excluded.count
-)`;
-
-/** Each day is looked up, because those of all publishers lie together. */
+/** One index lookup per day: the rows of a day are stored with those of all publishers. */
 const reconcileSql = `
 select kind, reason, sum_exact(count)::float8 as count
-from unnest(array(select generate_series($2::date, $3::date, interval '1 day')::date)) as asked join reconciliation on day = asked
+from unnest(array(select generate_series($2::date, $3::date, interval '1 day')::date)) as requested_day
+join reconciliation on day = requested_day
 where publisher_id = $1 group by 1, 2`;
 
 type Sum = { kind: string; reason: string; count: number };
@@ -53,9 +34,8 @@ const isSession = ({ kind }: Sum): boolean => kind === 'filled' || kind === 'emp
 const isDev = ({ reason }: Sum): boolean => reason === 'dev';
 
 /**
- * Adds up the sessions of these UTC days and the events that belong to them, whenever those happened. Events follow
- * their session
- * here, so that an impression after midnight leaves no gap.
+ * Adds up the sessions of these UTC days and the events that belong to them, whenever those happened: an impression
+ * after midnight counts with its session, so that it leaves no gap.
  */
 export async function reconcile(
   executor: Executor,
@@ -70,12 +50,12 @@ export async function reconcile(
   });
   const sessions = rows.filter((sum) => isSession(sum) && !isDev(sum));
   const empty = sessions.filter(({ kind }) => kind === 'empty');
-  const happened = rows.filter((sum) => !isSession(sum) && !isDev(sum));
-  const { shown = 0, ...events } = Object.fromEntries(
-    happened.flatMap(({ kind, reason, count }) => (reason === '' ? [[kind, count]] : [])),
+  const others = rows.filter((sum) => !isSession(sum) && !isDev(sum));
+  const { served = 0, ...events } = Object.fromEntries(
+    others.flatMap(({ kind, reason, count }) => (reason === '' ? [[kind, count]] : [])),
   );
   const suspicious: Reconciliation['suspicious'] = {};
-  for (const { kind, reason, count } of happened)
+  for (const { kind, reason, count } of others)
     if (reason !== '') suspicious[kind] = { ...suspicious[kind], [reason]: count };
   const { impression = 0, click = 0 } = events;
   return {
@@ -84,11 +64,11 @@ export async function reconcile(
     empty_sessions: total(empty),
     empty_reasons: Object.fromEntries(empty.map(({ reason, count }) => [reason, count])),
     dev_sessions: total(rows.filter((sum) => isSession(sum) && isDev(sum))),
-    offers_served: shown,
+    offers_served: served,
     events,
     suspicious,
-    offers_not_seen: shown - impression,
+    offers_not_seen: served - impression,
     impressions_not_clicked: impression - click,
-    balanced: shown >= impression && impression >= click,
+    balanced: served >= impression && impression >= click,
   };
 }

@@ -1,96 +1,91 @@
 import type pg from 'pg';
-import { eachMetric, metricNames, sumSql } from '../query/metrics.ts';
-import { customUnits, namedAgainSql } from '../rollup/custom-attributes.ts';
-import { factsSql, happenedSql, isFolded, longestDays } from '../rollup/events.ts';
-import { placedSql, rollupKey, sumsSql } from '../rollup/sums.ts';
-import { reconciliationKey, sortedOutSql } from './reconcile.ts';
+import { metricNames, sumsSql } from '../metrics.ts';
+import { allEventsSql, isRolledUp, longestDays } from '../rollup/events.ts';
+import { computedSumsCtes, customGrains, reconciliationKey, rollupKey } from '../rollup/statement.ts';
 
-/** A sum that is not what the raw rows add up to: `column: kept → recomputed` for each count that differs. */
+/** A stored sum that differs from the raw rows: `column: stored → computed` for each count that differs. */
 export type Difference = { rollup: string; differences: string[] };
 
 export type Verification = {
   /** Sums that were compared (count). */
   compared: number;
-  /** The first of them, at most 100 of a kind. */
+  /** At most 100 of each kind. */
   differences: Difference[];
 };
 
-/** One kind of sums: `sql` has `kept` and `wanted`, rows of the key and of what was counted. */
-type Kind = { sql: string; key: string; counts: readonly string[]; isRight: (count: string) => string };
+/** One kind of sums: `stored` and `computed` are queries of the columns of the key and of the counts. */
+type Kind = {
+  key: string;
+  counts: readonly string[];
+  isRight: (count: string) => string;
+  events: string;
+  stored: string;
+  computed: string;
+};
 
-const isEqual = (count: string): string => `kept_${count} = wanted_${count}`;
+const isEqual = (count: string): string => `stored_${count} = computed_${count}`;
 
-/*
- * $1, $2: first and last UTC day. The facts of two further days complete the last days of time zones west of Greenwich.
- */
-const inDays =
-  "bucket >= $1::date::timestamp at time zone 'UTC' and bucket < ($2::date + 1)::timestamp at time zone 'UTC'";
-const factsOfDaysSql = `
-facts as materialized (
-  select * from (${factsSql(isFolded, `$1::date - ${longestDays}`)}) as facts
-  where at >= $1::date::timestamp at time zone 'UTC' and at < ($2::date + 3)::timestamp at time zone 'UTC'
-),
-${placedSql}`;
+const inDays = `bucket >= $1::date::timestamp at time zone 'UTC'
+  and bucket < ($2::date + 1)::timestamp at time zone 'UTC'`;
+
+/** $1, $2: first and last UTC day. Two further days complete the last days of time zones west of Greenwich. */
+const eventsOfDays = `
+select * from (${allEventsSql({ condition: isRolledUp, fromDay: `$1::date - ${longestDays}` })}) as all_events
+where at >= $1::date::timestamp at time zone 'UTC' and at < ($2::date + 3)::timestamp at time zone 'UTC'`;
 
 const rollups: Kind = {
   key: rollupKey,
   counts: metricNames,
   isRight: isEqual,
-  sql: `${factsOfDaysSql},${sumsSql},
-wanted as (select * from by_grain where ${inDays}),
-kept as (select * from rollups where ${inDays})`,
+  events: eventsOfDays,
+  stored: `select * from rollups where ${inDays}`,
+  computed: `select * from grain_sums where ${inDays}`,
 };
 
 const customKey = 'publisher_id, key, grain, bucket';
 
-/**
- * Of own keys all values together: which of them have rows of their own depends on what came first, and on what was
- * erased.
- */
+/** All values of an attribute together: which of them have rows of their own depends on their order, and erasures. */
 const customRollups: Kind = {
   key: customKey,
   counts: metricNames,
   isRight: isEqual,
-  sql: `${factsOfDaysSql},${namedAgainSql},
-wanted as (
-  select * from (
-    select publisher_id, key, grain, date_trunc(unit, quarter, zone) as bucket, ${eachMetric((name) => `${sumSql(name)} as ${name}`)}
-    from named cross join ${customUnits} group by 1, 2, 3, 4
-  ) as summed where ${inDays}
-),
-kept as (
-  select ${customKey}, ${eachMetric((name) => `${sumSql(name)} as ${name}`)} from custom_rollups where ${inDays} group by ${customKey}
-)`,
+  events: eventsOfDays,
+  stored: `select ${customKey}, ${sumsSql} from custom_rollups where ${inDays} group by ${customKey}`,
+  computed: `
+select * from (
+  select publisher_id, key, grain, date_trunc(unit, quarter_hour, zone) as bucket, ${sumsSql}
+  from named_sums cross join ${customGrains} group by 1, 2, 3, 4
+) as summed where ${inDays}`,
 };
 
-/** Raw rows of developers' sessions go after a day, so there may be fewer than there were. */
+/** Raw rows of developers' sessions are deleted after a day, so there may be fewer than were counted. */
 const reconciliation: Kind = {
   key: reconciliationKey,
   counts: ['count'],
-  isRight: (count) => `(${isEqual(count)} or reason = 'dev' and kept_${count} > wanted_${count})`,
-  sql: `
-happened as materialized (${happenedSql(`${isFolded} and t.day <= $2::date`, '$1::date')}),
-${sortedOutSql},
-wanted as (select * from sorted_out),
-kept as (select * from reconciliation where day between $1::date and $2::date)`,
+  isRight: (count) => `(${isEqual(count)} or reason = 'dev' and stored_${count} > computed_${count})`,
+  events: allEventsSql({ condition: `${isRolledUp} and t.day <= $2::date`, fromDay: '$1::date' }),
+  stored: 'select * from reconciliation where day between $1::date and $2::date',
+  computed: 'select * from outcomes',
 };
 
-const compareSql = ({ sql, key, counts, isRight }: Kind): string => `
-with ${sql},
-compared as (
-  select ${key}, ${counts.map((count) => `coalesce(kept.${count}, 0) as kept_${count}, coalesce(wanted.${count}, 0) as wanted_${count}`).join(', ')}
-  from kept full join wanted using (${key})
-),
+const bothOf = (count: string): string =>
+  `coalesce(stored.${count}, 0) as stored_${count}, coalesce(computed.${count}, 0) as computed_${count}`;
+
+const compareSql = ({ key, counts, isRight, events, stored, computed }: Kind): string => `
+with ${computedSumsCtes(events)},
+computed as (${computed}),
+stored as (${stored}),
+compared as (select ${key}, ${counts.map(bothOf).join(', ')} from stored full join computed using (${key})),
 wrong as (select * from compared where not (${counts.map(isRight).join(' and ')}))
-select (select count(*)::int from compared) as compared, coalesce((select json_agg(first) from (select * from wrong limit 100) as first), '[]') as wrong`;
+select (select count(*)::int from compared) as compared,
+  coalesce((select json_agg(first) from (select * from wrong limit 100) as first), '[]') as wrong`;
 
 type WrongRow = Record<string, string | number>;
 
 /**
- * Adds up the raw rows of some UTC days anew and compares them with the sums of the reports, on one snapshot and as far
- * as folds have
- * come, so that it is right while traffic runs. Raw rows must still be there: of the days, and of sessions up to 64
- * days before.
+ * Adds up the raw rows of some UTC days and compares them with the stored sums, on one snapshot and as far as rollups
+ * have come, so that it is right while traffic runs. The raw rows of the days must still exist, and those of sessions
+ * up to 64 days before.
  */
 export async function verifyRollups(client: pg.ClientBase, from: string, to: string): Promise<Verification> {
   await client.query('begin transaction isolation level repeatable read, read only');
@@ -109,9 +104,15 @@ export async function verifyRollups(client: pg.ClientBase, from: string, to: str
 }
 
 function toDifference(row: WrongRow, { key, counts }: Kind): Difference {
-  const differences = counts.flatMap((name) =>
-    row[`kept_${name}`] === row[`wanted_${name}`] ? [] : [`${name}: ${row[`kept_${name}`]} → ${row[`wanted_${name}`]}`],
-  );
-  const names = key.split(', ').map((column) => `${column}=${row[column]}`);
-  return { rollup: names.join(' '), differences };
+  const differences = counts.flatMap((name) => {
+    const [stored, computed] = [row[`stored_${name}`], row[`computed_${name}`]];
+    return stored === computed ? [] : [`${name}: ${stored} → ${computed}`];
+  });
+  return {
+    rollup: key
+      .split(', ')
+      .map((column) => `${column}=${row[column]}`)
+      .join(' '),
+    differences,
+  };
 }

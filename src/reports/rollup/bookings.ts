@@ -1,9 +1,9 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 
-/** A conversion, or with the signs turned round its void, as the reports count it. */
+/** A conversion as reports count it, or its void with opposite signs. */
 export type ReportBooking = {
-  /** Names the booking: booked again, it counts once. */
+  /** Deduplicates: booked again, it counts once. */
   id: string;
   sessionId: string;
   publisherId: number;
@@ -18,14 +18,14 @@ export type ReportBooking = {
 const insertSql = `
 insert into bookings (day, session_id, id, publisher_id, offer_id, campaign_id, at, conversions, revenue_micros)
 select day, session_id, id, publisher_id, offer_id, campaign_id, to_timestamp(at_ms / 1000), conversions, revenue_micros
-from unnest($1::date[], $2::uuid[], $3::uuid[], $4::integer[], $5::integer[], $6::integer[], $7::float8[], $8::smallint[], $9::bigint[])
-  as given (day, session_id, id, publisher_id, offer_id, campaign_id, at_ms, conversions, revenue_micros)
+from unnest(
+  $1::date[], $2::uuid[], $3::uuid[], $4::integer[], $5::integer[], $6::integer[], $7::float8[], $8::smallint[],
+  $9::bigint[]
+) as given (day, session_id, id, publisher_id, offer_id, campaign_id, at_ms, conversions, revenue_micros)
 order by day, session_id, id
 on conflict do nothing`;
 
-/**
- * Counts conversions and what they earn, in the transaction that records them. Suspicious ones are not to be booked.
- */
+/** Counts conversions and their revenue, in the transaction that records them. Suspicious ones must not be booked. */
 export async function book(executor: Executor, bookings: readonly ReportBooking[]): Promise<void> {
   if (bookings.length === 0) return;
   const column = <T>(pick: (booking: ReportBooking) => T): T[] => bookings.map(pick);

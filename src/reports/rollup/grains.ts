@@ -1,4 +1,4 @@
-import type { DimensionName } from '../query/metrics.ts';
+import type { DimensionName } from '../metrics.ts';
 
 /** Bits of `rollups.grain`: the dimensions a row has. Device and os go together; a campaign is found by its offers. */
 export const dimensionBits: Record<DimensionName, number> = {
@@ -13,30 +13,34 @@ export const dimensionBits: Record<DimensionName, number> = {
 /** Set where the bucket is a day of the publisher's time zone; else it is an hour. */
 export const dayBit = 16;
 
-const columnsOfBit: readonly (readonly [number, string])[] = [
-  [1, 'placement'],
-  [2, 'offer_id'],
-  [4, 'country'],
-  [8, 'device, os'],
+const columnsOfBit: readonly (readonly [bit: number, columns: readonly string[]])[] = [
+  [1, ['placement']],
+  [2, ['offer_id']],
+  [4, ['country']],
+  [8, ['device', 'os']],
 ];
 
 const masks = Array.from({ length: 16 }, (_, mask) => mask);
-const sizeOf = (mask: number): number => columnsOfBit.filter(([bit]) => mask & bit).length;
+const dimensionsOf = (mask: number): number => columnsOfBit.filter(([bit]) => mask & bit).length;
 
 /**
- * The grains that are kept. Up to two dimensions: by the hour. From one on: by the day, which is 24 times less to read;
- * three by the
- * hour would be nearly as many as the events.
+ * The grains that are kept: up to two dimensions by the hour, and from one on by the day, which is 24 times less to
+ * read. Three by the hour would be nearly as many rows as events.
  */
 export const keptGrains: readonly number[] = masks.flatMap((mask) => [
-  ...(sizeOf(mask) <= 2 ? [mask] : []),
-  ...(sizeOf(mask) >= 1 ? [mask | dayBit] : []),
+  ...(dimensionsOf(mask) <= 2 ? [mask] : []),
+  ...(dimensionsOf(mask) >= 1 ? [mask | dayBit] : []),
 ]);
 
-/** The columns a grain groups by. */
-export const columnsOf = (grain: number): string =>
+/** The columns of the statement that a grain groups by. */
+export const grainColumns = (grain: number): string =>
   [
     'publisher_id',
     grain & dayBit ? 'day_start' : 'hour_start',
-    ...columnsOfBit.filter(([bit]) => grain & bit).map(([, columns]) => columns),
+    ...columnsOfBit.filter(([bit]) => grain & bit).flatMap(([, columns]) => columns),
   ].join(', ');
+
+/** The grain of a group, in a statement that groups by the columns of all kept grains. */
+export const grainOfGroupSql = [...columnsOfBit.map(([bit, [column]]) => [bit, column]), [dayBit, 'day_start']]
+  .map(([bit, column]) => `case when grouping(${column}) = 0 then ${bit} else 0 end`)
+  .join(' + ');

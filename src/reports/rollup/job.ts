@@ -1,31 +1,30 @@
 import type pg from 'pg';
 import { dayMs } from '../../platform/lib/time.ts';
 import type { Logger } from '../../platform/logger.ts';
-import { createSummariser } from './ranges.ts';
-import { moveZone } from './rebucket.ts';
-import { fold } from './statement.ts';
+import { createRangeSummariser } from './ranges.ts';
+import { rebucketNext } from './rebucket.ts';
+import { rollUp } from './roll-up.ts';
 
 type RollupJobDeps = { pool: pg.Pool; logger: Logger; now: () => number };
 
-/** Facts are counted this soon (milliseconds); what comes while a fold is under way waits for it and for the next. */
-const countedMs = 1600;
-/** Of pauses, those of a store that has little to do (milliseconds). */
-const leastPauseMs = 400;
-/**
- * How much longer than the last fold the pause is: most of its work is rows of sums, which fewer folds write less
- * often.
- */
-const restRatio = 20;
-/** Transactions one fold takes (count): few enough for two seconds, grown while folds take less than one. */
-const spans = { least: 100, first: 10_000, most: 10_000_000 };
-/** Time whose sessions one step of a move to another time zone takes, grown and shrunk likewise (milliseconds). */
-const steps = { leastMs: 60_000, mostMs: 30 * dayMs };
+/** Events are counted this soon (milliseconds); those during a rollup wait for it and for the next one. */
+const maxDelayMs = 1600;
+/** The shortest pause (milliseconds). */
+const minPauseMs = 400;
+/** Pause as a multiple of the last rollup: most of its work is rows of sums, which fewer rollups write less often. */
+const pauseRatio = 20;
+/** Transactions of one rollup (count): few enough for two seconds, grown while rollups take less than one. */
+const transactions = { min: 100, first: 10_000, max: 10_000_000 };
+/** Time whose sessions one step of re-bucketing takes, grown and shrunk likewise (milliseconds). */
+const steps = { minMs: 60_000, maxMs: 30 * dayMs };
 const quickMs = 800;
 const slowMs = 1800;
 
-/** From the end of a fold to the beginning of the next (milliseconds). */
+/** From the end of a rollup to the start of the next (milliseconds). */
 export const pauseAfter = (tookMs: number): number =>
-  Math.max(0, Math.min(Math.max(leastPauseMs, restRatio * tookMs), countedMs - 2 * tookMs));
+  Math.max(0, Math.min(Math.max(minPauseMs, pauseRatio * tookMs), maxDelayMs - 2 * tookMs));
+
+type JobState = { maxTransactions: number; stepMs: number };
 
 /**
  * Keeps the rollups up to date. Every worker runs it; the first to take the lock does the work, and another takes over
@@ -33,42 +32,39 @@ export const pauseAfter = (tookMs: number): number =>
  * @returns one run, which resolves to the pause until the next (milliseconds)
  */
 export function createRollupJob({ pool, logger, now }: RollupJobDeps): () => Promise<number> {
-  let span = spans.first;
-  let stepMs = steps.leastMs;
-  const summarise = createSummariser(pool);
-
-  /** Without it folds are right, and only read more. */
-  async function keepRangesShort(): Promise<void> {
-    await summarise(now()).catch((err: unknown) => logger.debug({ err }, 'what folds read could not be kept short'));
-  }
-
-  /**
-   * Moves a little of the sums of a publisher whose time zone has changed. @returns whether there was something to move
-   */
-  async function moveOn(): Promise<boolean> {
-    const startMs = performance.now();
-    const { found } = await moveZone(pool, now(), stepMs);
-    const tookMs = performance.now() - startMs;
-    if (tookMs > slowMs) stepMs = Math.max(steps.leastMs, stepMs / 2);
-    else if (found && tookMs < quickMs) stepMs = Math.min(steps.mostMs, stepMs * 4);
-    return found;
-  }
+  const summariseRanges = createRangeSummariser(pool);
+  const state: JobState = { maxTransactions: transactions.first, stepMs: steps.minMs };
 
   return async () => {
     const startMs = performance.now();
     try {
-      await keepRangesShort();
-      const { facts, complete } = await fold(pool, now(), span);
+      // Without summaries rollups are right, and only read more.
+      await summariseRanges(now()).catch((err: unknown) => logger.debug({ err }, 'ranges could not be summarised'));
+      const { events, complete } = await rollUp(pool, now(), state.maxTransactions);
       const tookMs = performance.now() - startMs;
-      if (tookMs > slowMs) span = Math.max(spans.least, Math.floor(span / 2));
-      else if (tookMs < quickMs && !complete) span = Math.min(spans.most, span * 2);
-      if (tookMs > slowMs) logger.debug({ facts, tookMs: Math.round(tookMs), span }, 'a fold of the reports took long');
+      adaptTransactions(state, tookMs, complete);
+      if (tookMs > slowMs) logger.debug({ events, tookMs: Math.round(tookMs) }, 'rollup took long');
       if (!complete) return 0;
-      return (await moveOn()) ? 0 : pauseAfter(tookMs);
+      return (await rebucketStep(pool, state, now())) ? 0 : pauseAfter(tookMs);
     } catch (err) {
-      stepMs = steps.leastMs;
-      span = Math.max(spans.least, Math.floor(span / 2));
+      state.stepMs = steps.minMs;
+      state.maxTransactions = Math.max(transactions.min, Math.floor(state.maxTransactions / 2));
       throw err;
     }
   };
+}
+
+function adaptTransactions(state: JobState, tookMs: number, complete: boolean): void {
+  if (tookMs > slowMs) state.maxTransactions = Math.max(transactions.min, Math.floor(state.maxTransactions / 2));
+  else if (tookMs < quickMs && !complete) state.maxTransactions = Math.min(transactions.max, state.maxTransactions * 2);
+}
+
+/** Re-buckets some sums of a publisher whose time zone has changed. @returns whether there was any */
+async function rebucketStep(pool: pg.Pool, state: JobState, nowMs: number): Promise<boolean> {
+  const startMs = performance.now();
+  const { found } = await rebucketNext(pool, nowMs, state.stepMs);
+  const tookMs = performance.now() - startMs;
+  if (tookMs > slowMs) state.stepMs = Math.max(steps.minMs, state.stepMs / 2);
+  else if (found && tookMs < quickMs) state.stepMs = Math.min(steps.maxMs, state.stepMs * 4);
+  return found;
 }

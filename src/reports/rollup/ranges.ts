@@ -3,25 +3,20 @@ import { transaction } from '../../platform/db/pool.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
 
 /*
- * Folds find new rows by BRIN indexes, which keep for each range of pages which transactions wrote it. A range without
- * a summary
- * is read by every fold, so nothing is ever missed; summaries keep short what is read. A range gets its summary when it
- * is full,
- * because each row that comes into it later has to look at the summary, too.
+ * Rollups find new rows by BRIN indexes, which store for each range of pages which transactions wrote it. A range
+ * without a summary is read by every rollup, so nothing is ever missed; summaries keep short what is read. A range gets
+ * its summary when it is full, because every later row in it has to update the summary.
  */
 
-/** Pages of a range, as the indexes were made (count). */
+/** Pages of a range, as the indexes were created (count). */
 const rangePages = 128;
 /** A table may be this much longer than what is written of it (pages). */
-const grownPages = 64;
+const unwrittenPages = 64;
 /** Ranges in one transaction (count): a tenth of a second of work. */
 const maxRanges = 40;
-/** Of one round, about (milliseconds). */
+/** Of one call, about (milliseconds). */
 const limitMs = 300;
-/**
- * Sessions of a day have nearly all of their events by the end of the next; how often the days before are looked at
- * (milliseconds).
- */
+/** How often past days are summarised (milliseconds): sessions have nearly all their events by the next day. */
 const pastEveryMs = 3_600_000;
 
 type Partition = { table: string; index: string; day: string; pages: number };
@@ -30,15 +25,16 @@ const partitionsSql = `
 select heap.oid::regclass::text as table, inhrelid::regclass::text as index, right(heap.relname, 8) as day,
   (pg_relation_size(heap.oid) / current_setting('block_size')::integer)::integer as pages
 from pg_inherits join pg_index on indexrelid = inhrelid join pg_class heap on heap.oid = indrelid
-where inhparent in ('sessions_written_by'::regclass, 'events_written_by'::regclass) and right(heap.relname, 8) >= $1
+where inhparent in ('sessions_written_by'::regclass, 'events_written_by'::regclass)
+  and right(heap.relname, 8) >= $1
 order by day desc, heap.relname`;
 
-/** Makes the summaries that are due, as far as they can be made at once; a partition that is being vacuumed waits. */
-export type Summarise = (nowMs: number) => Promise<void>;
+/** Summarises the ranges that are due, as far as possible at once; a partition that is being vacuumed is skipped. */
+export type SummariseRanges = (nowMs: number) => Promise<void>;
 
-/** Remembers what it has done; any number of processes may do it. */
-export function createSummariser(pool: pg.Pool): Summarise {
-  /** Pages of each partition that were looked after, by its index. */
+/** Remembers what it has summarised; any number of processes may do it. */
+export function createRangeSummariser(pool: pg.Pool): SummariseRanges {
+  /** Pages of each partition that were summarised, by its index. */
   const done = new Map<string, number>();
   let pastDueMs = Number.NEGATIVE_INFINITY;
 
@@ -53,8 +49,7 @@ export function createSummariser(pool: pg.Pool): Summarise {
     });
     for (const partition of rows) {
       const { index, pages, day } = partition;
-      const isPast = day < openDay;
-      const due = isPast ? pages : wholeRanges(pages - grownPages);
+      const due = day < openDay ? pages : wholeRanges(pages - unwrittenPages);
       for (let from = wholeRanges(done.get(index) ?? 0); from < due; from += maxRanges * rangePages) {
         if (performance.now() > endMs) return;
         const to = Math.min(due, from + maxRanges * rangePages);
@@ -68,24 +63,26 @@ export function createSummariser(pool: pg.Pool): Summarise {
 
 const wholeRanges = (pages: number): number => pages - (pages % rangePages);
 
-const passing = new Set(['55P03', '42P01']);
+/** lock_not_available, undefined_table */
+const skippedCodes = new Set(['55P03', '42P01']);
 
 /**
- * Takes the lock that a vacuum takes, but never waits for it: who waits ends an autovacuum.
- * @returns false where somebody else has it, or the partition has gone
+ * Takes the lock that a vacuum takes, but never waits for it, because waiting cancels an autovacuum.
+ * @returns false where the lock is taken, or the partition was dropped
  */
 async function summarise(pool: pg.Pool, { table, index }: Partition, from: number, to: number): Promise<boolean> {
   try {
     await transaction(pool, async (executor) => {
       await executor.query(`lock table only ${table} in share update exclusive mode nowait`);
       await executor.query(
-        'select sum(brin_summarize_range($1::regclass, page)) from generate_series($2::bigint, $3::bigint - 1, $4) as page',
+        `select sum(brin_summarize_range($1::regclass, page))
+        from generate_series($2::bigint, $3::bigint - 1, $4) as page`,
         [index, from, to, rangePages],
       );
     });
     return true;
   } catch (err) {
-    if (passing.has((err as { code?: string }).code ?? '')) return false;
+    if (skippedCodes.has((err as { code?: string }).code ?? '')) return false;
     throw err;
   }
 }

@@ -2,95 +2,100 @@ import type pg from 'pg';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import { firstUuid7At, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
-import { factsSql, isFolded } from './events.ts';
-import { countAgainSql, failOlderFolds } from './recount.ts';
-import { foldLock } from './statement.ts';
+import { allEventsSql, isRolledUp } from './events.ts';
+import { failOlderRollups, tryLockRollups } from './lock.ts';
+import { recountSql } from './statement.ts';
 
 /*
- * When a publisher's time zone changes, its sums are of the hours and days of the old one. They move, session by
- * session from the
- * newest back: what a session counted is taken off the old hours and days and added to the new ones, in one
- * transaction, so that all
- * sums add up at every moment. What no raw rows are kept of stays where it is.
+ * When a publisher's time zone changes, its sums are of the hours and days of the old one. They are re-bucketed session
+ * by session, the newest first: what a session counted is subtracted from the old hours and days and added to the new
+ * ones in one transaction, so that all sums add up at every moment. Sums without raw rows stay where they are.
  */
 
-/** What a step did: `found` whether there was anything to move. */
-export type Step = { found: boolean };
+/** $1: publisher; $2, $3: the first session of the step; $4, $5: the session after its last. */
+const eventsOfStepSql = allEventsSql({
+  condition: `t.publisher_id = $1 and t.day between $2::date and $4::date
+    and (t.day, t.session_id) >= ($2::date, $3::uuid) and (t.day, t.session_id) < ($4::date, $5::uuid)
+    and ${isRolledUp}`,
+  fromDay: '$2::date',
+});
 
-/** $1: publisher; $2, $3: the first session of the step; $4, $5: the one after its last. */
-const ofStep = `t.publisher_id = $1 and t.day between $2::date and $4::date and (t.day, t.session_id) >= ($2::date, $3::uuid)
-  and (t.day, t.session_id) < ($4::date, $5::uuid) and ${isFolded}`;
+/** Both take the time zone of the side of `rebucketed_from` on which a session is. */
+const subtractSql = recountSql(eventsOfStepSql, '-', { reconciles: false });
+const addSql = recountSql(eventsOfStepSql, '', { reconciles: false });
 
-/** By `placed`, in the zone of the side of the cursor on which the sessions are. */
-const factsOfStep = `facts as materialized (${factsSql(ofStep, '$2::date')})`;
+type Pending = {
+  publisher_id: number;
+  next_time_zone: string;
+  rebucketed_from_session: string | null;
+  oldest_day: string | null;
+};
 
-const takeOffSql = countAgainSql(factsOfStep, '-');
-const addSql = countAgainSql(factsOfStep, '');
-
-type Moving = { publisher_id: number; next_zone: string; moved_session: string | null; oldest: string | null };
-
-const findSql = `
-select kept.publisher_id, coalesce(kept.next_zone, publishers.time_zone) as next_zone, kept.moved_session, (select min(day) from sessions)::text as oldest
+const pendingSql = `
+select kept.publisher_id, coalesce(kept.next_time_zone, publishers.time_zone) as next_time_zone,
+  kept.rebucketed_from_session, (select min(day) from sessions)::text as oldest_day
 from rollup_publishers kept join publishers on publishers.id = kept.publisher_id
-where kept.next_zone is not null or kept.time_zone <> publishers.time_zone
+where kept.next_time_zone is not null or kept.time_zone <> publishers.time_zone
 order by kept.publisher_id limit 1`;
 
 /**
- * Moves the sums of some publisher's sessions whose time zone has changed.
- * @param spanMs how much time, of sessions, to move at most (milliseconds)
+ * Re-buckets some sums of a publisher whose time zone has changed.
+ * @param spanMs how much time, of sessions, to take at most (milliseconds)
+ * @returns whether there was any such publisher
  */
-export async function moveZone(pool: pg.Pool, nowMs: number, spanMs: number): Promise<Step> {
-  const { rows } = await pool.query<Moving>({ name: 'find_moving_zone', text: findSql });
+export async function rebucketNext(pool: pg.Pool, nowMs: number, spanMs: number): Promise<{ found: boolean }> {
+  const { rows } = await pool.query<Pending>({ name: 'find_rebucketing', text: pendingSql });
   const [found] = rows;
   if (found === undefined) return { found: false };
   await pool.query('select create_report_partitions($1::date - 2, $1::date)', [stepOf(found, nowMs, spanMs).fromDay]);
   return transaction(pool, async (executor) => {
-    // Whoever writes the publisher's sums anew holds this, too; it goes before the lock of folds everywhere.
-    const { rowCount: held } = await executor.query(
+    // Compaction and erasures lock this row too; everywhere it is locked before the rollups.
+    const { rowCount: locked } = await executor.query(
       'select from rollup_publishers where publisher_id = $1 for update skip locked',
       [found.publisher_id],
     );
-    if (held === 0) return { found: false };
-    const { rows: locks } = await executor.query<{ ok: boolean }>(
-      `select pg_try_advisory_xact_lock(${foldLock}) as ok`,
-    );
-    if (!locks[0]?.ok) return { found: false };
-    // Another process may have gone on meanwhile.
-    const [moving] = (await executor.query<Moving>(findSql)).rows;
-    if (moving?.publisher_id !== found.publisher_id || moving.moved_session !== found.moved_session)
-      return { found: true };
-    await move(executor, moving, stepOf(moving, nowMs, spanMs));
-    return { found: true };
+    if (locked === 0 || !(await tryLockRollups(executor))) return { found: false };
+    const [pending] = (await executor.query<Pending>(pendingSql)).rows;
+    const isCurrent =
+      pending?.publisher_id === found.publisher_id && pending.rebucketed_from_session === found.rebucketed_from_session;
+    if (pending !== undefined && isCurrent) await rebucket(executor, pending, stepOf(pending, nowMs, spanMs));
+    return { found: true }; // where another process has done the step meanwhile, the next one is still to be done
   });
 }
 
-type Cursor = { fromDay: string; fromSession: string; toDay: string; toSession: string };
+type Step = { fromDay: string; fromSession: string; toDay: string; toSession: string };
 
 const afterAll = { toDay: 'infinity', toSession: 'ffffffff-ffff-ffff-ffff-ffffffffffff' };
 
-/** From the end of the last step back. The first begins with what has not happened yet. */
-function stepOf({ moved_session }: Moving, nowMs: number, spanMs: number): Cursor {
-  const endMs = moved_session === null ? nowMs + dayMs : timeOfUuid7(moved_session);
+/** Backwards from the end of the last step. The first begins in the future. */
+function stepOf({ rebucketed_from_session: cursor }: Pending, nowMs: number, spanMs: number): Step {
+  const endMs = cursor === null ? nowMs + dayMs : timeOfUuid7(cursor);
   const startMs = endMs - spanMs;
   const from = { fromDay: dayOf(startMs), fromSession: firstUuid7At(startMs) };
-  return moved_session === null ? { ...from, ...afterAll } : { ...from, toDay: dayOf(endMs), toSession: moved_session };
+  return cursor === null ? { ...from, ...afterAll } : { ...from, toDay: dayOf(endMs), toSession: cursor };
 }
 
-async function move(executor: Executor, { publisher_id, next_zone, oldest }: Moving, step: Cursor): Promise<void> {
+async function rebucket(
+  executor: Executor,
+  { publisher_id, next_time_zone, oldest_day }: Pending,
+  step: Step,
+): Promise<void> {
   await executor.query("set local enable_seqscan = off; set local work_mem = '64MB'; set local jit = off");
   const values = [publisher_id, step.fromDay, step.fromSession, step.toDay, step.toSession];
-  await executor.query(takeOffSql, values);
+  await executor.query(subtractSql, values);
   await executor.query(
-    'update rollup_publishers set next_zone = $2, moved_day = $3, moved_session = $4 where publisher_id = $1',
-    [publisher_id, next_zone, step.fromDay, step.fromSession],
+    `update rollup_publishers set next_time_zone = $2, rebucketed_from_day = $3, rebucketed_from_session = $4
+    where publisher_id = $1`,
+    [publisher_id, next_time_zone, step.fromDay, step.fromSession],
   );
   await executor.query(addSql, values);
-  await failOlderFolds(executor);
-  if (oldest !== null && step.fromDay >= oldest) return;
+  await failOlderRollups(executor);
+  if (oldest_day !== null && step.fromDay >= oldest_day) return;
   await executor.query(
-    `update rollup_publishers set time_zone = next_zone, next_zone = null, moved_day = null, moved_session = null,
-      tidied_upto = least(tidied_upto, coalesce($2::date, tidied_upto) - 2)
+    `update rollup_publishers
+    set time_zone = next_time_zone, next_time_zone = null, rebucketed_from_day = null, rebucketed_from_session = null,
+      compacted_until = least(compacted_until, coalesce($2::date, compacted_until) - 2)
     where publisher_id = $1`,
-    [publisher_id, oldest],
+    [publisher_id, oldest_day],
   );
 }

@@ -1,169 +1,274 @@
-import type pg from 'pg';
-import { type Executor, transaction } from '../../platform/db/pool.ts';
-import { dayMs, dayOf } from '../../platform/lib/time.ts';
-import { addedSql, eachMetric } from '../query/metrics.ts';
-import { reconciledSql } from '../reconcile/reconcile.ts';
-import { customSql } from './custom-attributes.ts';
-import { countsSql, happenedSql, longestDays } from './events.ts';
-import { talliedSql } from './pre-aggregate.ts';
-import { placedBy, rollupsWrittenSql, sumsSql } from './sums.ts';
-
-/** What a fold did. `facts`: what it found, also of what does not count; null: another process was folding. */
-export type Fold = {
-  facts: number | null;
-  /** Whether it reached the end of what was committed when it began. */
-  complete: boolean;
-};
-
-/** Key of the advisory lock of whoever changes sums. */
-export const foldLock = "hashtext('perkwire_rollups')";
-
-/** Minutes are kept for those who watch; older ones are not worth writing (minutes). */
-export const minutesKept = 120;
-
-/** As the indexes have it: of an xid8, the eight bytes. */
-const written = 'xid8send(t.written_by)';
-
-/**
- * New rows: of transactions at or after the end of the last fold, or that were under way then. A snapshot knows which
- * transactions it sees, so the rows of two folds neither overlap nor leave a gap, however long a transaction takes.
- */
-const isNew = `(${written} >= (select xid8send($1::xid8)) and ${written} < (select xid8send($2::xid8))
-  or ${written} = any(array(select xid8send(xid) from unnest($3::xid8[]) as xid)))`;
-
-const newSql = happenedSql(isNew, '$4::date', '$4::date', ['$5::date', '$6::date']);
-
-const foldSql = `
-with ${talliedSql(newSql, '$7::timestamptz')},
-facts as not materialized (select * from happened where counts),
-${reconciledSql('')},
-${placedBy('moved')},
-${sumsSql},
-${customSql},
-${rollupsWrittenSql('')},
-publishers_noted as (
-  insert into rollup_publishers (publisher_id, time_zone, tidied_upto)
-  select id, time_zone, (select min(at) at time zone 'UTC' from facts)::date - 1 from publishers
-  where id in (select publisher_id from facts) and id not in (select publisher_id from rollup_publishers)
-),
-minutes_written as (
-  insert into minute_rollups as kept (publisher_id, minute, ${eachMetric((name) => name)})
-  select publisher_id, at, ${countsSql} from facts
-  where at >= $7::timestamptz and kind <> 'shown' group by 1, 2
-  on conflict (publisher_id, minute) do update set ${addedSql}
-)
-select coalesce(sum_exact(times), 0)::int as facts from happened`;
-
-type Progress = { upto: string; unfinished: string[]; to: string; end: string; from_day: string; is_old: boolean };
-
-/**
- * Where the last fold ended and where this one does: at most `span` transactions later. $1: now.
- * Read in the transaction of the fold, whose snapshot decides what it sees.
- */
-const progressSql = `
-select upto::text, unfinished::text[], (least(snapshot.last, upto::text::numeric + $2))::text as to, snapshot.last::text as end,
-  (least(folded_at, $1::timestamptz) - interval '${longestDays} days')::date::text as from_day, folded_at < $1::timestamptz - interval '1 hour' as is_old
-from rollup_progress, (select pg_snapshot_xmax(pg_current_snapshot())::text::numeric as last) as snapshot`;
-
-const advanceSql = `
-update rollup_progress set upto = $1::xid8, folded_at = $2,
-  unfinished = array(select xid from pg_snapshot_xip(pg_current_snapshot()) as xid where xid < $1::xid8)`;
-
-/**
- * Transactions after which even a fold of nothing is written down, so that the next need not look at them again
- * (count); one that did
- * not reach the end always is.
- */
-const worthNoting = 1000;
-
-/**
- * Adds what was committed since the last fold to the rollups, exactly once: sums and progress are one transaction, and
- * one
- * process folds at a time. Any number of processes may try.
- * @param span transactions to take at most (count)
- */
-export async function fold(pool: pg.Pool, nowMs: number, span: number): Promise<Fold> {
-  try {
-    return await foldOnce(pool, nowMs, span);
-  } catch (err) {
-    if (!isPartitionMissing(err)) throw err;
-    await createPartitionsOfFacts(pool, nowMs, span);
-    return foldOnce(pool, nowMs, span);
-  }
-}
-
-const foldOnce = (pool: pg.Pool, nowMs: number, span: number): Promise<Fold> =>
-  transaction(pool, async (executor) => {
-    await executor.query('set transaction isolation level repeatable read');
-    const { rows: locks } = await executor.query<{ ok: boolean }>(
-      `select pg_try_advisory_xact_lock(${foldLock}) as ok`,
-    );
-    if (!locks[0]?.ok) return { facts: null, complete: true };
-    const progress = await readProgress(executor, nowMs, span);
-    const facts = await foldFacts(executor, progress, nowMs);
-    const gone = BigInt(progress.to) - BigInt(progress.upto);
-    const complete = progress.to === progress.end;
-    if (facts > 0 || !complete || gone > worthNoting || progress.is_old) {
-      await executor.query({ name: 'advance_rollups', text: advanceSql, values: [progress.to, new Date(nowMs)] });
-    }
-    return { facts, complete };
-  });
-
-const isPartitionMissing = (err: unknown): boolean =>
-  (err as { code?: unknown }).code === '23514' && /^no partition of relation/.test((err as Error).message);
-
-/** For facts of a time for which nobody made partitions, such as that of a clock that was wrong. */
-const createPartitionsOfFacts = (pool: pg.Pool, nowMs: number, span: number): Promise<void> =>
-  transaction(pool, async (executor) => {
-    const progress = await readProgress(executor, nowMs, span);
-    await executor.query(settingsSql);
-    const { rows } = await executor.query<{ day: string }>({
-      name: 'days_of_facts',
-      text: daysSql,
-      values: newFacts(progress, nowMs),
-    });
-    await executor.query(createPartitionsSql, [rows.map(({ day }) => day)]);
-  });
-
-const daysSql = `select distinct (at at time zone 'UTC')::date::text as day from (${newSql}) as happened where counts`;
-
-/** Of the days before and after, too: a day of the publisher's may begin in another month. */
-const createPartitionsSql = 'select create_report_partitions(day - 1, day + 1) from unnest($1::date[]) as day';
-
-async function readProgress(executor: Executor, nowMs: number, span: number): Promise<Progress> {
-  const { rows } = await executor.query<Progress>({
-    name: 'rollup_progress',
-    text: progressSql,
-    values: [new Date(nowMs), span],
-  });
-  if (rows[0] === undefined) throw new Error('rollup_progress has no row');
-  return rows[0];
-}
+import {
+  addMetricsSql,
+  eachMetric,
+  type MetricName,
+  metricColumns,
+  metricsOfEventsSql,
+  servedOfEventsSql,
+  sumSql,
+  sumsSql,
+} from '../metrics.ts';
+import { dayBit, grainColumns, grainOfGroupSql, keptGrains } from './grains.ts';
 
 /*
- * New rows are found by their index whatever statistics say of it, which lag behind on a growing table: nothing is read
- * from end
- * to end, and of the indexes that one is taken which has few entries, not the primary key's. They do not know either
- * how many things
- * are alike: groups are hashed, because to sort rows by a dozen texts takes several times as long. One plan serves all
- * folds.
+ * How events become sums: one statement of common table expressions, each of which reads those before it.
+ *
+ *   all_events → reconciliation
+ *   all_events → counted_events → zoned_events → base_sums → grain_sums → rollups
+ *   zoned_events → attribute_sums → new_values, new_keys, admitted_values → named_sums → custom_rollups
+ *   counted_events → rollup_publishers, minute_rollups
+ *
+ * A session counts once where no offer is asked for, and once for each offer it showed where one is.
  */
-const settingsSql = `set local enable_seqscan = off; set local cpu_index_tuple_cost = 1; set local plan_cache_mode = force_generic_plan;
-set local jit = off; set local work_mem = '64MB'; set local enable_sort = off`;
 
-/** The parameters of `newSql`. */
-const newFacts = ({ upto, to, unfinished, from_day }: Progress, nowMs: number): unknown[] => [
-  upto,
-  to,
-  unfinished,
-  from_day,
-  dayOf(nowMs),
-  dayOf(nowMs - dayMs),
-];
+/** The columns of a row before its sums, which are its primary key. */
+export const rollupKey = 'publisher_id, grain, bucket, placement, offer_id, country, device, os';
+export const customRollupKey = 'publisher_id, key, grain, bucket, value';
+export const reconciliationKey = 'day, publisher_id, kind, reason';
 
-async function foldFacts(executor: Executor, progress: Progress, nowMs: number): Promise<number> {
-  await executor.query(settingsSql);
-  const values = [...newFacts(progress, nowMs), new Date((Math.floor(nowMs / 60_000) - minutesKept) * 60_000)];
-  const { rows } = await executor.query<{ facts: number }>({ name: 'fold_facts', text: foldSql, values });
-  return rows[0]?.facts ?? 0;
-}
+/** Values of one attribute with rows of their own in a UTC day (count); later ones are counted as `other`. */
+export const maxValues = 1000;
+/** Attributes of one publisher that are reported in a UTC day (count); anyone who knows an SDK id can invent some. */
+const maxKeys = 50;
+/** A longer value is counted as `other` (characters). */
+const maxValueLength = 128;
+
+export const otherValue = 'other';
+
+/** The name under which a value is reported. */
+export const namedValue = (value: string): string =>
+  `case when char_length(${value}) > ${maxValueLength} then '${otherValue}' else ${value} end`;
+
+/** The quarter of an hour of a time: the longest span that every time zone keeps within one hour. */
+export const quarterHourOf = (at: string): string => `date_bin('15 minutes', ${at}, 'epoch'::timestamptz)`;
+
+/** Sums by custom attributes are kept by the hour and by the day. */
+export const customGrains = `(values (0::smallint, 'hour'), (${dayBit}::smallint, 'day')) as grains (grain, unit)`;
+
+/** Sessions from this one on are counted in the publisher's next time zone (`rebucket.ts`). */
+export const isRebucketed = '(day, session_id) >= (rebucketed_from_day, rebucketed_from_session)';
+
+/* Events that agree in all that is reported become one row, so that only finding sessions costs by the event. */
+const allEventsCte = (eventsSql: string, sign: '' | '-', minutesFrom: string): string => `
+all_events as materialized (
+  select counts, day, publisher_id,
+    exists (select from rollup_publishers where next_time_zone is not null) and exists (
+      select from rollup_publishers moving
+      where moving.publisher_id = event.publisher_id and next_time_zone is not null and ${isRebucketed}
+    ) as rebucketed,
+    case when at >= ${minutesFrom} then date_bin('1 minute', at, 'epoch'::timestamptz)
+      else ${quarterHourOf('at')} end as at,
+    placement, country, device, os, custom, offer_id, max(campaign_id) as campaign_id, kind, reason,
+    ${sign}sum_exact(occurrences) as occurrences, ${sign}sum_exact(conversions) as conversions,
+    ${sign}sum(revenue_micros) as revenue_micros
+  from (${eventsSql}) as event
+  group by counts, day, publisher_id, rebucketed, 5, placement, country, device, os, custom, offer_id, kind, reason
+),
+counted_events as not materialized (select * from all_events where counts)`;
+
+/* Every event by the day of its session, including those that do not count. Bookings are reconciled by tracking. */
+const outcomesCte = `
+outcomes as (
+  select day, publisher_id, kind, coalesce(reason, '') as reason, sum_exact(occurrences) as count
+  from all_events where kind <> 'booking' group by 1, 2, 3, 4
+)`;
+
+const reconciliationWrittenCte = `
+reconciliation_written as (
+  insert into reconciliation as kept (${reconciliationKey}, count)
+  select ${reconciliationKey}, count from outcomes
+  on conflict (${reconciliationKey}) do update set count = kept.count + excluded.count
+)`;
+
+/* Events with the time zone of their hours and days. A zone is validated once per publisher, which is expensive. */
+export const zonedEventsCte = (isRebucketed: string): string => `
+zones as materialized (
+  select publishers.id as publisher_id, time_zone_or_utc(coalesce(kept.time_zone, publishers.time_zone)) as zone,
+    time_zone_or_utc(kept.next_time_zone) as next_zone, rebucketed_from_day, rebucketed_from_session
+  from publishers left join rollup_publishers kept on kept.publisher_id = publishers.id
+  where publishers.id in (select publisher_id from counted_events)
+),
+zoned_events as not materialized (
+  select counted_events.*,
+    case when next_zone is not null and ${isRebucketed} then next_zone else zones.zone end as zone
+  from counted_events join zones using (publisher_id)
+)`;
+
+const sessionMetrics: ReadonlySet<MetricName> = new Set(['sessions', 'filled_sessions']);
+
+const grainSumSql = (name: MetricName): string =>
+  sessionMetrics.has(name)
+    ? `case when grouping(offer_id) = 0 then sum_exact(served) else ${sumSql(name)} end`
+    : sumSql(name);
+
+/* Sums by all dimensions, which are few rows where many events agree; then those of each grain, made of these. */
+const grainSumsCte = `
+base_sums as (
+  select publisher_id, date_trunc('hour', quarter_hour, zone) as hour_start,
+    date_trunc('day', quarter_hour, zone) as day_start,
+    placement, offer_id, campaign_id, country, device, os, served, ${metricColumns}
+  from (
+    select publisher_id, zone, ${quarterHourOf('at')} as quarter_hour, placement, offer_id,
+      max(campaign_id) as campaign_id, country, device, os, ${servedOfEventsSql}, ${metricsOfEventsSql}
+    from zoned_events group by 1, 2, 3, placement, offer_id, country, device, os
+  ) as by_quarter_hour
+),
+grain_sums as (
+  select publisher_id,
+    (${grainOfGroupSql})::smallint as grain,
+    case when grouping(day_start) = 0 then day_start else hour_start end as bucket,
+    coalesce(placement, '') as placement, coalesce(offer_id, 0) as offer_id, coalesce(country, '') as country,
+    coalesce(device, '') as device, coalesce(os, '') as os,
+    case when grouping(offer_id) = 0 then max(campaign_id) else 0 end as campaign_id,
+    ${eachMetric((name) => `${grainSumSql(name)} as ${name}`)}
+  from base_sums
+  group by grouping sets (${keptGrains.map((grain) => `(${grainColumns(grain)})`).join(', ')})
+  having grouping(offer_id) = 1 or offer_id <> 0
+)`;
+
+const rollupsWrittenCte = `
+rollups_written as (
+  insert into rollups as kept (${rollupKey}, campaign_id, ${metricColumns})
+  select ${rollupKey}, campaign_id, ${metricColumns} from grain_sums
+  on conflict (${rollupKey}) do update set ${addMetricsSql}
+)`;
+
+/* Sums by the values of custom attributes as they were sent. */
+const attributeSumsCte = `
+attribute_sums as (
+  select publisher_id, zone, ${quarterHourOf('at')} as quarter_hour,
+    (${quarterHourOf('at')} at time zone 'UTC')::date as day, attribute.key,
+    ${namedValue('attribute.value')} as value, ${metricsOfEventsSql}
+  from zoned_events cross join lateral jsonb_each_text(custom) as attribute
+  where custom is not null and kind <> 'served'
+  group by 1, 2, 3, 4, 5, 6
+)`;
+
+const sameKey = (a: string, b: string): string =>
+  `(${a}.day, ${a}.publisher_id, ${a}.key) = (${b}.day, ${b}.publisher_id, ${b}.key)`;
+const sameValue = (a: string, b: string): string => `${sameKey(a, b)} and ${a}.value = ${b}.value`;
+
+/* Values that get rows of their own from now on: the most frequent of each attribute, within the limits of the day. */
+const admittedValuesCte = `
+new_values as (
+  select publisher_id, day, key, value,
+    row_number() over (partition by publisher_id, day, key order by sum(sessions) desc, value) as rank
+  from attribute_sums
+  where not exists (select from custom_values known where ${sameValue('known', 'attribute_sums')})
+  group by publisher_id, day, key, value
+),
+new_keys as (
+  select publisher_id, day, key, values_kept, keys_kept,
+    row_number() over (partition by publisher_id, day, values_kept = 0 order by key) as rank
+  from (select distinct publisher_id, day, key from new_values) as keys
+  cross join lateral (
+    select count(*) filter (where known.key = keys.key) as values_kept, count(distinct known.key) as keys_kept
+    from custom_values known where known.day = keys.day and known.publisher_id = keys.publisher_id
+  ) as kept
+),
+admitted_values as (
+  insert into custom_values (day, publisher_id, key, value)
+  select day, publisher_id, key, value from new_values join new_keys using (publisher_id, day, key)
+  where new_values.rank + values_kept <= ${maxValues}
+    and (values_kept > 0 or new_keys.rank + keys_kept <= ${maxKeys})
+  returning day, publisher_id, key, value
+)`;
+
+/* A recount finds the values under the names they have. */
+const noAdmittedValuesCte = 'admitted_values as (select day, publisher_id, key, value from custom_values where false)';
+
+/* The sums of each value under the name by which it is reported. */
+const namedSumsCte = `
+named_sums as (
+  select publisher_id, zone, quarter_hour, key, coalesce(found.value, '${otherValue}') as value,
+    ${eachMetric((name) => `attribute_sums.${name}`)}
+  from attribute_sums
+  left join lateral (
+    select value from admitted_values where ${sameValue('admitted_values', 'attribute_sums')}
+    union all
+    select value from custom_values known where ${sameValue('known', 'attribute_sums')}
+  ) found on true
+  where found.value is not null
+    or exists (select from admitted_values where ${sameKey('admitted_values', 'attribute_sums')})
+    or exists (select from custom_values known where ${sameKey('known', 'attribute_sums')})
+)`;
+
+const customRollupsWrittenCte = `
+custom_rollups_written as (
+  insert into custom_rollups as kept (${customRollupKey}, ${metricColumns})
+  select publisher_id, key, grain, date_trunc(unit, quarter_hour, zone), value, ${sumsSql}
+  from named_sums cross join ${customGrains}
+  group by 1, 2, 3, 4, 5
+  on conflict (${customRollupKey}) do update set ${addMetricsSql}
+)`;
+
+/* Publishers that are counted for the first time, and the minutes of the live view. */
+const publishersWrittenCte = `
+publishers_written as (
+  insert into rollup_publishers (publisher_id, time_zone, compacted_until)
+  select id, time_zone, (select min(at) at time zone 'UTC' from counted_events)::date - 1 from publishers
+  where id in (select publisher_id from counted_events) and id not in (select publisher_id from rollup_publishers)
+)`;
+
+const minutesWrittenCte = (minutesFrom: string): string => `
+minutes_written as (
+  insert into minute_rollups as kept (publisher_id, minute, ${metricColumns})
+  select publisher_id, at, ${metricsOfEventsSql} from counted_events
+  where at >= ${minutesFrom} and kind <> 'served' group by 1, 2
+  on conflict (publisher_id, minute) do update set ${addMetricsSql}
+)`;
+
+const statementOf = (ctes: readonly string[]): string => `
+with ${ctes.join(',')}
+select coalesce(sum_exact(occurrences), 0)::int as events from all_events`;
+
+/**
+ * Adds new events to all sums.
+ * @param eventsSql new events, one by one
+ * @param minutesFrom an expression: the first minute that the live view keeps
+ */
+export const rollupSql = (eventsSql: string, minutesFrom: string): string =>
+  statementOf([
+    allEventsCte(eventsSql, '', minutesFrom),
+    outcomesCte,
+    reconciliationWrittenCte,
+    zonedEventsCte('rebucketed'),
+    grainSumsCte,
+    rollupsWrittenCte,
+    attributeSumsCte,
+    admittedValuesCte,
+    namedSumsCte,
+    customRollupsWrittenCte,
+    publishersWrittenCte,
+    minutesWrittenCte(minutesFrom),
+  ]);
+
+/**
+ * Adds events that are rolled up already to the sums of reports once more, or subtracts them.
+ * @param eventsSql the events, one by one
+ * @param reconciles whether the reconciliation changes as well
+ */
+export const recountSql = (eventsSql: string, sign: '' | '-', { reconciles }: { reconciles: boolean }): string =>
+  statementOf([
+    allEventsCte(eventsSql, sign, "'infinity'::timestamptz"),
+    ...(reconciles ? [outcomesCte, reconciliationWrittenCte] : []),
+    zonedEventsCte('rebucketed'),
+    grainSumsCte,
+    rollupsWrittenCte,
+    attributeSumsCte,
+    noAdmittedValuesCte,
+    namedSumsCte,
+    customRollupsWrittenCte,
+  ]);
+
+/** The common table expressions of the same sums, without writing them; $n of `eventsSql` are the caller's. */
+export const computedSumsCtes = (eventsSql: string): string =>
+  [
+    allEventsCte(eventsSql, '', "'infinity'::timestamptz"),
+    outcomesCte,
+    zonedEventsCte('rebucketed'),
+    grainSumsCte,
+    attributeSumsCte,
+    noAdmittedValuesCte,
+    namedSumsCte,
+  ].join(',');

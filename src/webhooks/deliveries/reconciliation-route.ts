@@ -1,9 +1,9 @@
 import { callOf } from '../../catalog/management/http.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
+import { readDayRange } from '../../platform/http/day-range.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import type { App, PlatformDeps } from '../../platform/ports.ts';
-import { readRange } from '../../reports/query/request.ts';
 import { isReconciled, type Places, reconcilePublisher } from './reconciliation.ts';
 import { reconciliationAnswer, reconciliationQuery } from './schemas.ts';
 
@@ -30,7 +30,7 @@ export function reconciliationRoute(app: App, { pool, dbHealth, config, now }: P
       const today = dayOf(now());
       const isOpen = from === undefined && to === undefined;
       const asked = isOpen ? { from: dayOf(now() - (defaultDays - 1) * dayMs), to: today } : { from, to };
-      const range = readRange(asked, today, mostDays);
+      const range = readDayRange(asked, today, mostDays);
       const days = await guarded(() => reconcilePublisher(pool, callOf(request).publisherId, range));
       const data = {
         ...range,

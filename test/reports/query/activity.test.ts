@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { queryLiveMinutes } from '../../../src/reports/query/live.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { call, fetchOffers, googlebot, type ShownOffer } from '../../tracking/journey.ts';
-import { activity, byGroup, foldAll, nonZero } from '../support.ts';
+import { activity, byGroup, nonZero, rollUpAll } from '../support.ts';
 
 let testApp: TestApp;
 beforeEach(async () => {
@@ -10,8 +10,8 @@ beforeEach(async () => {
 });
 afterEach(() => testApp.close());
 
-/** Shows the offers, then turns the first away, and clicks the second where there is one. */
-async function visit(body: Record<string, unknown>): Promise<ShownOffer[]> {
+/** Shows the offers, dismisses the first, and closes the second. */
+async function showAndDismiss(body: Record<string, unknown>): Promise<ShownOffer[]> {
   const { offers } = await fetchOffers(testApp, body);
   for (const offer of offers) await call(testApp, offer.pixel);
   if (offers[0] !== undefined) await call(testApp, offers[0].beacons.no_thanks_click);
@@ -20,9 +20,9 @@ async function visit(body: Record<string, unknown>): Promise<ShownOffer[]> {
 }
 
 test('sessions, impressions, refusals and closes are counted, by each dimension', async () => {
-  const offers = await visit({ placement: 'Checkout', country: 'de' });
-  await visit({ placement: 'cart', country: 'us' });
-  await foldAll(testApp);
+  const offers = await showAndDismiss({ placement: 'Checkout', country: 'de' });
+  await showAndDismiss({ placement: 'cart', country: 'us' });
+  await rollUpAll(testApp);
 
   const shown = offers.length;
   expect(shown).toBeGreaterThan(1);
@@ -44,8 +44,8 @@ test('sessions, impressions, refusals and closes are counted, by each dimension'
 });
 
 test('a session counts once, however many offers it shows; by offer it counts for each of them', async () => {
-  const offers = await visit({});
-  await foldAll(testApp);
+  const offers = await showAndDismiss({});
+  await rollUpAll(testApp);
   expect((await activity(testApp))[0]?.metrics.sessions).toBe(1);
   const rows = await activity(testApp, { groupBy: ['offer'] });
   expect(rows.map(({ group, metrics }) => [group[0], metrics.sessions, metrics.impressions])).toEqual(
@@ -61,15 +61,15 @@ test('an answer without offers is a session that was not filled', async () => {
   await testApp.pool.query('update publishers set unit_enabled = false');
   await expect.poll(() => [...testApp.deps.catalog.current().publishers.values()][0]?.unitEnabled).toBe(false);
   await fetchOffers(testApp);
-  await foldAll(testApp);
+  await rollUpAll(testApp);
   expect(nonZero((await activity(testApp))[0]?.metrics)).toEqual({ sessions: 1 });
 });
 
 test('filters leave out everything else, one dimension or many', async () => {
-  const offers = await visit({ placement: 'checkout', country: 'DE' });
-  await visit({ placement: 'cart', country: 'DE' });
-  await visit({ placement: 'cart', country: 'US' });
-  await foldAll(testApp);
+  const offers = await showAndDismiss({ placement: 'checkout', country: 'DE' });
+  await showAndDismiss({ placement: 'cart', country: 'DE' });
+  await showAndDismiss({ placement: 'cart', country: 'US' });
+  await rollUpAll(testApp);
   const sessions = async (asked: Parameters<typeof activity>[1]) =>
     (await activity(testApp, asked))[0]?.metrics.sessions ?? 0;
   expect(await sessions({ filters: { placement: ['cart'] } })).toBe(2);
@@ -93,23 +93,23 @@ test('repeats, bots and developers are not counted', async () => {
   const { offers } = await fetchOffers(testApp);
   const { pixel, click_url } = offers[0] as ShownOffer;
   await Promise.all(Array.from({ length: 20 }, () => call(testApp, pixel)));
-  await foldAll(testApp);
+  await rollUpAll(testApp);
   await call(testApp, pixel);
   await call(testApp, click_url, { 'user-agent': googlebot });
   await fetchOffers(testApp, { dev: '1' }).then(({ offers: shown }) => call(testApp, shown[0]?.pixel as string));
-  await foldAll(testApp);
+  await rollUpAll(testApp);
   expect(nonZero((await activity(testApp))[0]?.metrics)).toEqual({ sessions: 1, filled_sessions: 1, impressions: 1 });
 });
 
-test("what belongs to another publisher is in no report of one's own", async () => {
-  await visit({});
-  await foldAll(testApp);
+test('activity of another publisher is in no report', async () => {
+  await showAndDismiss({});
+  await rollUpAll(testApp);
   expect(await activity(testApp, { publisherId: testApp.publisher.id + 1 })).toEqual([]);
 });
 
-test('the last minutes can be watched', async () => {
-  await visit({});
-  await foldAll(testApp);
+test('the last minutes are counted one by one', async () => {
+  await showAndDismiss({});
+  await rollUpAll(testApp);
   const minutes = await queryLiveMinutes(testApp.pool, {
     publisherId: testApp.publisher.id,
     minutes: 30,

@@ -1,10 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Metrics } from '../../../src/reports/query/metrics.ts';
-import type { ActivityRow } from '../../../src/reports/query/query.ts';
-import type { ReportRequest } from '../../../src/reports/query/request.ts';
+import type { Metrics } from '../../../src/reports/metrics.ts';
+import { createWriter } from '../../../src/reports/query/byte-writer.ts';
+import type { ActivityRow, ReportRequest } from '../../../src/reports/query/types.ts';
 import { toCsv, toJsonItems } from '../../../src/reports/query/view.ts';
-import { createWriter } from '../../../src/reports/rollup/writer.ts';
 
 const metrics: Metrics = {
   sessions: 3,

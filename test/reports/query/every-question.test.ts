@@ -3,18 +3,18 @@ import { hashKey } from '../../../src/platform/http/auth.ts';
 import { dayOf } from '../../../src/platform/lib/time.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { call, fetchOffers } from '../../tracking/journey.ts';
-import { foldAll } from '../support.ts';
+import { rollUpAll } from '../support.ts';
 
 const names = ['placement', 'campaign', 'offer', 'country', 'device', 'os', 'custom.plan'];
-const visits = ['checkout', 'cart'].flatMap((placement) =>
+const sessions = ['checkout', 'cart'].flatMap((placement) =>
   ['DE', 'US'].flatMap((country) => ['gold', 'silver'].map((plan) => ({ placement, country, plan }))),
 );
 
 let testApp: TestApp;
 beforeAll(async () => {
   testApp = await createTestApp();
-  for (const visit of visits) {
-    const { offers } = await fetchOffers(testApp, visit);
+  for (const session of sessions) {
+    const { offers } = await fetchOffers(testApp, session);
     for (const offer of offers) await call(testApp, offer.pixel);
     await call(testApp, offers[0]?.beacons.no_thanks_click as string);
     await call(testApp, offers[1]?.beacons.close as string);
@@ -24,7 +24,7 @@ beforeAll(async () => {
     [testApp.publisher.id],
   );
   await vi.waitUntil(() => testApp.deps.catalog.current().keys.has(hashKey('reports')), 5000);
-  await foldAll(testApp);
+  await rollUpAll(testApp);
 });
 afterAll(() => testApp.close());
 
@@ -35,7 +35,7 @@ const choices = Array.from({ length: 2 ** names.length }, (_, bits) =>
 
 type Row = Record<string, number>;
 
-test.each(['day', 'hour'])('by the %s, rows of whatever they are grouped by add up to what happened', async (unit) => {
+test.each(['day', 'hour'])('by the %s, rows add up to the activity, by any grouping', async (unit) => {
   const [from, to] = [-86_400_000, 86_400_000].map((offsetMs) => dayOf(Date.now() + offsetMs)) as [string, string];
   for (const choice of choices) {
     const groupBy = choice.join(',');

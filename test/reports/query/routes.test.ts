@@ -3,7 +3,7 @@ import { hashKey } from '../../../src/platform/http/auth.ts';
 import { dayOf } from '../../../src/platform/lib/time.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { call, fetchOffers, googlebot } from '../../tracking/journey.ts';
-import { foldAll } from '../support.ts';
+import { rollUpAll } from '../support.ts';
 
 const formula = '=HYPERLINK("http://evil.example";"x")';
 const today = dayOf(Date.now());
@@ -41,7 +41,7 @@ beforeAll(async () => {
   );
   const hash = hashKey('other');
   await vi.waitUntil(() => testApp.deps.catalog.current().keys.has(hash), 5000);
-  await foldAll(testApp);
+  await rollUpAll(testApp);
 });
 afterAll(() => testApp.close());
 
@@ -94,7 +94,7 @@ test('200: by the hour, times carry the offset of the time zone', async () => {
   });
 });
 
-test('200: an own key that is called like a column stands beside it', async () => {
+test('200: a custom attribute with the name of a column appears beside that column', async () => {
   for (const [key, value] of [
     ['date', 'monday'],
     ['revenue', 'high'],
@@ -106,7 +106,7 @@ test('200: an own key that is called like a column stands beside it', async () =
   }
 });
 
-test('200: one own key is a dimension and a filter, under its name or as custom.NAME', async () => {
+test('200: one custom attribute is a dimension and a filter, by its name or as custom.NAME', async () => {
   const values = async (parameters: Record<string, string>, column: string) =>
     (await ask(parameters)).json().data.rows.map((row: Record<string, unknown>) => [row[column], row.sessions]);
   const all = [
@@ -147,7 +147,7 @@ test('CSV: by format or Accept; quoted by RFC 4180, and no value is a formula', 
   );
 });
 
-test('reports from raw rows wait for one another, and keep no others waiting; too many are 503 with retry-after', async () => {
+test('reports from raw rows queue, and delay no others; too many are 503 with retry-after', async () => {
   const holder = await testApp.pool.connect();
   await holder.query('begin; lock table bookings in access exclusive mode');
   const statuses: number[] = [];
@@ -173,7 +173,7 @@ test('reports from raw rows wait for one another, and keep no others waiting; to
 const rawReport = { group_by: 'placement,country,device', aggregated_by: 'hour' };
 const readers = "select 1 from pg_locks where relation = 'bookings'::regclass and not granted";
 
-test('a flood of reports from raw rows by one publisher keeps no other waiting', async () => {
+test('many reports from raw rows of one publisher do not delay another publisher', async () => {
   const holder = await testApp.pool.connect();
   await holder.query('begin; lock table bookings in access exclusive mode');
   const flood = Array.from({ length: 10 }, () => ask(rawReport));
@@ -190,7 +190,7 @@ test('a flood of reports from raw rows by one publisher keeps no other waiting',
   expect((await Promise.all(flood)).map(({ statusCode }) => statusCode)).toEqual(Array.from({ length: 10 }, () => 200));
 });
 
-test('a report is given up when its client goes, whether it is being counted or waits', async () => {
+test('a report is cancelled when its client disconnects, running or waiting', async () => {
   const url = new URL(await testApp.app.listen({ port: 0, host: '127.0.0.1' }));
   url.pathname = '/native/activity.json';
   url.search = String(new URLSearchParams({ api_key: 'reports', from: today, to: today, ...rawReport }));
@@ -230,8 +230,8 @@ describe('400', () => {
     ['a prototype', { group_by: '__proto__' }, 'unknown_group_by', '/group_by'],
     ['the same dimension twice', { group_by: 'offer,offer' }, 'invalid_request', '/group_by'],
     ['a metric', { group_by: 'clicks' }, 'unknown_group_by', '/group_by'],
-    ['the same own key twice', { group_by: 'custom.plan,plan' }, 'invalid_request', '/group_by'],
-    ['two own keys', { group_by: 'custom.a,custom.b' }, 'invalid_request', '/group_by'],
+    ['the same custom attribute twice', { group_by: 'custom.plan,plan' }, 'invalid_request', '/group_by'],
+    ['two custom attributes', { group_by: 'custom.a,custom.b' }, 'invalid_request', '/group_by'],
     ['an unknown parameter', { colour: 'red' }, 'invalid_request', '/colour'],
     ['a day that does not exist', { from: '2026-02-30' }, 'invalid_request', '/from'],
     ['a time', { to: '2026-02-03T00:00:00Z' }, 'invalid_request', '/to'],
@@ -257,7 +257,7 @@ describe('400', () => {
   });
 });
 
-test('a page of any origin may read reports, and what is wrong with its call', async () => {
+test('a page of any origin may read reports, and the errors of its calls', async () => {
   for (const url of ['/native/activity.json', '/native/reconciliation.json']) {
     for (const query of ['?api_key=reports', '?api_key=reports&from=yesterday', '']) {
       const { headers } = await testApp.app.inject({
@@ -292,7 +292,7 @@ test('the reconciliation names every gap, and adds up', async () => {
     select $1, gen_random_uuid(), $2, 'gap', '{}', '{}', false, false, false, now(), reason from unnest(array['no_campaigns', 'no_campaigns', null]) as reason`,
     [today, testApp.publisher.id],
   );
-  await foldAll(testApp);
+  await rollUpAll(testApp);
   const answer = await testApp.app.inject({
     url: `/native/reconciliation.json?api_key=reports&from=${today}&to=${today}`,
   });

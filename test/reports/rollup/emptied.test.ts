@@ -4,7 +4,7 @@ import { dayOf } from '../../../src/platform/lib/time.ts';
 import { reconcile } from '../../../src/reports/reconcile/reconcile.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { fetchOffers } from '../../tracking/journey.ts';
-import { activity, byGroup, differences, foldAll, nonZero } from '../support.ts';
+import { activity, byGroup, differences, nonZero, rollUpAll } from '../support.ts';
 
 let t: TestApp;
 beforeEach(async () => {
@@ -16,11 +16,11 @@ const today = () => dayOf(Date.now());
 
 test('sessions answered empty on their deadline are empty in the reports, also where they were counted before', async () => {
   const counted = await fetchOffers(t, { plan: 'gold' });
-  await foldAll(t);
+  await rollUpAll(t);
   const fresh = await fetchOffers(t, { plan: 'gold' });
   const shown = await fetchOffers(t, { plan: 'gold' });
   await emptySessions(t.pool, [counted.sessionId, fresh.sessionId]);
-  await foldAll(t);
+  await rollUpAll(t);
   expect(await differences(t)).toEqual([]);
   expect(nonZero((await activity(t))[0]?.metrics)).toEqual({ sessions: 3, filled_sessions: 1 });
   expect(byGroup(await activity(t, { groupBy: ['custom'], customKey: 'plan' }))).toEqual({

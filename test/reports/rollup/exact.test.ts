@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { dayOf } from '../../../src/platform/lib/time.ts';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
-import { sumOf } from '../../../src/reports/query/metrics.ts';
+import { sumOf } from '../../../src/reports/metrics.ts';
 import { book } from '../../../src/reports/rollup/bookings.ts';
-import { moveZone } from '../../../src/reports/rollup/rebucket.ts';
-import { fold } from '../../../src/reports/rollup/statement.ts';
+import { rebucketNext } from '../../../src/reports/rollup/rebucket.ts';
+import { rollUp } from '../../../src/reports/rollup/roll-up.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { call, fetchOffers } from '../../tracking/journey.ts';
-import { activity, byGroup, differences, foldAll, nonZero } from '../support.ts';
+import { activity, byGroup, differences, nonZero, rollUpAll } from '../support.ts';
 
 let first: TestApp;
 let second: TestApp;
@@ -22,26 +22,26 @@ afterEach(async () => {
 
 const today = () => new Date().toISOString().slice(0, 10);
 
-/** What the reports and the raw rows disagree about. */
+/** Differences between the reports and the raw rows, as text. */
 const disagreements = async (): Promise<string[]> =>
   (await differences(first)).map(({ rollup, differences }) => `${rollup} ${differences}`);
 
 const total = async () => nonZero((await activity(first))[0]?.metrics);
 
-test('beacons through two processes, each repeated, with folds by both in between: every sum is exact', async () => {
-  await foldAll(first);
+test('beacons through two processes, each repeated, with rollups by both in between: every sum is exact', async () => {
+  await rollUpAll(first);
   const sessions = await Promise.all(
     Array.from({ length: 40 }, (_, index) =>
       fetchOffers(index % 2 === 0 ? first : second, { placement: `page-${index % 3}`, plan: 'gold' }),
     ),
   );
-  let folding = true;
-  let foldsWithFacts = 0;
-  const folds = Promise.all(
+  let isRunning = true;
+  let rollupsWithEvents = 0;
+  const rollups = Promise.all(
     [first, second].map(async ({ pool }) => {
-      while (folding) {
-        const { facts } = await fold(pool, Date.now(), 5).catch(() => ({ facts: null }));
-        if (facts !== null && facts > 0) foldsWithFacts += 1;
+      while (isRunning) {
+        const { events } = await rollUp(pool, Date.now(), 5).catch(() => ({ events: null }));
+        if (events !== null && events > 0) rollupsWithEvents += 1;
       }
     }),
   );
@@ -53,18 +53,18 @@ test('beacons through two processes, each repeated, with folds by both in betwee
       call(second, offer.beacons.close),
       call(first, offer.beacons.close),
     ]);
-  folding = false;
-  await folds;
-  expect(foldsWithFacts).toBeGreaterThan(1);
-  await foldAll(first);
+  isRunning = false;
+  await rollups;
+  expect(rollupsWithEvents).toBeGreaterThan(1);
+  await rollUpAll(first);
   expect(await total()).toEqual({ sessions: 40, filled_sessions: 40, impressions: shown.length, closes: shown.length });
   const byPlan = await activity(first, { groupBy: ['custom'], customKey: 'plan' });
   expect(byPlan.map(({ group, metrics }) => [group[0], nonZero(metrics)])).toEqual([['gold', await total()]]);
   expect(await disagreements()).toEqual([]);
-  expect(await foldAll(second)).toBe(0);
+  expect(await rollUpAll(second)).toBe(0);
 });
 
-test('a transaction that stays open while later ones are folded is counted when it commits, and only then', async () => {
+test('a transaction that stays open while later ones are rolled up is counted when it commits, and only then', async () => {
   const { offers } = await fetchOffers(first);
   const slow = await first.pool.connect();
   await slow.query('begin');
@@ -73,39 +73,39 @@ test('a transaction that stays open while later ones are folded is counted when 
     select day, id, offer_ids[1], 'impression', publisher_id, campaign_ids[1], 1, now() from sessions`,
   );
   await call(first, offers[1]?.pixel as string);
-  await foldAll(second);
+  await rollUpAll(second);
   await call(first, offers[2]?.pixel as string);
-  await foldAll(second);
+  await rollUpAll(second);
   expect(await total()).toMatchObject({ impressions: 2 });
   await slow.query('commit');
   slow.release();
-  await foldAll(second);
-  await foldAll(second);
+  await rollUpAll(second);
+  await rollUpAll(second);
   expect(await total()).toMatchObject({ impressions: 3 });
   expect(await disagreements()).toEqual([]);
 });
 
-test('a fold that is killed half-way leaves nothing behind; another takes over', async () => {
+test('a rollup that is killed midway changes nothing; another one takes over', async () => {
   const { offers } = await fetchOffers(first);
   for (const offer of offers) await call(first, offer.pixel);
-  // A row the fold has to write is held, so that it waits in the middle of its work.
+  // A row that the rollup has to write is locked, so that it waits midway.
   const holder = await first.pool.connect();
-  await foldAll(first);
+  await rollUpAll(first);
   await fetchOffers(first);
   await holder.query('begin');
   await holder.query('select from rollups for update');
-  const killed = fold(second.pool, Date.now(), 1e9);
+  const killed = rollUp(second.pool, Date.now(), 1e9);
   killed.catch(() => {});
-  const folding =
-    "select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%happened as materialized%'";
-  await expect.poll(async () => (await first.pool.query(folding)).rowCount, { timeout: 10_000 }).toBe(1);
-  expect((await fold(first.pool, Date.now(), 1e9)).facts).toBeNull();
-  await first.pool.query(`select pg_terminate_backend(pid) from (${folding}) as folding`);
+  const running =
+    "select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%all_events as materialized%'";
+  await expect.poll(async () => (await first.pool.query(running)).rowCount, { timeout: 10_000 }).toBe(1);
+  expect((await rollUp(first.pool, Date.now(), 1e9)).events).toBeNull();
+  await first.pool.query(`select pg_terminate_backend(pid) from (${running}) as running`);
   await expect(killed).rejects.toThrow();
   await holder.query('rollback');
   holder.release();
   expect(await total()).toMatchObject({ sessions: 1 });
-  await foldAll(first);
+  await rollUpAll(first);
   expect(await total()).toMatchObject({ sessions: 2, impressions: offers.length });
   expect(await disagreements()).toEqual([]);
 });
@@ -113,36 +113,36 @@ test('a fold that is killed half-way leaves nothing behind; another takes over',
 test('verifying names the rollup that was changed, and how', async () => {
   await fetchOffers(first, { placement: 'cart', country: 'DE', plan: 'gold' });
   await fetchOffers(first, { dev: '1' });
-  await foldAll(first);
+  await rollUpAll(first);
   expect(await disagreements()).toEqual([]);
   await first.pool.query("update rollups set sessions = sessions + 1 where grain = 5 and placement = 'cart'");
   await first.pool.query('delete from rollups where grain = 4');
   await first.pool.query('update custom_rollups set impressions = 7 where grain = 0');
-  await first.pool.query("update reconciliation set count = count + 2 where kind = 'shown'");
+  await first.pool.query("update reconciliation set count = count + 2 where kind = 'served'");
   await first.pool.query("update reconciliation set count = count - 3 where reason = 'dev'");
   const found = await disagreements();
   expect(found).toHaveLength(6);
   expect(found.find((line) => line.includes('key=plan'))).toMatch(/grain=0 .*impressions: 7 → 0$/);
-  expect(found.find((line) => line.includes('kind=shown reason= '))).toMatch(/count: (\d) → (?!\1)\d$/);
+  expect(found.find((line) => line.includes('kind=served reason= '))).toMatch(/count: (\d) → (?!\1)\d$/);
   expect(found.filter((line) => line.includes('reason=dev'))).toHaveLength(2);
   expect(found.find((line) => line.includes('grain=5'))).toMatch(/placement=cart .*country=DE .*sessions: 2 → 1$/);
   expect(found.find((line) => line.includes('grain=4'))).toMatch(/sessions: 0 → 1,filled_sessions: 0 → 1/);
 });
 
-test('events count with where and with what their session was, be it of today, of yesterday or of long ago', async () => {
+test('events count with the dimensions of their session, of today, of yesterday or of long ago', async () => {
   const days = [-1, 0, 1, 2, 40];
   await first.pool.query('select create_day_partitions(current_date - 40, current_date + 1)');
   await first.pool.query(
-    `with visits as (
+    `with added as (
       insert into sessions (day, id, publisher_id, placement, country, device, os, custom, offer_ids, campaign_ids, dev, usp, usp_check_all, created_at)
       select $2::date - ago, gen_random_uuid(), $1, 'of-' || ago, 'DE', 'phone', 'ios', jsonb_build_object('ago', ago), '{1}', '{1}', ago = 2, false, false, now()
       from unnest($3::integer[]) as ago returning *
     )
     insert into events (day, session_id, offer_id, kind, publisher_id, campaign_id, position, at)
-    select day, id, 1, kind, publisher_id, 1, 1, now() from visits cross join unnest(array['impression', 'click']) as kind`,
+    select day, id, 1, kind, publisher_id, 1, 1, now() from added cross join unnest(array['impression', 'click']) as kind`,
     [first.publisher.id, today(), days],
   );
-  await foldAll(first);
+  await rollUpAll(first);
   const counted = { sessions: 1, filled_sessions: 1, impressions: 1, clicks: 1 };
   const all = days.filter((ago) => ago !== 2);
   expect(byGroup(await activity(first, { groupBy: ['placement', 'os'] }))).toEqual(
@@ -154,14 +154,14 @@ test('events count with where and with what their session was, be it of today, o
   expect(await disagreements()).toEqual([]);
 });
 
-test('of one key, a thousand values a day are kept apart, and all others are `other`', async () => {
+test('of one attribute, a thousand values a day are kept apart, and all others are `other`', async () => {
   await first.pool.query(
     `insert into sessions (day, id, publisher_id, placement, offer_ids, campaign_ids, custom, dev, usp, usp_check_all, created_at)
     select current_date, gen_random_uuid(), $1, 'checkout', '{}', '{}', jsonb_build_object('order', n::text, 'long', repeat('x', 200)), false, false, false, now()
     from generate_series(1, 1500) n cross join generate_series(1, case when n = 1500 then 3 else 1 end)`,
     [first.publisher.id],
   );
-  await foldAll(first);
+  await rollUpAll(first);
   const rows = await activity(first, { groupBy: ['custom'], customKey: 'order' });
   expect(rows).toHaveLength(1001);
   const sessions = Object.fromEntries(rows.map(({ group, metrics }) => [group[0], metrics.sessions]));
@@ -172,7 +172,7 @@ test('of one key, a thousand values a day are kept apart, and all others are `ot
   ]);
 });
 
-test('what was booked at a time nobody made partitions for is folded, and holds up nothing', async () => {
+test('a booking at a time without partitions is rolled up, and delays nothing', async () => {
   const session = await fetchOffers(first);
   const atMs = Date.UTC(new Date().getUTCFullYear() + 2, 0, 1);
   const booking = {
@@ -184,14 +184,14 @@ test('what was booked at a time nobody made partitions for is folded, and holds 
     revenueMicros: 5_000_000n,
   };
   await book(first.pool, [{ ...booking, id: session.sessionId, conversions: 1 }]);
-  await foldAll(first);
+  await rollUpAll(first);
   expect(await total()).toMatchObject({ sessions: 1 });
   const day = new Date(atMs).toISOString().slice(0, 10);
   const [late] = await activity(first, { from: day, to: day });
   expect(nonZero(late?.metrics)).toEqual({ conversions: 1, revenue_micros: 5_000_000 });
 });
 
-test('amounts beyond all reason, of however many conversions, keep nothing else from being counted, moved or answered', async () => {
+test('absurd amounts, of any number of conversions, keep nothing else from being counted, re-bucketed or reported', async () => {
   const session = await fetchOffers(first, { plan: 'gold' });
   const bookAt = (atMs: number) =>
     book(first.pool, [
@@ -209,10 +209,10 @@ test('amounts beyond all reason, of however many conversions, keep nothing else 
     ]);
   const startMs = Date.parse(today());
   for (let count = 0; count < 24; count += 1) await bookAt(startMs + (count % 12) * 3_600_000);
-  await foldAll(first);
+  await rollUpAll(first);
   await bookAt(startMs);
   await fetchOffers(first);
-  await foldAll(first);
+  await rollUpAll(first);
   expect(await total()).toEqual({ sessions: 2, filled_sessions: 2, conversions: 25, revenue_micros: 1e18 });
   for (const aggregatedBy of ['day', 'hour'] as const)
     expect(await activity(first, { aggregatedBy, groupBy: ['placement', 'offer', 'country', 'device'] })).not.toEqual(
@@ -220,7 +220,7 @@ test('amounts beyond all reason, of however many conversions, keep nothing else 
     );
   expect((await activity(first, { groupBy: ['custom'], customKey: 'plan' }))[0]?.metrics.conversions).toBe(25);
   await first.pool.query("update publishers set time_zone = 'Asia/Kathmandu'");
-  while ((await moveZone(first.pool, Date.now(), 86_400_000)).found);
+  while ((await rebucketNext(first.pool, Date.now(), 86_400_000)).found);
   const days = await activity(first, {
     timeZone: 'Asia/Kathmandu',
     from: dayOf(startMs - 86_400_000),

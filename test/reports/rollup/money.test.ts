@@ -5,7 +5,7 @@ import { list, remove, save, showOneTo } from '../../perks/wallet/support.ts';
 import type { TestApp } from '../../support/test-app.ts';
 import { clickIdOf, createTimedApp, track } from '../../tracking/conversions/support.ts';
 import { call, fetchOffers, googlebot, type ShownOffer } from '../../tracking/journey.ts';
-import { activity, byGroup, foldAll, nonZero } from '../support.ts';
+import { activity, byGroup, nonZero, rollUpAll } from '../support.ts';
 
 let testApp: Awaited<ReturnType<typeof createTimedApp>>;
 beforeEach(async () => {
@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => testApp.close());
 
-/** Lets every campaign pay like this, and waits until the catalogue knows. */
+/** Sets the payout of every campaign, and waits for the snapshot. */
 async function payBy({ pool, deps }: TestApp, kind: (typeof payoutKinds)[number], amount: number): Promise<void> {
   const { version } = deps.catalog.current();
   await pool.query('update campaigns set payout_kind = $1, payout_amount = $2', [kind, amount]);
@@ -30,14 +30,14 @@ async function seeAndClick(body: Record<string, unknown> = {}): Promise<{ offer:
 
 const total = async () => nonZero((await activity(testApp))[0]?.metrics);
 
-test('a campaign paid by the click earns with clicks that count; a later payout changes nothing that happened', async () => {
+test('a campaign paid by the click earns with clicks that count; a later payout changes no earlier event', async () => {
   await payBy(testApp, 'cpc', 0.25);
   const { offer } = await seeAndClick();
   await call(testApp, offer.click_url);
   const { offers } = await fetchOffers(testApp);
   await call(testApp, (offers[0] as ShownOffer).click_url, { 'user-agent': googlebot });
   await payBy(testApp, 'cpc', 9);
-  await foldAll(testApp, testApp.clock.ms);
+  await rollUpAll(testApp, testApp.clock.ms);
   expect(await total()).toEqual({
     sessions: 2,
     filled_sessions: 2,
@@ -50,7 +50,7 @@ test('a campaign paid by the click earns with clicks that count; a later payout 
 test('a campaign paid by the thousand earns with impressions', async () => {
   await payBy(testApp, 'cpm', 4.2);
   await seeAndClick();
-  await foldAll(testApp, testApp.clock.ms);
+  await rollUpAll(testApp, testApp.clock.ms);
   expect(await total()).toMatchObject({ impressions: 1, clicks: 1, revenue_micros: 4200 });
 });
 
@@ -60,7 +60,7 @@ test('a publisher with a payout of its own earns that', async () => {
   await testApp.pool.query('update campaign_publishers set payout_amount = 0.5');
   await expect.poll(() => testApp.deps.catalog.current().version).toBeGreaterThan(version);
   await seeAndClick();
-  await foldAll(testApp, testApp.clock.ms);
+  await rollUpAll(testApp, testApp.clock.ms);
   expect(await total()).toMatchObject({ revenue_micros: 500_000 });
 });
 
@@ -70,7 +70,7 @@ test('conversions count with what they pay, repeats once; a void takes both back
   const sale = { click_id: clickId, event: 'sale', txn_id: 't1' };
   await Promise.all([track(testApp, sale), track(testApp, sale)]);
   await track(testApp, { ...sale, txn_id: 't2', payout: '0.000001' });
-  await foldAll(testApp, testApp.clock.ms);
+  await rollUpAll(testApp, testApp.clock.ms);
   expect(await total()).toMatchObject({ conversions: 2, revenue_micros: 12_500_001 });
   expect(
     byGroup(await activity(testApp, { groupBy: ['country', 'offer'], filters: { offer: [offer.id] } })),
@@ -82,7 +82,7 @@ test('conversions count with what they pay, repeats once; a void takes both back
   testApp.clock.ms += 86_400_000;
   const nextDay = new Date(testApp.clock.ms).toISOString().slice(0, 10);
   expect((await track(testApp, { ...sale, status: 'void' })).statusCode).toBe(200);
-  await foldAll(testApp, testApp.clock.ms);
+  await rollUpAll(testApp, testApp.clock.ms);
   const days = await activity(testApp, { from: day, to: nextDay });
   expect(days.map(({ time, metrics }) => [time, metrics.conversions, metrics.revenue_micros])).toEqual([
     [day, 2, 12_500_001],
@@ -96,7 +96,7 @@ test('an offer kept in the wallet counts once for its session, also when it was 
   await remove(testApp, offer.id, 'keeper');
   await save(testApp, offer);
   expect((await list(testApp, 'keeper')).json().data.count).toBe(1);
-  await foldAll(testApp, testApp.clock.ms);
+  await rollUpAll(testApp, testApp.clock.ms);
   expect(await total()).toMatchObject({ saves: 1 });
 });
 
@@ -105,13 +105,13 @@ test('perks count when their session is wrapped, as they are chosen then; those 
   const { id, ids } = await usp.fetch();
   for (const campaign of ids) await usp.select(id, campaign);
   await usp.unselect(id, ids[1]);
-  await foldAll(testApp, testApp.clock.ms);
+  await rollUpAll(testApp, testApp.clock.ms);
   expect(await total()).not.toHaveProperty('selections');
   await Promise.all([usp.wrap(id), usp.wrap(id)]);
   const dev = await usp.fetch({ dev: '1' });
   await usp.select(dev.id, dev.ids[0]);
   await usp.wrap(dev.id);
-  await foldAll(testApp, testApp.clock.ms);
+  await rollUpAll(testApp, testApp.clock.ms);
   const chosen = (await activity(testApp, { groupBy: ['campaign'] })).filter(({ metrics }) => metrics.selections > 0);
   expect(chosen.map(({ group, metrics }) => [group[0], metrics.selections])).toEqual(
     [ids[0], ids[2]].sort((a, b) => a - b).map((campaign) => [campaign, 1]),

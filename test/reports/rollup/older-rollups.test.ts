@@ -2,12 +2,12 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { emptySessions } from '../../../src/offers/fetch/sessions.ts';
 import { createPool } from '../../../src/platform/db/pool.ts';
 import { dayMs } from '../../../src/platform/lib/time.ts';
-import { moveZone } from '../../../src/reports/rollup/rebucket.ts';
-import { fold } from '../../../src/reports/rollup/statement.ts';
+import { rebucketNext } from '../../../src/reports/rollup/rebucket.ts';
+import { rollUp } from '../../../src/reports/rollup/roll-up.ts';
 import { askErasure, eraseNext, tablesWith } from '../../privacy/support.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { call, fetchOffers } from '../../tracking/journey.ts';
-import { differences, foldAll } from '../support.ts';
+import { differences, rollUpAll } from '../support.ts';
 
 let t: TestApp;
 beforeEach(async () => {
@@ -15,21 +15,21 @@ beforeEach(async () => {
 });
 afterEach(() => t.close());
 
-/** Folds with a pause after the fold's snapshot was taken and before it has the lock, in which `work` is done. */
-async function foldAround(work: () => Promise<unknown>): Promise<void> {
+/** Rolls up with a pause between the rollup's snapshot and its lock, during which `work` runs. */
+async function rollUpAround(work: () => Promise<unknown>): Promise<void> {
   await t.pool.query(`create schema slow; create function slow.pg_try_advisory_xact_lock(key integer) returns boolean language plpgsql as
     $$ begin perform pg_advisory_xact_lock(8); return pg_catalog.pg_try_advisory_xact_lock(key); end $$`);
   const settings = { search_path: 'slow,public' };
-  const slow = createPool({ url: t.databaseUrl, size: 1, applicationName: 'slow fold', onError: () => {}, settings });
+  const slow = createPool({ url: t.databaseUrl, size: 1, applicationName: 'slow rollup', onError: () => {}, settings });
   const holder = await t.pool.connect();
   try {
     await holder.query('select pg_advisory_lock(8)');
-    const folding = fold(slow, Date.now(), 1e9).catch(() => {});
-    const waiting = "select from pg_stat_activity where application_name = 'slow fold' and wait_event = 'advisory'";
+    const running = rollUp(slow, Date.now(), 1e9).catch(() => {});
+    const waiting = "select from pg_stat_activity where application_name = 'slow rollup' and wait_event = 'advisory'";
     await expect.poll(async () => (await t.pool.query(waiting)).rowCount).toBe(1);
     await work();
     await holder.query('select pg_advisory_unlock(8)');
-    await folding;
+    await running;
   } finally {
     holder.release();
     await slow.end();
@@ -37,34 +37,34 @@ async function foldAround(work: () => Promise<unknown>): Promise<void> {
   }
 }
 
-test('a fold that began before a user was erased counts nothing under values the user had', async () => {
+test('a rollup that began before a user was erased counts nothing under values of the user', async () => {
   const { offers } = await fetchOffers(t, { pub_user_id: 'gone', plan: 'platinum' });
-  await foldAll(t);
+  await rollUpAll(t);
   await call(t, offers[0]?.pixel as string);
-  await foldAround(async () => {
+  await rollUpAround(async () => {
     await askErasure(t, { pub_user_id: 'gone' });
     await eraseNext(t.deps);
   });
-  await foldAll(t);
+  await rollUpAll(t);
   expect(await tablesWith(t, 'platinum')).toEqual([]);
   expect(await differences(t)).toEqual([]);
 });
 
-test('a fold that began before a session was emptied counts it as empty', async () => {
+test('a rollup that began before a session was emptied counts it as empty', async () => {
   const { sessionId } = await fetchOffers(t);
-  await foldAround(() => emptySessions(t.pool, [sessionId]));
-  await foldAll(t);
+  await rollUpAround(() => emptySessions(t.pool, [sessionId]));
+  await rollUpAll(t);
   expect(await differences(t)).toEqual([]);
 });
 
-test('a fold that began before sums moved to another time zone counts in that one', async () => {
+test('a rollup that began before sums were re-bucketed counts in the new time zone', async () => {
   const { offers } = await fetchOffers(t);
-  await foldAll(t);
+  await rollUpAll(t);
   await call(t, offers[0]?.pixel as string);
-  await foldAround(async () => {
+  await rollUpAround(async () => {
     await t.pool.query("update publishers set time_zone = 'Asia/Kathmandu'");
-    while ((await moveZone(t.pool, Date.now(), dayMs)).found);
+    while ((await rebucketNext(t.pool, Date.now(), dayMs)).found);
   });
-  await foldAll(t);
+  await rollUpAll(t);
   expect(await differences(t)).toEqual([]);
 });

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createPool } from '../../../src/platform/db/pool.ts';
 import { dayMs, dayOf } from '../../../src/platform/lib/time.ts';
 import { verifyRollups } from '../../../src/reports/reconcile/verify.ts';
-import { createSummariser } from '../../../src/reports/rollup/ranges.ts';
+import { createRangeSummariser } from '../../../src/reports/rollup/ranges.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
-import { activity, foldAll, nonZero } from '../support.ts';
+import { activity, nonZero, rollUpAll } from '../support.ts';
 
 let testApp: TestApp;
 beforeEach(async () => {
@@ -14,7 +14,7 @@ afterEach(() => testApp.close());
 
 const nowMs = Date.now();
 
-/** Impressions, as many, all of now, of sessions of a day. */
+/** Inserts impressions of now, of sessions of a day. */
 async function store(count: number, daysAgo = 0): Promise<void> {
   await testApp.pool.query(
     `insert into events (day, session_id, offer_id, kind, publisher_id, campaign_id, position, at)
@@ -47,8 +47,8 @@ async function isSummarised(daysAgo: number, page = 0): Promise<boolean> {
   return rows[0]?.made === 0;
 }
 
-/** Pages of today's partition that one fold looks at. */
-async function pagesOfFold(): Promise<number> {
+/** Pages of today's partition that one rollup reads. */
+async function pagesOfRollup(): Promise<number> {
   const pool = createPool({ url: testApp.databaseUrl, size: 1, applicationName: 'perkwire-test', onError: () => {} });
   try {
     const read = async (): Promise<number> => {
@@ -60,38 +60,38 @@ async function pagesOfFold(): Promise<number> {
       return rows[0]?.pages ?? 0;
     };
     const before = await read();
-    await foldAll({ pool });
+    await rollUpAll({ pool });
     return (await read()) - before;
   } finally {
     await pool.end();
   }
 }
 
-test('what comes into pages that are summarised already, or that were freed, is counted like everything else', async () => {
-  const summarise = createSummariser(testApp.pool);
+test('rows in pages that are summarised already, or that were freed, are counted like all others', async () => {
+  const summarise = createRangeSummariser(testApp.pool);
   await store(30_000);
-  await foldAll(testApp);
+  await rollUpAll(testApp);
   await summarise(nowMs);
   await testApp.pool.query(`delete from events where session_id < '80000000-0000-0000-0000-000000000000'`);
   await testApp.pool.query(`vacuum ${partition()}`);
   await store(20_000);
   await summarise(nowMs);
   await store(10_000);
-  await foldAll(testApp);
+  await rollUpAll(testApp);
   expect(await impressions()).toBe(60_000);
   await testApp.pool.query('update events set position = 2');
   await summarise(nowMs);
-  expect(await foldAll(testApp)).toBe(0);
+  expect(await rollUpAll(testApp)).toBe(0);
 });
 
-test('a fold of little reads little of a day that holds much', async () => {
+test('a rollup of few rows reads few pages of a large day', async () => {
   await store(80_000);
-  await foldAll(testApp);
+  await rollUpAll(testApp);
   await store(1);
-  const all = await pagesOfFold();
-  await createSummariser(testApp.pool)(nowMs);
+  const all = await pagesOfRollup();
+  await createRangeSummariser(testApp.pool)(nowMs);
   await store(1);
-  const few = await pagesOfFold();
+  const few = await pagesOfRollup();
   expect(all).toBeGreaterThan(700);
   expect(few).toBeLessThan(220);
   expect(await impressions()).toBe(80_002);
@@ -99,7 +99,7 @@ test('a fold of little reads little of a day that holds much', async () => {
 });
 
 test('ranges are summarised once they are full, and all of them once their day is over', async () => {
-  const summarise = createSummariser(testApp.pool);
+  const summarise = createRangeSummariser(testApp.pool);
   for (const daysAgo of [0, 1, 2]) await store(25_000, daysAgo);
   await summarise(nowMs);
   expect([await isSummarised(0), await isSummarised(1), await isSummarised(2)]).toEqual([true, true, true]);
@@ -110,8 +110,8 @@ test('ranges are summarised once they are full, and all of them once their day i
   ]);
 });
 
-test('a day that is being vacuumed is left alone, and looked after later', async () => {
-  const summarise = createSummariser(testApp.pool);
+test('a day that is being vacuumed is skipped, and summarised later', async () => {
+  const summarise = createRangeSummariser(testApp.pool);
   await store(25_000);
   const vacuum = await testApp.pool.connect();
   await vacuum.query(`begin; lock table ${partition()} in share update exclusive mode`);

@@ -2,13 +2,14 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eraseSessions } from '../../../src/offers/fetch/user-data.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
-import { dimensionNames } from '../../../src/reports/query/metrics.ts';
-import { type ActivityQuery, queryActivity } from '../../../src/reports/query/query.ts';
+import { dimensionNames } from '../../../src/reports/metrics.ts';
+import { queryActivity } from '../../../src/reports/query/query.ts';
+import type { ActivityQuery } from '../../../src/reports/query/types.ts';
 import { verifyRollups } from '../../../src/reports/reconcile/verify.ts';
 import { compactRollups } from '../../../src/reports/rollup/compact.ts';
-import { moveZone } from '../../../src/reports/rollup/rebucket.ts';
+import { rebucketNext } from '../../../src/reports/rollup/rebucket.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
-import { foldAll } from '../support.ts';
+import { rollUpAll } from '../support.ts';
 
 let testApp: TestApp;
 beforeAll(async () => {
@@ -20,8 +21,8 @@ beforeAll(async () => {
 afterAll(() => testApp.close());
 
 let publisherId = 0;
-/** Goes on with a publisher that has no activity yet. */
-async function startAfresh(timeZone: string): Promise<void> {
+/** Continues with a new publisher, which has no activity yet. */
+async function useNewPublisher(timeZone: string): Promise<void> {
   const { rows } = await testApp.pool.query<{ id: number }>(
     "insert into publishers (name, sdk_id, time_zone) values ('P', substr(md5(gen_random_uuid()::text), 1, 16), $1) returning id",
     [timeZone],
@@ -29,18 +30,18 @@ async function startAfresh(timeZone: string): Promise<void> {
   publisherId = rows[0]?.id as number;
 }
 
-/** A time at which all of it was long ago, and not too long. */
-const foldedMs = Date.parse('2026-04-01T00:00:00Z');
+/** Later than all activity of these tests, within the time that events are counted. */
+const rolledUpMs = Date.parse('2026-04-01T00:00:00Z');
 
-/** Moves the publisher to another time zone, as its settings would, and its sums after it. */
+/** Changes the publisher's time zone, as its settings do, and re-buckets its sums. */
 async function changeZone(timeZone: string): Promise<void> {
   await testApp.pool.query('update publishers set time_zone = $2 where id = $1', [publisherId, timeZone]);
-  for (let steps = 0; (await moveZone(testApp.pool, foldedMs, 30 * 3_600_000)).found; steps += 1) {
+  for (let steps = 0; (await rebucketNext(testApp.pool, rolledUpMs, 30 * 3_600_000)).found; steps += 1) {
     if (steps === 2) expect(await differences()).toEqual([]);
   }
 }
 
-/** What the rollups and the raw rows disagree about. */
+/** Differences between the rollups and the raw rows. */
 async function differences(): Promise<unknown[]> {
   const client = await testApp.pool.connect();
   try {
@@ -50,7 +51,7 @@ async function differences(): Promise<unknown[]> {
   }
 }
 
-type Visit = {
+type Session = {
   atMs: number;
   placement: string;
   country: string;
@@ -61,9 +62,9 @@ type Visit = {
   delayMs: number;
 };
 
-/** Stores sessions with impressions of the offers seen, as the routes do. */
-async function store(visits: readonly Visit[]): Promise<void> {
-  for (const { atMs, placement, country, device, plan, offers, seen, delayMs } of visits) {
+/** Inserts sessions with impressions of the offers seen, as the routes do. */
+async function store(sessions: readonly Session[]): Promise<void> {
+  for (const { atMs, placement, country, device, plan, offers, seen, delayMs } of sessions) {
     const { rows } = await testApp.pool.query<{ day: string; id: string }>(
       `insert into sessions (day, id, publisher_id, placement, country, device, os, offer_ids, campaign_ids, custom, dev, usp, usp_check_all, created_at)
       values (($1::timestamptz at time zone 'UTC')::date, gen_random_uuid(), $2, $3, $4, $5, 'ios', $6::integer[], array(select o % 2 + 1 from unnest($6::integer[]) o), $7, false, false, false, $1)
@@ -92,7 +93,7 @@ const ask = (asked: Partial<ActivityQuery>) =>
     ...asked,
   });
 
-const at = (time: string): Visit => ({
+const at = (time: string): Session => ({
   atMs: Date.parse(time),
   placement: 'checkout',
   country: 'DE',
@@ -151,9 +152,9 @@ test.each([
   ],
 ])('a day of %s begins and ends where its clocks say', async (timeZone, day, begin, end, firstHour, lastHour) => {
   const before = (time: string): string => new Date(Date.parse(time) - 1).toISOString();
-  await startAfresh(timeZone);
+  await useNewPublisher(timeZone);
   await store([at(before(begin)), at(begin), at(before(end)), at(end)]);
-  await foldAll(testApp, foldedMs);
+  await rollUpAll(testApp, rolledUpMs);
   expect(await sessionsBy({ timeZone, from: day, to: day })).toEqual({ [day]: 2 });
   expect(await sessionsBy({ timeZone, from: day, to: day, aggregatedBy: 'hour' })).toEqual({
     [firstHour]: 1,
@@ -165,13 +166,13 @@ test('a day of 25 hours has two hours of the same name', async () => {
   await testApp.pool.query(
     "select create_day_partitions('2026-10-24', '2026-10-26'), create_report_partitions('2026-10-24', '2026-10-26')",
   );
-  await startAfresh('Europe/Berlin');
+  await useNewPublisher('Europe/Berlin');
   await store(
     Array.from({ length: 25 }, (_, hour) =>
       at(new Date(Date.parse('2026-10-24T22:30:00Z') + hour * 3_600_000).toISOString()),
     ),
   );
-  await foldAll(testApp, foldedMs);
+  await rollUpAll(testApp, rolledUpMs);
   const day = { timeZone: 'Europe/Berlin', from: '2026-10-25', to: '2026-10-25' };
   expect(await sessionsBy(day)).toEqual({ '2026-10-25': 25 });
   const hours = await sessionsBy({ ...day, aggregatedBy: 'hour' });
@@ -179,7 +180,7 @@ test('a day of 25 hours has two hours of the same name', async () => {
   expect(hours).toMatchObject({ '2026-10-25T02:00:00+02:00': 1, '2026-10-25T02:00:00+01:00': 1 });
 });
 
-const visit: fc.Arbitrary<Visit> = fc
+const session: fc.Arbitrary<Session> = fc
   .record({
     atMs: fc.integer({ min: Date.parse('2026-03-27T00:00:00Z'), max: Date.parse('2026-03-31T00:00:00Z') }),
     placement: fc.constantFrom('checkout', 'cart', 'home'),
@@ -207,7 +208,7 @@ const groupings = fc.record({
   aggregatedBy: fc.constantFrom('day' as const, 'hour' as const),
 });
 
-/** What is read from the sums by own keys. */
+/** Questions that are answered from the sums by custom attributes. */
 const byKey: Question[] = (['day', 'hour'] as const).map((aggregatedBy) => ({
   groupBy: ['custom'],
   filters: {},
@@ -223,11 +224,11 @@ const added = (sum: readonly number[] | undefined, amounts: readonly number[]): 
   amounts.map((amount, index) => amount + (sum?.[index] ?? 0));
 
 /** The report, counted one by one. */
-function count(visits: readonly Visit[], { groupBy, filters, aggregatedBy }: Question, timeZone: string): Expected {
+function count(sessions: readonly Session[], { groupBy, filters, aggregatedBy }: Question, timeZone: string): Expected {
   const sums: Expected = {};
   const byOffer = [...groupBy, ...Object.keys(filters)].some((name) => name === 'offer' || name === 'campaign');
   const format = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'medium' });
-  const add = (atMs: number, of: Visit, offer: number | null, amounts: readonly number[]): void => {
+  const add = (atMs: number, of: Session, offer: number | null, amounts: readonly number[]): void => {
     const values = { ...of, offer, campaign: offer === null ? null : (offer % 2) + 1, os: 'ios', custom: of.plan };
     if (groupBy.includes('custom') && of.plan === null) return;
     for (const [name, wanted] of Object.entries(filters))
@@ -236,7 +237,7 @@ function count(visits: readonly Visit[], { groupBy, filters, aggregatedBy }: Que
     const key = [local.slice(0, aggregatedBy === 'day' ? 10 : 13), ...groupBy.map((name) => values[name])].join(' ');
     sums[key] = added(sums[key], amounts);
   };
-  for (const one of visits) {
+  for (const one of sessions) {
     if (byOffer) for (const offer of one.offers) add(one.atMs, one, offer, [1, 1, 0, 0]);
     else add(one.atMs, one, null, [1, one.offers.length > 0 ? 1 : 0, 0, 0]);
     for (const offer of one.seen) add(one.atMs + one.delayMs, one, offer, [0, 0, 1, 1000 + offer]);
@@ -244,24 +245,24 @@ function count(visits: readonly Visit[], { groupBy, filters, aggregatedBy }: Que
   return sums;
 }
 
-test('any report of any activity says what counting one by one says', async () => {
+test('any report of any activity equals counting one by one', async () => {
   const zones = ['Europe/Berlin', 'Asia/Kathmandu', 'America/New_York', 'UTC'];
   let round = 0;
   await fc.assert(
     fc.asyncProperty(
-      fc.array(visit, { minLength: 1, maxLength: 12 }),
+      fc.array(session, { minLength: 1, maxLength: 12 }),
       fc.array(groupings, { minLength: 8, maxLength: 8 }),
-      async (visits, questions) => {
+      async (sessions, questions) => {
         const timeZone = zones[round++ % zones.length] as string;
-        await startAfresh(zones[(round * 3) % zones.length] as string);
-        for (const one of visits) {
+        await useNewPublisher(zones[(round * 3) % zones.length] as string);
+        for (const one of sessions) {
           await store([one]);
-          if (one.atMs % 3 === 0) await foldAll(testApp, foldedMs);
+          if (one.atMs % 3 === 0) await rollUpAll(testApp, rolledUpMs);
           if (one.atMs % 5 === 0) await compactRollups(testApp.pool, one.atMs + 2 * 86_400_000);
         }
-        await foldAll(testApp, foldedMs);
+        await rollUpAll(testApp, rolledUpMs);
         await changeZone(timeZone);
-        await compactRollups(testApp.pool, foldedMs);
+        await compactRollups(testApp.pool, rolledUpMs);
         expect(await differences()).toEqual([]);
         for (const question of [...questions, ...byKey]) {
           const usesKey = question.groupBy.includes('custom');
@@ -279,7 +280,7 @@ test('any report of any activity says what counting one by one says', async () =
               metrics.revenue_micros,
             ]);
           }
-          expect(got, JSON.stringify(question)).toEqual(count(visits, question, timeZone));
+          expect(got, JSON.stringify(question)).toEqual(count(sessions, question, timeZone));
         }
       },
     ),
@@ -287,37 +288,37 @@ test('any report of any activity says what counting one by one says', async () =
   );
 });
 
-test('sums that are being put in order do not move meanwhile, and nobody waits for another', async () => {
-  await startAfresh('Europe/Berlin');
+test('sums that are being compacted are not re-bucketed meanwhile, and neither waits for the other', async () => {
+  await useNewPublisher('Europe/Berlin');
   await store([at('2026-03-20T22:30:00Z')]);
-  await foldAll(testApp, foldedMs);
+  await rollUpAll(testApp, rolledUpMs);
   await testApp.pool.query("update publishers set time_zone = 'Asia/Kathmandu' where id = $1", [publisherId]);
-  const tidying = await testApp.pool.connect();
-  await tidying.query('begin');
-  await tidying.query('select from rollup_publishers where publisher_id = $1 for update', [publisherId]);
-  expect(await moveZone(testApp.pool, foldedMs, 30 * 86_400_000)).toEqual({ found: false });
-  await tidying.query('rollback');
-  tidying.release();
+  const compacting = await testApp.pool.connect();
+  await compacting.query('begin');
+  await compacting.query('select from rollup_publishers where publisher_id = $1 for update', [publisherId]);
+  expect(await rebucketNext(testApp.pool, rolledUpMs, 30 * 86_400_000)).toEqual({ found: false });
+  await compacting.query('rollback');
+  compacting.release();
   await changeZone('Asia/Kathmandu');
   expect(await differences()).toEqual([]);
   expect(await sessionsBy({ timeZone: 'Asia/Kathmandu' })).toEqual({ '2026-03-21': 1 });
 });
 
-test('what erased users had moves to another time zone like everything else', async () => {
-  await startAfresh('Asia/Kathmandu');
+test('counts of erased users are re-bucketed like all others', async () => {
+  await useNewPublisher('Asia/Kathmandu');
   const gold = { ...at('2026-03-20T10:20:00Z'), plan: 'gold' };
   await store([
     gold,
     { ...gold, plan: 'silver', offers: [1], seen: [1] },
     { ...gold, atMs: Date.parse('2026-03-20T19:00:00Z') },
   ]);
-  await foldAll(testApp, foldedMs);
+  await rollUpAll(testApp, rolledUpMs);
   const { rows: sessions } = await testApp.pool.query<{ id: string }>(
     "select id from sessions where publisher_id = $1 and custom ->> 'plan' = 'silver' or publisher_id = $1 and created_at > '2026-03-20 12:00+0'",
     [publisherId],
   );
   const subject = { publisherId, namedBy: 'ad_fp', identifier: '', userKey: '' } as const;
-  const sweep = { subject, until: new Date(foldedMs), isSecond: false, nowMs: foldedMs };
+  const sweep = { subject, until: new Date(rolledUpMs), isSecond: false, nowMs: rolledUpMs };
   await transaction(testApp.pool, async (executor) => {
     const erased = sessions.map(({ id }) => ({ day: '2026-03-20', id, userKey: null, pubUserKey: null }));
     await eraseSessions(executor, erased, sweep);
@@ -343,19 +344,19 @@ test('what erased users had moves to another time zone like everything else', as
   ]);
 });
 
-test('hours of an old time zone, of which no raw rows are left, are added to the hours they begin in', async () => {
-  await startAfresh('Asia/Kathmandu');
+test('hours of an old time zone without raw rows are added to the hours they begin in', async () => {
+  await useNewPublisher('Asia/Kathmandu');
   await store([
     at('2026-03-20T10:20:00Z'),
     { ...at('2026-03-20T10:20:00Z'), country: 'US' },
     { ...at('2026-03-20T11:20:00Z'), country: 'FR' },
   ]);
-  await foldAll(testApp, foldedMs);
+  await rollUpAll(testApp, rolledUpMs);
   await testApp.pool.query('delete from sessions where publisher_id = $1', [publisherId]);
   await testApp.pool.query("update publishers set time_zone = 'UTC' where id = $1", [publisherId]);
-  while ((await moveZone(testApp.pool, foldedMs, 30 * 86_400_000)).found);
+  while ((await rebucketNext(testApp.pool, rolledUpMs, 30 * 86_400_000)).found);
   await store([at('2026-03-20T10:05:00Z'), { ...at('2026-03-20T11:05:00Z'), country: 'AT' }]);
-  await foldAll(testApp, foldedMs);
+  await rollUpAll(testApp, rolledUpMs);
   const rows = await ask({ timeZone: 'UTC', aggregatedBy: 'hour', groupBy: ['country'] });
   expect(rows.map(({ time, group, metrics }) => [time, ...group, metrics.sessions])).toEqual([
     ['2026-03-20T10:00:00Z', 'DE', 2],

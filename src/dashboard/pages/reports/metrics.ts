@@ -1,8 +1,8 @@
 import { type Html, html } from '../../../platform/http/html.ts';
 import { getOrInsert } from '../../../platform/lib/get-or-insert.ts';
 import { dayMs } from '../../../platform/lib/time.ts';
-import { sumOf } from '../../../reports/query/metrics.ts';
-import type { ActivityRow } from '../../../reports/query/query.ts';
+import { sumOf } from '../../../reports/metrics.ts';
+import type { ActivityRow } from '../../../reports/query/types.ts';
 import { type MetricsView, metricsView } from '../../../reports/query/view.ts';
 import { chart } from '../../shell/chart.ts';
 import { card, table } from '../../shell/components.ts';

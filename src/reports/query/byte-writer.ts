@@ -1,27 +1,25 @@
-/**
- * Puts text together byte by byte, for answers of so many rows that strings in between would cost more than the rows.
- */
+/** Builds text byte by byte, for answers of so many rows that intermediate strings would cost more than the rows. */
 export type Writer = {
-  /** Writes bytes, and makes room for a number behind them. */
+  /** Writes bytes, and reserves room for a number after them. */
   put: (bytes: Uint8Array) => void;
-  /** Writes a number behind bytes: as JSON has it, of what is not whole at most six decimals. */
+  /** Writes a number, after `put`: as in JSON, with at most six decimals. */
   number: (value: number) => void;
-  /** Whether enough is written for a piece. */
+  /** Whether a piece is full. */
   isFull: () => boolean;
-  /** What was written since the last piece. */
+  /** The bytes written since the last piece. */
   take: () => Buffer;
 };
 
-/** Of a piece (bytes): a millisecond of work, so that no other request waits for a large answer. */
+/** Of a piece (bytes): a millisecond of work, so that a large answer delays no other request. */
 const pieceBytes = 262_144;
-/** More than any number takes (bytes). */
+/** Longer than any number (bytes). */
 const numberBytes = 32;
-/** Fewer are copied one by one sooner than all at once (count). */
+/** Fewer are copied faster one by one (count). */
 const fewBytes = 32;
 
 const [minus, point, zero] = [45, 46, 48];
 const unit = 1_000_000;
-const mostShort = 0x7fffffff;
+const maxInt32 = 0x7fffffff;
 
 export function createWriter(): Writer {
   const room = pieceBytes + 16_384;
@@ -42,7 +40,7 @@ export function createWriter(): Writer {
     else for (let index = 0; index < count; index++) into[start + index] = given[index] as number;
   }
 
-  /** So many digits of a number from 0 to 2^31, from behind. */
+  /** `count` digits of an integer from 0 to 2^31, from the last to the first. */
   function digits(value: number, count: number): void {
     const into = bytes;
     const start = at;
@@ -61,7 +59,7 @@ export function createWriter(): Writer {
       return;
     }
     const size = Math.abs(value);
-    if (size > mostShort) {
+    if (size > maxInt32) {
       at += bytes.write(String(value), at, 'latin1');
       return;
     }

@@ -1,0 +1,29 @@
+import { AppError } from '../errors.ts';
+import { dayMs } from '../lib/time.ts';
+
+/** First and last day, `2026-11-21`. */
+export type DayRange = { from: string; to: string };
+export type DayRangeParameters = { from?: string | undefined; to?: string | undefined };
+
+/** The requested days; default: yesterday. @throws AppError invalid_request */
+export function readDayRange(given: DayRangeParameters, yesterday: string, maxDays: number): DayRange {
+  for (const name of ['from', 'to'] as const) {
+    if (given[name] !== undefined && !isDate(given[name])) throw invalid(name, 'must be a day such as 2026-11-21');
+  }
+  const to = given.to ?? (given.from !== undefined && given.from > yesterday ? given.from : yesterday);
+  const from = given.from ?? to;
+  if (to < from) throw invalid('to', 'must not be before from');
+  const days = (Date.parse(to) - Date.parse(from)) / dayMs + 1;
+  if (days > maxDays) throw invalid('from', `the range must have at most ${maxDays} days here`);
+  return { from, to };
+}
+
+/** Whether a text is a day of the calendar, from the year 2000 on. */
+function isDate(value: string): boolean {
+  if (!/^2\d{3}-\d{2}-\d{2}$/.test(value)) return false;
+  const ms = Date.parse(value);
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(value);
+}
+
+const invalid = (parameter: string, message: string): AppError =>
+  new AppError('invalid_request', { details: [{ path: `/${parameter}`, message }] });

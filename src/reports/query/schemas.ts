@@ -1,0 +1,73 @@
+import { Type } from '@sinclair/typebox';
+import { errorAnswers } from '../../platform/http/schemas.ts';
+import { activityQuery } from './request.ts';
+import { viewNames } from './view.ts';
+
+const metrics = Type.Object(Object.fromEntries(viewNames.map((name) => [name, Type.Number()])));
+const row = Type.Object(
+  {
+    date: Type.String({ format: 'date' }),
+    hour: Type.Optional(
+      Type.String({
+        format: 'date-time',
+        description: 'By the hour only: its start, with the offset of the time zone.',
+      }),
+    ),
+    ...metrics.properties,
+  },
+  { additionalProperties: true, description: 'Each dimension grouped by is a field of its name.' },
+);
+
+const activityAnswer = Type.Object({
+  data: Type.Object({
+    from: Type.String({ format: 'date' }),
+    to: Type.String({ format: 'date' }),
+    time_zone: Type.String(),
+    aggregated_by: Type.String(),
+    group_by: Type.Array(Type.String()),
+    currency: Type.Union([Type.String(), Type.Null()], {
+      description: 'null: campaigns pay in several currencies; amounts are added as they are.',
+    }),
+    rows: Type.Array(row),
+    totals: metrics,
+  }),
+});
+
+const counts = Type.Record(Type.String(), Type.Integer());
+
+const reconciliationAnswer = Type.Object({
+  data: Type.Object({
+    from: Type.String({ format: 'date' }),
+    to: Type.String({ format: 'date' }),
+    sessions: Type.Integer(),
+    filled_sessions: Type.Integer(),
+    empty_sessions: Type.Integer(),
+    empty_reasons: counts,
+    dev_sessions: Type.Integer({ description: 'Not counted elsewhere.' }),
+    offers_served: Type.Integer(),
+    events: Type.Record(Type.String(), Type.Integer(), { description: 'Those that count, by kind.' }),
+    suspicious: Type.Record(Type.String(), counts, { description: 'Those that do not count, by kind and reason.' }),
+    offers_not_seen: Type.Integer(),
+    impressions_not_clicked: Type.Integer(),
+    balanced: Type.Boolean({ description: 'Offers served ≥ impressions ≥ clicks.' }),
+  }),
+});
+
+export const activitySchema = {
+  summary: 'Report activity',
+  description:
+    'JSON, or CSV with `format=csv` or `Accept: text/csv`. Rows are ordered by time; times without activity have none.',
+  tags: ['Reports'],
+  querystring: activityQuery,
+  response: { 200: activityAnswer, ...errorAnswers(400, 401, 403) },
+};
+
+export const reconciliationSchema = {
+  summary: 'Reconcile sessions, offers and events',
+  description:
+    'Of the sessions of UTC days (default: yesterday, at most 400), as of two seconds ago. ' +
+    'Events belong to the day of their session.',
+  tags: ['Reports'],
+  querystring: Type.Pick(activityQuery, ['api_key', 'from', 'to']),
+  response: { 200: reconciliationAnswer, ...errorAnswers(400, 401, 403) },
+};

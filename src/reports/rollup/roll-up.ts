@@ -1,0 +1,143 @@
+import type pg from 'pg';
+import { type Executor, transaction } from '../../platform/db/pool.ts';
+import { dayMs, dayOf } from '../../platform/lib/time.ts';
+import { allEventsSql, longestDays } from './events.ts';
+import { tryLockRollups } from './lock.ts';
+import { rollupSql } from './statement.ts';
+
+export type RollUp = {
+  /** Events that were found, including those that do not count; null: another process was at it. */
+  events: number | null;
+  /** Whether it reached the end of what was committed when it began. */
+  complete: boolean;
+};
+
+/** Minutes that the live view keeps (count). */
+export const minutesKept = 120;
+
+/** Of an xid8, the eight bytes that the indexes are on. */
+const writtenBy = 'xid8send(t.written_by)';
+
+/**
+ * Rows of transactions at or after the end of the last rollup ($1) and before the end of this one ($2), or that were
+ * open then ($3). A snapshot knows which transactions it sees, so the rows of two rollups neither overlap nor leave a
+ * gap, however long a transaction takes.
+ */
+const isNew = `(
+  ${writtenBy} >= (select xid8send($1::xid8)) and ${writtenBy} < (select xid8send($2::xid8))
+  or ${writtenBy} = any(array(select xid8send(xid) from unnest($3::xid8[]) as xid))
+)`;
+
+/** $4: earliest day of a session, $5 and $6: today and yesterday (UTC). */
+const newEventsSql = allEventsSql({ condition: isNew, fromDay: '$4::date', openDays: ['$5::date', '$6::date'] });
+
+const newRollupSql = rollupSql(newEventsSql, '$7::timestamptz');
+
+const daysSql = `
+select distinct (at at time zone 'UTC')::date::text as day from (${newEventsSql}) as new_events where counts`;
+
+type Progress = {
+  from_xid: string;
+  open_xids: string[];
+  to_xid: string;
+  end_xid: string;
+  from_day: string;
+  is_old: boolean;
+};
+
+/**
+ * Where the last rollup ended and where this one does: at most $2 transactions later. $1: now. Read in the rollup's own
+ * transaction, because its snapshot decides what it sees.
+ */
+const progressSql = `
+select until_xid::text as from_xid, open_xids::text[], snapshot.last::text as end_xid,
+  (least(snapshot.last, until_xid::text::numeric + $2))::text as to_xid,
+  (least(rolled_up_at, $1::timestamptz) - interval '${longestDays} days')::date::text as from_day,
+  rolled_up_at < $1::timestamptz - interval '1 hour' as is_old
+from rollup_progress, (select pg_snapshot_xmax(pg_current_snapshot())::text::numeric as last) as snapshot`;
+
+const advanceSql = `
+update rollup_progress set until_xid = $1::xid8, rolled_up_at = $2,
+  open_xids = array(select xid from pg_snapshot_xip(pg_current_snapshot()) as xid where xid < $1::xid8)`;
+
+/** A rollup of no event is noted only if it passed this many transactions (count), or did not reach the end. */
+const notedTransactions = 1000;
+
+/**
+ * Adds what was committed since the last rollup to the sums, exactly once: sums and progress are one transaction, and
+ * one process rolls up at a time. Any number of processes may try.
+ * @param maxTransactions transactions to take at most (count)
+ */
+export async function rollUp(pool: pg.Pool, nowMs: number, maxTransactions: number): Promise<RollUp> {
+  try {
+    return await rollUpOnce(pool, nowMs, maxTransactions);
+  } catch (err) {
+    if (!isPartitionMissing(err)) throw err;
+    await createPartitionsOfEvents(pool, nowMs, maxTransactions);
+    return rollUpOnce(pool, nowMs, maxTransactions);
+  }
+}
+
+const rollUpOnce = (pool: pg.Pool, nowMs: number, maxTransactions: number): Promise<RollUp> =>
+  transaction(pool, async (executor) => {
+    await executor.query('set transaction isolation level repeatable read');
+    if (!(await tryLockRollups(executor))) return { events: null, complete: true };
+    const progress = await readProgress(executor, nowMs, maxTransactions);
+    const events = await addNewEvents(executor, progress, nowMs);
+    const passed = BigInt(progress.to_xid) - BigInt(progress.from_xid);
+    const complete = progress.to_xid === progress.end_xid;
+    if (events > 0 || !complete || passed > notedTransactions || progress.is_old) {
+      const values = [progress.to_xid, new Date(nowMs)];
+      await executor.query({ name: 'advance_rollups', text: advanceSql, values });
+    }
+    return { events, complete };
+  });
+
+const isPartitionMissing = (err: unknown): boolean =>
+  (err as { code?: unknown }).code === '23514' && /^no partition of relation/.test((err as Error).message);
+
+/** Creates partitions for events of unusual times, such as those of a wrong clock. */
+const createPartitionsOfEvents = (pool: pg.Pool, nowMs: number, maxTransactions: number): Promise<void> =>
+  transaction(pool, async (executor) => {
+    const progress = await readProgress(executor, nowMs, maxTransactions);
+    await executor.query(settingsSql);
+    const values = newEventsValues(progress, nowMs);
+    const { rows } = await executor.query<{ day: string }>({ name: 'days_of_new_events', text: daysSql, values });
+    // The days before and after too: a day of the publisher's time zone may begin in another month.
+    await executor.query('select create_report_partitions(day - 1, day + 1) from unnest($1::date[]) as day', [
+      rows.map(({ day }) => day),
+    ]);
+  });
+
+async function readProgress(executor: Executor, nowMs: number, maxTransactions: number): Promise<Progress> {
+  const values = [new Date(nowMs), maxTransactions];
+  const { rows } = await executor.query<Progress>({ name: 'rollup_progress', text: progressSql, values });
+  if (rows[0] === undefined) throw new Error('rollup_progress has no row');
+  return rows[0];
+}
+
+/*
+ * Statistics lag behind on growing tables, so the plan is steered: new rows are found by their index, never by reading
+ * a table from end to end, and by the index with few entries, not by the primary key's. Groups are hashed, for sorting
+ * rows by a dozen texts takes several times as long. One plan serves all rollups.
+ */
+const settingsSql = `
+set local enable_seqscan = off; set local cpu_index_tuple_cost = 1; set local plan_cache_mode = force_generic_plan;
+set local jit = off; set local work_mem = '64MB'; set local enable_sort = off`;
+
+const newEventsValues = ({ from_xid, to_xid, open_xids, from_day }: Progress, nowMs: number): unknown[] => [
+  from_xid,
+  to_xid,
+  open_xids,
+  from_day,
+  dayOf(nowMs),
+  dayOf(nowMs - dayMs),
+];
+
+async function addNewEvents(executor: Executor, progress: Progress, nowMs: number): Promise<number> {
+  await executor.query(settingsSql);
+  const minutesFrom = new Date((Math.floor(nowMs / 60_000) - minutesKept) * 60_000);
+  const values = [...newEventsValues(progress, nowMs), minutesFrom];
+  const { rows } = await executor.query<{ events: number }>({ name: 'roll_up', text: newRollupSql, values });
+  return rows[0]?.events ?? 0;
+}
