@@ -4,7 +4,7 @@ import type { LightMyRequestResponse } from 'fastify';
 import { expect } from 'vitest';
 import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
 import type { TokenClaims } from '../../src/platform/security/tracking-token.ts';
-import type { TrackedEvent } from '../../src/tracking/beacons/insert-events.ts';
+import type { TrackedEvent } from '../../src/tracking/tracked-event.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
 /** One offer as a client sees it. */

@@ -5,7 +5,8 @@ import { AppError } from '../../platform/errors.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { isUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { PlatformDeps } from '../../platform/ports.ts';
-import { insertBeacons, type Step, toStep } from '../../tracking/beacons/insert-events.ts';
+import { insertEvents } from '../../tracking/beacons/insert-events.ts';
+import { type PerkEvent, perkEvent } from '../../tracking/tracked-event.ts';
 import { enqueue } from '../../webhooks/outbox.ts';
 import { uspSelection } from './event-type.ts';
 import { buildUspPayload } from './payload.ts';
@@ -84,7 +85,7 @@ export function createUspService({ pool, dbHealth, tokens, config, now }: Platfo
       const payload = (): Buffer => buildUspPayload(session, selected, context);
       const { id: sessionId, publisherId, pubUserId, dev } = session;
       const steps = dev ? [] : stepsOf(session, selected, nowMs);
-      if (steps.length > 0) await insertBeacons(executor, steps);
+      if (steps.length > 0) await insertEvents(executor, steps);
       await enqueue(executor, [{ publisherId, event: uspSelection.name, sessionId, pubUserId, dev, payload, nowMs }]);
     });
 
@@ -100,7 +101,7 @@ const stepsOf = (
   { id, publisherId, offerIds, campaignIds }: UspSession,
   selected: readonly number[],
   nowMs: number,
-): Step[] =>
+): PerkEvent[] =>
   campaignIds.flatMap((campaignId, index) => {
     const claims = {
       publisherId,
@@ -110,7 +111,7 @@ const stepsOf = (
       position: index + 1,
       dev: false,
     };
-    return selected.includes(campaignId) ? [toStep('selection', claims, nowMs)] : [];
+    return selected.includes(campaignId) ? [perkEvent('selection', claims, nowMs)] : [];
   });
 
 const isOver = (session: UspSession, nowMs: number): boolean => nowMs - timeOfUuid7(session.id) > openForMs;

@@ -5,7 +5,8 @@ import { dayMs } from '../../platform/lib/time.ts';
 import { timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
-import { insertBeacons, toStep } from '../../tracking/beacons/insert-events.ts';
+import { insertEvents } from '../../tracking/beacons/insert-events.ts';
+import { perkEvent } from '../../tracking/tracked-event.ts';
 import { type AdmitSave, createSaveAdmission } from './admit.ts';
 import { createAnnouncer } from './changes.ts';
 import { createEntries, type WalletEntry } from './entries.ts';
@@ -64,7 +65,7 @@ export function createWalletService(deps: CatalogDeps): WalletService {
       if (!isNew) return;
       const atMs = item.savedAt.getTime();
       await announce(executor, { event: 'offer_saved', item, atMs, dev: !recorded });
-      if (recorded) await insertBeacons(executor, [toStep('save', { ...item, dev: false }, atMs)]);
+      if (recorded) await insertEvents(executor, [perkEvent('save', { ...item, dev: false }, atMs)]);
     });
     return pageUrl(item, timeOfUuid7(item.sessionId));
   }

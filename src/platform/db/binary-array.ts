@@ -19,11 +19,11 @@ function arrayOf<Value>(oid: number, size: number, write: Write<Value>): BinaryA
   return (items, pick) => {
     const bytes = Buffer.allocUnsafe(headLength + items.length * (4 + size));
     let at = headLength;
-    let hasNull = 0;
+    let hasNull = false;
     for (const item of items) {
       const value = pick(item);
       if (value === null) {
-        hasNull = 1;
+        hasNull = true;
         at = bytes.writeInt32BE(lengthOfNull, at);
       } else {
         at = bytes.writeInt32BE(size, at);
@@ -31,14 +31,18 @@ function arrayOf<Value>(oid: number, size: number, write: Write<Value>): BinaryA
         at += size;
       }
     }
-    // One dimension, whether there are NULLs, the type, how many, and the index of the first.
-    bytes.writeInt32BE(1, 0);
-    bytes.writeInt32BE(hasNull, 4);
-    bytes.writeInt32BE(oid, 8);
-    bytes.writeInt32BE(items.length, 12);
-    bytes.writeInt32BE(1, 16);
+    writeHead(bytes, { oid, count: items.length, hasNull });
     return bytes.subarray(0, at);
   };
+}
+
+/** One dimension, whether there are NULLs, the type, how many, and the index of the first. */
+function writeHead(bytes: Buffer, { oid, count, hasNull }: { oid: number; count: number; hasNull: boolean }): void {
+  bytes.writeInt32BE(1, 0);
+  bytes.writeInt32BE(hasNull ? 1 : 0, 4);
+  bytes.writeInt32BE(oid, 8);
+  bytes.writeInt32BE(count, 12);
+  bytes.writeInt32BE(1, 16);
 }
 
 const high = 2 ** 32;
@@ -53,6 +57,7 @@ function writeInt64(bytes: Buffer, value: number, at: number): void {
 /** Where PostgreSQL's time begins. */
 const epochMs = Date.UTC(2000, 0, 1);
 
+export const booleans = arrayOf<boolean>(16, 1, (bytes, value, at) => bytes.writeUInt8(value ? 1 : 0, at));
 export const smallints = arrayOf<number>(21, 2, (bytes, value, at) => bytes.writeInt16BE(value, at));
 export const integers = arrayOf<number>(23, 4, (bytes, value, at) => bytes.writeInt32BE(value, at));
 export const bigints = arrayOf<number>(20, 8, writeInt64);
@@ -65,3 +70,19 @@ export const dates = arrayOf<number>(1082, 4, (bytes, ms, at) =>
 export const timestamps = arrayOf<number>(1184, 8, (bytes, ms, at) =>
   writeInt64(bytes, Math.round((ms - epochMs) * 1000), at),
 );
+
+const textOid = 25;
+
+export const texts: BinaryArray<string> = (items, pick) => {
+  const values = items.map(pick);
+  const size = values.reduce<number>((sum, value) => sum + 4 + (value === null ? 0 : Buffer.byteLength(value)), 0);
+  const bytes = Buffer.allocUnsafe(headLength + size);
+  let at = headLength;
+  for (const value of values) {
+    const length = value === null ? 0 : bytes.write(value, at + 4);
+    bytes.writeInt32BE(value === null ? lengthOfNull : length, at);
+    at += 4 + length;
+  }
+  writeHead(bytes, { oid: textOid, count: items.length, hasNull: values.includes(null) });
+  return bytes;
+};

@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** Safari asks for what it shows small, before anybody opened it, with `preview`. */
-const guess = /prefetch|prerender|preview/i;
+/** Safari sends `preview` for the thumbnails of its start page. */
+const purposes = /prefetch|prerender|preview/i;
 
-/** Whether a browser only guesses that the address will be needed: `Sec-Purpose`, `Purpose` or `X-Moz` says so. */
+/** Whether a browser fetches the address before a user asked for it: `Sec-Purpose`, `Purpose` or `X-Moz` says so. */
 export function isPrefetch(headers: IncomingHttpHeaders): boolean {
-  return says(headers['sec-purpose']) || says(headers.purpose) || says(headers['x-moz']);
+  return [headers['sec-purpose'], headers.purpose, headers['x-moz']].some(
+    (value) => value !== undefined && purposes.test(String(value)),
+  );
 }
-
-const says = (value: string | string[] | undefined): boolean => value !== undefined && guess.test(String(value));

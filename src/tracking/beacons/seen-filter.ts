@@ -1,33 +1,31 @@
-import type { TrackedEvent } from './insert-events.ts';
+import type { TrackedEvent } from '../tracked-event.ts';
 
-/** Tells which events it has met before: a guess, which forgets and, once in thousands, is wrong. */
-export type Recent = {
-  /** Whether this event was met before. From now on it was. */
-  meet: (event: Pick<TrackedEvent, 'sessionId' | 'claims' | 'kind'>) => boolean;
+/** Guesses which events were added before: it forgets, and once in thousands it is wrong. */
+export type SeenFilter = {
+  /** Whether the event was added before; adds it. */
+  testAndAdd: (event: Pick<TrackedEvent, 'sessionId' | 'claims' | 'kind'>) => boolean;
 };
 
-/**
- * A table of hashes of 32 bits: an event takes the place of whichever was there. A million are 4 MB, and 40 s at full
- * load.
- */
-export function createRecent(places = 2 ** 20): Recent {
-  const hashes = new Uint32Array(places);
+/** A table of 32-bit hashes, in which an event replaces the one in its slot. A million are 4 MB, and 40 s at full load. */
+export function createSeenFilter(slots = 2 ** 20): SeenFilter {
+  const hashes = new Uint32Array(slots);
   return {
-    meet: ({ sessionId, claims, kind }) => {
-      const hash = mixText(Math.imul(mixText(seed, sessionId, firstOfChance) ^ claims.offerId, prime), kind) >>> 0;
-      const place = hash % places;
-      const isKnown = hashes[place] === hash;
-      hashes[place] = hash;
-      return isKnown;
+    testAndAdd: ({ sessionId, claims, kind }) => {
+      const hash = mixText(Math.imul(mixText(seed, sessionId, randomPartStart) ^ claims.offerId, prime), kind) >>> 0;
+      const slot = hash % slots;
+      const wasSeen = hashes[slot] === hash;
+      hashes[slot] = hash;
+      return wasSeen;
     },
   };
 }
 
+/* FNV-1a. */
 const seed = 0x811c9dc5;
 const prime = 0x01000193;
 
-/** Where the time in a session id ends. */
-const firstOfChance = 14;
+/** Where the random part of a session id starts (characters); the time is before it. */
+const randomPartStart = 14;
 
 function mixText(hash: number, text: string, from = 0): number {
   let mixed = hash;

@@ -1,15 +1,15 @@
-import type { PlatformDeps } from '../../platform/ports.ts';
+import type { Config } from '../../config.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
-import type { Recorder } from '../beacons/recorder.ts';
-import type { Visit } from '../verify-token.ts';
+import type { Recorder } from '../recorder.ts';
+import type { TrackedRequest } from '../verify-token.ts';
 import { clickIdPurpose, createClickIdCodec } from './click-id.ts';
 import { fillLanding, parseLanding } from './landing.ts';
 
-/** Stores a click, unless it leaves no trace, and answers the address of the landing page. */
-export type FollowClick = (visit: Visit) => Promise<string>;
+/** Stores a click, if it is recorded. @returns the URL of the landing page */
+export type FollowClick = (tracked: TrackedRequest) => Promise<string>;
 
-export function createClicks({ config }: Pick<PlatformDeps, 'config'>, recorder: Recorder): FollowClick {
-  const clickIds = createClickIdCodec(createSigner(config.tokenKeys, clickIdPurpose));
+export function createFollowClick({ tokenKeys }: Pick<Config, 'tokenKeys'>, recorder: Recorder): FollowClick {
+  const clickIds = createClickIdCodec(createSigner(tokenKeys, clickIdPurpose));
   return async ({ event, offer: { campaign }, recorded }) => {
     const { claims } = event;
     const landing = parseLanding(campaign.landingUrl);

@@ -1,8 +1,8 @@
-/** Amounts of money are whole millionths of their currency, exact at every step. */
+/** Amounts of money are whole millionths of their currency: exact at every step. */
 
 const unit = 1_000_000n;
 
-/** The largest amount taken (whole units). Below it every amount is exact as a JSON number, too. */
+/** The largest amount accepted (whole units). Below it every amount is exact as a JSON number, too. */
 export const maxAmountUnits = 999_999_999;
 
 const pattern = /^(\d{1,9})(?:\.(\d{1,6}))?$/;

@@ -1,10 +1,11 @@
 import { microsToNumber } from './amounts.ts';
-import type { Booking, ClickFacts } from './clicks.ts';
+import type { Booking } from './booking.ts';
+import type { ConvertedClick } from './find-clicks.ts';
 
-/** What a postback tells of: a row of the ledger and its click. */
-export type Told = {
+/** What a postback reports: a row of the ledger and its click. */
+export type Postback = {
   click: Pick<
-    ClickFacts,
+    ConvertedClick,
     'sessionId' | 'offerId' | 'campaignId' | 'advertiserName' | 'pubUserId' | 'custom' | 'conversion'
   >;
   booking: Omit<Booking, 'txnKey' | 'givenMicros'>;
@@ -12,12 +13,10 @@ export type Told = {
 };
 
 /**
- * The postback's bytes (docs/interface.md#conversions). A void has the id of the conversion it takes back, negative
- * amounts and
- * its
- * own time. `payload` holds every custom key of the fetch. Pure.
+ * The postback's bytes (docs/interface.md#conversions). A void has the id of the conversion it reverses, negative
+ * amounts and its own time. `payload` holds every custom attribute of the fetch. Pure.
  */
-export function buildPostback({ click, booking, txnId }: Told): Buffer {
+export function buildPostback({ click, booking, txnId }: Postback): Buffer {
   const { conversion } = click;
   const iso = (timeMs: number): string => new Date(timeMs).toISOString();
   return Buffer.from(

@@ -4,25 +4,26 @@ import { parseMicros } from './amounts.ts';
 import { isCurrency } from './currencies.ts';
 
 /** No control characters: PostgreSQL stores no NUL, and a line break would end a line of the signed text. */
-const plain = '^[^\\u0000-\\u001f\\u007f]*$';
+const noControlCharacters = '^[^\\u0000-\\u001f\\u007f]*$';
 const text = (maxLength: number, description: string) =>
-  Type.Optional(Type.String({ maxLength, pattern: plain, description }));
+  Type.Optional(Type.String({ maxLength, pattern: noControlCharacters, description }));
 const textOrNumber = (maxLength: number, description: string) =>
-  Type.Optional(Type.Union([Type.String({ maxLength, pattern: plain }), Type.Number()], { description }));
+  Type.Optional(Type.Union([Type.String({ maxLength, pattern: noControlCharacters }), Type.Number()], { description }));
 
 const fields = {
   click_id: text(128, 'Required. The click id the landing page was opened with.'),
-  event: text(64, 'What happened, in your words, such as `purchase`. Default: `conversion`.'),
+  event: text(64, 'Name of the event, such as `purchase`. Default: `conversion`.'),
   currency: text(3, 'ISO 4217. Default: that of the campaign.'),
-  status: text(32, '`void` takes the conversion back, like `void=1`.'),
+  status: text(32, '`void` reverses the conversion, like `void=1`.'),
   signature: text(128, 'Hex HMAC-SHA256 of the signed text; required where the advertiser has a secret.'),
 };
 const payoutText =
-  'Amount with at most six decimals. Default: the fixed payout of the campaign. Where the campaign pays a share: the sale.';
+  'Amount with at most six decimals; of the sale where the campaign pays a share. ' +
+  'Default: the fixed payout of the campaign.';
 const txnText = 'Your id of the transaction. One event of one click with one txn_id counts once.';
-const voidText = '1 or true: take back the conversion with the same click_id, event and txn_id.';
+const voidText = '1 or true: reverse the conversion with the same click_id, event and txn_id.';
 
-/** Query of a conversion; everything is text. */
+/** Query of a report; every value is text. */
 export const conversionQuery = Type.Object({
   ...fields,
   payout: text(32, payoutText),
@@ -30,22 +31,22 @@ export const conversionQuery = Type.Object({
   void: text(5, voidText),
 });
 
-/** JSON or form body of a conversion. */
+/** JSON or form body of a report. */
 export const conversionBody = Type.Object({
   ...fields,
   payout: textOrNumber(32, payoutText),
   txn_id: textOrNumber(128, txnText),
   void: Type.Optional(
-    Type.Union([Type.String({ maxLength: 5, pattern: plain }), Type.Integer(), Type.Boolean()], {
+    Type.Union([Type.String({ maxLength: 5, pattern: noControlCharacters }), Type.Integer(), Type.Boolean()], {
       description: voidText,
     }),
   ),
 });
 
-type Given = Static<typeof conversionBody>;
+type ReportFields = Static<typeof conversionBody>;
 
-/** What an advertiser reports, read once and checked. */
-export type ConversionCall = {
+/** What an advertiser reports, validated. */
+export type ConversionReport = {
   clickId: string;
   event: string;
   /** '': none. */
@@ -57,20 +58,20 @@ export type ConversionCall = {
   isVoid: boolean;
   /** '': none. */
   signature: string;
-  /** What a signature covers. */
+  /** The text that the signature signs. */
   signedText: string;
 };
 
 export const defaultEvent = 'conversion';
 
 /**
- * Reads query and body, both already checked against their schemas; the body's fields win.
+ * Reads query and body, both validated against their schemas; the body's fields take precedence.
  * @throws AppError invalid_request
  */
-export function readConversion(query: Given, body: Given): ConversionCall {
+export function readConversion(query: ReportFields, body: ReportFields): ConversionReport {
   const given = { ...query, ...body };
-  const rawOf = (name: keyof Given): string => String(given[name] ?? '');
-  const cleanOf = (name: keyof Given): string => rawOf(name).toWellFormed().trim();
+  const rawOf = (name: keyof ReportFields): string => String(given[name] ?? '');
+  const cleanOf = (name: keyof ReportFields): string => rawOf(name).toWellFormed().trim();
   const voidGiven = cleanOf('void').toLowerCase();
   const isVoid = ['1', 'true'].includes(voidGiven) || cleanOf('status').toLowerCase() === 'void';
   const payout = cleanOf('payout');

@@ -5,7 +5,7 @@ import { emptyBodyByDefault } from '../../platform/http/body-parsing.ts';
 import { limitedCodes, toAppError } from '../../platform/http/error-handler.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
-import { sendImage } from '../beacons/pixel-answer.ts';
+import { imageAnswer, sendImage } from '../beacons/image-answer.ts';
 import { isPrefetch } from '../beacons/prefetch.ts';
 import { conversionBody, conversionQuery, readConversion } from './request.ts';
 import { createConversionService } from './service.ts';
@@ -15,25 +15,16 @@ export const trackPath = '/track';
 const tags = ['Conversions'];
 const answer = Type.Object({ message: Type.Union([Type.Literal('recorded'), Type.Literal('duplicate')]) });
 const response = { 200: answer, ...errorAnswers(400, 401, 404, 409, 413, 415) };
-const image = (description: string) => ({
-  description,
-  content: { 'image/png': { schema: Type.String({ format: 'binary' }) } },
-});
-
-const refusedImage = image('Refused; nothing is recorded.');
+const refusedImage = imageAnswer('Refused; nothing is recorded.');
 const imageAnswers = {
-  200: image('Recorded, now or earlier.'),
+  200: imageAnswer('Recorded, now or earlier.'),
   400: refusedImage,
   401: refusedImage,
   404: refusedImage,
   409: refusedImage,
 };
 
-/**
- * What advertisers call when a click led to something (docs/interface.md#conversions): server to server, or as an image
- * of a
- * page.
- */
+/** Reports of conversions by advertisers (docs/interface.md#conversions): server to server, or as an image on a page. */
 export async function conversionRoutes(app: App, deps: CatalogDeps): Promise<void> {
   const conversions = createConversionService(deps);
   app.addHook('onClose', conversions.drain);
@@ -42,8 +33,7 @@ export async function conversionRoutes(app: App, deps: CatalogDeps): Promise<voi
   });
   await app.register(formbody);
   const shared = { tags, querystring: conversionQuery };
-  // A HEAD request is a look, and must not count.
-  const exposeHeadRoute = false;
+  const exposeHeadRoute = false; // HEAD must not count
 
   const get = { ...shared, summary: 'Report a conversion', response };
   app.get(trackPath, { schema: get, exposeHeadRoute }, async (request) => ({

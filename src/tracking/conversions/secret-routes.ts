@@ -24,7 +24,7 @@ const created = Type.Object({
 });
 const removed = Type.Object({ message: Type.String(), data: Type.Object({ advertiser_id: Type.Integer() }) });
 
-/** The secret with which an advertiser signs its reports. Where there is none, a click id is enough. */
+/** The secret that an advertiser signs its reports with. Without one, a click id is enough. */
 export async function conversionSecretRoutes(
   app: App,
   { pool, dbHealth, auth, secretBox, now }: CatalogDeps,
@@ -46,8 +46,9 @@ export async function conversionSecretRoutes(
   }
 
   const postSchema = {
-    summary: 'Make a conversion secret',
-    description: 'From then on every report of this advertiser must be signed with it. An earlier secret ends at once.',
+    summary: 'Create a conversion secret',
+    description:
+      'From then on every report of this advertiser must be signed with it. An earlier secret is invalid at once.',
     tags,
     params,
     querystring: publisherQuery,
@@ -57,7 +58,7 @@ export async function conversionSecretRoutes(
     const { secret, sealed } = createConversionSecret(secretBox);
     const id = await save(request, sealed);
     reply.code(201).header('cache-control', 'no-store');
-    return { message: 'Secret made.', data: { advertiser_id: id, secret } };
+    return { message: 'Secret created.', data: { advertiser_id: id, secret } };
   });
 
   const response = { 200: removed, ...errorAnswers(401, 403, 404) };
@@ -68,11 +69,12 @@ export async function conversionSecretRoutes(
   });
 }
 
-/** The log says that there is a secret, or another; never which. @throws AppError `advertiser_not_found` */
+/** The audit log shows that there is a secret, or another one, never its value. @throws AppError `advertiser_not_found` */
 async function saveSecret(work: Work, id: number, sealed: Buffer | null): Promise<void> {
   const { executor, publisherId } = work;
   const { rows } = await executor.query<{ had_secret: boolean }>(
-    `select conversion_secret_sealed is not null as had_secret from advertisers where id = $1 and publisher_id = $2 for update`,
+    `select conversion_secret_sealed is not null as had_secret from advertisers
+    where id = $1 and publisher_id = $2 for update`,
     [id, publisherId],
   );
   if (rows[0] === undefined) throw new AppError('advertiser_not_found');

@@ -3,7 +3,7 @@ import type { SecretBox } from '../../platform/security/secret-box.ts';
 
 const context = 'conversion-secret';
 
-/** A new secret of an advertiser, as it is shown once and as it is stored. */
+/** A new secret of an advertiser: the text shown once, and its sealed form to store. */
 export function createConversionSecret(box: SecretBox): { secret: string; sealed: Buffer } {
   const secret = `cs_${randomBytes(32).toString('base64url')}`;
   return { secret, sealed: box.seal(secret, context) };

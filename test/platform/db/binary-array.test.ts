@@ -1,7 +1,16 @@
 import fc from 'fast-check';
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { bigints, dates, integers, smallints, timestamps, uuids } from '../../../src/platform/db/binary-array.ts';
+import {
+  bigints,
+  booleans,
+  dates,
+  integers,
+  smallints,
+  texts,
+  timestamps,
+  uuids,
+} from '../../../src/platform/db/binary-array.ts';
 import { clonePool } from '../../support/database.ts';
 
 let database: Awaited<ReturnType<typeof clonePool>>;
@@ -49,6 +58,18 @@ test('UUIDs arrive as they are', () =>
   each(fc.uuid(), async (values) => {
     expect(await stored('uuid', uuids(values, itself))).toEqual(values);
   }));
+
+test('texts and truth values arrive as they are, whatever characters they hold', async () => {
+  const characters = fc.string({ unit: 'binary' }).filter((value) => !value.includes('\0'));
+  await each(characters, async (values) => {
+    expect(await stored('text', texts(values, itself))).toEqual(values);
+  });
+  await each(fc.boolean(), async (values) => {
+    expect(await stored('boolean', booleans(values, itself))).toEqual(
+      values.map((value) => (value === null ? null : String(value))),
+    );
+  });
+});
 
 test('times arrive to the millisecond, and days are those of UTC, also before 2000', () =>
   each(fc.date({ min: new Date('1970-01-01'), max: new Date('2999-12-31'), noInvalidDate: true }), async (values) => {

@@ -3,8 +3,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Executor } from '../../../src/platform/db/pool.ts';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { createBeaconWriter } from '../../../src/tracking/beacons/beacon-writer.ts';
-import { insertBeacons, type TrackedEvent } from '../../../src/tracking/beacons/insert-events.ts';
-import { createRecent } from '../../../src/tracking/beacons/seen-filter.ts';
+import { insertEvents } from '../../../src/tracking/beacons/insert-events.ts';
+import { createSeenFilter } from '../../../src/tracking/beacons/seen-filter.ts';
+import type { TrackedEvent } from '../../../src/tracking/tracked-event.ts';
 import { clonePool } from '../../support/database.ts';
 import { untilWaiting } from '../../support/locks.ts';
 import { trackedEvent } from '../journey.ts';
@@ -45,13 +46,13 @@ describe('beacons', () => {
   });
 
   test.each(['commit', 'rollback'])(
-    'that others are just storing are stored once, in whatever order they come (%s)',
+    'in other transactions in flight are stored once, in whatever order they come (%s)',
     async (end) => {
       const startMs = Date.now();
       const events = [0, 1, 2].map((offsetMs) => trackedEvent(newUuid7(startMs + offsetMs)));
       const holder = await pool.connect();
       await holder.query('begin');
-      await insertBeacons(holder, events.slice(1, 2));
+      await insertEvents(holder, events.slice(1, 2));
       let answered = 0;
       const both = [events, events.toReversed()].map((batch) =>
         createBeaconWriter()(pool, batch).then(() => {
@@ -67,74 +68,71 @@ describe('beacons', () => {
     },
   );
 
-  test('that cannot be stored say why', async () => {
+  test('that cannot be stored reject with the reason', async () => {
     const tooLate = trackedEvent(newUuid7(Date.now() + 400 * 86_400_000));
     await expect(createBeaconWriter()(pool, [tooLate])).rejects.toThrow('no partition');
   });
 });
 
 describe('a repeat from elsewhere', () => {
-  /**
-   * A writer at a time that the test sets, and whether it still tries without asking when one of two events is a
-   * repeat.
-   */
+  /** A writer with the clock of the test; `isUnchecked` says whether it inserts a batch with a repeat unchecked first. */
   function writerAt(startMs: number) {
     const clock = { nowMs: startMs };
     const write = createBeaconWriter(() => clock.nowMs);
-    let tries = 0;
+    let attempts = 0;
     const counting = {
       query: (statement: { name: string }) => {
-        if (statement.name === 'insert_first_beacons') tries += 1;
+        if (statement.name === 'insert_first_events') attempts += 1;
         return pool.query(statement as pg.QueryConfig);
       },
     } as Executor;
-    const triesWith = async (): Promise<boolean> => {
+    const isUnchecked = async (): Promise<boolean> => {
       const events = [trackedEvent(), trackedEvent()];
-      const before = tries;
-      await insertBeacons(pool, events.slice(1));
+      const before = attempts;
+      await insertEvents(pool, events.slice(1));
       await write(counting, events);
       expect(await storedSessions()).toEqual(expect.arrayContaining(sessionsOf(events)));
-      return tries > before;
+      return attempts > before;
     };
-    return { clock, triesWith };
+    return { clock, isUnchecked };
   }
 
-  test('costs one batch a second try, and no other for ten seconds, then for twenty, up to an hour', async () => {
-    const { clock, triesWith } = writerAt(5_000);
-    expect(await triesWith()).toBe(true);
-    for (let pauseMs = 10_000; pauseMs < 4 * 3_600_000; pauseMs *= 2) {
-      const expectedMs = Math.min(pauseMs, 3_600_000);
+  test('has one batch inserted twice, and no other for ten seconds, then for twenty, up to an hour', async () => {
+    const { clock, isUnchecked } = writerAt(5_000);
+    expect(await isUnchecked()).toBe(true);
+    for (let checkMs = 10_000; checkMs < 4 * 3_600_000; checkMs *= 2) {
+      const expectedMs = Math.min(checkMs, 3_600_000);
       clock.nowMs += expectedMs - 1;
-      expect(await triesWith()).toBe(false);
+      expect(await isUnchecked()).toBe(false);
       clock.nowMs += 1;
-      expect(await triesWith()).toBe(true);
+      expect(await isUnchecked()).toBe(true);
     }
   });
 
-  test('counts as the first again after a time without', async () => {
-    const { clock, triesWith } = writerAt(5_000);
-    expect(await triesWith()).toBe(true);
+  test('counts as the first one again after a longer time without any', async () => {
+    const { clock, isUnchecked } = writerAt(5_000);
+    expect(await isUnchecked()).toBe(true);
     clock.nowMs += 10_000;
-    expect(await triesWith()).toBe(true);
+    expect(await isUnchecked()).toBe(true);
     clock.nowMs += 20_000 + 20_001;
-    expect(await triesWith()).toBe(true);
+    expect(await isUnchecked()).toBe(true);
     clock.nowMs += 10_000;
-    expect(await triesWith()).toBe(true);
+    expect(await isUnchecked()).toBe(true);
   });
 });
 
-describe('the memory of events', () => {
-  test('knows what it has just met, and hardly ever what it has not', () => {
-    const recent = createRecent();
+describe('the filter of seen events', () => {
+  test('knows events it has just seen, and hardly ever others', () => {
+    const filter = createSeenFilter();
     const events = Array.from({ length: 20_000 }, () => trackedEvent());
-    expect(events.filter(recent.meet).length).toBeLessThan(20);
-    expect(events.filter(recent.meet).length).toBeGreaterThan(19_000);
+    expect(events.filter(filter.testAndAdd).length).toBeLessThan(20);
+    expect(events.filter(filter.testAndAdd).length).toBeGreaterThan(19_000);
   });
 
-  test('tells kinds and offers of a session apart', () => {
-    const recent = createRecent();
+  test('distinguishes kinds and offers of a session', () => {
+    const filter = createSeenFilter();
     const event = trackedEvent();
     const others = [trackedEvent(event.sessionId, 'close'), { ...event, claims: { ...event.claims, offerId: 3 } }];
-    expect([event, ...others, event].map(recent.meet)).toEqual([false, false, false, true]);
+    expect([event, ...others, event].map(filter.testAndAdd)).toEqual([false, false, false, true]);
   });
 });

@@ -157,6 +157,26 @@ describe('a beacon', () => {
     expect(await storedEvents(first)).toEqual([]);
   });
 
+  test('with further parameters, in any order, or with a body is recorded', async () => {
+    const offer = await showOffer(first);
+    const token = tokenOf(offer.pixel);
+    const path = '/sdk/v2/impression/p.png';
+    for (const query of [`cbuster=1&t=${token}`, `t=${token}&cbuster=1&x=2`])
+      expect((await call(first, `${path}?${query}`)).statusCode).toBe(200);
+    const withBody = await first.app.inject({ url: `${path}?t=${token}`, payload: 'body' });
+    expect(withBody.statusCode).toBe(200);
+    expect((await storedEvents(first)).map(({ kind }) => kind)).toEqual(['impression']);
+  });
+
+  test('asked for by POST is answered 405 and not counted', async () => {
+    const offer = await showOffer(first);
+    for (const [, url] of beaconUrls(offer)) {
+      const response = await first.app.inject({ method: 'POST', url: url.replace('http://perks.test', '') });
+      expect([response.statusCode, response.headers.allow]).toEqual([405, 'GET, HEAD']);
+    }
+    expect(await storedEvents(first)).toEqual([]);
+  });
+
   test('of a dev session is answered and leaves no trace', async () => {
     const offer = await showOffer(first, { dev: 1, pub_user_id: 'developer' });
     for (const [, url] of beaconUrls(offer)) expect((await call(first, url)).statusCode).toBe(200);

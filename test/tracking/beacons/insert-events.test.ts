@@ -3,13 +3,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Executor } from '../../../src/platform/db/pool.ts';
 import { dayMs } from '../../../src/platform/lib/time.ts';
 import { dayOfUuid7, newUuid7 } from '../../../src/platform/lib/uuid7.ts';
-import {
-  type Click,
-  insertBeacons,
-  insertClicks,
-  insertNoThanks,
-  type NoThanks,
-} from '../../../src/tracking/beacons/insert-events.ts';
+import { insertEvents } from '../../../src/tracking/beacons/insert-events.ts';
+import { insertNoThanks, type NoThanks } from '../../../src/tracking/beacons/insert-no-thanks.ts';
+import { type Click, insertClicks } from '../../../src/tracking/clicks/insert-clicks.ts';
 import { clonePool } from '../../support/database.ts';
 import { untilWaiting } from '../../support/locks.ts';
 import { trackedEvent } from '../journey.ts';
@@ -27,8 +23,8 @@ beforeEach(() => pool.query('truncate events'));
 type Event = NoThanks & Click;
 
 const writers: [Event['kind'], (executor: Executor, events: readonly Event[]) => Promise<unknown>][] = [
-  ['impression', insertBeacons],
-  ['close', insertBeacons],
+  ['impression', insertEvents],
+  ['close', insertEvents],
   ['no_thanks', insertNoThanks],
   ['click', insertClicks],
 ];
@@ -41,13 +37,13 @@ const eventOf = (kind: Event['kind'], sessionId: string): Event => ({
 });
 
 describe.each(writers)('a batch of %s events', (kind, insert) => {
-  test('may hold the same event many times', async () => {
+  test('may contain the same event several times', async () => {
     const event = eventOf(kind, newUuid7(Date.now()));
     await insert(pool, [event, event, { ...event }, { ...event, atMs: event.atMs + 1 }]);
     expect((await pool.query('select kind from events')).rows).toEqual([{ kind }]);
   });
 
-  test('may hold events of sessions of several days', async () => {
+  test('may contain events of sessions of several days', async () => {
     const todayMs = Date.now();
     const sessions = [todayMs, todayMs - dayMs, todayMs].map(newUuid7);
     await insert(
@@ -59,7 +55,7 @@ describe.each(writers)('a batch of %s events', (kind, insert) => {
     expect(rows).toEqual(expect.arrayContaining(sessions.map((id) => ({ day: dayOfUuid7(id), session_id: id }))));
   });
 
-  test('never locks itself into a circle with one that holds the same events in another order', async () => {
+  test('never deadlocks with one of the same events in another order', async () => {
     const startMs = Date.now();
     const events = [0, 1, 2].map((offsetMs) => eventOf(kind, newUuid7(startMs + offsetMs)));
     const holder = await pool.connect();

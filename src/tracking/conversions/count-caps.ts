@@ -3,14 +3,12 @@ import { type CountedEvent, countEvents } from '../../offers/caps/count.ts';
 import { needsOf } from '../../offers/caps/needs.ts';
 import { deltasOf, nothingUsed, periodNames } from '../../offers/caps/use.ts';
 import type { Executor } from '../../platform/db/pool.ts';
-import type { NewBooking } from './bookings.ts';
+import type { NewBooking } from './insert-bookings.ts';
 
 /**
- * Takes new bookings into what campaigns have used and into the histories that caps ask for. A void gives its money
- * back to
- * the periods of the conversion; that the user converted stays true. Money in another currency than the campaign's
- * counts in
- * no budget. Suspicious ones count nowhere.
+ * Counts new bookings in the usage of campaigns and in the histories that caps need. A void reverses the amount in the
+ * periods of its conversion; that the user converted stays true. Amounts in another currency than the campaign's count
+ * in no budget, suspicious ones nowhere.
  */
 export async function countBookings(
   executor: Executor,
@@ -18,11 +16,11 @@ export async function countBookings(
   bookings: readonly NewBooking[],
 ): Promise<void> {
   const needs = needsOf(snapshot);
-  const known = bookings.flatMap((one) => {
+  const counted = bookings.flatMap((one) => {
     const campaign = snapshot.offers.get(one.click.offerId)?.campaign;
     return campaign === undefined || one.booking.suspicious !== null ? [] : [{ ...one, campaign }];
   });
-  const givenBack = known
+  const reversals = counted
     .filter(({ booking }) => booking.isVoid)
     .flatMap(({ click, booking, campaign }) =>
       needs.totalsOf(campaign, click.publisherId).flatMap((total) => {
@@ -30,11 +28,11 @@ export async function countBookings(
         return deltasOf(total, periods, { ...nothingUsed, micros: microsOf(campaign, booking) });
       }),
     );
-  const events = known.filter(({ booking }) => !booking.isVoid).map(eventOf);
-  await countEvents(executor, needs, events, givenBack);
+  const events = counted.filter(({ booking }) => !booking.isVoid).map(toEvent);
+  await countEvents(executor, needs, events, reversals);
 }
 
-const eventOf = ({ click, booking, campaign }: NewBooking & { campaign: Campaign }): CountedEvent => ({
+const toEvent = ({ click, booking, campaign }: NewBooking & { campaign: Campaign }): CountedEvent => ({
   kind: 'conversion',
   sessionId: click.sessionId,
   publisherId: click.publisherId,

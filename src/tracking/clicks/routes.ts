@@ -1,0 +1,53 @@
+import { Type } from '@sinclair/typebox';
+import type { CatalogDeps } from '../../catalog/ports.ts';
+import { AppError } from '../../platform/errors.ts';
+import { type ErrorPages, isOpened } from '../../platform/http/error-pages.ts';
+import { errorAnswers } from '../../platform/http/schemas.ts';
+import type { App } from '../../platform/ports.ts';
+import { badTokenAnswer, refuseToken, trackingHeaders } from '../beacons/image-answer.ts';
+import { tokenQuery, unvalidated } from '../beacons/routes.ts';
+import type { TrackedRequest, VerifyToken } from '../verify-token.ts';
+import type { FollowClick } from './follow.ts';
+
+type ClickDeps = Pick<CatalogDeps, 'catalog' | 'config' | 'failures'> & { verify: VerifyToken; follow: FollowClick };
+
+const errorPages: ErrorPages = {
+  invalid_token: {
+    title: 'This offer is gone',
+    text: 'The link is incomplete or has expired. Look for the offer where you found it.',
+  },
+};
+
+const clickQuery = Type.Object({
+  t: tokenQuery.properties.t,
+  save_for_later: Type.Optional(Type.String({ description: '1: keep the offer in the wallet instead.' })),
+});
+
+const redirect = {
+  description: 'To the landing page, with the click id; with `save_for_later=1`, to the page that keeps the offer.',
+};
+
+const schema = {
+  summary: 'Follow an offer',
+  tags: ['Tracking'],
+  querystring: clickQuery,
+  response: { 302: redirect, 400: badTokenAnswer, ...errorAnswers() },
+};
+
+/** The redirect of a click to its landing page (docs/interface.md#tracking). */
+export async function clickRoutes(app: App, { catalog, config, failures, verify, follow }: ClickDeps): Promise<void> {
+  /** Whether the wallet can keep the offer: that of a QR code has no user. */
+  const isSaveable = ({ offer, event: { claims } }: TrackedRequest): boolean =>
+    claims.sessionId !== null &&
+    offer.walletEnabled &&
+    catalog.current().publishers.get(claims.publisherId)?.walletEnabled === true;
+
+  app.get('/sdk/offer-click', { schema, ...unvalidated, config: { errorPages } }, async (request, reply) => {
+    const tracked = verify(request, 'click');
+    if (tracked === null && isOpened(request)) throw new AppError('invalid_token');
+    if (tracked === null) return refuseToken(failures, request, reply);
+    const save = (request.query as { save_for_later?: unknown }).save_for_later === '1' && isSaveable(tracked);
+    const location = save ? `${config.publicUrl}/wallet/v1/save.json?t=${tracked.token}` : await follow(tracked);
+    return reply.code(302).headers(trackingHeaders).header('location', location).send();
+  });
+}

@@ -1,0 +1,101 @@
+import { AppError, type ErrorCode } from '../../platform/errors.ts';
+import { dayMs } from '../../platform/lib/time.ts';
+import { microsToNumber, shareOf, times } from './amounts.ts';
+import type { Booking } from './booking.ts';
+import { type ConvertedClick, maxBookings } from './find-clicks.ts';
+import type { ConversionReport } from './request.ts';
+
+/**
+ * How long after the click a conversion is accepted (milliseconds; docs/interface.md#conversions). A void is accepted
+ * for as long as the click is stored.
+ */
+export const maxClickAgeMs = 30 * dayMs;
+
+/** What is done with a report. `ignored`: of a developer's session, which is not stored. */
+export type Evaluation =
+  | { outcome: 'refused'; error: AppError }
+  | { outcome: 'duplicate' | 'ignored' }
+  | { outcome: 'book'; booking: Booking };
+
+/** The id of a new booking, the hash of the transaction id, and the time. */
+export type EvaluationInput = { id: string; txnKey: string; nowMs: number };
+
+const refused = (code: ErrorCode, message?: string): Evaluation => ({
+  outcome: 'refused',
+  error: new AppError(code, message === undefined ? {} : { message }),
+});
+
+/**
+ * Decides about a report whose signature was verified. Pure. Refusals: click_expired, conversion_not_found,
+ * conversion_conflict, too_many_conversions, invalid_request.
+ */
+export function evaluate(report: ConversionReport, click: ConvertedClick, input: EvaluationInput): Evaluation {
+  if (report.isVoid) return evaluateVoid(report, click, input);
+  const payoutMicros = payoutOf(report, click);
+  if (payoutMicros === null)
+    return refused('invalid_request', 'payout is required: the campaign pays a share of the sale.');
+  if (click.conversion !== null)
+    return isSame(report, click.conversion) ? { outcome: 'duplicate' } : conflict(click.conversion);
+  if (click.dev || click.clickAtMs === null) return { outcome: 'ignored' };
+  if (input.nowMs - click.clickAtMs > maxClickAgeMs) return refused('click_expired');
+  if (click.bookings >= maxBookings) return refused('too_many_conversions');
+  const paidMicros = click.suspicious === null ? payoutMicros : 0n;
+  return {
+    outcome: 'book',
+    booking: {
+      id: input.id,
+      event: report.event,
+      txnKey: input.txnKey,
+      isVoid: false,
+      givenMicros: report.givenMicros,
+      payoutMicros: paidMicros,
+      currency: report.currency ?? click.payout.currency,
+      isLoyalty: click.isLoyalty,
+      loyaltyMicros: click.isLoyalty ? times(paidMicros, click.currencyMultiplier) : 0n,
+      suspicious: click.suspicious,
+      clickAtMs: click.clickAtMs,
+      bookedAtMs: input.nowMs,
+    },
+  };
+}
+
+function evaluateVoid(
+  report: ConversionReport,
+  { dev, conversion, void: existing }: ConvertedClick,
+  { id, nowMs }: EvaluationInput,
+): Evaluation {
+  if (dev) return { outcome: 'ignored' };
+  if (conversion === null) return refused('conversion_not_found');
+  if (!isSame(report, conversion)) return conflict(conversion);
+  if (existing !== null) return { outcome: 'duplicate' };
+  const { payoutMicros, loyaltyMicros } = conversion;
+  return {
+    outcome: 'book',
+    booking: {
+      ...conversion,
+      id,
+      isVoid: true,
+      payoutMicros: -payoutMicros,
+      loyaltyMicros: -loyaltyMicros,
+      bookedAtMs: nowMs,
+    },
+  };
+}
+
+/** The reported amount, else the fixed payout of the campaign. A share needs the sale: without it, null. */
+function payoutOf({ givenMicros }: ConversionReport, { payout }: ConvertedClick): bigint | null {
+  if (payout.kind === 'cps') return givenMicros === null ? null : shareOf(givenMicros, payout.amountMicros);
+  return givenMicros ?? (payout.kind === 'cpa' ? payout.amountMicros : 0n);
+}
+
+/** A repeat may omit amount and currency; where it has them, they must be those of the first report. */
+function isSame({ givenMicros, currency }: ConversionReport, first: Booking): boolean {
+  const isSameAmount = givenMicros === null || givenMicros === (first.givenMicros ?? first.payoutMicros);
+  return isSameAmount && (currency === null || currency === first.currency);
+}
+
+const conflict = ({ givenMicros, payoutMicros, currency }: Booking): Evaluation =>
+  refused(
+    'conversion_conflict',
+    `The transaction is already recorded with ${microsToNumber(givenMicros ?? payoutMicros)} ${currency}.`,
+  );

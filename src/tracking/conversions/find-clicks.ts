@@ -1,0 +1,185 @@
+import type { PayoutKind } from '../../catalog/rules/rules.ts';
+import type { Executor } from '../../platform/db/pool.ts';
+import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
+import type { ClickRef } from '../clicks/click-id.ts';
+import type { Booking } from './booking.ts';
+
+/** A click with everything that its conversions are evaluated and reported with. */
+export type ConvertedClick = ClickRef & {
+  publisherId: number;
+  campaignId: number;
+  advertiserId: number;
+  advertiserName: string;
+  isLoyalty: boolean;
+  /** What the campaign pays this publisher; `cps`: percent, in millionths. */
+  payout: { kind: PayoutKind; amountMicros: bigint; currency: string };
+  /** Of the publisher's own currency, in millionths. */
+  currencyMultiplier: bigint;
+  /** The advertiser's secret; null: reports need no signature. */
+  secretSealed: Buffer | null;
+  /** A click of a developer's session, which is not stored. */
+  dev: boolean;
+  /** null in a dev session. */
+  clickAtMs: number | null;
+  suspicious: string | null;
+  pubUserId: string | null;
+  /** The user was erased: nothing that could identify them is stored any more. */
+  erased: boolean;
+  /** The custom attributes of the fetch. */
+  custom: Readonly<Record<string, string>>;
+  /** What is booked under the event and transaction looked up. */
+  conversion: Booking | null;
+  void: Booking | null;
+  /** Rows of the ledger for this click, counted up to `maxBookings`. */
+  bookings: number;
+};
+
+/** Conversions and voids that a click can have (count). */
+export const maxBookings = 200;
+
+/** A click and what is reported of it. */
+export type Lookup = ClickRef & { event: string; txnKey: string };
+
+const bookingSql = (isVoid: boolean): string => `(
+  select json_build_object('id', id, 'given', given_micros::text, 'payout', payout_micros::text, 'currency', currency,
+    'is_loyalty', is_loyalty, 'loyalty', loyalty_micros::text, 'suspicious', suspicious,
+    'booked_at', extract(epoch from booked_at) * 1000)
+  from conversions
+  where day = any($6::date[]) and day = c.day and session_id = c.session_id and offer_id = c.offer_id
+    and event = c.event and txn_key = c.txn_key and void = ${isVoid}
+  offset 0)`;
+
+/*
+ * One index probe of each primary key for each click. The list of the batch's days lets the planner leave out all other
+ * partitions; `offset 0` keeps the probes from becoming joins. The click of a scanned QR code has no session, and a
+ * developer's session has no click.
+ */
+const findSql = `
+select c.index::integer, coalesce(e.publisher_id, s.publisher_id) as publisher_id, k.id as campaign_id, k.is_loyalty,
+  a.id as advertiser_id, a.name as advertiser_name, a.conversion_secret_sealed, k.payout_kind,
+  (coalesce(r.payout_amount, k.payout_amount) * 1000000)::bigint::text as payout, k.payout_currency,
+  (p.currency_multiplier * 1000000)::bigint::text as multiplier, s.dev is true as dev,
+  extract(epoch from e.at) * 1000 as click_at, s.erased_at is not null as erased, e.suspicious, s.pub_user_id, s.custom,
+  ${bookingSql(false)} as conversion, ${bookingSql(true)} as void,
+  (select count(*)::integer from (
+    select from conversions
+    where day = any($6::date[]) and day = c.day and session_id = c.session_id and offer_id = c.offer_id
+    limit ${maxBookings}
+  ) booked) as bookings
+from unnest($1::date[], $2::uuid[], $3::integer[], $4::text[], $5::uuid[])
+  with ordinality as c (day, session_id, offer_id, event, txn_key, index)
+left join lateral (
+  select publisher_id, campaign_id, at, suspicious from events
+  where day = any($6::date[]) and day = c.day and session_id = c.session_id and offer_id = c.offer_id
+    and kind = 'click'
+  offset 0
+) e on true
+left join lateral (
+  select publisher_id, pub_user_id, custom, dev, erased_at from sessions
+  where day = any($6::date[]) and day = c.day and id = c.session_id and (not dev or c.offer_id = any(offer_ids))
+  offset 0
+) s on true
+join offers o on o.id = c.offer_id
+join campaigns k on k.id = o.campaign_id
+join advertisers a on a.id = k.advertiser_id
+join publishers p on p.id = coalesce(e.publisher_id, s.publisher_id)
+left join campaign_publishers r on r.campaign_id = k.id and r.publisher_id = p.id
+where e.at is not null or s.dev`;
+
+type BookingRow = {
+  id: string;
+  given: string | null;
+  payout: string;
+  currency: string;
+  is_loyalty: boolean;
+  loyalty: string;
+  suspicious: string | null;
+  booked_at: number;
+};
+
+type Row = {
+  index: number;
+  publisher_id: number;
+  campaign_id: number;
+  is_loyalty: boolean;
+  advertiser_id: number;
+  advertiser_name: string;
+  conversion_secret_sealed: Buffer | null;
+  payout_kind: PayoutKind;
+  payout: string;
+  payout_currency: string;
+  multiplier: string;
+  dev: boolean;
+  erased: boolean;
+  click_at: string | null;
+  suspicious: string | null;
+  pub_user_id: string | null;
+  custom: Record<string, string> | null;
+  conversion: BookingRow | null;
+  void: BookingRow | null;
+  bookings: number;
+};
+
+/** Finds clicks in one statement. @returns null for a click that does not exist, or whose day was dropped */
+export async function findClicks(executor: Executor, lookups: readonly Lookup[]): Promise<(ConvertedClick | null)[]> {
+  const days = lookups.map(({ sessionId }) => dayOfUuid7(sessionId));
+  const { rows } = await executor.query<Row>({
+    name: 'find_converted_clicks',
+    text: findSql,
+    values: [
+      days,
+      lookups.map(({ sessionId }) => sessionId),
+      lookups.map(({ offerId }) => offerId),
+      lookups.map(({ event }) => event),
+      lookups.map(({ txnKey }) => txnKey),
+      [...new Set(days)],
+    ],
+  });
+  const found = lookups.map<ConvertedClick | null>(() => null);
+  for (const row of rows) found[row.index - 1] = toClick(lookups[row.index - 1] as Lookup, row);
+  return found;
+}
+
+function toClick(lookup: Lookup, row: Row): ConvertedClick {
+  const clickAtMs = row.click_at === null ? null : Math.round(Number(row.click_at));
+  const bookingOf = (booking: BookingRow | null, isVoid: boolean): Booking | null =>
+    booking === null ? null : toBooking(booking, { lookup, isVoid, clickAtMs: clickAtMs ?? 0 });
+  return {
+    sessionId: lookup.sessionId,
+    offerId: lookup.offerId,
+    publisherId: row.publisher_id,
+    campaignId: row.campaign_id,
+    advertiserId: row.advertiser_id,
+    advertiserName: row.advertiser_name,
+    isLoyalty: row.is_loyalty,
+    payout: { kind: row.payout_kind, amountMicros: BigInt(row.payout), currency: row.payout_currency },
+    currencyMultiplier: BigInt(row.multiplier),
+    secretSealed: row.conversion_secret_sealed,
+    dev: row.dev,
+    clickAtMs,
+    suspicious: row.suspicious,
+    pubUserId: row.pub_user_id,
+    erased: row.erased,
+    custom: row.custom ?? {},
+    conversion: bookingOf(row.conversion, false),
+    void: bookingOf(row.void, true),
+    bookings: row.bookings,
+  };
+}
+
+type BookingContext = { lookup: Lookup; isVoid: boolean; clickAtMs: number };
+
+const toBooking = (row: BookingRow, { lookup, isVoid, clickAtMs }: BookingContext): Booking => ({
+  id: row.id,
+  event: lookup.event,
+  txnKey: lookup.txnKey,
+  isVoid,
+  givenMicros: row.given === null ? null : BigInt(row.given),
+  payoutMicros: BigInt(row.payout),
+  currency: row.currency,
+  isLoyalty: row.is_loyalty,
+  loyaltyMicros: BigInt(row.loyalty),
+  suspicious: row.suspicious,
+  clickAtMs,
+  bookedAtMs: Math.round(row.booked_at),
+});

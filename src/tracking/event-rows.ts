@@ -1,0 +1,65 @@
+import type { EventKind } from '../catalog/event-kinds.ts';
+import { bigints, dates, integers, smallints, texts, timestamps, uuids } from '../platform/db/binary-array.ts';
+import type { Executor } from '../platform/db/pool.ts';
+import { dayOfUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
+import type { StoredEvent } from './tracked-event.ts';
+
+/** The columns of `events` that a statement gives, in the order of `rowsSql`. */
+export const eventColumns =
+  'day, session_id, offer_id, kind, publisher_id, campaign_id, position, at, suspicious, revenue_micros';
+
+/*
+ * The rows of a batch, from an array for each column. Unnested in the select list they are read in lock-step, row by
+ * row; as a function in FROM, PostgreSQL would first copy each array into a tuplestore.
+ */
+export const rowsSql = `
+  select unnest($1::date[]) as day, unnest($2::uuid[]) as session_id, unnest($3::integer[]) as offer_id,
+    unnest($4::text[]) as kind, unnest($5::integer[]) as publisher_id, unnest($6::integer[]) as campaign_id,
+    unnest($7::smallint[]) as position, unnest($8::timestamptz[]) as at, unnest($9::text[]) as suspicious,
+    unnest($10::bigint[]) as revenue_micros`;
+
+/*
+ * Consistent lock order: every batch inserts in the order of the primary key, so that two batches with the same events
+ * cannot deadlock. A batch that conflicts with an uncommitted event waits for its commit, so its clients are answered
+ * after that as well. The session gives the day, so sessions sorted are days sorted.
+ */
+export const keyOrder = 'order by session_id, offer_id, kind';
+
+type AnyEvent = StoredEvent<EventKind>;
+
+/** The parameters of `rowsSql`. */
+export const rowValues = (events: readonly AnyEvent[]): Values => [
+  dates(events, ({ sessionId }) => timeOfUuid7(sessionId)),
+  uuids(events, ({ sessionId }) => sessionId),
+  integers(events, ({ claims }) => claims.offerId),
+  texts(events, ({ kind }) => kind),
+  integers(events, ({ claims }) => claims.publisherId),
+  integers(events, ({ claims }) => claims.campaignId),
+  smallints(events, ({ claims }) => claims.position),
+  timestamps(events, ({ atMs }) => atMs),
+  texts(events, ({ suspicious }) => suspicious),
+  bigints(events, ({ revenueMicros }) => revenueMicros || null),
+];
+
+/** The days of a batch. With the list of them the planner leaves out all other partitions. */
+export const daysOf = (events: readonly AnyEvent[]): string[] => [
+  ...new Set(events.map(({ sessionId }) => dayOfUuid7(sessionId))),
+];
+
+/** Parameters of a statement. */
+export type Values = (Buffer | string[])[];
+
+/** An event that counts and is stored for the first time. */
+export type NewEvent = { session_id: string; offer_id: number };
+
+/** Runs an insert that returns its rows. @returns those that are not suspicious */
+export async function insertReturningNew(
+  executor: Executor,
+  statement: { name: string; text: string; values: Values },
+): Promise<NewEvent[]> {
+  const { rows } = await executor.query<NewEvent & { suspicious: string | null }>({
+    ...statement,
+    text: `${statement.text} returning session_id, offer_id, suspicious`,
+  });
+  return rows.filter(({ suspicious }) => suspicious === null);
+}

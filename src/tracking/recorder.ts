@@ -1,0 +1,135 @@
+import type pg from 'pg';
+import { type EventKind, rulesOf } from '../catalog/event-kinds.ts';
+import type { CapEvent } from '../catalog/rules/rules.ts';
+import type { CatalogStore } from '../catalog/snapshot/store.ts';
+import type { Campaign } from '../catalog/snapshot/types.ts';
+import { countEvents, isCounted } from '../offers/caps/count.ts';
+import { needsOf } from '../offers/caps/needs.ts';
+import { createBatcher } from '../platform/db/batcher.ts';
+import type { DatabaseHealth } from '../platform/db/health.ts';
+import { type Executor, transaction } from '../platform/db/pool.ts';
+import { createBeaconWriter } from './beacons/beacon-writer.ts';
+import { insertNewEvents } from './beacons/insert-events.ts';
+import { insertNewNoThanks, insertNoThanks, type NoThanks } from './beacons/insert-no-thanks.ts';
+import {
+  type Click,
+  type ClickSession,
+  findClickSessions,
+  insertClicks,
+  insertNewClicks,
+} from './clicks/insert-clicks.ts';
+import type { NewEvent } from './event-rows.ts';
+import type { TrackedEvent } from './tracked-event.ts';
+
+/** Stores events. Calls resolve after the commit and reject with `unavailable` (503) when the database is unavailable. */
+export type Recorder = {
+  beacon: (event: TrackedEvent, campaign: Campaign) => Promise<void>;
+  /** @returns what the landing page needs of the session */
+  click: (click: Click, campaign: Campaign) => Promise<ClickSession | null>;
+  /** Resolves when no write is waiting or in flight. */
+  drain: () => Promise<void>;
+};
+
+type RecorderDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; catalog: Pick<CatalogStore, 'current'> };
+
+export function createRecorder(deps: RecorderDeps): Recorder {
+  const writeBeacons = createBeaconWriter();
+  const beacons = createEventBatchers<TrackedEvent, void>(deps, {
+    write: async (executor, events) => {
+      await writeBeacons(executor, events);
+      return [];
+    },
+    writeNew: insertNewEvents,
+    resultsOf: async () => [],
+  });
+  const noThanks = createEventBatchers<NoThanks, void>(deps, {
+    write: async (executor, events) => {
+      await insertNoThanks(executor, events);
+      return [];
+    },
+    writeNew: insertNewNoThanks,
+    resultsOf: async () => [],
+  });
+  const clicks = createEventBatchers<Click, ClickSession | null>(deps, {
+    write: insertClicks,
+    writeNew: insertNewClicks,
+    resultsOf: findClickSessions,
+  });
+  return {
+    beacon: (event, campaign) =>
+      rulesOf(event.kind).optOut
+        ? noThanks.add({ ...event, optOutDays: campaign.optOutDays }, campaign)
+        : beacons.add(event, campaign),
+    click: clicks.add,
+    drain: async () => {
+      await Promise.all([beacons.drain(), noThanks.drain(), clicks.drain()]);
+    },
+  };
+}
+
+/** How events of one kind are written. Results are one for each event, in order; none where there is nothing to return. */
+type Writers<Event, Result> = {
+  write: (executor: Executor, events: readonly Event[]) => Promise<readonly Result[]>;
+  /** Writes in a transaction that counts events for caps, too. @returns those that are new and not suspicious */
+  writeNew: (executor: Executor, events: readonly Event[]) => Promise<NewEvent[]>;
+  /** The results of events that `writeNew` wrote. */
+  resultsOf: (executor: Executor, events: readonly Event[]) => Promise<readonly Result[]>;
+};
+
+type EventBatchers<Event, Result> = {
+  add: (event: Event, campaign: Campaign) => Promise<Result>;
+  drain: () => Promise<unknown>;
+};
+
+/** Events that no cap counts cost one statement; those of capped campaigns need a transaction, and a batcher of their own. */
+function createEventBatchers<Event extends TrackedEvent, Result>(
+  { pool, dbHealth, catalog }: RecorderDeps,
+  { write, writeNew, resultsOf }: Writers<Event, Result>,
+): EventBatchers<Event, Result> {
+  const plain = createBatcher<Event, Result>({ write: (events) => write(pool, events), dbHealth, ...batchLimits });
+  const counted = createBatcher<Counted<Event>, Result>({
+    write: (items) =>
+      transaction(pool, async (executor) => {
+        const events = items.map(({ event }) => event);
+        await countNew(executor, catalog, items, await writeNew(executor, events));
+        return resultsOf(executor, events);
+      }),
+    dbHealth,
+    ...batchLimits,
+  });
+  const needsCount = ({ kind, claims }: TrackedEvent, campaign: Campaign): boolean =>
+    isCapEvent(kind) && isCounted(needsOf(catalog.current()), campaign, claims.publisherId, kind);
+  return {
+    add: (event, campaign) => (needsCount(event, campaign) ? counted.add({ event, campaign }) : plain.add(event)),
+    drain: () => Promise.all([plain.drain(), counted.drain()]),
+  };
+}
+
+const batchLimits = {
+  /** Events in one transaction (count). */
+  maxItems: 512,
+  /** Transactions of one kind in flight at once (count). */
+  lanes: 2,
+  /** Events that are worth a transaction beside another (count): with fewer, transactions cost more than they gain. */
+  enough: 24,
+};
+
+const isCapEvent = (kind: EventKind): kind is EventKind & CapEvent => rulesOf(kind).frequencyCap === true;
+
+/** An event of a campaign with caps: it is counted in the transaction that stores it. */
+type Counted<Event> = { event: Event; campaign: Campaign };
+
+async function countNew(
+  executor: Executor,
+  catalog: Pick<CatalogStore, 'current'>,
+  items: readonly Counted<TrackedEvent>[],
+  stored: readonly NewEvent[],
+): Promise<void> {
+  const isNew = new Set(stored.map((event) => `${event.session_id} ${event.offer_id}`));
+  const events = items.flatMap(({ event: { kind, sessionId, claims, atMs }, campaign }) => {
+    // A repeat within the batch counts once.
+    if (!isCapEvent(kind) || !isNew.delete(`${sessionId} ${claims.offerId}`)) return [];
+    return [{ kind, sessionId, publisherId: claims.publisherId, offerId: claims.offerId, campaign, atMs }];
+  });
+  await countEvents(executor, needsOf(catalog.current()), events);
+}

@@ -1,0 +1,31 @@
+import type { EventKind, TrackedKind } from '../catalog/event-kinds.ts';
+import type { TokenClaims } from '../platform/security/tracking-token.ts';
+
+/** Why an event is excluded from counts, caps and revenue. The database itself finds `no_impression` and `too_fast`. */
+export type Suspicion = 'bot' | 'qr';
+
+/** One event to store. */
+export type StoredEvent<Kind extends EventKind> = {
+  kind: Kind;
+  claims: TokenClaims;
+  /** That of the token; a scanned QR code, which has none, gets one of its own. */
+  sessionId: string;
+  /** Epoch milliseconds. */
+  atMs: number;
+  suspicious: Suspicion | null;
+  /** Revenue unless it is suspicious, in millionths of the campaign's currency. */
+  revenueMicros: number;
+};
+
+/** An event that a tracking token records. */
+export type TrackedEvent = StoredEvent<TrackedKind>;
+
+/** An event of a perk, which no beacon reports: an offer saved to the wallet, or selected when its session was wrapped. */
+export type PerkEvent = StoredEvent<'save' | 'selection'>;
+
+/** A perk event of a session that is not a developer's. */
+export const perkEvent = (
+  kind: PerkEvent['kind'],
+  claims: TokenClaims & { sessionId: string },
+  atMs: number,
+): PerkEvent => ({ kind, claims, sessionId: claims.sessionId, atMs, suspicious: null, revenueMicros: 0 });
