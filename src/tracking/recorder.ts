@@ -21,7 +21,7 @@ import {
 import type { NewEvent } from './event-rows.ts';
 import type { TrackedEvent } from './tracked-event.ts';
 
-/** Stores events. Calls resolve after the commit and reject with `unavailable` (503) when the database is unavailable. */
+/** Stores events. Calls resolve after the commit, and reject with `unavailable` (503) while the database is. */
 export type Recorder = {
   beacon: (event: TrackedEvent, campaign: Campaign) => Promise<void>;
   /** @returns what the landing page needs of the session */
@@ -67,7 +67,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   };
 }
 
-/** How events of one kind are written. Results are one for each event, in order; none where there is nothing to return. */
+/** How events are written. Results: one for each event, in order; none where `Result` is void. */
 type Writers<Event, Result> = {
   write: (executor: Executor, events: readonly Event[]) => Promise<readonly Result[]>;
   /** Writes in a transaction that counts events for caps, too. @returns those that are new and not suspicious */
@@ -81,7 +81,7 @@ type EventBatchers<Event, Result> = {
   drain: () => Promise<unknown>;
 };
 
-/** Events that no cap counts cost one statement; those of capped campaigns need a transaction, and a batcher of their own. */
+/** Two batchers: events of capped campaigns need a transaction, all others one statement. */
 function createEventBatchers<Event extends TrackedEvent, Result>(
   { pool, dbHealth, catalog }: RecorderDeps,
   { write, writeNew, resultsOf }: Writers<Event, Result>,

@@ -20,7 +20,7 @@ export type StoredEvent<Kind extends EventKind> = {
 /** An event that a tracking token records. */
 export type TrackedEvent = StoredEvent<TrackedKind>;
 
-/** An event of a perk, which no beacon reports: an offer saved to the wallet, or selected when its session was wrapped. */
+/** An event of a perk: an offer saved to the wallet, or selected when its session was wrapped. */
 export type PerkEvent = StoredEvent<'save' | 'selection'>;
 
 /** A perk event of a session that is not a developer's. */

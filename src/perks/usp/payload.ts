@@ -18,9 +18,7 @@ type PayloadSession = Pick<UspSession, 'id' | 'pubUserId' | 'offerIds' | 'campai
 
 /**
  * The webhook's bytes (docs/interface.md#usp-webhook-payload): the selected campaigns in the order shown, with the
- * texts, tokens and URLs
- * of
- * the fetch answer. An empty selection is valid. Pure.
+ * texts, tokens and URLs of the fetch answer. An empty selection is valid. Pure.
  */
 export function buildUspPayload(session: PayloadSession, selected: readonly number[], context: PayloadContext): Buffer {
   const chosen = new Set(selected);
@@ -39,7 +37,7 @@ export function buildUspPayload(session: PayloadSession, selected: readonly numb
 function buildCampaign(session: PayloadSession, campaignId: number, index: number, context: PayloadContext) {
   const { publisher, offers, tokens, publicUrl } = context;
   const offerId = session.offerIds[index] ?? 0;
-  const offer = offers.get(offerId) ?? goneOffer(offerId, campaignId, publisher.id);
+  const offer = offers.get(offerId) ?? removedOffer(offerId, campaignId, publisher.id);
   const claims = {
     publisherId: publisher.id,
     sessionId: session.id,
@@ -88,8 +86,8 @@ function buildCampaign(session: PayloadSession, campaignId: number, index: numbe
   });
 }
 
-/** Stands for an offer that the catalogue no longer knows: the user's choice is sent with its ids and empty texts. */
-function goneOffer(id: number, campaignId: number, publisherId: number): Offer {
+/** A placeholder for an offer that is not in the catalogue any more: it is sent with its ids and empty texts. */
+function removedOffer(id: number, campaignId: number, publisherId: number): Offer {
   return {
     id,
     publisherId,

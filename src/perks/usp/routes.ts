@@ -10,7 +10,7 @@ import { actionBody, campaignParams, changesBody, sessionParams, sessionView, us
 import { createUspService, type UspCall } from './service.ts';
 import type { SelectionChange, UspSession } from './sessions.ts';
 
-const ticks = [
+const toggles = [
   { action: 'select', summary: 'Select an offer', message: 'Offer selected' },
   { action: 'unselect', summary: 'Unselect an offer', message: 'Offer unselected' },
 ] as const;
@@ -27,13 +27,13 @@ export async function uspRoutes(app: App, deps: CatalogDeps): Promise<void> {
   app.addHook('onRequest', noStore);
   app.addHook('preValidation', emptyBodyByDefault);
 
-  for (const { action, summary, message } of ticks) {
+  for (const { action, summary, message } of toggles) {
     const url = `/sdk/v4/usp/:session_id/:campaign_id/${action}.json`;
     const schema = { ...shared, summary, params: campaignParams, body: userBody };
     app.post(url, { preValidation, schema }, async (request) => {
       const { session_id, campaign_id } = request.params;
       const data = await usp.change(callOf(request, session_id, true), (session) =>
-        tickOf(action, campaign_id, session),
+        toggleOf(action, campaign_id, session),
       );
       return { message, data };
     });
@@ -73,7 +73,7 @@ async function noStore(_request: FastifyRequest, reply: FastifyReply): Promise<v
 function callOf(request: FastifyRequest, sessionId: string, needsUser: boolean): UspCall {
   const body = request.body as { pub_user_id?: string };
   const query = request.query as { pub_user_id?: string };
-  // Read as fetch-offers reads it, so that the same text is the same user.
+  // Normalised as in fetch-offers, so that the same text is the same user.
   const pubUserId = textOrNull(body.pub_user_id) ?? textOrNull(query.pub_user_id);
   return { caller: callerOf(request), sessionId, pubUserId, needsUser };
 }
@@ -81,12 +81,12 @@ function callOf(request: FastifyRequest, sessionId: string, needsUser: boolean):
 /** @throws AppError invalid_request when an id is in both lists */
 function refuseContradiction(selected: readonly number[], unselected: readonly number[]): void {
   if (!selected.some((id) => unselected.includes(id))) return;
-  const message = 'must not hold a campaign that is in /selected too';
+  const message = 'must not contain a campaign of /selected';
   throw new AppError('invalid_request', { details: [{ path: '/unselected', message }] });
 }
 
-/** @throws AppError campaign_not_in_session, also for a text that is no id */
-function tickOf(action: 'select' | 'unselect', campaignId: string, { campaignIds }: UspSession): SelectionChange {
+/** @throws AppError campaign_not_in_session, also for a malformed id */
+function toggleOf(action: 'select' | 'unselect', campaignId: string, { campaignIds }: UspSession): SelectionChange {
   const ids = campaignIds.filter((id) => String(id) === campaignId);
   if (ids.length === 0) throw new AppError('campaign_not_in_session');
   return action === 'select' ? { selected: ids, unselected: [] } : { selected: [], unselected: ids };

@@ -12,16 +12,16 @@ import { uspSelection } from './event-type.ts';
 import { buildUspPayload } from './payload.ts';
 import { changeSelection, findUspSession, markWrapped, type SelectionChange, type UspSession } from './sessions.ts';
 
-/** Which session is meant, and by whom. `pubUserId` null: not given. */
+/** The session of a call and its caller. `pubUserId` null: not given. */
 export type UspCall = { caller: Caller; sessionId: string; pubUserId: string | null; needsUser: boolean };
 
-/** What a call asks of the selection; made from the session, so that it can refuse campaigns that are not in it. */
+/** The change that a call requests; gets the session, so that it can refuse campaigns that are not in it. */
 export type ChangeOf = (session: UspSession) => SelectionChange;
 
 export type UspService = {
   get: (call: UspCall) => Promise<SessionData>;
   change: (call: UspCall, changeOf: ChangeOf) => Promise<SessionData>;
-  /** Idempotent: a wrapped session is answered as it is, and nothing is sent again. */
+  /** Idempotent: a wrapped session is answered unchanged, and no webhook is sent again. */
   wrap: (call: UspCall) => Promise<SessionData>;
 };
 
@@ -32,20 +32,19 @@ export type SessionData = ReturnType<typeof viewOf>;
 const openForMs = dayMs;
 
 /**
- * The User Selected Perks calls (docs/interface.md#user-selected-perks). Errors: session_not_found,
- * pub_user_id_required,
- * usp_not_enabled, campaign_not_in_session, session_wrapped, session_expired.
+ * The calls of User Selected Perks (docs/interface.md#user-selected-perks). Errors: session_not_found,
+ * pub_user_id_required, usp_not_enabled, campaign_not_in_session, session_wrapped, session_expired.
  */
 export function createUspService({ pool, dbHealth, tokens, config, now }: PlatformDeps): UspService {
-  const guarded = createFailFast(dbHealth);
+  const failFast = createFailFast(dbHealth);
 
   async function find({ caller, sessionId, pubUserId, needsUser }: UspCall): Promise<UspSession> {
     const id = sessionId.toLowerCase();
-    // A made-up id can carry a time that no day of the calendar's four-digit years holds.
+    // A forged id can have a time beyond PostgreSQL's dates.
     if (!isUuid7(id) || timeOfUuid7(id) > now() + dayMs) throw new AppError('session_not_found');
     const session = await findUspSession(pool, caller.publisher.id, id);
     if (session === null) throw new AppError('session_not_found');
-    // Before anything is said of the session: to whoever names another user it does not exist.
+    // Before any other error, so that another user learns nothing about the session.
     const isForeign = pubUserId !== null && session.pubUserId !== null && pubUserId !== session.pubUserId;
     if (isForeign) throw new AppError('session_not_found');
     if (!session.usp) throw new AppError(session.pubUserId === null ? 'pub_user_id_required' : 'usp_not_enabled');
@@ -62,7 +61,7 @@ export function createUspService({ pool, dbHealth, tokens, config, now }: Platfo
     const session = await find(call);
     const wanted = changeOf(session);
     if (session.wrappedAt !== null) throw new AppError('session_wrapped');
-    if (isOver(session, now())) throw new AppError('session_expired');
+    if (isExpired(session, now())) throw new AppError('session_expired');
     const selected = await changeSelection(pool, session, wanted);
     if (selected === null) throw new AppError('session_wrapped');
     return viewOf({ ...session, selected }, now());
@@ -71,12 +70,12 @@ export function createUspService({ pool, dbHealth, tokens, config, now }: Platfo
   async function wrap(call: UspCall): Promise<SessionData> {
     const session = await find(call);
     if (session.wrappedAt !== null) return viewOf(session, now());
-    if (isOver(session, now())) throw new AppError('session_expired');
+    if (isExpired(session, now())) throw new AppError('session_expired');
     await wrapOnce(session, call.caller, now());
     return get(call);
   }
 
-  /** Wraps and promises the webhook in one transaction, unless somebody else was first. */
+  /** Wraps and enqueues the webhook in one transaction, unless a parallel call was first. */
   const wrapOnce = (session: UspSession, { publisher, snapshot }: Caller, nowMs: number): Promise<void> =>
     transaction(pool, async (executor) => {
       const selected = await markWrapped(executor, session, nowMs);
@@ -84,20 +83,20 @@ export function createUspService({ pool, dbHealth, tokens, config, now }: Platfo
       const context = { publisher, offers: snapshot.offers, tokens, publicUrl: config.publicUrl };
       const payload = (): Buffer => buildUspPayload(session, selected, context);
       const { id: sessionId, publisherId, pubUserId, dev } = session;
-      const steps = dev ? [] : stepsOf(session, selected, nowMs);
-      if (steps.length > 0) await insertEvents(executor, steps);
+      const events = dev ? [] : selectionEvents(session, selected, nowMs);
+      if (events.length > 0) await insertEvents(executor, events);
       await enqueue(executor, [{ publisherId, event: uspSelection.name, sessionId, pubUserId, dev, payload, nowMs }]);
     });
 
   return {
-    get: (call) => guarded(() => get(call)),
-    change: (call, changeOf) => guarded(() => change(call, changeOf)),
-    wrap: (call) => guarded(() => wrap(call)),
+    get: (call) => failFast(() => get(call)),
+    change: (call, changeOf) => failFast(() => change(call, changeOf)),
+    wrap: (call) => failFast(() => wrap(call)),
   };
 }
 
-/** The perks chosen, for the reports. */
-const stepsOf = (
+/** The events of the selected perks, for the reports. */
+const selectionEvents = (
   { id, publisherId, offerIds, campaignIds }: UspSession,
   selected: readonly number[],
   nowMs: number,
@@ -114,13 +113,13 @@ const stepsOf = (
     return selected.includes(campaignId) ? [perkEvent('selection', claims, nowMs)] : [];
   });
 
-const isOver = (session: UspSession, nowMs: number): boolean => nowMs - timeOfUuid7(session.id) > openForMs;
+const isExpired = (session: UspSession, nowMs: number): boolean => nowMs - timeOfUuid7(session.id) > openForMs;
 
 function viewOf(session: UspSession, nowMs: number) {
   const { id, pubUserId, campaignIds, wrappedAt } = session;
   const selected = new Set(session.selected);
   const status: 'open' | 'wrapped' | 'expired' =
-    wrappedAt !== null ? 'wrapped' : isOver(session, nowMs) ? 'expired' : 'open';
+    wrappedAt !== null ? 'wrapped' : isExpired(session, nowMs) ? 'expired' : 'open';
   return {
     session_id: id,
     pub_user_id: pubUserId ?? '',

@@ -10,12 +10,12 @@ export type UspSession = {
   /** In the order shown; the same positions as `campaignIds`. */
   offerIds: readonly number[];
   campaignIds: readonly number[];
-  /** What the copy shown was filled with. */
+  /** The values that the copy shown was filled with. */
   macros: MacroValues;
   dev: boolean;
   /** Whether User Selected Perks was on for this answer. */
   usp: boolean;
-  /** Campaign ids selected before anything is ticked. */
+  /** Campaign ids selected before the first change. */
   initial: readonly number[];
   selected: readonly number[];
   /** null: open. */
@@ -40,7 +40,8 @@ type SessionRow = {
 export async function findUspSession(executor: Executor, publisherId: number, id: string): Promise<UspSession | null> {
   const { rows } = await executor.query<SessionRow>({
     name: 'find_usp_session',
-    text: `select s.pub_user_id, s.offer_ids, s.campaign_ids, s.macros, s.dev, s.usp, s.usp_check_all, u.selected, u.wrapped_at
+    text: `select s.pub_user_id, s.offer_ids, s.campaign_ids, s.macros, s.dev, s.usp, s.usp_check_all,
+  u.selected, u.wrapped_at
 from sessions s left join usp_sessions u on u.day = s.day and u.session_id = s.id
 where s.day = $1::date and s.id = $2::uuid and s.publisher_id = $3`,
     values: [dayOfUuid7(id), id, publisherId],
@@ -69,7 +70,7 @@ const changed = (before: string): string => `array(
   where (id = any(${before}) or id = any($6::integer[])) and id <> all($7::integer[]) order by position)`;
 
 /**
- * Applies a change to what is stored at that moment, in one atomic statement: parallel changes are never lost.
+ * Applies a change to the stored selection in one atomic statement, so that parallel changes are never lost.
  * @returns the selection after it; null when the session is wrapped
  */
 export async function changeSelection(
@@ -80,8 +81,10 @@ export async function changeSelection(
   const { id, publisherId, campaignIds, initial } = session;
   const { rows } = await executor.query<{ selected: number[] }>({
     name: 'change_usp_selection',
-    text: `insert into usp_sessions (day, session_id, publisher_id, selected) values ($1::date, $2::uuid, $3, ${changed('$5::integer[]')})
-on conflict (day, session_id) do update set selected = ${changed('usp_sessions.selected')} where usp_sessions.wrapped_at is null
+    text: `insert into usp_sessions (day, session_id, publisher_id, selected)
+values ($1::date, $2::uuid, $3, ${changed('$5::integer[]')})
+on conflict (day, session_id) do update set selected = ${changed('usp_sessions.selected')}
+where usp_sessions.wrapped_at is null
 returning selected`,
     values: [dayOfUuid7(id), id, publisherId, campaignIds, initial, change.selected, change.unselected],
   });
@@ -95,8 +98,10 @@ returning selected`,
 export async function markWrapped(executor: Executor, session: UspSession, nowMs: number): Promise<number[] | null> {
   const { rows } = await executor.query<{ selected: number[] }>({
     name: 'mark_usp_wrapped',
-    text: `insert into usp_sessions (day, session_id, publisher_id, selected, wrapped_at) values ($1::date, $2::uuid, $3, $4::integer[], $5::timestamptz)
-on conflict (day, session_id) do update set wrapped_at = excluded.wrapped_at where usp_sessions.wrapped_at is null
+    text: `insert into usp_sessions (day, session_id, publisher_id, selected, wrapped_at)
+values ($1::date, $2::uuid, $3, $4::integer[], $5::timestamptz)
+on conflict (day, session_id) do update set wrapped_at = excluded.wrapped_at
+where usp_sessions.wrapped_at is null
 returning selected`,
     values: [dayOfUuid7(session.id), session.id, session.publisherId, session.initial, new Date(nowMs)],
   });

@@ -8,7 +8,7 @@ export type WalletItem = {
   offerId: number;
   publisherId: number;
   campaignId: number;
-  /** The newest session it was saved from, and where that showed it; clicks belong to it. */
+  /** The newest session it was saved from, to which its clicks belong, and its position there. */
   sessionId: string;
   position: number;
   pubUserId: string;
@@ -34,13 +34,17 @@ const itemColumns =
 /** Most offers listed of one wallet (count), newest first. */
 const maxListed = 500;
 
-/** What saving needs of the session: who the user is, and what the copy was filled with. */
-export type Saver = { pubUserId: string | null; macros: MacroValues };
+/** The user of a session, and the values that its copy was filled with. */
+export type SessionUser = { pubUserId: string | null; macros: MacroValues };
 
-/** @returns null when there is no such session of the publisher */
-export async function findSaver(executor: Executor, publisherId: number, sessionId: string): Promise<Saver | null> {
+/** @returns null if the publisher has no such session */
+export async function findSessionUser(
+  executor: Executor,
+  publisherId: number,
+  sessionId: string,
+): Promise<SessionUser | null> {
   const { rows } = await executor.query<{ pub_user_id: string | null; macros: Record<string, string> | null }>({
-    name: 'find_wallet_saver',
+    name: 'find_wallet_user',
     text: 'select pub_user_id, macros from sessions where day = $1::date and id = $2::uuid and publisher_id = $3',
     values: [dayOfUuid7(sessionId), sessionId, publisherId],
   });
@@ -49,13 +53,14 @@ export async function findSaver(executor: Executor, publisherId: number, session
 }
 
 /**
- * Keeps an offer. One that is kept already stays as it is, but for the session, which becomes the newest.
- * @returns whether it was not there before; of parallel calls, one gets true
+ * Saves an offer. If it is saved already, only its session changes, to the newest.
+ * @returns whether it is new; of parallel calls, one gets true
  */
 export async function insertItem(executor: Executor, item: WalletItem): Promise<boolean> {
   const { rows } = await executor.query<{ inserted: boolean }>({
     name: 'insert_wallet_item',
-    text: `insert into wallet_items (${itemColumns}) values ($1::uuid, $2, $3, $4, $5::uuid, $6, $7, $8::jsonb, $9::timestamptz)
+    text: `insert into wallet_items (${itemColumns})
+values ($1::uuid, $2, $3, $4, $5::uuid, $6, $7, $8::jsonb, $9::timestamptz)
 on conflict (user_key, offer_id) do update
 set session_id = excluded.session_id, position = excluded.position, macros = excluded.macros
 where wallet_items.session_id < excluded.session_id
@@ -86,7 +91,7 @@ order by saved_at desc, offer_id desc limit ${maxListed}`,
   return rows.map(toItem);
 }
 
-/** Removes an offer. @returns what was removed; null when it was not there; of parallel calls, one gets the item */
+/** Removes an offer. @returns the item; null if there was none; of parallel calls, one gets the item */
 export async function deleteItem(
   executor: Executor,
   publisherId: number,
@@ -95,7 +100,8 @@ export async function deleteItem(
 ): Promise<WalletItem | null> {
   const { rows } = await executor.query<ItemRow>({
     name: 'delete_wallet_item',
-    text: `delete from wallet_items where user_key = $1::uuid and offer_id = $2 and publisher_id = $3 returning ${itemColumns}`,
+    text: `delete from wallet_items where user_key = $1::uuid and offer_id = $2 and publisher_id = $3
+returning ${itemColumns}`,
     values: [userKey, offerId, publisherId],
   });
   return rows[0] === undefined ? null : toItem(rows[0]);

@@ -2,19 +2,17 @@ import { readUuid, writeUuid } from '../../platform/lib/uuid7.ts';
 import type { Signer } from '../../platform/security/keyring.ts';
 import { macLength } from '../../platform/security/mac.ts';
 
-/**
- * Whose wallet a link opens. The user is named by the keyed hash only, so a link tells nothing and cannot be guessed.
- */
+/** The wallet that a link opens. The user is identified by a keyed hash, so a link reveals nothing. */
 export type WalletClaims = {
   publisherId: number;
   userKey: string;
-  /** What the link acts on; 0: the wallet as a whole. */
+  /** The offer that the link acts on; 0: the whole wallet. */
   offerId: number;
   /** End of validity, epoch seconds. */
   expiresS: number;
 };
 
-/** Signed links of one purpose: a link that opens a wallet cannot remove anything, and the other way round. */
+/** Signed links of one purpose: a link that opens a wallet cannot remove an offer, and vice versa. */
 export type WalletLinks = {
   /** @returns 63 characters of base64url; the same for the same claims */
   mint: (claims: WalletClaims) => string;
@@ -49,7 +47,7 @@ export function createWalletLinks(signer: Signer): WalletLinks {
     read: (token, nowMs) => {
       if (typeof token !== 'string' || !pattern.test(token)) return null;
       const bytes = Buffer.from(token, 'base64url');
-      // The last character has two bits to spare; only one spelling of a link is ours.
+      // The last character has two unused bits; only one spelling of a link is valid.
       if (bytes[0] !== version || bytes.toString('base64url') !== token) return null;
       if (!signer.verify(bytes[1] as number, bytes.subarray(0, dataLength), bytes.subarray(dataLength))) return null;
       const expiresS = bytes.readUIntBE(26, 5);

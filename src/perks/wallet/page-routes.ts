@@ -6,13 +6,10 @@ import { createPages } from './page-service.ts';
 import { walletPagePath } from './service.ts';
 import { pageHeaders } from './style.ts';
 
-/** For people, so no part of the API's description. An odd query or form is a bad link, not an error of a validator. */
+/** Pages are not part of the API reference. A malformed query or form is a bad link, not a validation error. */
 const options = { schema: { hide: true }, config: { errorPages: walletErrorPages } };
 
-/**
- * The page of a user's saved offers and its buttons. Who holds a signed link may see and change that wallet, and
- * nothing else.
- */
+/** The page of a user's saved offers and its buttons. A signed link gives access to one wallet. */
 export async function walletPageRoutes(app: App, deps: OfferDeps): Promise<void> {
   const pages = createPages(deps);
   const headers = { ...pageHeaders(deps.config.publicUrl), 'content-type': 'text/html; charset=utf-8' };
@@ -41,5 +38,5 @@ type Fields = Record<string, unknown>;
 
 const fieldsOf = (body: unknown): Fields => (body ?? {}) as Fields;
 
-/** Relative, so that it leads back under whatever name the server was reached. */
+/** Relative, so that it works under any name of the server. */
 const pathOf = (link: string): string => `${walletPagePath}?t=${link}`;

@@ -2,15 +2,15 @@ import type { CatalogDeps } from '../../catalog/ports.ts';
 import { fillCopy } from '../../offers/render/macros.ts';
 import { AppError } from '../../platform/errors.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
-import type { WalletEntry } from './entries.ts';
 import { createWalletLinks, openPurpose, removePurpose, type WalletClaims } from './links.ts';
 import { renderWallet, type WalletPage } from './page.ts';
+import type { SavedOffer } from './saved-offers.ts';
 import { createWalletService } from './service.ts';
 
-/** Values of a query or a form, as they came. */
+/** Values of a query or a form, not validated. */
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What the page does. Errors: invalid_token for any link that is not good; wallet_not_enabled. */
+/** The actions of the page. Errors: invalid_token for any invalid link; wallet_not_enabled. */
 export type Pages = {
   /** The page of the link `t`; with a tracking token `save`, it offers to save that one. @returns HTML */
   show: (query: Fields) => Promise<string>;
@@ -26,17 +26,17 @@ export function createPages(deps: CatalogDeps): Pages {
   const openLinks = createWalletLinks(createSigner(config.tokenKeys, openPurpose));
   const removeLinks = createWalletLinks(createSigner(config.tokenKeys, removePurpose));
 
-  /** The offer of the token, when it is one for this user and not kept yet. */
+  /** The offer of the token, if it is this user's and not saved yet. */
   async function saveableOf(
     token: unknown,
     owner: WalletClaims,
-    entries: readonly WalletEntry[],
+    offers: readonly SavedOffer[],
   ): Promise<WalletPage['saveable']> {
     if (typeof token !== 'string') return null;
-    const admitted = await wallet.admit(token, 'save').catch(nullIfRefused);
-    if (admitted === null || admitted.item.userKey !== owner.userKey) return null;
-    const { item, offer } = admitted;
-    return entries.some(({ view }) => view.id === offer.id)
+    const verified = await wallet.verify(token, 'save').catch(nullIfRefused);
+    if (verified === null || verified.item.userKey !== owner.userKey) return null;
+    const { item, offer } = verified;
+    return offers.some(({ view }) => view.id === offer.id)
       ? null
       : { title: fillCopy(offer.copy, item.macros).title, token };
   }
@@ -49,11 +49,11 @@ export function createPages(deps: CatalogDeps): Pages {
       if (!publisher.walletEnabled) throw new AppError('wallet_not_enabled');
       const found = await wallet.list(claims);
       const saveable = await saveableOf(save, claims, found);
-      const entries = found.map((entry) => ({
-        ...entry,
-        removeToken: removeLinks.mint({ ...claims, offerId: entry.view.id }),
+      const offers = found.map((offer) => ({
+        ...offer,
+        removeToken: removeLinks.mint({ ...claims, offerId: offer.view.id }),
       }));
-      return renderWallet({ publisherName: publisher.name, publicUrl: config.publicUrl, entries, saveable });
+      return renderWallet({ publisherName: publisher.name, publicUrl: config.publicUrl, offers, saveable });
     },
     remove: async ({ t }) => {
       const claims = removeLinks.read(t, now());

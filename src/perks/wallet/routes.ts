@@ -60,14 +60,14 @@ export async function walletRoutes(app: App, deps: CatalogDeps): Promise<void> {
   await app.register(listRoutes, { wallet, auth: deps.auth });
 }
 
-/** An odd query is a bad token, not an error of the validator: the schema is for the document only. */
+/** A malformed query is a bad token, not a validation error: its schema only documents it. */
 const unvalidated = { validatorCompiler: () => () => true, config: { errorPages: walletErrorPages } };
 
-/** Removing is called from web pages, too, which ask first (docs/interface.md#fetch-offers). */
+/** Web pages call DELETE as well, after a preflight (docs/interface.md#fetch-offers). */
 const corsMethods = ['GET', 'DELETE', 'OPTIONS'];
 
 async function saveRoutes(app: App, { wallet }: { wallet: WalletService }): Promise<void> {
-  // A body says nothing here, so any is taken.
+  // Any body is accepted and ignored.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined));
   const querystring = Type.Object({
@@ -120,12 +120,12 @@ async function listRoutes(
   };
   app.get('/wallet/v1/offers.json', { preValidation, schema: listSchema }, async (request) => {
     const owner = ownerOf(wallet, callerOf(request).publisher.id, request.query.pub_user_id);
-    const entries = await wallet.list(owner);
+    const saved = await wallet.list(owner);
     const walletUrl = wallet.pageFor(owner);
     const offers = await Promise.all(
-      entries.map(async ({ view, qrUrl, savedAt, state }) => ({
+      saved.map(async ({ view, qrUrl, savedAt, state }) => ({
         ...view,
-        // What is not served any more opens nothing but the page that says so.
+        // An expired offer opens the wallet page, which shows that it is.
         click_url: state === 'active' ? view.click_url : walletUrl,
         tags: [...view.tags],
         qr_code_img: await qrCodes.make(qrUrl),
@@ -155,6 +155,6 @@ async function listRoutes(
   });
 }
 
-/** As fetch-offers keeps it, so that the same text is the same user. */
+/** Normalised as in fetch-offers, so that the same text is the same user. */
 const ownerOf = (wallet: WalletService, publisherId: number, pubUserId: string): WalletOwner =>
   wallet.ownerOf(publisherId, pubUserId.toWellFormed().trim());

@@ -6,7 +6,7 @@ export type SeenFilter = {
   testAndAdd: (event: Pick<TrackedEvent, 'sessionId' | 'claims' | 'kind'>) => boolean;
 };
 
-/** A table of 32-bit hashes, in which an event replaces the one in its slot. A million are 4 MB, and 40 s at full load. */
+/** A table of 32-bit hashes; an event replaces the one in its slot. A million are 4 MB, and 40 s at full load. */
 export function createSeenFilter(slots = 2 ** 20): SeenFilter {
   const hashes = new Uint32Array(slots);
   return {

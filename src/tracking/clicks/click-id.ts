@@ -18,7 +18,7 @@ const dataLength = 22;
 /** 38 bytes leave two bits of the last character unused; they must be zero, so that a click has one spelling. */
 const pattern = /^[A-Za-z0-9_-]{50}[AEIMQUYcgkosw048]$/;
 
-/** Layout, 38 bytes: 0 version · 1 key id · 2–17 session · 18–21 offer · 22–37 HMAC. Nobody can make up a click id. */
+/** Layout, 38 bytes: 0 version · 1 key id · 2–17 session · 18–21 offer · 22–37 HMAC. It cannot be forged. */
 export function createClickIdCodec(signer: Signer): ClickIdCodec {
   return {
     mint: ({ sessionId, offerId }) => {

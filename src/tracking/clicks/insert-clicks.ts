@@ -22,7 +22,7 @@ export const tooFastMs = 100;
 
 /*
  * `offset 0` keeps the lookups index probes for each row: joined freely, a plan made while a partition was small would
- * read whole partitions later. With the list of the batch's days, a click takes 0.4 ms in 98 partitions instead of 2.3 ms.
+ * read whole partitions later. With the list of the batch's days a click takes 0.4 ms, not 2.3 ms, in 98 partitions.
  */
 const clicksSql = `
 insert into events (${eventColumns})

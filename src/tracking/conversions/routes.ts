@@ -24,7 +24,7 @@ const imageAnswers = {
   409: refusedImage,
 };
 
-/** Reports of conversions by advertisers (docs/interface.md#conversions): server to server, or as an image on a page. */
+/** Advertisers' reports of conversions (docs/interface.md#conversions), server to server or as an image on a page. */
 export async function conversionRoutes(app: App, deps: CatalogDeps): Promise<void> {
   const conversions = createConversionService(deps);
   app.addHook('onClose', conversions.drain);

@@ -69,7 +69,7 @@ export async function conversionSecretRoutes(
   });
 }
 
-/** The audit log shows that there is a secret, or another one, never its value. @throws AppError `advertiser_not_found` */
+/** The audit log shows whether there is a secret, never its value. @throws AppError `advertiser_not_found` */
 async function saveSecret(work: Work, id: number, sealed: Buffer | null): Promise<void> {
   const { executor, publisherId } = work;
   const { rows } = await executor.query<{ had_secret: boolean }>(

@@ -24,7 +24,7 @@ export type ReportResult = 'recorded' | 'duplicate';
 
 export type ConversionService = {
   /**
-   * Books a conversion or its void and enqueues the publisher's postback, in one transaction; resolves after the commit.
+   * Books a conversion or its void and enqueues its postback, in one transaction; resolves after the commit.
    * Errors: click_not_found, invalid_signature, those of `evaluate`, unavailable.
    */
   record: (report: ConversionReport) => Promise<ReportResult>;

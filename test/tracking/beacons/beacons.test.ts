@@ -36,6 +36,15 @@ const beaconUrls = (offer: ShownOffer) =>
     ['close', offer.beacons.close],
   ] as const;
 
+/** Sends beacons at once; those that a starved machine answers with 503 again, as a client does, until all have 200. */
+async function sendAll(testApp: TestApp, urls: readonly string[]): Promise<void> {
+  for (let left = urls; left.length > 0; ) {
+    const statuses = await Promise.all(left.map(async (url) => (await call(testApp, url)).statusCode));
+    expect(statuses.filter((status) => status !== 200 && status !== 503)).toEqual([]);
+    left = left.filter((_, index) => statuses[index] === 503);
+  }
+}
+
 describe('a beacon', () => {
   test('is answered 200 with a transparent 1×1 PNG that nobody may cache and any page may load', async () => {
     const offer = await showOffer(first);
@@ -92,7 +101,7 @@ describe('a beacon', () => {
     expect(stored).toEqual(offers.flatMap((offer) => beaconUrls(offer).map(([kind]) => `${kind} ${offer.id}`)).sort());
   });
 
-  test('among 3,000 that two processes get in opposite order is never lost, doubled or in a deadlock', async () => {
+  test('among 3,000 that two processes get in opposite order is never lost or duplicated, and never deadlocks', async () => {
     const offer = await showOffer(first, { pub_user_id: 'crowd' });
     const tokens = Array.from({ length: 500 }, () => mintLike(first, offer, { sessionId: newUuid7(nowMs) }));
     const urls = tokens.flatMap((token) =>
@@ -100,9 +109,7 @@ describe('a beacon', () => {
         (path) => `${path}?t=${token}`,
       ),
     );
-    const calls = [...urls.map((url) => call(first, url)), ...urls.toReversed().map((url) => call(second, url))];
-    const statuses = new Set((await Promise.all(calls)).map((response) => response.statusCode));
-    expect([...statuses]).toEqual([200]);
+    await Promise.all([sendAll(first, urls), sendAll(second, urls.toReversed())]);
     expect(new Set((await storedEvents(first)).map(({ kind, session_id }) => `${kind} ${session_id}`)).size).toBe(1500);
     const { rows } = await first.pool.query<{ deadlocks: string }>(
       'select deadlocks from pg_stat_database where datname = current_database()',
