@@ -49,9 +49,8 @@ const savePanel = (title: string, token: string): Html =>
   html`<section class="notice">
 <h2>Save this offer for later?</h2>
 <p>${plainText(title)}</p>
-<form class="actions" method="post" action="${savePath}">
-<input type="hidden" name="t" value="${token}"><button class="button main">Save</button>
-</form>
+<form class="actions" method="post" action="${savePath}"><input type="hidden" name="t" value="${token}">
+<button class="button main">Save</button></form>
 </section>`;
 
 function card({ view, savedAt, state, removeToken }: PageOffer, publicUrl: string): Html {
@@ -83,8 +82,9 @@ const terms = (markup: string): Html =>
 function openLink(view: OfferView, title: string): Html {
   const text = plainText(view.cta_yes) || 'Open';
   const label = `${text}: ${title}`;
-  return html`<a class="button main" href="${view.click_url}" target="_blank" rel="noopener noreferrer"
-aria-label="${label}">${text}</a>`;
+  const href = view.click_url;
+  return html`<a class="button main" href="${href}" target="_blank" rel="noopener noreferrer" aria-label="${label}">
+${text}</a>`;
 }
 
 const removeForm = (title: string, token: string): Html =>
