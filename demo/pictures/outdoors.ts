@@ -37,13 +37,16 @@ export const seaside = (width: number, height: number): string => {
   return `
   <defs>${gradient('sky', '#ff7f6b', '#ffd58a', 'down')}${gradient('sea', '#2aa5b8', '#0f5f86', 'down')}</defs>
   <rect width="${width}" height="${height}" fill="url(#sky)"/>
-  <circle cx="${cx}" cy="${horizon - height * 0.06}" r="${height * 0.31}" fill="#fff" opacity=".16"/><circle cx="${cx}" cy="${horizon - height * 0.06}" r="${height * 0.2}" fill="#fff1b8"/>
+  <circle cx="${cx}" cy="${horizon - height * 0.06}" r="${height * 0.31}" fill="#fff" opacity=".16"/>
+  <circle cx="${cx}" cy="${horizon - height * 0.06}" r="${height * 0.2}" fill="#fff1b8"/>
   ${cloud(width * 0.17, height * 0.2, height / 640, '#ffe6d2')}${cloud(width * 0.74, height * 0.14, height / 540, '#ffe6d2')}
-  <path d="M0 ${horizon}L${width * 0.1} ${horizon - height * 0.1}L${width * 0.17} ${horizon - height * 0.05}L${width * 0.26} ${horizon}Z" fill="#c2587a" opacity=".7"/>
+  <path d="M0 ${horizon}L${width * 0.1} ${horizon - height * 0.1}L${width * 0.17}
+  ${horizon - height * 0.05}L${width * 0.26} ${horizon}Z" fill="#c2587a" opacity=".7"/>
   <rect y="${horizon}" width="${width}" height="${height - horizon}" fill="url(#sea)"/>${glints.join('')}
   ${boat(width * 0.22, height * 0.64, height / 760)}
   ${wave(height * 0.78, '#168099')}
-  <path d="M${width * 0.52} ${height * 0.84}Q${width * 0.78} ${height * 0.6} ${width * 1.08} ${height * 0.84}Z" fill="#f4cf94"/>
+  <path d="M${width * 0.52} ${height * 0.84}Q${width * 0.78} ${height * 0.6} ${width * 1.08} ${height * 0.84}Z"
+  fill="#f4cf94"/>
   ${palm(width * 0.75, height * 0.76, height / 470)}${palm(width * 0.87, height * 0.77, height / 640)}
   ${wave(height * 0.85, '#126d8c')}${wave(height * 0.93, '#0d5676')}`;
 };
@@ -72,10 +75,12 @@ export const cabin = (width: number, height: number): string => {
   );
   return `
   <defs>${gradient('night', '#1c1f57', '#7a5aa8', 'down')}${gradient('snow', '#f4f6ff', '#c3cdf0', 'down')}</defs>
-  <rect width="${width}" height="${height}" fill="url(#night)"/>${stars.join('')}${sparkle(width * 0.22, height * 0.16, 16, '#fff')}
+  <rect width="${width}" height="${height}" fill="url(#night)"/>
+  ${stars.join('')}${sparkle(width * 0.22, height * 0.16, 16, '#fff')}
   ${at(width * 0.78, height * 0.19, '<path transform="translate(-164 -127)" d="M92 84A92 92 0 1 0 236 170A76 76 0 1 1 92 84Z" fill="#ffeebf"/>', -60, height / 1000)}
   ${peak(width * 0.2, height * 0.32, height * 0.42, '#4a4590')}${peak(width * 0.86, height * 0.36, height * 0.4, '#4a4590')}${peak(width * 0.55, height * 0.22, height * 0.48, '#5d55a8')}
-  <path d="M0 ${height * 0.72}Q${width * 0.3} ${height * 0.62} ${width * 0.55} ${height * 0.7}T${width} ${height * 0.68}V${height}H0Z" fill="url(#snow)"/>
+  <path d="M0 ${height * 0.72}Q${width * 0.3} ${height * 0.62} ${width * 0.55} ${height * 0.7}T${width}
+  ${height * 0.68}V${height}H0Z" fill="url(#snow)"/>
   ${pine(width * 0.12, height * 0.8, height / 520, '#1f5a54')}${pine(width * 0.24, height * 0.76, height / 700, '#2a6e62')}${pine(width * 0.88, height * 0.82, height / 480, '#1f5a54')}${pine(width * 0.77, height * 0.77, height / 720, '#2a6e62')}
   ${at(
     width * 0.5,
@@ -84,32 +89,47 @@ export const cabin = (width: number, height: number): string => {
     0,
     height / 600,
   )}
-  <path d="M${width * 0.46} ${height * 0.85}Q${width * 0.4} ${height * 0.93} ${width * 0.3} ${height}H${width * 0.6}Q${width * 0.58} ${height * 0.92} ${width * 0.54} ${height * 0.85}Z" fill="#ffe9b5" opacity=".6"/>`;
+  <path d="M${width * 0.46} ${height * 0.85}Q${width * 0.4} ${height * 0.93} ${width * 0.3}
+  ${height}H${width * 0.6}Q${width * 0.58} ${height * 0.92} ${width * 0.54} ${height * 0.85}Z" fill="#ffe9b5"
+  opacity=".6"/>`;
 };
 
 export const suitcase: Motif = () => `
   <defs>${gradient('case', '#ffb13d', '#f0762f')}</defs>
   ${groundShadow(130, 362)}
   <path d="M152 116V66Q152 50 168 50H232Q248 50 248 66V116" fill="none" stroke="#33415c" stroke-width="15"/>
-  <g fill="#33415c"><rect x="104" y="334" width="40" height="24" rx="10"/><rect x="256" y="334" width="40" height="24" rx="10"/></g>
-  <rect x="72" y="108" width="256" height="236" rx="32" fill="url(#case)"/><path d="M268 108H296Q328 108 328 140V312Q328 344 296 344H268Z" fill="#000" opacity=".1"/>
-  <g fill="#c9551b" opacity=".55"><rect x="116" y="108" width="12" height="236"/><rect x="272" y="108" width="12" height="236"/></g>
-  <circle cx="200" cy="206" r="52" fill="#fff4da"/><path d="M154 214h92v6a46 46 0 0 1-92 0Z" fill="#2aa5b8"/><circle cx="200" cy="204" r="20" fill="#ff6f61"/><path d="M148 216q13-12 26 0t26 0t26 0t26 0" stroke="#fff" stroke-width="6" fill="none"/>
+  <g fill="#33415c"><rect x="104" y="334" width="40" height="24" rx="10"/>
+  <rect x="256" y="334" width="40" height="24" rx="10"/></g>
+  <rect x="72" y="108" width="256" height="236" rx="32" fill="url(#case)"/>
+  <path d="M268 108H296Q328 108 328 140V312Q328 344 296 344H268Z" fill="#000" opacity=".1"/>
+  <g fill="#c9551b" opacity=".55"><rect x="116" y="108" width="12" height="236"/>
+  <rect x="272" y="108" width="12" height="236"/></g>
+  <circle cx="200" cy="206" r="52" fill="#fff4da"/><path d="M154 214h92v6a46 46 0 0 1-92 0Z" fill="#2aa5b8"/>
+  <circle cx="200" cy="204" r="20" fill="#ff6f61"/>
+  <path d="M148 216q13-12 26 0t26 0t26 0t26 0" stroke="#fff" stroke-width="6" fill="none"/>
   ${star(164, 300, 18, '#fff4da')}<rect x="206" y="288" width="58" height="24" rx="12" fill="#2aa5b8" transform="rotate(-10 235 300)"/>`;
 
 export const kite: Motif = () => `
   ${cloud(84, 120, 0.75, '#ffffff')}${cloud(330, 300, 0.85, '#ffffff')}${cloud(312, 92, 0.5, '#ffffff')}
-  <path d="M172 262C150 300 206 314 180 348S132 372 120 392" stroke="#fff" stroke-width="6" fill="none" stroke-linecap="round"/>
-  <g transform="translate(212 150) rotate(16)"><path d="M0-128L92-22L0-22Z" fill="#ff6b6b"/><path d="M0-128L-92-22L0-22Z" fill="#ffd166"/><path d="M0 124L92-22L0-22Z" fill="#845ec2"/><path d="M0 124L-92-22L0-22Z" fill="#2ec4b6"/><path d="M0-128V124M-92-22H92" stroke="#fff" stroke-width="6" stroke-linecap="round"/></g>
-  <g><path d="M176 304l-32-14v28ZM176 304l32-14v28Z" fill="#ff6b6b"/><path d="M174 352l-28-8l8 26ZM174 352l30-4l-14 24Z" fill="#ffd166"/></g>`;
+  <path d="M172 262C150 300 206 314 180 348S132 372 120 392" stroke="#fff" stroke-width="6" fill="none"
+  stroke-linecap="round"/>
+  <g transform="translate(212 150) rotate(16)"><path d="M0-128L92-22L0-22Z" fill="#ff6b6b"/>
+  <path d="M0-128L-92-22L0-22Z" fill="#ffd166"/><path d="M0 124L92-22L0-22Z" fill="#845ec2"/>
+  <path d="M0 124L-92-22L0-22Z" fill="#2ec4b6"/>
+  <path d="M0-128V124M-92-22H92" stroke="#fff" stroke-width="6" stroke-linecap="round"/></g>
+  <g><path d="M176 304l-32-14v28ZM176 304l32-14v28Z" fill="#ff6b6b"/>
+  <path d="M174 352l-28-8l8 26ZM174 352l30-4l-14 24Z" fill="#ffd166"/></g>`;
 
 export const rocket: Motif = () => `
   <defs>${gradient('rocket', '#ffffff', '#dfe6f7', 'right')}</defs>
   ${star(70, 110, 22, '#ffd166')}${star(340, 150, 16, '#fff')}${star(90, 290, 14, '#fff')}${sparkle(326, 70, 20, '#fff')}${sparkle(346, 292, 16, '#ffd166')}
-  <g transform="rotate(24 200 200)"><path d="M164 306q36 112 72 0Z" fill="#ff9f1c"/><path d="M180 306q20 64 40 0Z" fill="#ffe08a"/>
+  <g transform="rotate(24 200 200)"><path d="M164 306q36 112 72 0Z" fill="#ff9f1c"/>
+  <path d="M180 306q20 64 40 0Z" fill="#ffe08a"/>
     <path d="M142 214L92 286Q88 306 112 300L150 286ZM258 214L308 286Q312 306 288 300L250 286Z" fill="#e63946"/>
-    <path d="M200 28C272 92 274 210 246 306H154C126 210 128 92 200 28Z" fill="url(#rocket)"/><path d="M200 28C228 52 246 84 255 120H145C154 84 172 52 200 28Z" fill="#e63946"/>
-    <circle cx="200" cy="176" r="40" fill="#1d3557"/><circle cx="200" cy="176" r="29" fill="#8ecae6"/><path d="M182 170a20 20 0 0 1 18-14" stroke="#fff" stroke-width="7" stroke-linecap="round" fill="none"/>
+    <path d="M200 28C272 92 274 210 246 306H154C126 210 128 92 200 28Z" fill="url(#rocket)"/>
+    <path d="M200 28C228 52 246 84 255 120H145C154 84 172 52 200 28Z" fill="#e63946"/>
+    <circle cx="200" cy="176" r="40" fill="#1d3557"/><circle cx="200" cy="176" r="29" fill="#8ecae6"/>
+    <path d="M182 170a20 20 0 0 1 18-14" stroke="#fff" stroke-width="7" stroke-linecap="round" fill="none"/>
     <rect x="152" y="270" width="96" height="18" fill="#ffd166"/></g>`;
 
 /** Toy blocks in a tower, each with a shape. */

@@ -14,8 +14,7 @@ export const isImageType = (text: string): text is ImageType => Object.hasOwn(co
 /**
  * The type to answer with: AVIF or WebP where `Accept` names it, by its weight, AVIF first among equals; otherwise the
  * original's. Only a client whose header rules that out, wildcards included, gets PNG or JPEG instead if it names one.
- * What
- * nobody can satisfy is answered with the original.
+ * What no type satisfies is answered with the original.
  * @param animated an animation is never answered as AVIF, PNG or JPEG, where it would stand still
  */
 export function chooseType(accept: string | undefined, original: ImageType, animated: boolean): ImageType {

@@ -18,8 +18,7 @@ type Options = { folder: string; maxBytes: number; logger: Logger };
 
 /**
  * Keeps at most `maxBytes` below `folder`; what was used longest ago goes first. What an earlier process left there is
- * used,
- * oldest file first out. The folder belongs to one process; another one that shares it only costs misses.
+ * used, oldest file first out. The folder belongs to one process; another one that shares it only costs misses.
  * @returns null where there is no room, or the folder cannot be used, which is logged once
  */
 export async function openDiskCache({ folder, maxBytes, logger }: Options): Promise<DiskCache | null> {

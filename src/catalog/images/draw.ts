@@ -31,8 +31,7 @@ const environment = (): NodeJS.ProcessEnv => {
 
 /**
  * Draws an SVG as a PNG, in a process of its own: a few hundred bytes of filters can keep the renderer busy for
- * minutes, and only
- * a process can be ended in the middle of that.
+ * minutes, and only a process can be ended in the middle of that.
  */
 export function drawSvg(svg: Buffer, { maxSide, maxPixels, maxBytes, timeoutMs }: DrawingLimits): Promise<Drawn> {
   const args = [program, ...[maxSide, maxPixels, timeoutMs].map(String)];

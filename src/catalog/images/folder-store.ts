@@ -1,5 +1,5 @@
 import { pathOf, readIfThere, writeWhole } from './files.ts';
-import type { ImageStore } from './store.ts';
+import type { ImageStore } from './image-store.ts';
 
 /** Originals as files below a folder; several processes may share it. */
 export const createFolderStore = (folder: string): ImageStore => ({

@@ -3,10 +3,9 @@ import type { ImageType } from './accept.ts';
 
 /**
  * Takes out of a picture what a camera or an editor wrote beside its pixels – where it was made, with which device, by
- * whom –
- * without encoding it anew. Kept is what it takes to show it: colours, transparency, animation, and the turn (EXIF
- * orientation).
- * What stands behind the picture's end is cut off. The same picture, given again, comes out as the same bytes.
+ * whom – without encoding it anew. Kept is what it takes to show it: colours, transparency, animation, and the turn
+ * (EXIF orientation). What stands behind the picture's end is cut off. The same picture, given again, comes out as the
+ * same bytes.
  * @param orientation EXIF, 1 to 8
  * @returns null when the file is not built as its type demands
  */

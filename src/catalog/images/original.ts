@@ -3,8 +3,8 @@ import sharp from 'sharp';
 import type { Executor } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { ImageType } from './accept.ts';
+import type { ImageStore } from './image-store.ts';
 import type { Size } from './parameters.ts';
-import type { ImageStore } from './store.ts';
 
 /** A picture as it was uploaded; its bytes never change under one id. */
 export type Original = {
@@ -12,13 +12,13 @@ export type Original = {
   /** Hex. */
   sha256: string;
   type: ImageType;
-  /** As it is seen: after the turn its EXIF data asks for. Null: the bytes are no picture that can be read. */
+  /** As displayed: after the rotation in its EXIF data. Null: the bytes are not a readable picture. */
   size: Size | null;
   /** Frames of an animation; 1 for a still. */
   frames: number;
 };
 
-/** What the database knows of a picture; `bytes` null: the store keeps them. */
+/** The row of a picture; `bytes` null: the image store keeps them. */
 export type StoredPicture = { bytes: Buffer | null; sha256: string };
 
 /** The stored picture of a creative, or null where the service keeps none of that id and type. */
@@ -34,8 +34,7 @@ from creative_images i join creatives c on c.id = i.creative_id where c.id = $1 
 
 /**
  * The picture with its bytes, measured.
- * Errors: unavailable where they are kept elsewhere and cannot be had from there. Of those it had to fetch, the digest
- * is checked.
+ * Errors: unavailable when the image store does not return them. The digest of fetched bytes is checked.
  */
 export async function completeOriginal(
   { bytes, sha256 }: StoredPicture,
@@ -47,14 +46,15 @@ export async function completeOriginal(
 }
 
 async function fetchBytes(sha256: string, store: ImageStore | null): Promise<Buffer> {
-  const away = (cause: unknown): AppError => new AppError('unavailable', { retryAfterS: 5, cause });
-  if (store === null) throw away(new Error('the picture is kept outside the database, and IMAGE_STORE names no place'));
+  const unavailable = (cause: unknown): AppError => new AppError('unavailable', { retryAfterS: 5, cause });
+  if (store === null)
+    throw unavailable(new Error('the picture is kept outside the database, and IMAGE_STORE is not set'));
   const bytes = await store.get(sha256).catch((err: unknown) => {
-    throw away(err);
+    throw unavailable(err);
   });
-  if (bytes === null) throw away(new Error('the picture is missing in the place IMAGE_STORE names'));
+  if (bytes === null) throw unavailable(new Error('the picture is missing in the image store'));
   if (hash('sha256', bytes, 'hex') !== sha256)
-    throw away(new Error('the picture was changed in the place IMAGE_STORE names'));
+    throw unavailable(new Error('the picture was changed in the image store'));
   return bytes;
 }
 

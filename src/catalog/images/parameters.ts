@@ -24,10 +24,10 @@ export type ImageQuery = Static<typeof imageQuery>;
 export type Size = { width: number; height: number };
 
 /** What a client asks for; null: not given. */
-export type ImageWish = { width: number | null; height: number | null; aspectRatio: Size | null };
+export type RequestedImage = { width: number | null; height: number | null; aspectRatio: Size | null };
 
 /** @throws AppError invalid_request for a side beyond 4096; everything else is refused by the schema */
-export function readImageQuery({ width, height, aspect_ratio }: ImageQuery): ImageWish {
+export function readImageQuery({ width, height, aspect_ratio }: ImageQuery): RequestedImage {
   const [x, y] = aspect_ratio?.split(':').map(Number) ?? [];
   return {
     width: readSide('width', width),
@@ -47,12 +47,10 @@ function readSide(name: string, text: string | undefined): number | null {
 
 /**
  * The size of the answer, in whole pixels, at least 1×1. Both sides asked: exactly that, enlarged if need be; the ratio
- * is
- * then theirs and `aspect_ratio` says nothing more. Otherwise the largest frame of the wanted ratio inside the
- * original,
- * reduced to the one side asked for; never enlarged.
+ * is then theirs and `aspect_ratio` says nothing more. Otherwise the largest frame of the wanted ratio inside the
+ * original, reduced to the one side asked for; never enlarged.
  */
-export function planSize(original: Size, { width, height, aspectRatio }: ImageWish): Size {
+export function planSize(original: Size, { width, height, aspectRatio }: RequestedImage): Size {
   if (width !== null && height !== null) return { width, height };
   const frame = aspectRatio === null ? original : frameInside(original, aspectRatio);
   const ratio = aspectRatio ?? original;

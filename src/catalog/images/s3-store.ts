@@ -1,6 +1,6 @@
 import { AwsClient } from 'aws4fetch';
 import type { ImageStoreSetting } from '../../config.ts';
-import type { ImageStore } from './store.ts';
+import type { ImageStore } from './image-store.ts';
 
 /** A call of the bucket takes at most this long (milliseconds). */
 const timeoutMs = 10_000;

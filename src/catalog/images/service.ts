@@ -7,13 +7,13 @@ import type { PlatformDeps } from '../../platform/ports.ts';
 import { chooseType, type ImageType } from './accept.ts';
 import { openDiskCache } from './disk-cache.ts';
 import { completeOriginal, findPicture, type Original } from './original.ts';
-import { type ImageWish, planSize, type Size } from './parameters.ts';
+import { planSize, type RequestedImage, type Size } from './parameters.ts';
 import { createImageStore } from './store.ts';
 import { encoderVersion, isAnimated, isProcessable, transform } from './transform.ts';
 
 /**
- * Where the bytes came from: memory, the store or an encoder, or one that worked for somebody else who asked for the
- * same.
+ * Where the bytes came from: memory (`hit`), the database, image store or encoder (`made`), or the work of a parallel
+ * request (`collapsed`).
  */
 export type Source = 'hit' | 'made' | 'collapsed';
 
@@ -23,13 +23,13 @@ export type Picture = { etag: string; type: ImageType; bytes: () => Promise<{ by
 export type Images = {
   /**
    * The picture of a creative, in the size and type wanted; null where there is none.
-   * Errors: unavailable (store away, or too much waiting), image_not_processable.
-   * @param client who asks: clients take turns
+   * Errors: unavailable (database or image store down, or too many waiting), image_not_processable.
+   * @param client address of the caller: work is shared fairly among clients
    */
   find: (
     id: number,
     type: ImageType,
-    wish: ImageWish,
+    requested: RequestedImage,
     accept: string | undefined,
     client?: string,
   ) => Promise<Picture | null>;
@@ -48,15 +48,14 @@ const transformLimits = { atOnce: 2, maxWaiting: 32, maxWaitingAll: 512, maxWait
 /** A few connections of the pool, so that pictures never keep beacons waiting. */
 const loadLimits = { atOnce: 3, maxWaiting: 256, maxWaitingAll: 2048, maxWaitMs, message };
 
-/** How long an original is answered without asking the store whether it is still there (milliseconds). */
+/** How long an original is served without checking that it still exists (milliseconds). */
 const originalLifeMs = 60_000;
 
 type Plan = { key: string; size: Size; type: ImageType };
 
 /**
  * Pictures, resized on the fly, kept in memory up to `IMAGE_CACHE_MB` and on disk up to `IMAGE_CACHE_DISK_MB`; parallel
- * calls
- * for one picture share the work.
+ * calls for one picture share the work.
  */
 export async function createImages({
   pool,
@@ -70,7 +69,7 @@ export async function createImages({
     maxBytes: config.imageCacheDiskMb * 1024 * 1024,
     logger,
   });
-  const guarded = createFailFast(dbHealth);
+  const failFast = createFailFast(dbHealth);
   const limitLoads = createLimiter(loadLimits);
   const limitTransforms = createLimiter(transformLimits);
   const maxSize = (config.imageCacheMb * 1024 * 1024) / 2;
@@ -79,14 +78,14 @@ export async function createImages({
     sizeCalculation: ({ bytes }) => bytes.length + 256,
     ttl: originalLifeMs,
   });
-  const made = new LRUCache<string, Buffer>({ maxSize, sizeCalculation: (bytes) => bytes.length + 256 });
-  const loadsUnderWay = new Map<string, Promise<Original | null>>();
-  const transformsUnderWay = new Map<string, Promise<Buffer>>();
+  const transformed = new LRUCache<string, Buffer>({ maxSize, sizeCalculation: (bytes) => bytes.length + 256 });
+  const pendingLoads = new Map<string, Promise<Original | null>>();
+  const pendingTransforms = new Map<string, Promise<Buffer>>();
   const counts = { transforms: 0, loads: 0 };
 
   async function load(key: string, id: number, type: ImageType, turn: Turn): Promise<Original | null> {
     return limitLoads(async () => {
-      const picture = await guarded(() => findPicture(pool, id, type));
+      const picture = await failFast(() => findPicture(pool, id, type));
       counts.loads += 1;
       if (picture === null) return null;
       const original = await completeOriginal(picture, type, store);
@@ -96,36 +95,36 @@ export async function createImages({
   }
 
   async function make(original: Original, { key, size, type }: Plan, turn: Turn): Promise<Buffer> {
-    const kept = await disk?.get(key);
-    if (kept) {
-      made.set(key, kept);
-      return kept;
+    const stored = await disk?.get(key);
+    if (stored) {
+      transformed.set(key, stored);
+      return stored;
     }
     const bytes = await limitTransforms(() => {
       counts.transforms += 1;
       return transform(original, size, type);
     }, turn);
-    made.set(key, bytes);
+    transformed.set(key, bytes);
     void disk?.set(key, bytes);
     return bytes;
   }
 
   async function bytesOf(original: Original, plan: Plan, turn: Turn): Promise<{ bytes: Buffer; source: Source }> {
-    const known = made.get(plan.key);
+    const known = transformed.get(plan.key);
     if (known !== undefined) return { bytes: known, source: 'hit' };
-    const source = transformsUnderWay.has(plan.key) ? 'collapsed' : 'made';
-    return { bytes: await shared(transformsUnderWay, plan.key, () => make(original, plan, turn)), source };
+    const source = pendingTransforms.has(plan.key) ? 'collapsed' : 'made';
+    return { bytes: await shared(pendingTransforms, plan.key, () => make(original, plan, turn)), source };
   }
 
   return {
     counts: () => ({ ...counts }),
-    find: async (id, type, wish, accept, client = '') => {
+    find: async (id, type, requested, accept, client = '') => {
       const turn = { customer: client };
       const key = `${id}.${type}`;
       const known = originals.get(key);
-      const original = known ?? (await shared(loadsUnderWay, key, () => load(key, id, type, turn)));
+      const original = known ?? (await shared(pendingLoads, key, () => load(key, id, type, turn)));
       if (original === null) return null;
-      const plan = planOf(original, wish, accept);
+      const plan = planOf(original, requested, accept);
       if (plan === null) {
         const source = known === undefined ? 'made' : 'hit';
         return { etag: etagOf(original.sha256), type, bytes: async () => ({ bytes: original.bytes, source }) };
@@ -135,14 +134,14 @@ export async function createImages({
   };
 }
 
-/** What is to be made; null: the original as it is. */
-function planOf(original: Original, wish: ImageWish, accept: string | undefined): Plan | null {
+/** The transformation needed; null: the original as it is. */
+function planOf(original: Original, requested: RequestedImage, accept: string | undefined): Plan | null {
   const { size: originalSize, sha256 } = original;
   if (originalSize === null || !isProcessable(originalSize)) {
-    if (wish.width === null && wish.height === null && wish.aspectRatio === null) return null;
+    if (requested.width === null && requested.height === null && requested.aspectRatio === null) return null;
     throw new AppError('image_not_processable');
   }
-  const size = planSize(originalSize, wish);
+  const size = planSize(originalSize, requested);
   const type = chooseType(accept, original.type, isAnimated(original, size));
   if (type === original.type && size.width === originalSize.width && size.height === originalSize.height) return null;
   return { key: `${sha256} ${size.width}x${size.height} ${type} ${encoderVersion}`, size, type };
@@ -151,11 +150,11 @@ function planOf(original: Original, wish: ImageWish, accept: string | undefined)
 const etagOf = (text: string): string => `"${hash('sha256', text, 'hex').slice(0, 32)}"`;
 
 /** Parallel calls with one key share the work. */
-function shared<T>(underWay: Map<string, Promise<T>>, key: string, work: () => Promise<T>): Promise<T> {
-  let promise = underWay.get(key);
+function shared<T>(pending: Map<string, Promise<T>>, key: string, work: () => Promise<T>): Promise<T> {
+  let promise = pending.get(key);
   if (promise === undefined) {
-    promise = work().finally(() => underWay.delete(key));
-    underWay.set(key, promise);
+    promise = work().finally(() => pending.delete(key));
+    pending.set(key, promise);
   }
   return promise;
 }

@@ -2,18 +2,8 @@ import { createHash } from 'node:crypto';
 import type { ImageStoreSetting } from '../../config.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { createFolderStore } from './folder-store.ts';
+import type { ImageStore } from './image-store.ts';
 import { createS3Store } from './s3-store.ts';
-
-/**
- * Keeps originals under the SHA-256 of their bytes (hex), so that what is there never changes and equal pictures are
- * kept once.
- */
-export type ImageStore = {
-  /** Resolves when the bytes are safe; a repeat changes nothing. */
-  put: (sha256: string, bytes: Buffer) => Promise<void>;
-  /** null: there are none. Rejects when the store does not answer. */
-  get: (sha256: string) => Promise<Buffer | null>;
-};
 
 /** @returns null where the database keeps the pictures */
 export function createImageStore(setting: ImageStoreSetting): ImageStore | null {
@@ -28,9 +18,8 @@ export function createImageStore(setting: ImageStoreSetting): ImageStore | null 
 }
 
 /**
- * Keeps the picture of a creative. The bytes are in the store before the row says so; a row that is rolled back leaves
- * them
- * there unused.
+ * Stores the picture of a creative. The bytes are in the image store before the row names them; a rolled back row
+ * leaves them there unused.
  */
 export async function saveOriginal(
   executor: Executor,

@@ -32,10 +32,8 @@ const refused = (message: string, cause?: unknown): AppError =>
 
 /**
  * Checks a picture by its content and measures it, as it is seen: after the turn its EXIF data asks for. A drawing
- * (SVG)
- * becomes a PNG; what it refers to outside of itself is not loaded, and scripts in it are not run. What a camera wrote
- * beside
- * the pixels, such as where it stood, is taken out.
+ * (SVG) becomes a PNG; what it refers to outside of itself is not loaded, and scripts in it are not run. What a camera
+ * wrote beside the pixels, such as where it stood, is taken out.
  * @param declared content type that the client names; empty or application/octet-stream: it names none
  * @throws AppError invalid_picture with the reason; body_too_large; unavailable when too many wait
  */

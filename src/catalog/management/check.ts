@@ -3,15 +3,15 @@ import { Value, type ValueError, ValueErrorType } from '@sinclair/typebox/value'
 import type { ErrorDetail } from '../../platform/errors.ts';
 import { findUnreadable } from '../rules/validate.ts';
 
-/** More than this helps nobody (count). */
+/** Errors reported at most (count). */
 const maxDetails = 50;
 
 /** Schema keyword: what is wrong with a text that does not match the pattern. */
 export const problem = 'x-problem';
 
 /**
- * What is wrong with a value, place by place, in words for who wrote it; empty when it fits. Lengths are counted as the
- * store counts them, in characters and not in UTF-16 units.
+ * The errors of a value by path, in words for its author; empty when it is valid. Lengths are counted as PostgreSQL
+ * counts them, in characters and not in UTF-16 units.
  */
 export function checkValue(schema: TSchema, value: unknown): ErrorDetail[] {
   const unreadable = findUnreadable(value, '');
@@ -27,7 +27,7 @@ export function checkValue(schema: TSchema, value: unknown): ErrorDetail[] {
 function* problemsOf(errors: Iterable<ValueError>): Generator<ErrorDetail> {
   for (const error of errors) {
     if (error.type === ValueErrorType.Union) yield* problemsOfUnion(error);
-    else if (!fitsAfterAll(error)) yield { path: error.path, message: messageOf(error) };
+    else if (!fitsInCharacters(error)) yield { path: error.path, message: messageOf(error) };
   }
 }
 
@@ -46,7 +46,7 @@ function problemsOfUnion({ path, schema, errors }: ValueError): ErrorDetail[] {
 
 const charactersIn = (value: unknown): number => [...String(value)].length;
 
-const fitsAfterAll = ({ type, schema, value }: ValueError): boolean =>
+const fitsInCharacters = ({ type, schema, value }: ValueError): boolean =>
   type === ValueErrorType.StringMaxLength && charactersIn(value) <= schema.maxLength;
 
 function messageOf({ type, schema, value, message }: ValueError): string {

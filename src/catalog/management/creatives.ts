@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { AppError } from '../../platform/errors.ts';
-import type { ImageStore } from '../images/store.ts';
+import type { ImageStore } from '../images/image-store.ts';
 import { saveOriginal } from '../images/store.ts';
 import type { Upload } from '../images/upload.ts';
 import { audit } from './audit.ts';

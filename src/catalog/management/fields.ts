@@ -52,11 +52,11 @@ export function checkUrls(values: Record<string, unknown>, names: readonly strin
     if (/[{}]/.test(url.host)) return [{ path: `/${name}`, message: 'must not have macros in the name of the host' }];
     return url.username === '' && url.password === ''
       ? []
-      : [{ path: `/${name}`, message: 'must not hold a user name or password' }];
+      : [{ path: `/${name}`, message: 'must not contain a user name or password' }];
   });
 }
 
-/** A number that the store would round is refused. */
+/** A number that the database would round is refused. */
 export const checkDecimals = (values: Record<string, unknown>, name: string, digits: number): ErrorDetail[] =>
   Number(Number(values[name]).toFixed(digits)) === values[name]
     ? []

@@ -50,7 +50,7 @@ export const admit = ({ deps }: Door, permission: Permission): Pick<RouteShortha
   preValidation: deps.auth.requireKey(permission, 'accounts'),
 });
 
-/** Sends an answer that nobody may keep. */
+/** Sends a response that must not be cached. */
 export function send(reply: FastifyReply, { status, body, headers }: Answer): FastifyReply {
   return reply
     .code(status)

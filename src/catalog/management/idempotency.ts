@@ -12,10 +12,8 @@ type Call = { key: string; request: string; box: SecretBox };
 
 /**
  * Runs `work` once for each Idempotency-Key of an actor and publisher; a repeat within a day gets the first answer. Of
- * two
- * calls at once the second waits for the first one's transaction. A call that fails leaves no trace and may be
- * repeated.
- * The answer is kept sealed: it may hold a key that is shown once.
+ * two calls at once the second waits for the first one's transaction. A call that fails leaves no trace and may be
+ * repeated. The response is stored encrypted: it may contain a key that is shown once.
  * @param call `request` is what makes two calls the same: path and body
  * @throws AppError idempotency_key_reused for another request under the same key
  */

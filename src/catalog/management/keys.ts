@@ -10,8 +10,8 @@ import { createRow } from './rows.ts';
 import { isOperator, type Work } from './work.ts';
 
 /**
- * API keys. Nobody makes, changes or revokes one that may do more than oneself, and no key gives one a longer life than
- * its own.
+ * API keys. No actor creates, changes or revokes one with more permissions than its own, and no key creates one that
+ * expires later than its own.
  */
 export const keys: Resource = {
   name: 'keys',

@@ -93,5 +93,5 @@ export async function setProvision(
   return after;
 }
 
-/** A list would be taken for an array of the store. */
+/** As text: pg would turn a list into an array of PostgreSQL. */
 const jsonOf = (value: unknown): string | null => (value === null ? null : JSON.stringify(value));

@@ -19,8 +19,7 @@ export type Reference = Pick<Resource, 'noun' | 'table' | 'key' | 'removedAt' | 
 
 /**
  * A kind of thing that is configured: its table, the fields a client writes, those it only reads, and its rules. What
- * all
- * kinds have in common (lists, ETags, the audit log, removal) is in `rows.ts` and `list.ts`.
+ * all kinds have in common (lists, ETags, the audit log, removal) is in `rows.ts` and `list.ts`.
  */
 export type Resource = {
   /** Plural: in paths and in the audit log. */
@@ -78,7 +77,7 @@ export const orNull = <Schema extends TSchema>(
   options: { default?: null; description?: string } = {},
 ) => Type.Union([schema, Type.Null()], options);
 
-/** A time the store wrote. */
+/** A time set by the server. */
 export const timestamp = (description?: string) =>
   Type.String({ format: 'date-time', ...(description === undefined ? {} : { description }) });
 

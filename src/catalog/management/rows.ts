@@ -7,10 +7,10 @@ import { checkValue } from './check.ts';
 import { defaultsOf, type Reference, type Resource, type Values, type View } from './resource.ts';
 import { isOperator, type Work } from './work.ts';
 
-/** How a change meets what is stored: null replaces nothing it has not seen, so any state will do. */
+/** How a change is applied: `ifMatch` null applies it to any state. */
 export type ChangeMode = { ifMatch: string | null; replace: boolean };
 
-/** The ETag that a client sends did not match: somebody else was faster. `current` is what is stored now. */
+/** The client's ETag did not match: the row was changed meanwhile. `current` is its present state. */
 export class PreconditionFailed extends AppError {
   readonly current: View;
   constructor(current: View, details: readonly ErrorDetail[]) {
@@ -46,7 +46,7 @@ export const viewOf = (row: Values): View =>
 export const notFound = ({ noun }: Pick<Resource, 'noun'>): AppError =>
   new AppError('resource_not_found', { message: `There is no such ${noun}.` });
 
-/** The key as the store compares it. What cannot be one exists as little as a foreign one. */
+/** The key as the database compares it. A malformed key is answered like one that does not exist. */
 function readKey(resource: Resource, key: string): string | number {
   if (resource.key === 'name') {
     if (key.includes('\0') || !key.isWellFormed()) throw notFound(resource);
@@ -128,7 +128,7 @@ export async function updateRow(
 }
 
 /**
- * Removes a row; where its kind says so it stays in the store, out of everybody's sight.
+ * Removes a row; where its kind has a `removedAt` column the row stays in the database, hidden.
  * @throws AppError resource_not_found, in_use; PreconditionFailed
  */
 export async function removeRow(resource: Resource, work: Work, key: string, ifMatch: string | null): Promise<View> {
@@ -148,7 +148,7 @@ export async function removeRow(resource: Resource, work: Work, key: string, ifM
   return current;
 }
 
-/** Refuses a change to a state that the client has not seen, and says what has become of the fields it sends. */
+/** Refuses a change to a state that the client has not seen, and reports the current values of the fields it sends. */
 export function requireMatch(ifMatch: string | null, current: View, wanted: Values): void {
   if (ifMatch === null || namesEtag(ifMatch, etagOf(current))) return;
   const details = Object.entries(wanted)

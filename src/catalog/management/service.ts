@@ -3,17 +3,16 @@ import { transaction } from '../../platform/db/pool.ts';
 import type { CatalogDeps } from '../ports.ts';
 import type { Actor, Work } from './work.ts';
 
-/** With 10,000 offers a refresh takes most of a second, which a call that saves should not wait for (offers). */
+/** With 10,000 offers a refresh takes most of a second: too long for a request to wait (count of offers). */
 const largeCatalogue = 2000;
 
-/** Runs management work on the store, for routes, pages and commands alike. */
+/** Runs units of work on the database, for routes, pages and commands alike. */
 export type Management = {
   /** Reads; the work sees what is committed. */
   read: <T>(actor: Actor, publisherId: number, work: (work: Work) => Promise<T>) => Promise<T>;
   /**
    * Writes in one transaction. When it resolves, this process serves the new configuration, unless the catalogue is so
-   * large
-   * that reading it takes longer than a caller should wait; others follow within a second.
+   * large that reading it takes longer than a caller should wait; others follow within a second.
    */
   write: <T>(actor: Actor, publisherId: number, work: (work: Work) => Promise<T>) => Promise<T>;
 };
@@ -25,14 +24,14 @@ export function createManagement({
   logger,
   now,
 }: Pick<CatalogDeps, 'pool' | 'dbHealth' | 'catalog' | 'logger' | 'now'>): Management {
-  const guarded = createFailFast(dbHealth);
+  const failFast = createFailFast(dbHealth);
   return {
-    read: (actor, publisherId, work) => guarded(() => work({ executor: pool, actor, publisherId, nowMs: now() })),
+    read: (actor, publisherId, work) => failFast(() => work({ executor: pool, actor, publisherId, nowMs: now() })),
     write: async (actor, publisherId, work) => {
-      const result = await guarded(() =>
+      const result = await failFast(() =>
         transaction(pool, (executor) => work({ executor, actor, publisherId, nowMs: now() })),
       );
-      // It is committed; that this process could not read it back now is no failure of the call.
+      // The change is committed: a failed refresh of this process does not fail the request.
       const refreshed = catalog
         .refresh()
         .catch((err: unknown) => logger.warn({ err }, 'catalogue refresh failed after a change'));

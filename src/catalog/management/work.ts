@@ -1,15 +1,13 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import type { Permission } from '../snapshot/types.ts';
 
-/**
- * Who changes the configuration: an API key, a signed-in user, or the installation itself (a command of its operator).
- */
+/** The author of a change: an API key, a signed-in user, or a command of the installation's operator. */
 export type Actor = {
   kind: 'key' | 'user' | 'system';
   id: number;
   /** Name of the key, e-mail address of the user; kept in the audit log. */
   label: string;
-  /** What it may do, and at most grant. `accounts` makes an operator. */
+  /** What it may do and grant. `accounts` makes an operator. */
   permissions: ReadonlySet<Permission>;
   /** When a key ends (epoch milliseconds), and with it every key it makes; null: never. */
   expiresAtMs: number | null;
@@ -17,10 +15,7 @@ export type Actor = {
   publisherId: number | null;
 };
 
-/**
- * One piece of work on the configuration of one publisher. The executor is inside a transaction where something is
- * written.
- */
+/** A unit of work on the configuration of one publisher. For writes the executor is a transaction. */
 export type Work = {
   executor: Executor;
   actor: Actor;
@@ -28,5 +23,5 @@ export type Work = {
   nowMs: number;
 };
 
-/** Operators see all publishers, and may do what only they may. */
+/** Operators see all publishers. */
 export const isOperator = (actor: Actor): boolean => actor.permissions.has('accounts');

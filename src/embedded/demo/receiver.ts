@@ -21,8 +21,7 @@ const maxKept = 500;
 
 /**
  * A publisher's server to try things with: takes webhooks at /demo/receiver and lists them there, newest first, with
- * the
- * secret that verifies them. Lives in memory and in the embedded demo only.
+ * the secret that verifies them. Lives in memory and in the embedded demo only.
  */
 export async function demoReceiverRoutes(app: App, { pool, secretBox, now, received }: ReceiverDeps): Promise<void> {
   app.removeAllContentTypeParsers();

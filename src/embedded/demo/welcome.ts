@@ -2,8 +2,8 @@ import type { Config } from '../../config.ts';
 import { embeddedDemoIds } from './catalogue.ts';
 
 /**
- * What a newcomer reads after the first start: where it is, the key, a one-time link to the dashboard while nobody can
- * sign in, and three commands that work when pasted.
+ * Printed after a start of the demo: addresses, the key, a one-time link to the dashboard while there is no user, and
+ * three commands that work when pasted.
  */
 export function printWelcome({ publicUrl }: Config, dashboardLink: string | null, write: (text: string) => void): void {
   const { key, sdkId } = embeddedDemoIds;

@@ -13,8 +13,7 @@ export interface Account {
 
 /**
  * `undefined` unless we are root: then the server runs as ourselves. A cluster that already belongs to some other user
- * keeps
- * its owner, so that starting once with sudo does not lock that user out.
+ * keeps its owner, so that starting once with sudo does not lock that user out.
  */
 export async function serverAccount(existingCluster: Stats | undefined): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;

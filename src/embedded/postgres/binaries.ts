@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Account, canReach } from './account.ts';
-import { sharedFolder } from './place.ts';
+import { sharedFolder } from './location.ts';
 
 /** Absolute paths of PostgreSQL's programs. */
 export interface Binaries {
@@ -39,13 +39,11 @@ export async function findBinaryPackage(): Promise<BinaryPackage> {
 
 /**
  * The programs ready to run as the account: executable and with the symlinks of their libraries, which the package's
- * install
- * script makes only where npm runs install scripts. Where the package cannot be changed, or the account cannot reach
- * it, a copy
- * is used (60 MB, made once for each version and user).
+ * install script makes only where npm runs install scripts. Where the package cannot be changed, or the account cannot
+ * reach it, a copy is used (60 MB, made once for each version and user).
  */
-export async function usableBinaries(found: BinaryPackage, account: Account | undefined): Promise<Binaries> {
-  const complete = await completePackage(found.folder).then(
+export async function prepareBinaries(found: BinaryPackage, account: Account | undefined): Promise<Binaries> {
+  const complete = await repairPackage(found.folder).then(
     () => true,
     () => false,
   );
@@ -54,7 +52,7 @@ export async function usableBinaries(found: BinaryPackage, account: Account | un
   for (const parent of [tmpdir(), sharedFolder]) {
     const folder = join(parent, `perkwire-postgres-${found.version}-${owner}`);
     await copyPackage(found.folder, folder);
-    const copied = moveBinaries(found, folder);
+    const copied = binariesIn(found, folder);
     if (account === undefined || (await canReach(account, copied.postgres))) return copied;
   }
   throw new Error(
@@ -75,7 +73,7 @@ function resolvePackage(name: string): string | undefined {
   return undefined;
 }
 
-async function completePackage(folder: string): Promise<void> {
+async function repairPackage(folder: string): Promise<void> {
   const list = await readFile(join(folder, 'native/pg-symlinks.json'), 'utf8').catch(() => '[]');
   for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
     const link = join(folder, target);
@@ -93,24 +91,24 @@ async function completePackage(folder: string): Promise<void> {
 async function copyPackage(from: string, to: string): Promise<void> {
   const existing = await lstat(to).catch(() => undefined);
   if (existing !== undefined) {
-    // The name can be guessed and the temporary folder is everybody's: what another user put there is never run.
+    // The name can be guessed and any user may write to the temporary folder: files of another user are never run.
     const trusted =
       existing.isDirectory() && existing.uid === (process.getuid?.() ?? 0) && (existing.mode & 0o022) === 0;
-    if (!trusted) throw new Error(`${to} was not made by this user; remove it, or set DATABASE_URL`);
-    // Temporary folders are swept by age, which can leave a copy with holes.
+    if (!trusted) throw new Error(`${to} was not created by this user; remove it, or set DATABASE_URL`);
+    // Temporary folders are cleaned by age, which can leave an incomplete copy.
     if ((await countEntries(join(to, 'native'))) >= (await countEntries(join(from, 'native')))) return;
     await rm(to, { recursive: true, force: true });
   }
-  const half = `${to}.${randomBytes(4).toString('hex')}`;
+  const staging = `${to}.${randomBytes(4).toString('hex')}`;
   try {
-    await mkdir(dirname(half), { recursive: true });
-    await mkdir(half, { mode: 0o700 });
-    await cp(join(from, 'native'), join(half, 'native'), { recursive: true, verbatimSymlinks: true });
-    await completePackage(half);
-    await openToAll(half);
-    await rename(half, to).catch(ignoreExisting);
+    await mkdir(dirname(staging), { recursive: true });
+    await mkdir(staging, { mode: 0o700 });
+    await cp(join(from, 'native'), join(staging, 'native'), { recursive: true, verbatimSymlinks: true });
+    await repairPackage(staging);
+    await makeExecutable(staging);
+    await rename(staging, to).catch(ignoreExisting);
   } finally {
-    await rm(half, { recursive: true, force: true });
+    await rm(staging, { recursive: true, force: true });
   }
 }
 
@@ -118,14 +116,14 @@ async function countEntries(folder: string): Promise<number> {
   return (await readdir(folder, { recursive: true }).catch(() => [])).length;
 }
 
-async function openToAll(folder: string): Promise<void> {
+async function makeExecutable(folder: string): Promise<void> {
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     if (!entry.isSymbolicLink()) await chmod(join(entry.parentPath, entry.name), 0o755);
   }
   await chmod(folder, 0o755);
 }
 
-function moveBinaries({ binaries }: BinaryPackage, folder: string): Binaries {
+function binariesIn({ binaries }: BinaryPackage, folder: string): Binaries {
   const moved = (program: string) => join(folder, 'native/bin', basename(program));
   return { initdb: moved(binaries.initdb), postgres: moved(binaries.postgres), pg_ctl: moved(binaries.pg_ctl) };
 }

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { chown, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Account, runProgram } from './account.ts';
-import { type Binaries, findBinaryPackage, usableBinaries } from './binaries.ts';
-import { findPlace, type Place, recordPlace } from './place.ts';
+import { type Binaries, findBinaryPackage, prepareBinaries } from './binaries.ts';
+import { type ClusterLocation, findLocation, recordLocation } from './location.ts';
 
 /** Both the role and the database. */
 export const databaseName = 'perkwire';
@@ -28,27 +28,36 @@ export interface ClusterOptions {
 
 /** Opens the cluster of the data folder and makes it first where there is none. Call under the start lock. */
 export async function openCluster({ dataDir, flags, log }: ClusterOptions): Promise<Cluster> {
-  const place = await findPlace(dataDir);
-  const binaries = await usableBinaries(await findBinaryPackage(), place.account);
-  const password = await clusterPassword(dataDir, place);
+  const location = await findLocation(dataDir);
+  const binaries = await prepareBinaries(await findBinaryPackage(), location.account);
+  const password = await clusterPassword(dataDir, location);
   const logFile = join(dataDir, 'postgres.log');
-  const cluster: Cluster = { folder: place.folder, logFile, account: place.account, binaries, password, flags, log };
-  if (!place.exists) {
-    await removeHalfMade(place.folder);
+  const cluster: Cluster = {
+    folder: location.folder,
+    logFile,
+    account: location.account,
+    binaries,
+    password,
+    flags,
+    log,
+  };
+  if (!location.exists) {
+    await removeAbandoned(location.folder);
     await initialise(cluster);
-    await recordPlace(dataDir, place, log);
+    await recordLocation(dataDir, location, log);
   }
   return cluster;
 }
 
-async function clusterPassword(dataDir: string, place: Place): Promise<string> {
+async function clusterPassword(dataDir: string, location: ClusterLocation): Promise<string> {
   const file = join(dataDir, 'postgres-password');
   const kept = await readFile(file, 'utf8').catch((err: NodeJS.ErrnoException) => {
     if (err.code === 'ENOENT') return '';
     throw err;
   });
   if (kept.endsWith('\n')) return kept.trim();
-  if (place.exists) throw new Error(`The password of the database in ${place.folder} is missing: restore ${file}`);
+  if (location.exists)
+    throw new Error(`The password of the database in ${location.folder} is missing: restore ${file}`);
   const password = randomBytes(24).toString('base64url');
   await rm(file, { force: true });
   await writeFile(file, `${password}\n`, { mode: 0o600, flush: true });
@@ -69,28 +78,28 @@ const initdbOptions = [
 ];
 
 /**
- * initdb works beside the cluster's place and the result is renamed into it, so a kill half-way leaves no half-made
+ * initdb works beside the cluster's place and the result is renamed into it, so a kill half-way leaves no incomplete
  * cluster.
  */
 async function initialise({ folder, account, binaries, password }: Cluster): Promise<void> {
-  const half = `${folder}.init-${randomBytes(4).toString('hex')}`;
-  const passwordFile = join(half, 'password');
-  await mkdir(half, { mode: 0o700 });
+  const staging = `${folder}.init-${randomBytes(4).toString('hex')}`;
+  const passwordFile = join(staging, 'password');
+  await mkdir(staging, { mode: 0o700 });
   try {
     await writeFile(passwordFile, `${password}\n`, { mode: 0o600 });
-    if (account !== undefined) for (const path of [passwordFile, half]) await chown(path, account.uid, account.gid);
+    if (account !== undefined) for (const path of [passwordFile, staging]) await chown(path, account.uid, account.gid);
     await runProgram(
       binaries.initdb,
-      ['-D', join(half, 'data'), `--pwfile=${passwordFile}`, ...initdbOptions],
+      ['-D', join(staging, 'data'), `--pwfile=${passwordFile}`, ...initdbOptions],
       account,
     );
-    await rename(join(half, 'data'), folder);
+    await rename(join(staging, 'data'), folder);
   } finally {
-    await rm(half, { recursive: true, force: true });
+    await rm(staging, { recursive: true, force: true });
   }
 }
 
-async function removeHalfMade(folder: string): Promise<void> {
+async function removeAbandoned(folder: string): Promise<void> {
   const parent = dirname(folder);
   for (const name of await readdir(parent)) {
     // An initdb left behind by a killed process may still be writing there; then the folder goes at a later start.

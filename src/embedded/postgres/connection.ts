@@ -14,7 +14,7 @@ export function connectionUrl({ port, password }: Address): string {
   return `postgres://${databaseName}:${password}@127.0.0.1:${port}/${databaseName}`;
 }
 
-/** 'ready', or the code of what stood in the way: a SQLSTATE (57P03 while starting or stopping) or a socket error. */
+/** 'ready', or the code of the failure: a SQLSTATE (57P03 while starting or stopping) or a socket error. */
 export async function probe(address: Address): Promise<string> {
   try {
     await withClient(address, async () => {});
@@ -27,18 +27,18 @@ export async function probe(address: Address): Promise<string> {
 /**
  * Asks until the server is ready, refuses our password (28P01), is gone or the time is up, and returns the last answer
  * as
- * `probe` does, or 'gone'.
+ * `probe` does, or 'exited'.
  */
 export async function waitUntilReady(
   address: Address,
-  lives: () => Promise<boolean>,
+  isAlive: () => Promise<boolean>,
   limitMs: number,
 ): Promise<string> {
   const until = performance.now() + limitMs;
   for (;;) {
     const answer = await probe(address);
     if (answer === 'ready' || answer === '28P01') return answer;
-    if (!(await lives())) return 'gone';
+    if (!(await isAlive())) return 'exited';
     if (performance.now() > until) return answer;
     await sleep(pollMs);
   }

@@ -27,9 +27,8 @@ export interface EmbeddedPostgres {
 
 /**
  * Starts PostgreSQL on a data folder, or attaches to the server that already runs on it. The server outlives this
- * process when
- * it is killed; the next start takes it over. Throws when it is not ready within 60 s, with the end of its log in the
- * message.
+ * process when it is killed; the next start takes it over. Throws when it is not ready within 60 s, with the end of its
+ * log in the message.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { log = () => {}, flags = [] } = options;

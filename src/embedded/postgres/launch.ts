@@ -7,13 +7,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { programEnv } from './account.ts';
 import type { Cluster } from './cluster.ts';
 import { waitUntilReady } from './connection.ts';
-import { logTail, openingSize } from './log.ts';
+import { logTail, rotateLog } from './log.ts';
 import { lastPort, readyLimitMs, type Server } from './server.ts';
 
 const attempts = 10;
 const retryMs = 500;
 /** The port was taken by another program meanwhile, or processes of a killed server have not all ended yet. */
-const passing = /could not bind|could not create any TCP\/IP sockets|is still in use/;
+const transientError = /could not bind|could not create any TCP\/IP sockets|is still in use/;
 
 const settings = {
   listen_addresses: '127.0.0.1',
@@ -31,14 +31,14 @@ export async function launch(cluster: Cluster): Promise<Server> {
   // After a crash the old port is taken again where it is free: other processes still attached come back by themselves.
   let wanted = await lastPort(cluster);
   for (let attempt = 1; ; attempt += 1) {
-    const logStart = await openingSize(cluster.logFile);
+    const logStart = await rotateLog(cluster.logFile);
     const port = await freePort(wanted);
     const child = await spawnServer(cluster, port);
-    const lives = async () => child.exitCode === null && child.signalCode === null;
-    const answer = await waitUntilReady({ port, password: cluster.password }, lives, readyLimitMs);
-    if (answer === 'ready' && child.pid !== undefined && (await lives())) return { pid: child.pid, port };
+    const isAlive = async () => child.exitCode === null && child.signalCode === null;
+    const answer = await waitUntilReady({ port, password: cluster.password }, isAlive, readyLimitMs);
+    if (answer === 'ready' && child.pid !== undefined && (await isAlive())) return { pid: child.pid, port };
     const tail = await logTail(cluster.logFile, logStart);
-    if (answer !== 'gone' || attempt >= attempts || !passing.test(tail)) throw startError(child, answer, tail);
+    if (answer !== 'exited' || attempt >= attempts || !transientError.test(tail)) throw startError(child, answer, tail);
     wanted = 0;
     await sleep(retryMs);
   }
@@ -50,7 +50,7 @@ function startError(child: ChildProcess, answer: string, tail: string): Error {
   const recovering = answer === '57P03';
   if (!recovering) child.kill('SIGQUIT');
   const reason = {
-    gone: 'ended while starting',
+    exited: 'ended while starting',
     '57P03': 'is still recovering after 60 s; start again to wait on',
     '28P01': 'refuses our password',
   }[answer];

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ownerLine, ownerLives } from './processes.ts';
+import { isOwnerAlive, ownerLine } from './processes.ts';
 
 const pollMs = 50;
 /** Longer than a start (60 s) and a stop (75 s) of the holder together. */
@@ -17,7 +17,7 @@ export async function withStartLock<T>(dataDir: string, work: () => Promise<T>):
   while (!(await createOnce(file, await ownerLine()))) {
     if (await isStale(file)) await removeStale(file);
     else if (performance.now() > until)
-      throw new Error(`Another process has held ${file} for over ${lockWaitMs / 1000} s`);
+      throw new Error(`Another process has kept ${file} locked for over ${lockWaitMs / 1000} s`);
     else await sleep(pollMs);
   }
   try {
@@ -27,7 +27,7 @@ export async function withStartLock<T>(dataDir: string, work: () => Promise<T>):
   }
 }
 
-/** Notes that this process uses the server; returns the way to take the note back. Call under the start lock. */
+/** Notes that this process uses the server; returns a function that removes the note. Call under the start lock. */
 export async function attach(dataDir: string): Promise<() => Promise<void>> {
   const folder = join(dataDir, 'attached');
   await mkdir(folder, { recursive: true });
@@ -42,7 +42,7 @@ export async function anyAttached(dataDir: string): Promise<boolean> {
   let found = false;
   for (const name of await readdir(folder)) {
     const file = join(folder, name);
-    if (await ownerLives(await readFile(file, 'utf8'))) found = true;
+    if (await isOwnerAlive(await readFile(file, 'utf8'))) found = true;
     else await rm(file, { force: true });
   }
   return found;
@@ -62,13 +62,12 @@ async function isStale(file: string): Promise<boolean> {
   const text = await readFile(file, 'utf8').catch(() => undefined);
   if (text === undefined) return false;
   if (!text.endsWith('\n')) return (await ageMs(file)) > unwrittenStaleMs;
-  return !(await ownerLives(text));
+  return !(await isOwnerAlive(text));
 }
 
 /**
  * Two waiters may both see the same dead holder. Without a guard the slower one would remove the lock that the faster
- * one has
- * just made, so the last look and the removal are done by one waiter at a time.
+ * one has just made, so the last check and the removal are done by one waiter at a time.
  */
 async function removeStale(file: string): Promise<void> {
   const guard = `${file}.stale`;

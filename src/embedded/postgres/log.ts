@@ -20,7 +20,7 @@ export async function logTail(file: string, fromByte: number): Promise<string> {
 }
 
 /** The size of the log in bytes; a log over 10 MB is first put aside as `<file>.1`. */
-export async function openingSize(file: string): Promise<number> {
+export async function rotateLog(file: string): Promise<number> {
   const size = (await stat(file).catch(() => undefined))?.size ?? 0;
   if (size <= rotateBytes) return size;
   await rename(file, `${file}.1`);

@@ -5,8 +5,8 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 /**
- * What tells a process from a later one that was given the same pid: its start time where the system shows it.
- * `undefined` when no such process lives; a zombie counts as dead, since nobody may ever reap it in a container.
+ * Distinguishes a process from a later one with the same pid: its start time where the system shows it.
+ * `undefined` when no such process lives; a zombie counts as dead, since it may never be reaped in a container.
  */
 export async function processIdentity(pid: number): Promise<string | undefined> {
   if (!signalReaches(pid)) return undefined;
@@ -15,7 +15,7 @@ export async function processIdentity(pid: number): Promise<string | undefined> 
   return askPs(pid, 'lstart=');
 }
 
-/** The command line with its arguments parted by spaces; `undefined` where the system does not show it. */
+/** The command line, arguments separated by spaces; `undefined` where the system does not show it. */
 export async function commandLine(pid: number): Promise<string | undefined> {
   if (process.platform === 'win32') return undefined;
   if (process.platform !== 'linux') return askPs(pid, 'command=');
@@ -28,11 +28,8 @@ export async function ownerLine(): Promise<string> {
   return `${process.pid} ${await processIdentity(process.pid)}\n`;
 }
 
-/**
- * Whether the process that wrote the line is still the one living under that pid. A line cut short was left by a dead
- * one.
- */
-export async function ownerLives(line: string): Promise<boolean> {
+/** Whether the process that wrote the line still runs under that pid. A truncated line was left by a dead process. */
+export async function isOwnerAlive(line: string): Promise<boolean> {
   const match = /^(\d+) (.+)\n$/.exec(line);
   return match !== null && (await processIdentity(Number(match[1]))) === match[2];
 }

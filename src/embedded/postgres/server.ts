@@ -12,7 +12,8 @@ export const readyLimitMs = 60_000;
 /** Where the system hides command lines, a server that answers nothing for this long is taken for another program. */
 const unknownLimitMs = 5_000;
 /**
- * A fast shutdown writes a checkpoint; after this long it is given up for one that leaves the work to crash recovery.
+ * A fast shutdown writes a checkpoint; after this long an immediate shutdown follows, which leaves the work to crash
+ * recovery.
  */
 const fastStopLimitMs = 60_000;
 const immediateStopLimitMs = 15_000;
@@ -25,24 +26,22 @@ export interface Server {
 
 /**
  * The server that already runs on this cluster, once it is ready; `undefined` when there is none. Throws when there is
- * one and
- * it is not ready within 60 s. PostgreSQL clears a `postmaster.pid` whose process is dead by itself, but refuses to
- * start while
- * another program of the same user has that pid: in that case alone the file is removed here.
+ * one and it is not ready within 60 s. PostgreSQL clears a `postmaster.pid` whose process is dead by itself, but
+ * refuses to start while another program of the same user has that pid: in that case alone the file is removed here.
  */
 export async function findRunning(cluster: Cluster): Promise<Server | undefined> {
-  const server = await livingServer(cluster);
+  const server = await runningServer(cluster);
   if (server === undefined) return undefined;
   const certain = (await isPostmaster(server.pid, cluster.folder)) === true;
   const identity = await processIdentity(server.pid);
-  const lives = async () => (await processIdentity(server.pid)) === identity;
+  const isAlive = async () => (await processIdentity(server.pid)) === identity;
   const answer = await waitUntilReady(
     { ...server, password: cluster.password },
-    lives,
+    isAlive,
     certain ? readyLimitMs : unknownLimitMs,
   );
   if (answer === 'ready') return server;
-  if (answer === 'gone') return undefined;
+  if (answer === 'exited') return undefined;
   if (!certain && answer === 'ECONNREFUSED') {
     await rm(pidFile(cluster), { force: true });
     return undefined;
@@ -52,9 +51,9 @@ export async function findRunning(cluster: Cluster): Promise<Server | undefined>
   );
 }
 
-/** Stops the server of the cluster, whoever started it; does nothing when none runs. */
+/** Stops the server of the cluster, also one that another process started; does nothing when none runs. */
 export async function stopRunning(cluster: Cluster): Promise<void> {
-  const server = await livingServer(cluster);
+  const server = await runningServer(cluster);
   if (server === undefined) return;
   const identity = await processIdentity(server.pid);
   const gone = async (limitMs: number) => {
@@ -67,7 +66,7 @@ export async function stopRunning(cluster: Cluster): Promise<void> {
   };
   await askToStop(cluster, server.pid, 'fast');
   if (await gone(fastStopLimitMs)) return;
-  cluster.log(`PostgreSQL did not stop within ${fastStopLimitMs / 1000} s and is now stopped at once`);
+  cluster.log(`PostgreSQL did not stop within ${fastStopLimitMs / 1000} s and is now stopped immediately`);
   await askToStop(cluster, server.pid, 'immediate');
   if (!(await gone(immediateStopLimitMs))) throw new Error(`PostgreSQL (process ${server.pid}) does not stop`);
 }
@@ -77,13 +76,12 @@ export async function lastPort(cluster: Cluster): Promise<number> {
   return (await readPidFile(cluster))?.port ?? 0;
 }
 
-async function livingServer(cluster: Cluster): Promise<Server | undefined> {
+async function runningServer(cluster: Cluster): Promise<Server | undefined> {
   const server = await readPidFile(cluster);
   if (server === undefined || (await processIdentity(server.pid)) === undefined) return undefined;
   if ((await isPostmaster(server.pid, cluster.folder)) !== false) return server;
   // Its command line names another folder when the data folder was moved while it ran; taking the file away then would
-  // let a
-  // second server onto the same data, so the port has the last word.
+  // let a second server onto the same data, so the answer at the port decides.
   const answer = await probe({ ...server, password: cluster.password });
   if (answer === 'ready' || answer === '57P03') return server;
   cluster.log(`Process ${server.pid} is not the database: removing the pid file it was left in`);
@@ -91,7 +89,7 @@ async function livingServer(cluster: Cluster): Promise<Server | undefined> {
   return undefined;
 }
 
-/** `undefined` where the system does not tell. */
+/** `undefined` where the system does not show it. */
 async function isPostmaster(pid: number, folder: string): Promise<boolean | undefined> {
   const command = await commandLine(pid);
   return command?.includes(` -D ${folder} `);

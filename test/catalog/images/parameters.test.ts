@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type ImageWish, planSize, readImageQuery } from '../../../src/catalog/images/parameters.ts';
+import { planSize, type RequestedImage, readImageQuery } from '../../../src/catalog/images/parameters.ts';
 
-const none: ImageWish = { width: null, height: null, aspectRatio: null };
+const none: RequestedImage = { width: null, height: null, aspectRatio: null };
 const side = fc.integer({ min: 1, max: 4096 });
 const ratio = fc.record({ width: fc.integer({ min: 1, max: 100 }), height: fc.integer({ min: 1, max: 100 }) });
 const original = fc.record({ width: fc.integer({ min: 1, max: 6000 }), height: fc.integer({ min: 1, max: 6000 }) });
@@ -16,7 +16,7 @@ const isClose = (size: { width: number; height: number }, wanted: { width: numbe
 
 describe('the size of an answer', () => {
   const picture = { width: 1200, height: 628 };
-  test.each<[string, Partial<ImageWish>, number, number]>([
+  test.each<[string, Partial<RequestedImage>, number, number]>([
     ['nothing asked', {}, 1200, 628],
     ['a width keeps the ratio', { width: 600 }, 600, 314],
     ['a height keeps the ratio', { height: 314 }, 600, 314],

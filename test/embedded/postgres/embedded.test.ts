@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterAll, describe, expect, test } from 'vitest';
-import { type BinaryPackage, usableBinaries } from '../../../src/embedded/postgres/binaries.ts';
+import { type BinaryPackage, prepareBinaries } from '../../../src/embedded/postgres/binaries.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/embedded/postgres/index.ts';
 
 const embedded = fileURLToPath(new URL('../../../src/embedded/postgres/index.ts', import.meta.url));
@@ -271,12 +271,12 @@ describe.skipIf(!isRoot)('run by root', { timeout: promiseMs }, () => {
     const account = { uid: 65_534, gid: 65_534 };
     const copy = join(tmpdir(), `perkwire-postgres-${version}-${account.uid}`);
     folders.push(copy);
-    expect((await usableBinaries(found, account)).postgres).toBe(join(copy, 'native/bin/postgres'));
+    expect((await prepareBinaries(found, account)).postgres).toBe(join(copy, 'native/bin/postgres'));
     expect(await readFile(join(copy, 'native/lib/libpq.so.5'), 'utf8')).toBe('x');
     await rm(join(copy, 'native/bin/initdb'));
-    await usableBinaries(found, account);
+    await prepareBinaries(found, account);
     expect(await exists(join(copy, 'native/bin/initdb'))).toBe(true);
     await chmod(copy, 0o777);
-    await expect(usableBinaries(found, account)).rejects.toThrow(/was not made by this user/);
+    await expect(prepareBinaries(found, account)).rejects.toThrow(/was not made by this user/);
   });
 });

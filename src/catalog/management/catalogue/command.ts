@@ -8,7 +8,8 @@ import { parseImageStore } from '../../../config/image-store.ts';
 import { migrate } from '../../../platform/db/migrate.ts';
 import { createPool, transaction } from '../../../platform/db/pool.ts';
 import { AppError } from '../../../platform/errors.ts';
-import { createImageStore, type ImageStore } from '../../images/store.ts';
+import type { ImageStore } from '../../images/image-store.ts';
+import { createImageStore } from '../../images/store.ts';
 import { permissions } from '../../snapshot/types.ts';
 import type { Actor, Work } from '../work.ts';
 import { exportCatalogue, type Progress } from './export.ts';
@@ -139,7 +140,7 @@ function parseJson(text: string): unknown {
 
 let shownAtMs = 0;
 
-/** One line that is written over, a few times a second, where somebody watches. */
+/** A progress line that is overwritten a few times a second, on a terminal only. */
 const show: Progress = (kind, done) => {
   const nowMs = performance.now();
   if (!process.stderr.isTTY || nowMs - shownAtMs < 100) return;

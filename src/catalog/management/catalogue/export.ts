@@ -1,6 +1,6 @@
 import type { ImageType } from '../../images/accept.ts';
+import type { ImageStore } from '../../images/image-store.ts';
 import { completeOriginal, findPicture } from '../../images/original.ts';
-import type { ImageStore } from '../../images/store.ts';
 import { creatives } from '../creatives.ts';
 import { publishers } from '../publishers.ts';
 import type { Resource, Values } from '../resource.ts';

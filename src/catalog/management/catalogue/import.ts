@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { AppError } from '../../../platform/errors.ts';
-import { type ImageStore, saveOriginal } from '../../images/store.ts';
+import type { ImageStore } from '../../images/image-store.ts';
+import { saveOriginal } from '../../images/store.ts';
 import { readUpload } from '../../images/upload.ts';
 import { audit } from '../audit.ts';
 import { publishers } from '../publishers.ts';
@@ -39,10 +40,9 @@ export async function checkPictures({ rows }: Catalogue, progress: Progress = ()
 
 /**
  * Writes a catalogue into an empty one, with new ids; the settings of the publisher become those of the file. All or
- * nothing:
- * the work is one transaction.
+ * nothing: the work is one transaction.
  * @param work its publisher gets the catalogue; `intoNew`: a publisher is made for it, with the SDK id of the file
- *   where that is free
+ * where that is free
  * @throws AppError conflict when the publisher has a catalogue already
  */
 export async function importCatalogue(

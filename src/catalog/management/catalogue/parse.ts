@@ -13,7 +13,7 @@ export type FileRow = { id: unknown; values: Values; image: Buffer | null; path:
 
 export type Catalogue = { sdkId: string | null; publisher: Values; rows: ReadonlyMap<Resource, readonly FileRow[]> };
 
-/** More than this helps nobody (count). */
+/** Errors reported at most (count). */
 const maxDetails = 100;
 
 /**
@@ -116,7 +116,7 @@ function missingReferences(
   return details;
 }
 
-/** Rules on rows together that the store would refuse. */
+/** Constraints of the database that concern several rows. */
 function checkWhole(rows: ReadonlyMap<Resource, readonly FileRow[]>): ErrorDetail[] {
   const details: ErrorDetail[] = [];
   const primaries = new Set<unknown>();

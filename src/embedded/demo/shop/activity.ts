@@ -35,7 +35,7 @@ export async function recentBeacons(executor: Executor, publisherId: number, now
   return rows.map((row) => ({ ...row, at: new Date(row.at).toISOString() }));
 }
 
-/** The newest webhooks with their selection, and whether who holds the secret signed them. */
+/** The newest webhooks with their selection, and whether their signatures are valid. */
 export function recentWebhooks(received: readonly Received[], secret: string | null): SeenWebhook[] {
   return received.slice(0, maxShown).map((webhook) => {
     const { pub_user_id = '', selected = null, campaigns = [] } = bodyOf(webhook.body);
@@ -69,7 +69,7 @@ function isSigned({ headers, body }: Received, secret: string): boolean {
 
 type Body = { pub_user_id?: string; selected?: number; campaigns?: { title?: unknown }[] };
 
-/** Anybody may post to the receiver. */
+/** The receiver accepts posts without authentication. */
 function bodyOf(text: string): Body {
   try {
     const { body } = JSON.parse(text) as { body?: Record<string, unknown> };

@@ -1,7 +1,6 @@
 /**
  * The content security policy of the demo's pages: their own files, and the service under its public URL. Pictures and
- * beacons
- * may lead to advertisers' servers. Only the demo's own pages may frame them.
+ * beacons may lead to advertisers' servers. Only the demo's own pages may frame them.
  */
 export const policy = (
   publicUrl: string,

@@ -24,13 +24,10 @@ const files = {
 
 const types: Record<string, string> = { html: 'text/html', css: 'text/css', js: 'text/javascript' };
 
-/** For people with a browser, so no part of the API's description. */
+/** Pages, so not part of the OpenAPI description. */
 const schema = { hide: true };
 
-/**
- * A shop to look at, with the real SDK, a phone that plays an app, and what the service records meanwhile. Embedded
- * demo only.
- */
+/** The demo shop, with the real SDK, a simulated phone app, and what the service records. Embedded demo only. */
 export async function demoShopRoutes(app: App, deps: CatalogDeps & { received: Received[] }): Promise<void> {
   const { config, pool, secretBox, catalog, now, received } = deps;
   const pagePolicy = policy(config.publicUrl);
@@ -71,7 +68,7 @@ const withHeaders = (reply: FastifyReply, csp: string): FastifyReply =>
     'x-robots-tag': 'noindex, nofollow',
   });
 
-/** Anything unknown is as if it were not given: a demo has no errors to teach here. */
+/** Unknown parameters are ignored: the demo needs no error messages here. */
 function viewQuery(query: unknown): WebViewQuery {
   const { user, placement, mode, dev } = query as Record<string, unknown>;
   const name = (value: unknown, otherwise: string): string =>

@@ -4,11 +4,11 @@ import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Account, canReach, runProgram, serverAccount } from './account.ts';
 
-/** Where root puts what the server's user cannot reach elsewhere. */
+/** Folder of root for what the server's user cannot reach elsewhere. */
 export const sharedFolder = '/var/lib/perkwire';
 
 /** Where the cluster of a data folder is, or is to be made, and as whom its server runs. */
-export interface Place {
+export interface ClusterLocation {
   folder: string;
   exists: boolean;
   account: Account | undefined;
@@ -16,14 +16,13 @@ export interface Place {
 
 /**
  * `<dataDir>/postgres`, unless we are root and the server's user cannot pass through the data folder (a parent is 0700,
- * as
- * /root is): then a folder of its own below /var/lib/perkwire, found again through the file `postgres.location`.
+ * as /root is): then a folder of its own below /var/lib/perkwire, found again through the file `postgres.location`.
  */
-export async function findPlace(dataDir: string): Promise<Place> {
+export async function findLocation(dataDir: string): Promise<ClusterLocation> {
   const moved = await readFile(locationFile(dataDir), 'utf8').catch(() => undefined);
   const folder = moved?.trim() ?? join(dataDir, 'postgres');
   const found = await stat(folder).catch(() => undefined);
-  if (found !== undefined) return existingPlace(folder, found);
+  if (found !== undefined) return existingLocation(folder, found);
   if (moved !== undefined) {
     throw new Error(
       `The database of ${dataDir} was at ${folder} and is gone; to start with an empty one, remove ${locationFile(dataDir)}`,
@@ -31,7 +30,7 @@ export async function findPlace(dataDir: string): Promise<Place> {
   }
   const account = await serverAccount(undefined);
   if (account === undefined || (await canReach(account, dataDir))) return { folder, exists: false, account };
-  // The random part keeps a data folder that was wiped and made anew apart from the cluster its forerunner left.
+  // The random part keeps a data folder that was wiped and made anew apart from the cluster of the former one.
   const prefix = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
   const parent = join(sharedFolder, `${prefix}-${randomBytes(4).toString('hex')}`);
   await mkdir(parent, { recursive: true });
@@ -39,9 +38,9 @@ export async function findPlace(dataDir: string): Promise<Place> {
 }
 
 /** Remembers a new cluster that is not inside the data folder. */
-export async function recordPlace(
+export async function recordLocation(
   dataDir: string,
-  { folder, account }: Place,
+  { folder, account }: ClusterLocation,
   log: (line: string) => void,
 ): Promise<void> {
   if (folder === join(dataDir, 'postgres')) return;
@@ -49,7 +48,7 @@ export async function recordPlace(
   log(`The database is kept in ${folder}: PostgreSQL runs as user id ${account?.uid}, which cannot reach ${dataDir}`);
 }
 
-async function existingPlace(folder: string, found: Stats): Promise<Place> {
+async function existingLocation(folder: string, found: Stats): Promise<ClusterLocation> {
   const account = await serverAccount(found);
   if (account === undefined && process.getuid !== undefined && found.uid !== process.getuid()) {
     throw new Error(`The database in ${folder} belongs to user id ${found.uid}: run as that user or as root`);
