@@ -277,6 +277,6 @@ describe.skipIf(!isRoot)('run by root', { timeout: promiseMs }, () => {
     await prepareBinaries(found, account);
     expect(await exists(join(copy, 'native/bin/initdb'))).toBe(true);
     await chmod(copy, 0o777);
-    await expect(prepareBinaries(found, account)).rejects.toThrow(/was not made by this user/);
+    await expect(prepareBinaries(found, account)).rejects.toThrow(/was not created by this user/);
   });
 });
