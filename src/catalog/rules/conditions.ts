@@ -1,6 +1,6 @@
 import type { ErrorDetail } from '../../platform/errors.ts';
 
-/** A comparison of one custom key of the request. Values are text; numbers and booleans compare as their text. */
+/** A comparison of one custom attribute of the request. Attributes are text; numbers and booleans compare as text. */
 export type Comparison =
   | { key: string; op: 'equals' | 'not_equals' | 'prefix'; value: string | number | boolean }
   | { key: string; op: 'in' | 'not_in'; value: (string | number | boolean)[] }
@@ -16,7 +16,7 @@ const maxValueLength = 512;
 const keyPattern = /^[A-Za-z0-9_.-]{1,64}$/;
 const ops = ['equals', 'not_equals', 'in', 'not_in', 'lt', 'lte', 'gt', 'gte', 'prefix', 'exists', 'not_exists'];
 
-/** Says what is wrong with a condition tree; empty when it can be used. */
+/** Validates a condition tree. @returns its problems; empty: valid */
 export function checkCondition(condition: unknown, path: string): ErrorDetail[] {
   const details: ErrorDetail[] = [];
   let comparisons = 0;

@@ -2,13 +2,15 @@ import { type Static, Type } from '@sinclair/typebox';
 import { kindsWith } from '../event-kinds.ts';
 import type { Condition } from './conditions.ts';
 
-/**
- * What a campaign manager may say about who sees a campaign, when and how often. These schemas give the shapes;
- * `checkRules` says whether the rules make sense. Both stand at every door through which rules are saved.
+/*
+ * Schemas of targeting, schedule, caps and sequence rules. `checkRules` validates what a schema cannot express; every
+ * way to save rules applies both.
  */
+
+/** Values of a targeting list (count). */
 export const maxListLength = 1000;
 
-/** Minutes of 180 days, the longest window of a frequency cap that has an end. */
+/** Longest rolling window of a frequency cap: 180 days (minutes). */
 export const maxWindowMinutes = 180 * 24 * 60;
 
 const text = (maxLength: number, description?: string) =>

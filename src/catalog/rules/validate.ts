@@ -2,6 +2,7 @@ import type { TSchema } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import { isTimeZone, minuteOf, timeOf } from '../../platform/lib/time-zone.ts';
+import { normalisePlacement } from '../snapshot/placement-name.ts';
 import { checkCondition } from './conditions.ts';
 import { isCountry } from './countries.ts';
 import {
@@ -20,7 +21,7 @@ import {
 
 const maxDetails = 20;
 
-/** What is wrong with the rules of a campaign, in words for who wrote them; empty when they can be saved. */
+/** Validates the rules of a campaign. @returns one problem for each invalid field; empty: valid */
 export function checkRules(rules: unknown): ErrorDetail[] {
   return checked(campaignRules, rules, (known: CampaignRules) => [
     ...checkTargeting(known),
@@ -32,7 +33,7 @@ export function checkRules(rules: unknown): ErrorDetail[] {
   ]);
 }
 
-/** As `checkRules`, for the caps a provisioning sets for one publisher; null where it sets none. */
+/** As `checkRules`, for the caps of a provisioning; null: not overridden. */
 export function checkCapOverrides(caps: { frequency_caps: unknown; total_caps: unknown }): ErrorDetail[] {
   const of = <T>(
     schema: TSchema,
@@ -55,7 +56,7 @@ export function checkCapOverrides(caps: { frequency_caps: unknown; total_caps: u
 /** As `checkRules`, for a sequence rule. */
 export function checkSequenceRule(rule: unknown): ErrorDetail[] {
   return checked(sequenceRule, rule, ({ positions, match, placement }: SequenceRuleBody) => [
-    ...(placement === null || placement === placement.toLowerCase().replace(/[\s_]+/g, '-')
+    ...(placement === null || placement === normalisePlacement(placement)
       ? []
       : [{ path: '/placement', message: 'must be the name of a placement: lower case, hyphens for blanks' }]),
     ...(positions?.length === 0
@@ -71,7 +72,7 @@ export function checkSequenceRule(rule: unknown): ErrorDetail[] {
 
 const empty = (path: string): ErrorDetail => ({ path, message: 'is empty; leave it out or list something' });
 
-/** Shape first; what the rules mean is looked at only when it holds. */
+/** Checks the schema first; `check` runs only on values that satisfy it. */
 function checked<T>(schema: TSchema, value: unknown, check: (value: T) => ErrorDetail[]): ErrorDetail[] {
   const unreadable = findUnreadable(value, '');
   if (unreadable.length > 0) return unreadable.slice(0, maxDetails);
@@ -89,7 +90,7 @@ function checked<T>(schema: TSchema, value: unknown, check: (value: T) => ErrorD
   return check(value as T).slice(0, maxDetails);
 }
 
-/** Text that the store cannot keep: NUL, half a character. */
+/** Finds text that PostgreSQL cannot store: NUL, lone surrogates. */
 export function findUnreadable(value: unknown, path: string, depth = 0): ErrorDetail[] {
   if (typeof value === 'string')
     return value.includes('\0') || /\p{Surrogate}/u.test(value)

@@ -21,7 +21,7 @@ import type {
   Theme,
 } from './types.ts';
 
-/** All of a publisher but what may be shown there. */
+/** A publisher without what depends on other rows: its index and sequence rules. */
 export function toPublisher(
   row: PublisherRow,
   themeRows: readonly ThemeRow[],
@@ -53,7 +53,7 @@ export function toPublisher(
 }
 
 /**
- * Whether a text is a host source that may stand in a header, such as `https://shop.example` or
+ * Whether a text is a CSP host source, such as `https://shop.example` or
  * `https://*.shop.example:8443`.
  */
 export const isFrameHost = (text: string): boolean =>
@@ -142,7 +142,7 @@ function toProvision(row: ProvisionRow): Provision {
   };
 }
 
-/** Millionths of a `numeric` with at most six places; money is counted in whole ones. */
+/** Millionths, the unit of all money here, of a `numeric` with at most six decimal places. */
 const microsOf = (amount: string): number => Math.round(Number(amount) * 1_000_000);
 
 export function toOffer(row: OfferRow, campaign: Campaign, creativeRows: CreativeRow[]): Offer {

@@ -1,10 +1,7 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import type { CampaignRow, CatalogRows, CreativeRow, OfferRow } from './rows.ts';
 
-/**
- * The rows of one instant. `changed`: the campaigns of which anything may differ from the rows they were based on;
- * null: all.
- */
+/** The rows at one instant, and the campaigns that may differ from the base (null: all). */
 export type Loaded = { rows: CatalogRows; changed: ReadonlySet<number> | null };
 
 /** Reads the version of the configuration; it grows with every change. */
@@ -16,11 +13,11 @@ export async function loadVersion(executor: Executor): Promise<number> {
   return Number(rows[0]?.version);
 }
 
-/** Rows removed longer ago than this cannot be named by any valid token (a click lives 30 days). */
-const lately = (table: string): string =>
+/** Not removed, or so recently that valid tokens may refer to it (a click token is valid for 30 days). */
+const isReferable = (table: string): string =>
   `(${table}.deleted_at is null or ${table}.deleted_at > now() - interval '31 days')`;
 
-/** Of the large tables only what a snapshot is made of: rows are kept, and there are many. The compiler misses none. */
+/** The columns of a large table that a snapshot uses: rows stay in memory. The type demands all of them. */
 const columns =
   <Row>(names: Record<keyof Row, true>) =>
   (table: string): string =>
@@ -86,7 +83,7 @@ const creativeColumns = columns<CreativeRow>({
 
 /**
  * Reads the configuration. Must run in one repeatable-read transaction.
- * @param base rows read before: of campaigns that have not changed since then they are taken over, as the same objects
+ * @param base earlier rows, reused for campaigns that have not changed since
  */
 export async function loadRows(executor: Executor, base: CatalogRows | null = null): Promise<Loaded> {
   const changed = base === null ? null : await loadChanged(executor, base);
@@ -97,52 +94,56 @@ export async function loadRows(executor: Executor, base: CatalogRows | null = nu
     version: await loadVersion(executor),
     publishers: await all('select * from publishers order by id'),
     keys: await all(
-      "select id, name, publisher_id, encode(key_hash, 'hex') as key_hash, permissions, rate_limit_per_s, expires_at from api_keys where revoked_at is null",
+      `select id, name, publisher_id, encode(key_hash, 'hex') as key_hash, permissions, rate_limit_per_s, expires_at
+      from api_keys where revoked_at is null`,
     ),
     themes: await all('select * from themes where deleted_at is null order by id'),
     placements: await all('select * from placements'),
     campaigns: await some(
-      `select ${campaignColumns('c')}, a.name as advertiser_name from campaigns c join advertisers a on a.id = c.advertiser_id
-      where ${lately('c')} and ($1::integer[] is null or c.id = any($1)) order by c.id`,
+      `select ${campaignColumns('c')}, a.name as advertiser_name
+      from campaigns c join advertisers a on a.id = c.advertiser_id
+      where ${isReferable('c')} and ($1::integer[] is null or c.id = any($1)) order by c.id`,
     ),
     provisions: await some(
       `select p.* from campaign_publishers p join campaigns c on c.id = p.campaign_id
-      where ${lately('c')} and ($1::integer[] is null or c.id = any($1)) order by p.campaign_id, p.publisher_id`,
+      where ${isReferable('c')} and ($1::integer[] is null or c.id = any($1)) order by p.campaign_id, p.publisher_id`,
     ),
     sequenceRules: await all('select * from sequence_rules where active and deleted_at is null order by id'),
     offers: await some(
-      `select ${offerColumns('offers')} from offers where ${lately('offers')} and ($1::integer[] is null or campaign_id = any($1)) order by id`,
+      `select ${offerColumns('o')} from offers o
+      where ${isReferable('o')} and ($1::integer[] is null or o.campaign_id = any($1)) order by o.id`,
     ),
     creatives: await some(
       `select ${creativeColumns('i')} from creatives i join offers o on o.id = i.offer_id
-      where i.deleted_at is null and ${lately('o')} and ($1::integer[] is null or o.campaign_id = any($1))
+      where i.deleted_at is null and ${isReferable('o')} and ($1::integer[] is null or o.campaign_id = any($1))
       order by i.offer_id, i.is_primary desc, i.id`,
     ),
   };
-  return { rows: base === null || changed === null ? rows : takeOver(rows, base, changed), changed };
+  return { rows: base === null || changed === null ? rows : reuseUnchanged(rows, base, changed), changed };
 }
 
 /**
- * The campaigns that changed since `base`, and those of which something was removed too long ago by now; null: it
- * cannot be said.
+ * The campaigns that changed since `base`, or of which a removed row is no longer referable; null: unknown, because the
+ * list of changes does not reach back to it.
  */
 async function loadChanged(executor: Executor, base: CatalogRows): Promise<Set<number> | null> {
-  const { rows } = await executor.query<{ listed: boolean; aged_before: Date; campaign_ids: number[] }>({
+  const { rows } = await executor.query<{ listed: boolean; removed_before: Date; campaign_ids: number[] }>({
     name: 'load_catalog_changes',
-    text: `select listed_after <= $1 as listed, now() - interval '31 days' as aged_before,
-array(select distinct campaign_id from catalog_changes where version > $1) as campaign_ids from catalog_version`,
+    text: `select listed_after <= $1 as listed, now() - interval '31 days' as removed_before,
+      array(select distinct campaign_id from catalog_changes where version > $1) as campaign_ids
+    from catalog_version`,
     values: [base.version],
   });
   const found = rows[0];
   if (found === undefined || !found.listed) return null;
   const changed = new Set(found.campaign_ids);
-  const isAged = (removedAt: Date | null): boolean => removedAt !== null && removedAt <= found.aged_before;
-  for (const { id, deleted_at } of base.campaigns) if (isAged(deleted_at)) changed.add(id);
-  for (const { campaign_id, deleted_at } of base.offers) if (isAged(deleted_at)) changed.add(campaign_id);
+  const isExpired = (removedAt: Date | null): boolean => removedAt !== null && removedAt <= found.removed_before;
+  for (const { id, deleted_at } of base.campaigns) if (isExpired(deleted_at)) changed.add(id);
+  for (const { campaign_id, deleted_at } of base.offers) if (isExpired(deleted_at)) changed.add(campaign_id);
   return changed;
 }
 
-/** Rows turned from bytes into objects at once (count): a few milliseconds of work. */
+/** Rows parsed at once (count): a few milliseconds of work. */
 const sliceSize = 500;
 
 async function readInSlices<Row>(executor: Executor, text: string, ids: number[] | null): Promise<Row[]> {
@@ -157,9 +158,9 @@ async function readInSlices<Row>(executor: Executor, text: string, ids: number[]
   return found;
 }
 
-/** Adds to fresh rows those of `base` that belong to no changed campaign, each in its place. */
-function takeOver(fresh: CatalogRows, base: CatalogRows, changed: ReadonlySet<number>): CatalogRows {
-  const gone = new Set(base.offers.filter((row) => changed.has(row.campaign_id)).map(({ id }) => id));
+/** Merges the rows of `base` that belong to no changed campaign into the fresh ones. */
+function reuseUnchanged(fresh: CatalogRows, base: CatalogRows, changed: ReadonlySet<number>): CatalogRows {
+  const changedOffers = new Set(base.offers.filter((row) => changed.has(row.campaign_id)).map(({ id }) => id));
   return {
     ...fresh,
     campaigns: mergeBy(
@@ -174,18 +175,18 @@ function takeOver(fresh: CatalogRows, base: CatalogRows, changed: ReadonlySet<nu
     ),
     offers: mergeBy(
       ({ id }) => id,
-      base.offers.filter(({ id }) => !gone.has(id)),
+      base.offers.filter(({ id }) => !changedOffers.has(id)),
       fresh.offers,
     ),
     creatives: mergeBy(
       (row) => row.offer_id,
-      base.creatives.filter((row) => !gone.has(row.offer_id)),
+      base.creatives.filter((row) => !changedOffers.has(row.offer_id)),
       fresh.creatives,
     ),
   };
 }
 
-/** One list of two that stand in the order of a key and have none in common. */
+/** Merges two lists that are sorted by a key and share no key. */
 function mergeBy<Row>(keyOf: (row: Row) => number, left: readonly Row[], right: readonly Row[]): Row[] {
   const merged: Row[] = [];
   let at = 0;

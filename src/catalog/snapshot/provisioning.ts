@@ -2,25 +2,25 @@ import { timeOf } from '../../platform/lib/time-zone.ts';
 import { type EventKind, rulesOf } from '../event-kinds.ts';
 import type { Campaign, Offer, Payout } from './types.ts';
 
-/** Whether an offer belongs to a publisher or was provisioned to it, also where that is switched off by now. */
+/** Whether an offer belongs to a publisher or is provisioned to it, active or not. */
 export const isKnownTo = (offer: Offer, publisherId: number): boolean =>
   offer.publisherId === publisherId || offer.campaign.provisions.has(publisherId);
 
-/** Whether a publisher may show an offer now, as far as the catalogue says: offer, campaign and provisioning are on. */
+/** Whether offer, campaign and provisioning are active. */
 export const isServedTo = (offer: Offer, publisherId: number): boolean =>
   offer.active && offer.campaign.active && offer.campaign.provisions.get(publisherId)?.active === true;
 
-/** Whether the time of a campaign is still to come, is now, or is over. Hours at which it rests are part of it. */
+/** Phase of a campaign by its start and end, regardless of its hours. */
 export function phaseOf({ rules: { schedule = {} } }: Campaign, nowMs: number): 'ahead' | 'running' | 'over' {
   if ((timeOf(schedule.end_at) ?? Number.POSITIVE_INFINITY) <= nowMs) return 'over';
   return (timeOf(schedule.start_at) ?? Number.NEGATIVE_INFINITY) > nowMs ? 'ahead' : 'running';
 }
 
-/** Lower is shown first. */
+/** Priority of a campaign at a publisher; lower is shown first. */
 export const priorityOf = (campaign: Campaign, publisherId: number): number =>
   campaign.provisions.get(publisherId)?.priority ?? campaign.priority;
 
-/** What a campaign pays for what happens at a publisher. */
+/** Payout of a campaign at a publisher. */
 export function payoutOf({ payout, provisions }: Campaign, publisherId: number): Payout {
   const amountMicros = provisions.get(publisherId)?.payoutMicros ?? null;
   return amountMicros === null ? payout : { ...payout, amountMicros };

@@ -72,7 +72,7 @@ export type CampaignRow = {
   landing_url: string;
   click_id_param: string;
   opt_out_days: number | null;
-  /** As stored; whoever wrote it by hand may have written anything. */
+  /** As stored; direct writes to the database are not validated. */
   rules: CampaignRules;
   payout_kind: PayoutKind;
   payout_amount: string;

@@ -5,7 +5,7 @@ const allowedTags = 'p br ul ol li b strong i em u a span div h4 h5 h6 small sup
 );
 
 /**
- * Terms as they may be stored and shown as raw HTML: harmless tags only, links to https pages that open apart
+ * Terms that are safe to store and to show as raw HTML: allowed tags only, https links that open in a new window
  * (docs/interface.md#fetch-offers).
  */
 export function sanitiseTerms(html: string): string {
@@ -17,7 +17,7 @@ export function sanitiseTerms(html: string): string {
     transformTags: {
       a: (tagName, { href }) => ({
         tagName,
-        // Without a scheme it would lead into the page or app that shows the terms.
+        // A relative link would navigate the page or app that shows the terms.
         attribs: {
           ...(href !== undefined && /^https:\/\//i.test(href) ? { href } : {}),
           rel: 'noopener noreferrer nofollow',

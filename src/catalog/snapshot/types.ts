@@ -1,12 +1,14 @@
 import type { CampaignRules, FrequencyCap, PayoutKind, SequenceMatch, TotalCap } from '../rules/rules.ts';
 
 /**
- * The catalogue as every request sees it: one immutable object, replaced as a whole.
+ * The catalogue of a request: one immutable object, replaced as a whole.
  *
- * publisher  the tenant; everything a key can see belongs to its publisher
+ * publisher  the tenant; a key has access to its publisher alone
  * theme      how a publisher's unit looks and behaves; `sou` shows one offer at a time, `mou` several
  * placement  where a unit is shown
- * campaign   what an advertiser promotes; offer: one copy variant of it; creative: one image of an offer
+ * campaign   what an advertiser promotes; its rules, payout and budget
+ * offer      a copy variant of a campaign
+ * creative   an image of an offer
  */
 export const permissions = [
   'ads/offers',
@@ -26,7 +28,7 @@ export type Theme = {
   unit: Unit;
   uspEnabled: boolean;
   uspCheckAll: boolean;
-  /** null: the publisher's, as in the next two. */
+  /** null, here and below: as the publisher. */
   offersPerResponse: number | null;
   deliveryPercentage: number | null;
   unitEnabled: boolean | null;
@@ -35,7 +37,7 @@ export type Theme = {
   styles: Readonly<Record<string, unknown>>;
 };
 
-/** null: as the theme, else as the publisher. */
+/** null: as the theme, else the publisher. */
 export type Placement = {
   name: string;
   themeId: number | null;
@@ -44,7 +46,7 @@ export type Placement = {
   unitEnabled: boolean | null;
 };
 
-/** Which offers may or may not stand at positions of a placement. */
+/** Which offers may or may not be shown at positions of a placement. */
 export type SequenceRule = {
   id: number;
   /** null: all placements. */
@@ -61,12 +63,11 @@ export type Publisher = {
   name: string;
   /** 16 hex digits; public, carries `ads/offers` only. */
   sdkId: string;
-  /** The whole unit on or off. */
   unitEnabled: boolean;
   offersPerResponse: number;
   /** Share of users who get offers, 0 to 100. */
   deliveryPercentage: number;
-  /** Every answer is one of dev mode. */
+  /** Answers every request as if in dev mode. */
   testMode: boolean;
   timeZone: string;
   currencyName: string;
@@ -75,9 +76,9 @@ export type Publisher = {
   walletEnabled: boolean;
   offerwallEnabled: boolean;
   privacyUrl: string | null;
-  /** Plain text for the privacy page of the service; empty: its own text. */
+  /** Plain text of the privacy page; empty: the default text. */
   privacyText: string;
-  /** CSP host sources of pages that may show the offerwall in a frame. */
+  /** CSP host sources of pages that may frame the offerwall. */
   frameHosts: readonly string[];
   themes: ReadonlyMap<number, Theme>;
   defaultTheme: Theme | null;
@@ -127,26 +128,22 @@ export type Creative = {
   userId: number;
 };
 
-/** What a campaign pays. */
 export type Payout = {
   kind: PayoutKind;
-  /**
-   * Millionths of the currency for a click, a conversion or 1,000 impressions; of kind `cps`, millionths of a percent
-   * of the sale.
-   */
+  /** Millionths of the currency per click, conversion or 1,000 impressions; `cps`: of a percent of the sale. */
   amountMicros: number;
   /** ISO 4217. */
   currency: string;
 };
 
-/** That a publisher may show a campaign, and what is different there; null: as the campaign says. */
+/** A publisher's permission to show a campaign, with overrides (null: as the campaign). */
 export type Provision = {
   publisherId: number;
   active: boolean;
   payoutMicros: number | null;
   priority: number | null;
   frequencyCaps: readonly FrequencyCap[] | null;
-  /** Hold beside the campaign's own; counted over this publisher alone. */
+  /** In addition to the campaign's; counted at this publisher alone. */
   totalCaps: readonly TotalCap[] | null;
 };
 
@@ -169,11 +166,11 @@ export type Campaign = {
   /** https destination; may hold macros such as `{click_id}`. */
   landingUrl: string;
   clickIdParam: string;
-  /** How long a "no thanks" keeps the campaign away from the user (days); null: for good. */
+  /** How long a "no thanks" excludes the campaign for the user (days); null: without end. */
   optOutDays: number | null;
   payout: Payout;
   rules: CampaignRules;
-  /** By publisher; also those that are switched off. The campaign is served to no other publisher. */
+  /** By publisher, inactive ones included. The campaign is served to no other publisher. */
   provisions: ReadonlyMap<number, Provision>;
   /** Images of all its offers. */
   creatives: readonly Creative[];
@@ -214,6 +211,6 @@ export type Snapshot = {
   publishersBySdkId: ReadonlyMap<string, Publisher>;
   /** By hex sha256 of the key. */
   keys: ReadonlyMap<string, ApiKey>;
-  /** Every offer that may still be referred to, also paused and recently removed ones. */
+  /** Every offer that tokens may refer to, paused and recently removed ones included. */
   offers: ReadonlyMap<number, Offer>;
 };

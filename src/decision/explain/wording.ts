@@ -15,23 +15,23 @@ export function describeExclusion(exclusion: Exclusion, candidate: Candidate | n
     case 'provisioning_paused':
       return 'The campaign is switched off for this publisher.';
     case 'rules_invalid':
-      return "The campaign's rules make no sense; save them anew.";
+      return "The campaign's rules are invalid. Save them again.";
     case 'unit_off':
       return 'The unit is switched off.';
     case 'percentage':
-      return 'The user is not among the share that gets offers.';
+      return 'The user is not in the share that gets offers.';
     case 'campaign_id':
       return `The request asks for campaign ${exclusion.campaignId} only.`;
     case 'loyalty_not_wanted':
-      return 'It is an incentive campaign, and the request asks for none (loyaltyboost 0).';
+      return 'It is an incentive campaign, and the request excludes these (loyaltyboost 0).';
     case 'loyalty_only':
-      return 'It is no incentive campaign, and the request asks for these only (loyaltyboost 2).';
+      return 'It is not an incentive campaign, and the request asks for these only (loyaltyboost 2).';
     case 'no_creative':
       return 'It has no image, and the request asks for offers with one.';
     case 'not_on_offerwall':
-      return 'It is not meant for the offerwall.';
+      return 'It is not enabled for the offerwall.';
     case 'no_identity':
-      return 'The user is not known, and the campaign is withheld from such users.';
+      return 'The user is unknown, and the campaign is withheld from unknown users.';
     case 'targeting':
       return targetingInWords(exclusion.key, exclusion.value, candidate);
     case 'not_started':
@@ -41,15 +41,15 @@ export function describeExclusion(exclusion: Exclusion, candidate: Candidate | n
     case 'hours':
       return `It is ${weekTimeInWords(exclusion.timeZone, input.context.nowMs)}, outside of the campaign's hours.`;
     case 'conditions':
-      return `The custom keys do not meet the campaign's condition: ${conditionInWords(candidate?.rules.conditions ?? { all: [] })}.`;
+      return `The custom attributes do not match the campaign's condition: ${conditionInWords(candidate?.rules.conditions ?? { all: [] })}.`;
     case 'opted_out':
-      return `The user declined the campaign ${exclusion.untilMs === null ? 'for good' : `until ${timeInWords(exclusion.untilMs)}`}.`;
+      return `The user declined the campaign${exclusion.untilMs === null ? '' : ` until ${timeInWords(exclusion.untilMs)}`}.`;
     case 'frequency_cap':
       return frequencyInWords(exclusion.cap, exclusion.count);
     case 'total_cap':
       return totalInWords(exclusion.cap, exclusion.used, candidate);
     case 'pacing':
-      return `Pacing holds the campaign back: it is ahead of its plan and takes part in ${percent(exclusion.probability)} of decisions now.`;
+      return `The campaign is ahead of its pacing plan: it takes part in ${percent(exclusion.probability)} of decisions now.`;
     case 'same_campaign':
       return `Offer ${exclusion.shown.offer.id} of the same campaign is shown.`;
     case 'same_advertiser':
@@ -57,9 +57,9 @@ export function describeExclusion(exclusion: Exclusion, candidate: Candidate | n
     case 'exclusion_group':
       return `${nameOf(exclusion.shown)} of the same exclusion group, ${exclusion.group}, is shown.`;
     case 'sequence_denied':
-      return `Sequence rule ${exclusion.ruleId} keeps it from the positions that were left.`;
+      return `Sequence rule ${exclusion.ruleId} denies it the remaining positions.`;
     case 'sequence_reserved':
-      return 'The positions that were left are reserved for other offers by sequence rules.';
+      return 'Sequence rules reserve the remaining positions for other offers.';
     default:
       return exclusion.count === 1
         ? 'A better offer took the only position.'
@@ -85,7 +85,7 @@ function targetingInWords(key: TargetingKey, value: string | null, candidate: Ca
   const { include, exclude } = candidate?.rules.targeting[key] ?? {};
   const { one, of } = targets[key];
   if (value === null)
-    return `The ${of} of the user is not known, and the campaign needs one of its list (${few(include)}).`;
+    return `The ${of} of the user is unknown, and the campaign requires one of its list (${few(include)}).`;
   const excluded =
     exclude?.some((text) => text.toLowerCase() === value.toLowerCase()) === true || include === undefined;
   return excluded
@@ -93,7 +93,7 @@ function targetingInWords(key: TargetingKey, value: string | null, candidate: Ca
     : `${one} ${value} is not in the campaign's list (${few(include)}).`;
 }
 
-/** The first of a list, and how many more there are. */
+/** The first values of a list, and the number of the others. */
 function few(values: readonly (string | number | boolean)[] = []): string {
   const shown = values.slice(0, 10).join(', ');
   return values.length > 10 ? `${shown} and ${values.length - 10} more` : shown;
@@ -119,8 +119,8 @@ const operators: Record<string, string> = {
   gt: 'is above',
   gte: 'is at least',
   prefix: 'begins with',
-  exists: 'is given',
-  not_exists: 'is not given',
+  exists: 'is set',
+  not_exists: 'is not set',
 };
 
 function conditionInWords(condition: Condition): string {
@@ -164,7 +164,7 @@ const periods: Record<CompiledTotalCap['cap']['per'], string> = {
 function totalInWords({ cap, limit }: CompiledTotalCap, used: number, candidate: Candidate | null): string {
   if (cap.metric !== 'budget') return `The campaign has had ${used} of ${limit} ${cap.metric} ${periods[cap.per]}.`;
   const money = (micros: number): string => (micros / 1_000_000).toFixed(2);
-  return `The campaign has spent ${money(used)} of ${money(limit)} ${candidate?.payout.currency ?? ''} ${periods[cap.per]}; what is left does not pay for another.`;
+  return `The campaign has spent ${money(used)} of ${money(limit)} ${candidate?.payout.currency ?? ''} ${periods[cap.per]}; the rest does not pay for another event.`;
 }
 
 const percent = (share: number): string => `${Number((share * 100).toPrecision(2))} %`;

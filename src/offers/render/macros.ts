@@ -1,16 +1,17 @@
+import { offerLimits } from '../../catalog/offer-limits.ts';
 import type { OfferCopy } from '../../catalog/snapshot/types.ts';
 import { escapeHtml } from '../../platform/lib/escape-html.ts';
 import type { FetchOffersRequest } from '../fetch/request.ts';
 
-/** Longest text of each field that may hold macros (characters; docs/interface.md#text-limits). */
+/** Longest text of each field that may hold macros (characters). */
 const limits: Readonly<Record<keyof OfferCopy, number>> = {
-  title: 90,
-  description: 220,
-  miniText: 160,
-  shortHeadline: 60,
-  shortDescription: 140,
-  ctaYes: 25,
-  ctaNo: 25,
+  title: offerLimits.title.maxLength,
+  description: offerLimits.description.maxLength,
+  miniText: offerLimits.mini_text.maxLength,
+  shortHeadline: offerLimits.short_headline.maxLength,
+  shortDescription: offerLimits.short_description.maxLength,
+  ctaYes: offerLimits.cta_yes.maxLength,
+  ctaNo: offerLimits.cta_no.maxLength,
 };
 
 const macroPattern = /\{\{\s*([A-Za-z0-9_.-]{1,64})\s*(?:\|([^{}]*))?\}\}/g;

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { offerLimits } from '../../../src/catalog/offer-limits.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { clonePool } from '../../support/database.ts';
 
@@ -38,7 +39,8 @@ describe('a text over its limit is refused by the database itself, and one at it
     ['short_description', 140],
     ['short_headline', 60],
     ['loyalty_requirements', 160],
-  ])('%s: %i characters', async (column, limit) => {
+  ] as const)('%s: %i characters', async (column, limit) => {
+    expect(offerLimits[column].maxLength).toBe(limit);
     expect(await tryToSet('offers', column, 'x'.repeat(limit))).toBeNull();
     expect(await tryToSet('offers', column, 'ä'.repeat(limit))).toBeNull();
     expect(await tryToSet('offers', column, 'x'.repeat(limit + 1))).toBe(`offers_${column}_check`);

@@ -38,7 +38,7 @@ describe('an offer that is not shown is explained by the first rule that shut it
   const us = { targeting: { countries: { include: ['US', 'CA'] } } };
   test.each<[string, string]>([
     ["Country FR is not in the campaign's list (US, CA).", reason(us, inGeo({ country: 'FR' }))],
-    ['The country of the user is not known, and the campaign needs one of its list (US, CA).', reason(us)],
+    ['The country of the user is unknown, and the campaign requires one of its list (US, CA).', reason(us)],
     [
       'Country FR is excluded by the campaign (FR).',
       reason({ targeting: { countries: { exclude: ['FR'] } } }, inGeo({ country: 'FR' })),
@@ -58,7 +58,7 @@ describe('an offer that is not shown is explained by the first rule that shut it
       reason({ schedule: { time_zone: 'Europe/Berlin', hours: [{ days: [6], from: '09:00', to: '13:00' }] } }),
     ],
     [
-      "The custom keys do not meet the campaign's condition: basket is at least 50 and (tier is gold or vip is given).",
+      "The custom attributes do not match the campaign's condition: basket is at least 50 and (tier is gold or vip is set).",
       reason({
         conditions: {
           all: [
@@ -73,7 +73,7 @@ describe('an offer that is not shown is explained by the first rule that shut it
         },
       }),
     ],
-    ['The user declined the campaign for good.', reason({}, { history: { optOuts: { 1: null }, exposures: [] } })],
+    ['The user declined the campaign.', reason({}, { history: { optOuts: { 1: null }, exposures: [] } })],
     [
       'The user declined the campaign until 2026-11-21 13:00 UTC.',
       reason({}, { history: { optOuts: { 1: noonMs / 1000 + 3600 }, exposures: [] } }),
@@ -97,7 +97,7 @@ describe('an offer that is not shown is explained by the first rule that shut it
       ),
     ],
     [
-      'The campaign has spent 99.90 of 100.00 USD today; what is left does not pay for another.',
+      'The campaign has spent 99.90 of 100.00 USD today; the rest does not pay for another event.',
       reason(
         { total_caps: [{ metric: 'budget', per: 'day', limit: 100 }] },
         { totals: new Map([['1', useOf({ budget: { day: 99_900_000 } })]]) },
@@ -112,18 +112,18 @@ describe('an offer that is not shown is explained by the first rule that shut it
       ),
     ],
     [
-      'Pacing holds the campaign back: it is ahead of its plan and takes part in 0.5 % of decisions now.',
+      'The campaign is ahead of its pacing plan: it takes part in 0.5 % of decisions now.',
       reason(
         { pacing: 'even', total_caps: [{ metric: 'impressions', per: 'day', limit: 100 }] },
         { totals: new Map([['1', useOf({ impressions: { day: 90 } })]]) },
       ),
     ],
     [
-      'The user is not known, and the campaign is withheld from such users.',
+      'The user is unknown, and the campaign is withheld from unknown users.',
       reason({ without_identity: 'withhold' }, { context: { userKey: null } }),
     ],
     [
-      'It is an incentive campaign, and the request asks for none (loyaltyboost 0).',
+      'It is an incentive campaign, and the request excludes these (loyaltyboost 0).',
       reason({}, { context: { loyalty: 'none' } }, { isLoyalty: true }),
     ],
     ['It has no image, and the request asks for offers with one.', reason({}, { context: { onlyWithCreative: true } })],
@@ -133,10 +133,10 @@ describe('an offer that is not shown is explained by the first rule that shut it
       'The campaign is switched off for this publisher.',
       reason({}, {}, { provisions: new Map([[1, provisionTo(1, { active: false })]]) }),
     ],
-    ["The campaign's rules make no sense; save them anew.", reason({ schedule: { start_at: 'soon' } })],
+    ["The campaign's rules are invalid. Save them again.", reason({ schedule: { start_at: 'soon' } })],
     ['The unit is switched off.', reasons(offersOf(campaignOf(1)), {}, { unitEnabled: false })[1] as string],
     [
-      'The user is not among the share that gets offers.',
+      'The user is not in the share that gets offers.',
       reasons(offersOf(campaignOf(1)), {}, { deliveryPercentage: 0 })[1] as string,
     ],
   ])('%s', (expected, given) => {
@@ -144,7 +144,7 @@ describe('an offer that is not shown is explained by the first rule that shut it
   });
 });
 
-test('an offer is explained by what stands in its place', () => {
+test('an offer is explained by the offer shown in its place', () => {
   const offers = offersOf(
     campaignOf(1, { weight: 900 }),
     campaignOf(2, { advertiserId: 1001, advertiserName: 'Juniper' }),
@@ -160,7 +160,7 @@ test('an offer is explained by what stands in its place', () => {
     2: 'Campaign “Campaign 1” of the same advertiser, Advertiser 1001, is shown.',
     3: 'Shown at position 2.',
     4: 'Campaign “Campaign 3” of the same exclusion group, loans, is shown.',
-    5: 'Sequence rule 12 keeps it from the positions that were left.',
+    5: 'Sequence rule 12 denies it the remaining positions.',
     6: 'Shown at position 3.',
     7: 'Better offers took all 3 positions.',
   });

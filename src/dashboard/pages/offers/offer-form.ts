@@ -1,3 +1,4 @@
+import { offerLimits } from '../../../catalog/offer-limits.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { columns, type FormBuilder, fieldGroup } from '../../shell/forms.ts';
 
@@ -19,18 +20,18 @@ export const offerFields = (form: FormBuilder): Html => html`
   ${copyFields(form)}
   ${fieldGroup(
     'Compact formats',
-    form.input('short_headline', { label: 'Short headline', maxLength: 60, idealLength: 40 }),
-    form.textarea('short_description', { label: 'Short description', maxLength: 140, rows: 2 }),
+    form.input('short_headline', { label: 'Short headline', ...offerLimits.short_headline }),
+    form.textarea('short_description', { label: 'Short description', ...offerLimits.short_description, rows: 2 }),
   )}
   ${fieldGroup(
     'Legal',
-    form.input('mini_text', { label: 'Disclaimer', maxLength: 160, hint: 'Only if required.' }),
+    form.input('mini_text', { label: 'Disclaimer', ...offerLimits.mini_text, hint: 'Only if required.' }),
     form.textarea('terms_and_conditions', {
       label: 'Terms and conditions',
       rows: 4,
       hint: 'HTML. Unsafe elements are removed on save.',
     }),
-    form.input('loyalty_requirements', { label: 'Loyalty requirements', maxLength: 160 }),
+    form.input('loyalty_requirements', { label: 'Loyalty requirements', ...offerLimits.loyalty_requirements }),
   )}
   ${servingFields(form)}`;
 
@@ -39,14 +40,13 @@ const copyFields = (form: FormBuilder): Html => html`
     <legend>Copy</legend>
     ${form.input('title', {
       label: 'Headline',
-      maxLength: 90,
-      idealLength: 40,
+      ...offerLimits.title,
       hint: html`Macros such as <code>{{first_name|there}}</code> are replaced.`,
     })}
-    ${form.textarea('description', { label: 'Description', maxLength: 220, idealLength: 140 })}
+    ${form.textarea('description', { label: 'Description', ...offerLimits.description })}
     ${columns([
-      form.input('cta_yes', { label: 'Yes button', maxLength: 25, idealLength: 20 }),
-      form.input('cta_no', { label: 'No button', maxLength: 25, idealLength: 20 }),
+      form.input('cta_yes', { label: 'Yes button', ...offerLimits.cta_yes }),
+      form.input('cta_no', { label: 'No button', ...offerLimits.cta_no }),
     ])}
   </fieldset>`;
 

@@ -1,0 +1,29 @@
+/** Lengths of a text (characters). */
+type TextLimit = {
+  /** Longest text that is stored and served. */
+  maxLength: number;
+  /** Longest text that looks well in every format; absent: as `maxLength`. */
+  idealLength?: number;
+};
+
+/** Limits of an offer's texts, by column (docs/interface.md#text-limits). The database checks `maxLength`, too. */
+export const offerLimits = {
+  title: { maxLength: 90, idealLength: 40 },
+  description: { maxLength: 220, idealLength: 140 },
+  mini_text: { maxLength: 160 },
+  short_headline: { maxLength: 60, idealLength: 40 },
+  short_description: { maxLength: 140 },
+  cta_yes: { maxLength: 25, idealLength: 20 },
+  cta_no: { maxLength: 25, idealLength: 20 },
+  loyalty_requirements: { maxLength: 160 },
+  useraction_cta: { maxLength: 100 },
+  terms_and_conditions: { maxLength: 20_000 },
+} as const satisfies Record<string, TextLimit>;
+
+export type LimitedText = keyof typeof offerLimits;
+
+/** null: the field has no ideal length of its own. */
+export function idealLengthOf(name: LimitedText): number | null {
+  const limit: TextLimit = offerLimits[name];
+  return limit.idealLength ?? null;
+}
