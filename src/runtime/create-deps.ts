@@ -3,7 +3,9 @@ import type { CatalogDeps } from '../catalog/ports.ts';
 import { startCatalogStore } from '../catalog/snapshot/store.ts';
 import type { Config } from '../config.ts';
 import { buildIndex } from '../decision/index/build-index.ts';
+import { createLiveUse } from '../offers/caps/live-use.ts';
 import { loadGeo } from '../offers/context/geo.ts';
+import { createModelSource } from '../offers/model/source.ts';
 import type { OfferDeps } from '../offers/ports.ts';
 import { startDatabaseHealth } from '../platform/db/health.ts';
 import { ensurePartitions } from '../platform/db/partitions.ts';
@@ -61,6 +63,8 @@ export async function createDeps({
     auth: createAuthenticator({ findKey: (secret) => findCaller(catalog.current(), secret, now()), now }),
     failures: createFailureLimit(now),
     geo,
+    usage: createLiveUse({ pool, catalog, now }),
+    model: createModelSource({ pool, catalog, now }),
     tokens: createTokenCodec(createSigner(config.tokenKeys, 'tracking-token')),
     secretBox: createSecretBox(config.secretsKey),
     metrics,

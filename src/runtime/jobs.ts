@@ -1,4 +1,5 @@
 import type { Role } from '../config.ts';
+import { releaseExpiredReservations } from '../offers/caps/release.ts';
 import { ensurePartitions } from '../platform/db/partitions.ts';
 import { hourMs, minuteMs } from '../platform/lib/time.ts';
 import { eraseDueUsers } from '../privacy/erasure-job.ts';
@@ -19,7 +20,7 @@ type JobDeps = Deps & { databaseUrl: string; pid: number };
 
 /** Every background job; nothing else starts one. Several processes may run the same job at once. */
 export const createJobs = (deps: JobDeps): readonly Job[] => {
-  const { pool, now } = deps;
+  const { pool, now, usage, model } = deps;
   const heartbeat = createHeartbeat(deps, deps.pid);
   return [
     {
@@ -29,6 +30,29 @@ export const createJobs = (deps: JobDeps): readonly Job[] => {
       locks: 'its own row of processes',
       run: heartbeat.beat,
       onStop: heartbeat.remove,
+    },
+    {
+      name: 'campaign usage',
+      roles: ['api'],
+      pauseMs: 1000,
+      pausePerRun: 20,
+      locks: 'none: reads campaign_use into memory',
+      run: usage.refresh,
+    },
+    {
+      name: 'ranking model',
+      roles: ['api'],
+      pauseMs: 30_000,
+      pausePerRun: 20,
+      locks: 'none: reads rollups into memory',
+      run: model.refresh,
+    },
+    {
+      name: 'reservation release',
+      roles: ['worker'],
+      pauseMs: 1000,
+      locks: 'expired rows of cap_reservations, then rows of campaign_use',
+      run: () => releaseExpiredReservations(pool, now()),
     },
     {
       name: 'partitions',

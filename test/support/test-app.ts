@@ -5,6 +5,8 @@ import { embeddedDemoIds } from '../../src/embedded/demo/catalogue.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import type { App } from '../../src/platform/ports.ts';
 import { createDeps, type Deps } from '../../src/runtime/create-deps.ts';
+import { createJobs } from '../../src/runtime/jobs.ts';
+import { runJobs } from '../../src/runtime/run-jobs.ts';
 import { cloneDatabase } from './database.ts';
 
 export type TestApp = {
@@ -44,6 +46,9 @@ export const testConfig = (overrides: Partial<Config> = {}): Config => ({
   ...overrides,
 });
 
+/** Jobs that fetch-offers needs to see changes; tests start the others themselves. */
+const offerJobNames = ['campaign usage', 'ranking model', 'reservation release'];
+
 /** The real application on a real database with the demo catalogue; only the network listener is left out. */
 export async function createTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const clone = options.databaseUrl === undefined ? await cloneDatabase() : null;
@@ -57,6 +62,8 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
   });
   const app = await buildApp(deps, { serveApi: true, demoReceiver: false });
   await app.ready();
+  const offerJobs = createJobs({ ...deps, databaseUrl, pid: 0 }).filter(({ name }) => offerJobNames.includes(name));
+  const background = await runJobs(offerJobs, deps);
   const [publisher] = [...deps.catalog.current().publishers.values()];
   return {
     app,
@@ -66,6 +73,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     publisher: { id: publisher?.id ?? 0, ...embeddedDemoIds },
     close: async () => {
       await app.close();
+      await background.stop();
       await close();
       await clone?.drop();
     },

@@ -2,12 +2,9 @@ import type pg from 'pg';
 import { type CapPeriod, capPeriods, type TotalCap } from '../../catalog/rules/rules.ts';
 import type { CatalogStore } from '../../catalog/snapshot/store.ts';
 import { totalsKey } from '../../decision/types.ts';
-import { transaction } from '../../platform/db/pool.ts';
 import { type Needs, needsOf } from './needs.ts';
-import { heldBy, takeExpired } from './reservations.ts';
 import {
   type Amounts,
-  addUse,
   createUseTable,
   type Delta,
   loadUse,
@@ -28,12 +25,9 @@ export type LiveUse = {
   /** The uses known now, for a catalogue with these needs. */
   known: (needs: Needs) => Promise<UseTable>;
   learn: (used: readonly Used[]) => void;
-  /** Reads what others did, and gives back what was held and never used. */
+  /** Reads what other processes have used. */
   refresh: () => Promise<void>;
 };
-
-/** Reservations given back in one transaction (count). */
-const maxExpired = 2000;
 
 type LiveUseOptions = { pool: pg.Pool; catalog: Pick<CatalogStore, 'current'>; now: () => number };
 
@@ -53,20 +47,6 @@ export function createLiveUse({ pool, catalog, now }: LiveUseOptions): LiveUse {
     loaded = new Set(needs.totals.map(keyOf));
   }
 
-  async function release(): Promise<void> {
-    let released: number;
-    do {
-      released = await transaction(pool, async (executor) => {
-        const expired = await takeExpired(executor, now(), maxExpired);
-        await addUse(
-          executor,
-          expired.flatMap((held) => heldBy(held, -1)),
-        );
-        return expired.length;
-      });
-    } while (released === maxExpired);
-  }
-
   return {
     known: async (needs) => {
       if (needs.totals.some((total) => !loaded.has(keyOf(total)))) await load(needs);
@@ -78,7 +58,6 @@ export function createLiveUse({ pool, catalog, now }: LiveUseOptions): LiveUse {
     refresh: async () => {
       const needs = needsOf(catalog.current());
       if (needs.totals.length === 0) return;
-      await release();
       await load(needs);
     },
   };

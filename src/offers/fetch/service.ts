@@ -2,10 +2,8 @@ import { createPlacements } from '../../catalog/snapshot/placements.ts';
 import type { Publisher, Theme } from '../../catalog/snapshot/types.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { databaseUnavailable } from '../../platform/errors.ts';
-import { createLiveUse } from '../caps/live-use.ts';
 import { needsOf } from '../caps/needs.ts';
 import { createStateWriter } from '../decision-log/state-writer.ts';
-import { createModelSource } from '../model/source.ts';
 import type { OfferDeps } from '../ports.ts';
 import { createQrCodes } from '../render/qr.ts';
 import { createRenderer, type Renderer } from '../render/render.ts';
@@ -14,7 +12,6 @@ import { withinDeadline } from './deadline.ts';
 import { createExplain, type Explain } from './explain.ts';
 import { createLateAnswers } from './late-answers.ts';
 import { createFetchOpener, type PendingFetch, type WallLink } from './pending-fetch.ts';
-import { startPeriodic } from './refresh-loops.ts';
 import type { FetchResult } from './render-sessions.ts';
 import type { FetchOffersRequest } from './request.ts';
 import type { SessionRecord } from './sessions.ts';
@@ -35,28 +32,17 @@ export type OfferService = {
   drain: () => Promise<void>;
 };
 
-/** How often the usage of campaigns, and the model, are read anew (milliseconds). */
-const usageMs = 1000;
-const modelMs = 30_000;
-
 export function createOfferService(deps: OfferDeps): OfferService {
-  const { pool, dbHealth, tokens, config, logger, now } = deps;
+  const { pool, dbHealth, tokens, config, logger, now, usage, model } = deps;
   const renderer = createRenderer({ publicUrl: config.publicUrl, tokens, qrCodes: createQrCodes() });
   const failFast = createFailFast(dbHealth);
   const placements = createPlacements(pool, failFast);
   const open = createFetchOpener(deps);
-  const usage = createLiveUse(deps);
-  const model = createModelSource(deps);
   const states = createStateWriter(deps);
   const late = createLateAnswers({ pool, dbHealth, logger, now, renderer });
   const pathDeps = { pool, dbHealth, now, model, states, renderer, late };
   const uncapped = createUncappedFetch(pathDeps);
   const capped = createCappedFetch({ ...pathDeps, usage });
-  const periodic = { dbHealth, logger };
-  const loops = [
-    startPeriodic({ name: 'use of campaigns', everyMs: usageMs, work: usage.refresh, ...periodic }),
-    startPeriodic({ name: 'learning', everyMs: modelMs, work: model.refresh, ...periodic }),
-  ];
 
   async function commit(pending: PendingFetch): Promise<FetchResult> {
     const { publisher, request, dev } = pending;
@@ -83,7 +69,7 @@ export function createOfferService(deps: OfferDeps): OfferService {
     renderWall: renderer.renderWall,
     explain: createExplain({ pool, now, failFast, open, usage, model }),
     drain: async () => {
-      await Promise.all([uncapped.drain(), capped.drain(), ...loops.map((loop) => loop.stop())]);
+      await Promise.all([uncapped.drain(), capped.drain()]);
       await late.drain();
       await states.drain();
     },

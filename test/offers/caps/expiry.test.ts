@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createLiveUse } from '../../../src/offers/caps/live-use.ts';
+import { releaseExpiredReservations } from '../../../src/offers/caps/release.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { browser, call, fetchOffers, type ShownOffer } from '../../tracking/journey.ts';
 
@@ -68,7 +68,7 @@ test('what was held of totals is given back after a minute, and what was paid st
   nowMs += 1_000;
   await call(t, (offers[0] as ShownOffer).click_url);
   nowMs += 61_000;
-  await createLiveUse({ pool: t.pool, catalog: t.deps.catalog, now: () => nowMs }).refresh();
+  await releaseExpiredReservations(t.pool, nowMs);
   expect(await useOf(campaignId)).toEqual({ impressions: 1, clicks: 1, micros: 500_000 });
   expect((await t.pool.query('select 1 from cap_reservations')).rows).toEqual([]);
 });

@@ -1,0 +1,22 @@
+import type pg from 'pg';
+import { transaction } from '../../platform/db/pool.ts';
+import { heldBy, takeExpired } from './reservations.ts';
+import { addUse } from './use.ts';
+
+/** Reservations released in one transaction (count). */
+const maxExpired = 2000;
+
+/** Gives the amounts of expired reservations back to their campaigns. */
+export async function releaseExpiredReservations(pool: pg.Pool, nowMs: number): Promise<void> {
+  let released: number;
+  do {
+    released = await transaction(pool, async (executor) => {
+      const expired = await takeExpired(executor, nowMs, maxExpired);
+      await addUse(
+        executor,
+        expired.flatMap((reservation) => heldBy(reservation, -1)),
+      );
+      return expired.length;
+    });
+  } while (released === maxExpired);
+}
