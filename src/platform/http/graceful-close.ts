@@ -1,30 +1,27 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { App } from '../ports.ts';
 
-/** How long a connection is kept for another request while the server closes; zero would be for ever (milliseconds). */
+/** Keep-alive of responses that were begun before the server closes; 0 would mean no limit (milliseconds). */
 const closingKeepAliveMs = 1;
 
-/** A request that is under way to the server when it closes has this long to come in (milliseconds). */
+/** A request that is still arriving when the server closes may take this long to complete (milliseconds). */
 const arrivalMs = 500;
 
 /**
- * Ends connections when the server closes. It closes by itself only those that are idle at that moment. One whose
- * answer is
- * still under way would be kept open for further requests; one that never sends all of its request, for ever.
+ * Ends connections when the server closes. Fastify closes those that are idle at that moment; without this, one whose
+ * response is under way would stay open for further requests, and one that never completes its request would stay open
+ * for good.
  */
 export function closeGracefully(app: App): void {
-  const open = new Set<Socket>();
-  app.server.on('connection', (socket: Socket) => {
-    open.add(socket);
-    socket.once('close', () => open.delete(socket));
-  });
+  const requestsOf = trackRequests(app);
   let closing = false;
   app.addHook('preClose', async () => {
     closing = true;
-    app.server.keepAliveTimeout = closingKeepAliveMs; // for answers that have begun already, and said that theirs goes on
+    app.server.keepAliveTimeout = closingKeepAliveMs;
     setTimeout(() => {
-      for (const socket of open) if (!isAnswered(socket)) socket.destroy();
+      for (const [socket, requests] of requestsOf)
+        if (![...requests].some((request) => request.complete)) socket.destroy();
     }, arrivalMs).unref();
   });
   app.addHook('onSend', (_request, reply, payload, done) => {
@@ -33,6 +30,17 @@ export function closeGracefully(app: App): void {
   });
 }
 
-/** Whether a connection has sent a whole request and gets, or waits for, its answer. Node keeps that answer with it. */
-const isAnswered = (socket: Socket & { _httpMessage?: ServerResponse | null }): boolean =>
-  socket._httpMessage?.req.complete === true;
+/** The open connections, each with its requests that have no complete response yet. */
+function trackRequests({ server }: App): ReadonlyMap<Socket, ReadonlySet<IncomingMessage>> {
+  const requestsOf = new Map<Socket, Set<IncomingMessage>>();
+  server.on('connection', (socket: Socket) => {
+    requestsOf.set(socket, new Set());
+    socket.once('close', () => requestsOf.delete(socket));
+  });
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    const requests = requestsOf.get(request.socket);
+    requests?.add(request);
+    response.once('close', () => requests?.delete(request));
+  });
+  return requestsOf;
+}
