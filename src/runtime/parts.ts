@@ -1,0 +1,20 @@
+import type { Logger } from '../platform/logger.ts';
+
+/** The started parts of a process; they stop in the reverse order of their start. */
+export type Parts = {
+  add: (name: string, stop: () => Promise<unknown>) => void;
+  stopAll: () => Promise<void>;
+};
+
+export function createParts(logger: Logger): Parts {
+  const parts: { name: string; stop: () => Promise<unknown> }[] = [];
+  return {
+    add: (name, stop) => void parts.push({ name, stop }),
+    stopAll: async () => {
+      for (const { name, stop } of parts.splice(0).reverse()) {
+        await stop().catch((err) => logger.error({ err, part: name }, 'a part did not stop cleanly'));
+        logger.debug({ part: name }, 'stopped');
+      }
+    },
+  };
+}
