@@ -19,7 +19,7 @@ export type ClaimResult = {
 
 type Load = { rows: number; claims: number; blocked: number };
 
-const sound = 200;
+const healthy = 200;
 const lookEvery = 10;
 const warmUp = 20;
 /** As `WORKER_CONCURRENCY` has it. */
@@ -38,7 +38,7 @@ const calmMs = 8000;
  */
 export async function benchClaims(stage: Stage, { rows, claims, blocked }: Load): Promise<ClaimResult> {
   await stage.pool.query('select create_day_partitions(current_date - 30, current_date + 7)');
-  const ids = await seedEndpoints(stage.pool, { count: blocked + sound, url: () => 'http://127.0.0.1:9/' });
+  const ids = await seedEndpoints(stage.pool, { count: blocked + healthy, url: () => 'http://127.0.0.1:9/' });
   const stuck = ids.slice(0, blocked);
   await stage.pool.query('alter table delivery_queue set (autovacuum_enabled = off)');
   await stage.pool.query('update endpoint_health set last_success_at = now()');
@@ -53,22 +53,22 @@ export async function benchClaims(stage: Stage, { rows, claims, blocked }: Load)
   await new Promise((resolve) => setTimeout(resolve, calmMs));
   const pool = createDispatcherPool(stage.databaseUrl, createLogger('silent'));
   await pool.query('insert into dispatcher_workers (id) values (1)');
-  const rounds = createScheduler(pool, slots, () => performance.now());
+  const scheduler = createScheduler(pool, slots, () => performance.now());
   const looks: number[] = [];
   const times: number[] = [];
   const commits: number[] = [];
   let claimed = 0;
   for (let turn = -warmUp; turn < claims; turn++) {
     if (turn % lookEvery === 0)
-      for (let isDone = false; !isDone; ) looks.push(await timed(async () => (isDone = await rounds.look())));
-    let found: Awaited<ReturnType<typeof rounds.next>>['claimed'] = [];
+      for (let isDone = false; !isDone; ) looks.push(await timed(async () => (isDone = await scheduler.scan())));
+    let found: Awaited<ReturnType<typeof scheduler.claim>>['claimed'] = [];
     const tookMs = await timed(async () => {
-      found = (await rounds.next(1, { takeOver: true })).claimed;
+      found = (await scheduler.claim(1, { takeOver: true })).claimed;
     });
     if (turn >= 0) times.push(tookMs);
     claimed += found.length;
     await pool.query('delete from delivery_queue where delivery_id = any($1)', [found.map((one) => one.deliveryId)]);
-    for (const one of found) rounds.end(one);
+    for (const one of found) scheduler.release(one);
     commits.push(await timed(() => pool.query('insert into bench_commit values ($1)', [turn])));
   }
   await pool.end();

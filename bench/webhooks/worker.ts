@@ -1,8 +1,8 @@
 import { createPool } from '../../src/platform/db/pool.ts';
 import { userAgent } from '../../src/platform/version.ts';
 import { parseNets } from '../../src/webhooks/dispatcher/send/address-guard.ts';
-import { createSender } from '../../src/webhooks/dispatcher/send/deliver.ts';
-import { compose } from '../../src/webhooks/dispatcher/send/request.ts';
+import { buildRequest } from '../../src/webhooks/dispatcher/send/request.ts';
+import { createSender } from '../../src/webhooks/dispatcher/send/sender.ts';
 import { bullmq } from './systems/bullmq.ts';
 import { graphileWorker } from './systems/graphile-worker.ts';
 import { pgBoss } from './systems/pg-boss.ts';
@@ -35,7 +35,7 @@ async function handle({ id, url, payload }: Job): Promise<void> {
     payload: Buffer.from(payload),
     secrets,
   };
-  const call = compose({ ...message, nowMs: Date.now(), dev: false, test: false, payloadUrl: null });
+  const call = buildRequest({ ...message, nowMs: Date.now(), dev: false, test: false, payloadUrl: null });
   const result = await sender.send({ ...call, deadlineMs: 15_000 });
   if (result.kind !== 'response') throw new Error(result.kind);
   await pool.query({

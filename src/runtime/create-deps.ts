@@ -19,7 +19,7 @@ import { createSecretBox } from '../platform/security/secret-box.ts';
 import { createTokenCodec } from '../platform/security/tracking-token.ts';
 import { userAgent } from '../platform/version.ts';
 import { parseNets } from '../webhooks/dispatcher/send/address-guard.ts';
-import { createSender } from '../webhooks/dispatcher/send/deliver.ts';
+import { createSender } from '../webhooks/dispatcher/send/sender.ts';
 import { registerWebhookGauges } from '../webhooks/gauges.ts';
 import { createDispatcherMetrics } from '../webhooks/metrics.ts';
 import type { WebhookDeps } from '../webhooks/ports.ts';

@@ -1,5 +1,6 @@
 import type { TSchema } from '@sinclair/typebox';
 import type { Publisher } from '../catalog/snapshot/types.ts';
+import { AppError } from '../platform/errors.ts';
 
 /** What a sample payload is built from. `nowMs`: epoch milliseconds. */
 export type SampleContext = { publisher: Publisher; publicUrl: string; nowMs: number };
@@ -25,3 +26,10 @@ export type EventTypes = ReadonlyMap<string, EventType>;
 
 export const registerEventTypes = (types: readonly EventType[]): EventTypes =>
   new Map(types.map((type) => [type.name, type]));
+
+/** @throws AppError `endpoint_not_found` */
+export function requireEventType(events: EventTypes, name: string): EventType {
+  const type = events.get(name);
+  if (type === undefined) throw new AppError('endpoint_not_found', { message: 'No such event.' });
+  return type;
+}

@@ -1,6 +1,7 @@
 import type { Executor } from '../platform/db/pool.ts';
 import { dayOfUuid7, newUuid7 } from '../platform/lib/uuid7.ts';
 import { countMoves } from './deliveries/counts.ts';
+import { maxPayloadLength, outboxChannel } from './outbox-channel.ts';
 
 /** What a publisher is to be told. */
 export type OutboxEvent = {
@@ -21,9 +22,6 @@ export type OutboxEvent = {
   /** Id of the delivery (UUIDv7), where a repeat must meet the one there is; default: a new one. */
   id?: string;
 };
-
-/** Characters of a NOTIFY (PostgreSQL: 8,000 bytes). Endpoints cut off are found by the workers' next look. */
-const maxNotified = 7000;
 
 type Target = { id: number; publisher_id: number; event: string; enabled: boolean };
 
@@ -57,7 +55,8 @@ async function lockTargets(executor: Executor, events: readonly OutboxEvent[]): 
   const { rows } = await executor.query<Target>({
     name: 'lock_webhook_targets',
     text: `select id, publisher_id, event, enabled from webhook_endpoints
-where (publisher_id, event) in (select * from unnest($1::integer[], $2::text[])) and deleted_at is null order by id for share`,
+where (publisher_id, event) in (select * from unnest($1::integer[], $2::text[])) and deleted_at is null
+  order by id for share`,
     values: [events.map(({ publisherId }) => publisherId), events.map(({ event }) => event)],
   });
   return rows;
@@ -69,10 +68,12 @@ async function insertDeliveries(executor: Executor, deliveries: readonly Deliver
   await executor.query({
     name: 'insert_deliveries',
     text: `with promised as (
-  insert into deliveries (day, id, publisher_id, endpoint_id, event, session_id, pub_user_id, dev, payload, status, created_at)
+  insert into deliveries (day, id, publisher_id, endpoint_id, event, session_id, pub_user_id, dev, payload, status,
+    created_at)
   select day, id, publisher_id, endpoint_id, event, session_id, pub_user_id, dev, payload,
     case when enabled then 'pending' else 'held' end, created_at
-  from unnest($1::date[], $2::uuid[], $3::integer[], $4::integer[], $5::text[], $6::uuid[], $7::text[], $8::boolean[], $9::bytea[],
+  from unnest($1::date[], $2::uuid[], $3::integer[], $4::integer[], $5::text[], $6::uuid[], $7::text[],
+    $8::boolean[], $9::bytea[],
     $10::boolean[], $11::timestamptz[])
     as d (day, id, publisher_id, endpoint_id, event, session_id, pub_user_id, dev, payload, enabled, created_at)
   on conflict (day, id) do nothing
@@ -84,7 +85,8 @@ async function insertDeliveries(executor: Executor, deliveries: readonly Deliver
 ), counted as (
   ${countMoves('select publisher_id, day, null as was, status as became from promised')}
 )
-select pg_notify('perkwire_outbox', left(string_agg(distinct endpoint_id::text, ' '), ${maxNotified})) from queued having count(*) > 0`,
+select pg_notify('${outboxChannel}', left(string_agg(distinct endpoint_id::text, ' '), ${maxPayloadLength}))
+  from queued having count(*) > 0`,
     values: [
       column(({ id }) => dayOfUuid7(id)),
       column(({ id }) => id),

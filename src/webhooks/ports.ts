@@ -1,5 +1,5 @@
 import type { CatalogDeps } from '../catalog/ports.ts';
-import type { Sender } from './dispatcher/send/deliver.ts';
+import type { Sender } from './dispatcher/send/sender.ts';
 import type { EventTypes } from './events.ts';
 import type { DispatcherMetrics } from './metrics.ts';
 

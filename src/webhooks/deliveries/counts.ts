@@ -6,9 +6,11 @@ import type { Executor } from '../../platform/db/pool.ts';
  *   for new ones
  */
 export const countMoves = (moves: string): string => `insert into delivery_count_changes
-    select array_agg(publisher_id), array_agg(day), array_agg(created), array_agg(delivered), array_agg(failed), array_agg(held)
+    select array_agg(publisher_id), array_agg(day), array_agg(created), array_agg(delivered), array_agg(failed),
+      array_agg(held)
     from (
-      select publisher_id, day, count(*) filter (where was is null)::int as created, ${balanceOf('delivered')}, ${balanceOf('failed')}, ${balanceOf('held')}
+      select publisher_id, day, count(*) filter (where was is null)::int as created, ${balanceOf('delivered')},
+        ${balanceOf('failed')}, ${balanceOf('held')}
       from (${moves}) moved group by publisher_id, day
     ) counted having count(*) > 0`;
 

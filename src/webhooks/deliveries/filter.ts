@@ -105,7 +105,8 @@ async function findEndpointIds(executor: Executor, filter: DeliveryFilter): Prom
 async function isQueueShort(executor: Executor, endpointIds: readonly number[]): Promise<boolean> {
   const { rows } = await executor.query<{ count: number }>({
     text: `select count(*)::int as count from (
-      select from delivery_queue where lane = any(array['live', 'redelivery']) and endpoint_id = any($1::integer[]) limit ${maxSorted + 1}
+      select from delivery_queue where lane = any(array['live', 'redelivery'])
+        and endpoint_id = any($1::integer[]) limit ${maxSorted + 1}
     ) waiting`,
     values: [endpointIds],
   });
@@ -121,11 +122,13 @@ export async function countRedeliverable(
 ): Promise<number> {
   const sql = createSql();
   const own = ownConditions(filter, sql);
-  const endpoints = `d.endpoint_id = any(array(select e.id from webhook_endpoints e where ${endpointConditions(filter, sql)} and e.enabled))`;
+  const endpoints = `d.endpoint_id = any(array(select e.id from webhook_endpoints e
+    where ${endpointConditions(filter, sql)} and e.enabled))`;
   const rest = [...statusConditions(filter, sql), ...troubleConditions(filter), 'd.erased_at is null'];
   const conditions = [...own, endpoints, ...rangeConditions(filter, { above: null, below }, sql), ...rest];
   const { rows } = await executor.query<{ count: number }>({
-    text: `select count(*)::int as count from (select from deliveries d where ${conditions.join(' and ')} limit ${limit}) matching`,
+    text: `select count(*)::int as count from (select from deliveries d
+      where ${conditions.join(' and ')} limit ${limit}) matching`,
     values: sql.values,
   });
   return rows[0]?.count ?? 0;
@@ -161,7 +164,8 @@ function walkStatement(
   const rest = way.by === 'queue' ? [] : restConditions(filter, sql);
   const lookAt = rest.length === 0 ? limit + 1 : maxLookedAt;
   const range = rangeConditions(filter, { above, below }, sql);
-  const text = `with looked_at as materialized (${sourceOf(filter, range, `${sorted} limit ${lookAt}`, sql, way)}), matching as (
+  const text = `with looked_at as materialized (${sourceOf(filter, range, `${sorted} limit ${lookAt}`, sql, way)}),
+    matching as (
     select d.day, d.id from looked_at d where ${['true', ...rest].join(' and ')} ${sorted} limit ${limit + 1}
   )
   select s.looked_at, s.last, d.id, d.day::text as day_text
@@ -177,7 +181,8 @@ function walkStatement(
 function sourceOf(filter: DeliveryFilter, range: readonly string[], sorted: string, sql: Sql, way: Way): string {
   const columns = 'd.day, d.id, d.event, d.endpoint_id, d.status';
   if (way.by === 'who')
-    return `select ${columns} from deliveries d where ${[...ownConditions(filter, sql), ...range].join(' and ')} ${sorted}`;
+    return `select ${columns} from deliveries d
+      where ${[...ownConditions(filter, sql), ...range].join(' and ')} ${sorted}`;
   if (way.by === 'queue') {
     return `select ${columns} from (
       select d.day, d.id from (select day, delivery_id as id, endpoint_id from delivery_queue) d

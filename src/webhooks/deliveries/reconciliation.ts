@@ -28,7 +28,8 @@ export type DeliveryReconciliation = Places & {
 const keptCounts = `(
     select publisher_id, day, created, delivered, failed, held from delivery_counts
     union all
-    select u.* from delivery_count_changes t cross join lateral unnest(t.publisher_ids, t.days, t.created, t.delivered, t.failed, t.held) as u
+    select u.* from delivery_count_changes t cross join lateral unnest(t.publisher_ids, t.days, t.created,
+      t.delivered, t.failed, t.held) as u
   ) as kept (publisher_id, day, created, delivered, failed, held)`;
 
 /**
@@ -53,12 +54,14 @@ export async function reconcileDeliveries(
       (select abs(k.created - count(d.id)) + abs(k.delivered - count(*) filter (where d.status = 'delivered'))
         + abs(k.failed - count(*) filter (where d.status = 'failed')) + abs(k.held - count(*) filter (where d.status = 'held'))
         from (
-          select coalesce(sum(created), 0) as created, coalesce(sum(delivered), 0) as delivered, coalesce(sum(failed), 0) as failed,
+          select coalesce(sum(created), 0) as created, coalesce(sum(delivered), 0) as delivered,
+            coalesce(sum(failed), 0) as failed,
             coalesce(sum(held), 0) as held
           from ${keptCounts} where day >= $1::date
         ) k)::int as miscounted
     from (select day, id, status from deliveries where day >= $1::date) d
-    full join (select delivery_id, day from delivery_queue where day >= $1::date) q on q.delivery_id = d.id and q.day = d.day`,
+    full join (select delivery_id, day from delivery_queue where day >= $1::date) q on q.delivery_id = d.id
+      and q.day = d.day`,
     [fromDay],
   );
   return rows[0] as DeliveryReconciliation;
@@ -91,11 +94,13 @@ export async function reconcilePublisher(
         from ${keptCounts} where publisher_id = $1 and day between $2::date and $3::date group by day
       ), waiting as (
         select q.day, count(*) as pending from delivery_queue q
-        where q.lane = any(array['live', 'redelivery']) and q.endpoint_id = any(array(select id from webhook_endpoints where publisher_id = $1))
+        where q.lane = any(array['live', 'redelivery']) and q.endpoint_id = any(array(select id
+          from webhook_endpoints where publisher_id = $1))
           and q.day between $2::date and $3::date
         group by q.day
       )
-      select day::text, coalesce(created, 0) as created, coalesce(delivered, 0) as delivered, coalesce(failed, 0) as failed,
+      select day::text, coalesce(created, 0) as created, coalesce(delivered, 0) as delivered, coalesce(failed,
+        0) as failed,
         coalesce(held, 0) as held, coalesce(pending, 0) as pending
       from (select generate_series($2::date, $3::date, interval '1 day')::date as day) days
       left join counted using (day) left join waiting using (day) order by day`,

@@ -1,6 +1,6 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
-import type { Timing } from '../dispatcher/send/deliver.ts';
+import type { Timing } from '../dispatcher/send/result.ts';
 import type { DeliveryStatus, Found } from './filter.ts';
 
 /** A delivery as the log lists it. */
@@ -23,18 +23,22 @@ export type LoggedDelivery = {
   last_error: string | null;
 };
 
-const deliveryColumns = `d.id, d.endpoint_id, d.event, d.session_id, d.pub_user_id, d.dev, d.status, d.attempts, d.created_at, d.finished_at,
-  d.redelivered_at, d.erased_at, q.due_at as next_attempt_at, a.status_code as last_status, a.error_class as last_error`;
+const deliveryColumns = `d.id, d.endpoint_id, d.event, d.session_id, d.pub_user_id, d.dev, d.status, d.attempts,
+  d.created_at, d.finished_at,
+  d.redelivered_at, d.erased_at, q.due_at as next_attempt_at, a.status_code as last_status,
+    a.error_class as last_error`;
 const joins = `left join delivery_queue q on q.delivery_id = d.id
   left join lateral (
-    select status_code, error_class from delivery_attempts a where a.day = d.day and a.delivery_id = d.id order by generation desc limit 1
+    select status_code, error_class from delivery_attempts a where a.day = d.day and a.delivery_id = d.id
+      order by generation desc limit 1
   ) a on true`;
 
 /** The deliveries with these keys, in their order. */
 export async function readDeliveries(executor: Executor, keys: Found['keys']): Promise<LoggedDelivery[]> {
   const { rows } = await executor.query<LoggedDelivery>({
     text: `select ${deliveryColumns} from unnest($1::date[], $2::uuid[]) with ordinality as k (day, id, place)
-      cross join lateral (select * from deliveries d where d.day = k.day and d.id = k.id limit 1) d ${joins} order by k.place`,
+      cross join lateral (select * from deliveries d where d.day = k.day
+        and d.id = k.id limit 1) d ${joins} order by k.place`,
     values: [keys.map(({ day }) => day), keys.map(({ id }) => id)],
   });
   return rows;
@@ -77,9 +81,11 @@ export const maxAttempts = 100;
 /** The newest attempts of a delivery, oldest first. */
 export async function findAttempts(executor: Executor, id: string): Promise<Attempt[]> {
   const { rows } = await executor.query<Attempt>({
-    text: `select generation, started_at, finished_at, outcome, status_code, error_class, error_message, timing, remote_address, request,
+    text: `select generation, started_at, finished_at, outcome, status_code, error_class, error_message, timing,
+      remote_address, request,
       response_headers, response_body, response_truncated, next_attempt_at
-      from delivery_attempts where day = $1::date and delivery_id = $2::uuid order by generation desc limit ${maxAttempts}`,
+      from delivery_attempts where day = $1::date and delivery_id = $2::uuid
+        order by generation desc limit ${maxAttempts}`,
     values: [dayOfUuid7(id), id],
   });
   return rows.reverse();

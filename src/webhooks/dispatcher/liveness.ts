@@ -149,7 +149,8 @@ async function register(client: pg.Client, id: number, formerId: number | null):
   await client.query(
     `with former as (delete from dispatcher_workers where id = $2),
       adopted as (
-        update delivery_queue set worker_id = $1, lease_until = greatest(lease_until, now() + ${leaseGraceMs} * interval '1 ms') where worker_id = $2
+        update delivery_queue set worker_id = $1, lease_until = greatest(lease_until,
+          now() + ${leaseGraceMs} * interval '1 ms') where worker_id = $2
       )
     insert into dispatcher_workers (id) values ($1)`,
     [id, formerId],

@@ -1,33 +1,23 @@
-import { setMaxListeners } from 'node:events';
 import type pg from 'pg';
 import { listen } from '../../platform/db/listen.ts';
 import type { Logger } from '../../platform/logger.ts';
-import { mergeCounts } from '../deliveries/counts.ts';
-import { type Claimed, freeUnknown, renew } from './claim/claim.ts';
-import { runHousekeeping } from './claim/housekeeping.ts';
-import { leaseGraceMs } from './claim/lease.ts';
-import { parkDisabled } from './claim/park.ts';
+import { outboxChannel } from '../outbox-channel.ts';
+import { type ClaimLoop, createClaimLoop } from './claim/claim-loop.ts';
+import { createLeases, type Leases, renewLeases } from './claim/leases.ts';
 import { createRetryTimers } from './claim/retry-timers.ts';
 import { createScheduler } from './claim/scheduler.ts';
+import { createHousekeeping } from './housekeeping.ts';
 import { type Liveness, startLiveness } from './liveness.ts';
 import { type Meter, noMeter } from './meter.ts';
-import { type AttemptTools, attempt } from './send/attempt.ts';
+import type { AttemptTools } from './send/attempt.ts';
+import { createCalls } from './send/calls.ts';
 import { createHealthWatch } from './settle/health.ts';
-import { recordHealth } from './settle/health-store.ts';
-import { type Settlement, settle } from './settle/settle.ts';
+import { recordSettlements, reportSettlement } from './settle/record.ts';
+import type { Settlement } from './settle/settle.ts';
 import { createSettlementWriter, type SettlementResult } from './settle/settle-batches.ts';
 
-/**
- * NOTIFY on this channel, sent with the commit that queues deliveries, wakes the workers. It says for which endpoints,
- * by their
- * ids; without any, they look around.
- */
-export const outboxChannel = 'perkwire_outbox';
-
-/** Safety net for lost wakes, and what finds retries that became due and were not scheduled here (milliseconds). */
+/** Finds what no notification told of, and retries that were not scheduled here (milliseconds). */
 const pollMs = 1000;
-/** Polls between two looks after endpoints that have failed for long (count). */
-const tendEvery = 30;
 /** How long `stop` waits for settlements once all calls have ended (milliseconds). */
 const settleLimitMs = 3000;
 
@@ -37,7 +27,7 @@ export type DispatcherOptions = AttemptTools & {
   logger: Logger;
   /** Calls in flight at once (count). */
   concurrency: number;
-  /** How long `stop` lets calls in flight go on (milliseconds). */
+  /** How long `stop` lets calls in flight continue (milliseconds). */
   drainLimitMs: number;
   meter?: Meter;
 };
@@ -45,201 +35,109 @@ export type DispatcherOptions = AttemptTools & {
 export type Dispatcher = {
   /** Calls in flight (count). */
   inFlight: () => number;
-  /**
-   * Claims nothing more, lets calls in flight end, then cancels them; what did not finish is due at once for others.
-   */
+  /** Claims nothing more, lets calls in flight end, then cancels them; unfinished deliveries are due at once. */
   stop: () => Promise<void>;
 };
 
 /**
- * Sends what is in the outbox: claim, send, settle. At least once: a delivery is sent twice only where a worker died or
- * lost its database between the call and the commit of its outcome.
+ * Delivers what is in the outbox: scan, claim, attempt, settle. At least once: a delivery is sent twice only where a
+ * worker died or lost its database between the call and the commit of its outcome (docs/interface.md#webhooks).
  */
 export async function startDispatcher(options: DispatcherOptions): Promise<Dispatcher> {
-  const { pool, databaseUrl, concurrency, drainLimitMs, now, meter = noMeter } = options;
+  const { pool, databaseUrl, concurrency, now, meter = noMeter } = options;
   const logger = options.logger.child({ part: 'dispatcher' });
-  const monotonic = (): number => performance.now();
-  const rounds = createScheduler(pool, concurrency, monotonic);
-  const watch = createHealthWatch(monotonic);
-  const cancel = new AbortController();
-  setMaxListeners(0, cancel.signal); // one for each call in flight
-  const settler = createSettlementWriter({ write, onDone, logger, now });
-  const alarms = createRetryTimers(ring, monotonic);
-  const calls = new Set<Promise<void>>();
-  /** In flight, or not settled yet; with the end of the lease (milliseconds of the monotonic clock). */
-  const held = new Map<Claimed, number>();
-  let liveness: Liveness | null = null;
-  let claiming: Promise<void> | null = null;
-  let pacing: NodeJS.Timeout | undefined;
-  let polls = 0;
-  let wanted = false;
-  let lookWanted = true;
-  /** A look is under way: a part of it goes before each claim, so that it keeps none waiting for long. */
-  let looking = false;
-  /** A claim failed: it may have been committed all the same. */
-  let uncertain = false;
-  let stopped = false;
+  const clock = (): number => performance.now();
+  const scheduler = createScheduler(pool, concurrency, clock);
+  const leases = createLeases(clock);
+  const watch = createHealthWatch(clock);
+  const housekeeping = createHousekeeping(pool, logger);
+  const calls = createCalls(options, onCallEnd);
+  const writer = createSettlementWriter({
+    write: (settlements) => recordSettlements({ pool, watch, meter, logger }, settlements),
+    onDone: onSettled,
+    logger,
+    now,
+  });
+  const retryTimers = createRetryTimers((endpointIds) => {
+    scheduler.due(endpointIds);
+    loop.wake();
+  }, clock);
+  const proof: { liveness: Liveness | null } = { liveness: null };
+  const loop = createClaimLoop({
+    pool,
+    scheduler,
+    leases,
+    claimant: () => claimantOf(proof.liveness),
+    start: (claimed) => {
+      meter.started(claimed.lagMs);
+      leases.add(claimed);
+      calls.start(claimed);
+    },
+    logger,
+  });
 
-  /** Who may claim now. */
-  const claimant = (): number | null => (stopped ? null : (liveness?.workerId() ?? null));
-
-  function wake(): void {
-    wanted = true;
-    if (claimant() !== null) claiming ??= claimAll();
+  function onCallEnd(settlement: Settlement): void {
+    const { claimed, outcome, disables } = settlement;
+    // After a failure, and where order is strict, the endpoint's next call has to wait until this outcome is written.
+    if (outcome === 'delivered' && disables === null && !claimed.strictOrder) scheduler.release(claimed);
+    writer.add(settlement);
+    loop.wake();
   }
 
-  function look(): void {
-    lookWanted = true;
-    wake();
+  function onSettled(settlement: Settlement, result: SettlementResult): void {
+    const { claimed, outcome, disables } = settlement;
+    leases.remove(claimed);
+    scheduler.release(claimed);
+    loop.wake();
+    reportSettlement({ meter, logger }, settlement, result);
+    if (result !== 'written') return;
+    if (disables !== null) housekeeping.park();
+    if (outcome === 'retry') retryTimers.set(claimed.endpointId, settlement.delayMs);
   }
 
-  function notified(payload: string): void {
-    if (payload === '') lookWanted = true;
-    rounds.arrived(payload.split(' ').map(Number).filter(isEndpointId));
-    wake();
-  }
-
-  function ring(endpointIds: readonly number[]): void {
-    rounds.due(endpointIds);
-    wake();
-  }
-
-  async function claimAll(): Promise<void> {
-    for (let workerId = claimant(); wanted && workerId !== null; workerId = claimant()) {
-      wanted = false;
-      await claimSome(workerId).catch((err) => {
-        uncertain = lookWanted = true;
-        logger.debug({ err }, 'nothing could be claimed'); // the next poll attempts again
-      });
-    }
-    claiming = null;
-  }
-
-  async function claimSome(workerId: number): Promise<void> {
-    if (uncertain) await freeUnknown(pool, workerId, [...held.keys()]);
-    uncertain = false;
-    if (lookWanted && !looking) {
-      lookWanted = false;
-      looking = true;
-    }
-    if (looking) looking = !(await rounds.look());
-    const round = await rounds.next(workerId, { takeOver: liveness?.mayTakeOver() ?? false });
-    wanted ||= round.more || looking || lookWanted;
-    for (const delivery of round.claimed) start(delivery);
-    clearTimeout(pacing);
-    const nextMs = rounds.nextMs();
-    if (nextMs !== null) pacing = setTimeout(wake, nextMs);
-  }
-
-  function start(claimed: Claimed): void {
-    meter.started(claimed.lagMs);
-    held.set(claimed, monotonic() + claimed.deadlineMs + leaseGraceMs);
-    const call = attempt(claimed, options, cancel.signal).then((settlement) => {
-      calls.delete(call);
-      // A failure may cost the endpoint calls in flight, and order wants the next behind it: the slot is free when it
-      // is written.
-      if (settlement.outcome === 'delivered' && settlement.disables === null && !claimed.strictOrder)
-        rounds.end(claimed);
-      settler.add(settlement);
-      wake();
-    });
-    calls.add(call);
-  }
-
-  async function write(settlements: readonly Settlement[]): Promise<Settlement[]> {
-    const written = await settle(pool, settlements);
-    const opened = await recordHealth(pool, watch.observe(written)).catch((err) => {
-      logger.warn({ err }, 'the health of endpoints could not be written');
-      return [];
-    });
-    for (const { endpointId, openUntil } of opened) {
-      meter.breakerOpened();
-      logger.warn({ endpointId, openUntil }, 'an endpoint fails: its deliveries wait');
-    }
-    return written;
-  }
-
-  function onDone(settlement: Settlement, fate: SettlementResult): void {
-    const { claimed, outcome, errorClass, disables } = settlement;
-    held.delete(claimed);
-    rounds.end(claimed);
-    wake();
-    meter.attempted(outcome === 'delivered' || outcome === 'endpoint_disabled' ? outcome : (errorClass ?? 'other'));
-    if (fate === 'lost') meter.leaseLost();
-    logSettlement(logger, settlement, fate);
-    if (fate === 'written' && disables !== null) hold();
-    if (fate === 'written' && outcome === 'retry' && !stopped) alarms.set(claimed.endpointId, settlement.delayMs);
-  }
-
-  function hold(): void {
-    parkDisabled(pool).catch((err) => logger.debug({ err }, 'deliveries of disabled endpoints could not be held yet'));
-  }
-
-  function poll(): void {
-    const workerId = claimant();
-    if (workerId === null) return;
-    hold();
-    mergeCounts(pool).catch((err) => logger.debug({ err }, 'deliveries could not be counted together yet'));
-    if (polls++ % tendEvery === 0) tend();
-    const ending = [...held].filter(([, endMs]) => endMs - monotonic() < leaseGraceMs / 2).map(([claimed]) => claimed);
-    if (ending.length > 0) renewLeases(workerId, ending);
-    look();
-  }
-
-  function renewLeases(workerId: number, ending: readonly Claimed[]): void {
-    for (const claimed of ending) held.set(claimed, monotonic() + leaseGraceMs);
-    renew(pool, workerId, ending).catch((err) => logger.debug({ err }, 'leases could not be renewed'));
-  }
-
-  function tend(): void {
-    runHousekeeping(pool).then(
-      ({ disabled, warned }) => {
-        if (disabled.length > 0)
-          logger.warn({ endpointIds: disabled }, 'endpoints were disabled: nothing but failures for days');
-        if (warned.length > 0) logger.warn({ endpointIds: warned }, 'endpoints have failed for a day');
-      },
-      (err) => logger.debug({ err }, 'endpoints could not be looked after'),
-    );
-  }
-
-  liveness = await startLiveness({ databaseUrl, logger, onWork: look });
-  wake();
-  const unlisten = listen(databaseUrl, outboxChannel, notified);
-  const polling = setInterval(poll, pollMs);
+  proof.liveness = await startLiveness({ databaseUrl, logger, onWork: loop.scan });
+  loop.wake();
+  const unlisten = listen(databaseUrl, outboxChannel, loop.notified);
+  const polling = setInterval(() => {
+    const claimant = claimantOf(proof.liveness);
+    if (claimant !== null) poll(claimant.workerId, { pool, logger, leases, loop, housekeeping });
+  }, pollMs);
 
   return {
-    inFlight: rounds.inFlight,
+    inFlight: scheduler.inFlight,
     stop: async () => {
-      stopped = true;
+      const claimsEnded = loop.stop();
       clearInterval(polling);
-      clearTimeout(pacing);
-      alarms.stop();
-      await liveness?.retire();
+      retryTimers.stop();
+      await proof.liveness?.retire();
       await unlisten();
-      await claiming;
-      const limit = setTimeout(() => cancel.abort(), drainLimitMs);
-      await Promise.all(calls);
-      clearTimeout(limit);
-      await withinMs(settleLimitMs, settler.drain());
-      await liveness?.stop();
+      await claimsEnded;
+      await calls.drain(options.drainLimitMs);
+      await withinMs(settleLimitMs, writer.drain());
+      await proof.liveness?.stop();
     },
   };
 }
 
-/** Anybody who may use the database can send a NOTIFY. */
-const isEndpointId = (value: number): boolean => Number.isInteger(value) && value > 0 && value < 2 ** 31;
+const claimantOf = (liveness: Liveness | null) => {
+  const workerId = liveness?.workerId() ?? null;
+  return liveness === null || workerId === null ? null : { workerId, takeOver: liveness.mayTakeOver() };
+};
 
-function logSettlement(
-  logger: Logger,
-  { claimed, outcome, attempts, status, errorClass }: Settlement,
-  fate: SettlementResult,
-): void {
-  const { deliveryId, generation, endpointId, publisherId } = claimed;
-  const facts = { deliveryId, generation, endpointId, publisherId, outcome, attempts, status, errorClass };
-  if (fate === 'lost') logger.warn(facts, 'a lease was lost before its call ended');
-  else if (fate === 'late') logger.error(facts, 'an outcome could not be written in time');
-  else if (outcome === 'delivered' || outcome === 'retry') logger.debug(facts, 'a delivery was tried');
-  else logger.warn(facts, 'a delivery failed');
+type PollTools = {
+  pool: pg.Pool;
+  logger: Logger;
+  leases: Leases;
+  loop: ClaimLoop;
+  housekeeping: ReturnType<typeof createHousekeeping>;
+};
+
+function poll(workerId: number, { pool, logger, leases, loop, housekeeping }: PollTools): void {
+  housekeeping.run();
+  const ending = leases.takeEnding();
+  if (ending.length > 0)
+    renewLeases(pool, workerId, ending).catch((err) => logger.debug({ err }, 'leases not renewed'));
+  loop.scan();
 }
 
 async function withinMs(limitMs: number, work: Promise<void>): Promise<void> {

@@ -2,7 +2,8 @@ import type { Executor } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { parkDisabled } from '../dispatcher/claim/park.ts';
-import type { Method } from '../dispatcher/send/request.ts';
+import type { Method } from '../dispatcher/send/target-url.ts';
+import { wakeWorkers } from '../outbox-channel.ts';
 import { createEndpointSecret, createV1aKey } from './secrets.ts';
 import {
   type Endpoint,
@@ -44,13 +45,16 @@ export async function saveEndpoint(
   const settings: EndpointSettings = { ...defaultSettings, ...before, ...given(input) };
   const { secret, sealed } = createEndpointSecret(box);
   const { rows } = await executor.query<EndpointRow & { created: boolean }>(
-    `insert into webhook_endpoints as e (publisher_id, event, url, method, enabled, secret_sealed, created_at, updated_at, headers,
+    `insert into webhook_endpoints as e (publisher_id, event, url, method, enabled, secret_sealed, created_at,
+      updated_at, headers,
       deadline_ms, retry_steps_s, max_in_flight, rate_limit_per_s, strict_order, signature_v1a, v1a_key_sealed)
     values ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9, $10, $11, $12, $13, $14, $15)
-    on conflict (publisher_id, event) do update set url = excluded.url, method = excluded.method, enabled = excluded.enabled,
+    on conflict (publisher_id, event) do update set url = excluded.url, method = excluded.method,
+      enabled = excluded.enabled,
       disabled_reason = case when not excluded.enabled then e.disabled_reason end, updated_at = excluded.updated_at,
       headers = excluded.headers, deadline_ms = excluded.deadline_ms, retry_steps_s = excluded.retry_steps_s,
-      max_in_flight = excluded.max_in_flight, rate_limit_per_s = excluded.rate_limit_per_s, strict_order = excluded.strict_order,
+      max_in_flight = excluded.max_in_flight, rate_limit_per_s = excluded.rate_limit_per_s,
+        strict_order = excluded.strict_order,
       signature_v1a = excluded.signature_v1a, v1a_key_sealed = coalesce(e.v1a_key_sealed, excluded.v1a_key_sealed)
     where e.deleted_at is null
     returning ${endpointColumns}, e.xmax = 0 as created`,
@@ -92,9 +96,12 @@ const given = (input: Partial<EndpointSettings>): Partial<EndpointSettings> =>
 async function reviveEndpoint(executor: Executor, box: SecretBox, input: EndpointInput) {
   const { secret, sealed } = createEndpointSecret(box);
   const { rowCount } = await executor.query(
-    `update webhook_endpoints set deleted_at = null, secret_sealed = $3, previous_secret_until = null, previous_secret_sealed = null,
-      v1a_key_sealed = null, previous_v1a_key_sealed = null, signature_v1a = false, headers = '{}', retry_steps_s = null, rate_limit_per_s = null,
-      deadline_ms = $5, max_in_flight = $6, strict_order = false, paused_at = null, resume_rate_per_s = null, disabled_reason = null, created_at = $4
+    `update webhook_endpoints set deleted_at = null, secret_sealed = $3, previous_secret_until = null,
+      previous_secret_sealed = null,
+      v1a_key_sealed = null, previous_v1a_key_sealed = null, signature_v1a = false, headers = '{}',
+        retry_steps_s = null, rate_limit_per_s = null,
+      deadline_ms = $5, max_in_flight = $6, strict_order = false, paused_at = null, resume_rate_per_s = null,
+        disabled_reason = null, created_at = $4
     where publisher_id = $1 and event = $2 and deleted_at is not null`,
     [
       input.publisherId,
@@ -142,7 +149,7 @@ export const pauseEndpoint = (executor: Executor, key: EndpointKey): Promise<End
  */
 export async function resumeEndpoint(executor: Executor, key: EndpointKey, ratePerS: number | null): Promise<Endpoint> {
   const endpoint = await change(executor, key, 'paused_at = null, resume_rate_per_s = $4', [ratePerS]);
-  await executor.query("select pg_notify('perkwire_outbox', '')");
+  await wakeWorkers(executor);
   return endpoint;
 }
 
@@ -163,7 +170,8 @@ export async function rotateSecret(
   const endpoint = await change(
     executor,
     key,
-    `previous_secret_sealed = secret_sealed, secret_sealed = $4, previous_secret_until = now() + $5 * interval '1 second',
+    `previous_secret_sealed = secret_sealed, secret_sealed = $4,
+      previous_secret_until = now() + $5 * interval '1 second',
      previous_v1a_key_sealed = v1a_key_sealed, v1a_key_sealed = case when signature_v1a then $6::bytea end`,
     [sealed, overlapS, v1aKey.sealed],
   );

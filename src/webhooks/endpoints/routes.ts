@@ -9,7 +9,7 @@ import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { parseNets } from '../dispatcher/send/address-guard.ts';
-import type { EventType, EventTypes } from '../events.ts';
+import { requireEventType } from '../events.ts';
 import type { EndpointDeps } from '../ports.ts';
 import { changeEndpoint } from './audit.ts';
 import {
@@ -26,6 +26,7 @@ import { readHeaders } from './custom-headers.ts';
 import {
   endpointAnswer,
   endpointList,
+  endpointsPath,
   eventParams,
   maxRetryS,
   removedAnswer,
@@ -39,7 +40,6 @@ import { endpointTestRoutes } from './test-routes.ts';
 import { requireUsableUrl, type UrlRules } from './url-rules.ts';
 import { viewOfEndpoint, viewOfState } from './view.ts';
 
-export const endpointsPath = '/manage/v1/webhook-endpoints';
 const path = `${endpointsPath}/:event`;
 const tags = ['Webhook endpoints'];
 
@@ -101,7 +101,7 @@ export async function endpointRoutes(app: App, deps: EndpointDeps): Promise<void
       },
     },
     async (request) => {
-      const event = eventTypeOf(events, request.params.event).name;
+      const event = requireEventType(events, request.params.event).name;
       const [found] = await guarded(() => listEndpoints(pool, callOf(request).publisherId, event));
       if (found === undefined) throw new AppError('endpoint_not_found');
       const { message, data } = answerOf('Endpoint found.', found.endpoint);
@@ -122,7 +122,7 @@ export async function endpointRoutes(app: App, deps: EndpointDeps): Promise<void
       },
     },
     async (request, reply) => {
-      const event = eventTypeOf(events, request.params.event).name;
+      const event = requireEventType(events, request.params.event).name;
       requireUsableUrl(request.body.url, rules);
       const { endpoint, secret } = await change(request, event, (executor, key, stored) =>
         saveEndpoint(executor, secretBox, inputOf(key, request.body, secretBox, stored)),
@@ -146,7 +146,7 @@ export async function endpointRoutes(app: App, deps: EndpointDeps): Promise<void
       },
     },
     async (request) => {
-      const event = eventTypeOf(events, request.params.event).name;
+      const event = requireEventType(events, request.params.event).name;
       await change(request, event, removeEndpoint);
       return { message: 'Endpoint removed.', data: { event, removed: true } };
     },
@@ -165,7 +165,7 @@ export async function endpointRoutes(app: App, deps: EndpointDeps): Promise<void
       response: answers(200, 400, 401, 403, 404),
     };
     app.post(`${path}/${name}`, { schema }, async (request) => {
-      const event = eventTypeOf(events, (request.params as Static<typeof params>).event).name;
+      const event = requireEventType(events, (request.params as Static<typeof params>).event).name;
       const {
         message,
         endpoint,
@@ -221,13 +221,6 @@ type Action<Body> = (
 ) => Promise<{ message: string; endpoint: Endpoint; secret?: string }>;
 
 const answers = (ok: 200, ...errors: number[]) => ({ [ok]: endpointAnswer, ...errorAnswers(...errors) });
-
-/** @throws AppError `endpoint_not_found` */
-export function eventTypeOf(events: EventTypes, name: string): EventType {
-  const type = events.get(name);
-  if (type === undefined) throw new AppError('endpoint_not_found', { message: 'No such event.' });
-  return type;
-}
 
 type SaveBody = Static<typeof saveBody>;
 

@@ -1,6 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import type { EventTypes } from '../events.ts';
 
+export const endpointsPath = '/manage/v1/webhook-endpoints';
+
 export const orNull = <Schema extends ReturnType<typeof Type.String | typeof Type.Number | typeof Type.Integer>>(
   schema: Schema,
 ) => Type.Union([schema, Type.Null()]);

@@ -1,5 +1,5 @@
 import type { Executor } from '../../platform/db/pool.ts';
-import type { Method } from '../dispatcher/send/request.ts';
+import type { Method } from '../dispatcher/send/target-url.ts';
 import type { SealedHeaders, SealedSecrets } from './secrets.ts';
 
 /** What a publisher may set of an endpoint beside its URL and method. */
@@ -68,8 +68,10 @@ type Row = {
 };
 
 /** The columns {@link endpointOf} reads. */
-export const endpointColumns = `e.id, event, url, method, enabled, disabled_reason, paused_at, resume_rate_per_s, headers, deadline_ms,
-  retry_steps_s, max_in_flight, rate_limit_per_s, strict_order, signature_v1a, created_at, updated_at, secret_sealed, v1a_key_sealed,
+export const endpointColumns = `e.id, event, url, method, enabled, disabled_reason, paused_at, resume_rate_per_s,
+  headers, deadline_ms,
+  retry_steps_s, max_in_flight, rate_limit_per_s, strict_order, signature_v1a, created_at, updated_at,
+    secret_sealed, v1a_key_sealed,
   case when previous_secret_until > now() then previous_secret_sealed end as previous_secret_sealed,
   case when previous_secret_until > now() then previous_secret_until end as previous_secret_until`;
 
@@ -150,9 +152,11 @@ export async function listEndpoints(
   event: string | null,
 ): Promise<{ endpoint: Endpoint; health: EndpointHealth }[]> {
   const { rows } = await executor.query<Row & HealthRow>(
-    `select ${endpointColumns}, h.breaker_state, h.open_until, h.last_success_at, h.first_failure_at, h.failures, h.warned_at,
+    `select ${endpointColumns}, h.breaker_state, h.open_until, h.last_success_at, h.first_failure_at, h.failures,
+      h.warned_at,
       (select count(*)::int from (
-        select from unnest(array['live', 'redelivery']) as l (lane) join delivery_queue q on q.lane = l.lane and q.endpoint_id = e.id limit ${maxCounted}
+        select from unnest(array['live', 'redelivery']) as l (lane) join delivery_queue q on q.lane = l.lane
+          and q.endpoint_id = e.id limit ${maxCounted}
       ) waiting) as pending,
       (select count(*)::int from (
         select from deliveries d where d.endpoint_id = e.id and d.in_trouble and d.status = 'held' limit ${maxCounted}

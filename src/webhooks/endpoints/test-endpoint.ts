@@ -1,8 +1,10 @@
 import type { KeyObject } from 'node:crypto';
 import { v7 } from 'uuid';
 import type { Publisher } from '../../catalog/snapshot/types.ts';
-import type { Sender, SendResult } from '../dispatcher/send/deliver.ts';
-import { compose, type Method } from '../dispatcher/send/request.ts';
+import { buildRequest } from '../dispatcher/send/request.ts';
+import type { SendResult } from '../dispatcher/send/result.ts';
+import type { Sender } from '../dispatcher/send/sender.ts';
+import type { Method } from '../dispatcher/send/target-url.ts';
 import { classify } from '../dispatcher/settle/schedule.ts';
 import type { EventType } from '../events.ts';
 import { type TimingView, viewOfTiming } from './timing-view.ts';
@@ -40,7 +42,7 @@ export async function testEndpoint(
   tools: TestTools,
 ): Promise<TestOutcome> {
   const nowMs = tools.now();
-  const call = compose({
+  const call = buildRequest({
     deliveryId: v7({ msecs: nowMs }),
     ...target,
     event: eventType.name,

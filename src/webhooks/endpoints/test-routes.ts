@@ -4,12 +4,11 @@ import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
-import type { EventType } from '../events.ts';
+import { type EventType, requireEventType } from '../events.ts';
 import type { EndpointDeps, WebhookDeps } from '../ports.ts';
 import { defaultSettings } from './changes.ts';
 import { readHeaders } from './custom-headers.ts';
-import { endpointsPath, eventTypeOf } from './routes.ts';
-import { eventParams, testAnswer, testBody } from './schemas.ts';
+import { endpointsPath, eventParams, testAnswer, testBody } from './schemas.ts';
 import { createEndpointSecret, openHeaders, openSecrets, openV1aKeys } from './secrets.ts';
 import { type Endpoint, findEndpoint } from './store.ts';
 import { type TestTarget, testEndpoint } from './test-endpoint.ts';
@@ -40,7 +39,7 @@ export async function endpointTestRoutes(
     },
     async (request) => {
       const { publisher } = callOf(request);
-      const eventType = eventTypeOf(events, request.params.event);
+      const eventType = requireEventType(events, request.params.event);
       await guarded(() => takeTestToken(pool, publisher.id, now()));
       const saved = await guarded(() => findEndpoint(pool, publisher.id, eventType.name));
       const url = request.body.url ?? saved?.url;

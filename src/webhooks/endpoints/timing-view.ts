@@ -1,4 +1,4 @@
-import type { Timing } from '../dispatcher/send/deliver.ts';
+import type { Timing } from '../dispatcher/send/result.ts';
 
 /** Where the time of a call went, as it is shown: milliseconds to a tenth. */
 export type TimingView = {

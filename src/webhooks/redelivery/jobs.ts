@@ -74,7 +74,8 @@ export async function createJob(executor: Executor, filter: DeliveryFilter, nowM
   const id = newUuid7(nowMs);
   const total = await countRedeliverable(executor, filter, id, maxCounted);
   const { rows } = await executor.query<Row>(
-    `insert into redelivery_jobs (id, publisher_id, filter, newest, total, created_at, updated_at) values ($1::uuid, $2, $3, $1::uuid, $4, $5, $5)
+    `insert into redelivery_jobs (id, publisher_id, filter, newest, total, created_at, updated_at)
+      values ($1::uuid, $2, $3, $1::uuid, $4, $5, $5)
     returning ${columns}`,
     [id, publisherId, filter, total, new Date(nowMs)],
   );
@@ -101,7 +102,8 @@ export async function listJobs(executor: Executor, publisherId: number): Promise
 /** Ends a job; what it queued already is sent. @returns false when it was not running */
 export async function cancelJob(executor: Executor, publisherId: number, id: string, nowMs: number): Promise<boolean> {
   const { rowCount } = await executor.query(
-    `update redelivery_jobs set status = 'cancelled', ${finished} where id = $1::uuid and publisher_id = $2 and status = 'running'`,
+    `update redelivery_jobs set status = 'cancelled', ${finished} where id = $1::uuid and publisher_id = $2
+      and status = 'running'`,
     [id, publisherId, new Date(nowMs)],
   );
   return rowCount === 1;
@@ -150,7 +152,8 @@ export const runSlice = (pool: pg.Pool, id: string, nowMs: number): Promise<bool
 async function countDue(executor: Executor, endpointIds: readonly number[]): Promise<number> {
   const { rows } = await executor.query<{ count: number }>(
     `select count(*)::int as count from (
-      select from delivery_queue where lane = 'redelivery' and endpoint_id = any($1::integer[]) and due_at <= now() limit ${maxDue}
+      select from delivery_queue where lane = 'redelivery' and endpoint_id = any($1::integer[])
+        and due_at <= now() limit ${maxDue}
     ) due`,
     [endpointIds],
   );

@@ -1,6 +1,7 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import { countMoves } from '../deliveries/counts.ts';
 import type { DeliveryStatus, Found } from '../deliveries/filter.ts';
+import { wakeWorkers } from '../outbox-channel.ts';
 
 /** The publisher's endpoints that take deliveries, kept as they are to the end of the transaction. */
 export async function lockOpenEndpoints(executor: Executor, publisherId: number): Promise<number[]> {
@@ -57,6 +58,6 @@ export async function requeue(
     from changed c`,
     [keys.map(({ day }) => day), keys.map(({ id }) => id), publisherId, endpointIds, statuses, new Date(nowMs), days],
   );
-  await executor.query("select pg_notify('perkwire_outbox', '')");
+  await wakeWorkers(executor);
   return rowCount ?? 0;
 }

@@ -1,6 +1,6 @@
 import { createPublicKey, verify } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { runHousekeeping } from '../../../src/webhooks/dispatcher/claim/housekeeping.ts';
+import { checkFailingEndpoints } from '../../../src/webhooks/dispatcher/settle/failing-endpoints.ts';
 import { createV1aKey } from '../../../src/webhooks/endpoints/secrets.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { addEndpoint, createParts, deliveryOf, promise, type TestEndpoint, until, untilAttempted } from './support.ts';
@@ -205,7 +205,7 @@ describe('pause', () => {
         (await t.pool.query('select 1 from delivery_queue where endpoint_id = $1', [endpoint.id])).rows.length,
       0,
     );
-    await runHousekeeping(t.pool);
+    await checkFailingEndpoints(t.pool);
     const { rows } = await t.pool.query('select resume_rate_per_s from webhook_endpoints where id = $1', [endpoint.id]);
     expect(rows).toEqual([{ resume_rate_per_s: null }]);
   });
@@ -251,16 +251,16 @@ describe('an endpoint that is disabled', () => {
         [endpoint.id, failures, days],
       );
     await failing(0.9, 40);
-    expect(await runHousekeeping(t.pool)).toEqual({ disabled: [], warned: [] });
+    expect(await checkFailingEndpoints(t.pool)).toEqual({ disabled: [], warned: [] });
     await failing(1.1, 40);
-    expect(await runHousekeeping(t.pool)).toEqual({ disabled: [], warned: [endpoint.id] });
-    expect(await runHousekeeping(t.pool)).toEqual({ disabled: [], warned: [] });
+    expect(await checkFailingEndpoints(t.pool)).toEqual({ disabled: [], warned: [endpoint.id] });
+    expect(await checkFailingEndpoints(t.pool)).toEqual({ disabled: [], warned: [] });
     await failing(4.9, 40);
-    expect((await runHousekeeping(t.pool)).disabled).toEqual([]);
+    expect((await checkFailingEndpoints(t.pool)).disabled).toEqual([]);
     await failing(5.1, 19);
-    expect((await runHousekeeping(t.pool)).disabled).toEqual([]);
+    expect((await checkFailingEndpoints(t.pool)).disabled).toEqual([]);
     await failing(5.1, 20);
-    expect((await runHousekeeping(t.pool)).disabled).toEqual([endpoint.id]);
+    expect((await checkFailingEndpoints(t.pool)).disabled).toEqual([endpoint.id]);
     const { rows } = await t.pool.query('select enabled, disabled_reason from webhook_endpoints where id = $1', [
       endpoint.id,
     ]);

@@ -1,9 +1,8 @@
 import type { Executor } from '../../../platform/db/pool.ts';
 import type { SealedHeaders, SealedSecrets } from '../../endpoints/secrets.ts';
-import type { Method } from '../send/request.ts';
+import type { Method } from '../send/target-url.ts';
 import { claimStatement, contentStatement } from './claim-statement.ts';
 import type { Allowance } from './concurrency.ts';
-import { leaseGraceMs } from './lease.ts';
 import type { RateAllowance } from './rate-limiter.ts';
 
 /** Live deliveries go first; redeliveries take what they leave, within a small share. */
@@ -41,13 +40,13 @@ export type Claimed = {
   /** The endpoint is in good standing. */
   trusted: boolean;
   /** Nothing of the endpoint's health would change with another success. */
-  sound: boolean;
+  healthy: boolean;
   /** Waits before each attempt, seconds; null: the default schedule. */
   steps: number[] | null;
 };
 
-/** What a claim learnt of an endpoint it visited. Those that may not be called are not among the visits. */
-export type Visit = {
+/** What a claim learnt of an endpoint it visited. Those that may not be called are not among the candidates. */
+export type Candidate = {
   endpointId: number;
   /** It is in good standing. */
   trusted: boolean;
@@ -70,7 +69,7 @@ type Found = {
   strict_order: boolean;
   max_in_flight: number;
   per_s: number | null;
-  sound: boolean;
+  healthy: boolean;
   secret_sealed: Buffer;
   previous_secret_sealed: Buffer | null;
   v1a_key_sealed: Buffer | null;
@@ -100,7 +99,7 @@ export type ClaimRequest = Allowance &
 export async function claim(
   executor: Executor,
   request: ClaimRequest,
-): Promise<{ claimed: Claimed[]; visits: Visit[] }> {
+): Promise<{ claimed: Claimed[]; candidates: Candidate[] }> {
   const {
     workerId,
     lane,
@@ -133,7 +132,7 @@ export async function claim(
       takeOver,
     ],
   });
-  const visits = new Map(
+  const candidates = new Map(
     rows.map((row) => [row.endpoint_id, { endpointId: row.endpoint_id, trusted: row.trusted, room: row.room }]),
   );
   const found = rows.filter(isFound);
@@ -141,7 +140,7 @@ export async function claim(
     executor,
     found.filter(({ payload }) => payload === null),
   );
-  return { claimed: found.filter(hasContent).map(claimedOf), visits: [...visits.values()] };
+  return { claimed: found.filter(hasContent).map(claimedOf), candidates: [...candidates.values()] };
 }
 
 type FoundRow = Extract<Row, Found>;
@@ -183,34 +182,5 @@ const claimedOf = (row: WholeRow): Claimed => ({
   maxInFlight: row.max_in_flight,
   perS: row.per_s,
   trusted: row.trusted,
-  sound: row.sound,
+  healthy: row.healthy,
 });
-
-/**
- * Frees leases this worker does not know of: those of a claim whose answer was lost with a connection. Without it they
- * would wait for their end.
- * @param held what the worker knows of
- */
-export async function freeUnknown(executor: Executor, workerId: number, held: readonly Claimed[]): Promise<void> {
-  await executor.query(
-    `update delivery_queue q set lease_until = null, worker_id = null
-    where worker_id = $1 and not exists (
-      select from unnest($2::uuid[], $3::int[]) as h (delivery_id, generation)
-      where h.delivery_id = q.delivery_id and h.generation = q.generation
-    )`,
-    [workerId, held.map(({ deliveryId }) => deliveryId), held.map(({ generation }) => generation)],
-  );
-}
-
-/**
- * Puts off the end of leases whose outcome could not be written in time. Changes nothing of what others have taken
- * over.
- */
-export async function renew(executor: Executor, workerId: number, held: readonly Claimed[]): Promise<void> {
-  await executor.query(
-    `update delivery_queue q set lease_until = now() + ${leaseGraceMs} * interval '1 ms'
-    from unnest($2::uuid[], $3::int[]) as h (delivery_id, generation)
-    where q.delivery_id = h.delivery_id and q.generation = h.generation and q.worker_id = $1`,
-    [workerId, held.map(({ deliveryId }) => deliveryId), held.map(({ generation }) => generation)],
-  );
-}

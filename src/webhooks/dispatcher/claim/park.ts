@@ -14,7 +14,8 @@ export async function parkDisabled(executor: Executor): Promise<number> {
   const { rows } = await executor.query<{ count: number }>(
     `with waiting as materialized (
       select q.delivery_id, q.day from delivery_queue q
-      where q.lane = any(array['live', 'redelivery']) and q.endpoint_id = any(array(select id from webhook_endpoints where not enabled))
+      where q.lane = any(array['live', 'redelivery']) and q.endpoint_id = any(array(select id
+        from webhook_endpoints where not enabled))
         and (q.lease_until is null or q.lease_until < now())
       limit ${maxHeld} for update skip locked
     ), removed as (

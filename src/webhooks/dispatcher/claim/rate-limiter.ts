@@ -5,7 +5,7 @@ export type RateLimiter = {
   /** Known endpoints, and how many calls each may start now. */
   allowance: () => RateAllowance;
   /** An endpoint was visited with room for so many calls: whether its rate was what limited them. */
-  visited: (endpointId: number, room: number) => void;
+  observe: (endpointId: number, room: number) => void;
   /** Endpoints that their rate kept waiting, and that may go on now. Each is named once. */
   ready: () => number[];
   /** A call starts. `perS` is the endpoint's rate; null where it has none. */
@@ -39,7 +39,7 @@ export function createRateLimiter(now: () => number): RateLimiter {
       }
       return { limitedIds: [...buckets.keys()], limitedCounts: [...buckets.values()].map(({ offered }) => offered) };
     },
-    visited: (endpointId, room) => {
+    observe: (endpointId, room) => {
       const bucket = buckets.get(endpointId);
       if (bucket !== undefined) bucket.waits = room === bucket.offered;
     },

@@ -1,11 +1,11 @@
-import type { Visit } from './claim.ts';
-import type { Waiting } from './scan.ts';
+import type { Candidate } from './claim.ts';
+import type { ScannedEndpoint } from './scan.ts';
 
 /** How many endpoints may be visited: of those in good standing, and of all others. */
 type Room = { trusted: number; untrusted: number };
 
 /**
- * What a worker knows of who has something to call. It spares visits and decides nothing: whether an endpoint may be
+ * What a worker knows of who has something to call. It spares candidates and decides nothing: whether an endpoint may be
  * called,
  * and for how much, a claim reads itself.
  */
@@ -17,15 +17,15 @@ export type ReadyQueue = {
    * last; what
    * was known of endpoints that nobody saw is forgotten.
    */
-  looked: (waiting: readonly Waiting[], isEnd: boolean) => void;
+  scanned: (waiting: readonly ScannedEndpoint[], isEnd: boolean) => void;
   /** An endpoint that held all it may can take more. */
   freed: (endpointId: number) => void;
   /** The endpoints whose turn it is. They keep their turn until they were visited. */
-  next: (room: Room) => number[];
-  /** What a claim of `next` brought: how much was found where, and which limits it met. */
-  visited: (
+  peek: (room: Room) => number[];
+  /** What a claim of `peek` brought: how much was found where, and which limits it met. */
+  update: (
     endpointIds: readonly number[],
-    visits: readonly Visit[],
+    candidates: readonly Candidate[],
     found: ReadonlyMap<number, number>,
     limits: Room,
   ) => void;
@@ -46,7 +46,7 @@ export function createReadyQueue(): ReadyQueue {
   const aside = new Set<number>();
   /** Those aside since before the look under way, which has not come to them; null: nobody looks. */
   let unseen: Set<number> | null = null;
-  /** Since the last `next`: for whom something came, and who was freed. */
+  /** Since the last `peek`: for whom something came, and who was freed. */
   const came = new Set<number>();
   const loosened = new Set<number>();
 
@@ -67,7 +67,7 @@ export function createReadyQueue(): ReadyQueue {
     unseen?.delete(endpointId);
   }
 
-  function settle({ endpointId, trusted, room }: Visit, found: number, isCut: boolean): void {
+  function settle({ endpointId, trusted, room }: Candidate, found: number, isCut: boolean): void {
     if (found > 0 || !isCut) leave(endpointId);
     const isFull = found >= room;
     if (isFull && !loosened.has(endpointId)) setAside(endpointId);
@@ -81,7 +81,7 @@ export function createReadyQueue(): ReadyQueue {
         if (!aside.has(id) && !doubtful.has(id)) good.add(id);
       }
     },
-    looked: (waiting, isEnd) => {
+    scanned: (waiting, isEnd) => {
       unseen ??= new Set(aside);
       for (const { endpointId, callable, trusted } of waiting) {
         if (!callable) {
@@ -101,17 +101,17 @@ export function createReadyQueue(): ReadyQueue {
       loosened.add(endpointId);
       if (aside.delete(endpointId)) good.add(endpointId);
     },
-    next: ({ trusted, untrusted }) => {
+    peek: ({ trusted, untrusted }) => {
       came.clear();
       loosened.clear();
       return [...first(good, trusted), ...first(doubtful, untrusted)];
     },
-    visited: (endpointIds, visits, found, limits) => {
+    update: (endpointIds, candidates, found, limits) => {
       const taken = { trusted: 0, untrusted: 0 };
-      for (const { endpointId, trusted } of visits)
+      for (const { endpointId, trusted } of candidates)
         taken[trusted ? 'trusted' : 'untrusted'] += found.get(endpointId) ?? 0;
       const refused = new Set(endpointIds);
-      for (const visit of visits) {
+      for (const visit of candidates) {
         const side = visit.trusted ? 'trusted' : 'untrusted';
         settle(visit, found.get(visit.endpointId) ?? 0, taken[side] >= limits[side]);
         refused.delete(visit.endpointId);

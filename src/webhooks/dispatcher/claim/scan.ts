@@ -3,7 +3,7 @@ import type { Lane } from './claim.ts';
 import { isTrusted, mayBeCalled } from './claim-statement.ts';
 
 /** An endpoint of which something is due. */
-export type Waiting = {
+export type ScannedEndpoint = {
   endpointId: number;
   /** It may be called. */
   callable: boolean;
@@ -29,7 +29,8 @@ const statement = `
       where q.lane = $1 and q.endpoint_id > w.endpoint_id order by q.lane, q.endpoint_id, q.due_at limit 1
     ) next
   )
-  select w.endpoint_id as "endpointId", w.due_at <= now() as due, ${mayBeCalled} is true as callable, ${isTrusted} is true as trusted
+  select w.endpoint_id as "endpointId", w.due_at <= now() as due, ${mayBeCalled} is true as callable,
+    ${isTrusted} is true as trusted
   from (select * from waiting limit $3) w
   left join webhook_endpoints e on e.id = w.endpoint_id left join endpoint_health h on h.endpoint_id = w.endpoint_id
   order by w.endpoint_id`;
@@ -43,8 +44,8 @@ export async function scanQueue(
   executor: Executor,
   lane: Lane,
   after: number,
-): Promise<{ waiting: Waiting[]; next: number | null }> {
-  const { rows } = await executor.query<Waiting & { due: boolean }>({
+): Promise<{ waiting: ScannedEndpoint[]; next: number | null }> {
+  const { rows } = await executor.query<ScannedEndpoint & { due: boolean }>({
     name: 'look_around',
     text: statement,
     values: [lane, after, page],

@@ -24,19 +24,19 @@ export type Scheduler = {
    * Looks at some of all that waits, and goes on from there the next time. @returns whether all was seen; then it
    * starts anew
    */
-  look: () => Promise<boolean>;
+  scan: () => Promise<boolean>;
   /** Live deliveries have come for these endpoints. */
   arrived: (endpointIds: readonly number[]) => void;
   /** What these endpoints were to be called with again is due. */
   due: (endpointIds: readonly number[]) => void;
   /** Claims what may be called now, live deliveries before redeliveries. Each takes a slot, which `end` gives back. */
-  next: (workerId: number, options: { takeOver: boolean }) => Promise<ClaimResult>;
+  claim: (workerId: number, options: { takeOver: boolean }) => Promise<ClaimResult>;
   /** A call has ended. */
-  end: (claimed: Claimed) => void;
+  release: (claimed: Claimed) => void;
   /** Calls in flight (count). */
   inFlight: () => number;
   /** Milliseconds until an endpoint with a rate limit may go on; null when none waits. */
-  nextMs: () => number | null;
+  nextRateLimitedMs: () => number | null;
 };
 
 export type ClaimResult = {
@@ -50,21 +50,21 @@ export type ClaimResult = {
  * turn.
  */
 export function createScheduler(executor: Executor, concurrency: number, now: () => number): Scheduler {
-  const slots = createConcurrency(concurrency, now);
-  const pace = createRateLimiter(now);
-  const turns = { live: createReadyQueue(), redelivery: createReadyQueue() };
+  const concurrencyShares = createConcurrency(concurrency, now);
+  const rateLimiter = createRateLimiter(now);
+  const readyQueues = { live: createReadyQueue(), redelivery: createReadyQueue() };
   const releases = new Map<Claimed, () => void>();
   const redelivering = new Set<Claimed>();
   let lastClaimMs = 0;
-  let place: { lane: Lane; after: number } = { lane: 'live', after: 0 };
+  let position: { lane: Lane; after: number } = { lane: 'live', after: 0 };
   const redeliveryLimit = Math.max(1, Math.floor(concurrency * redeliveryShare));
 
   function freed(endpointId: number): void {
-    for (const lane of lanes) turns[lane].freed(endpointId);
+    for (const lane of lanes) readyQueues[lane].freed(endpointId);
   }
 
   async function claimIn(lane: Lane, workerId: number, takeOver: boolean, limit: number): Promise<ClaimResult> {
-    const allowance = slots.allowance();
+    const allowance = concurrencyShares.allowance();
     const size = Math.min(
       limit,
       Math.max(claimSize.least, Math.min(Math.floor(lastClaimMs * claimedPerMs), claimSize.most)),
@@ -73,51 +73,51 @@ export function createScheduler(executor: Executor, concurrency: number, now: ()
       trusted: Math.min(allowance.trusted, size),
       untrusted: Math.min(allowance.untrusted, Math.ceil(size * doubtfulShare)),
     };
-    const endpointIds = turns[lane].next(limits);
+    const endpointIds = readyQueues[lane].peek(limits);
     if (endpointIds.length === 0) return { claimed: [], more: false };
     const startMs = now();
-    const { claimed, visits } = await claim(executor, {
+    const { claimed, candidates } = await claim(executor, {
       workerId,
       lane,
       endpointIds,
       takeOver,
       ...allowance,
       ...limits,
-      ...pace.allowance(),
+      ...rateLimiter.allowance(),
     });
     lastClaimMs = now() - startMs;
     for (const one of claimed) {
-      releases.set(one, slots.take(one.endpointId, one.trusted));
-      pace.spend(one.endpointId, one.perS);
+      releases.set(one, concurrencyShares.take(one.endpointId, one.trusted));
+      rateLimiter.spend(one.endpointId, one.perS);
     }
-    for (const { endpointId, room } of visits) pace.visited(endpointId, room);
-    turns[lane].visited(endpointIds, visits, countByEndpoint(claimed), limits);
+    for (const { endpointId, room } of candidates) rateLimiter.observe(endpointId, room);
+    readyQueues[lane].update(endpointIds, candidates, countByEndpoint(claimed), limits);
     return { claimed, more: true };
   }
 
   return {
-    look: async () => {
-      const { lane, after } = place;
+    scan: async () => {
+      const { lane, after } = position;
       const { waiting, next } = await scanQueue(executor, lane, after);
-      turns[lane].looked(waiting, next === null);
-      if (next !== null) place = { lane, after: next };
-      else place = { lane: lane === 'live' ? 'redelivery' : 'live', after: 0 };
+      readyQueues[lane].scanned(waiting, next === null);
+      if (next !== null) position = { lane, after: next };
+      else position = { lane: lane === 'live' ? 'redelivery' : 'live', after: 0 };
       return next === null && lane === 'redelivery';
     },
-    arrived: (endpointIds) => turns.live.arrived(endpointIds),
+    arrived: (endpointIds) => readyQueues.live.arrived(endpointIds),
     due: (endpointIds) => {
       for (const endpointId of endpointIds) freed(endpointId);
-      turns.live.arrived(endpointIds);
+      readyQueues.live.arrived(endpointIds);
     },
-    next: async (workerId, { takeOver }) => {
-      for (const endpointId of pace.ready()) freed(endpointId);
+    claim: async (workerId, { takeOver }) => {
+      for (const endpointId of rateLimiter.ready()) freed(endpointId);
       const live = await claimIn('live', workerId, takeOver, concurrency);
       if (live.more || redelivering.size >= redeliveryLimit) return live;
       const again = await claimIn('redelivery', workerId, takeOver, redeliveryLimit - redelivering.size);
       for (const one of again.claimed) redelivering.add(one);
       return again;
     },
-    end: (claimed) => {
+    release: (claimed) => {
       const release = releases.get(claimed);
       if (release === undefined) return;
       release();
@@ -125,8 +125,8 @@ export function createScheduler(executor: Executor, concurrency: number, now: ()
       redelivering.delete(claimed);
       freed(claimed.endpointId);
     },
-    inFlight: slots.count,
-    nextMs: pace.nextMs,
+    inFlight: concurrencyShares.count,
+    nextRateLimitedMs: rateLimiter.nextMs,
   };
 }
 

@@ -1,6 +1,6 @@
 import { isIP, isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { isTemporary } from './resolver.ts';
+import { isTemporary, type Lookup, type ResolvedAddress } from './resolver.ts';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
@@ -16,12 +16,6 @@ export type BlockReason =
   | 'blocked_address';
 
 export type UrlCheck = { ok: true; url: URL } | { ok: false; reason: BlockReason };
-
-/** An answer of a name lookup. `family` is 4 or 6. */
-export type ResolvedAddress = { address: string; family: number };
-
-/** All addresses of a host name; rejects when it has none. */
-export type Lookup = (hostname: string) => Promise<readonly ResolvedAddress[]>;
 
 /**
  * The addresses are left out of a refusal on purpose: it is shown to whoever set the URL, who may be probing a private

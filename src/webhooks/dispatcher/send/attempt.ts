@@ -4,8 +4,9 @@ import type { PayloadLinks } from '../../message/payload-link.ts';
 import type { Claimed } from '../claim/claim.ts';
 import { classify, defaultSteps, nextAttempt } from '../settle/schedule.ts';
 import type { Outcome, RequestHead, Settlement } from '../settle/settle.ts';
-import type { Sender, SendResult } from './deliver.ts';
-import { compose, type HttpCall } from './request.ts';
+import { buildRequest, type HttpCall } from './request.ts';
+import type { SendResult } from './result.ts';
+import type { Sender } from './sender.ts';
 
 export type AttemptTools = {
   sender: Sender;
@@ -55,7 +56,7 @@ function prepare(
     const secrets = openSecrets(secretBox, claimed.secrets);
     const v1aKeys = openV1aKeys(secretBox, claimed.v1aKeys);
     const headers = openHeaders(secretBox, claimed.headers);
-    return compose({
+    return buildRequest({
       ...claimed,
       headers,
       secrets,

@@ -1,9 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { isAllowedHeader } from '../../endpoints/custom-headers.ts';
 import { sign } from '../../message/signature.ts';
-import { targetUrl } from './target-url.ts';
-
-export type Method = 'POST' | 'GET';
+import { type Method, targetUrl } from './target-url.ts';
 
 /** Everything a webhook call is made of. */
 export type Message = {
@@ -32,7 +30,7 @@ export type Message = {
 export type HttpCall = { url: string; method: Method; headers: Record<string, string>; body: Buffer | null };
 
 /** The request of a webhook, with the headers of Standard Webhooks 1.0 (docs/interface.md#webhooks). Pure. */
-export function compose(message: Message): HttpCall {
+export function buildRequest(message: Message): HttpCall {
   const { method, payload } = message;
   const url = targetUrl(message);
   const headers = { ...usable(message.headers ?? {}), ...headersOf(message) };

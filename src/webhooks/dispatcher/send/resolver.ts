@@ -1,8 +1,13 @@
 import { Resolver, lookup as systemLookup } from 'node:dns/promises';
-import type { Lookup, ResolvedAddress } from './address-guard.ts';
+
+/** An answer of a name lookup. `family` is 4 or 6. */
+export type ResolvedAddress = { address: string; family: number };
+
+/** All addresses of a host name; rejects when it has none. */
+export type Lookup = (hostname: string) => Promise<readonly ResolvedAddress[]>;
 
 const timeoutMs = 2000;
-const tries = 2;
+const maxAttempts = 2;
 
 /**
  * Looks names up over the network, without a thread: the system's own resolver has four for the whole process, so four
@@ -12,7 +17,7 @@ const tries = 2;
  * search domains; names without a dot go there at once.
  */
 export function createLookup(): Lookup {
-  const resolver = new Resolver({ timeout: timeoutMs, tries });
+  const resolver = new Resolver({ timeout: timeoutMs, tries: maxAttempts });
   return async (hostname) => {
     if (!hostname.includes('.') || hostname.endsWith('.localhost')) return systemLookup(hostname, { all: true });
     const [v4, v6] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
@@ -42,20 +47,20 @@ const temporaryCodes = new Set([
   'ETIMEOUT',
 ]);
 
-/** Whether a look-up failed without an answer: the resolver is away, or it could not reach the name's own servers. */
+/** Whether a lookup got no answer: the resolver is down, or the name's own servers are unreachable. */
 export const isTemporary = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && temporaryCodes.has(String(error.code));
 
-/** No name was answered for that long: it is our resolver that is away, not one name's servers (milliseconds). */
+/** When no name was answered for so long, our resolver is down, not the servers of one name (milliseconds). */
 const silenceMs = 30_000;
 
-/** Tells whose fault it is when a name gets no answer, by whether other names do. */
-export function createResolverWatch(now: () => number): { answered: () => void; isAway: () => boolean } {
+/** Tells a resolver that is down from one name whose servers do not answer: other names are answered. */
+export function createResolverWatch(now: () => number): { answered: () => void; isDown: () => boolean } {
   let answeredMs: number | null = null;
   return {
     answered: () => {
       answeredMs = now();
     },
-    isAway: () => answeredMs === null || now() - answeredMs > silenceMs,
+    isDown: () => answeredMs === null || now() - answeredMs > silenceMs,
   };
 }

@@ -1,5 +1,7 @@
 import { fillUrl, parseUrlTemplate, urlMacros } from '../../../platform/lib/url-template.ts';
-import type { Method } from './request.ts';
+
+/** Of a webhook call. */
+export type Method = 'POST' | 'GET';
 
 /** What the address of a call is made of. */
 export type Target = {

@@ -25,7 +25,8 @@ const statement = `
     join locked l using (endpoint_id)
   ), judged as (
     select s.*, probe_failed or (l.breaker_state = 'closed' and (trips or in_row >= ${maxTimeouts})) as opens,
-      case when timed_out or trips then 1 when succeeded and l.breaker_state = 'open' then 1 else l.in_flight_limit end as base
+      case when timed_out or trips then 1 when succeeded
+        and l.breaker_state = 'open' then 1 else l.in_flight_limit end as base
     from seen s join locked l using (endpoint_id)
   )
   update endpoint_health h set

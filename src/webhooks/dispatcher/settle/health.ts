@@ -42,10 +42,10 @@ const maxRemembered = 10_000;
 
 type Window = { atMs: number; failed: boolean }[];
 
-/** Remembers what calls of the last minute came to and sums up what a batch of settlements says of its endpoints. */
-export function createHealthWatch(now: () => number): {
-  observe: (settlements: readonly Settlement[]) => Observation[];
-} {
+/** Remembers the outcomes of the last minute and sums up what a batch of settlements says of its endpoints. */
+export type HealthWatch = { observe: (settlements: readonly Settlement[]) => Observation[] };
+
+export function createHealthWatch(now: () => number): HealthWatch {
   const windows = new Map<string, Window>();
 
   /** @returns whether at least half of at least ten calls have failed within a minute; then it starts anew */
@@ -70,10 +70,10 @@ export function createHealthWatch(now: () => number): {
       for (const settlement of settlements) {
         const sign = signOf(settlement);
         if (sign === null) continue;
-        const { endpointId, maxInFlight, sound } = settlement.claimed;
+        const { endpointId, maxInFlight, healthy } = settlement.claimed;
         const before = seen.get(endpointId) ?? blank(endpointId, maxInFlight);
         seen.set(endpointId, next(before, sign, trips(settlement.claimed, sign !== 'success')));
-        if (sign !== 'success' || !sound) worthWriting.add(endpointId);
+        if (sign !== 'success' || !healthy) worthWriting.add(endpointId);
       }
       return [...seen.values()].filter(({ endpointId }) => worthWriting.has(endpointId));
     },

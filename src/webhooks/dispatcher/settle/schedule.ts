@@ -1,4 +1,4 @@
-import type { ErrorClass, SendResult } from '../send/deliver.ts';
+import type { ErrorClass, SendResult } from '../send/result.ts';
 import { maxRetryAfterMs, parseRetryAfter } from '../send/retry-after.ts';
 
 /** Waits before each attempt, seconds; the first attempt is at once. Ten attempts over about 76 h (docs/interface.md#webhooks). */

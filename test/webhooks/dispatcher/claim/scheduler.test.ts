@@ -20,37 +20,37 @@ async function addPaced(perS: number, maxInFlight: number, waiting: number): Pro
 
 test('an endpoint with a rate limit that holds all it may is not visited again and again while its rate would allow more', async () => {
   let nowMs = 0;
-  const rounds = createScheduler(t.pool, 16, () => nowMs);
+  const scheduler = createScheduler(t.pool, 16, () => nowMs);
   const endpoint = await addPaced(1000, 2, 4);
-  rounds.arrived([endpoint.id]);
+  scheduler.arrived([endpoint.id]);
 
   /** Scheduler until there is nothing to claim at once. @returns how many, and how much they claimed */
-  async function untilDone(): Promise<{ visits: number; claimed: number }> {
-    for (let visits = 0, claimed = 0; ; visits += 1) {
+  async function untilDone(): Promise<{ candidates: number; claimed: number }> {
+    for (let candidates = 0, claimed = 0; ; candidates += 1) {
       nowMs += 5;
-      const round = await rounds.next(1, { takeOver: false });
-      if (!round.more || visits === 20) return { visits, claimed };
+      const round = await scheduler.claim(1, { takeOver: false });
+      if (!round.more || candidates === 20) return { candidates, claimed };
       claimed += round.claimed.length;
       for (const one of round.claimed) held.push(one);
     }
   }
-  const held: Awaited<ReturnType<typeof rounds.next>>['claimed'] = [];
+  const held: Awaited<ReturnType<typeof scheduler.claim>>['claimed'] = [];
 
-  expect(await untilDone()).toEqual({ visits: 2, claimed: 2 });
-  for (const one of held.splice(0)) rounds.end(one);
-  expect(await untilDone()).toEqual({ visits: 1, claimed: 2 });
-  for (const one of held.splice(0)) rounds.end(one);
+  expect(await untilDone()).toEqual({ candidates: 2, claimed: 2 });
+  for (const one of held.splice(0)) scheduler.release(one);
+  expect(await untilDone()).toEqual({ candidates: 1, claimed: 2 });
+  for (const one of held.splice(0)) scheduler.release(one);
 });
 
 test('an endpoint with a rate limit goes on as soon as its rate allows', async () => {
   let nowMs = 0;
-  const rounds = createScheduler(t.pool, 16, () => nowMs);
+  const scheduler = createScheduler(t.pool, 16, () => nowMs);
   const endpoint = await addPaced(10, 8, 3);
-  rounds.arrived([endpoint.id]);
+  scheduler.arrived([endpoint.id]);
   const claimedAtMs: number[] = [];
   for (; nowMs <= 300; nowMs += 50) {
     for (;;) {
-      const { claimed, more } = await rounds.next(1, { takeOver: false });
+      const { claimed, more } = await scheduler.claim(1, { takeOver: false });
       claimedAtMs.push(...claimed.map(() => nowMs));
       if (!more) break;
     }
@@ -97,24 +97,24 @@ test('an endpoint with a retry that waits for later is called at once with what 
   await t.pool.query('delete from delivery_queue');
   const endpoint = await addPaced(1000, 4, 1);
   await t.pool.query("update delivery_queue set due_at = now() + interval '1 h'");
-  const rounds = createScheduler(t.pool, 16, () => 0);
-  while (!(await rounds.look()));
+  const scheduler = createScheduler(t.pool, 16, () => 0);
+  while (!(await scheduler.scan()));
   const id = await promise(t, endpoint);
-  rounds.arrived([endpoint.id]);
-  expect((await rounds.next(1, { takeOver: false })).claimed.map(({ deliveryId }) => deliveryId)).toEqual([id]);
+  scheduler.arrived([endpoint.id]);
+  expect((await scheduler.claim(1, { takeOver: false })).claimed.map(({ deliveryId }) => deliveryId)).toEqual([id]);
 });
 
 test('one claim takes 16 deliveries, where PostgreSQL is slow up to 64, and those that follow at once the rest', async () => {
   await t.pool.query('delete from delivery_queue');
   let nowMs = 0;
   let stepMs = 0;
-  const rounds = createScheduler(t.pool, 512, () => (nowMs += stepMs));
+  const scheduler = createScheduler(t.pool, 512, () => (nowMs += stepMs));
   const endpoints = await Promise.all(Array.from({ length: 50 }, () => addPaced(1000, 4, 2)));
   await t.pool.query('update webhook_endpoints set rate_limit_per_s = null');
-  rounds.arrived(endpoints.map(({ id }) => id));
+  scheduler.arrived(endpoints.map(({ id }) => id));
   const sizes: number[] = [];
   for (;;) {
-    const { claimed, more } = await rounds.next(1, { takeOver: false });
+    const { claimed, more } = await scheduler.claim(1, { takeOver: false });
     sizes.push(claimed.length);
     if (!more) break;
     stepMs = sizes.length < 2 ? 0 : 100;
@@ -136,9 +136,9 @@ test('a delivery that was promised weeks ago and waits for a last attempt is cla
   await t.pool.query('update delivery_queue set day = day - 20, attempts = 9');
   await t.pool.query('update webhook_endpoints set rate_limit_per_s = null');
   const recent = await promise(t, endpoint);
-  const rounds = createScheduler(t.pool, 16, () => 0);
-  rounds.arrived([endpoint.id]);
-  const { claimed } = await rounds.next(1, { takeOver: false });
+  const scheduler = createScheduler(t.pool, 16, () => 0);
+  scheduler.arrived([endpoint.id]);
+  const { claimed } = await scheduler.claim(1, { takeOver: false });
   expect(
     claimed.map(({ event, payload, attempts }) => [event, payload.toString().slice(0, 8), attempts]).sort(),
   ).toEqual([

@@ -4,10 +4,10 @@ import { describe, expect, test } from 'vitest';
 import {
   checkUrl,
   isAllowedAddress,
-  type Lookup,
   parseNets,
   resolveTarget,
 } from '../../../../src/webhooks/dispatcher/send/address-guard.ts';
+import type { Lookup } from '../../../../src/webhooks/dispatcher/send/resolver.ts';
 
 const loopback = parseNets('127.0.0.0/8,::1/128');
 const strict = { allowHttp: false, allowNets: [] };

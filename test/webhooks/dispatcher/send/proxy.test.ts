@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import { parseHttpProxy } from '../../../../src/config/http-proxy.ts';
 import { parseNets } from '../../../../src/webhooks/dispatcher/send/address-guard.ts';
-import { createSender, type SenderOptions } from '../../../../src/webhooks/dispatcher/send/deliver.ts';
+import { createSender, type SenderOptions } from '../../../../src/webhooks/dispatcher/send/sender.ts';
 import { selfSigned } from './certificate.ts';
 import { bodyOf, closedPort, httpReceiver, httpsReceiver } from './receivers.ts';
 

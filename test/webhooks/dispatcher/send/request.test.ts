@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { compose, type Message } from '../../../../src/webhooks/dispatcher/send/request.ts';
+import { buildRequest, type Message } from '../../../../src/webhooks/dispatcher/send/request.ts';
 import { maxUrlBytes } from '../../../../src/webhooks/dispatcher/send/target-url.ts';
 import { payloadOf } from '../support.ts';
 
@@ -17,13 +17,13 @@ const message: Message = {
 };
 
 test('the timestamp is in whole seconds, and the id has the digits of the delivery', () => {
-  const { headers } = compose(message);
+  const { headers } = buildRequest(message);
   expect(headers['webhook-timestamp']).toBe('1700000000');
   expect(headers['webhook-id']).toBe('msg_0197a00000007000800000000000abcd');
 });
 
 test('a test and a dev delivery are marked', () => {
-  expect(compose({ ...message, test: true, dev: true }).headers).toMatchObject({
+  expect(buildRequest({ ...message, test: true, dev: true }).headers).toMatchObject({
     'perkwire-test': '1',
     'perkwire-dev': '1',
   });
@@ -31,13 +31,13 @@ test('a test and a dev delivery are marked', () => {
 
 describe('GET', () => {
   test('blanks are written as %20, and a fragment is not sent', () => {
-    const { url } = compose({ ...message, url: 'https://shop.example/hook?x=a+b#part' });
+    const { url } = buildRequest({ ...message, url: 'https://shop.example/hook?x=a+b#part' });
     expect(url).toMatch(/^https:\/\/shop\.example\/hook\?x=a\+b&pub_user_id=[^+]*%20%26%201&/);
     expect(url).not.toContain('#');
   });
 
   test('the payload is in the URL up to 8,000 bytes, and behind a link from there', () => {
-    const urlFor = (length: number) => compose({ ...message, payload: payloadOf([1], 'x'.repeat(length)) }).url;
+    const urlFor = (length: number) => buildRequest({ ...message, payload: payloadOf([1], 'x'.repeat(length)) }).url;
     const room = maxUrlBytes - urlFor(0).length;
     expect(urlFor(room)).toHaveLength(maxUrlBytes);
     expect(new URL(urlFor(room)).searchParams.has('payload_url')).toBe(false);
@@ -53,7 +53,7 @@ describe('GET', () => {
     const payload = Buffer.from(
       JSON.stringify({ body: { pub_user_id: 'a\ud800', selected: 0, session_id: 's', campaigns: [] } }),
     );
-    const query = new URL(compose({ ...message, payload }).url).searchParams;
+    const query = new URL(buildRequest({ ...message, payload }).url).searchParams;
     expect([query.get('pub_user_id'), query.get('selected'), query.get('campaign_ids')]).toEqual(['a\ufffd', '0', '']);
     expect(query.get('payload')).toBe(payload.toString());
   });

@@ -8,7 +8,7 @@ const failed = (url: string): Settlement =>
     errorClass: 'status',
     status: 500,
     timing: null,
-    claimed: { endpointId: 1, maxInFlight: 4, sound: true, url },
+    claimed: { endpointId: 1, maxInFlight: 4, healthy: true, url },
   }) as Settlement;
 
 test('what failed at one URL of an endpoint is not held against the next', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ErrorClass, SendResult } from '../../../../src/webhooks/dispatcher/send/deliver.ts';
+import type { ErrorClass, SendResult } from '../../../../src/webhooks/dispatcher/send/result.ts';
 import { parseRetryAfter } from '../../../../src/webhooks/dispatcher/send/retry-after.ts';
 import { classify, defaultSteps, nextAttempt } from '../../../../src/webhooks/dispatcher/settle/schedule.ts';
 

@@ -1,5 +1,5 @@
 import type { Executor } from '../../../platform/db/pool.ts';
-import { auditDisabled } from '../settle/disabling.ts';
+import { auditDisabled } from './disabling.ts';
 
 /** An endpoint is disabled after so long without a success … */
 const givenUpAfter = '5 days';
@@ -8,20 +8,20 @@ const minFailures = 20;
 /** Its operator is warned after this. */
 const warnedAfter = '24 hours';
 
-export type HousekeepingResult = { disabled: number[]; warned: number[] };
+export type FailingEndpoints = { disabled: number[]; warned: number[] };
 
 /**
- * Looks after endpoints that have failed for long: warns of them once, and disables those there is no hope for. Ends
- * the
- * limited rate of those that were resumed and have caught up.
- * @returns the ids of endpoints it disabled and of those it warns of
+ * Warns once of endpoints that have failed for a day, and disables those that have failed for days. Ends the limited
+ * rate of endpoints that were resumed and whose backlog is gone.
+ * @returns the ids of endpoints disabled and warned of
  */
-export async function runHousekeeping(executor: Executor): Promise<HousekeepingResult> {
+export async function checkFailingEndpoints(executor: Executor): Promise<FailingEndpoints> {
   const disabled = await executor.query<{ id: number }>(
     `with disabled as (
       update webhook_endpoints e set enabled = false, disabled_reason = 'failing', updated_at = now()
       from endpoint_health h
-      where h.endpoint_id = e.id and e.enabled and h.failures >= ${minFailures} and h.first_failure_at < now() - interval '${givenUpAfter}'
+      where h.endpoint_id = e.id and e.enabled and h.failures >= ${minFailures}
+        and h.first_failure_at < now() - interval '${givenUpAfter}'
       returning e.id, e.publisher_id, e.event, e.disabled_reason
     ), noted as (
       ${auditDisabled}
@@ -30,13 +30,15 @@ export async function runHousekeeping(executor: Executor): Promise<HousekeepingR
   );
   const warned = await executor.query<{ id: number }>(
     `update endpoint_health h set warned_at = now() from webhook_endpoints e
-    where h.endpoint_id = e.id and e.enabled and h.warned_at is null and h.first_failure_at < now() - interval '${warnedAfter}'
+    where h.endpoint_id = e.id and e.enabled and h.warned_at is null
+      and h.first_failure_at < now() - interval '${warnedAfter}'
     returning e.id`,
   );
   await executor.query(
     `update webhook_endpoints e set resume_rate_per_s = null
     where resume_rate_per_s is not null and paused_at is null
-      and not exists (select from delivery_queue q where q.lane = 'live' and q.endpoint_id = e.id and q.due_at <= now())`,
+      and not exists (select from delivery_queue q where q.lane = 'live' and q.endpoint_id = e.id
+        and q.due_at <= now())`,
   );
   return { disabled: disabled.rows.map((row) => row.id), warned: warned.rows.map((row) => row.id) };
 }

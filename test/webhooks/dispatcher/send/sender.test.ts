@@ -2,13 +2,10 @@ import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { type Lookup, parseNets } from '../../../../src/webhooks/dispatcher/send/address-guard.ts';
-import {
-  createSender,
-  type Sender,
-  type SenderOptions,
-  type SendRequest,
-} from '../../../../src/webhooks/dispatcher/send/deliver.ts';
+import { parseNets } from '../../../../src/webhooks/dispatcher/send/address-guard.ts';
+import type { Lookup } from '../../../../src/webhooks/dispatcher/send/resolver.ts';
+import type { SendRequest } from '../../../../src/webhooks/dispatcher/send/result.ts';
+import { createSender, type Sender, type SenderOptions } from '../../../../src/webhooks/dispatcher/send/sender.ts';
 import { selfSigned } from './certificate.ts';
 import { bodyOf, closedPort, httpReceiver, httpsReceiver, type Receiver, tcpReceiver } from './receivers.ts';
 
