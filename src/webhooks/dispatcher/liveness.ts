@@ -14,24 +14,23 @@ const takeOverAfterMs = 1500;
 const probeTimeoutMs = 3000;
 
 export type Liveness = {
-  /** null while the worker cannot prove that it lives: then it must claim nothing. */
+  /** null while the worker cannot prove that it lives; then it must not claim. */
   workerId: () => number | null;
   /**
-   * Whether leases that have ended may be taken over. Not right after a connect: it may be PostgreSQL that comes back,
-   * and the
-   * others need a moment to renew theirs.
+   * Whether ended leases may be taken over. Not right after a connect: PostgreSQL may have restarted, and the other
+   * workers need a moment to renew theirs.
    */
   mayTakeOver: () => boolean;
-  /** Lets the other workers have this one's share of the endpoints. It keeps its leases. */
+  /** Leaves this worker's share of the endpoints to the others. It keeps its leases. */
   retire: () => Promise<void>;
-  /** Gives back the leases that are left, and the lock. */
+  /** Frees the remaining leases and the lock. */
   stop: () => Promise<void>;
 };
 
 type LivenessOptions = {
   databaseUrl: string;
   logger: Logger;
-  /** There may be something to claim: the worker lives (again), or leases of a dead one were freed. */
+  /** There may be something to claim: the worker is connected, or leases of a dead one were freed. */
   onWork: () => void;
 };
 
@@ -40,7 +39,7 @@ type LivenessOptions = {
  * workers whose lock is gone. PostgreSQL drops the lock of a killed process at once, so its deliveries are taken over
  * within two sweeps, long before their leases end. Two, because after a restart of PostgreSQL no worker has its lock
  * yet: each needs the time to come back, under a new id, and to adopt the leases of its calls in flight.
- * Resolves after the first attempt to connect, whatever came of it.
+ * Resolves after the first attempt to connect, whether or not it succeeded.
  */
 export async function startLiveness({ databaseUrl, logger, onWork }: LivenessOptions): Promise<Liveness> {
   let client: pg.Client | null = null;
@@ -54,7 +53,7 @@ export async function startLiveness({ databaseUrl, logger, onWork }: LivenessOpt
   function lost(from: pg.Client): void {
     if (client !== from) return;
     client = null;
-    if (workerId !== null) logger.warn({ workerId }, 'the dispatcher lost its database connection');
+    if (workerId !== null) logger.warn({ workerId }, 'dispatcher lost its database connection');
     workerId = null;
     suspects = new Set();
     from.end().catch(() => {});
@@ -78,13 +77,13 @@ export async function startLiveness({ databaseUrl, logger, onWork }: LivenessOpt
       const id = await lockNewId(fresh);
       await register(fresh, id, lastId);
       if (client !== fresh) return;
-      logger.info({ workerId: id, formerId: lastId }, 'the dispatcher is at work');
+      logger.info({ workerId: id, previousId: lastId }, 'dispatcher connected');
       lastId = workerId = id;
       connectedMs = performance.now();
       timer = setTimeout(sweep, sweepMs);
       onWork();
     } catch (err) {
-      logger.debug({ err }, 'the dispatcher could not connect');
+      logger.debug({ err }, 'dispatcher not connected');
       lost(fresh);
     }
   }
@@ -103,7 +102,7 @@ export async function startLiveness({ databaseUrl, logger, onWork }: LivenessOpt
       }
       if (client === current && !stopped) timer = setTimeout(sweep, sweepMs);
     } catch (err) {
-      logger.debug({ err }, 'the dispatcher could not look for dead workers');
+      logger.debug({ err }, 'dead workers not checked');
       lost(current);
     }
   }
@@ -127,7 +126,7 @@ export async function startLiveness({ databaseUrl, logger, onWork }: LivenessOpt
   };
 }
 
-/** Takes the lock of an id nobody has. Ids are drawn from a secure source: two workers must never share one. */
+/** Locks an id that is not in use. Ids come from a secure random source: two workers must never share one. */
 async function lockNewId(client: pg.Client): Promise<number> {
   for (;;) {
     const id = randomInt(1, 2 ** 31 - 1);
@@ -140,11 +139,10 @@ async function lockNewId(client: pg.Client): Promise<number> {
 }
 
 /**
- * Makes the worker known, after it has its lock. Leases it holds under a former id become its own again, and last a
- * while longer.
+ * Registers the worker, after it has its lock. Leases under its previous id become its own again and are extended.
  */
-async function register(client: pg.Client, id: number, formerId: number | null): Promise<void> {
-  // A peer that vanished without a word is noticed by its keep-alives within about 11 s; ignored on Unix sockets.
+async function register(client: pg.Client, id: number, previousId: number | null): Promise<void> {
+  // A peer that vanished is noticed by its keep-alives within about 11 s, not on Unix sockets.
   await client.query('set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3');
   await client.query(
     `with former as (delete from dispatcher_workers where id = $2),
@@ -153,11 +151,11 @@ async function register(client: pg.Client, id: number, formerId: number | null):
           now() + ${leaseGraceMs} * interval '1 ms') where worker_id = $2
       )
     insert into dispatcher_workers (id) values ($1)`,
-    [id, formerId],
+    [id, previousId],
   );
 }
 
-/** Workers that are known and do not hold their lock. */
+/** Registered workers without their lock. */
 async function findDeadWorkers(client: pg.Client): Promise<number[]> {
   const { rows } = await client.query<{ id: number }>({
     name: 'dispatcher-dead',
@@ -171,10 +169,10 @@ async function findDeadWorkers(client: pg.Client): Promise<number[]> {
   return rows.map((row) => row.id);
 }
 
-/** Makes what these workers lease due for others, and forgets them. */
+/** Frees the leases of these workers and removes them. */
 async function freeLeases(client: pg.Client, workerIds: readonly number[]): Promise<number> {
   const { rowCount } = await client.query(
-    `with forgotten as (delete from dispatcher_workers where id = any($1))
+    `with removed as (delete from dispatcher_workers where id = any($1))
     update delivery_queue set lease_until = null, worker_id = null where worker_id = any($1)`,
     [workerIds],
   );

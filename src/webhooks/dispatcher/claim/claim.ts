@@ -5,22 +5,22 @@ import { claimStatement, contentStatement } from './claim-statement.ts';
 import type { Allowance } from './concurrency.ts';
 import type { RateAllowance } from './rate-limiter.ts';
 
-/** Live deliveries go first; redeliveries take what they leave, within a small share. */
+/** Live deliveries go first; redeliveries use what they leave, within a small share. */
 export type Lane = 'live' | 'redelivery';
 
-/** A delivery under lease: nobody else sends it until the lease ends or its worker is found dead. */
+/** A delivery under lease: no other worker sends it until the lease ends or its worker is found dead. */
 export type Claimed = {
   deliveryId: string;
   /** The partition its rows live in, such as `2026-11-21`. */
   day: string;
-  /** Of this claim; every later write names it. */
+  /** Number of the claim; every later write names it. */
   generation: number;
   publisherId: number;
   endpointId: number;
   event: string;
   dev: boolean;
   payload: Buffer;
-  /** Tries made before this one. */
+  /** Attempts made before this one. */
   attempts: number;
   /** How long it has been due, milliseconds. */
   lagMs: number;
@@ -37,20 +37,19 @@ export type Claimed = {
   maxInFlight: number;
   /** Calls a second at most; null: no limit. */
   perS: number | null;
-  /** The endpoint is in good standing. */
+  /** The endpoint has succeeded, and nothing limits it. */
   trusted: boolean;
-  /** Nothing of the endpoint's health would change with another success. */
+  /** Another success would change nothing of the endpoint's health. */
   healthy: boolean;
   /** Waits before each attempt, seconds; null: the default schedule. */
   steps: number[] | null;
 };
 
-/** What a claim learnt of an endpoint it visited. Those that may not be called are not among the candidates. */
+/** An endpoint that may be called, as a claim read it. */
 export type Candidate = {
   endpointId: number;
-  /** It is in good standing. */
   trusted: boolean;
-  /** What it might have been given (count); 0 or less: it holds all it may. */
+  /** Deliveries it might have been given (count); 0 or less: it is at its limit. */
   room: number;
 };
 
@@ -76,10 +75,10 @@ type Found = {
   previous_v1a_key_sealed: Buffer | null;
 };
 
-/** What a delivery says. */
+/** What is sent. */
 type Content = { event: string; dev: boolean; payload: Buffer };
 
-/** One row for each delivery, or one without for an endpoint that had none to give. */
+/** One row for each delivery, or one without for an endpoint that had none. */
 type Row = { endpoint_id: number; trusted: boolean; room: number } & (
   | (Found & (Content | { payload: null }))
   | { delivery_id: null }
@@ -89,9 +88,9 @@ export type ClaimRequest = Allowance &
   RateAllowance & {
     workerId: number;
     lane: Lane;
-    /** The endpoints to visit, in their turn. */
+    /** The endpoints to claim from, in their order. */
     endpointIds: readonly number[];
-    /** Leases that have ended may be taken over. */
+    /** Ended leases may be taken over. */
     takeOver: boolean;
   };
 
@@ -148,7 +147,7 @@ type WholeRow = Extract<FoundRow, Content>;
 const isFound = (row: Row): row is FoundRow => row.delivery_id !== null;
 const hasContent = (row: FoundRow): row is WholeRow => row.payload !== null;
 
-/** Reads what older deliveries say into their rows. */
+/** Adds the contents of older deliveries, which the claim does not read. */
 async function addContents(executor: Executor, rows: readonly FoundRow[]): Promise<void> {
   if (rows.length === 0) return;
   const read = await executor.query<Content & { delivery_id: string }>({

@@ -1,40 +1,40 @@
-/** How much may be claimed now. */
+/** How much may be claimed now (counts). */
 export type Allowance = {
-  /** Calls for endpoints in good standing, and for all others (count). */
+  /** Calls to trusted endpoints, and to all others. */
   trusted: number;
   untrusted: number;
-  /** What an endpoint may hold of which nothing good is known yet. */
+  /** Limit of an endpoint that has never succeeded. */
   perUnproven: number;
   /** Endpoints with calls in flight, and how many. */
   busyIds: number[];
   busyCounts: number[];
-  /** Those of them with a call that has been out for long: not in good standing, whatever the record says. */
+  /** Those of them with a slow call: not trusted, whatever the database says. */
   slowIds: number[];
 };
 
 /** The calls in flight in one worker. */
 export type Concurrency = {
   allowance: () => Allowance;
-  /** `trusted`: the endpoint was in good standing when the call was claimed. @returns gives the slot back */
+  /** @param trusted as the claim read it @returns ends the use */
   take: (endpointId: number, trusted: boolean) => () => void;
   count: () => number;
 };
 
-/** A call that is out for longer puts its endpoint in doubt (milliseconds). */
+/** A call that takes longer makes its endpoint untrusted until it ends (milliseconds). */
 const slowMs = 1000;
-/** The share of the slots that endpoints not in good standing may hold together. */
+/** The share of the concurrency that untrusted endpoints may use together. */
 const untrustedShare = 0.4;
-/** While less than this part of that share is in use, a new endpoint gets all its calls at once, else one. */
-const quietShare = 1 / 8;
-/** More calls than any endpoint may hold (count). */
+/** While less of that share is in use, an unproven endpoint gets all its calls at once, else one. */
+const unprovenShare = 1 / 8;
+/** More calls than any endpoint may have in flight (count). */
 const unlimited = 1000;
 
 type Busy = { trusted: boolean; startsMs: Set<{ atMs: number }> };
 
 /**
- * Shares slots among endpoints: 60 % are kept for those in good standing. Calls beyond the 40 % of the others, as when
- * many
- * good ones hang at once, do not count against the good either; all together there are never more than twice the slots.
+ * Shares a worker's concurrency among endpoints: 60 % is reserved for trusted ones. Calls beyond the 40 % of the others,
+ * as when many trusted endpoints hang at once, do not count against the trusted either; all together there are never
+ * more than twice the concurrency.
  */
 export function createConcurrency(total: number, now: () => number): Concurrency {
   const busy = new Map<number, Busy>();
@@ -58,7 +58,7 @@ export function createConcurrency(total: number, now: () => number): Concurrency
       return {
         trusted: Math.max(free, 0),
         untrusted: Math.max(Math.min(reserve - untrusted, free), 0),
-        perUnproven: untrusted < reserve * quietShare ? unlimited : 1,
+        perUnproven: untrusted < reserve * unprovenShare ? unlimited : 1,
         busyIds: [...busy.keys()],
         busyCounts: [...busy.values()].map(({ startsMs }) => startsMs.size),
         slowIds,
@@ -72,7 +72,7 @@ export function createConcurrency(total: number, now: () => number): Concurrency
       busy.set(endpointId, one);
       all += 1;
       return () => {
-        if (!one.startsMs.delete(start)) throw new Error('a slot was given back twice');
+        if (!one.startsMs.delete(start)) throw new Error('a call was released twice');
         all -= 1;
         if (one.startsMs.size === 0) busy.delete(endpointId);
       };

@@ -1,2 +1,2 @@
-/** How much longer than its call a lease lasts (milliseconds): time to write down what came of it. */
+/** How much longer than its call a lease lasts (milliseconds): time to write the outcome. */
 export const leaseGraceMs = 10_000;

@@ -1,12 +1,11 @@
 import type { Executor } from '../../../platform/db/pool.ts';
 import { countMoves } from '../../deliveries/counts.ts';
 
-/** Deliveries held by one statement (count). */
-const maxHeld = 5000;
+/** Deliveries parked by one statement (count). */
+const maxParked = 5000;
 
 /**
- * Takes the waiting deliveries of disabled endpoints out of the queue: they become `held`. Those under lease are left
- * to
+ * Takes the pending deliveries of disabled endpoints out of the queue: they become `held`. Those under lease are left to
  * their worker.
  * @returns how many; up to 5,000 a call
  */
@@ -17,7 +16,7 @@ export async function parkDisabled(executor: Executor): Promise<number> {
       where q.lane = any(array['live', 'redelivery']) and q.endpoint_id = any(array(select id
         from webhook_endpoints where not enabled))
         and (q.lease_until is null or q.lease_until < now())
-      limit ${maxHeld} for update skip locked
+      limit ${maxParked} for update skip locked
     ), removed as (
       delete from delivery_queue where delivery_id = any(array(select delivery_id from waiting))
     ), held as (

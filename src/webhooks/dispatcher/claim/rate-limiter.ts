@@ -1,20 +1,20 @@
 export type RateAllowance = { limitedIds: number[]; limitedCounts: number[] };
 
-/** Keeps endpoints with a rate limit to it. One worker calls such an endpoint, so its memory is enough. */
+/** Keeps endpoints to their rate limits. Only one worker calls such an endpoint, so its memory is enough. */
 export type RateLimiter = {
   /** Known endpoints, and how many calls each may start now. */
   allowance: () => RateAllowance;
-  /** An endpoint was visited with room for so many calls: whether its rate was what limited them. */
+  /** A claim had room for so many calls of an endpoint: notes whether the rate was the limit. */
   observe: (endpointId: number, room: number) => void;
-  /** Endpoints that their rate kept waiting, and that may go on now. Each is named once. */
+  /** Endpoints that waited for their rate and may be called now. Each is named once. */
   ready: () => number[];
   /** A call starts. `perS` is the endpoint's rate; null where it has none. */
   spend: (endpointId: number, perS: number | null) => void;
-  /** Milliseconds until an endpoint that must wait may go on; null when none waits. */
+  /** Milliseconds until an endpoint that waits may be called; null: none waits. */
   nextMs: () => number | null;
 };
 
-/** Calls saved up while none were due, as a part of a second's: enough to make up for late timers. */
+/** Burst, as a part of a second's calls: enough to make up for late timers. */
 const burstS = 0.1;
 
 /** `offered`: calls it could start at the last claim (count); `waits`: no more were given to it because of that. */

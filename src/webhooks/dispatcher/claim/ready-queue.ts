@@ -1,122 +1,117 @@
 import type { Candidate } from './claim.ts';
 import type { ScannedEndpoint } from './scan.ts';
 
-/** How many endpoints may be visited: of those in good standing, and of all others. */
-type Room = { trusted: number; untrusted: number };
+/** How many endpoints may be claimed from: trusted ones, and all others (count). */
+type Limits = { trusted: number; untrusted: number };
 
 /**
- * What a worker knows of who has something to call. It spares candidates and decides nothing: whether an endpoint may be
- * called,
- * and for how much, a claim reads itself.
+ * The endpoints of a lane that may have deliveries to claim, as far as a worker knows. It saves reading other endpoints
+ * and decides nothing: whether an endpoint may be called, and how often, each claim reads from the database.
  */
 export type ReadyQueue = {
-  /** Something has come for these endpoints. */
+  /** Deliveries have come for these endpoints. */
   arrived: (endpointIds: Iterable<number>) => void;
   /**
-   * Some of all that wait were looked at: puts what was seen in the place of what was known. `isEnd`: these were the
-   * last; what
-   * was known of endpoints that nobody saw is forgotten.
+   * A page of a scan: replaces what was known of these endpoints. `isEnd`: it was the last page; parked endpoints that
+   * the scan did not find are forgotten.
    */
-  scanned: (waiting: readonly ScannedEndpoint[], isEnd: boolean) => void;
-  /** An endpoint that held all it may can take more. */
+  scanned: (endpoints: readonly ScannedEndpoint[], isEnd: boolean) => void;
+  /** An endpoint at its concurrency limit can take more. */
   freed: (endpointId: number) => void;
-  /** The endpoints whose turn it is. They keep their turn until they were visited. */
-  peek: (room: Room) => number[];
-  /** What a claim of `peek` brought: how much was found where, and which limits it met. */
+  /** The next endpoints to claim from. They stay in front until `update`. */
+  peek: (limits: Limits) => number[];
+  /** The result of a claim from the endpoints of `peek`: how much was found where, under which limits. */
   update: (
     endpointIds: readonly number[],
     candidates: readonly Candidate[],
     found: ReadonlyMap<number, number>,
-    limits: Room,
+    limits: Limits,
   ) => void;
 };
 
 /**
- * Endpoints take turns, first come, first served; one that had its turn and may have more goes to the end. Those in
- * doubt
- * have a line of their own, so that they never keep the others waiting. One that holds all it may, or may not be
- * called, is
- * set aside until one of its calls has ended or somebody has looked. What happens while a claim or a look is under way
- * may
- * be later than what that saw, so it is remembered.
+ * First come, first served; an endpoint that was served and may have more goes to the end. Untrusted endpoints have a
+ * queue of their own, so that they never delay the others. One at its concurrency limit, or that may not be called, is
+ * parked until one of its calls ends or a scan finds it callable. Events during a claim or scan may be later than what
+ * the statement saw, so they are remembered.
  */
 export function createReadyQueue(): ReadyQueue {
-  const good = new Set<number>();
-  const doubtful = new Set<number>();
-  const aside = new Set<number>();
-  /** Those aside since before the look under way, which has not come to them; null: nobody looks. */
+  const trustedQueue = new Set<number>();
+  const untrustedQueue = new Set<number>();
+  const parked = new Set<number>();
+  /** Parked endpoints that the scan under way has not found yet; null: no scan is under way. */
   let unseen: Set<number> | null = null;
-  /** Since the last `peek`: for whom something came, and who was freed. */
-  const came = new Set<number>();
-  const loosened = new Set<number>();
+  /** Since the last `peek`. */
+  const newlyArrived = new Set<number>();
+  const newlyFreed = new Set<number>();
 
   function queue(endpointId: number, trusted: boolean): void {
-    const [own, other] = trusted ? [good, doubtful] : [doubtful, good];
+    const [own, other] = trusted ? [trustedQueue, untrustedQueue] : [untrustedQueue, trustedQueue];
     other.delete(endpointId);
     own.add(endpointId);
   }
 
-  function leave(endpointId: number): void {
-    good.delete(endpointId);
-    doubtful.delete(endpointId);
+  function remove(endpointId: number): void {
+    trustedQueue.delete(endpointId);
+    untrustedQueue.delete(endpointId);
   }
 
-  function setAside(endpointId: number): void {
-    leave(endpointId);
-    aside.add(endpointId);
+  function park(endpointId: number): void {
+    remove(endpointId);
+    parked.add(endpointId);
     unseen?.delete(endpointId);
   }
 
   function settle({ endpointId, trusted, room }: Candidate, found: number, isCut: boolean): void {
-    if (found > 0 || !isCut) leave(endpointId);
+    if (found > 0 || !isCut) remove(endpointId);
     const isFull = found >= room;
-    if (isFull && !loosened.has(endpointId)) setAside(endpointId);
-    else if (isFull || isCut || came.has(endpointId)) queue(endpointId, trusted);
+    if (isFull && !newlyFreed.has(endpointId)) park(endpointId);
+    else if (isFull || isCut || newlyArrived.has(endpointId)) queue(endpointId, trusted);
   }
 
   return {
     arrived: (endpointIds) => {
       for (const id of endpointIds) {
-        came.add(id);
-        if (!aside.has(id) && !doubtful.has(id)) good.add(id);
+        newlyArrived.add(id);
+        if (!parked.has(id) && !untrustedQueue.has(id)) trustedQueue.add(id);
       }
     },
-    scanned: (waiting, isEnd) => {
-      unseen ??= new Set(aside);
-      for (const { endpointId, callable, trusted } of waiting) {
+    scanned: (endpoints, isEnd) => {
+      unseen ??= new Set(parked);
+      for (const { endpointId, callable, trusted } of endpoints) {
         if (!callable) {
-          setAside(endpointId);
+          park(endpointId);
           continue;
         }
-        aside.delete(endpointId);
+        parked.delete(endpointId);
         queue(endpointId, trusted);
       }
       if (isEnd) {
-        for (const endpointId of unseen) aside.delete(endpointId);
+        for (const endpointId of unseen) parked.delete(endpointId);
         unseen = null;
       }
-      for (const id of came) if (!aside.has(id) && !doubtful.has(id)) good.add(id);
+      for (const id of newlyArrived) if (!parked.has(id) && !untrustedQueue.has(id)) trustedQueue.add(id);
     },
     freed: (endpointId) => {
-      loosened.add(endpointId);
-      if (aside.delete(endpointId)) good.add(endpointId);
+      newlyFreed.add(endpointId);
+      if (parked.delete(endpointId)) trustedQueue.add(endpointId);
     },
     peek: ({ trusted, untrusted }) => {
-      came.clear();
-      loosened.clear();
-      return [...first(good, trusted), ...first(doubtful, untrusted)];
+      newlyArrived.clear();
+      newlyFreed.clear();
+      return [...first(trustedQueue, trusted), ...first(untrustedQueue, untrusted)];
     },
     update: (endpointIds, candidates, found, limits) => {
       const taken = { trusted: 0, untrusted: 0 };
       for (const { endpointId, trusted } of candidates)
         taken[trusted ? 'trusted' : 'untrusted'] += found.get(endpointId) ?? 0;
       const refused = new Set(endpointIds);
-      for (const visit of candidates) {
-        const side = visit.trusted ? 'trusted' : 'untrusted';
-        settle(visit, found.get(visit.endpointId) ?? 0, taken[side] >= limits[side]);
-        refused.delete(visit.endpointId);
+      for (const candidate of candidates) {
+        const side = candidate.trusted ? 'trusted' : 'untrusted';
+        settle(candidate, found.get(candidate.endpointId) ?? 0, taken[side] >= limits[side]);
+        refused.delete(candidate.endpointId);
       }
-      for (const endpointId of refused) if (!loosened.has(endpointId)) setAside(endpointId);
+      for (const endpointId of refused) if (!newlyFreed.has(endpointId)) park(endpointId);
     },
   };
 }

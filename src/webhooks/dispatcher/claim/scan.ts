@@ -2,22 +2,21 @@ import type { Executor } from '../../../platform/db/pool.ts';
 import type { Lane } from './claim.ts';
 import { isTrusted, mayBeCalled } from './claim-statement.ts';
 
-/** An endpoint of which something is due. */
+/** An endpoint with due deliveries. */
 export type ScannedEndpoint = {
   endpointId: number;
   /** It may be called. */
   callable: boolean;
-  /** It is in good standing. */
   trusted: boolean;
 };
 
-/** Endpoints looked at by one statement (count): 1.5 ms. */
+/** Endpoints read by one statement (count): 1.5 ms. */
 const page = 100;
 
 /*
  * $1 lane · $2 the endpoint before the first · $3 how many
  *
- * Hops through the index from endpoint to endpoint: the backlogs do not count.
+ * Skips through the index from endpoint to endpoint, so that backlogs do not count.
  */
 const statement = `
   with recursive waiting (endpoint_id, due_at) as (
@@ -36,20 +35,20 @@ const statement = `
   order by w.endpoint_id`;
 
 /**
- * Looks at the next endpoints that have something in a lane of the queue, in the order of their ids.
+ * Reads the next endpoints with deliveries in a lane of the queue, in the order of their ids.
  * @param after the endpoint before the first; 0: from the start
- * @returns those of which something is due, and after which to go on; null: these were the last
+ * @returns those with due deliveries, and the last endpoint read; null: there are no more
  */
 export async function scanQueue(
   executor: Executor,
   lane: Lane,
   after: number,
-): Promise<{ waiting: ScannedEndpoint[]; next: number | null }> {
+): Promise<{ endpoints: ScannedEndpoint[]; next: number | null }> {
   const { rows } = await executor.query<ScannedEndpoint & { due: boolean }>({
-    name: 'look_around',
+    name: 'scan_queue',
     text: statement,
     values: [lane, after, page],
   });
   const next = rows.length < page ? null : (rows.at(-1)?.endpointId ?? null);
-  return { waiting: rows.filter(({ due }) => due), next };
+  return { endpoints: rows.filter(({ due }) => due), next };
 }

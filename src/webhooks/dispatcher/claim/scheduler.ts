@@ -6,49 +6,41 @@ import { createReadyQueue } from './ready-queue.ts';
 import { scanQueue } from './scan.ts';
 
 /**
- * Claimed by one statement (count). A small claim is a quick one: each delivery takes 25 µs, all wait for all, and of
- * claims of 50 one in a
- * hundred took 7 ms. But where commits are slow more at once cost nothing, so a claim takes as many as this for each
- * millisecond of the one before.
+ * Size of a claim (count). Small claims are quick: each delivery takes 25 µs, and of claims of 50 one in a hundred took
+ * 7 ms. Where commits are slow a larger claim costs nothing, so it grows by this for each millisecond of the last one.
  */
 const claimedPerMs = 8;
 const claimSize = { least: 16, most: 64 };
-/** The part of a claim that endpoints in doubt may have. */
-const doubtfulShare = 0.5;
-/** The share of the slots that redeliveries may hold. */
+/** The share of a claim that untrusted endpoints may have. */
+const untrustedShare = 0.5;
+/** The share of the concurrency that redeliveries may have. */
 const redeliveryShare = 0.1;
 const lanes: readonly Lane[] = ['live', 'redelivery'];
 
 export type Scheduler = {
-  /**
-   * Looks at some of all that waits, and goes on from there the next time. @returns whether all was seen; then it
-   * starts anew
-   */
+  /** Scans the next page of the queue. @returns whether it was the last page; the next scan starts anew */
   scan: () => Promise<boolean>;
   /** Live deliveries have come for these endpoints. */
   arrived: (endpointIds: readonly number[]) => void;
-  /** What these endpoints were to be called with again is due. */
+  /** Retries of these endpoints are due. */
   due: (endpointIds: readonly number[]) => void;
-  /** Claims what may be called now, live deliveries before redeliveries. Each takes a slot, which `end` gives back. */
+  /** Claims what may be sent now, live deliveries before redeliveries. `release` each when its call has ended. */
   claim: (workerId: number, options: { takeOver: boolean }) => Promise<ClaimResult>;
   /** A call has ended. */
   release: (claimed: Claimed) => void;
   /** Calls in flight (count). */
   inFlight: () => number;
-  /** Milliseconds until an endpoint with a rate limit may go on; null when none waits. */
+  /** Milliseconds until an endpoint that waits for its rate limit may be called; null: none waits. */
   nextRateLimitedMs: () => number | null;
 };
 
 export type ClaimResult = {
   claimed: Claimed[];
-  /** There may be more that could be claimed at once. */
+  /** More may be claimable at once. */
   more: boolean;
 };
 
-/**
- * Decides round by round what this worker may claim: it shares its slots among endpoints, paces them and gives each its
- * turn.
- */
+/** Decides what this worker claims next, by ready queue, concurrency shares and rate limits. */
 export function createScheduler(executor: Executor, concurrency: number, now: () => number): Scheduler {
   const concurrencyShares = createConcurrency(concurrency, now);
   const rateLimiter = createRateLimiter(now);
@@ -71,7 +63,7 @@ export function createScheduler(executor: Executor, concurrency: number, now: ()
     );
     const limits = {
       trusted: Math.min(allowance.trusted, size),
-      untrusted: Math.min(allowance.untrusted, Math.ceil(size * doubtfulShare)),
+      untrusted: Math.min(allowance.untrusted, Math.ceil(size * untrustedShare)),
     };
     const endpointIds = readyQueues[lane].peek(limits);
     if (endpointIds.length === 0) return { claimed: [], more: false };
@@ -98,8 +90,8 @@ export function createScheduler(executor: Executor, concurrency: number, now: ()
   return {
     scan: async () => {
       const { lane, after } = position;
-      const { waiting, next } = await scanQueue(executor, lane, after);
-      readyQueues[lane].scanned(waiting, next === null);
+      const { endpoints, next } = await scanQueue(executor, lane, after);
+      readyQueues[lane].scanned(endpoints, next === null);
       if (next !== null) position = { lane, after: next };
       else position = { lane: lane === 'live' ? 'redelivery' : 'live', after: 0 };
       return next === null && lane === 'redelivery';

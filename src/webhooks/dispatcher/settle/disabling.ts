@@ -1,8 +1,8 @@
-/** Who disables, in the audit log. */
+/** The actor in the audit log. */
 export const dispatcherLabel = 'dispatcher';
 
 /**
- * SQL: writes into the audit log what became of endpoints (rows of `disabled`: publisher_id, event, disabled_reason).
+ * SQL: records disabled endpoints in the audit log (rows of `disabled`: publisher_id, event, disabled_reason).
  */
 export const auditDisabled = `insert into audit_log
       (publisher_id, at, actor_kind, actor_id, actor_label, actor_publisher_id, action, resource, resource_id, changes)

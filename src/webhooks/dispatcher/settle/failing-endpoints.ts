@@ -1,12 +1,6 @@
 import type { Executor } from '../../../platform/db/pool.ts';
 import { auditDisabled } from './disabling.ts';
-
-/** An endpoint is disabled after so long without a success … */
-const givenUpAfter = '5 days';
-/** … and so many failed calls since (count). */
-const minFailures = 20;
-/** Its operator is warned after this. */
-const warnedAfter = '24 hours';
+import { disabledAfter, disabledMinFailures, warnedAfter } from './thresholds.ts';
 
 export type FailingEndpoints = { disabled: number[]; warned: number[] };
 
@@ -20,8 +14,8 @@ export async function checkFailingEndpoints(executor: Executor): Promise<Failing
     `with disabled as (
       update webhook_endpoints e set enabled = false, disabled_reason = 'failing', updated_at = now()
       from endpoint_health h
-      where h.endpoint_id = e.id and e.enabled and h.failures >= ${minFailures}
-        and h.first_failure_at < now() - interval '${givenUpAfter}'
+      where h.endpoint_id = e.id and e.enabled and h.failures >= ${disabledMinFailures}
+        and h.first_failure_at < now() - interval '${disabledAfter}'
       returning e.id, e.publisher_id, e.event, e.disabled_reason
     ), noted as (
       ${auditDisabled}

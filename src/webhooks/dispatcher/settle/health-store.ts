@@ -1,14 +1,9 @@
 import type { Executor } from '../../../platform/db/pool.ts';
 import type { Observation } from './health.ts';
-
-/** Time-outs in a row that open the breaker (count). */
-const maxTimeouts = 5;
-/** How long an open breaker waits before a probe: doubled each time one fails, up to the limit (seconds). */
-const firstWaitS = 30;
-const longestWaitS = 900;
+import { breakerTimeouts, firstProbeAfterS, maxProbeAfterS } from './thresholds.ts';
 
 /*
- * Rows are locked in order, so that workers never wait for one another in a circle.
+ * Rows are locked in a consistent order, so that workers do not deadlock.
  *
  * While the breaker is open: a success closes it, a failure after the wait was the probe's and doubles the wait, and a
  * failure within the wait is of a call that was already out: it changes nothing. A breaker that closes lets one call
@@ -24,7 +19,7 @@ const statement = `
       as o (endpoint_id, max_in_flight, successes, succeeded, timed_out, failures, timeouts, only_timeouts, trips)
     join locked l using (endpoint_id)
   ), judged as (
-    select s.*, probe_failed or (l.breaker_state = 'closed' and (trips or in_row >= ${maxTimeouts})) as opens,
+    select s.*, probe_failed or (l.breaker_state = 'closed' and (trips or in_row >= ${breakerTimeouts})) as opens,
       case when timed_out or trips then 1 when succeeded
         and l.breaker_state = 'open' then 1 else l.in_flight_limit end as base
     from seen s join locked l using (endpoint_id)
@@ -33,13 +28,14 @@ const statement = `
     breaker_state = case when opens then 'open' when succeeded then 'closed' else h.breaker_state end,
     times_opened = case when opens then least(h.times_opened + 1, 100) when succeeded then 0 else h.times_opened end,
     open_until = case
-      when opens then now() + least(${firstWaitS} * 2 ^ least(h.times_opened, 10), ${longestWaitS}) * interval '1 s'
+      when opens then now() + least(${firstProbeAfterS} * 2 ^ least(h.times_opened, 10), ${maxProbeAfterS}) * interval '1 s'
       when not succeeded then h.open_until end,
     in_flight_limit = case when base + successes < max_in_flight then base + successes end,
     timeouts_in_row = case when opens then 0 else least(in_row, 1000) end,
     last_success_at = case when succeeded then now() else h.last_success_at end,
     last_failure_at = case when j.failures > 0 then now() else h.last_failure_at end,
-    first_failure_at = case when j.failures = 0 then null when succeeded then now() else coalesce(h.first_failure_at, now()) end,
+    first_failure_at = case when j.failures = 0 then null when succeeded then now()
+      else coalesce(h.first_failure_at, now()) end,
     failures = case when succeeded then 0 else h.failures end + j.failures,
     warned_at = case when not succeeded then h.warned_at end
   from judged j where h.endpoint_id = j.endpoint_id
@@ -48,7 +44,7 @@ const statement = `
 /** A breaker that opened. */
 export type Opened = { endpointId: number; openUntil: Date };
 
-/** Adds what was observed to the health of endpoints. @returns the breakers that opened by it */
+/** Adds observations to the health of endpoints. @returns the breakers they opened */
 export async function recordHealth(executor: Executor, observations: readonly Observation[]): Promise<Opened[]> {
   if (observations.length === 0) return [];
   const column = <Value>(read: (observation: Observation) => Value): Value[] => observations.map(read);

@@ -1,9 +1,10 @@
 import type { Settlement } from './settle.ts';
+import { breakerFailureShare, breakerMinCalls, breakerWindowMs, timeoutAfterMs } from './thresholds.ts';
 
 /** What a finished call says of its endpoint. */
-export type Sign = 'success' | 'failure' | 'timeout';
+export type CallResult = 'success' | 'failure' | 'timeout';
 
-/** What several calls that ended together say of one endpoint, in their order. */
+/** What a batch of calls says of one endpoint. */
 export type Observation = {
   endpointId: number;
   maxInFlight: number;
@@ -15,29 +16,22 @@ export type Observation = {
   failures: number;
   /** Time-outs at the end, in a row (count). */
   timeouts: number;
-  /** Whether there was nothing but time-outs, so that they go on from those before. */
+  /** Only time-outs, so that they continue those before. */
   onlyTimeouts: boolean;
-  /** Too much has failed lately: the breaker opens. */
+  /** Too many calls have failed lately: the breaker opens. */
   trips: boolean;
 };
 
-/** No answer for that long is a time-out, whatever it is called (milliseconds). */
-const silentMs = 4500;
-
-/** @returns null where the call says nothing: our own fault, or a receiver that wants no more */
-export function signOf({ outcome, errorClass, status, timing }: Settlement): Sign | null {
+/** @returns null where the call says nothing: a local failure, or an endpoint that was disabled */
+export function callResultOf({ outcome, errorClass, status, timing }: Settlement): CallResult | null {
   if (outcome === 'delivered') return 'success';
   if (outcome === 'endpoint_disabled' || errorClass === 'local' || errorClass === null) return null;
-  return errorClass === 'timeout' || (status === null && (timing?.totalMs ?? 0) >= silentMs) ? 'timeout' : 'failure';
+  return errorClass === 'timeout' || (status === null && (timing?.totalMs ?? 0) >= timeoutAfterMs)
+    ? 'timeout'
+    : 'failure';
 }
 
-const windowMs = 60_000;
-const minInWindow = 10;
-const failingShare = 0.5;
-/**
- * Endpoints remembered by their URLs, since another URL starts afresh (count); the one that was quiet longest is
- * forgotten first.
- */
+/** Endpoints remembered by their URLs, since another URL starts anew (count); the least recently used is dropped. */
 const maxRemembered = 10_000;
 
 type Window = { atMs: number; failed: boolean }[];
@@ -52,10 +46,10 @@ export function createHealthWatch(now: () => number): HealthWatch {
   function trips({ endpointId, url }: Settlement['claimed'], failed: boolean): boolean {
     const target = `${endpointId} ${url}`;
     const nowMs = now();
-    const recent = (windows.get(target) ?? []).filter(({ atMs }) => nowMs - atMs < windowMs).slice(-99);
+    const recent = (windows.get(target) ?? []).filter(({ atMs }) => nowMs - atMs < breakerWindowMs).slice(-99);
     recent.push({ atMs: nowMs, failed });
     const failures = recent.filter((one) => one.failed).length;
-    const tripped = failed && recent.length >= minInWindow && failures >= recent.length * failingShare;
+    const tripped = failed && recent.length >= breakerMinCalls && failures >= recent.length * breakerFailureShare;
     windows.delete(target);
     if (!tripped) windows.set(target, recent);
     const [oldest] = windows.keys();
@@ -68,12 +62,12 @@ export function createHealthWatch(now: () => number): HealthWatch {
       const seen = new Map<number, Observation>();
       const worthWriting = new Set<number>();
       for (const settlement of settlements) {
-        const sign = signOf(settlement);
-        if (sign === null) continue;
+        const result = callResultOf(settlement);
+        if (result === null) continue;
         const { endpointId, maxInFlight, healthy } = settlement.claimed;
         const before = seen.get(endpointId) ?? blank(endpointId, maxInFlight);
-        seen.set(endpointId, next(before, sign, trips(settlement.claimed, sign !== 'success')));
-        if (sign !== 'success' || !healthy) worthWriting.add(endpointId);
+        seen.set(endpointId, next(before, result, trips(settlement.claimed, result !== 'success')));
+        if (result !== 'success' || !healthy) worthWriting.add(endpointId);
       }
       return [...seen.values()].filter(({ endpointId }) => worthWriting.has(endpointId));
     },
@@ -92,9 +86,9 @@ const blank = (endpointId: number, maxInFlight: number): Observation => ({
   trips: false,
 });
 
-function next(before: Observation, sign: Sign, trips: boolean): Observation {
+function next(before: Observation, result: CallResult, trips: boolean): Observation {
   const common = { ...before, trips: before.trips || trips };
-  if (sign === 'success') {
+  if (result === 'success') {
     return {
       ...common,
       successes: before.successes + 1,
@@ -105,6 +99,6 @@ function next(before: Observation, sign: Sign, trips: boolean): Observation {
     };
   }
   const failed = { ...common, failures: before.failures + 1 };
-  if (sign === 'failure') return { ...failed, timeouts: 0, onlyTimeouts: false };
+  if (result === 'failure') return { ...failed, timeouts: 0, onlyTimeouts: false };
   return { ...failed, timeouts: before.timeouts + 1, timedOut: true, successes: 0 };
 }

@@ -1,17 +1,17 @@
 import type { ErrorClass, SendResult } from '../send/result.ts';
 import { maxRetryAfterMs, parseRetryAfter } from '../send/retry-after.ts';
 
-/** Waits before each attempt, seconds; the first attempt is at once. Ten attempts over about 76 h (docs/interface.md#webhooks). */
+/** Waits before each attempt (seconds): ten attempts over about 76 h, the first at once (docs/interface.md#webhooks). */
 export const defaultSteps: readonly number[] = [0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
-/** Each wait is drawn from ±20 % of its step, so that deliveries that failed together do not come back together. */
+/** Each wait is its step ±20 %, so that deliveries that failed together are not retried together. */
 const jitter = 0.2;
 
-/** Answers with which a receiver may ask for a wait. */
+/** Statuses whose `retry-after` is respected. */
 const retryAfterStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 export type NextAttemptInput = {
-  /** Tries already made. */
+  /** Attempts already made. */
   attempts: number;
   /** Waits before each attempt, seconds. */
   steps: readonly number[];
@@ -22,7 +22,7 @@ export type NextAttemptInput = {
 };
 
 /**
- * When to try next: the step's wait ±20 %, or later where the receiver asked for it (up to 24 h), never earlier.
+ * When the next attempt is due: the step's wait ±20 %, or later where `retry-after` says so (up to 24 h).
  * @returns the wait from now in whole milliseconds; null when no attempt is left and the delivery has failed
  */
 export function nextAttempt({ attempts, steps, random, retryAfterMs }: NextAttemptInput): { delayMs: number } | null {
@@ -32,7 +32,7 @@ export function nextAttempt({ attempts, steps, random, retryAfterMs }: NextAttem
   return { delayMs: Math.round(Math.max(stepMs, Math.min(retryAfterMs ?? 0, maxRetryAfterMs))) };
 }
 
-/** Why an attempt failed: no answer (the sender's classes), a forbidden target, a redirect, or another status than 2xx. */
+/** Why an attempt failed: no response (the sender's classes), a blocked target, a redirect, or a status but 2xx. */
 export type AttemptFailure = ErrorClass | 'blocked' | 'redirect' | 'status';
 
 /** Why an endpoint is disabled by an answer: 410, or the header `webhook-delivery: disable` with any status. */
@@ -40,7 +40,7 @@ export type DisableReason = 'gone' | 'asked';
 
 export type Verdict =
   | { outcome: 'delivered'; status: number; disables: DisableReason | null }
-  /** The receiver wants nothing more, and did not take this one. */
+  /** The receiver asked to be disabled and did not accept this delivery. */
   | { outcome: 'disable_endpoint'; status: number; disables: DisableReason }
   | {
       outcome: 'retry';
@@ -56,11 +56,9 @@ export type Verdict =
     };
 
 /**
- * What the answer to an attempt means (docs/interface.md#webhooks): 2xx delivered, 410 disables the endpoint, everything
- * else is
- * retried.
- * With `webhook-delivery: disable` any answer disables it.
- * Whether an attempt is left is {@link nextAttempt}'s to say.
+ * What the response to an attempt means (docs/interface.md#webhooks): 2xx delivered, 410 disables the endpoint, all
+ * else is retried. `webhook-delivery: disable` disables with any status. Whether an attempt is left, {@link nextAttempt}
+ * decides.
  * @param nowMs epoch milliseconds, for a `retry-after` that is a date
  */
 export function classify(result: SendResult, nowMs: number): Verdict {

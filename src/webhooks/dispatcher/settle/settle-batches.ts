@@ -9,34 +9,30 @@ const retryMs = 200;
 
 type Entry = { settlement: Settlement; giveUpAtMs: number };
 
-/**
- * written; lost: another worker had taken the delivery over, nothing was changed; late: given up, others take it over.
- */
+/** lost: another worker had taken the delivery over, nothing was written; late: given up, others take it over. */
 export type SettlementResult = 'written' | 'lost' | 'late';
 
 export type SettlementWriter = {
-  /** Hands over what became of an attempt. It is written with the others that are waiting, and again until it succeeds. */
+  /** Writes the outcome of an attempt, in a batch and again until it succeeds. */
   add: (settlement: Settlement) => void;
   /** Resolves when everything is written or given up. */
   drain: () => Promise<void>;
 };
 
 type SettlerOptions = {
-  /** Writes settlements of one day's deliveries, all or nothing; answers those that were still under their lease. */
+  /** Writes settlements of one day's deliveries, all or none. @returns those that were still under their lease */
   write: (settlements: readonly Settlement[]) => Promise<readonly Settlement[]>;
   /** Called once for every settlement. */
-  onDone: (settlement: Settlement, fate: SettlementResult) => void;
+  onDone: (settlement: Settlement, result: SettlementResult) => void;
   logger: Logger;
   now: () => number;
 };
 
 /**
- * Group commit for settlements: a batch is written at once when none is under way; what arrives meanwhile is the next.
- * A batch that fails because the store is away is tried again until it succeeds: while nobody else has taken the
- * delivery over,
- * its outcome still counts. One that fails while the store answers is tried one by one, so that no settlement is held
- * up by
- * another, and given up when its lease has surely ended and others have taken it over.
+ * Group commit: a batch is written at once when none is under way; what arrives meanwhile is the next batch. A batch
+ * that fails because the database is unavailable is written again until it succeeds: as long as no other worker has
+ * taken the delivery over, its outcome counts. One that fails for another reason is written settlement by settlement, so
+ * that none delays the others, and given up when its lease has surely ended.
  */
 export function createSettlementWriter({ write, onDone, logger, now }: SettlerOptions): SettlementWriter {
   const waiting: Entry[] = [];
@@ -50,7 +46,7 @@ export function createSettlementWriter({ write, onDone, logger, now }: SettlerOp
       for (const settlement of settlements) onDone(settlement, written.has(settlement) ? 'written' : 'lost');
       return [];
     } catch (err) {
-      logger.debug({ err, count: batch.length }, 'settlements could not be written yet');
+      logger.debug({ err, count: batch.length }, 'settlements not written yet');
       if (isDatabaseUnavailable(err))
         return batch.map(({ settlement }) => ({ settlement, giveUpAtMs: now() + leaseGraceMs }));
       if (batch.length === 1) return batch;
@@ -60,13 +56,13 @@ export function createSettlementWriter({ write, onDone, logger, now }: SettlerOp
     }
   }
 
-  function keepTrying(entry: Entry): boolean {
+  function isWorthRetrying(entry: Entry): boolean {
     if (now() < entry.giveUpAtMs) return true;
     onDone(entry.settlement, 'late');
     return false;
   }
 
-  /** The first, and those that wait with it for deliveries of the same day: nearly always all. */
+  /** The first, and all others for deliveries of the same day: nearly always all. */
   function takeBatch(): Entry[] {
     const day = waiting[0]?.settlement.claimed.day;
     const batch: Entry[] = [];
@@ -81,7 +77,7 @@ export function createSettlementWriter({ write, onDone, logger, now }: SettlerOp
     while (waiting.length > 0) {
       const failed = await writeBatch(takeBatch());
       if (failed.length === 0) continue;
-      waiting.unshift(...failed.filter(keepTrying));
+      waiting.unshift(...failed.filter(isWorthRetrying));
       await new Promise((resolve) => setTimeout(resolve, retryMs));
     }
     running = null;

@@ -6,20 +6,20 @@ import type { Method } from '../send/target-url.ts';
 import { auditDisabled } from './disabling.ts';
 import type { AttemptFailure, DisableReason } from './schedule.ts';
 
-/** What became of an attempt. */
+/** The outcome of an attempt. */
 export type Outcome =
   | { outcome: 'delivered' }
-  /** Tried again after `delayMs`. */
+  /** Attempted again after `delayMs`. */
   | { outcome: 'retry'; delayMs: number }
   /** No try is left. */
   | { outcome: 'failed' }
-  /** The receiver wants nothing more, and did not take this one. */
+  /** The receiver asked to be disabled and did not accept this delivery. */
   | { outcome: 'endpoint_disabled' };
 
-/** What is written down of an attempt. */
+/** What is recorded of an attempt. */
 export type Settlement = Outcome & {
   claimed: Claimed;
-  /** Tries made, with this one where it counts. */
+  /** Attempts made, with this one where it counts. */
   attempts: number;
   /** Why the answer disables the endpoint; null: it does not. */
   disables: DisableReason | null;
@@ -31,28 +31,24 @@ export type Settlement = Outcome & {
   remoteAddress: string | null;
   responseHeaders: Record<string, string> | null;
   responseBody: Buffer | null;
-  /** Whether the answer was longer than what is kept; null where none came. */
+  /** Whether the response was longer than what is kept; null: there was none. */
   responseTruncated: boolean | null;
-  /** What was sent, but for the values of the endpoint's own headers; null where nothing was. */
+  /** What was sent, without the values of the endpoint's own headers; null: nothing. */
   request: RequestHead | null;
 };
 
-/** The head of a call, as the log shows it. */
+/** The head of a request, as the log shows it. */
 export type RequestHead = { method: Method; url: string; headers: Record<string, string> };
 
 /*
- * One statement for all, who are of one day: what still has the generation of its claim leaves the queue or gets its
- * next date, and only
- * for those the attempt, the delivery and the endpoint are written. An endpoint that was given another URL meanwhile is
- * not
- * disabled by an answer of the old one. Where order is strict, a delivery keeps its place in the queue, and the
- * endpoint waits.
+ * One statement for settlements of one day: what still has the generation of its claim leaves the queue or is
+ * rescheduled, and only for those the attempt, the delivery and the endpoint are written. An endpoint with another URL by
+ * now is not disabled by a response of the old one. Where order is strict, a delivery keeps its place in the queue, and
+ * the endpoint waits.
  *
- * `any($1)` beside a join that loops over many rows is a trap: the list is sorted again for each of them. With it on
- * the two partitioned tables, 150 settlements took 75–220 ms instead of 9.
- *
- * The partitions of the day are named: an update of the whole tables would open every partition there is, which is 0.3
- * ms for 38.
+ * `any($1)` beside a join that loops over many rows sorts the list for each of them: with it on the two partitioned
+ * tables, 150 settlements took 75–220 ms instead of 9. The day's partitions are named, because an update of the whole
+ * tables opens every partition (0.3 ms for 38).
  */
 const statementFor = (partition: string): string => `
   with settled as (
@@ -77,7 +73,7 @@ const statementFor = (partition: string): string => `
   ), own as (
     select * from settled join (select * from rescheduled union all select *
       from removed) r using (delivery_id, generation)
-  ), attempts as (
+  ), recorded as (
     update delivery_attempts_${partition} a
     set finished_at = now(), outcome = o.outcome, status_code = o.status_code, error_class = o.error_class,
       error_message = o.error_message,
@@ -86,7 +82,7 @@ const statementFor = (partition: string): string => `
       response_truncated = o.response_truncated, request = o.request
     from own o
     where a.day = o.day and a.delivery_id = o.delivery_id and a.generation = o.generation
-  ), fates as (
+  ), updated as (
     update deliveries_${partition} d
     set attempts = o.attempts, finished_at = case when o.outcome <> 'retry' then now() end,
       status = case o.outcome when 'delivered' then 'delivered' when 'retry' then 'pending' else 'failed' end
@@ -94,21 +90,21 @@ const statementFor = (partition: string): string => `
     where d.day = o.day and d.id = o.delivery_id
     returning d.publisher_id, d.day, d.status
   ), counted as (
-    ${countMoves("select publisher_id, day, 'pending' as was, status as became from fates where status <> 'pending'")}
+    ${countMoves("select publisher_id, day, 'pending' as was, status as became from updated where status <> 'pending'")}
   ), disabled as (
     update webhook_endpoints e set enabled = false, disabled_reason = o.disables, updated_at = now()
     from own o where o.disables is not null and e.id = o.endpoint_id and e.url = o.url and e.enabled
     returning e.publisher_id, e.event, e.disabled_reason
   ), noted as (
     ${auditDisabled}
-  ), held_up as (
+  ), delayed as (
     update endpoint_health h set not_before = o.next_at
     from own o where o.strict and h.endpoint_id = o.endpoint_id and h.not_before is distinct from o.next_at
   )
   select delivery_id, generation from own`;
 
 /**
- * Writes down what became of attempts of deliveries of one day, in one statement.
+ * Writes the outcomes of attempts of deliveries of one day, in one statement.
  * @returns those that were still under their lease; of the others nothing was changed
  */
 export async function settle(executor: Executor, settlements: readonly Settlement[]): Promise<Settlement[]> {
@@ -150,7 +146,7 @@ function partitionOf(day: string): string {
   return `p${day.replaceAll('-', '')}`;
 }
 
-/** JSON text without U+0000, which PostgreSQL stores nowhere. */
+/** JSON text without U+0000, which PostgreSQL cannot store. */
 const jsonOf = (value: object | null): string | null =>
   value === null
     ? null

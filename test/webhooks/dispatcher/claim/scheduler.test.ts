@@ -86,8 +86,8 @@ test('a look finds each of a thousand endpoints once, however their rows lie on 
   const seen: number[] = [];
   for (let after: number | null = 0; after !== null; ) {
     const found: Awaited<ReturnType<typeof scanQueue>> = await scanQueue(t.pool, 'live', after);
-    expect(found.waiting.length).toBeLessThanOrEqual(100);
-    seen.push(...found.waiting.map(({ endpointId }) => endpointId));
+    expect(found.endpoints.length).toBeLessThanOrEqual(100);
+    seen.push(...found.endpoints.map(({ endpointId }) => endpointId));
     after = found.next;
   }
   expect(seen).toEqual(rows.map(({ id }) => id));
