@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { createLogger } from '../../src/platform/logger.ts';
 import { createScheduler } from '../../src/webhooks/dispatcher/claim/scheduler.ts';
-import { createDispatcherPool } from '../../src/webhooks/message/sending.ts';
+import { createDispatcherPool } from '../../src/webhooks/dispatcher-job.ts';
 import type { Stage } from './endpoints.ts';
 import { seedEndpoints } from './endpoints.ts';
 import { percentiles } from './percentiles.ts';

@@ -5,7 +5,7 @@ import { hourMs, minuteMs } from '../platform/lib/time.ts';
 import { eraseDueUsers } from '../privacy/erasure-job.ts';
 import { compactRollups } from '../reports/rollup/compact.ts';
 import { createRollupJob } from '../reports/rollup/job.ts';
-import { startSending } from '../webhooks/message/sending.ts';
+import { startDispatcherJob } from '../webhooks/dispatcher-job.ts';
 import { runRedeliveries } from '../webhooks/redelivery/runner.ts';
 import type { Deps } from './create-deps.ts';
 import { createHeartbeat, heartbeatMs } from './heartbeat.ts';
@@ -89,7 +89,7 @@ export const createJobs = (deps: JobDeps): readonly Job[] => {
       name: 'webhook dispatcher',
       roles: ['worker'],
       locks: 'leases in delivery_queue',
-      start: () => startSending(deps, deps.databaseUrl),
+      start: () => startDispatcherJob(deps, deps.databaseUrl),
     },
     {
       name: 'redelivery',

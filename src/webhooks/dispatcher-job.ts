@@ -1,23 +1,19 @@
 import type pg from 'pg';
-import { breakConnections, createPool } from '../../platform/db/pool.ts';
-import type { Logger } from '../../platform/logger.ts';
-import { createSigner } from '../../platform/security/keyring.ts';
-import { noMeter } from '../dispatcher/meter.ts';
-import { startDispatcher } from '../dispatcher/worker.ts';
-import type { WebhookDeps } from '../ports.ts';
-import { createPayloadLinks, payloadLinkPurpose } from './payload-link.ts';
+import { breakConnections, createPool } from '../platform/db/pool.ts';
+import type { Logger } from '../platform/logger.ts';
+import { createSigner } from '../platform/security/keyring.ts';
+import { noMeter } from './dispatcher/meter.ts';
+import { startDispatcher } from './dispatcher/worker.ts';
+import { createPayloadLinks, payloadLinkPurpose } from './message/payload-link.ts';
+import type { WebhookDeps } from './ports.ts';
 
-/**
- * Longest call of an endpoint, so that a stopping worker lets it end where the shutdown limit allows (milliseconds).
- */
+/** The longest call of an endpoint (milliseconds): a stopping worker lets it end if the shutdown limit allows. */
 const longestCallMs = 20_000;
 
 /**
- * The dispatcher's statements are planned once, for good: a handful of rows, each found by an index, however large the
- * tables
+ * The dispatcher's statements are planned once: a handful of rows, each found by an index, however large the tables
  * grow. Planned for the sizes of the moment, they would read a whole queue that was empty when the plan was made;
- * planned anew
- * each time, a claim spends more time on its plan than on its work.
+ * planned each time, a claim spends more time on its plan than on its work.
  */
 const plannerSettings = {
   plan_cache_mode: 'force_generic_plan',
@@ -28,21 +24,24 @@ const plannerSettings = {
   jit: 'off',
 };
 
-/** One claims while the other settles; one to spare for what is rare. */
+/** One claims while another settles; one is for housekeeping (count). */
 const connections = 3;
 
-/** Connections for the dispatcher alone. */
+/** The pool of the dispatcher alone. */
 export const createDispatcherPool = (databaseUrl: string, logger: Logger): pg.Pool =>
   createPool({
     url: databaseUrl,
     size: connections,
     applicationName: 'perkwire-dispatcher',
-    onError: (err) => logger.debug({ err }, 'a connection of the dispatcher broke'),
+    onError: (err) => logger.debug({ err }, 'dispatcher connection lost'),
     settings: plannerSettings,
   });
 
-/** Sends what is in the outbox, with the parts of this process. */
-export async function startSending(deps: WebhookDeps, databaseUrl: string): Promise<{ stop: () => Promise<void> }> {
+/** Starts the dispatcher of this process, with a pool of its own. */
+export async function startDispatcherJob(
+  deps: WebhookDeps,
+  databaseUrl: string,
+): Promise<{ stop: () => Promise<void> }> {
   const { config, logger, sender, secretBox, dispatcherMetrics, now } = deps;
   const pool = createDispatcherPool(databaseUrl, logger);
   deps.dbHealth.onDown(() => breakConnections(pool));
