@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import type { LightMyRequestResponse } from 'fastify';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createRateLimit, takeToken } from '../../../src/platform/http/failure-limit.ts';
+import { createRateLimit } from '../../../src/platform/http/failure-limit.ts';
+import { takeToken } from '../../../src/platform/lib/token-bucket.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 const startMs = Date.now();

@@ -1,3 +1,5 @@
+import { refill, type TokenBucket } from '../../../platform/lib/token-bucket.ts';
+
 export type RateAllowance = { limitedIds: number[]; limitedCounts: number[] };
 
 /** Keeps endpoints to their rate limits. Only one worker calls such an endpoint, so its memory is enough. */
@@ -18,24 +20,20 @@ export type RateLimiter = {
 const burstS = 0.1;
 
 /** `offered`: calls it could start at the last claim (count); `waits`: no more were given to it because of that. */
-type Bucket = { perS: number; tokens: number; atMs: number; offered: number; waits: boolean };
+type Bucket = TokenBucket & { perS: number; offered: number; waits: boolean };
 
 export function createRateLimiter(now: () => number): RateLimiter {
   const buckets = new Map<number, Bucket>();
-  const sizeOf = (perS: number): number => Math.max(1, perS * burstS);
-
-  function refill(bucket: Bucket): void {
-    const nowMs = now();
-    bucket.tokens = Math.min(sizeOf(bucket.perS), bucket.tokens + ((nowMs - bucket.atMs) / 1000) * bucket.perS);
-    bucket.atMs = nowMs;
-  }
+  const burstOf = (perS: number): number => Math.max(1, perS * burstS);
+  const fill = (bucket: Bucket): void => refill(bucket, { perS: bucket.perS, burst: burstOf(bucket.perS) }, now());
 
   return {
     allowance: () => {
       for (const [endpointId, bucket] of buckets) {
-        refill(bucket);
+        fill(bucket);
         bucket.offered = Math.max(0, Math.floor(bucket.tokens));
-        if (bucket.tokens === sizeOf(bucket.perS) && !bucket.waits) buckets.delete(endpointId); // an unknown one may start one call
+        // An endpoint that is not listed may start one call.
+        if (bucket.tokens === burstOf(bucket.perS) && !bucket.waits) buckets.delete(endpointId);
       }
       return { limitedIds: [...buckets.keys()], limitedCounts: [...buckets.values()].map(({ offered }) => offered) };
     },
@@ -46,7 +44,7 @@ export function createRateLimiter(now: () => number): RateLimiter {
     ready: () => {
       const endpointIds: number[] = [];
       for (const [endpointId, bucket] of buckets) {
-        refill(bucket);
+        fill(bucket);
         if (!bucket.waits || bucket.tokens < 1) continue;
         bucket.waits = false;
         endpointIds.push(endpointId);
@@ -57,7 +55,7 @@ export function createRateLimiter(now: () => number): RateLimiter {
       if (perS === null) return void buckets.delete(endpointId);
       const bucket = buckets.get(endpointId) ?? { perS, tokens: 1, atMs: now(), offered: 1, waits: false };
       bucket.perS = perS;
-      refill(bucket);
+      fill(bucket);
       bucket.tokens -= 1;
       buckets.set(endpointId, bucket);
     },
