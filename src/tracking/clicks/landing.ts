@@ -1,9 +1,9 @@
 import { fillUrl, parseUrlTemplate, type UrlTemplate, urlMacros } from '../../platform/lib/url-template.ts';
 
-/** A landing page as it is stored, in which macros such as `{click_id}` may stand. */
+/** A stored landing page URL, which may contain macros such as `{click_id}`. */
 export type Landing = UrlTemplate & { needsSession: boolean };
 
-/** Values of the macros. Absent or null ones, and macros nobody knows, become empty. */
+/** Values of the macros. Absent or null ones, and unknown macros, become empty. */
 export type LandingValues = {
   click_id: string;
   session_id: string | null;
@@ -14,7 +14,7 @@ export type LandingValues = {
   publisher_id: number;
 };
 
-/** Takes a stored landing URL apart; null for anything but an https address. Macros count after the host only. */
+/** Parses a stored landing URL; null for anything but https. Macros are recognised after the host only. */
 export function parseLanding(landingUrl: string): Landing | null {
   const template = /^https:/i.test(landingUrl) ? parseUrlTemplate(landingUrl) : null;
   if (template === null) return null;
@@ -23,9 +23,8 @@ export function parseLanding(landingUrl: string): Landing | null {
 }
 
 /**
- * The address to send a click to (docs/interface.md#tracking): macros filled, percent-encoded, and the click id added
- * under
- * `clickIdParam` unless its macro or a parameter of that name is there already. No value can change the origin.
+ * The URL that a click is redirected to (docs/interface.md#tracking): macros filled, percent-encoded, and the click id
+ * added as `clickIdParam`, unless its macro or a parameter of that name is there. No value can change the origin.
  */
 export function fillLanding(landing: Landing, clickIdParam: string, values: LandingValues): string {
   const byName: ReadonlyMap<string, string | number | null> = new Map(Object.entries(values));

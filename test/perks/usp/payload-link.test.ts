@@ -81,7 +81,7 @@ describe('GET /webhooks/v1/payload', () => {
     return id as string;
   }
 
-  test('200: answers the stored bytes, byte for byte, and lets nobody keep them', async () => {
+  test('200: answers the stored bytes, byte for byte, and no cache may keep them', async () => {
     const answer = await get(appLinks().url(await promise(), Date.now()));
     expect(answer.statusCode).toBe(200);
     expect(answer.rawPayload.equals(payload)).toBe(true);

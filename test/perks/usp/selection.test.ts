@@ -229,7 +229,7 @@ describe('a call is refused', () => {
     expect(await call(id, ids[0], 'u-1')).toEqual(refusal(404, 'session_not_found'));
   });
 
-  test.each(all)('404 session_not_found: %s with the pub_user_id of somebody else', async (_name, call) => {
+  test.each(all)('404 session_not_found: %s with the pub_user_id of another user', async (_name, call) => {
     const { id, ids } = await usp.fetch();
     for (const user of ['u-2', 'U-1', 'u-1\0', 'u-1\0x'])
       expect(await call(id, ids[0], user)).toEqual(refusal(404, 'session_not_found'));

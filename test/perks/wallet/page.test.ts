@@ -46,7 +46,7 @@ describe('the page of a signed link', () => {
     expect(formTokens(response.body, '/wallet/remove')).toHaveLength(1);
   });
 
-  test('runs nothing, is not framed, kept, indexed or told to others, and is not readable across origins', async () => {
+  test('runs no script, is not framed, cached or indexed, sends no referrer, and is not readable across origins', async () => {
     const { page } = await saveOneFor(testApp, 'reader');
     const { headers, body } = await open(page);
     const csp = String(headers['content-security-policy']);
@@ -207,7 +207,7 @@ describe('the remove button', () => {
 });
 
 describe('the save button', () => {
-  test('is there for who comes by GET with an offer not kept yet, and keeps it', async () => {
+  test('is offered after a GET with an offer that is not saved yet, and saves it', async () => {
     const offer = await showOneTo(testApp, 'visitor');
     const arrived = local(String((await testApp.app.inject(saveUrlOf(offer))).headers.location));
     const { body } = await open(arrived);
@@ -225,7 +225,7 @@ describe('the save button', () => {
     expect((await open(arrived)).body).not.toContain('Save this offer for later?');
   });
 
-  test('is not there for an offer shown to somebody else, or a bad token', async () => {
+  test("is not offered for another user's offer, or a bad token", async () => {
     const { page } = await saveOneFor(testApp, 'me');
     const theirs = await showTo(testApp, 'you');
     for (const t of [saveUrlOf(theirs[1] as never).split('=')[1], 'nonsense', '']) {
@@ -274,7 +274,7 @@ describe('a link that is not good', () => {
     }
   });
 
-  test('is answered in the error form for who reads no pages', async () => {
+  test('is answered in the error form to a client that does not accept HTML', async () => {
     const response = await testApp.app.inject({
       method: 'GET',
       url: '/wallet?t=nonsense',
@@ -292,7 +292,7 @@ describe('a link that is not good', () => {
     expect((await open(page)).statusCode).toBe(400);
   });
 
-  test('counts against who guesses: 429', async () => {
+  test('is limited per client address: 429', async () => {
     const answers = await Promise.all(
       Array.from({ length: 150 }, () =>
         testApp.app.inject({ method: 'GET', url: '/wallet?t=x', remoteAddress: '10.5.5.5' }),
@@ -302,7 +302,7 @@ describe('a link that is not good', () => {
   });
 });
 
-test('who follows a link to save an offer that cannot be saved reads a page; a program gets the error', async () => {
+test('a browser that opens a link to save an offer that cannot be saved gets a page; a program gets the error', async () => {
   const [anonymous] = await showTo(testApp, null);
   const saved = await testApp.app.inject({
     method: 'GET',

@@ -29,7 +29,7 @@ async function setWallet(publisher: boolean, offer: boolean): Promise<void> {
 }
 
 describe('POST save_for_later_url', () => {
-  test('keeps the offer for the user and answers where the wallet is', async () => {
+  test('saves the offer for the user and answers the URL of the wallet', async () => {
     const offer = await showOneTo(first, 'user-1');
     expect(offer.save_for_later_url).toBe(`http://perks.test${saveUrlOf(offer)}`);
     const response = await save(first, offer);
@@ -161,7 +161,7 @@ describe('400 invalid_token', () => {
     expect((await save(first, offer)).statusCode).toBe(200);
   });
 
-  test('is limited like any failure: 429 for who guesses too much, while good tokens go on', async () => {
+  test('is limited like any failure: 429 after too many bad tokens, while good tokens are accepted', async () => {
     const offer = await showOneTo(first, 'u');
     const guesses = await Promise.all(
       Array.from({ length: 150 }, () =>
@@ -206,7 +206,7 @@ describe('403 wallet_not_enabled', () => {
   });
 });
 
-test('a developer’s session is answered as usual and keeps nothing', async () => {
+test('a developer’s session is answered as usual and stores nothing', async () => {
   const offer = await showOneTo(first, 'developer', { dev: 1 });
   const response = await save(first, offer);
   expect(response.statusCode).toBe(200);
@@ -215,7 +215,7 @@ test('a developer’s session is answered as usual and keeps nothing', async () 
   expect((await first.app.inject(saveUrlOf(offer))).statusCode).toBe(302);
 });
 
-test('GET leads to the page and keeps nothing; so does a click with save_for_later=1', async () => {
+test('GET redirects to the page and saves nothing; so does a click with save_for_later=1', async () => {
   const offer = await showOneTo(first, 'visitor');
   const click = await call(first, `${offer.click_url}&save_for_later=1`);
   expect(click.headers.location).toBe(offer.save_for_later_url);
@@ -230,7 +230,7 @@ test('GET leads to the page and keeps nothing; so does a click with save_for_lat
   expect(await storedEvents(first)).toEqual([]);
 });
 
-test('while the store is away, 503 with retry-after and no false success; afterwards it works', async () => {
+test('503 with retry-after and no false success while the database is unavailable; it works afterwards', async () => {
   const database = await cloneDatabase();
   const relay = await startRelay(database.url);
   const behind = await createTestApp({ databaseUrl: relay.url });

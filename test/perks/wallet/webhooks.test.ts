@@ -94,7 +94,7 @@ test('exactly once, also when 64 saves or removals come at once through two proc
   );
 });
 
-test('a developer’s session is told with the dev flag, once for each offer, and keeps nothing', async () => {
+test('a save in a developer’s session is sent with the dev flag, once for each offer, and stores nothing', async () => {
   await setEndpoint('offer_saved');
   const offer = await showOneTo(first, 'developer', { dev: 1 });
   expect(new Set(await both((testApp) => save(testApp, offer)))).toEqual(new Set([200]));

@@ -184,7 +184,7 @@ describe('a beacon', () => {
     expect(await storedEvents(first)).toEqual([]);
   });
 
-  test('of a dev session is answered and leaves no trace', async () => {
+  test('of a dev session is answered and not stored', async () => {
     const offer = await showOffer(first, { dev: 1, pub_user_id: 'developer' });
     for (const [, url] of beaconUrls(offer)) expect((await call(first, url)).statusCode).toBe(200);
     expect(await storedEvents(first)).toEqual([]);

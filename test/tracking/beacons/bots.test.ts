@@ -43,7 +43,7 @@ test.each(people)('%s is an app or a browser: what it displays counts', (userAge
   expect(createBotCheck()(userAgent)).toBe(false);
 });
 
-test('Without a name nobody is a bot', () => {
+test('a missing or empty user agent is not a bot', () => {
   const isBot = createBotCheck();
   expect([isBot(undefined), isBot('')]).toEqual([false, false]);
 });

@@ -24,7 +24,7 @@ const until = async (condition: () => boolean): Promise<void> => {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 10));
 };
 
-test('while the store is away every event is answered 503 with retry-after, never a false 200, and 200 again after', async () => {
+test('every event is answered 503 with retry-after while the database is unavailable, never a false 200, and 200 afterwards', async () => {
   const urls = [offer.pixel, offer.beacons.close, offer.beacons.no_thanks_click, offer.click_url];
   relay.cut();
   // Both at the moment of the break, when a write may have come through unseen, and once it is known.
@@ -50,7 +50,7 @@ test('while the store is away every event is answered 503 with retry-after, neve
   ]);
 });
 
-test('while the store is away a bad token is still answered 400', async () => {
+test('a bad token is answered 400 while the database is unavailable', async () => {
   relay.cut();
   await until(() => !testApp.deps.dbHealth.isUp());
   expect((await call(testApp, '/sdk/v2/impression/p.png?t=nonsense')).statusCode).toBe(400);

@@ -45,7 +45,7 @@ test.each([{ pub_user_id: 'user-1' }, { ad_fp: 'device-1' }, { ad_fp: 'device-2'
   },
 );
 
-test('no thanks of a user known by a device and an id is kept under the device', async () => {
+test('no thanks of a user with a device and an id is stored for the device', async () => {
   const offer = await showOffer(first, { ad_fp: 'device-3', pub_user_id: 'user-3' });
   await call(first, offer.beacons.no_thanks_click);
   expect(await shownCampaigns(first, { ad_fp: 'device-3' })).not.toContain(offer.campaign_id);
@@ -119,7 +119,7 @@ test('no thanks of a bot, by prefetch, by HEAD or in a dev session refuses nothi
   expect(await shownCampaigns(first, user)).toContain(offer.campaign_id);
 });
 
-test('no thanks of a user nobody knows is stored and refuses nothing', async () => {
+test('no thanks without a user is stored and opts nobody out', async () => {
   const offer = await showOffer(first);
   expect((await call(first, offer.beacons.no_thanks_click)).statusCode).toBe(200);
   expect((await first.pool.query('select 1 from events')).rows).toHaveLength(1);

@@ -56,7 +56,7 @@ test('conversions are spent from the budget of their campaign once, and voids gi
   expect(await bookedInReports()).toEqual([2, 11_000_000]);
 });
 
-test('conversions are kept in the history of the user, where a cap counts them', async () => {
+test('conversions are stored in the history of the user if a cap counts them', async () => {
   await track(t, { click_id: click.clickId, event: 'kept' });
   const { rows } = await t.pool.query(
     'select exposures from user_history h join sessions s using (user_key) where s.id = $1',

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-test('the publisher is told of a conversion with every custom key of the fetch, and of its void with negative amounts', async () => {
+test('the publisher gets a postback of a conversion with every custom attribute, and of its void with negative amounts', async () => {
   await addPostbackEndpoint(t, 'https://publisher.example/hook');
   await t.pool.query('update publishers set currency_multiplier = 2.5');
   const custom = { order_id: 'o-1', 'cart.value': '19.90', vip: 'true', note: 'Grüße & “more” 🎁' };
@@ -54,7 +54,7 @@ test('the publisher is told of a conversion with every custom key of the fetch, 
   await setCampaign(t, click.campaign_id, { is_loyalty: false });
 });
 
-test('a conversion of a campaign without loyalty earns none, and one of a suspicious click pays nothing but is told of', async () => {
+test('a conversion of a campaign without loyalty earns none; one of a suspicious click pays nothing but is posted back', async () => {
   const plain = await clickOffer(t, { pub_user_id: 'user-8' });
   await track(t, { click_id: plain.clickId, payout: '3' });
   expect(await postbacks(t, plain.sessionId)).toMatchObject([
@@ -92,7 +92,7 @@ test('macros of the endpoint’s URL are filled with the conversion and the cust
   await hook.close();
 });
 
-test('nothing is promised, and nothing booked, when the store cannot do both', async () => {
+test('neither postback nor booking is stored if the database cannot store both', async () => {
   const click = await clickOffer(t);
   await t.pool.query('alter table deliveries add constraint refuse check (event is null) not valid');
   expect((await track(t, { click_id: click.clickId, payout: '1' })).statusCode).toBe(500);

@@ -29,7 +29,7 @@ async function sendAll(fieldsOf: (index: number) => Record<string, string>): Pro
   return counts;
 }
 
-test('of 64 equal reports at once through two processes, one is recorded and told of', async () => {
+test('of 64 equal reports at once through two processes, one is recorded and posted back', async () => {
   const { clickId, sessionId } = await clickOffer(t);
   const fields = { click_id: clickId, event: 'purchase', payout: '5', currency: 'USD', txn_id: 'race' };
   expect(await sendAll(() => fields)).toEqual({ recorded: 1, duplicate: 63 });
@@ -46,7 +46,7 @@ test('of 64 voids at once, one takes the conversion back', async () => {
   expect((await postbacks(t, sessionId)).map((told) => told.status).toSorted()).toEqual(['recorded', 'void']);
 });
 
-test('of 64 reports of one transaction with two amounts, one wins, and whoever says the other is told so', async () => {
+test('of 64 reports of one transaction with two amounts, one wins, and the others are refused', async () => {
   const { clickId, sessionId } = await clickOffer(t);
   const counts = await sendAll((index) => ({ click_id: clickId, txn_id: 'split', payout: index % 4 < 2 ? '1' : '2' }));
   expect(counts).toEqual({ recorded: 1, duplicate: 31, '409 conversion_conflict': 32 });
@@ -54,7 +54,7 @@ test('of 64 reports of one transaction with two amounts, one wins, and whoever s
   expect(await postbacks(t, sessionId)).toHaveLength(1);
 });
 
-test('many transactions of many clicks at once, in every order, are all recorded: nobody waits in a circle', async () => {
+test('many transactions of many clicks at once, in every order, are all recorded without a deadlock', async () => {
   const clicks = await Promise.all(Array.from({ length: 8 }, () => clickOffer(t)));
   const reports = clicks.flatMap(({ clickId }) =>
     Array.from({ length: 8 }, (_, index) => ({ click_id: clickId, txn_id: `n${index}`, payout: '1' })),
@@ -68,7 +68,7 @@ test('many transactions of many clicks at once, in every order, are all recorded
   expect((first.duplicate ?? 0) + (second.duplicate ?? 0)).toBe(64);
 });
 
-test('while the store is away, reports are refused with 503 and may be sent again', async () => {
+test('reports are refused with 503 while the database is unavailable, and may be sent again', async () => {
   const { clickId, sessionId } = await clickOffer(t);
   const relay = await startRelay(t.databaseUrl);
   const cutOff = await createTestApp({ databaseUrl: relay.url, now: () => t.clock.ms });

@@ -119,7 +119,7 @@ describe('a conversion', () => {
     t.clock.ms = clickedMs;
   });
 
-  test('of a click nobody made, of a changed click id, or of none, is refused', async () => {
+  test('of an unknown click, of a changed click id, or of none, is refused', async () => {
     const { clickId } = await clickOffer(t);
     const shown = await showOffer(t);
     const neverClicked = clickIdIn(await call(t, shown.click_url, {}, 'HEAD'));
@@ -172,13 +172,13 @@ describe('a conversion', () => {
     expect(await bookings(t, sessionId)).toEqual([]);
   });
 
-  test('keeps any text of an event and a transaction as it was said', async () => {
+  test('stores any text of an event and a transaction unchanged', async () => {
     const { clickId, sessionId } = await clickOffer(t);
     await post(t, { click_id: clickId, event: 'Kauf “größer”', txn_id: '\ud800Ж/ñ' });
     expect(await bookings(t, sessionId)).toMatchObject([{ event: 'Kauf “größer”', txn_id: '\ufffdЖ/ñ' }]);
   });
 
-  test('of a bot, a scanned code, or a click on what was not shown is kept with the reason, and pays nothing', async () => {
+  test('of a bot, a scanned code, or a click without an impression is stored with the reason, and pays nothing', async () => {
     const bot = await clickOffer(t, {}, { 'user-agent': googlebot });
     const unseen = await showOffer(t);
     const unseenClick = await clickIdOf(t, unseen.click_url);
@@ -201,7 +201,7 @@ describe('a conversion', () => {
     ]);
   });
 
-  test('in a developer’s session is answered as usual and leaves no trace', async () => {
+  test('in a developer’s session is answered as usual and not stored', async () => {
     const shown = await showOffer(t, { dev: 1 });
     const clickId = await clickIdOf(t, shown.click_url);
     for (const fields of [{}, {}, { void: '1' }])
