@@ -9,8 +9,7 @@ COPY packages/client/package.json packages/client/
 FROM base AS build
 RUN npm ci
 COPY . .
-# The assets folder may not exist; the final stage copies it in any case.
-RUN npm run build && mkdir -p assets
+RUN npm run build
 
 FROM base AS dependencies
 # sharp finds its binary for this platform through optional dependencies, so --omit=optional would break it.

@@ -27,7 +27,8 @@ export async function audit(work: Work, { resource, action, before, after }: Cha
   }
   const { actor } = work;
   await work.executor.query(
-    `insert into audit_log (publisher_id, at, actor_kind, actor_id, actor_label, actor_publisher_id, action, resource, resource_id, changes)
+    `insert into audit_log (publisher_id, at, actor_kind, actor_id, actor_label, actor_publisher_id, action, resource,
+      resource_id, changes)
     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
     [
       resource.ownerOf?.(row) ?? work.publisherId,

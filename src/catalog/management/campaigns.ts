@@ -30,7 +30,8 @@ export const campaigns: Resource = {
       is_loyalty: flag(false, 'May be used as an incentive.'),
       offer_description: text(2000, { default: '' }),
       landing_url: httpsUrl(
-        'May hold macros after the host: `{click_id}`, `{session_id}`, `{placement}`, `{pub_user_id}`, `{offer_id}`, `{campaign_id}`, `{publisher_id}`.',
+        'May hold macros after the host: `{click_id}`, `{session_id}`, `{placement}`, `{pub_user_id}`, `{offer_id}`, ' +
+          '`{campaign_id}`, `{publisher_id}`.',
       ),
       click_id_param: Type.String({
         pattern: '^[A-Za-z0-9_.-]{1,64}$',
@@ -92,7 +93,8 @@ export const campaigns: Resource = {
   // Its offers are paused, so that none comes back by itself should the campaign be brought back.
   beforeRemove: async (work, { id }) => {
     const { rows } = await work.executor.query<Values>(
-      `update offers set active = false, updated_at = $2 where campaign_id = $1 and active returning ${columnsOf(offers, work)}`,
+      `update offers set active = false, updated_at = $2 where campaign_id = $1 and active
+    returning ${columnsOf(offers, work)}`,
       [id, new Date(work.nowMs)],
     );
     for (const row of rows) {
@@ -109,7 +111,8 @@ export async function warnOfCurrencies(
 ): Promise<Warning[]> {
   const { rows } = await executor.query<{ others: string }>(
     `select string_agg(distinct payout_currency, ', ') as others from campaigns
-    where publisher_id = $1 and id <> $2 and payout_currency <> $3 and active and deleted_at is null having count(*) > 0`,
+    where publisher_id = $1 and id <> $2 and payout_currency <> $3 and active and deleted_at is null
+    having count(*) > 0`,
     [publisherId, id, currency],
   );
   return rows.map(({ others }) => ({

@@ -69,7 +69,8 @@ export const creatives: Resource = {
   beforeRemove: async (work, { id, offer_id, is_primary }) => {
     if (is_primary !== true) return;
     await work.executor.query('update creatives set is_primary = false where id = $1', [id]);
-    const next = `id = (select min(id) from creatives where offer_id = $1 and deleted_at is null and id <> ${Number(id)})`;
+    const next = `id = (
+      select min(id) from creatives where offer_id = $1 and deleted_at is null and id <> ${Number(id)})`;
     await markPrimary(work, next, offer_id, true);
   },
 };

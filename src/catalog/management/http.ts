@@ -70,7 +70,8 @@ export async function post(
   const key = request.headers['idempotency-key'];
   const answer = await door.management.write(actor, publisherId, (work) => {
     if (key === undefined) return make(work);
-    const text = `${request.routeOptions.url}\n${JSON.stringify(request.params)}\n${body ?? JSON.stringify(request.body ?? null)}`;
+    const given = body ?? JSON.stringify(request.body ?? null);
+    const text = `${request.routeOptions.url}\n${JSON.stringify(request.params)}\n${given}`;
     return once(work, { key: String(key), request: text, box: door.deps.secretBox }, () => make(work));
   });
   return send(reply, answer);

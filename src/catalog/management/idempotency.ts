@@ -27,8 +27,10 @@ export async function once(work: Work, { key, request, box }: Call, make: () => 
   const requestHash = hash('sha256', request, 'buffer');
   const context = `idempotent-answer ${row.join(' ')}`;
   const { rowCount } = await executor.query(
-    `insert into idempotent_answers as a (publisher_id, actor, key, request_hash, created_at) values ($1, $2, $3, $4, $5)
-    on conflict (publisher_id, actor, key) do update set request_hash = excluded.request_hash, status = null, answer_sealed = null,
+    `insert into idempotent_answers as a (publisher_id, actor, key, request_hash, created_at)
+    values ($1, $2, $3, $4, $5)
+    on conflict (publisher_id, actor, key) do update
+    set request_hash = excluded.request_hash, status = null, answer_sealed = null,
       created_at = excluded.created_at where a.created_at < $6`,
     [...row, requestHash, new Date(nowMs), new Date(nowMs - keptMs)],
   );

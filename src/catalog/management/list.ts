@@ -63,7 +63,8 @@ export async function listRows(resource: Resource, work: Work, query: ListQuery,
   const direction = order.descending ? 'desc' : 'asc';
   const { rows } = await work.executor.query<Values & { sort_value: string }>(
     `select *, ${order.column}::text as sort_value from
-      (select ${columnsOf(resource, work)} from ${resource.table} where ${scopeOf(resource, work)}${removedCondition(resource, texts.removed)}) as r
+      (select ${columnsOf(resource, work)} from ${resource.table}
+      where ${scopeOf(resource, work)}${removedCondition(resource, texts.removed)}) as r
     ${conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`}
     order by ${order.column} ${direction}, ${resource.key} ${direction} limit ${limit + 1}`,
     values,

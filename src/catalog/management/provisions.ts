@@ -32,7 +32,8 @@ const columns = 'campaign_id, publisher_id, active, payout_amount::float8, prior
 async function find(work: Work, campaignId: string, lock: '' | 'for update' = ''): Promise<View[]> {
   const { id } = await getRow(campaigns, work, campaignId, lock);
   const { rows } = await work.executor.query<Values>(
-    `select ${columns} from campaign_publishers where campaign_id = $1 and ($2 or publisher_id = $3) order by publisher_id`,
+    `select ${columns} from campaign_publishers where campaign_id = $1 and ($2 or publisher_id = $3)
+    order by publisher_id`,
     [id, isOperator(work.actor), work.publisherId],
   );
   return rows;
@@ -67,10 +68,11 @@ export async function setProvision(
   if (details.length === 0 && values.payout_amount !== null) details.push(...checkDecimals(values, 'payout_amount', 6));
   if (details.length > 0) throw new AppError('invalid_request', { details });
   const { rows } = await work.executor.query<Values>(
-    `insert into campaign_publishers (campaign_id, publisher_id, active, payout_amount, priority, frequency_caps, total_caps)
+    `insert into campaign_publishers (
+      campaign_id, publisher_id, active, payout_amount, priority, frequency_caps, total_caps)
     values ($1, $2, $3, $4, $5, $6, $7)
-    on conflict (campaign_id, publisher_id) do update set active = excluded.active, payout_amount = excluded.payout_amount,
-      priority = excluded.priority, frequency_caps = excluded.frequency_caps, total_caps = excluded.total_caps
+    on conflict (campaign_id, publisher_id) do update set
+      active = excluded.active, payout_amount = excluded.payout_amount, priority = excluded.priority, frequency_caps = excluded.frequency_caps, total_caps = excluded.total_caps
     returning ${columns}`,
     [
       Number(campaignId),

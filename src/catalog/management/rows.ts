@@ -25,6 +25,9 @@ export const etagOf = (view: View): string => `"${hash('sha256', JSON.stringify(
 /** SQL condition on the rows that the work may see. */
 export const scopeOf = (resource: Reference, work: Work): string => resource.scope?.(work) ?? 'publisher_id = $1';
 
+/** SQL condition, to be appended, that leaves out removed rows. */
+const isKept = ({ removedAt }: Pick<Resource, 'removedAt'>): string => (removedAt ? ` and ${removedAt} is null` : '');
+
 /** SQL list of what a view is made of. */
 export const columnsOf = ({ input, readOnly, key, expressions }: Resource, work: Work): string =>
   [...(key === 'id' ? ['id'] : []), ...Object.keys(input.properties), ...Object.keys(readOnly)]
@@ -64,7 +67,7 @@ function readKey(resource: Resource, key: string): string | number {
 export async function getRow(resource: Resource, work: Work, key: string, lock: '' | 'for update' = ''): Promise<View> {
   const { rows } = await work.executor.query<Values>(
     `select ${columnsOf(resource, work)} from ${resource.table}
-    where ${scopeOf(resource, work)} and ${resource.key} = $2${resource.removedAt ? ` and ${resource.removedAt} is null` : ''} ${lock}`,
+    where ${scopeOf(resource, work)} and ${resource.key} = $2${isKept(resource)} ${lock}`,
     [work.publisherId, readKey(resource, key)],
   );
   if (rows[0] === undefined) throw notFound(resource);
@@ -88,7 +91,8 @@ export async function createRow(resource: Resource, work: Work, given: unknown):
   const view = await saved(
     resource,
     work,
-    `insert into ${resource.table} (${all.map(([name]) => name).join(', ')}) values (${all.map((_, index) => `$${index + 1}`).join(', ')})
+    `insert into ${resource.table} (${all.map(([name]) => name).join(', ')})
+    values (${all.map((_, index) => `$${index + 1}`).join(', ')})
     returning ${columnsOf(resource, work)}`,
     all.map(([, value]) => value),
   );
@@ -210,7 +214,7 @@ async function missingReferences(
     const key = values[column];
     if (key === null || key === current?.[column]) continue;
     const { rowCount } = await work.executor.query(
-      `select 1 from ${target.table} where ${scopeOf(target, work)} and ${target.key} = $2${target.removedAt ? ` and ${target.removedAt} is null` : ''} for share`,
+      `select 1 from ${target.table} where ${scopeOf(target, work)} and ${target.key} = $2${isKept(target)} for share`,
       [work.publisherId, key],
     );
     if (rowCount === 0) details.push({ path: `/${column}`, message: `There is no such ${target.noun}` });

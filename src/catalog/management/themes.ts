@@ -63,7 +63,8 @@ export const themes: Resource = {
 async function yieldDefault(work: Work): Promise<void> {
   await work.executor.query('select 1 from publishers where id = $1 for no key update', [work.publisherId]);
   const { rows } = await work.executor.query<Values>(
-    `update themes set is_default = false, updated_at = $2 where publisher_id = $1 and is_default returning ${columnsOf(themes, work)}`,
+    `update themes set is_default = false, updated_at = $2 where publisher_id = $1 and is_default
+    returning ${columnsOf(themes, work)}`,
     [work.publisherId, new Date(work.nowMs)],
   );
   for (const row of rows) {

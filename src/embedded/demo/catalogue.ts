@@ -61,7 +61,8 @@ async function insertPublisher(
 ): Promise<number> {
   const publisherId = await insert(
     executor,
-    `insert into publishers (name, sdk_id, offers_per_response, time_zone, currency_name, currency_multiplier, usp_enabled, wallet_enabled, offerwall_enabled, privacy_url)
+    `insert into publishers (name, sdk_id, offers_per_response, time_zone, currency_name, currency_multiplier,
+      usp_enabled, wallet_enabled, offerwall_enabled, privacy_url)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) returning id`,
     [
       publisher.name,
@@ -118,7 +119,8 @@ async function insertCampaign(
 ): Promise<void> {
   const campaignId = await insert(
     executor,
-    `insert into campaigns (publisher_id, advertiser_id, name, category, tags, priority, weight, is_product, is_loyalty, offer_description, landing_url, click_id_param)
+    `insert into campaigns (publisher_id, advertiser_id, name, category, tags, priority, weight, is_product, is_loyalty,
+      offer_description, landing_url, click_id_param)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) returning id`,
     [
       publisherId,
@@ -144,8 +146,8 @@ async function insertCampaign(
 function insertOffer(executor: Executor, publisherId: number, campaignId: number, offer: DemoOffer): Promise<number> {
   return insert(
     executor,
-    `insert into offers (publisher_id, campaign_id, title, description, mini_text, terms_and_conditions, cta_yes, cta_no, short_description,
-       short_headline, loyalty_requirements, useraction_cta, useraction_url, adv_pixel_url, wallet_enabled, offerwall_enabled)
+    `insert into offers (publisher_id, campaign_id, title, description, mini_text, terms_and_conditions, cta_yes, cta_no,
+       short_description, short_headline, loyalty_requirements, useraction_cta, useraction_url, adv_pixel_url, wallet_enabled, offerwall_enabled)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) returning id`,
     [
       publisherId,
@@ -173,7 +175,8 @@ async function insertCreative(executor: Executor, offerId: number, creative: Dem
   const { width, height, format } = await sharp(bytes).metadata();
   const id = await insert(
     executor,
-    'insert into creatives (offer_id, creative_type, is_primary, type, width, height) values ($1, $2, $3, $4, $5, $6) returning id',
+    `insert into creatives (offer_id, creative_type, is_primary, type, width, height)
+    values ($1, $2, $3, $4, $5, $6) returning id`,
     [offerId, creative.creative_type, creative.is_primary, format === 'jpeg' ? 'jpg' : format, width, height],
   );
   await saveOriginal(executor, null, id, bytes);

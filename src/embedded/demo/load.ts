@@ -16,7 +16,8 @@ async function main(): Promise<void> {
     const ids = randomDemoIds();
     const publisherId = await transaction(pool, (executor) => loadDemoCatalogue(executor, ids));
     process.stdout.write(
-      `Loaded the demo catalogue as publisher ${publisherId}.\n  API key (shown only now): ${ids.key}\n  SDK id: ${ids.sdkId}\n`,
+      `Loaded the demo catalogue as publisher ${publisherId}.\n` +
+        `  API key (shown only now): ${ids.key}\n  SDK id: ${ids.sdkId}\n`,
     );
   } finally {
     await pool.end();

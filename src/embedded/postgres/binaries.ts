@@ -28,7 +28,8 @@ export async function findBinaryPackage(): Promise<BinaryPackage> {
   const entry = resolvePackage(name);
   if (entry === undefined) {
     throw new Error(
-      `No DATABASE_URL is set and ${name} is not installed: set DATABASE_URL, or run npm install with optional dependencies`,
+      `No DATABASE_URL is set and ${name} is not installed: ` +
+        'set DATABASE_URL, or run npm install with optional dependencies',
     );
   }
   const { initdb, postgres, pg_ctl }: Binaries = await import(pathToFileURL(entry).href);
@@ -56,7 +57,8 @@ export async function prepareBinaries(found: BinaryPackage, account: Account | u
     if (account === undefined || (await canReach(account, copied.postgres))) return copied;
   }
   throw new Error(
-    `The user with id ${owner} cannot run ${found.binaries.postgres}, nor a copy of it below ${tmpdir()} or ${sharedFolder}`,
+    `The user with id ${owner} cannot run ${found.binaries.postgres}, ` +
+      `nor a copy of it below ${tmpdir()} or ${sharedFolder}`,
   );
 }
 

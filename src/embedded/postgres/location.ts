@@ -25,7 +25,8 @@ export async function findLocation(dataDir: string): Promise<ClusterLocation> {
   if (found !== undefined) return existingLocation(folder, found);
   if (moved !== undefined) {
     throw new Error(
-      `The database of ${dataDir} was at ${folder} and is gone; to start with an empty one, remove ${locationFile(dataDir)}`,
+      `The database of ${dataDir} was at ${folder} and is missing; ` +
+        `to start with an empty one, remove ${locationFile(dataDir)}`,
     );
   }
   const account = await serverAccount(undefined);
@@ -57,7 +58,8 @@ async function existingLocation(folder: string, found: Stats): Promise<ClusterLo
     await runProgram('chown', ['-R', `${account.uid}:${account.gid}`, folder], undefined);
   if (account !== undefined && !(await canReach(account, folder))) {
     throw new Error(
-      `User id ${account.uid}, which the database in ${folder} belongs to, cannot reach it: open its parent folders (chmod o+x)`,
+      `User id ${account.uid}, which the database in ${folder} belongs to, cannot reach it: ` +
+        'open its parent folders (chmod o+x)',
     );
   }
   return { folder, exists: true, account };

@@ -66,7 +66,8 @@ async function* rowsOf(kind: Resource, work: Work): AsyncGenerator<Values> {
   let after: unknown = kind.key === 'name' ? '' : 0;
   for (;;) {
     const { rows } = await work.executor.query<Values>(
-      `select ${columnsOf(kind, work)} from ${kind.table} where ${conditions.join(' and ')} and ${kind.key} > $2 order by ${kind.key} limit ${pageSize}`,
+      `select ${columnsOf(kind, work)} from ${kind.table} where ${conditions.join(' and ')} and ${kind.key} > $2
+      order by ${kind.key} limit ${pageSize}`,
       [work.publisherId, after],
     );
     for (const row of rows) yield viewOf(row);
