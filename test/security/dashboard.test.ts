@@ -13,14 +13,14 @@ let operator: TestUser;
 const pages = new Set<string>();
 const forms = new Map<string, Form>();
 
-/** Addresses that differ in ids only are one page. */
+/** Paths that differ in ids only are one page. */
 const kindOf = (path: string): string => path.replace(/[0-9a-f]{8}-[0-9a-f-]{27}|\b\d+\b/g, '#').replace(/\?.*$/, '');
 
-/** Looks at every kind of page that links lead to, and notes the forms. */
+/** Follows links to every page, and collects the forms. */
 async function crawl(): Promise<void> {
   const kinds = new Set<string>();
-  const waiting = [`/dashboard/p/${tenant.publisherId}/overview`, '/dashboard'];
-  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+  const queue = [`/dashboard/p/${tenant.publisherId}/overview`, '/dashboard'];
+  for (let path = queue.pop(); path !== undefined; path = queue.pop()) {
     const { body, headers } = await operator.get(path);
     pages.add(path);
     const found = [...body.matchAll(/(?:href|hx-get|src)="(\/dashboard[^"]*)"/g)].map(([, link = '']) => link);
@@ -32,7 +32,7 @@ async function crawl(): Promise<void> {
         continue;
       if (/\/p\/\d+/.test(clean) && !clean.startsWith(`/dashboard/p/${tenant.publisherId}/`)) continue;
       kinds.add(kindOf(clean));
-      waiting.push(clean);
+      queue.push(clean);
     }
     for (const [, attributes = '', inside = ''] of body.matchAll(/<form([^>]*)>([\s\S]*?)<\/form>/g)) {
       const action = /action="([^"]*)"/.exec(attributes)?.[1] ?? path;
@@ -54,16 +54,16 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => t?.close());
 
-/** What nobody's text may become. */
-const live = /<script>alert|<img src=x|onerror=alert\(1\)>/;
-const traces = /\n\s+at |node_modules|node:internal|\bsyntax error\b|pg_catalog/;
+/** Markup that user input must never become. */
+const liveMarkup = /<script>alert|<img src=x|onerror=alert\(1\)>/;
+const internals = /\n\s+at |node_modules|node:internal|\bsyntax error\b|pg_catalog/;
 
-test('the pages and forms are found', () => {
+test('the crawl finds the pages and forms', () => {
   expect(pages.size).toBeGreaterThan(25);
   expect(forms.size).toBeGreaterThan(20);
 });
 
-test('looking at every page changes nothing', async () => {
+test('opening a page changes nothing', async () => {
   const state = async () =>
     (
       await t.pool.query(
@@ -75,7 +75,7 @@ test('looking at every page changes nothing', async () => {
   expect(await state()).toEqual(before);
 });
 
-test('no form is taken without its token, nor from somebody who may only read', async () => {
+test('a form without its CSRF token, or from an analyst, answers 403', async () => {
   const analyst = await signInAs(t, 'analyst', tenant.publisherId);
   for (const { action, fields } of forms.values()) {
     const { _csrf, ...others } = fields;
@@ -85,7 +85,7 @@ test('no form is taken without its token, nor from somebody who may only read', 
   }
 });
 
-test('whatever is typed into forms and addresses, no page fails, and nothing of it becomes markup', async () => {
+test('no input in forms and URLs makes a page fail or becomes markup', async () => {
   const text = fc.oneof(
     { weight: 3, arbitrary: fc.constantFrom(...hostileTexts) },
     fc.string({ unit: 'binary', maxLength: 40 }),
@@ -99,8 +99,8 @@ test('whatever is typed into forms and addresses, no page fails, and nothing of 
       fc.asyncProperty(typed, async (values) => {
         const answer = await operator.post(action, values);
         expect(answer.statusCode, `${action} ${answer.body}`).toBeLessThan(500);
-        expect(answer.body, action).not.toMatch(live);
-        expect(answer.body, action).not.toMatch(traces);
+        expect(answer.body, action).not.toMatch(liveMarkup);
+        expect(answer.body, action).not.toMatch(internals);
       }),
       { numRuns: Number(process.env.FUZZ_RUNS ?? 4) },
     );
@@ -135,9 +135,9 @@ test('whatever is typed into forms and addresses, no page fails, and nothing of 
       for (const url of urls) {
         const answer = await operator.get(url);
         expect(answer.statusCode, `${url} ${answer.body}`).toBeLessThan(500);
-        expect(answer.body, url).not.toMatch(live);
+        expect(answer.body, url).not.toMatch(liveMarkup);
       }
     }
-  // What was taken is shown again.
-  for (const path of pages) expect((await operator.get(path)).body, path).not.toMatch(live);
+  // Accepted input is shown on the pages.
+  for (const path of pages) expect((await operator.get(path)).body, path).not.toMatch(liveMarkup);
 }, 120_000);

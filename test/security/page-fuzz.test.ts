@@ -24,7 +24,7 @@ afterAll(() => t?.close());
 const hostile = fc.constantFrom(...hostileTexts);
 const encode = (text: string): string => encodeURIComponent(text.toWellFormed());
 
-/** Parameters that some page reads. */
+/** Query parameters of the pages. */
 const queryNames = [
   'q',
   'cursor',
@@ -78,8 +78,8 @@ const query = fc.dictionary(fc.constantFrom(...queryNames), hostile, { maxKeys: 
 const isPage = ({ path }: { path: string }): boolean =>
   /^\/(dashboard|wallet|offerwall|privacy|demo)/.test(path) && !path.includes('*') && !path.endsWith('/stream');
 
-describe('whatever a page is asked or sent, the answer is no failure of ours', () => {
-  test('addresses', async () => {
+describe('pages never answer 5xx, whatever the input', () => {
+  test('URLs', async () => {
     for (const { path } of routesOf(t.app).filter((one) => one.method === 'GET' && isPage(one)))
       await fc.assert(
         fc.asyncProperty(fill(path), query, async (url, search) => {

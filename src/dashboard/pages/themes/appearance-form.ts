@@ -103,7 +103,7 @@ export function readAppearance(fields: Fields): { settings: unknown; styles: unk
   return { settings: {}, styles: {}, ...mergeNested(rest, overrides) };
 }
 
-/** The default tells the type of a field. */
+/** A field has the type of its default. */
 function readValue(fields: Fields, path: string): string | number | boolean | null {
   const type = typeof defaultOf(path);
   if (type === 'boolean') return fields.checked(path);

@@ -29,7 +29,7 @@ import { methodOf, readSettings, typedEndpoint } from './endpoint-form.ts';
 import { basePath, type EndpointPageState, endpointPage } from './endpoint-page.ts';
 import { testResult } from './test-result.ts';
 
-/** The present secret keeps signing beside a new one for this long (seconds). */
+/** The previous secret stays valid this long after a rotation (seconds). */
 const secretOverlapS = 86_400;
 
 /** Webhook endpoints, one page for each event. */
