@@ -46,7 +46,7 @@ export type ActivityParameters = Static<typeof activityQuery> & Record<string, s
 
 /** Longest range (days), and longest one by the hour. */
 export const maxDays = 400;
-export const maxDaysByHour = 31;
+const maxDaysByHour = 31;
 const maxGroups = 4;
 const twice = 'names a dimension twice';
 

@@ -35,7 +35,7 @@ export type ReportService = {
 };
 
 /** Rows of one report (count). */
-export const maxRows = 50_000;
+const maxRows = 50_000;
 /**
  * Reports at once in one process, so that they never use up the connections that beacons need: from rollups, and from
  * raw rows, which occupy a processor for as long as they take (count). Publishers take turns, and none gets all.
