@@ -42,7 +42,7 @@ test('the start line of the README brings a server whose three curl commands end
     expect(outputs[1]).toContain('beacon: 200');
     expect(JSON.parse(outputs[2] as string)).toMatchObject({ data: { status: 'wrapped' } });
 
-    await expect.poll(async () => (await list()).count, { timeout: 10_000 }).toBe(1);
+    await expect.poll(async () => (await list()).count).toBe(1);
     const { secret, webhooks } = await list();
     const [webhook] = webhooks;
     const payload = new Webhook(secret).verify(webhook?.body as string, webhook?.headers as Record<string, string>);

@@ -32,7 +32,7 @@ test('a worker that is stopped past its lease changes no row when it goes on: an
   // Its lease ends; the process, its connections and their locks are all still there.
   await t.pool.query("update delivery_queue set lease_until = now() - interval '1 ms'");
   await startWorker();
-  await until(async () => (await deliveryOf(t, id)).status, 'delivered', 10_000);
+  await until(async () => (await deliveryOf(t, id)).status, 'delivered');
   expect(hook.taken).toHaveLength(2);
 
   const everything = async () => {

@@ -73,7 +73,7 @@ beforeAll(async () => {
   t = await createTestApp();
   ann = await addTenant(t, 'Annabel');
   bob = await addTenant(t, 'Bobbert');
-}, 60_000);
+});
 afterAll(() => t?.close());
 
 const unknownLike = (id: string | undefined): string | undefined => {

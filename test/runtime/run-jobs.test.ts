@@ -43,7 +43,7 @@ test('a job that fails is run again', async () => {
     ],
     deps,
   );
-  await expect.poll(() => runs, { timeout: 30_000 }).toBeGreaterThan(3);
+  await expect.poll(() => runs).toBeGreaterThan(3);
   await jobs.stop();
 });
 
@@ -68,7 +68,7 @@ test('no job runs while the database is unavailable', async () => {
   );
   expect(runs).toBe(0);
   database.up = true;
-  await expect.poll(() => runs, { timeout: 30_000 }).toBeGreaterThan(0);
+  await expect.poll(() => runs).toBeGreaterThan(0);
   await jobs.stop();
   expect(stopped).toBe(true);
 });

@@ -51,7 +51,7 @@ beforeAll(async () => {
   tenant = await addTenant(t, 'Fuzz');
   operator = await signInAs(t, 'operator');
   await crawl();
-}, 60_000);
+});
 afterAll(() => t?.close());
 
 /** Markup that user input must never become. */
@@ -140,4 +140,4 @@ test('no input in forms and URLs makes a page fail or becomes markup', async () 
     }
   // Accepted input is shown on the pages.
   for (const path of pages) expect((await operator.get(path)).body, path).not.toMatch(liveMarkup);
-}, 120_000);
+});

@@ -36,7 +36,7 @@ beforeAll(async () => {
     [tenant.publisherId, hashKey(key), permissions],
   );
   await t.deps.catalog.refresh();
-}, 60_000);
+});
 afterAll(() => t?.close());
 
 const ownIdOf = (path: string, name: string): string | undefined =>

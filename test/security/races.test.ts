@@ -107,4 +107,4 @@ test('fetches, beacons, wraps, saves, conversions, voids, folds and erasures of 
   await client.end();
   await clone.drop();
   expect(rows).toEqual([{ deadlocks: 0 }]);
-}, 60_000);
+});

@@ -41,4 +41,4 @@ export const untilWaiting = (pool: pg.Pool, count: number): Promise<void> =>
   });
 
 const untilCount = (count: number, counted: () => Promise<number | null>): Promise<void> =>
-  expect.poll(counted, { timeout: 8000, interval: 10 }).toBe(count);
+  expect.poll(counted).toBe(count);

@@ -137,7 +137,7 @@ export async function withoutStore(databaseUrl: string, use: (cut: TestApp) => P
   try {
     await cut.app.listen({ port: 0, host: '127.0.0.1' });
     relay.cut();
-    await expect.poll(() => cut.deps.dbHealth.isUp(), { timeout: 5000 }).toBe(false);
+    await expect.poll(() => cut.deps.dbHealth.isUp()).toBe(false);
     await use(cut);
   } finally {
     relay.restore();

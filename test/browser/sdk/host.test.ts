@@ -299,5 +299,5 @@ test('a beacon that the network lost is sent again', async () => {
   let lost = 0;
   await page.route('**/p.png*', (route) => (++lost <= 2 ? route.abort() : route.continue()));
   await page.evaluate('Ad.show()');
-  await expect.poll(() => calledTimes('/p.png'), { timeout: 10_000 }).toBe(3);
+  await expect.poll(() => calledTimes('/p.png')).toBe(3);
 });

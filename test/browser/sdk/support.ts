@@ -115,7 +115,7 @@ function openPage(page: Page, requests: Request[], problems: string[]): OpenPage
     until: async (event, count = 1) => {
       const found = async () => (await events()).filter((one) => one.event === event);
       await expect
-        .poll(async () => (await found()).length, { timeout: 15_000, message: `events ${event}` })
+        .poll(async () => (await found()).length, { message: `events ${event}` })
         .toBeGreaterThanOrEqual(count);
       return (await found())[count - 1]?.payload ?? {};
     },

@@ -69,7 +69,7 @@ describe('the hosted offerwall', () => {
   test('counts an impression only for offers that were seen, and more as they are scrolled to', async () => {
     const { page } = await openWall(`sdk_id=${sdkId}&placement=wall`, { width: 400, height: 600 });
     await tiles(page).first().waitFor();
-    await expect.poll(impressions, { timeout: 10_000 }).not.toEqual([]);
+    await expect.poll(impressions).not.toEqual([]);
     const total = await tiles(page).count();
     const before = await impressions();
     expect(before.length).toBeLessThan(total);
@@ -77,18 +77,18 @@ describe('the hosted offerwall', () => {
     const lastId = Number(await last.getAttribute('data-offer-id'));
     expect(before).not.toContain(lastId);
     await last.scrollIntoViewIfNeeded();
-    await expect.poll(impressions, { timeout: 10_000 }).toContain(lastId);
+    await expect.poll(impressions).toContain(lastId);
   });
 
   test('counts one close when it is left, also after a search that found nothing', async () => {
     const { query } = await linkOfUnit();
     const { page } = await openWall(query);
-    await expect.poll(async () => (await impressions()).length, { timeout: 10_000 }).toBeGreaterThan(0);
+    await expect.poll(async () => (await impressions()).length).toBeGreaterThan(0);
     await page.getByRole('searchbox').fill('nothing is called that');
     await page.getByText('No offers match.').waitFor();
     await page.goto('about:blank');
     const closes = "select 1 from events where kind = 'close'";
-    await expect.poll(async () => (await stage.t.pool.query(closes)).rowCount, { timeout: 10_000 }).toBe(1);
+    await expect.poll(async () => (await stage.t.pool.query(closes)).rowCount).toBe(1);
   });
 
   test('loads more as it is scrolled, each offer once', async () => {

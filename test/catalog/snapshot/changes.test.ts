@@ -31,7 +31,7 @@ async function offersOf({ app, publisher }: TestApp, query = ''): Promise<Shown[
 }
 
 /** Changes become visible by themselves within a second; what a busy machine adds is no part of the promise. */
-const patiently = { timeout: 10_000, interval: 25 };
+const patiently = { interval: 25 };
 
 let best: Shown;
 beforeEach(async () => {

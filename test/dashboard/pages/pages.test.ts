@@ -381,9 +381,7 @@ test('the explanation of a decision names the rule that excluded the offer', asy
 
 test('the system page shows processes, queue and partitions to operators only', async () => {
   const heartbeat = await startTestJobs(t, 'heartbeat');
-  await expect
-    .poll(async () => (await operator.get('/dashboard/operator/system')).body.includes('4242'), { timeout: 60_000 })
-    .toBe(true);
+  await expect.poll(async () => (await operator.get('/dashboard/operator/system')).body.includes('4242')).toBe(true);
   const { body } = await operator.get('/dashboard/operator/system');
   expect(body).toContain('<code>sessions</code>');
   expect(body).toContain('>Running<');

@@ -85,7 +85,7 @@ test('a beacon and the webhook of a confirmation are in the activity a moment la
   expect((await activity()).beacons[0]).toMatchObject({ kind: 'impression', offer_id: offer.id, suspicious: null });
   await post(`/sdk/v4/usp/${session_id}/${offer.campaign_id}/select.json`, { pub_user_id: user.pub_user_id });
   await post(`/sdk/v4/usp/session/${session_id}.json`, { action: 'wrap' });
-  await expect.poll(async () => (await activity()).webhooks.length, { timeout: 10_000 }).toBe(1);
+  await expect.poll(async () => (await activity()).webhooks.length).toBe(1);
   const [webhook] = (await activity()).webhooks;
   expect(webhook).toMatchObject({ verified: true, pub_user_id: 'activity-1', selected: 1, titles: [offer.title] });
 });

@@ -36,7 +36,7 @@ const event = (page: Page, name: string) => page.locator('#events li').filter({ 
 test('a visitor sees the unit in the page, ticks a perk, confirms, and the webhook appears, verified', async () => {
   const { page, problems } = await open('/demo');
   await page.getByRole('checkbox').nth(1).check();
-  await expect.poll(() => page.locator('#beacons li').count(), { timeout: 15_000 }).toBe(3);
+  await expect.poll(() => page.locator('#beacons li').count()).toBe(3);
   await page.getByRole('button', { name: 'Confirm my perks' }).click();
   await page
     .locator('#webhooks li')
@@ -53,7 +53,7 @@ test('a visitor sees the unit in the page, ticks a perk, confirms, and the webho
 
 test('with all perks picked from the start, every box is ticked, on the server as well', async () => {
   const { page } = await open('/demo?usp=all&dev=on');
-  await expect.poll(() => page.getByRole('checkbox', { checked: true }).count(), { timeout: 15_000 }).toBe(3);
+  await expect.poll(() => page.getByRole('checkbox', { checked: true }).count()).toBe(3);
   await page.getByRole('button', { name: 'Confirm my perks' }).click();
   await page.locator('#webhooks li').filter({ hasText: '3 selected' }).waitFor({ timeout: 15_000 });
 });

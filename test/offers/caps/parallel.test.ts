@@ -8,7 +8,7 @@ let campaignId: number;
 beforeAll(async () => {
   t = await createTestApp();
   servers = await Promise.all([1, 2].map(() => startServerProcess({ databaseUrl: t.databaseUrl })));
-}, 60_000);
+});
 afterAll(async () => {
   for (const server of servers ?? []) await server.stop();
   await t.close();

@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   relay.restore();
-  await expect.poll(dbHealth.isUp, { timeout: 8000 }).toBe(true);
+  await expect.poll(dbHealth.isUp).toBe(true);
   await observer.query('truncate ledger');
 });
 afterAll(async () => {
@@ -109,7 +109,7 @@ describe('a write', () => {
     const { batcher, batches } = openLedger({ lanes: 1 });
     const release = await blockWrites();
     const first = batcher.add(0);
-    await expect.poll(() => batches.length, { timeout: 8000 }).toBe(1);
+    await expect.poll(() => batches.length).toBe(1);
     const later = [batcher.add(1), batcher.add(2)];
     await new Promise(setImmediate);
     const latest = batcher.add(3);
@@ -135,7 +135,7 @@ describe('a write', () => {
     const { batcher, batches } = openLedger({ lanes: 1 });
     const release = await blockWrites();
     const batchesWhenAnswered = batcher.add(0).then(() => batches.length);
-    await expect.poll(() => batches.length, { timeout: 8000 }).toBe(1);
+    await expect.poll(() => batches.length).toBe(1);
     const later = settle(batcher, range(9).slice(1));
     await release();
     expect(await batchesWhenAnswered).toBe(2);
@@ -199,7 +199,7 @@ describe('waiting', () => {
     const { batcher, batches } = openLedger({ lanes: 1, maxItems: 2, maxWaiting: 5 });
     const release = await blockWrites();
     const under = [batcher.add(0), batcher.add(1)];
-    await expect.poll(() => batches.length, { timeout: 8000 }).toBe(1);
+    await expect.poll(() => batches.length).toBe(1);
     const waiting = [2, 3, 4, 5, 6].map((item) => batcher.add(item));
     await expect(batcher.add(7)).rejects.toMatchObject({ code: 'unavailable', status: 503, retryAfterS: 1 });
     await release();
@@ -240,11 +240,11 @@ describe('when the store goes away', () => {
     const { batcher, batches } = openLedger({ lanes: 2, maxItems: 3 });
     release = await blockWrites();
     const results = settle(batcher, range(50));
-    await expect.poll(() => batches.length, { timeout: 8000 }).toBe(2);
+    await expect.poll(() => batches.length).toBe(2);
     relay.cut();
     expect(reasons(await results)).toEqual(range(50).map(() => 'unavailable'));
     await batcher.drain();
-    await expect.poll(dbHealth.isUp, { timeout: 8000 }).toBe(false);
+    await expect.poll(dbHealth.isUp).toBe(false);
     await expect(batcher.add(51)).rejects.toMatchObject({ code: 'unavailable', status: 503, retryAfterS: 1 });
     // What only waited was never sent.
     expect(batches).toHaveLength(2);
@@ -254,10 +254,10 @@ describe('when the store goes away', () => {
     const { batcher } = openLedger();
     await batcher.add(1);
     relay.cut();
-    await expect.poll(dbHealth.isUp, { timeout: 8000 }).toBe(false);
+    await expect.poll(dbHealth.isUp).toBe(false);
     expect(reasons(await settle(batcher, [2, 3]))).toEqual(['unavailable', 'unavailable']);
     relay.restore();
-    await expect.poll(dbHealth.isUp, { timeout: 8000 }).toBe(true);
+    await expect.poll(dbHealth.isUp).toBe(true);
     expect(await batcher.add(4)).toBe('wrote 4');
     expect(await stored()).toEqual([1, 4]);
   });
@@ -266,7 +266,7 @@ describe('when the store goes away', () => {
     const { batcher, batches } = openLedger();
     release = await blockWrites();
     const results = settle(batcher, [1, 2, 3]);
-    await expect.poll(() => batches.length, { timeout: 8000 }).toBe(1);
+    await expect.poll(() => batches.length).toBe(1);
     relay.cut();
     expect(reasons(await results)).toEqual(['unavailable', 'unavailable', 'unavailable']);
     await batcher.drain();
@@ -286,15 +286,15 @@ describe('when the store goes away while the items of a batch are tried one by o
     try {
       const { batcher, batches } = openLedger({ maxItems: 50, lanes: 1 });
       const results = settle(batcher, [-1, ...range(40)]);
-      await expect.poll(() => batches.at(-1), { timeout: 8000 }).toEqual([7]);
+      await expect.poll(() => batches.at(-1)).toEqual([7]);
       relay.cut();
       const reasons = (await results).slice(8).map((result) => (result as PromiseRejectedResult).reason.code);
       expect(reasons).toEqual(reasons.map(() => 'unavailable'));
       await batcher.drain();
       expect(batches.at(-1)).toEqual([7]);
-      await expect.poll(dbHealth.isUp, { timeout: 8000 }).toBe(false);
+      await expect.poll(dbHealth.isUp).toBe(false);
       relay.restore();
-      await expect.poll(dbHealth.isUp, { timeout: 8000 }).toBe(true);
+      await expect.poll(dbHealth.isUp).toBe(true);
       expect(await batcher.add(100)).toBe('wrote 100');
     } finally {
       await holder.query('select pg_advisory_unlock(7)');
@@ -323,9 +323,9 @@ describe('a slow store', () => {
     const release = await blockWrites();
     try {
       const first = batcher.add(1);
-      await expect.poll(() => batches.length, { timeout: 8000 }).toBe(1);
+      await expect.poll(() => batches.length).toBe(1);
       const second = batcher.add(2);
-      await expect.poll(() => batches.length, { timeout: 8000 }).toBe(2);
+      await expect.poll(() => batches.length).toBe(2);
       await release();
       expect(await Promise.all([first, second])).toEqual(['wrote 1', 'wrote 2']);
     } finally {

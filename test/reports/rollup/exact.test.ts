@@ -98,7 +98,7 @@ test('a rollup that is killed midway changes nothing; another one takes over', a
   killed.catch(() => {});
   const running =
     "select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%all_events as materialized%'";
-  await expect.poll(async () => (await first.pool.query(running)).rowCount, { timeout: 10_000 }).toBe(1);
+  await expect.poll(async () => (await first.pool.query(running)).rowCount).toBe(1);
   expect((await rollUp(first.pool, Date.now(), 1e9)).events).toBeNull();
   await first.pool.query(`select pg_terminate_backend(pid) from (${running}) as running`);
   await expect(killed).rejects.toThrow();

@@ -117,7 +117,7 @@ describe('POST', () => {
           ids,
         ])
       ).rows[0].n;
-    await until(count, 500, 20_000);
+    await until(count, 500);
     expect(new Set(hook.taken.map(({ headers }) => headers['webhook-id'])).size).toBe(500);
     expect(hook.taken).toHaveLength(500);
     await second.stop();

@@ -189,9 +189,9 @@ export async function untilAttempted(t: TestApp, id: string, attempts: number): 
   await until(async () => (await attemptsOf(t, id)).filter((row) => row.outcome !== null).length, attempts);
 }
 
-/** Waits, up to `limitMs`, until `read` answers `wanted`. */
-export const until = <Value>(read: () => Promise<Value> | Value, wanted: Value, limitMs = 5000): Promise<void> =>
-  expect.poll(read, { timeout: limitMs, interval: 10 }).toEqual(wanted);
+/** Waits until `read` answers `wanted`. */
+export const until = <Value>(read: () => Promise<Value> | Value, wanted: Value): Promise<void> =>
+  expect.poll(read, { interval: 10 }).toEqual(wanted);
 
 /** Lets the time of a delivery's next attempt come. */
 export async function makeDue({ pool }: TestApp, id: string): Promise<void> {

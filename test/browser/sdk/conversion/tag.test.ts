@@ -52,7 +52,7 @@ async function openLanding(click: Clicked, before = ''): Promise<{ context: Brow
   return { context, page };
 }
 
-const booked = (click: Clicked) => expect.poll(() => bookings(t, click.sessionId), { timeout: 10_000 });
+const booked = (click: Clicked) => expect.poll(() => bookings(t, click.sessionId));
 
 test('the tag remembers the click of the landing page and reports the purchase pages later, under a strict policy', async () => {
   const click = await clickOffer(t);

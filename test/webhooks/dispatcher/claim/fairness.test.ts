@@ -17,7 +17,7 @@ describe('one endpoint and the others', () => {
   test('one that hangs with a backlog holds four calls and keeps nobody waiting', async () => {
     const hanging = await hook(() => {});
     const healthy = await hook();
-    const stuck = await addEndpoint(t, hanging.url);
+    const stuck = await addEndpoint(t, hanging.url, { deadline_ms: 30_000 });
     for (let count = 0; count < 40; count++) await promise(t, stuck);
     await dispatcher({ concurrency: 16, drainLimitMs: 0 });
     await until(() => hanging.taken.length, 4);
@@ -46,17 +46,17 @@ describe('one endpoint and the others', () => {
     const endpoint = await addEndpoint(t, receiver.url);
     for (let count = 0; count < 60; count++) await promise(t, endpoint);
     await dispatcher({ concurrency: 3 });
-    await until(() => receiver.taken.length, 60, 10_000); // two a second by polls alone
+    await until(() => receiver.taken.length, 60); // two a second by polls alone
   });
 
   test('new endpoints that hang hold two fifths of the slots and no more', async () => {
     const hanging = await hook(() => {});
     for (let count = 0; count < 20; count++) {
-      const endpoint = await addEndpoint(t, hanging.url);
+      const endpoint = await addEndpoint(t, hanging.url, { deadline_ms: 30_000 });
       for (let each = 0; each < 5; each++) await promise(t, endpoint);
     }
     await dispatcher({ concurrency: 60, drainLimitMs: 0 });
-    await until(() => hanging.taken.length, 24, 10_000);
+    await until(() => hanging.taken.length, 24);
     await new Promise((resolve) => setTimeout(resolve, 1200));
     expect(hanging.taken).toHaveLength(24);
   });
@@ -68,13 +68,13 @@ describe('one endpoint and the others', () => {
     await t.pool.query('update endpoint_health set last_success_at = now() where endpoint_id = $1', [good.id]);
     const hanging = await hook(() => {});
     for (let count = 0; count < 12; count++) {
-      const endpoint = await addEndpoint(t, hanging.url);
+      const endpoint = await addEndpoint(t, hanging.url, { deadline_ms: 30_000 });
       for (let each = 0; each < 5; each++) await promise(t, endpoint);
     }
     await dispatcher({ concurrency: 10, drainLimitMs: 0 });
     await until(() => hanging.taken.length, 4);
     for (let count = 0; count < 10; count++) await promise(t, good);
-    await until(() => receiver.taken.length, 10, 900);
+    await until(() => receiver.taken.length, 10);
     expect(hanging.taken).toHaveLength(4);
   });
 });

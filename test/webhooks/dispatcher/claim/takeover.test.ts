@@ -204,7 +204,7 @@ describe('a worker that lost its lock', () => {
     }) as never;
     const id = await promise(t, await addEndpoint(t, receiver.url));
     await dispatcher({ pool });
-    await until(async () => (await deliveryOf(t, id)).status, 'delivered', 3000);
+    await until(async () => (await deliveryOf(t, id)).status, 'delivered');
     expect((await attemptsOf(t, id)).map(({ outcome }) => outcome)).toEqual([null, 'delivered']);
   });
 });
