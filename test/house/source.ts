@@ -1,0 +1,100 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { posix } from 'node:path';
+import { parseSync } from 'oxc-parser';
+
+const root = new URL('../../', import.meta.url);
+
+/** A source file as the structure tests see it. Paths are relative to the repository, with forward slashes. */
+export type SourceFile = {
+  path: string;
+  text: string;
+  /** Packages by name, own files by path; type imports included. */
+  imports: { target: string; typeOnly: boolean }[];
+  functions: { name: string; line: number; lines: number }[];
+  /** String and template literals; `${…}` reads as `?`. */
+  strings: { text: string; line: number }[];
+  /** Names of the functions that are called, with the line. */
+  calls: { name: string; line: number }[];
+};
+
+type Node = { type: string; start: number; end: number; [key: string]: unknown };
+
+const isNode = (value: unknown): value is Node =>
+  typeof value === 'object' && value !== null && typeof (value as Node).type === 'string';
+
+function visit(node: Node, parent: Node | null, see: (node: Node, parent: Node | null) => void): void {
+  see(node, parent);
+  for (const value of Object.values(node)) {
+    if (isNode(value)) visit(value, node, see);
+    else if (Array.isArray(value)) for (const child of value) if (isNode(child)) visit(child, node, see);
+  }
+}
+
+const nameOf = (node: Node | null | undefined): string =>
+  node?.type === 'Identifier'
+    ? String(node.name)
+    : node?.type === 'MemberExpression'
+      ? nameOf(node.property as Node)
+      : '';
+
+const functionTypes = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression']);
+
+function read(path: string): SourceFile {
+  const text = readFileSync(new URL(path, root), 'utf8');
+  const starts = [0, ...[...text.matchAll(/\n/g)].map(({ index }) => index + 1)];
+  const lineOf = (offset: number): number => {
+    let [low, high] = [0, starts.length];
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if ((starts[middle] as number) <= offset) low = middle;
+      else high = middle;
+    }
+    return low + 1;
+  };
+  const { program, errors } = parseSync(path, text);
+  if (errors.length > 0) throw new Error(`${path}: ${errors[0]?.message}`);
+  const file: SourceFile = { path, text, imports: [], functions: [], strings: [], calls: [] };
+  const addImport = (target: string, typeOnly: boolean): void => {
+    const own = target.startsWith('.') ? posix.join(posix.dirname(path), target) : target;
+    file.imports.push({ target: own, typeOnly });
+  };
+  visit(program as unknown as Node, null, (node, parent) => {
+    const line = lineOf(node.start);
+    if (functionTypes.has(node.type)) {
+      const name = nameOf((node.id ?? parent?.id ?? parent?.key) as Node | null) || 'function';
+      file.functions.push({ name, line, lines: lineOf(node.end) - line + 1 });
+    } else if (/^(Import|ExportNamed|ExportAll)Declaration$|^ImportExpression$/.test(node.type)) {
+      const source = node.source as { value?: unknown } | null;
+      const typeOnly = node.importKind === 'type' || node.exportKind === 'type';
+      if (typeof source?.value === 'string') addImport(source.value, typeOnly);
+    } else if (node.type === 'Literal' && typeof node.value === 'string') {
+      file.strings.push({ text: node.value, line });
+    } else if (node.type === 'TemplateLiteral') {
+      const quasis = node.quasis as { value: { cooked: string | null } }[];
+      file.strings.push({ text: quasis.map(({ value }) => value.cooked ?? '').join('?'), line });
+    } else if (node.type === 'CallExpression') {
+      file.calls.push({ name: nameOf(node.callee as Node), line });
+    }
+  });
+  return file;
+}
+
+const list = (folder: string): string[] =>
+  readdirSync(new URL(folder, root), { recursive: true, encoding: 'utf8' })
+    .map((name) => `${folder}${name.replaceAll('\\', '/')}`)
+    .filter((path) => /\.tsx?$/.test(path));
+
+/** Every file of the server, the browser scripts and the client package. */
+export const sources: ReadonlyMap<string, SourceFile> = new Map(
+  [...list('src/'), ...list('packages/client/src/')].sort().map((path) => [path, read(path)]),
+);
+
+/** The text of a file of the repository. */
+export const readText = (path: string): string => readFileSync(new URL(path, root), 'utf8');
+
+/** Paths below a folder of the repository that end in one of the extensions. */
+export const listFiles = (folder: string, extensions: RegExp): string[] =>
+  readdirSync(new URL(folder, root), { recursive: true, encoding: 'utf8' })
+    .map((name) => `${folder}${name.replaceAll('\\', '/')}`)
+    .filter((path) => extensions.test(path) && !/(^|\/)(node_modules|dist)\//.test(path))
+    .sort();

@@ -1,0 +1,71 @@
+/** Who owns a table. The owning room alone writes it. */
+export type Ownership = {
+  owner: string;
+  /** Other rooms that read it in their SQL, each with the reason. */
+  readers?: Record<string, string>;
+};
+
+const owned = (owner: string, names: readonly string[]): Record<string, Ownership> =>
+  Object.fromEntries(names.map((name) => [name, { owner }]));
+
+const conversionOfClick = 'one statement finds the click of a conversion with all that books it, for a whole batch';
+
+export const tables: Record<string, Ownership> = {
+  ...owned('catalog', [
+    ...['api_keys', 'audit_log', 'catalog_changes', 'creative_images', 'creatives', 'idempotent_answers'],
+    ...['placements', 'sequence_rules', 'themes'],
+  ]),
+  advertisers: { owner: 'catalog', readers: { tracking: conversionOfClick } },
+  campaigns: { owner: 'catalog', readers: { tracking: conversionOfClick } },
+  campaign_publishers: { owner: 'catalog', readers: { tracking: conversionOfClick } },
+  catalog_version: { owner: 'catalog', readers: { dashboard: 'the system page compares it with each process' } },
+  offers: {
+    owner: 'catalog',
+    readers: { tracking: conversionOfClick, embedded: 'the demo shop names the offers of its activity' },
+  },
+  publishers: {
+    owner: 'catalog',
+    readers: {
+      embedded: 'the demo looks for its own publisher',
+      privacy: 'erasures of different publishers take turns',
+      reports: 'rollups are bucketed in the time zone of the publisher',
+      tracking: conversionOfClick,
+      webhooks: 'creating a redelivery locks the row of its publisher, which bounds how many run',
+    },
+  },
+  ...owned('dashboard', ['sign_in_failures', 'user_links', 'user_sessions', 'users']),
+  ...owned('offers', ['campaign_use', 'cap_reservations', 'decision_states', 'user_history']),
+  sessions: {
+    owner: 'offers',
+    readers: {
+      dashboard: 'live requests show sessions as they are committed',
+      perks: 'perks and saved offers belong to the offers that a session showed',
+      reports: 'rollups count sessions and take the dimensions of events from them',
+      tracking: 'clicks and conversions need the placement, user and attributes of their session',
+    },
+  },
+  ...owned('tracking', ['conversions']),
+  events: {
+    owner: 'tracking',
+    readers: {
+      dashboard: 'live requests show the events of a session',
+      embedded: 'the demo shop shows the events of its user',
+      reports: 'rollups count events',
+    },
+  },
+  ...owned('perks', ['wallet_items']),
+  usp_sessions: { owner: 'perks', readers: { dashboard: 'live requests show the selection of a session' } },
+  ...owned('webhooks', [
+    ...['deliveries', 'delivery_attempts', 'delivery_count_changes', 'delivery_counts', 'dispatcher_workers'],
+    ...['endpoint_health', 'endpoint_test_buckets', 'redelivery_jobs'],
+  ]),
+  delivery_queue: { owner: 'webhooks', readers: { dashboard: 'the system page shows the size of the queue' } },
+  webhook_endpoints: { owner: 'webhooks', readers: { embedded: "the demo's receiver verifies with its own secret" } },
+  ...owned('reports', [
+    ...['bookings', 'custom_rollups', 'custom_values', 'minute_rollups', 'reconciliation', 'rollup_progress'],
+    ...['rollup_publishers'],
+  ]),
+  rollups: { owner: 'reports', readers: { offers: 'the ranking model learns from counts by placement and offer' } },
+  ...owned('privacy', ['erased_sessions', 'erasures']),
+  processes: { owner: 'runtime', readers: { dashboard: 'the system page lists processes' } },
+};
