@@ -1,6 +1,7 @@
 import cors from '@fastify/cors';
 import { sdkRoutes } from './browser/serve/routes.ts';
 import { imageRoutes } from './catalog/images/routes.ts';
+import { conversionSecretRoutes } from './catalog/management/conversion-secret-routes.ts';
 import { managementRoutes } from './catalog/management/routes.ts';
 import { dashboardRoutes } from './dashboard/routes.ts';
 import { demoReceiverRoutes, type Received } from './embedded/demo/receiver.ts';
@@ -34,7 +35,6 @@ import type { Deps } from './runtime/create-deps.ts';
 import { userData } from './runtime/user-data.ts';
 import { conversionEvent } from './tracking/conversions/event-type.ts';
 import { conversionRoutes } from './tracking/conversions/routes.ts';
-import { conversionSecretRoutes } from './tracking/conversions/secret-routes.ts';
 import { trackingRoutes } from './tracking/routes.ts';
 import { deliveryRoutes } from './webhooks/deliveries/routes.ts';
 import { endpointRoutes } from './webhooks/endpoints/routes.ts';

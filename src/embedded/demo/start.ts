@@ -1,6 +1,6 @@
 import type { CatalogDeps } from '../../catalog/ports.ts';
 import { transaction } from '../../platform/db/pool.ts';
-import { saveEndpoint } from '../../webhooks/endpoints/changes.ts';
+import { redirectEndpoints, saveEndpoint } from '../../webhooks/endpoints/changes.ts';
 import { embeddedDemoIds, loadDemoCatalogue } from './catalogue.ts';
 
 /**
@@ -16,10 +16,7 @@ export async function startDemo({ pool, catalog, config, secretBox, now }: Catal
     if (rows.length > 0) {
       // The receiver moves with the port.
       if (config.roles.includes('api'))
-        await executor.query(
-          "update webhook_endpoints set url = $1 where url ~ '^http://127[.]0[.]0[.]1:[0-9]+/demo/receiver$'",
-          [url],
-        );
+        await redirectEndpoints(executor, '^http://127[.]0[.]0[.]1:[0-9]+/demo/receiver$', url);
       return false;
     }
     const publisherId = await loadDemoCatalogue(executor, embeddedDemoIds);

@@ -1,3 +1,4 @@
+import { optOutStatement } from '../../offers/caps/opt-outs.ts';
 import { bigints, integers } from '../../platform/db/binary-array.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { daysOf, eventColumns, keyOrder, type NewEvent, rowsSql, rowValues, type Values } from '../event-rows.ts';
@@ -13,21 +14,7 @@ ${keyOrder}
 on conflict do nothing
 returning day, session_id, offer_id, publisher_id, campaign_id, at, suspicious`;
 
-/* `offset 0` keeps the lookup of a session an index probe for each row, whatever the planner knows of the partition. */
-const optOutSql = `
-insert into user_history as known (user_key, publisher_id, opt_outs, updated_at)
-select s.user_key, i.publisher_id,
-  jsonb_object_agg(i.campaign_id, floor(extract(epoch from i.at))::bigint + rule.days * 86400), max(i.at)
-from inserted i
-join unnest($11::integer[], $12::bigint[]) as rule (campaign_id, days) using (campaign_id)
-cross join lateral (
-  select user_key from sessions where day = any($13::date[]) and day = i.day and id = i.session_id offset 0
-) s
-where i.suspicious is null and s.user_key is not null
-group by s.user_key, i.publisher_id
-order by s.user_key
-on conflict (user_key) do update
-set opt_outs = known.opt_outs || excluded.opt_outs, updated_at = greatest(known.updated_at, excluded.updated_at)`;
+const optOutSql = optOutStatement('inserted', { campaignIds: '$11', days: '$12', sessionDays: '$13' });
 
 const noThanksSql = `with inserted as (${insertSql}) ${optOutSql}`;
 

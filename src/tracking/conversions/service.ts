@@ -1,3 +1,4 @@
+import { openConversionSecret } from '../../catalog/management/conversion-secret.ts';
 import type { CatalogDeps } from '../../catalog/ports.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
 import { transaction } from '../../platform/db/pool.ts';
@@ -17,7 +18,7 @@ import { type ConvertedClick, findClicks } from './find-clicks.ts';
 import { insertBookings, type NewBooking } from './insert-bookings.ts';
 import { buildPostback } from './postback.ts';
 import type { ConversionReport } from './request.ts';
-import { isSignedWith, openConversionSecret } from './secret.ts';
+import { isSignedWith } from './signature.ts';
 
 /** A repeat of a report is answered `duplicate`, and changes nothing. */
 export type ReportResult = 'recorded' | 'duplicate';

@@ -178,6 +178,11 @@ export async function rotateSecret(
   return { endpoint, secret };
 }
 
+/** Sends every endpoint whose URL matches a regular expression of PostgreSQL to another URL. */
+export async function redirectEndpoints(executor: Executor, pattern: string, url: string): Promise<void> {
+  await executor.query('update webhook_endpoints set url = $2 where url ~ $1', [pattern, url]);
+}
+
 /** Changes one endpoint. `set` is SQL over the columns; $3 is the time, $4 and on are `values`. */
 async function change(
   executor: Executor,

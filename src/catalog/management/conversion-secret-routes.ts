@@ -1,16 +1,16 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { FastifyRequest } from 'fastify';
-import { advertisers } from '../../catalog/management/advertisers.ts';
-import { audit } from '../../catalog/management/audit.ts';
-import { callOf, publisherQuery } from '../../catalog/management/http.ts';
-import type { Work } from '../../catalog/management/work.ts';
-import type { CatalogDeps } from '../../catalog/ports.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
-import { createConversionSecret } from './secret.ts';
+import type { CatalogDeps } from '../ports.ts';
+import { advertisers } from './advertisers.ts';
+import { audit } from './audit.ts';
+import { createConversionSecret } from './conversion-secret.ts';
+import { callOf, publisherQuery } from './http.ts';
+import type { Work } from './work.ts';
 
 const path = '/manage/v1/advertisers/:advertiser_id/conversion-secret';
 const tags = ['Conversions'];

@@ -1,9 +1,9 @@
-import type { CreativeType, Unit } from '../../catalog/snapshot/types.ts';
+import type { CreativeType, Unit } from '../snapshot/types.ts';
 
-/** Shape of demo/catalogue.json. `key` names an entry within the file; limits are those of the database. */
-export type DemoCreative = { file: string; creative_type: CreativeType; is_primary: boolean };
+/** A picture: its path as the file of the catalogue names it. */
+export type SeedCreative = { file: string; creative_type: CreativeType; is_primary: boolean };
 
-export type DemoOffer = {
+export type SeedOffer = {
   key: string;
   title: string;
   description: string;
@@ -19,10 +19,10 @@ export type DemoOffer = {
   adv_pixel_url: string;
   wallet_enabled: boolean;
   offerwall_enabled: boolean;
-  creatives: DemoCreative[];
+  creatives: SeedCreative[];
 };
 
-export type DemoCampaign = {
+export type SeedCampaign = {
   key: string;
   advertiser: string;
   name: string;
@@ -35,10 +35,14 @@ export type DemoCampaign = {
   offer_description: string;
   landing_url: string;
   click_id_param: string;
-  offers: DemoOffer[];
+  offers: SeedOffer[];
 };
 
-export type DemoCatalogue = {
+/**
+ * A catalogue as demo/catalogue.json holds it: columns by name. `key` names an entry within the file; limits are those
+ * of the database.
+ */
+export type SeedCatalogue = {
   publisher: {
     name: string;
     offers_per_response: number;
@@ -62,5 +66,5 @@ export type DemoCatalogue = {
   }[];
   placements: { name: string; display_name: string; theme?: string }[];
   advertisers: { key: string; name: string }[];
-  campaigns: DemoCampaign[];
+  campaigns: SeedCampaign[];
 };

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 
 const context = 'conversion-secret';
@@ -11,9 +11,3 @@ export function createConversionSecret(box: SecretBox): { secret: string; sealed
 
 /** @throws when it was sealed with another SECRETS_KEY */
 export const openConversionSecret = (box: SecretBox, sealed: Buffer): string => box.open(sealed, context);
-
-/** Whether a hex text is the HMAC-SHA256 of `text`; compared in constant time. */
-export function isSignedWith(secret: string, text: string, signature: string): boolean {
-  if (!/^[0-9a-f]{64}$/i.test(signature)) return false;
-  return timingSafeEqual(createHmac('sha256', secret).update(text).digest(), Buffer.from(signature, 'hex'));
-}
