@@ -57,8 +57,10 @@ async function makeClicks({ pool }: Awaited<ReturnType<typeof openStage>>, click
   const ids = Array.from({ length: clicks }, () => newUuid7(nowMs));
   const values = [new Date(nowMs), ids, offer.publisher_id, offer.id, offer.campaign_id];
   await pool.query(
-    `insert into sessions (day, id, publisher_id, placement, offer_ids, campaign_ids, dev, usp, usp_check_all, created_at, custom)
-    select ($1::timestamptz at time zone 'utc')::date, id, $3, 'checkout', array[$4::integer], array[$5::integer], false, false, false, $1, '{"order":"1"}'
+    `insert into sessions (day, id, publisher_id, placement, offer_ids, campaign_ids, dev, usp, usp_check_all,
+      created_at, custom)
+    select ($1::timestamptz at time zone 'utc')::date, id, $3, 'checkout', array[$4::integer], array[$5::integer],
+      false, false, false, $1, '{"order":"1"}'
     from unnest($2::uuid[]) id`,
     values,
   );
@@ -69,7 +71,8 @@ async function makeClicks({ pool }: Awaited<ReturnType<typeof openStage>>, click
   );
   return ids.map((sessionId) =>
     getRequest(
-      `/track?click_id=${codec.mint({ sessionId, offerId: offer.id })}&event=purchase&payout=12.50&currency=USD&txn_id=${sessionId.slice(-12)}`,
+      `/track?click_id=${codec.mint({ sessionId, offerId: offer.id })}` +
+        `&event=purchase&payout=12.50&currency=USD&txn_id=${sessionId.slice(-12)}`,
     ),
   );
 }

@@ -115,21 +115,27 @@ async function someDelivery(): Promise<string> {
 /** Over the last two days; one in a hundred failed. Each was tried once. */
 async function fillDeliveries(publisherId: number, nowMs: number): Promise<void> {
   const { rows } = await stage.pool.query<{ id: number }>(
-    `insert into webhook_endpoints (publisher_id, event, url, method, secret_sealed, enabled) values ($1, 'usp.selection', 'https://shop.example/hook', 'POST', '\\x00', true) returning id`,
+    `insert into webhook_endpoints (publisher_id, event, url, method, secret_sealed, enabled) values ($1,
+      'usp.selection', 'https://shop.example/hook', 'POST', '\\x00', true) returning id`,
     [publisherId],
   );
   for (let from = 0; from < deliveries; from += batch) {
     const count = Math.min(batch, deliveries - from);
     const times = Array.from({ length: count }, (_, index) => nowMs - ((from + index) / deliveries) * 2 * 86_400_000);
     await stage.pool.query(
-      `insert into deliveries (day, id, publisher_id, endpoint_id, event, pub_user_id, payload, status, attempts, created_at, finished_at)
-      select (to_timestamp(t / 1000) at time zone 'UTC')::date, id, $1, $2, 'usp.selection', 'user-' || (n % 5000), '\\x7b7d', case when n % 100 = 0 then 'failed' else 'delivered' end, 1, to_timestamp(t / 1000), to_timestamp(t / 1000)
+      `insert into deliveries (day, id, publisher_id, endpoint_id, event, pub_user_id, payload, status, attempts,
+        created_at, finished_at)
+      select (to_timestamp(t / 1000) at time zone 'UTC')::date, id, $1, $2, 'usp.selection', 'user-' || (n % 5000),
+        '\\x7b7d', case when n % 100 = 0 then 'failed' else 'delivered' end, 1, to_timestamp(t / 1000),
+        to_timestamp(t / 1000)
       from unnest($3::uuid[], $4::float8[]) with ordinality as d (id, t, n)`,
       [publisherId, rows[0]?.id, times.map((atMs) => newUuid7(atMs)), times],
     );
   }
   await stage.pool.query(
-    `insert into delivery_attempts (day, delivery_id, generation, publisher_id, endpoint_id, started_at, finished_at, outcome, status_code, total_ms)
-    select day, id, 1, publisher_id, endpoint_id, created_at, finished_at, status, case status when 'failed' then 400 else 200 end, 35 from deliveries`,
+    `insert into delivery_attempts (day, delivery_id, generation, publisher_id, endpoint_id, started_at, finished_at,
+      outcome, status_code, total_ms)
+    select day, id, 1, publisher_id, endpoint_id, created_at, finished_at, status, case status when 'failed' then 400
+      else 200 end, 35 from deliveries`,
   );
 }

@@ -96,4 +96,12 @@ export const getRequest = (path: string, headers = ''): string =>
 
 /** A JSON POST as it goes over the wire. */
 export const postRequest = (path: string, body: string): string =>
-  `POST ${path} HTTP/1.1\r\nhost: bench\r\nuser-agent: Mozilla/5.0 (X11; Linux x86_64) bench\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+  [
+    `POST ${path} HTTP/1.1`,
+    'host: bench',
+    'user-agent: Mozilla/5.0 (X11; Linux x86_64) bench',
+    'content-type: application/json',
+    `content-length: ${Buffer.byteLength(body)}`,
+    '',
+    body,
+  ].join('\r\n');

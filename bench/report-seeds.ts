@@ -34,10 +34,13 @@ function grainSql(grain: number): string {
   const share = (grain & 15) === 15 ? shareOfAll : 1;
   const buckets = grain & dayBit ? 1 : 24;
   return `
-select ${grain}::smallint as grain, make_interval(hours => h) as at, ${hasPlacement ? "'p' || p" : "''"} as placement, ${hasOffer ? 'o' : 0} as offer_id,
-  ${hasCountry ? "'C' || c" : "''"} as country, ${hasDevice ? "'d' || d" : "''"} as device, ${hasDevice ? "'os' || d % 3" : "''"} as os,
+select ${grain}::smallint as grain, make_interval(hours => h) as at, ${hasPlacement ? "'p' || p" : "''"} as placement,
+  ${hasOffer ? 'o' : 0} as offer_id,
+  ${hasCountry ? "'C' || c" : "''"} as country, ${hasDevice ? "'d' || d" : "''"} as device,
+  ${hasDevice ? "'os' || d % 3" : "''"} as os,
   ${hasOffer ? '(o + 1) / 2' : 0} as campaign_id, ${eventsPerDay / buckets / combinations / share} as events
-from generate_series(0, ${buckets - 1}) h, ${series(hasPlacement, sizes.placement)} p, ${series(hasOffer, sizes.offer)} o,
+from generate_series(0, ${buckets - 1}) h, ${series(hasPlacement, sizes.placement)} p,
+  ${series(hasOffer, sizes.offer)} o,
   ${series(hasCountry, sizes.country)} c, ${series(hasDevice, sizes.device)} d
 where random() < ${share}`;
 }
@@ -45,7 +48,8 @@ where random() < ${share}`;
 const keySql = Object.entries(values).flatMap(([key, size]) =>
   [0, dayBit].map(
     (grain) => `
-select ${grain}::smallint as grain, make_interval(hours => h) as at, '${key}' as key, 'v' || v as value, ${eventsPerDay / (grain === 0 ? 24 : 1) / size} as events
+select ${grain}::smallint as grain, make_interval(hours => h) as at, '${key}' as key, 'v' || v as value,
+  ${eventsPerDay / (grain === 0 ? 24 : 1) / size} as events
 from generate_series(0, ${grain === 0 ? 23 : 0}) h, generate_series(1, ${size}) v`,
   ),
 );
@@ -65,36 +69,44 @@ export async function seedReports(
   try {
     await client.query("set work_mem = '256MB'");
     await client.query(
-      'insert into rollup_publishers select id, time_zone, null, null, null, $2::date - 1 from publishers where id = $1',
+      `insert into rollup_publishers select id, time_zone, null, null, null, $2::date - 1
+        from publishers where id = $1`,
       [publisherId, firstDay],
     );
     await client.query('select create_report_partitions($1::date - 1, $1::date + $2::integer)', [firstDay, days]);
     await client.query(
-      `create temporary table one_day as select *, ${metrics} from (${keptGrains.map(grainSql).join(' union all ')}) as rows order by at, random()`,
+      `create temporary table one_day as select *, ${metrics} from (${keptGrains.map(grainSql).join(' union all ')})
+        as rows order by at, random()`,
     );
     await client.query(
-      `create temporary table key_day as select *, ${metrics} from (${keySql.join(' union all ')}) as rows order by at, random()`,
+      `create temporary table key_day as select *, ${metrics} from (${keySql.join(' union all ')}) as rows order by at,
+        random()`,
     );
     for (let day = 0; day < days; day++) {
       const bucket = `'${firstDay}'::timestamp at time zone 'UTC' + interval '${day} days' + at`;
       await client.query(
-        `insert into rollups (publisher_id, grain, bucket, placement, offer_id, country, device, os, campaign_id, ${metricNames.join(', ')})
-        select ${publisherId}, grain, ${bucket}, placement, offer_id, country, device, os, campaign_id, ${metricNames.join(', ')} from one_day`,
+        `insert into rollups (publisher_id, grain, bucket, placement, offer_id, country, device, os, campaign_id,
+          ${metricNames.join(', ')})
+        select ${publisherId}, grain, ${bucket}, placement, offer_id, country, device, os, campaign_id,
+          ${metricNames.join(', ')} from one_day`,
       );
       await client.query(
         `insert into custom_rollups (publisher_id, grain, bucket, key, value, ${metricNames.join(', ')})
         select ${publisherId}, grain, ${bucket}, key, value, ${metricNames.join(', ')} from key_day`,
       );
       await client.query(
-        `insert into custom_values (day, publisher_id, key, value) select $1::date + $2::integer, $3, key, value from key_day where grain = ${dayBit}`,
+        `insert into custom_values (day, publisher_id, key, value) select $1::date + $2::integer, $3, key, value
+          from key_day where grain = ${dayBit}`,
         [firstDay, day, publisherId],
       );
     }
     await client.query(
       `insert into reconciliation select $1::date + n, publisher, kind, reason, 10000
       from generate_series(0, $2::integer - 1) n, generate_series($3::integer, $3::integer + 499) publisher,
-        (select 'filled' as kind, '' as reason union all select 'served', '' union all select 'empty', 'reason-' || r from generate_series(1, 5) r
-        union all select kind, reason from unnest(array['impression', 'click', 'no_thanks', 'close', 'save']) kind, unnest(array['', 'bot', 'qr']) reason) what`,
+        (select 'filled' as kind, '' as reason union all select 'served', '' union all select 'empty', 'reason-' || r
+          from generate_series(1, 5) r
+        union all select kind, reason from unnest(array['impression', 'click', 'no_thanks', 'close', 'save']) kind,
+          unnest(array['', 'bot', 'qr']) reason) what`,
       [firstDay, days, publisherId],
     );
     await compactRollups(pool, Date.parse(firstDay) + (days + 1) * 86_400_000);

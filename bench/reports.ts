@@ -68,7 +68,8 @@ async function seed(stage: Stage): Promise<void> {
   const startMs = performance.now();
   const publisherId = await createPublisher(stage.pool, { key: 'bench', campaigns: 50 });
   await stage.pool.query(
-    `insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'reports', decode('${hashKey(key)}', 'hex'), '{reports}')`,
+    `insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'reports', decode('${hashKey(key)}',
+      'hex'), '{reports}')`,
     [publisherId],
   );
   const rollups = await seedReports(stage, { publisherId, firstDay, days });
@@ -79,7 +80,8 @@ async function seed(stage: Stage): Promise<void> {
 
 async function ask({ pool, databaseUrl }: Stage): Promise<void> {
   const { rows: counts } = await pool.query(
-    'select (select count(*) from rollups) + (select count(*) from custom_rollups) as rollups, min(bucket) as first from rollups',
+    `select (select count(*) from rollups) + (select count(*) from custom_rollups) as rollups, min(bucket) as first
+      from rollups`,
   );
   const from = dayOf(counts[0].first.getTime());
   const to = dayOf(counts[0].first.getTime() + (days - 1) * 86_400_000);

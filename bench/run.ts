@@ -73,7 +73,8 @@ async function measure(
   await runLoad({ port, connections, durationMs: Math.min(5000, durationMs), next }); // until the code is compiled
   const result = await runLoad({ port, connections, durationMs, next });
   process.stderr.write(
-    `${what}: ${Math.round(result.perS)}/s, p50 ${result.p50Ms.toFixed(2)} ms, p99 ${result.p99Ms.toFixed(2)} ms, failed ${result.failed}\n`,
+    `${what}: ${Math.round(result.perS)}/s, p50 ${result.p50Ms.toFixed(2)} ms, ` +
+      `p99 ${result.p99Ms.toFixed(2)} ms, failed ${result.failed}\n`,
   );
   return result;
 }

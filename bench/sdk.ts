@@ -64,6 +64,9 @@ function print(what: string, values: number[]): void {
 function page(url: string): string {
   return `<!doctype html><meta charset="utf-8"><title>Shop</title><script>
 window.AdUser = { placement: 'order-status', pub_user_id: 'bench' };
-window.AdConfig = { accountId: '${embeddedDemoIds.sdkId}', callback(event) { if (event === 'ad_shown') window.shownMs ??= performance.now(); } };
+window.AdConfig = {
+  accountId: '${embeddedDemoIds.sdkId}',
+  callback(event) { if (event === 'ad_shown') window.shownMs ??= performance.now(); },
+};
 </script><script src="${url}/sdk/launcher.js"></script>`;
 }

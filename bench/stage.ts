@@ -18,7 +18,8 @@ export async function openStage(kept?: string): Promise<Stage> {
   await chmod(folder, 0o755); // as root, the database runs as another user, who must get in
   const database = await startEmbeddedPostgres({ dataDir: folder });
   await migrate(database.url);
-  const pool = new pg.Pool({ connectionString: database.url, max: 2, application_name: 'perkwire-bench' }); // not the product's: seeding takes minutes
+  // Not the product's pool: seeding takes minutes.
+  const pool = new pg.Pool({ connectionString: database.url, max: 2, application_name: 'perkwire-bench' });
   pool.on('error', () => {});
   return {
     folder,

@@ -15,8 +15,12 @@ const operations = Object.entries(description.paths).flatMap(([path, methods]) =
  * Routes that know no caller: what they serve is public, or named by a signed token, an unguessable click id or a
  * public SDK id.
  */
-const open =
-  /^(get|post) \/(health\/|sdk\/v2\/|event\/|sdk\/offer-click|track|wallet\/v1\/save|images\/|privacy\/|webhooks\/v1\/payload|offerwall)/;
+const open = new RegExp(
+  [
+    '^(get|post) /(health/|sdk/v2/|event/|sdk/offer-click|track|wallet/v1/save|images/|privacy/',
+    'webhooks/v1/payload|offerwall)',
+  ].join('|'),
+);
 
 /**
  * Calls without an id in their path that write or look for what is the caller's own; ids in their bodies are tested

@@ -92,7 +92,8 @@ export async function addTenant(t: TestApp, marker: string): Promise<Tenant> {
     enqueue(executor, [{ ...promised, payload: () => Buffer.from('{}') }]),
   );
   await t.pool.query(
-    "with gone as (delete from delivery_queue where delivery_id = $1) update deliveries set status = 'failed' where id = $1",
+    `with gone as (delete from delivery_queue where delivery_id = $1)
+      update deliveries set status = 'failed' where id = $1`,
     [delivery],
   );
   const replay = await call('POST', '/manage/v1/deliveries/replay', { status: ['failed'] });

@@ -74,14 +74,15 @@ async function storm(apps: readonly TestApp[], round: number): Promise<number[]>
   return statuses;
 }
 
-test('fetches, beacons, wraps, saves, conversions, voids, folds and erasures of the same users at once fail nobody and never wait in a circle', async () => {
+test('concurrent fetches, beacons, wraps, saves, conversions, voids, rollups and erasures never deadlock', async () => {
   const clone = await cloneDatabase();
   const first = await createTestApp({ databaseUrl: clone.url, now: () => clock.ms });
   const second = await createTestApp({ databaseUrl: clone.url, now: () => clock.ms });
   try {
     await first.pool.query(
       `update campaigns set payout_kind = case when id % 2 = 0 then 'cpa' else 'cpc' end, payout_amount = 1,
-        rules = '{"frequency_caps":[{"scope":"campaign","event":"click","limit":500,"window_minutes":60}],"total_caps":[{"metric":"budget","per":"day","limit":100000}]}'`,
+        rules = '{"frequency_caps":[{"scope":"campaign","event":"click","limit":500,"window_minutes":60}],
+          "total_caps":[{"metric":"budget","per":"day","limit":100000}]}'`,
     );
     await first.pool.query('update campaigns set opt_out_days = 1');
     for (const { deps } of [first, second]) await deps.catalog.refresh();
