@@ -1,21 +1,13 @@
-// Before `npm start`: checks the version of Node.js, and builds when something changed since the last build. JavaScript,
-// so that old versions can run it.
+// Before `npm start`: checks the version of Node.js, and builds when something changed since the last build.
+import './check-node.js';
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const stamp = join(root, 'dist/.built');
 const inputs = ['src', 'packages/client/src', 'scripts', 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json'];
-
-const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-const [needed, actual] = [engines.node.replace('>=', ''), process.versions.node].map((version) => version.split('.'));
-const difference = Number(actual[0]) - Number(needed[0]) || Number(actual[1]) - Number(needed[1]);
-if (difference < 0) {
-  process.stderr.write(`Perkwire needs Node.js ${needed.join('.')} or newer; this is ${process.version}.\n`);
-  process.exit(1);
-}
 
 const startedAt = new Date(); // a file changed during the build is built by the next start
 if (inputs.some((path) => changedSince(join(root, path), modifiedMs(stamp)))) {

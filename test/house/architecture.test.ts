@@ -88,7 +88,6 @@ test('the dispatcher loads no web framework, not even by way of another file', (
 test('only the entry points touch the process', () => {
   const isEntry = (path: string) =>
     path === 'src/server.ts' ||
-    path === 'src/main.ts' ||
     path === 'src/reports/reconcile/command.ts' ||
     path === 'src/openapi.ts' ||
     path === 'src/dashboard/auth/create-operator.ts' ||
