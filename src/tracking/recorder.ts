@@ -109,9 +109,9 @@ const batchLimits = {
   /** Events in one transaction (count). */
   maxItems: 512,
   /** Transactions of one kind in flight at once (count). */
-  lanes: 2,
+  maxConcurrentBatches: 2,
   /** Events that are worth a transaction beside another (count): with fewer, transactions cost more than they gain. */
-  enough: 24,
+  minConcurrentItems: 24,
 };
 
 const isCapEvent = (kind: EventKind): kind is EventKind & CapEvent => rulesOf(kind).frequencyCap === true;

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
-import { createLimiter, type Turn } from '../../platform/lib/fair-limiter.ts';
+import { createLimiter, type WorkOptions } from '../../platform/lib/fair-limiter.ts';
 import type { PlatformDeps } from '../../platform/ports.ts';
 import { chooseType, type ImageType } from './accept.ts';
 import { openDiskCache } from './disk-cache.ts';
@@ -43,10 +43,10 @@ export type Images = {
  */
 const message = 'Too many pictures are being made.';
 const maxWaitMs = 30_000;
-const transformLimits = { atOnce: 2, maxWaiting: 32, maxWaitingAll: 512, maxWaitMs, message };
+const transformLimits = { maxConcurrent: 2, maxWaitingPerClient: 32, maxWaiting: 512, maxWaitMs, message };
 
 /** A few connections of the pool, so that pictures never keep beacons waiting. */
-const loadLimits = { atOnce: 3, maxWaiting: 256, maxWaitingAll: 2048, maxWaitMs, message };
+const loadLimits = { maxConcurrent: 3, maxWaitingPerClient: 256, maxWaiting: 2048, maxWaitMs, message };
 
 /** How long an original is served without checking that it still exists (milliseconds). */
 const originalLifeMs = 60_000;
@@ -83,7 +83,7 @@ export async function createImages({
   const pendingTransforms = new Map<string, Promise<Buffer>>();
   const counts = { transforms: 0, loads: 0 };
 
-  async function load(key: string, id: number, type: ImageType, turn: Turn): Promise<Original | null> {
+  async function load(key: string, id: number, type: ImageType, workOptions: WorkOptions): Promise<Original | null> {
     return limitLoads(async () => {
       const picture = await failFast(() => findPicture(pool, id, type));
       counts.loads += 1;
@@ -91,10 +91,10 @@ export async function createImages({
       const original = await completeOriginal(picture, type, store);
       originals.set(key, original);
       return original;
-    }, turn);
+    }, workOptions);
   }
 
-  async function make(original: Original, { key, size, type }: Plan, turn: Turn): Promise<Buffer> {
+  async function make(original: Original, { key, size, type }: Plan, workOptions: WorkOptions): Promise<Buffer> {
     const stored = await disk?.get(key);
     if (stored) {
       transformed.set(key, stored);
@@ -103,33 +103,37 @@ export async function createImages({
     const bytes = await limitTransforms(() => {
       counts.transforms += 1;
       return transform(original, size, type);
-    }, turn);
+    }, workOptions);
     transformed.set(key, bytes);
     void disk?.set(key, bytes);
     return bytes;
   }
 
-  async function bytesOf(original: Original, plan: Plan, turn: Turn): Promise<{ bytes: Buffer; source: Source }> {
+  async function bytesOf(
+    original: Original,
+    plan: Plan,
+    workOptions: WorkOptions,
+  ): Promise<{ bytes: Buffer; source: Source }> {
     const known = transformed.get(plan.key);
     if (known !== undefined) return { bytes: known, source: 'hit' };
     const source = pendingTransforms.has(plan.key) ? 'collapsed' : 'made';
-    return { bytes: await shared(pendingTransforms, plan.key, () => make(original, plan, turn)), source };
+    return { bytes: await shared(pendingTransforms, plan.key, () => make(original, plan, workOptions)), source };
   }
 
   return {
     counts: () => ({ ...counts }),
     find: async (id, type, requested, accept, client = '') => {
-      const turn = { customer: client };
+      const workOptions = { client };
       const key = `${id}.${type}`;
       const known = originals.get(key);
-      const original = known ?? (await shared(pendingLoads, key, () => load(key, id, type, turn)));
+      const original = known ?? (await shared(pendingLoads, key, () => load(key, id, type, workOptions)));
       if (original === null) return null;
       const plan = planOf(original, requested, accept);
       if (plan === null) {
         const source = known === undefined ? 'made' : 'hit';
         return { etag: etagOf(original.sha256), type, bytes: async () => ({ bytes: original.bytes, source }) };
       }
-      return { etag: etagOf(plan.key), type: plan.type, bytes: () => bytesOf(original, plan, turn) };
+      return { etag: etagOf(plan.key), type: plan.type, bytes: () => bytesOf(original, plan, workOptions) };
     },
   };
 }

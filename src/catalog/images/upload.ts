@@ -22,7 +22,11 @@ const names = { png: 'image/png', jpg: 'image/jpeg', webp: 'image/webp', svg: 'i
 type Kind = keyof typeof names;
 
 /** One at a time: an upload may be made to cost seconds, and there is other work to do. */
-const inTurn = createLimiter({ atOnce: 1, maxWaiting: 16, message: 'Too many pictures are being made.' });
+const inTurn = createLimiter({
+  maxConcurrent: 1,
+  maxWaitingPerClient: 16,
+  message: 'Too many pictures are being made.',
+});
 
 const refused = (message: string, cause?: unknown): AppError =>
   new AppError('invalid_picture', {

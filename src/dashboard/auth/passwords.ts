@@ -13,11 +13,15 @@ export const maxPasswordLength = 200;
 const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 
 /** A flood of sign-ins uses two cores at most, and delays other clients by one check. */
-const limited = createLimiter({ atOnce: 2, maxWaiting: 40, message: 'Too many sign-ins at once. Try again.' });
+const limited = createLimiter({
+  maxConcurrent: 2,
+  maxWaitingPerClient: 40,
+  message: 'Too many sign-ins at once. Try again.',
+});
 
 function hash(password: string, salt: Buffer, { logN, r, p }: Cost, client = ''): Promise<Buffer> {
   const options = { N: 2 ** logN, r, p, maxmem: 2 ** logN * r * 256 };
-  return limited(() => derive(password.normalize('NFKC'), salt, hashLength, options), { customer: client });
+  return limited(() => derive(password.normalize('NFKC'), salt, hashLength, options), { client });
 }
 
 const encode = ({ logN, r, p }: Cost, salt: Buffer, hashed: Buffer): string =>

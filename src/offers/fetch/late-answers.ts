@@ -28,7 +28,7 @@ export function createLateAnswers({ pool, dbHealth, logger, now, renderer }: Lat
     },
     dbHealth,
     maxItems: 128,
-    lanes: 1,
+    maxConcurrentBatches: 1,
   });
   return {
     expire: (pending) => {

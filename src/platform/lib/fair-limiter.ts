@@ -1,112 +1,101 @@
 import { AppError } from '../errors.ts';
 
 export type LimiterOptions = {
-  /** Pieces of work under way at once (count). */
-  atOnce: number;
-  /** Of them, for the same customer (count). Default: all. */
-  atOnceEach?: number;
-  /** Pieces waiting for the same customer (count); further ones are refused with 503. */
-  maxWaiting: number;
-  /** Pieces waiting in all (count). Default: no bound beside that for each customer. */
-  maxWaitingAll?: number;
-  /** What waits for longer is refused, too (milliseconds). Default: no end. */
+  /** Tasks that run at once (count). */
+  maxConcurrent: number;
+  /** Of them, for the same client (count). Default: all. */
+  maxConcurrentPerClient?: number;
+  /** Tasks that wait for the same client (count); further ones are refused with 503. */
+  maxWaitingPerClient: number;
+  /** Tasks that wait in total (count). Default: no limit beside that for each client. */
+  maxWaiting?: number;
+  /** A task that waits for longer is refused as well (milliseconds). Default: no limit. */
   maxWaitMs?: number;
-  /** What the refused are told. */
+  /** The message of a refusal. */
   message: string;
 };
 
-export type Turn = {
-  /** Whose work it is. Default: all are the same. */
-  customer?: number | string;
-  /** Says that nobody waits for the work any more: it is not begun. */
+export type WorkOptions = {
+  /** The client that the task is for. Default: all tasks are for the same client. */
+  client?: number | string;
+  /** When it aborts, the result is not needed any more: a task that waits is not started. */
   signal?: AbortSignal | undefined;
 };
 
-/**
- * Runs work when its turn comes. Rejects with `unavailable` (503, retry-after) when too much is waiting, or for too
- * long.
- */
-export type Limiter = <T>(work: () => Promise<T>, turn?: Turn) => Promise<T>;
+/** Runs a task within the limits. Rejects with `unavailable` (503, retry-after) when too many wait, or for too long. */
+export type Limiter = <T>(work: () => Promise<T>, options?: WorkOptions) => Promise<T>;
 
-/** What is under way and waits for one customer. */
-type Line = { running: number; waiting: (() => void)[] };
+type ClientQueue = { running: number; waiting: (() => void)[] };
 
 /**
- * First come, first served, and customers in turns: a flood costs at most `atOnce` at any moment, `maxWaiting` in
- * memory, and other
- * customers one piece of work of waiting.
+ * First come, first served within a client, round robin between clients. A flood of one client uses at most
+ * `maxConcurrent` workers and `maxWaitingPerClient` places, and delays other clients by one task.
  */
 export function createLimiter(options: LimiterOptions): Limiter {
-  const {
-    atOnce,
-    atOnceEach = atOnce,
-    maxWaiting,
-    maxWaitingAll = Number.POSITIVE_INFINITY,
-    maxWaitMs,
-    message,
-  } = options;
-  /** In the order of their turns. */
-  const lines = new Map<number | string, Line>();
+  const { maxConcurrent, maxConcurrentPerClient = maxConcurrent, maxWaitMs, message } = options;
+  const { maxWaitingPerClient, maxWaiting = Number.POSITIVE_INFINITY } = options;
+  /** In round-robin order. */
+  const queues = new Map<number | string, ClientQueue>();
   let running = 0;
-  let waitingAll = 0;
+  let waiting = 0;
 
-  const isFree = (line: Line): boolean => running < atOnce && line.running < atOnceEach;
+  const mayRun = (queue: ClientQueue): boolean => running < maxConcurrent && queue.running < maxConcurrentPerClient;
+  const isFull = (queue: ClientQueue): boolean => queue.waiting.length >= maxWaitingPerClient || waiting >= maxWaiting;
   const refused = (): AppError => new AppError('unavailable', { retryAfterS: 1, message });
 
-  function begin(customer: number | string, line: Line): void {
+  function begin(client: number | string, queue: ClientQueue): void {
     running += 1;
-    line.running += 1;
-    lines.delete(customer);
-    lines.set(customer, line); // last in the order
+    queue.running += 1;
+    queues.delete(client);
+    queues.set(client, queue); // last in the order
   }
 
-  function removeIfIdle(customer: number | string, line: Line): void {
-    if (line.running === 0 && line.waiting.length === 0) lines.delete(customer);
+  function removeIfIdle(client: number | string, queue: ClientQueue): void {
+    if (queue.running === 0 && queue.waiting.length === 0) queues.delete(client);
   }
 
-  function end(customer: number | string, line: Line): void {
+  function end(client: number | string, queue: ClientQueue): void {
     running -= 1;
-    line.running -= 1;
-    removeIfIdle(customer, line);
-    for (const [other, theirs] of lines) {
-      if (theirs.waiting.length === 0 || !isFree(theirs)) continue;
-      begin(other, theirs);
-      theirs.waiting.shift()?.();
+    queue.running -= 1;
+    removeIfIdle(client, queue);
+    for (const [next, nextQueue] of queues) {
+      if (nextQueue.waiting.length === 0 || !mayRun(nextQueue)) continue;
+      begin(next, nextQueue);
+      nextQueue.waiting.shift()?.();
       return;
     }
   }
 
-  const wait = (customer: number | string, line: Line, signal: AbortSignal | undefined): Promise<void> =>
+  const wait = (client: number | string, queue: ClientQueue, signal: AbortSignal | undefined): Promise<void> =>
     new Promise((resolve, reject) => {
       const settle = (how: () => void): void => {
-        waitingAll -= 1;
+        waiting -= 1;
         clearTimeout(timer);
-        signal?.removeEventListener('abort', giveUp);
+        signal?.removeEventListener('abort', refuse);
         how();
       };
       const start = (): void => settle(resolve);
-      const giveUp = (): void => {
-        line.waiting.splice(line.waiting.indexOf(start), 1);
-        removeIfIdle(customer, line);
+      const refuse = (): void => {
+        queue.waiting.splice(queue.waiting.indexOf(start), 1);
+        removeIfIdle(client, queue);
         settle(() => reject(refused()));
       };
-      const timer = maxWaitMs === undefined ? undefined : setTimeout(giveUp, maxWaitMs);
-      signal?.addEventListener('abort', giveUp);
-      line.waiting.push(start);
-      waitingAll += 1;
+      const timer = maxWaitMs === undefined ? undefined : setTimeout(refuse, maxWaitMs);
+      signal?.addEventListener('abort', refuse);
+      queue.waiting.push(start);
+      waiting += 1;
     });
 
-  return async (work, { customer = 0, signal } = {}) => {
-    const line = lines.get(customer) ?? { running: 0, waiting: [] };
-    if (signal?.aborted || (!isFree(line) && (line.waiting.length >= maxWaiting || waitingAll >= maxWaitingAll)))
-      throw refused();
-    lines.set(customer, line);
-    if (isFree(line)) begin(customer, line);
-    else await wait(customer, line, signal);
+  return async (work, { client = 0, signal } = {}) => {
+    const queue = queues.get(client) ?? { running: 0, waiting: [] };
+    if (signal?.aborted || (!mayRun(queue) && isFull(queue))) throw refused();
+    queues.set(client, queue);
+    if (mayRun(queue)) begin(client, queue);
+    else await wait(client, queue, signal);
     try {
       return await work();
     } finally {
-      end(customer, line);
+      end(client, queue);
     }
   };
 }

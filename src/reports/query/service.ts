@@ -41,8 +41,20 @@ const maxRows = 50_000;
  * raw rows, which occupy a processor for as long as they take (count). Publishers take turns, and none gets all.
  */
 const message = 'Too many reports are running.';
-const limitFromRollups = createLimiter({ atOnce: 3, atOnceEach: 2, maxWaiting: 64, maxWaitMs: 30_000, message });
-const limitFromRaw = createLimiter({ atOnce: 2, atOnceEach: 1, maxWaiting: 16, maxWaitMs: 30_000, message });
+const limitFromRollups = createLimiter({
+  maxConcurrent: 3,
+  maxConcurrentPerClient: 2,
+  maxWaitingPerClient: 64,
+  maxWaitMs: 30_000,
+  message,
+});
+const limitFromRaw = createLimiter({
+  maxConcurrent: 2,
+  maxConcurrentPerClient: 1,
+  maxWaitingPerClient: 16,
+  maxWaitMs: 30_000,
+  message,
+});
 
 export function createReportService({
   pool,
@@ -88,7 +100,7 @@ export function createReportService({
     work: (executor: Executor) => Promise<T>,
   ): Promise<T> {
     const limit = options.fromRollups ? limitFromRollups : limitFromRaw;
-    return limit(() => readConsistently(pool, options, work), { customer: publisher.id, signal: options.signal });
+    return limit(() => readConsistently(pool, options, work), { client: publisher.id, signal: options.signal });
   }
 
   return {

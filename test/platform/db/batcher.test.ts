@@ -42,7 +42,13 @@ type Ledger = { batcher: Batcher<number, string>; batches: number[][]; mostAtOnc
 
 /** A batcher that writes numbers into the ledger; negative and repeated ones are refused by the database. */
 function openLedger(
-  options: { maxItems?: number; lanes?: number; enough?: number; maxWaiting?: number; dbHealth?: DatabaseHealth } = {},
+  options: {
+    maxItems?: number;
+    maxConcurrentBatches?: number;
+    minConcurrentItems?: number;
+    maxWaiting?: number;
+    dbHealth?: DatabaseHealth;
+  } = {},
 ): Ledger {
   const batches: number[][] = [];
   let underWay = 0;
@@ -89,7 +95,7 @@ describe('a write', () => {
   });
 
   test('shares its transaction with those that come at the same time, and each gets its own answer', async () => {
-    const { batcher, batches, mostAtOnce } = openLedger({ maxItems: 64, lanes: 2 });
+    const { batcher, batches, mostAtOnce } = openLedger({ maxItems: 64, maxConcurrentBatches: 2 });
     const items = range(1000);
     const answers = await Promise.all(items.map((item) => batcher.add(item)));
     expect(answers).toEqual(items.map((item) => `wrote ${item}`));
@@ -106,7 +112,7 @@ describe('a write', () => {
   });
 
   test('made while others are under way joins the next batch', async () => {
-    const { batcher, batches } = openLedger({ lanes: 1 });
+    const { batcher, batches } = openLedger({ maxConcurrentBatches: 1 });
     const release = await blockWrites();
     const first = batcher.add(0);
     await expect.poll(() => batches.length).toBe(1);
@@ -119,7 +125,7 @@ describe('a write', () => {
   });
 
   test('waits for no further ones where enough are there: the store works on them while more are read', async () => {
-    const { batcher, batches, mostAtOnce } = openLedger({ lanes: 2, enough: 3 });
+    const { batcher, batches, mostAtOnce } = openLedger({ maxConcurrentBatches: 2, minConcurrentItems: 3 });
     const writes = range(7).map((item) => batcher.add(item));
     expect(batches).toEqual([
       [0, 1, 2],
@@ -132,7 +138,7 @@ describe('a write', () => {
   });
 
   test('that waits with others is under way before those of the batch that came back are answered', async () => {
-    const { batcher, batches } = openLedger({ lanes: 1 });
+    const { batcher, batches } = openLedger({ maxConcurrentBatches: 1 });
     const release = await blockWrites();
     const batchesWhenAnswered = batcher.add(0).then(() => batches.length);
     await expect.poll(() => batches.length).toBe(1);
@@ -170,12 +176,12 @@ describe('a bad item', () => {
     const runs = fc.record({
       items: fc.array(fc.integer({ min: -3, max: 60 }), { maxLength: 40 }),
       maxItems: fc.integer({ min: 1, max: 20 }),
-      lanes: fc.integer({ min: 1, max: 4 }),
+      maxConcurrentBatches: fc.integer({ min: 1, max: 4 }),
     });
     await fc.assert(
-      fc.asyncProperty(runs, async ({ items, maxItems, lanes }) => {
+      fc.asyncProperty(runs, async ({ items, maxItems, maxConcurrentBatches }) => {
         await observer.query('truncate ledger');
-        const { batcher, batches, mostAtOnce } = openLedger({ maxItems, lanes });
+        const { batcher, batches, mostAtOnce } = openLedger({ maxItems, maxConcurrentBatches });
         const results = await settle(batcher, items);
         const written = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
         const good = [...new Set(items.filter((item) => item >= 0))].sort((a, b) => a - b);
@@ -187,7 +193,7 @@ describe('a bad item', () => {
           else expect(['23514', '23505', '40P01']).toContain(result.reason.code);
         });
         expect(Math.max(0, ...batches.map((batch) => batch.length))).toBeLessThanOrEqual(maxItems);
-        expect(mostAtOnce()).toBeLessThanOrEqual(lanes);
+        expect(mostAtOnce()).toBeLessThanOrEqual(maxConcurrentBatches);
       }),
       { numRuns: 60 },
     );
@@ -196,7 +202,7 @@ describe('a bad item', () => {
 
 describe('waiting', () => {
   test('is bounded: what comes beyond it is refused with 503 at once, and the rest is written', async () => {
-    const { batcher, batches } = openLedger({ lanes: 1, maxItems: 2, maxWaiting: 5 });
+    const { batcher, batches } = openLedger({ maxConcurrentBatches: 1, maxItems: 2, maxWaiting: 5 });
     const release = await blockWrites();
     const under = [batcher.add(0), batcher.add(1)];
     await expect.poll(() => batches.length).toBe(1);
@@ -209,7 +215,7 @@ describe('waiting', () => {
   });
 
   test('ends with drain, after everything was written, the bad ones aside', async () => {
-    const { batcher } = openLedger({ maxItems: 3, lanes: 2 });
+    const { batcher } = openLedger({ maxItems: 3, maxConcurrentBatches: 2 });
     void settle(batcher, [...range(20), -1]);
     await batcher.drain();
     expect(await stored()).toEqual(range(20));
@@ -237,7 +243,7 @@ describe('when the store goes away', () => {
   });
 
   test('whatever waits or is under way is refused with 503, and nothing hangs', async () => {
-    const { batcher, batches } = openLedger({ lanes: 2, maxItems: 3 });
+    const { batcher, batches } = openLedger({ maxConcurrentBatches: 2, maxItems: 3 });
     release = await blockWrites();
     const results = settle(batcher, range(50));
     await expect.poll(() => batches.length).toBe(2);
@@ -284,7 +290,7 @@ describe('when the store goes away while the items of a batch are tried one by o
     const holder = await observer.connect();
     await holder.query('select pg_advisory_lock(7)');
     try {
-      const { batcher, batches } = openLedger({ maxItems: 50, lanes: 1 });
+      const { batcher, batches } = openLedger({ maxItems: 50, maxConcurrentBatches: 1 });
       const results = settle(batcher, [-1, ...range(40)]);
       await expect.poll(() => batches.at(-1)).toEqual([7]);
       relay.cut();
@@ -317,7 +323,7 @@ describe('a slow store', () => {
   test('holds up nobody who comes later: another batch starts beside the one that takes long', async () => {
     // Slow, not away: on a starved machine the health probe may say otherwise.
     const { batcher, batches, mostAtOnce } = openLedger({
-      lanes: 2,
+      maxConcurrentBatches: 2,
       dbHealth: { ...dbHealth, isUp: () => true, onDown: () => {} },
     });
     const release = await blockWrites();

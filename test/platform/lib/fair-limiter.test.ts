@@ -1,8 +1,8 @@
 import { expect, test, vi } from 'vitest';
 import { createLimiter } from '../../../src/platform/lib/fair-limiter.ts';
 
-test('no more than `atOnce` run, the rest wait their turn, and what is too much is refused with 503', async () => {
-  const limit = createLimiter({ atOnce: 2, maxWaiting: 3, message: 'Too much.' });
+test('no more than `maxConcurrent` run, the rest wait their turn, and what is too much is refused with 503', async () => {
+  const limit = createLimiter({ maxConcurrent: 2, maxWaitingPerClient: 3, message: 'Too much.' });
   const open: (() => void)[] = [];
   let most = 0;
   const order: number[] = [];
@@ -47,15 +47,16 @@ function gates() {
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 test('customers take turns: a flood of one keeps another waiting for one piece of work, and never has all', async () => {
-  const limit = createLimiter({ atOnce: 2, atOnceEach: 1, maxWaiting: 2, message: 'Too much.' });
+  const limit = createLimiter({
+    maxConcurrent: 2,
+    maxConcurrentPerClient: 1,
+    maxWaitingPerClient: 2,
+    message: 'Too much.',
+  });
   const { begun, work, finish } = gates();
-  const flood = [1, 2, 3].map((at) => limit(work(`a${at}`), { customer: 1 }));
-  await expect(limit(work('a4'), { customer: 1 })).rejects.toMatchObject({ code: 'unavailable', retryAfterS: 1 });
-  const others = [
-    limit(work('b1'), { customer: 2 }),
-    limit(work('c1'), { customer: 3 }),
-    limit(work('b2'), { customer: 2 }),
-  ];
+  const flood = [1, 2, 3].map((at) => limit(work(`a${at}`), { client: 1 }));
+  await expect(limit(work('a4'), { client: 1 })).rejects.toMatchObject({ code: 'unavailable', retryAfterS: 1 });
+  const others = [limit(work('b1'), { client: 2 }), limit(work('c1'), { client: 3 }), limit(work('b2'), { client: 2 })];
   expect(begun).toEqual(['a1', 'b1']);
   for (const name of ['a1', 'b1', 'a2', 'b2', 'c1', 'a3']) {
     finish(name);
@@ -66,13 +67,13 @@ test('customers take turns: a flood of one keeps another waiting for one piece o
 });
 
 test('many customers together wait in bounded numbers, too', async () => {
-  const limit = createLimiter({ atOnce: 1, maxWaiting: 2, maxWaitingAll: 3, message: 'Too much.' });
+  const limit = createLimiter({ maxConcurrent: 1, maxWaitingPerClient: 2, maxWaiting: 3, message: 'Too much.' });
   const { work, finish } = gates();
-  const all = ['a', 'b', 'c', 'd'].map((name) => limit(work(name), { customer: name }));
-  await expect(limit(work('e'), { customer: 'e' })).rejects.toMatchObject({ code: 'unavailable' });
+  const all = ['a', 'b', 'c', 'd'].map((name) => limit(work(name), { client: name }));
+  await expect(limit(work('e'), { client: 'e' })).rejects.toMatchObject({ code: 'unavailable' });
   finish('a');
   await settled();
-  const later = limit(work('f'), { customer: 'f' });
+  const later = limit(work('f'), { client: 'f' });
   for (const name of ['b', 'c', 'd', 'f']) {
     finish(name);
     await settled();
@@ -83,7 +84,7 @@ test('many customers together wait in bounded numbers, too', async () => {
 test('what nobody waits for any more is not begun, and what waits too long is refused', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   try {
-    const limit = createLimiter({ atOnce: 1, maxWaiting: 2, maxWaitMs: 1000, message: 'Too much.' });
+    const limit = createLimiter({ maxConcurrent: 1, maxWaitingPerClient: 2, maxWaitMs: 1000, message: 'Too much.' });
     const { begun, work, finish } = gates();
     const gone = new AbortController();
     const first = limit(work('first'));

@@ -1,0 +1,57 @@
+import { databaseUnavailable } from '../errors.ts';
+import type { DatabaseHealth } from './health.ts';
+import { isDatabaseUnavailable } from './pool.ts';
+
+export type Entry<Item, Result> = {
+  item: Item;
+  resolve: (result: Result | Promise<Result>) => void;
+  reject: (err: unknown) => void;
+};
+
+/** Entries that are written together. `abandoned`: the database became unavailable, and all of them were rejected. */
+export type Batch<Item, Result> = { entries: readonly Entry<Item, Result>[]; abandoned: boolean };
+
+export type BatchWriter<Item, Result> = {
+  /**
+   * Writes a batch and commits it. Answers one result per item, in order; one that is a promise may come later, or fail
+   * for its item alone. Throws only where nothing was committed.
+   */
+  write: (items: readonly Item[]) => Promise<readonly (Result | Promise<Result>)[]>;
+  dbHealth: DatabaseHealth;
+};
+
+/** Writes a batch and settles its entries; `onCommit` is called before that. Never rejects. */
+export async function writeBatch<Item, Result>(
+  { write, dbHealth }: BatchWriter<Item, Result>,
+  batch: Batch<Item, Result>,
+  onCommit: () => void,
+): Promise<void> {
+  const { entries } = batch;
+  try {
+    const results = await write(entries.map((entry) => entry.item));
+    dbHealth.sawAnswer();
+    onCommit();
+    entries.forEach((entry, index) => {
+      entry.resolve(results[index] as Result);
+    });
+  } catch (err) {
+    if (entries.length > 1 && !isDatabaseUnavailable(err)) return writeEach({ write, dbHealth }, batch);
+    rejectAll(entries, err);
+    if (isDatabaseUnavailable(err)) batch.abandoned = true;
+  }
+}
+
+/** Writes the items one by one, while the database is available: each would wait for its timeout otherwise. */
+async function writeEach<Item, Result>(writer: BatchWriter<Item, Result>, batch: Batch<Item, Result>): Promise<void> {
+  for (const [at, entry] of batch.entries.entries()) {
+    if (batch.abandoned) return rejectAll(batch.entries.slice(at), databaseUnavailable());
+    const single = { entries: [entry], abandoned: false };
+    await writeBatch(writer, single, () => {});
+    batch.abandoned ||= single.abandoned;
+  }
+}
+
+export function rejectAll<Item, Result>(entries: readonly Entry<Item, Result>[], err: unknown): void {
+  const reason = isDatabaseUnavailable(err) ? databaseUnavailable(err) : err;
+  for (const entry of entries) entry.reject(reason);
+}
