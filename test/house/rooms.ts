@@ -37,6 +37,7 @@ export const narrower: Record<string, readonly string[]> = {
 };
 
 /** The only files at the root of `src`. */
+export const rootFiles = ['src/app.ts', 'src/config.ts', 'src/server.ts'];
 
 export function roomOf(path: string): string {
   if (path === '@perkwire/client' || path.startsWith('packages/client/')) return 'client';

@@ -39,7 +39,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   const underWay = new Set<Batch<Item, Result>>();
   let isScheduled = false;
   let startedMs = 0;
-  let timer: NodeJS.Timeout | null = null;
+  let slowTimer: NodeJS.Timeout | undefined;
   const onIdle: (() => void)[] = [];
 
   const mayStart = (): boolean => underWay.size < maxConcurrentBatches;
@@ -50,10 +50,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   function schedule(): void {
     if (isScheduled || waiting.length === 0 || !mayStart()) return;
     if (!isDue()) {
-      timer ??= setTimeout(() => {
-        timer = null;
-        schedule();
-      }, slowBatchMs);
+      if (slowTimer === undefined) slowTimer = setTimeout(onSlow, slowBatchMs);
       return;
     }
     isScheduled = true;
@@ -64,6 +61,11 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
       if (mayStart() && isDue()) start();
       schedule();
     });
+  }
+
+  function onSlow(): void {
+    slowTimer = undefined;
+    schedule();
   }
 
   function start(): void {
