@@ -61,7 +61,7 @@ function lines(paths: Iterable<string>, breaks: (line: string, path: string) => 
 describe('the decision is pure', () => {
   const modules = 'fs|net|http|https|http2|tls|dns|dgram|child_process|cluster|worker_threads|process|readline|timers';
   const packages = 'pg|fastify|@fastify|undici|pino';
-  const io = new RegExp(`^(node:(${modules})\b|(${packages})(/|$)|src/platform/db/)`);
+  const io = new RegExp(`^(node:(${modules})\\b|(${packages})(/|$)|src/platform/db/)`);
 
   test('it loads nothing that does I/O, not even by way of another file', () => {
     expect(loadedBy('src/decision/').filter(({ target }) => io.test(target))).toEqual([]);
