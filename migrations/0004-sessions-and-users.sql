@@ -9,16 +9,12 @@ create table sessions (
   user_key uuid,
   pub_user_id text,
   country text,
-  region text,
-  city text,
   device text,
   os text,
-  browser text,
   offer_ids integer[] not null,
   campaign_ids integer[] not null,
-  decision text,
   empty_reason text,
-  decision_inputs text,
+  decision text,
   custom jsonb,
   macros jsonb,
   dev boolean not null,
@@ -45,9 +41,8 @@ comment on column sessions.user_key is 'Keyed hash of ad_fp, else of pub_user_id
 comment on column sessions.device is 'mobile, tablet, desktop, tv, bot, other';
 comment on column sessions.offer_ids is 'In the order shown.';
 comment on column sessions.decision is
-  'JSON: version of the catalog, and scores of the offers in their order.';
+  'JSON: what only the decision log reads (src/offers/decision-log/decision-record.ts). Null: erased.';
 comment on column sessions.empty_reason is 'Why no offer was shown; null when one was.';
-comment on column sessions.decision_inputs is 'JSON: the other inputs of the decision; null: none.';
 comment on column sessions.custom is 'The publisher''s own attributes.';
 comment on column sessions.macros is 'Values of the macros in the copy shown.';
 comment on column sessions.usp is 'User Selected Perks was on for this response.';
@@ -56,35 +51,6 @@ comment on column sessions.erased_attributes is
   'Custom attributes whose values were erased, as reports count them from then on: {"plan": "other"}.';
 comment on column sessions.written_by is
   'Transaction that wrote the row: a row that one snapshot sees and an earlier one did not is new to the rollup.';
-
-create type new_session as (
-  day date,
-  id uuid,
-  publisher_id integer,
-  placement text,
-  theme_id integer,
-  user_key uuid,
-  pub_user_id text,
-  country text,
-  region text,
-  city text,
-  device text,
-  os text,
-  browser text,
-  offer_ids integer[],
-  campaign_ids integer[],
-  decision text,
-  empty_reason text,
-  decision_inputs text,
-  custom jsonb,
-  macros jsonb,
-  dev boolean,
-  usp boolean,
-  usp_check_all boolean,
-  created_at timestamptz
-);
-comment on type new_session is
-  'A session as one value: a batch is one array of rows, several times cheaper to read than an array for each column.';
 
 create table user_history (
   user_key uuid primary key,
@@ -139,5 +105,5 @@ create table decision_states (
 );
 comment on table decision_states is
   'What decisions were made with, once for each state, for the decision log. Kept for a week after the last use.';
-comment on column decision_states.id is '"catalogue" and its version, or "learnt" and a digest.';
+comment on column decision_states.id is '"catalog" and its version, or "model" and a digest.';
 comment on column decision_states.state is 'gzip of JSON';

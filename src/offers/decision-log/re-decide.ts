@@ -8,25 +8,22 @@ import {
   type UserHistory,
 } from '../../decision/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
+import { AppError } from '../../platform/errors.ts';
 import { runInSlices } from '../../platform/lib/slices.ts';
 import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { platformOf } from '../context/user-agent.ts';
-import type { DecisionParts } from '../fetch/sessions.ts';
+import { type DecisionRecord, readDecisionRecord, type StoredInputs } from './decision-record.ts';
 import { seedOf, withLinkedFirst } from './seed.ts';
 import { catalogueId, findState, unpackCatalogue, unpackModel } from './states.ts';
-import type { StoredInputs } from './stored-inputs.ts';
 
-/** A decision as its session keeps it. */
-export type StoredDecision = {
+/** A decision as its session stores it. */
+export type StoredDecision = DecisionRecord & {
   sessionId: string;
   createdAtMs: number;
   seed: number;
-  snapshotVersion: number;
   offerIds: readonly number[];
   campaignIds: readonly number[];
-  scores: readonly number[];
   emptyReason: string | null;
-  inputs: StoredInputs;
   publisherId: number;
   themeId: number | null;
   context: DecisionContext;
@@ -38,57 +35,46 @@ type Row = {
   theme_id: number | null;
   user_key: string | null;
   country: string | null;
-  region: string | null;
-  city: string | null;
   device: string | null;
   os: string | null;
-  browser: string | null;
   custom: Record<string, string> | null;
   dev: boolean;
   created_ms: number;
   offer_ids: number[];
   campaign_ids: number[];
-  /** JSON. */
   decision: string | null;
   empty_reason: string | null;
-  decision_inputs: string | null;
 };
 
-/** @returns null when the publisher has no such session, or one without a decision */
+/** @throws AppError session_not_found: the publisher has no such session; decision_not_kept: its user was erased */
 export async function findDecision(
   executor: Executor,
   publisherId: number,
   sessionId: string,
-): Promise<StoredDecision | null> {
+): Promise<StoredDecision> {
   const { rows } = await executor.query<Row>({
     name: 'find_decision',
-    text: `select publisher_id, placement, theme_id, user_key, country, region, city, device, os, browser, custom, dev, offer_ids, campaign_ids,
-      decision, empty_reason, decision_inputs,
-      round(extract(epoch from created_at) * 1000)::float8 as created_ms
-    from sessions where day = $1::date and id = $2::uuid and publisher_id = $3`,
+    text: `select publisher_id, placement, theme_id, user_key, country, device, os, custom, dev,
+        offer_ids, campaign_ids, decision, empty_reason,
+        round(extract(epoch from created_at) * 1000)::float8 as created_ms
+      from sessions where day = $1::date and id = $2::uuid and publisher_id = $3`,
     values: [dayOfUuid7(sessionId), sessionId, publisherId],
   });
   const [row] = rows;
-  return row === undefined || row.decision === null
-    ? null
-    : toDecision(sessionId, row, JSON.parse(row.decision) as DecisionParts);
-}
-
-function toDecision(sessionId: string, row: Row, [version, scores]: DecisionParts): StoredDecision {
-  const inputs = JSON.parse(row.decision_inputs ?? '{}') as StoredInputs;
+  if (row === undefined) throw new AppError('session_not_found');
+  if (row.decision === null) throw new AppError('decision_not_kept');
+  const record = readDecisionRecord(row.decision);
   return {
+    ...record,
     sessionId,
     createdAtMs: row.created_ms,
     seed: seedOf(sessionId),
-    snapshotVersion: version,
     offerIds: row.offer_ids,
     campaignIds: row.campaign_ids,
-    scores,
     emptyReason: row.empty_reason,
-    inputs,
     publisherId: row.publisher_id,
     themeId: row.theme_id,
-    context: toContext(row, inputs),
+    context: toContext(row, record.inputs),
   };
 }
 
@@ -98,11 +84,11 @@ const toContext = (row: Row, inputs: StoredInputs): DecisionContext => ({
   platform: platformOf(row.os ?? 'other'),
   device: row.device,
   os: row.os,
-  browser: row.browser,
+  browser: inputs.browser ?? null,
   geo: {
     country: row.country,
-    region: row.region,
-    city: row.city,
+    region: inputs.region ?? null,
+    city: inputs.city ?? null,
     postalCode: inputs.postalCode ?? null,
     timeZone: inputs.timeZone ?? null,
   },
@@ -116,10 +102,10 @@ const toContext = (row: Row, inputs: StoredInputs): DecisionContext => ({
   dev: row.dev,
 });
 
-/** What a stored decision was made of; null when a part of it is not kept any more. */
+/** The inputs of a stored decision; null when its catalogue or model is no longer, or not yet, stored. */
 export async function inputOf(executor: Executor, stored: StoredDecision): Promise<DecisionInput | null> {
   const { inputs, context, seed } = stored;
-  const catalogue = await findState(executor, catalogueId(stored.snapshotVersion));
+  const catalogue = await findState(executor, catalogueId(stored.catalogVersion));
   const model = inputs.model === undefined ? null : await findState(executor, inputs.model);
   if (catalogue === null || (inputs.model !== undefined && model === null)) return null;
   const publisher = (await unpackCatalogue(catalogue)).publishers.get(stored.publisherId);
@@ -136,19 +122,19 @@ export async function inputOf(executor: Executor, stored: StoredDecision): Promi
   };
 }
 
-/** Makes a decision again. One whose deadline had passed showed nothing, whatever it would have been. */
-export function replay(stored: StoredDecision, input: DecisionInput): Decision & { identical: boolean } {
+/** Decides again. A decision whose deadline had passed showed nothing, whatever it would have been. */
+export function reDecide(stored: StoredDecision, input: DecisionInput): Decision & { identical: boolean } {
   if (stored.emptyReason === 'deadline')
     return { offers: [], emptyReason: null, identical: stored.offerIds.length === 0 };
   const { offers, emptyReason } = decide(input);
-  const shown = withLinkedFirst(offers, stored.inputs.first ?? null);
+  const shown = withLinkedFirst(offers, stored.inputs.linkedOfferId ?? null);
   const identical =
     emptyReason === stored.emptyReason &&
     shown.length === stored.offerIds.length &&
-    shown.every(({ offer, score }, at) => offer.id === stored.offerIds[at] && score === stored.scores[at]);
+    shown.every(({ offer, score }, index) => offer.id === stored.offerIds[index] && score === stored.scores[index]);
   return { offers: shown, emptyReason, identical };
 }
 
 /** The propensities of a stored decision. */
 export const propensitiesOf = ({ inputs }: StoredDecision, input: DecisionInput): Promise<Propensity> =>
-  runInSlices(estimatePropensities(input, (offers) => withLinkedFirst(offers, inputs.first ?? null)));
+  runInSlices(estimatePropensities(input, (offers) => withLinkedFirst(offers, inputs.linkedOfferId ?? null)));

@@ -16,7 +16,7 @@ import { readModel, writeModel } from '../model/posteriors.ts';
 export const touchMs = 3_600_000;
 
 /** Names the state of the catalogue among the states that decisions were made with. */
-export const catalogueId = (version: number): string => `catalogue ${version}`;
+export const catalogueId = (version: number): string => `catalog ${version}`;
 
 /** Rows written between two pauses (count). */
 const sliceSize = 200;

@@ -19,7 +19,8 @@ import type { StateWriter } from '../decision-log/state-writer.ts';
 import type { ModelSource } from '../model/source.ts';
 import { decideSession } from './decide-session.ts';
 import type { PendingFetch } from './pending-fetch.ts';
-import { insertSessions, loadOptOuts, type SessionRecord, sessionRow } from './sessions.ts';
+import type { SessionRecord } from './session-record.ts';
+import { insertSessions, loadOptOuts } from './sessions.ts';
 
 export type CappedBatchDeps = {
   pool: pg.Pool;
@@ -80,7 +81,7 @@ export async function commitCapped(
     if (overruns.length > 0) throw new CapOverrun(new Set(overruns), withoutOwn(ledger.deltas, used));
     await insertReservations(executor, ledger.reservations);
     await saveHistories(executor, users.locked.values(), nowMs);
-    await insertSessions(executor, sessions.map(sessionRow));
+    await insertSessions(executor, sessions);
     return { sessions, used };
   });
 }

@@ -3,7 +3,7 @@ import type { LiveUse } from '../caps/live-use.ts';
 import { CapOverrun, type CappedBatchDeps, commitCapped } from './capped-batch.ts';
 import type { PendingFetch } from './pending-fetch.ts';
 import { type DecidedFetch, type FetchResult, type RenderedFetch, renderSessions } from './render-sessions.ts';
-import type { SessionRecord } from './sessions.ts';
+import type { SessionRecord } from './session-record.ts';
 import { type FetchPath, type FetchPathDeps, maxSessions } from './uncapped-fetch.ts';
 
 /** After this many attempts a batch goes without the totals that others used up meanwhile (count). */

@@ -1,12 +1,12 @@
 import { decide } from '../../decision/decide.ts';
 import type { DecidedOffer, DecisionInput, Totals, UserHistory } from '../../decision/types.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
+import { storedInputsOf } from '../decision-log/decision-record.ts';
 import { seedOf, withLinkedFirst } from '../decision-log/seed.ts';
-import { storeInputs } from '../decision-log/stored-inputs.ts';
 import type { Model } from '../model/posteriors.ts';
 import { type MacroValues, macroNames, macroValuesOf } from '../render/macros.ts';
 import { contextOf, isUspOn, linkedOfferId, type PendingFetch } from './pending-fetch.ts';
-import type { SessionRecord } from './sessions.ts';
+import type { SessionRecord } from './session-record.ts';
 
 /** What a decision draws on beside the request and the catalogue. */
 export type Sources = { history: UserHistory; totals: Totals; model: Model };
@@ -46,8 +46,11 @@ export function decideSession(pending: PendingFetch, sources: Sources, nowMs: nu
     offers: decided.map(({ offer }) => offer),
     decided,
     emptyReason: decision.emptyReason,
-    snapshotVersion: snapshot.version,
-    inputs: expired ? null : storeInputs(input, sources.model.id, linked),
+    decision: {
+      catalogVersion: snapshot.version,
+      scores: decided.map(({ score }) => score),
+      inputs: storedInputsOf(input, sources.model.id, linked),
+    },
     custom: request.custom,
     macros: macrosFor(decided, pending),
     dev: pending.dev,

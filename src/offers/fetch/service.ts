@@ -14,7 +14,7 @@ import { createLateAnswers } from './late-answers.ts';
 import { createFetchOpener, type PendingFetch, type WallLink } from './pending-fetch.ts';
 import type { FetchResult } from './render-sessions.ts';
 import type { FetchOffersRequest } from './request.ts';
-import type { SessionRecord } from './sessions.ts';
+import type { SessionRecord } from './session-record.ts';
 import { createUncappedFetch } from './uncapped-fetch.ts';
 
 /** Decides which offers are shown, commits the session, and renders the answer. */

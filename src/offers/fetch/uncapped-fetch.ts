@@ -8,7 +8,7 @@ import { decideSession } from './decide-session.ts';
 import type { LateAnswers } from './late-answers.ts';
 import type { PendingFetch } from './pending-fetch.ts';
 import { type DecidedFetch, type FetchResult, type RenderedFetch, renderSessions } from './render-sessions.ts';
-import { insertSessions, insertUnlessOptedOut, sessionRow } from './sessions.ts';
+import { insertSessions, insertUnlessOptedOut } from './sessions.ts';
 
 /** Decides and commits fetches. `drain` resolves when none is under way. */
 export type FetchPath = { add: (pending: PendingFetch) => Promise<FetchResult>; drain: () => Promise<void> };
@@ -23,9 +23,6 @@ export type FetchPathDeps = Pick<OfferDeps, 'pool' | 'dbHealth' | 'now'> & {
 /** Sessions of one transaction (count). */
 export const maxSessions = 128;
 
-/** A decision with the row that is written of it. */
-type Draft = DecidedFetch & { row: string };
-
 const noTotals: Totals = new Map();
 
 /**
@@ -34,54 +31,52 @@ const noTotals: Totals = new Map();
  * once more, with their opt-outs.
  */
 export function createUncappedFetch({ pool, dbHealth, now, model, states, renderer, late }: FetchPathDeps): FetchPath {
-  const assumed = createBatcher<Draft, FetchResult>({ write: writeAssumed, dbHealth, maxItems: maxSessions });
-  const informed = createBatcher<Draft, FetchResult>({ write: writeInformed, dbHealth, maxItems: maxSessions });
+  const assumed = createBatcher<DecidedFetch, FetchResult>({ write: writeAssumed, dbHealth, maxItems: maxSessions });
+  const informed = createBatcher<DecidedFetch, FetchResult>({ write: writeInformed, dbHealth, maxItems: maxSessions });
 
-  function draft(pending: PendingFetch, optOuts?: OptOuts): Draft {
+  function decideNow(pending: PendingFetch, optOuts?: OptOuts): DecidedFetch {
     const history = optOuts === undefined ? noHistory : { optOuts, exposures: [] };
     const current = model.current();
     const session = decideSession(pending, { history, totals: noTotals, model: current }, now());
     states.note(pending.snapshot, current);
-    return { pending, session, row: sessionRow(session) };
+    return { pending, session };
   }
 
   /** A fetch that has expired since its decision shows nothing. */
-  const unlessExpired = (one: Draft): Draft => (one.pending.expired ? draft(one.pending) : one);
+  const unlessExpired = (one: DecidedFetch): DecidedFetch => (one.pending.expired ? decideNow(one.pending) : one);
 
   /** Renders while the commit is under way. */
-  async function writeAssumed(given: readonly Draft[]): Promise<RenderedFetch[]> {
-    const drafts = given.map(unlessExpired);
-    const rows = drafts.map(({ row }) => row);
+  async function writeAssumed(given: readonly DecidedFetch[]): Promise<RenderedFetch[]> {
+    const decided = given.map(unlessExpired);
     const inserting = insertUnlessOptedOut(
       pool,
-      rows,
-      drafts.flatMap(({ pending }) => pending.userKey ?? []),
+      decided.map(({ session }) => session),
     );
     inserting.catch(() => {}); // awaited below; a failure during rendering must not count as unhandled
-    const rendered = await renderSessions(renderer, drafts);
+    const rendered = await renderSessions(renderer, decided);
     const optOuts = await inserting;
-    late.emptyExpired(drafts);
+    late.emptyExpired(decided);
     if (optOuts.size === 0) return rendered;
     return rendered.map((result, index) => {
-      const { pending } = drafts[index] as Draft;
+      const { pending } = decided[index] as DecidedFetch;
       const found = optOuts.get(pending.userKey ?? '');
-      return found === undefined ? result : informed.add(draft(pending, found));
+      return found === undefined ? result : informed.add(decideNow(pending, found));
     });
   }
 
-  async function writeInformed(given: readonly Draft[]): Promise<RenderedFetch[]> {
-    const drafts = given.map(unlessExpired);
+  async function writeInformed(given: readonly DecidedFetch[]): Promise<RenderedFetch[]> {
+    const decided = given.map(unlessExpired);
     await insertSessions(
       pool,
-      drafts.map(({ row }) => row),
+      decided.map(({ session }) => session),
     );
-    const rendered = await renderSessions(renderer, drafts);
-    late.emptyExpired(drafts);
+    const rendered = await renderSessions(renderer, decided);
+    late.emptyExpired(decided);
     return rendered;
   }
 
   return {
-    add: (pending) => assumed.add(draft(pending)),
+    add: (pending) => assumed.add(decideNow(pending)),
     drain: async () => {
       await assumed.drain();
       await informed.drain();

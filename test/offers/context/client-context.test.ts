@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readDecisionRecord } from '../../../src/offers/decision-log/decision-record.ts';
 import { buildMmdb } from '../../support/mmdb.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
@@ -40,7 +41,9 @@ async function sessionOf(body: object, query = '', headers: Record<string, strin
   const answer = await post(body, query, headers);
   expect(answer.status, JSON.stringify(answer.body)).toBe(200);
   const { rows } = await t.pool.query('select * from sessions where id = $1', [answer.body.data.session_id]);
-  return { data: answer.body.data, session: rows[0] };
+  const [session] = rows;
+  const { region = null, city = null, browser } = readDecisionRecord(session.decision).inputs;
+  return { data: answer.body.data, session: { ...session, region, city, browser } };
 }
 
 describe('a session keeps', () => {

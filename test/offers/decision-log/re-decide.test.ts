@@ -87,22 +87,22 @@ describe('a stored decision', () => {
     }
     expect(filled).toBeGreaterThan(500);
     const { rows: kept } = await t.pool.query(
-      "select count(*)::int as count from decision_states where id like 'catalogue %'",
+      "select count(*)::int as count from decision_states where id like 'catalog %'",
     );
     expect(kept[0].count).toBeLessThan(20);
   }, 120_000);
 
-  test('would be found out if it were not the same', async () => {
+  test('is not identical when a stored score differs by 1e-9', async () => {
     const { session_id } = await fetchOffers({});
-    const changed = `jsonb_set(decision::jsonb, '{1,0}', to_jsonb((decision::jsonb -> 1 ->> 0)::float8 + 1e-9))::text`;
+    const changed = `jsonb_set(decision::jsonb, '{2,0}', to_jsonb((decision::jsonb -> 2 ->> 0)::float8 + 1e-9))::text`;
     await t.pool.query(`update sessions set decision = ${changed} where id = $1`, [session_id]);
     expect((await decisionOf(session_id)).body.data.identical).toBe(false);
   });
 
-  test('says what is missing when it is not kept any more', async () => {
+  test('is answered 404 when its catalogue is no longer stored', async () => {
     const { session_id } = await fetchOffers({});
     await decisionOf(session_id);
-    const changed = `jsonb_set(decision::jsonb, '{0}', '1')::text`;
+    const changed = `jsonb_set(decision::jsonb, '{1}', '1')::text`;
     await t.pool.query(
       `update sessions set created_at = created_at - interval '8 days', decision = ${changed} where id = $1`,
       [session_id],

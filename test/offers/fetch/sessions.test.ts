@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { insertSessions, type SessionRecord, sessionRow } from '../../../src/offers/fetch/sessions.ts';
+import type { SessionRecord } from '../../../src/offers/fetch/session-record.ts';
+import { insertSessions } from '../../../src/offers/fetch/sessions.ts';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
@@ -12,15 +13,8 @@ afterAll(() => t.close());
 beforeEach(() => t.pool.query('truncate sessions'));
 
 const nowMs = Date.now();
-const client = {
-  country: 'FR',
-  postalCode: null,
-  timeZone: null,
-  device: 'mobile',
-  os: 'ios',
-  browser: 'safari',
-  platform: 'ios',
-} as const;
+const client = { country: 'FR', device: 'mobile', os: 'ios' };
+const decision = { catalogVersion: 1, scores: [], inputs: {} };
 
 const recordOf = (changes: Partial<SessionRecord>): SessionRecord => ({
   id: newUuid7(nowMs),
@@ -29,12 +23,11 @@ const recordOf = (changes: Partial<SessionRecord>): SessionRecord => ({
   themeId: null,
   userKey: null,
   pubUserId: null,
-  client: { ...client, region: null, city: null },
+  client,
   offers: [],
   decided: [],
   emptyReason: 'no_campaigns',
-  snapshotVersion: 1,
-  inputs: null,
+  decision,
   custom: new Map(),
   macros: {},
   dev: false,
@@ -58,19 +51,18 @@ test('a session is read back with the texts it was written with, whatever they a
       fc.dictionary(name, text),
       fc.dictionary(name, text),
       async (userId, city, custom, macros) => {
-        const place = { ...client, region: null, city: city === '' ? null : city };
-        const given = {
+        const record = recordOf({
           pubUserId: userId,
-          client: place,
+          decision: { ...decision, inputs: { city } },
           custom: new Map(Object.entries(custom)),
           macros: { ...macros },
-        };
-        const record = recordOf({ ...given, inputs: JSON.stringify(macros) });
-        await insertSessions(t.pool, [sessionRow(recordOf({})), sessionRow(record)]);
-        const { rows } = await t.pool.query('select * from sessions where id = $1', [record.id]);
-        expect(rows).toMatchObject([
-          { pub_user_id: userId, city: place.city, decision_inputs: JSON.stringify(macros), country: 'FR' },
-        ]);
+        });
+        await insertSessions(t.pool, [recordOf({}), record]);
+        const { rows } = await t.pool.query(
+          "select *, decision::json -> 3 ->> 'city' as city from sessions where id = $1",
+          [record.id],
+        );
+        expect(rows).toMatchObject([{ pub_user_id: userId, city, country: 'FR' }]);
         expect(rows[0].custom ?? {}).toEqual({ ...custom });
         expect(rows[0].macros ?? {}).toEqual({ ...macros });
         expect(rows[0].created_at.getTime()).toBe(nowMs);

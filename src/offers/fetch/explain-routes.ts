@@ -1,0 +1,81 @@
+import { type TSchema, Type } from '@sinclair/typebox';
+import { callOf, publisherIdParameter } from '../../catalog/management/http.ts';
+import type { Explanation } from '../../decision/types.ts';
+import { emptyBodyByDefault, nullFieldsAsAbsent } from '../../platform/http/body-parsing.ts';
+import { errorAnswers } from '../../platform/http/schemas.ts';
+import type { App } from '../../platform/ports.ts';
+import type { OfferDeps } from '../ports.ts';
+import { clientOf, fetchOffersBody, fetchOffersQuery, readFetchOffers } from './request.ts';
+import type { OfferService } from './service.ts';
+
+const explainQuery = Type.Composite([fetchOffersQuery, Type.Object({ publisher_id: publisherIdParameter })]);
+
+const orNull = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
+
+const explainAnswer = Type.Object({
+  message: Type.String(),
+  data: Type.Object({
+    count: Type.Integer(),
+    offers: Type.Array(
+      Type.Object({
+        offer_id: Type.Integer(),
+        campaign_id: Type.Integer(),
+        campaign_name: Type.String(),
+        advertiser_name: Type.String(),
+        title: Type.String(),
+        position: orNull(Type.Integer({ description: 'Where it would be shown, from 1; null: not.' })),
+        rank: orNull(
+          Type.Integer({ description: 'Place among all that could be shown, from 1; null: a rule shut it out.' }),
+        ),
+        score: orNull(
+          Type.Number({
+            description: 'Expected revenue of one impression as it was sampled, in millionths of the currency.',
+          }),
+        ),
+        rule: orNull(Type.String({ description: 'The first rule that keeps it from being shown.' })),
+        reason: Type.String({ description: 'The same in words.' }),
+      }),
+      { description: 'Those shown first, then those that could be, by rank, then all others.' },
+    ),
+  }),
+});
+
+const toView = ({ offer, position, rank, score, rule, reason }: Explanation) => ({
+  offer_id: offer.id,
+  campaign_id: offer.campaign.id,
+  campaign_name: offer.campaign.name,
+  advertiser_name: offer.campaign.advertiserName,
+  title: offer.copy.title,
+  position,
+  rank,
+  score,
+  rule,
+  reason,
+});
+
+/** Explains what a fetch-offers request would be shown. */
+export async function explainRoutes(
+  app: App,
+  { auth, offers }: Pick<OfferDeps, 'auth'> & { offers: Pick<OfferService, 'explain'> },
+): Promise<void> {
+  const schema = {
+    summary: 'Explain what a request would be shown',
+    description:
+      'Takes a fetch-offers request and says of each offer provisioned to the publisher why it would be shown, or not. ' +
+      'Nothing is recorded.',
+    tags: ['Decisions'],
+    querystring: explainQuery,
+    body: fetchOffersBody,
+    response: { 200: explainAnswer, ...errorAnswers(400, 401, 403, 404, 413, 415) },
+  };
+  const preValidation = [emptyBodyByDefault, nullFieldsAsAbsent, auth.requireKey('configurations', 'accounts')];
+  app.post('/manage/v1/explain', { schema, preValidation }, async (request) => {
+    const asked = readFetchOffers(request.query, request.body, clientOf(request));
+    const explained = await offers.explain(callOf(request).publisher, asked);
+    const shown = explained.filter(({ position }) => position !== null).length;
+    return {
+      message: `${shown} of ${explained.length} offers would be shown.`,
+      data: { count: explained.length, offers: explained.map(toView) },
+    };
+  });
+}

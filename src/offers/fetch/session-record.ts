@@ -1,0 +1,29 @@
+import type { Offer } from '../../catalog/snapshot/types.ts';
+import type { DecidedOffer } from '../../decision/types.ts';
+import type { ClientContext } from '../context/client-context.ts';
+import type { DecisionRecord } from '../decision-log/decision-record.ts';
+import type { MacroValues } from '../render/macros.ts';
+
+/** A fetch that was answered. */
+export type SessionRecord = {
+  id: string;
+  publisherId: number;
+  placement: string;
+  themeId: number | null;
+  userKey: string | null;
+  pubUserId: string | null;
+  client: Pick<ClientContext, 'country' | 'device' | 'os'>;
+  offers: readonly Offer[];
+  /** The offers with what the decision says about them. */
+  decided: readonly DecidedOffer[];
+  /** Why no offer is shown; null when one is. */
+  emptyReason: string | null;
+  decision: DecisionRecord;
+  /** The publisher's own attributes. */
+  custom: ReadonlyMap<string, string>;
+  macros: MacroValues;
+  dev: boolean;
+  usp: boolean;
+  uspCheckAll: boolean;
+  createdAtMs: number;
+};
