@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { dropPartitions, dropTransaction } from '../platform/db/partitions.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import { dayMs, dayOf } from '../platform/lib/time.ts';
-import { deleteOldUsage } from './caps/use.ts';
+import { deleteOldUsage } from './caps/usage.ts';
 import { deleteOldDecisionStates } from './decision-log/states.ts';
 
 /** Dev sessions deleted by one statement (count). */

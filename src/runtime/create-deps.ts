@@ -3,7 +3,7 @@ import type { CatalogDeps } from '../catalog/ports.ts';
 import { startCatalogStore } from '../catalog/snapshot/store.ts';
 import type { Config } from '../config.ts';
 import { buildIndex } from '../decision/index/build-index.ts';
-import { createLiveUse } from '../offers/caps/live-use.ts';
+import { createLiveUsage } from '../offers/caps/live-usage.ts';
 import { loadGeo } from '../offers/context/geo.ts';
 import { createModelSource } from '../offers/model/source.ts';
 import type { OfferDeps } from '../offers/ports.ts';
@@ -29,7 +29,7 @@ export type Deps = CatalogDeps & OfferDeps & WebhookDeps;
 
 type DepsInput = { config: Config; databaseUrl: string; logger: Logger; now: () => number };
 
-/** Opens what every role needs, against a database whose migrations are applied. `close` ends it again. */
+/** Opens what every role activeCaps, against a database whose migrations are applied. `close` ends it again. */
 export async function createDeps({
   config,
   databaseUrl,
@@ -63,7 +63,7 @@ export async function createDeps({
     auth: createAuthenticator({ findKey: (secret) => findCaller(catalog.current(), secret, now()), now }),
     failures: createFailureLimit(now),
     geo,
-    usage: createLiveUse({ pool, catalog, now }),
+    usage: createLiveUsage({ pool, catalog, now }),
     model: createModelSource({ pool, catalog, now }),
     tokens: createTokenCodec(createSigner(config.tokenKeys, 'tracking-token')),
     secretBox: createSecretBox(config.secretsKey),

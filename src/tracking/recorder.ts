@@ -4,7 +4,7 @@ import type { CapEvent } from '../catalog/rules/rules.ts';
 import type { CatalogStore } from '../catalog/snapshot/store.ts';
 import type { Campaign } from '../catalog/snapshot/types.ts';
 import { countEvents, isCounted } from '../offers/caps/count.ts';
-import { needsOf } from '../offers/caps/needs.ts';
+import { activeCapsOf } from '../offers/caps/active-caps.ts';
 import { createBatcher } from '../platform/db/batcher.ts';
 import type { DatabaseHealth } from '../platform/db/health.ts';
 import { type Executor, transaction } from '../platform/db/pool.ts';
@@ -98,7 +98,7 @@ function createEventBatchers<Event extends TrackedEvent, Result>(
     ...batchLimits,
   });
   const needsCount = ({ kind, claims }: TrackedEvent, campaign: Campaign): boolean =>
-    isCapEvent(kind) && isCounted(needsOf(catalog.current()), campaign, claims.publisherId, kind);
+    isCapEvent(kind) && isCounted(activeCapsOf(catalog.current()), campaign, claims.publisherId, kind);
   return {
     add: (event, campaign) => (needsCount(event, campaign) ? counted.add({ event, campaign }) : plain.add(event)),
     drain: () => Promise.all([plain.drain(), counted.drain()]),
@@ -131,5 +131,5 @@ async function countNew(
     if (!isCapEvent(kind) || !isNew.delete(`${sessionId} ${claims.offerId}`)) return [];
     return [{ kind, sessionId, publisherId: claims.publisherId, offerId: claims.offerId, campaign, atMs }];
   });
-  await countEvents(executor, needsOf(catalog.current()), events);
+  await countEvents(executor, activeCapsOf(catalog.current()), events);
 }

@@ -2,14 +2,14 @@ import { rulesOf } from '../../catalog/event-kinds.ts';
 import type { CapEvent, PayoutKind } from '../../catalog/rules/rules.ts';
 import { eventRevenueMicros } from '../../catalog/snapshot/provisioning.ts';
 import type { Campaign } from '../../catalog/snapshot/types.ts';
-import { plainArray } from '../../platform/db/array-literal.ts';
+import { bigints, dates, integers, texts, uuids } from '../../platform/db/binary-array.ts';
 import type { Executor } from '../../platform/db/pool.ts';
-import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
-import type { Needs } from './needs.ts';
-import { heldBy, insertReservations, type Reservation, takeReservations } from './reservations.ts';
-import { type Amounts, addUse, type Delta, deltasOf, nothingUsed, periodNames } from './use.ts';
+import { timeOfUuid7 } from '../../platform/lib/uuid7.ts';
+import type { ActiveCaps } from './active-caps.ts';
+import { deleteReservations, insertReservations, type Reservation, reservationDeltas } from './reservations.ts';
+import { type Amounts, addUsage, deltasOf, noAmounts, periodNames, type UsageDelta } from './usage.ts';
 
-/** An event that counts: stored just now, for the first time, and not suspicious. */
+/** An event that counts: inserted just now, for the first time, and not suspicious. */
 export type CountedEvent = {
   kind: CapEvent;
   sessionId: string;
@@ -22,43 +22,45 @@ export type CountedEvent = {
   payoutMicros?: number;
 };
 
-/** Whether an event has to be handed to `countEvents`. */
-export const isCounted = (needs: Needs, campaign: Campaign, publisherId: number, kind: CapEvent): boolean =>
-  needs.countsForUser(campaign, publisherId, kind) ||
-  (countsForTotals(kind) && needs.totalsOf(campaign, publisherId).length > 0);
+/** Whether `countEvents` has to count an event. */
+export const isCounted = (activeCaps: ActiveCaps, campaign: Campaign, publisherId: number, kind: CapEvent): boolean =>
+  activeCaps.countsForUser(campaign, publisherId, kind) ||
+  (countsForTotals(kind) && activeCaps.totalsOf(campaign, publisherId).length > 0);
 
 const countsForTotals = (kind: CapEvent): boolean => kind === 'conversion' || rulesOf(kind).totalCap === true;
 
 /**
- * Takes events into the histories of their users and into what campaigns have used, and settles what was held for them.
- * Must run in the transaction that stores the events, after them.
- * @param others further changes of what was used, made in the same order as all others
+ * Adds events to the histories of their users and to the usage of campaigns, and settles their reservations. Must run
+ * in the transaction that inserts the events, after them.
+ * @param others further usage, added in the same lock order
  */
 export async function countEvents(
   executor: Executor,
-  needs: Needs,
+  activeCaps: ActiveCaps,
   events: readonly CountedEvent[],
-  others: readonly Delta[] = [],
+  others: readonly UsageDelta[] = [],
 ): Promise<void> {
-  const forUsers = events.filter(({ campaign, publisherId, kind }) => needs.countsForUser(campaign, publisherId, kind));
+  const forUsers = events.filter(({ campaign, publisherId, kind }) =>
+    activeCaps.countsForUser(campaign, publisherId, kind),
+  );
   if (forUsers.length > 0) await addExposures(executor, forUsers);
   const forTotals = events.filter(
-    (event) => countsForTotals(event.kind) && needs.totalsOf(event.campaign, event.publisherId).length > 0,
+    (event) => countsForTotals(event.kind) && activeCaps.totalsOf(event.campaign, event.publisherId).length > 0,
   );
-  if (forTotals.length + others.length > 0) await settle(executor, needs, forTotals, others);
+  if (forTotals.length + others.length > 0) await settle(executor, activeCaps, forTotals, others);
 }
 
-/* An impression that came is no longer held; for users without a row yet, null says the same. */
+/* An impression that came is no longer reserved; null marks it for users without a row yet. */
 const exposuresSql = `
 insert into user_history as known (user_key, publisher_id, exposures, reservations, updated_at)
 select s.user_key, e.publisher_id,
   jsonb_agg(jsonb_build_array(e.kind, e.offer_id, e.campaign_id, e.advertiser_id, e.at_ms, 1) order by e.at_ms),
   coalesce(jsonb_object_agg(e.session_id || ' ' || e.offer_id, null) filter (where e.kind = 'impression'), '{}'),
-  to_timestamp(max(e.at_ms) / 1000)
-from unnest($1::date[], $2::uuid[], $3::integer[], $4::integer[], $5::integer[], $6::integer[], $7::text[], $8::float8[])
+  to_timestamp(max(e.at_ms) / 1000.0)
+from unnest($1::date[], $2::uuid[], $3::integer[], $4::integer[], $5::integer[], $6::integer[], $7::text[], $8::bigint[])
   as e (day, session_id, publisher_id, offer_id, campaign_id, advertiser_id, kind, at_ms)
 cross join lateral (
-  select user_key from sessions where day = any($9::date[]) and day = e.day and id = e.session_id offset 0
+  select user_key from sessions where day = any($1::date[]) and day = e.day and id = e.session_id offset 0
 ) s
 where s.user_key is not null
 group by s.user_key, e.publisher_id
@@ -69,20 +71,18 @@ on conflict (user_key) do update set
   updated_at = greatest(known.updated_at, excluded.updated_at)`;
 
 async function addExposures(executor: Executor, events: readonly CountedEvent[]): Promise<void> {
-  const days = events.map((event) => dayOfUuid7(event.sessionId));
   await executor.query({
     name: 'add_exposures',
     text: exposuresSql,
     values: [
-      plainArray(days),
-      plainArray(events.map((event) => event.sessionId)),
-      plainArray(events.map((event) => event.publisherId)),
-      plainArray(events.map((event) => event.offerId)),
-      plainArray(events.map((event) => event.campaign.id)),
-      plainArray(events.map((event) => event.campaign.advertiserId)),
-      plainArray(events.map((event) => event.kind)),
-      plainArray(events.map((event) => event.atMs)),
-      plainArray([...new Set(days)]),
+      dates(events, (event) => timeOfUuid7(event.sessionId)),
+      uuids(events, (event) => event.sessionId),
+      integers(events, (event) => event.publisherId),
+      integers(events, (event) => event.offerId),
+      integers(events, (event) => event.campaign.id),
+      integers(events, (event) => event.campaign.advertiserId),
+      texts(events, (event) => event.kind),
+      bigints(events, (event) => Math.floor(event.atMs)),
     ],
   });
 }
@@ -95,7 +95,7 @@ const isPaid = ({ kind, campaign: { payout } }: CountedEvent): boolean =>
 /** What an event adds to the totals of its campaign. */
 function amountsOf(event: CountedEvent): Amounts {
   const { kind, campaign, publisherId, payoutMicros = 0 } = event;
-  if (kind === 'conversion') return { ...nothingUsed, micros: payoutMicros };
+  if (kind === 'conversion') return { ...noAmounts, micros: payoutMicros };
   return {
     impressions: kind === 'impression' ? 1 : 0,
     clicks: kind === 'click' ? 1 : 0,
@@ -103,29 +103,29 @@ function amountsOf(event: CountedEvent): Amounts {
   };
 }
 
-/** Puts what happened in the place of what was held for it. Money that waits for a later event stays held. */
+/** Replaces reservations by what happened. Money that a later event may earn stays reserved. */
 async function settle(
   executor: Executor,
-  needs: Needs,
+  activeCaps: ActiveCaps,
   events: readonly CountedEvent[],
-  others: readonly Delta[],
+  others: readonly UsageDelta[],
 ): Promise<void> {
   const settling = events.filter((event) => event.kind === 'impression' || isPaid(event));
-  const held = settling.length === 0 ? [] : await takeReservations(executor, settling);
+  const settled = settling.length === 0 ? [] : await deleteReservations(executor, settling);
   const paid = new Set(settling.filter(isPaid).map((event) => `${event.sessionId} ${event.offerId}`));
-  const stillHeld: Reservation[] = held
+  const stillReserved: Reservation[] = settled
     .filter(({ sessionId, offerId, micros }) => micros > 0 && !paid.has(`${sessionId} ${offerId}`))
     .map((reservation) => ({ ...reservation, impressions: 0 }));
-  await insertReservations(executor, stillHeld);
-  const deltas: Delta[] = [
+  await insertReservations(executor, stillReserved);
+  const deltas: UsageDelta[] = [
     ...others,
-    ...held.flatMap((each) => heldBy(each, -1)),
-    ...stillHeld.flatMap((each) => heldBy(each, 1)),
+    ...settled.flatMap((each) => reservationDeltas(each, -1)),
+    ...stillReserved.flatMap((each) => reservationDeltas(each, 1)),
   ];
   for (const event of events) {
-    for (const total of needs.totalsOf(event.campaign, event.publisherId)) {
+    for (const total of activeCaps.totalsOf(event.campaign, event.publisherId)) {
       deltas.push(...deltasOf(total, periodNames(total.timeZone, event.atMs), amountsOf(event)));
     }
   }
-  await addUse(executor, deltas);
+  await addUsage(executor, deltas);
 }

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { transaction } from '../../platform/db/pool.ts';
-import { heldBy, takeExpired } from './reservations.ts';
-import { addUse } from './use.ts';
+import { deleteExpiredReservations, reservationDeltas } from './reservations.ts';
+import { addUsage } from './usage.ts';
 
 /** Reservations released in one transaction (count). */
 const maxExpired = 2000;
@@ -11,10 +11,10 @@ export async function releaseExpiredReservations(pool: pg.Pool, nowMs: number): 
   let released: number;
   do {
     released = await transaction(pool, async (executor) => {
-      const expired = await takeExpired(executor, nowMs, maxExpired);
-      await addUse(
+      const expired = await deleteExpiredReservations(executor, nowMs, maxExpired);
+      await addUsage(
         executor,
-        expired.flatMap((reservation) => heldBy(reservation, -1)),
+        expired.flatMap((reservation) => reservationDeltas(reservation, -1)),
       );
       return expired.length;
     });

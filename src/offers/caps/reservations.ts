@@ -1,8 +1,8 @@
-import { plainArray, quoted } from '../../platform/db/array-literal.ts';
+import { bigints, integers, smallints, texts, timestamps, uuids } from '../../platform/db/binary-array.ts';
 import type { Executor } from '../../platform/db/pool.ts';
-import { type Delta, nothingUsed } from './use.ts';
+import { noAmounts, type UsageDelta } from './usage.ts';
 
-/** What an answer holds of a campaign's totals until the event that pays comes, or time is up. */
+/** The part of a campaign's totals that is reserved for an answer until the paying event, or until it expires. */
 export type Reservation = {
   sessionId: string;
   offerId: number;
@@ -16,66 +16,72 @@ export type Reservation = {
   expiresAtMs: number;
 };
 
-/** The changes that take a reservation, or give it back. */
-export const heldBy = (held: Reservation, sign: 1 | -1): Delta[] =>
-  held.periods.map((period) => ({
-    ...nothingUsed,
-    campaignId: held.campaignId,
-    publisherId: held.publisherId,
+/** The usage that a reservation takes (1), or releases (-1). */
+export const reservationDeltas = (reservation: Reservation, sign: 1 | -1): UsageDelta[] =>
+  reservation.periods.map((period) => ({
+    ...noAmounts,
+    campaignId: reservation.campaignId,
+    publisherId: reservation.publisherId,
     period,
-    impressions: sign * held.impressions,
-    micros: sign * held.micros,
+    impressions: sign * reservation.impressions,
+    micros: sign * reservation.micros,
   }));
 
 const columns = 'session_id, offer_id, publisher_id, campaign_id, periods, impressions, micros, expires_at';
 
 const insertSql = `
 insert into cap_reservations (${columns})
-select session_id, offer_id, publisher_id, campaign_id, periods::text[], impressions, micros, to_timestamp(expires_at)
-from unnest($1::uuid[], $2::integer[], $3::integer[], $4::integer[], $5::text[], $6::smallint[], $7::bigint[], $8::float8[])
+select session_id, offer_id, publisher_id, campaign_id, string_to_array(periods, ','), impressions, micros, expires_at
+from unnest($1::uuid[], $2::integer[], $3::integer[], $4::integer[], $5::text[], $6::smallint[], $7::bigint[],
+    $8::timestamptz[])
   as given (${columns})`;
 
-export async function insertReservations(executor: Executor, held: readonly Reservation[]): Promise<void> {
-  if (held.length === 0) return;
+export async function insertReservations(executor: Executor, reservations: readonly Reservation[]): Promise<void> {
+  if (reservations.length === 0) return;
   await executor.query({
     name: 'insert_reservations',
     text: insertSql,
     values: [
-      plainArray(held.map((each) => each.sessionId)),
-      plainArray(held.map((each) => each.offerId)),
-      plainArray(held.map((each) => each.publisherId ?? 0)),
-      plainArray(held.map((each) => each.campaignId)),
-      `{${held.map((each) => quoted(`{${each.periods.map(quoted).join(',')}}`)).join(',')}}`,
-      plainArray(held.map((each) => each.impressions)),
-      plainArray(held.map((each) => Math.round(each.micros))),
-      plainArray(held.map((each) => each.expiresAtMs / 1000)),
+      uuids(reservations, (each) => each.sessionId),
+      integers(reservations, (each) => each.offerId),
+      integers(reservations, (each) => each.publisherId ?? 0),
+      integers(reservations, (each) => each.campaignId),
+      texts(reservations, (each) => each.periods.join(',')),
+      smallints(reservations, (each) => each.impressions),
+      bigints(reservations, (each) => Math.round(each.micros)),
+      timestamps(reservations, (each) => each.expiresAtMs),
     ],
   });
 }
 
-/* Rows are locked in the order of their keys before they go. */
-const takeSql = `
+/* Rows are locked in the order of their keys before they are deleted, which avoids deadlocks. */
+const deleteSql = `
 delete from cap_reservations where ctid = any(array(
   select ctid from cap_reservations where (session_id, offer_id) in (select * from unnest($1::uuid[], $2::integer[]))
   order by session_id, offer_id, publisher_id for update
 )) returning ${columns}`;
 
-/** Removes the reservations of these offers of sessions. Those that are gone already answer nothing. */
-export async function takeReservations(
+/** Deletes the reservations of offers of sessions. @returns those that were still there */
+export async function deleteReservations(
   executor: Executor,
   shown: readonly { sessionId: string; offerId: number }[],
 ): Promise<Reservation[]> {
-  const values = [plainArray(shown.map((each) => each.sessionId)), plainArray(shown.map((each) => each.offerId))];
-  const { rows } = await executor.query<Row>({ name: 'take_reservations', text: takeSql, values });
+  const values = [uuids(shown, (each) => each.sessionId), integers(shown, (each) => each.offerId)];
+  const { rows } = await executor.query<Row>({ name: 'delete_reservations', text: deleteSql, values });
   return rows.map(toReservation);
 }
 
-/** Removes reservations whose time is up; what another process removes meanwhile is left to it. */
-export async function takeExpired(executor: Executor, nowMs: number, limit: number): Promise<Reservation[]> {
+/** Deletes expired reservations, except those that another process is deleting. @returns those it deleted */
+export async function deleteExpiredReservations(
+  executor: Executor,
+  nowMs: number,
+  limit: number,
+): Promise<Reservation[]> {
   const { rows } = await executor.query<Row>({
-    name: 'take_expired',
+    name: 'delete_expired_reservations',
     text: `delete from cap_reservations where ctid = any(array(
-      select ctid from cap_reservations where expires_at <= to_timestamp($1::float8) order by expires_at limit $2 for update skip locked
+      select ctid from cap_reservations where expires_at <= to_timestamp($1::float8)
+      order by expires_at limit $2 for update skip locked
     )) returning ${columns}`,
     values: [nowMs / 1000, limit],
   });

@@ -1,17 +1,17 @@
 import type { CapUse, Totals } from '../../decision/types.ts';
-import type { Needs } from './needs.ts';
-import { capUseOf, type UseTable } from './use.ts';
+import type { ActiveCaps } from './active-caps.ts';
+import { capUsageOf, type UsageTable } from './usage.ts';
 
 /** Totals that are computed when a decision asks for them; afterwards the map has those that were asked for. */
-export function totalsAt(table: UseTable, needs: Needs, atMs: number): Totals {
+export function totalsAt(table: UsageTable, activeCaps: ActiveCaps, atMs: number): Totals {
   const asked = new Map<string, CapUse>();
   const { get } = asked;
   return Object.assign(asked, {
     get: (key: string): CapUse | undefined => {
       const known = get.call(asked, key) as CapUse | undefined;
-      const total = known === undefined ? needs.total(key) : undefined;
+      const total = known === undefined ? activeCaps.total(key) : undefined;
       if (total === undefined) return known;
-      const use = capUseOf(table, total, atMs);
+      const use = capUsageOf(table, total, atMs);
       asked.set(key, use);
       return use;
     },

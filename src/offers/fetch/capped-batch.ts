@@ -2,6 +2,7 @@ import type pg from 'pg';
 import type { OptOuts, UserHistory } from '../../decision/types.ts';
 import { noHistory } from '../../decision/types.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
+import { type ActiveCaps, activeCapsOf } from '../caps/active-caps.ts';
 import {
   historyOf,
   lockHistories,
@@ -10,11 +11,11 @@ import {
   reserveImpression,
   saveHistories,
 } from '../caps/history.ts';
-import { closing, findOverruns, type LiveUse, withoutOwn } from '../caps/live-use.ts';
-import { type Needs, needsOf } from '../caps/needs.ts';
-import { heldBy, insertReservations, type Reservation } from '../caps/reservations.ts';
+import type { LiveUsage } from '../caps/live-usage.ts';
+import { findOverruns, withExhausted, withoutOwnDeltas } from '../caps/overruns.ts';
+import { insertReservations, type Reservation, reservationDeltas } from '../caps/reservations.ts';
 import { totalsAt } from '../caps/totals.ts';
-import { addUse, type Delta, periodNames, type Used, type UseTable } from '../caps/use.ts';
+import { addUsage, type CampaignUsage, periodNames, type UsageDelta, type UsageTable } from '../caps/usage.ts';
 import type { StateWriter } from '../decision-log/state-writer.ts';
 import type { ModelSource } from '../model/source.ts';
 import { decideSession } from './decide-session.ts';
@@ -24,21 +25,21 @@ import { insertSessions, loadOptOuts } from './sessions.ts';
 
 export type CappedBatchDeps = {
   pool: pg.Pool;
-  usage: Pick<LiveUse, 'known'>;
+  usage: Pick<LiveUsage, 'known'>;
   model: Pick<ModelSource, 'current'>;
   states: Pick<StateWriter, 'note'>;
   now: () => number;
 };
 
-export type CommittedBatch = { sessions: SessionRecord[]; used: readonly Used[] };
+export type CommittedBatch = { sessions: SessionRecord[]; used: readonly CampaignUsage[] };
 
 /** Totals were exceeded because others used them up meanwhile; the transaction is rolled back. */
 export class CapOverrun extends Error {
   /** By `totalsKey`. */
   readonly totals: ReadonlySet<string>;
   /** What others have used. */
-  readonly used: readonly Used[];
-  constructor(totals: ReadonlySet<string>, used: readonly Used[]) {
+  readonly used: readonly CampaignUsage[];
+  constructor(totals: ReadonlySet<string>, used: readonly CampaignUsage[]) {
     super('totals were used up meanwhile');
     this.totals = totals;
     this.used = used;
@@ -58,27 +59,29 @@ export async function commitCapped(
 ): Promise<CommittedBatch> {
   const nowMs = now();
   const newest = batch.reduce((a, b) => (b.snapshot.version > a.snapshot.version ? b : a)).snapshot;
-  const needs = needsOf(newest);
-  const known = await usage.known(needs);
-  const assumed = exhausted.size === 0 ? known.fork() : closing(known, exhausted, needs, nowMs);
+  const activeCaps = activeCapsOf(newest);
+  const known = await usage.known(activeCaps);
+  const assumed = exhausted.size === 0 ? known.fork() : withExhausted(known, exhausted, activeCaps, nowMs);
   return transaction(pool, async (executor) => {
-    const users = await openUsers(executor, batch, needs, nowMs);
+    const users = await openUsers(executor, batch, activeCaps, nowMs);
     const ledger: Ledger = { table: assumed.fork(), deltas: [], reservations: [], nowMs };
     const sessions = batch.map((pending) => {
       const sources = {
         history: users.historyOf(pending),
-        totals: totalsAt(ledger.table, needs, nowMs),
+        totals: totalsAt(ledger.table, activeCaps, nowMs),
         model: model.current(),
       };
       states.note(pending.snapshot, sources.model);
       const session = decideSession(pending, sources, nowMs);
-      if (!pending.dev) reserve(session, users.locked.get(pending.userKey ?? ''), needs, ledger);
+      if (!pending.dev) reserve(session, users.locked.get(pending.userKey ?? ''), activeCaps, ledger);
       return session;
     });
-    const used = await addUse(executor, ledger.deltas);
+    const used = await addUsage(executor, ledger.deltas);
     // An exhausted total that is still taken is taken by an older catalogue, which does not know its cap.
-    const overruns = [...findOverruns(needs, ledger.deltas, used, assumed, nowMs)].filter((key) => !exhausted.has(key));
-    if (overruns.length > 0) throw new CapOverrun(new Set(overruns), withoutOwn(ledger.deltas, used));
+    const overruns = [...findOverruns(activeCaps, ledger.deltas, used, assumed, nowMs)].filter(
+      (key) => !exhausted.has(key),
+    );
+    if (overruns.length > 0) throw new CapOverrun(new Set(overruns), withoutOwnDeltas(ledger.deltas, used));
     await insertReservations(executor, ledger.reservations);
     await saveHistories(executor, users.locked.values(), nowMs);
     await insertSessions(executor, sessions);
@@ -95,14 +98,14 @@ type BatchUsers = {
 async function openUsers(
   executor: Executor,
   batch: readonly PendingFetch[],
-  needs: Needs,
+  activeCaps: ActiveCaps,
   nowMs: number,
 ): Promise<BatchUsers> {
   const capped = new Map<string, number>();
   const others = new Set<string>();
   for (const { userKey, dev, publisher } of batch) {
     if (userKey === null || dev) continue;
-    if (needs.hasUserCaps(publisher.id)) capped.set(userKey, publisher.id);
+    if (activeCaps.hasUserCaps(publisher.id)) capped.set(userKey, publisher.id);
     else others.add(userKey);
   }
   const locked = capped.size === 0 ? new Map() : await lockHistories(executor, capped, nowMs);
@@ -119,23 +122,23 @@ async function openUsers(
 }
 
 /** What a batch takes of campaigns' totals; `table` shows it to the next decision of the batch. */
-type Ledger = { table: UseTable; deltas: Delta[]; reservations: Reservation[]; nowMs: number };
+type Ledger = { table: UsageTable; deltas: UsageDelta[]; reservations: Reservation[]; nowMs: number };
 
 /** Reserves what the offers of a session may use: impressions of the user, and totals of the campaigns. */
 function reserve(
   { id, publisherId, decided }: SessionRecord,
   history: OpenHistory | undefined,
-  needs: Needs,
+  activeCaps: ActiveCaps,
   ledger: Ledger,
 ): void {
   const { nowMs } = ledger;
   for (const { offer, reserveMicros } of decided) {
     const { campaign } = offer;
-    if (history !== undefined && needs.countsForUser(campaign, publisherId, 'impression')) {
+    if (history !== undefined && activeCaps.countsForUser(campaign, publisherId, 'impression')) {
       const { id: campaignId, advertiserId } = campaign;
       reserveImpression(history, id, { offerId: offer.id, campaignId, advertiserId, atMs: nowMs });
     }
-    for (const total of needs.totalsOf(campaign, publisherId)) {
+    for (const total of activeCaps.totalsOf(campaign, publisherId)) {
       const reservation: Reservation = {
         sessionId: id,
         offerId: offer.id,
@@ -147,7 +150,7 @@ function reserve(
         expiresAtMs: nowMs + reservationMs,
       };
       ledger.reservations.push(reservation);
-      for (const delta of heldBy(reservation, 1)) {
+      for (const delta of reservationDeltas(reservation, 1)) {
         ledger.deltas.push(delta);
         ledger.table.add(delta);
       }

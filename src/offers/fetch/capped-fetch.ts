@@ -1,5 +1,5 @@
 import { createBatcher } from '../../platform/db/batcher.ts';
-import type { LiveUse } from '../caps/live-use.ts';
+import type { LiveUsage } from '../caps/live-usage.ts';
 import { CapOverrun, type CappedBatchDeps, commitCapped } from './capped-batch.ts';
 import type { PendingFetch } from './pending-fetch.ts';
 import { type DecidedFetch, type FetchResult, type RenderedFetch, renderSessions } from './render-sessions.ts';
@@ -9,7 +9,7 @@ import { type FetchPath, type FetchPathDeps, maxSessions } from './uncapped-fetc
 /** After this many attempts a batch goes without the totals that others used up meanwhile (count). */
 const maxAttempts = 3;
 
-type CappedFetchDeps = FetchPathDeps & { usage: LiveUse };
+type CappedFetchDeps = FetchPathDeps & { usage: LiveUsage };
 
 /** Fetches to which caps of users or totals of campaigns apply: decided in the transaction that commits them. */
 export function createCappedFetch(deps: CappedFetchDeps): FetchPath {
@@ -35,7 +35,7 @@ export function createCappedFetch(deps: CappedFetchDeps): FetchPath {
  * up a total meanwhile, all is rolled back and decided anew with what is used now.
  */
 export async function decideCapped(
-  deps: CappedBatchDeps & { usage: Pick<LiveUse, 'known' | 'learn'> },
+  deps: CappedBatchDeps & { usage: Pick<LiveUsage, 'known' | 'learn'> },
   batch: readonly PendingFetch[],
 ): Promise<SessionRecord[]> {
   const { usage } = deps;

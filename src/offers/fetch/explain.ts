@@ -3,9 +3,9 @@ import { explain } from '../../decision/explain/explain.ts';
 import { type Explanation, noHistory } from '../../decision/types.ts';
 import type { FailFast } from '../../platform/db/fail-fast.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
+import { activeCapsOf } from '../caps/active-caps.ts';
 import { readHistory } from '../caps/history.ts';
-import type { LiveUse } from '../caps/live-use.ts';
-import { needsOf } from '../caps/needs.ts';
+import type { LiveUsage } from '../caps/live-usage.ts';
 import { totalsAt } from '../caps/totals.ts';
 import { seedOf } from '../decision-log/seed.ts';
 import type { ModelSource } from '../model/source.ts';
@@ -19,7 +19,7 @@ export type Explain = (publisher: Publisher, request: FetchOffersRequest) => Pro
 type ExplainDeps = Pick<OfferDeps, 'pool' | 'now'> & {
   failFast: FailFast;
   open: OpenFetch;
-  usage: LiveUse;
+  usage: LiveUsage;
   model: ModelSource;
 };
 
@@ -29,9 +29,9 @@ export function createExplain({ pool, now, failFast, open, usage, model }: Expla
     const pending = open(publisher, request, { kind: 'unit' });
     const { userKey, snapshot } = pending;
     const nowMs = now();
-    const needs = needsOf(snapshot);
+    const activeCaps = activeCapsOf(snapshot);
     const history = userKey === null ? noHistory : await failFast(() => readHistory(pool, userKey, nowMs));
-    const totals = totalsAt(await failFast(() => usage.known(needs)), needs, nowMs);
+    const totals = totalsAt(await failFast(() => usage.known(activeCaps)), activeCaps, nowMs);
     const sources = { history, totals, model: model.current() };
     return explain(inputFor(pending, sources, nowMs, seedOf(newUuid7(nowMs))));
   };

@@ -2,7 +2,7 @@ import { createPlacements } from '../../catalog/snapshot/placements.ts';
 import type { Publisher, Theme } from '../../catalog/snapshot/types.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { databaseUnavailable } from '../../platform/errors.ts';
-import { needsOf } from '../caps/needs.ts';
+import { activeCapsOf } from '../caps/active-caps.ts';
 import { createStateWriter } from '../decision-log/state-writer.ts';
 import type { OfferDeps } from '../ports.ts';
 import { createQrCodes } from '../render/qr.ts';
@@ -78,6 +78,6 @@ export function createOfferService(deps: OfferDeps): OfferService {
 
 /** Whether caps of users or totals of campaigns bear on what is shown. */
 function isCapped({ snapshot, publisher, userKey, dev }: PendingFetch): boolean {
-  const needs = needsOf(snapshot);
-  return !dev && (needs.hasTotalCaps(publisher.id) || (userKey !== null && needs.hasUserCaps(publisher.id)));
+  const activeCaps = activeCapsOf(snapshot);
+  return !dev && (activeCaps.hasTotalCaps(publisher.id) || (userKey !== null && activeCaps.hasUserCaps(publisher.id)));
 }

@@ -1,7 +1,7 @@
 import type { Campaign, Snapshot } from '../../catalog/snapshot/types.ts';
 import { type CountedEvent, countEvents } from '../../offers/caps/count.ts';
-import { needsOf } from '../../offers/caps/needs.ts';
-import { deltasOf, nothingUsed, periodNames } from '../../offers/caps/use.ts';
+import { activeCapsOf } from '../../offers/caps/active-caps.ts';
+import { deltasOf, noAmounts, periodNames } from '../../offers/caps/usage.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import type { NewBooking } from './insert-bookings.ts';
 
@@ -15,7 +15,7 @@ export async function countBookings(
   snapshot: Snapshot,
   bookings: readonly NewBooking[],
 ): Promise<void> {
-  const needs = needsOf(snapshot);
+  const needs = activeCapsOf(snapshot);
   const counted = bookings.flatMap((one) => {
     const campaign = snapshot.offers.get(one.click.offerId)?.campaign;
     return campaign === undefined || one.booking.suspicious !== null ? [] : [{ ...one, campaign }];
@@ -25,7 +25,7 @@ export async function countBookings(
     .flatMap(({ click, booking, campaign }) =>
       needs.totalsOf(campaign, click.publisherId).flatMap((total) => {
         const periods = periodNames(total.timeZone, click.conversion?.bookedAtMs ?? booking.bookedAtMs);
-        return deltasOf(total, periods, { ...nothingUsed, micros: microsOf(campaign, booking) });
+        return deltasOf(total, periods, { ...noAmounts, micros: microsOf(campaign, booking) });
       }),
     );
   const events = counted.filter(({ booking }) => !booking.isVoid).map(toEvent);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { addUse } from '../../../src/offers/caps/use.ts';
+import { addUsage } from '../../../src/offers/caps/usage.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { browser, call, fetchOffers, googlebot, type ShownOffer } from '../../tracking/journey.ts';
 
@@ -116,7 +116,7 @@ test('absurd amounts, as anybody can report them, never make a use that cannot b
     clicks: 0,
     micros: 1e17,
   };
-  for (let report = 0; report < 120; report += 1) await addUse(t.pool, [change]);
-  const [used] = await addUse(t.pool, [{ ...change, micros: -1e15 }]);
+  for (let report = 0; report < 120; report += 1) await addUsage(t.pool, [change]);
+  const [used] = await addUsage(t.pool, [{ ...change, micros: -1e15 }]);
   expect(used).toMatchObject({ impressions: 121, micros: 8e15 });
 });

@@ -60,7 +60,7 @@ test('a cap rolls: it is over when its window is', async () => {
   expect(await show(campaignId, 'bob')).not.toBeNull();
 });
 
-test('what was held of totals is given back after a minute, and what was paid stays', async () => {
+test('reservations of totals are released after a minute, and what was paid stays', async () => {
   const campaignId = await setRules({ total_caps: [{ metric: 'impressions', per: 'lifetime', limit: 100 }] });
   const offers = await Promise.all(['c1', 'c2', 'c3'].map((user) => show(campaignId, user)));
   expect((await useOf(campaignId)).impressions).toBe(3);

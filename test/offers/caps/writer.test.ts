@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Snapshot } from '../../../src/catalog/snapshot/types.ts';
 import { noPosteriors } from '../../../src/decision/types.ts';
-import { createLiveUse, type LiveUse } from '../../../src/offers/caps/live-use.ts';
-import { addUse, createUseTable, periodNames } from '../../../src/offers/caps/use.ts';
+import { createLiveUsage, type LiveUsage } from '../../../src/offers/caps/live-usage.ts';
+import { addUsage, createUsageTable, periodNames } from '../../../src/offers/caps/usage.ts';
 import { decideCapped } from '../../../src/offers/fetch/capped-fetch.ts';
 import { createFetchOpener, type PendingFetch } from '../../../src/offers/fetch/pending-fetch.ts';
 import { readFetchOffers } from '../../../src/offers/fetch/request.ts';
@@ -38,12 +38,12 @@ test('a batch decided by two catalogues, of which only the newer has a cap, ends
   const after = t.deps.catalog.current();
   const used = { campaignId: id, publisherId: null, impressions: 100, clicks: 0, micros: 0 };
   const periods = periodNames(after.publishers.get(t.publisher.id)?.timeZone ?? 'UTC', Date.now());
-  await addUse(
+  await addUsage(
     t.pool,
     periods.map((period) => ({ ...used, period })),
   );
   // The usage in memory stays behind at each attempt, as if other processes were always faster.
-  const usage: LiveUse = { known: async () => createUseTable(), learn: () => {}, refresh: async () => {} };
+  const usage: LiveUsage = { known: async () => createUsageTable(), learn: () => {}, refresh: async () => {} };
   const deps = { pool: t.pool, usage, model: emptyModelSource, states: noStates, now: Date.now };
   const [old, fresh] = await decideCapped(deps, [pendingBy(before), pendingBy(after)]);
   expect(fresh?.offers.map((offer) => offer.campaign.id)).not.toContain(id);
@@ -60,7 +60,7 @@ test('each decision is stored with the id of the model it was made with, also wh
   };
   const deps = {
     pool: t.pool,
-    usage: createLiveUse(t.deps),
+    usage: createLiveUsage(t.deps),
     model: { current: () => model },
     states: { note },
     now: Date.now,

@@ -1,22 +1,22 @@
 import type { CapMetric, CapPeriod } from '../../catalog/rules/rules.ts';
 import { capPeriods } from '../../catalog/rules/rules.ts';
 import { type CapUse, totalsKey } from '../../decision/types.ts';
-import { plainArray, quoted } from '../../platform/db/array-literal.ts';
+import { bigints, integers, texts } from '../../platform/db/binary-array.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { periodOf } from '../../platform/lib/time-zone.ts';
-import type { LimitedTotal } from './needs.ts';
+import type { LimitedTotal } from './active-caps.ts';
 
 /** Amounts of one total; `micros` is money in millionths. */
 export type Amounts = { impressions: number; clicks: number; micros: number };
 
-/** A change of what a campaign has used in one period. */
-export type Delta = Amounts & { campaignId: number; publisherId: number | null; period: string };
+/** A change of a campaign's usage in one period. */
+export type UsageDelta = Amounts & { campaignId: number; publisherId: number | null; period: string };
 
-/** What a campaign has used in one period, after a change. */
-export type Used = Delta;
+/** The usage of a campaign in one period. */
+export type CampaignUsage = UsageDelta;
 
-export const nothingUsed: Amounts = { impressions: 0, clicks: 0, micros: 0 };
+export const noAmounts: Amounts = { impressions: 0, clicks: 0, micros: 0 };
 
 /** `lifetime`, or the kind of a period with its start: `hour 2026-11-21T10:00:00.000Z`. */
 export function periodName(per: CapPeriod, timeZone: string, atMs: number): string {
@@ -28,14 +28,15 @@ export const periodNames = (timeZone: string, atMs: number): string[] =>
   capPeriods.map((per) => periodName(per, timeZone, atMs));
 
 /** One change of a total, in each of the periods. */
-export const deltasOf = (total: LimitedTotal, periods: readonly string[], amounts: Amounts): Delta[] =>
+export const deltasOf = (total: LimitedTotal, periods: readonly string[], amounts: Amounts): UsageDelta[] =>
   periods.map((period) => ({ campaignId: total.campaignId, publisherId: total.publisherId, period, ...amounts }));
 
-const keyOf = ({ campaignId, publisherId, period }: Delta): string => `${totalsKey(campaignId, publisherId)} ${period}`;
+const keyOf = ({ campaignId, publisherId, period }: UsageDelta): string =>
+  `${totalsKey(campaignId, publisherId)} ${period}`;
 
 /** Changes of the same total in the same period become one. */
-export function sumDeltas(deltas: readonly Delta[]): Delta[] {
-  const sums = new Map<string, Delta>();
+export function sumDeltas(deltas: readonly UsageDelta[]): UsageDelta[] {
+  const sums = new Map<string, UsageDelta>();
   for (const delta of deltas) {
     const key = keyOf(delta);
     const sum = sums.get(key);
@@ -53,43 +54,42 @@ export function sumDeltas(deltas: readonly Delta[]): Delta[] {
 
 const columns = 'campaign_id, publisher_id, period, impressions, clicks, micros';
 
-/**
- * Nine billion: far beyond any budget. Whoever reports absurd amounts must not make a sum that nobody can add to any
- * more.
- */
+/** Nine billion, far beyond any budget: reported amounts must not make a sum overflow. */
 const mostMicros = 9e15;
 
-/* Everyone changes rows in the order of their keys, and nobody waits in a circle. */
+/* All writers lock rows in the order of their keys, which avoids deadlocks. */
 const addSql = `
 insert into campaign_use as known (${columns})
-select ${columns} from unnest($1::integer[], $2::integer[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[]) as given (${columns})
+select ${columns}
+from unnest($1::integer[], $2::integer[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[])
+  as given (${columns})
 order by campaign_id, publisher_id, period
 on conflict (campaign_id, publisher_id, period) do update set
   impressions = known.impressions + excluded.impressions, clicks = known.clicks + excluded.clicks,
   micros = greatest(least(known.micros + excluded.micros, ${mostMicros}), -${mostMicros})
 returning ${columns}`;
 
-/** Adds to what campaigns have used. The rows stay locked until the transaction ends. @returns what is used now */
-export async function addUse(executor: Executor, deltas: readonly Delta[]): Promise<Used[]> {
+/** Adds to the usage of campaigns; the rows stay locked until the transaction ends. @returns the usage after it */
+export async function addUsage(executor: Executor, deltas: readonly UsageDelta[]): Promise<CampaignUsage[]> {
   const sums = sumDeltas(deltas);
   if (sums.length === 0) return [];
   const { rows } = await executor.query<UseRow>({
     name: 'add_use',
     text: addSql,
     values: [
-      plainArray(sums.map((sum) => sum.campaignId)),
-      plainArray(sums.map((sum) => sum.publisherId ?? 0)),
-      `{${sums.map((sum) => quoted(sum.period)).join(',')}}`,
-      plainArray(sums.map((sum) => sum.impressions)),
-      plainArray(sums.map((sum) => sum.clicks)),
-      plainArray(sums.map((sum) => Math.round(sum.micros))),
+      integers(sums, (sum) => sum.campaignId),
+      integers(sums, (sum) => sum.publisherId ?? 0),
+      texts(sums, (sum) => sum.period),
+      bigints(sums, (sum) => sum.impressions),
+      bigints(sums, (sum) => sum.clicks),
+      bigints(sums, (sum) => Math.round(sum.micros)),
     ],
   });
   return rows.map(toUsed);
 }
 
-/** What was used in any of the periods. */
-export async function loadUse(executor: Executor, periods: readonly string[]): Promise<Used[]> {
+/** The usage in any of the periods. */
+export async function loadUsage(executor: Executor, periods: readonly string[]): Promise<CampaignUsage[]> {
   const { rows } = await executor.query<UseRow>({
     name: 'load_use',
     text: `select ${columns} from campaign_use where period = any($1::text[])`,
@@ -98,10 +98,10 @@ export async function loadUse(executor: Executor, periods: readonly string[]): P
   return rows.map(toUsed);
 }
 
-/** How long what was used in a period is kept after the period began (milliseconds). */
+/** How long the usage of a period is kept after its begin (milliseconds). */
 const keptMs = { hour: 3 * dayMs, day: 70 * dayMs, month: 800 * dayMs };
 
-/** Removes what nobody asks for any more: periods that are long over. */
+/** Retention: deletes the usage of periods that are long over. */
 export async function deleteOldUsage(executor: Executor, nowMs: number): Promise<void> {
   for (const [per, ms] of Object.entries(keptMs)) {
     await executor.query("delete from campaign_use where period like $1 || ' %' and period < $1 || ' ' || $2", [
@@ -120,7 +120,7 @@ type UseRow = {
   micros: string;
 };
 
-const toUsed = (row: UseRow): Used => ({
+const toUsed = (row: UseRow): CampaignUsage => ({
   campaignId: row.campaign_id,
   publisherId: row.publisher_id === 0 ? null : row.publisher_id,
   period: row.period,
@@ -129,23 +129,23 @@ const toUsed = (row: UseRow): Used => ({
   micros: Number(row.micros),
 });
 
-/** Uses by total and period, as decisions ask for them. */
-export type UseTable = {
+/** Usage by total and period. */
+export type UsageTable = {
   get: (campaignId: number, publisherId: number | null, period: string) => Amounts;
-  set: (used: Used) => void;
-  add: (delta: Delta) => void;
-  /** A copy of what is asked of it, as it was when it was first asked. */
-  fork: () => UseTable;
+  set: (used: CampaignUsage) => void;
+  add: (delta: UsageDelta) => void;
+  /** A copy on read: each entry stays as it was when it was first read. */
+  fork: () => UsageTable;
 };
 
-export function createUseTable(from?: UseTable): UseTable {
+export function createUsageTable(from?: UsageTable): UsageTable {
   const own = new Map<string, Amounts>();
-  const table: UseTable = {
+  const table: UsageTable = {
     get: (campaignId, publisherId, period) => {
       const key = `${totalsKey(campaignId, publisherId)} ${period}`;
       let amounts = own.get(key);
       if (amounts === undefined) {
-        amounts = from?.get(campaignId, publisherId, period) ?? nothingUsed;
+        amounts = from?.get(campaignId, publisherId, period) ?? noAmounts;
         if (from !== undefined) own.set(key, amounts);
       }
       return amounts;
@@ -161,7 +161,7 @@ export function createUseTable(from?: UseTable): UseTable {
         micros: before.micros + delta.micros,
       });
     },
-    fork: () => createUseTable(table),
+    fork: () => createUsageTable(table),
   };
   return table;
 }
@@ -172,8 +172,8 @@ const metrics: readonly [CapMetric, keyof Amounts][] = [
   ['budget', 'micros'],
 ];
 
-/** What a total has used in each of its current periods. */
-export function capUseOf(table: UseTable, total: LimitedTotal, atMs: number): CapUse {
+/** The usage of a total in each of its current periods. */
+export function capUsageOf(table: UsageTable, total: LimitedTotal, atMs: number): CapUse {
   const amounts = capPeriods.map(
     (per) => [per, table.get(total.campaignId, total.publisherId, periodName(per, total.timeZone, atMs))] as const,
   );

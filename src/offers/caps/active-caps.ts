@@ -10,8 +10,8 @@ export type LimitedTotal = {
   caps: readonly TotalCap[];
 };
 
-/** What has to be counted because a cap asks for it. Where nothing is capped, nothing is counted and nobody waits. */
-export type Needs = {
+/** The caps of a catalogue: what has to be counted, and for whom. Where no cap applies, nothing is counted. */
+export type ActiveCaps = {
   /** Whether users' histories matter to what a publisher shows. */
   hasUserCaps: (publisherId: number) => boolean;
   /** Whether an event of a campaign at a publisher is kept in the user's history. */
@@ -25,59 +25,59 @@ export type Needs = {
   totals: readonly LimitedTotal[];
 };
 
-type PublisherNeeds = {
+type PublisherCaps = {
   byCampaign: Map<number, Set<CapEvent>>;
   byAdvertiser: Map<number, Set<CapEvent>>;
   hasTotals: boolean;
 };
 
-const known = new WeakMap<Snapshot, Needs>();
+const known = new WeakMap<Snapshot, ActiveCaps>();
 
-/** What a catalogue needs counted; worked out once for each snapshot. Pure. */
-export function needsOf(snapshot: Snapshot): Needs {
-  let needs = known.get(snapshot);
-  if (needs === undefined) {
-    needs = findNeeds(snapshot);
-    known.set(snapshot, needs);
+/** The caps of a catalogue; computed once for each snapshot. Pure. */
+export function activeCapsOf(snapshot: Snapshot): ActiveCaps {
+  let activeCaps = known.get(snapshot);
+  if (activeCaps === undefined) {
+    activeCaps = findActiveCaps(snapshot);
+    known.set(snapshot, activeCaps);
   }
-  return needs;
+  return activeCaps;
 }
 
 const none: readonly LimitedTotal[] = [];
 
-function findNeeds({ offers, publishers }: Snapshot): Needs {
-  const ofPublishers = new Map<number, PublisherNeeds>();
+function findActiveCaps({ offers, publishers }: Snapshot): ActiveCaps {
+  const ofPublishers = new Map<number, PublisherCaps>();
   const totals = new Map<string, LimitedTotal>();
   for (const campaign of new Set([...offers.values()].map((offer) => offer.campaign))) {
     for (const publisherId of campaign.provisions.keys()) {
       const caps = frequencyCapsOf(campaign, publisherId);
       const limited = findTotals(campaign, publisherId, publishers.get(campaign.publisherId));
       if (caps.length === 0 && limited.length === 0) continue;
-      const needs = ofPublishers.get(publisherId) ?? {
+      const activeCaps = ofPublishers.get(publisherId) ?? {
         byCampaign: new Map(),
         byAdvertiser: new Map(),
         hasTotals: false,
       };
-      ofPublishers.set(publisherId, needs);
+      ofPublishers.set(publisherId, activeCaps);
       for (const { scope, event } of caps) {
-        if (scope === 'advertiser') addTo(needs.byAdvertiser, campaign.advertiserId, event);
-        else addTo(needs.byCampaign, campaign.id, event);
+        if (scope === 'advertiser') addTo(activeCaps.byAdvertiser, campaign.advertiserId, event);
+        else addTo(activeCaps.byCampaign, campaign.id, event);
       }
-      needs.hasTotals ||= limited.length > 0;
+      activeCaps.hasTotals ||= limited.length > 0;
       for (const total of limited) totals.set(totalsKey(total.campaignId, total.publisherId), total);
     }
   }
   return {
     hasUserCaps: (publisherId) => {
-      const needs = ofPublishers.get(publisherId);
-      return needs !== undefined && (needs.byCampaign.size > 0 || needs.byAdvertiser.size > 0);
+      const activeCaps = ofPublishers.get(publisherId);
+      return activeCaps !== undefined && (activeCaps.byCampaign.size > 0 || activeCaps.byAdvertiser.size > 0);
     },
     countsForUser: (campaign, publisherId, event) => {
-      const needs = ofPublishers.get(publisherId);
-      if (needs === undefined) return false;
+      const activeCaps = ofPublishers.get(publisherId);
+      if (activeCaps === undefined) return false;
       return (
-        needs.byCampaign.get(campaign.id)?.has(event) === true ||
-        needs.byAdvertiser.get(campaign.advertiserId)?.has(event) === true
+        activeCaps.byCampaign.get(campaign.id)?.has(event) === true ||
+        activeCaps.byAdvertiser.get(campaign.advertiserId)?.has(event) === true
       );
     },
     hasTotalCaps: (publisherId) => ofPublishers.get(publisherId)?.hasTotals === true,

@@ -1,0 +1,87 @@
+import { type CapPeriod, capPeriods, type TotalCap } from '../../catalog/rules/rules.ts';
+import { totalsKey } from '../../decision/types.ts';
+import type { ActiveCaps } from './active-caps.ts';
+import { type Amounts, type CampaignUsage, periodName, sumDeltas, type UsageDelta, type UsageTable } from './usage.ts';
+
+const fields: Record<TotalCap['metric'], keyof Amounts> = {
+  impressions: 'impressions',
+  clicks: 'clicks',
+  budget: 'micros',
+};
+
+/**
+ * The totals that were exceeded because others used them meanwhile: the usage is beyond a cap now, and was not what the
+ * decisions assumed.
+ * @param assumed the usage the decisions were made with
+ */
+export function findOverruns(
+  activeCaps: ActiveCaps,
+  deltas: readonly UsageDelta[],
+  used: readonly CampaignUsage[],
+  assumed: UsageTable,
+  atMs: number,
+): Set<string> {
+  const own = new Map(
+    sumDeltas(deltas).map((delta) => [`${totalsKey(delta.campaignId, delta.publisherId)} ${delta.period}`, delta]),
+  );
+  const overruns = new Set<string>();
+  for (const now of used) {
+    const key = totalsKey(now.campaignId, now.publisherId);
+    const mine = own.get(`${key} ${now.period}`);
+    const before = assumed.get(now.campaignId, now.publisherId, now.period);
+    for (const cap of activeCaps.total(key)?.caps ?? []) {
+      const field = fields[cap.metric];
+      if (mine === undefined || mine[field] <= 0 || !isIn(cap.per, now, activeCaps.total(key)?.timeZone ?? 'UTC', atMs))
+        continue;
+      const limit = cap.metric === 'budget' ? cap.limit * 1_000_000 : cap.limit;
+      if (now[field] > limit && now[field] - mine[field] !== before[field]) overruns.add(key);
+    }
+  }
+  return overruns;
+}
+
+const isIn = (per: CapPeriod, { period }: CampaignUsage, timeZone: string, atMs: number): boolean =>
+  periodName(per, timeZone, atMs) === period;
+
+/** The usage without one's own deltas, for when they are rolled back. */
+export const withoutOwnDeltas = (deltas: readonly UsageDelta[], used: readonly CampaignUsage[]): CampaignUsage[] => {
+  const own = new Map(
+    sumDeltas(deltas).map((delta) => [`${totalsKey(delta.campaignId, delta.publisherId)} ${delta.period}`, delta]),
+  );
+  return used.map((now) => {
+    const mine = own.get(`${totalsKey(now.campaignId, now.publisherId)} ${now.period}`);
+    if (mine === undefined) return now;
+    return {
+      ...now,
+      impressions: now.impressions - mine.impressions,
+      clicks: now.clicks - mine.clicks,
+      micros: now.micros - mine.micros,
+    };
+  });
+};
+
+/** A usage table in which these totals are used up. */
+export function withExhausted(
+  table: UsageTable,
+  keys: ReadonlySet<string>,
+  activeCaps: ActiveCaps,
+  atMs: number,
+): UsageTable {
+  const closed = table.fork();
+  const all = Number.MAX_SAFE_INTEGER;
+  for (const total of activeCaps.totals) {
+    if (!keys.has(totalsKey(total.campaignId, total.publisherId))) continue;
+    for (const per of capPeriods) {
+      const period = periodName(per, total.timeZone, atMs);
+      closed.set({
+        campaignId: total.campaignId,
+        publisherId: total.publisherId,
+        period,
+        impressions: all,
+        clicks: all,
+        micros: all,
+      });
+    }
+  }
+  return closed;
+}
