@@ -1,6 +1,6 @@
 import type { Campaign, Snapshot } from '../../catalog/snapshot/types.ts';
-import { type CountedEvent, countEvents } from '../../offers/caps/count.ts';
 import { activeCapsOf } from '../../offers/caps/active-caps.ts';
+import { type CountedEvent, countEvents } from '../../offers/caps/count.ts';
 import { deltasOf, noAmounts, periodNames } from '../../offers/caps/usage.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import type { NewBooking } from './insert-bookings.ts';
