@@ -99,19 +99,19 @@ create table deliveries (
   attempts smallint not null default 0,
   created_at timestamptz not null default now(),
   finished_at timestamptz,
-  in_trouble boolean generated always as (case when status in ('failed', 'held') then true end) stored,
+  undelivered boolean generated always as (case when status in ('failed', 'held') then true end) stored,
   redelivered_at timestamptz,
   erased_at timestamptz,
   primary key (day, id)
 ) partition by range (day);
 create index deliveries_endpoint on deliveries (endpoint_id, day, id);
-create index deliveries_in_trouble on deliveries (endpoint_id, day, id) where in_trouble;
+create index deliveries_undelivered on deliveries (endpoint_id, day, id) where undelivered;
 create index deliveries_session on deliveries (session_id, day, id) where session_id is not null;
 create index deliveries_user on deliveries (publisher_id, pub_user_id, day, id) where pub_user_id is not null;
 comment on table deliveries is 'Outbox: webhooks to send, written in the transaction of what they report.';
 comment on column deliveries.id is 'UUIDv7; the webhook-id is "msg_" and its hex digits.';
 comment on column deliveries.payload is 'The bytes that are signed and sent.';
-comment on column deliveries.in_trouble is
+comment on column deliveries.undelivered is
   'Finds failed and held deliveries. It changes only when a delivery gets into one of these states or out of it, so the
 usual update (pending to delivered) stays heap-only; an index on the status itself would end that.';
 comment on column deliveries.redelivered_at is 'When it was last queued again.';

@@ -39,7 +39,7 @@ export function registerWebhookGauges(registry: Registry, pool: pg.Pool, now: ()
       name: 'perkwire_webhook_deliveries_in_trouble',
       help: 'Deliveries that failed or are held for disabled endpoints.',
       labelName: 'status',
-      read: counted(['failed', 'held'], 'select status as state from deliveries where in_trouble'),
+      read: counted(['failed', 'held'], 'select status as state from deliveries where undelivered'),
     },
     {
       name: 'perkwire_webhook_breakers',

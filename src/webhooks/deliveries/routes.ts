@@ -6,12 +6,12 @@ import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import type { EventTypes } from '../events.ts';
-import { findPage } from './filter.ts';
 import { reconciliationRoute } from './reconciliation-route.ts';
 import { readCursor, readDeliveryId, readFilter, writeCursor } from './request.ts';
 import { deliveryAnswer, listAnswer, listQuery } from './schemas.ts';
 import { findAttempts, findDelivery, readDeliveries } from './store.ts';
 import { viewOfDelivery, viewOfWholeDelivery } from './view.ts';
+import { findPage } from './walk.ts';
 
 export const deliveriesPath = '/manage/v1/deliveries';
 export const deliveryParams = Type.Object({

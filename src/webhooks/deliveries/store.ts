@@ -1,7 +1,8 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { Timing } from '../dispatcher/send/result.ts';
-import type { DeliveryStatus, Found } from './filter.ts';
+import type { DeliveryStatus } from './filter.ts';
+import type { Page } from './walk.ts';
 
 /** A delivery as the log lists it. */
 export type LoggedDelivery = {
@@ -34,7 +35,7 @@ const joins = `left join delivery_queue q on q.delivery_id = d.id
   ) a on true`;
 
 /** The deliveries with these keys, in their order. */
-export async function readDeliveries(executor: Executor, keys: Found['keys']): Promise<LoggedDelivery[]> {
+export async function readDeliveries(executor: Executor, keys: Page['keys']): Promise<LoggedDelivery[]> {
   const { rows } = await executor.query<LoggedDelivery>({
     text: `select ${deliveryColumns} from unnest($1::date[], $2::uuid[]) with ordinality as k (day, id, place)
       cross join lateral (select * from deliveries d where d.day = k.day

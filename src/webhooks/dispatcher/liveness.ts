@@ -1,10 +1,6 @@
-import { randomInt } from 'node:crypto';
 import pg from 'pg';
 import type { Logger } from '../../platform/logger.ts';
-import { leaseGraceMs } from './claim/lease.ts';
-
-/** First key of the advisory locks of workers; the second is the worker's id. */
-export const workerLockClass = 1_886_544_747;
+import { findDeadWorkers, freeLeases, lockNewId, register } from './worker-registry.ts';
 
 const reconnectMs = 250;
 const sweepMs = 500;
@@ -17,7 +13,7 @@ export type Liveness = {
   /** null while the worker cannot prove that it lives; then it must not claim. */
   workerId: () => number | null;
   /**
-   * Whether ended leases may be taken over. Not right after a connect: PostgreSQL may have restarted, and the other
+   * Whether expired leases may be taken over. Not right after a connect: PostgreSQL may have restarted, and the other
    * workers need a moment to renew theirs.
    */
   mayTakeOver: () => boolean;
@@ -34,147 +30,111 @@ type LivenessOptions = {
   onWork: () => void;
 };
 
+type State = LivenessOptions & {
+  client: pg.Client | null;
+  /** null while not connected. */
+  workerId: number | null;
+  /** The id of the last connection; its leases are adopted by the next. */
+  lastId: number | null;
+  connectedMs: number;
+  /** Workers without their lock at the last sweep. */
+  suspects: ReadonlySet<number>;
+  timer: NodeJS.Timeout | undefined;
+  isStopped: boolean;
+};
+
 /**
- * Proves that this worker lives by an advisory lock on its id, held by a connection of its own, and frees the leases of
+ * Proves that this worker lives by an advisory lock on its id, taken by a connection of its own, and frees the leases of
  * workers whose lock is gone. PostgreSQL drops the lock of a killed process at once, so its deliveries are taken over
- * within two sweeps, long before their leases end. Two, because after a restart of PostgreSQL no worker has its lock
- * yet: each needs the time to come back, under a new id, and to adopt the leases of its calls in flight.
+ * within two sweeps, long before their leases expire. Two, because after a restart of PostgreSQL no worker has its lock
+ * yet: each needs the time to reconnect, under a new id, and to adopt the leases of its calls in flight.
  * Resolves after the first attempt to connect, whether or not it succeeded.
  */
-export async function startLiveness({ databaseUrl, logger, onWork }: LivenessOptions): Promise<Liveness> {
-  let client: pg.Client | null = null;
-  let workerId: number | null = null;
-  let lastId: number | null = null;
-  let timer: NodeJS.Timeout | undefined;
-  let stopped = false;
-  let connectedMs = 0;
-  let suspects = new Set<number>();
-
-  function lost(from: pg.Client): void {
-    if (client !== from) return;
-    client = null;
-    if (workerId !== null) logger.warn({ workerId }, 'dispatcher lost its database connection');
-    workerId = null;
-    suspects = new Set();
-    from.end().catch(() => {});
-    clearTimeout(timer);
-    if (!stopped) timer = setTimeout(connect, reconnectMs);
-  }
-
-  async function connect(): Promise<void> {
-    const fresh = new pg.Client({
-      connectionString: databaseUrl,
-      application_name: 'perkwire-worker',
-      connectionTimeoutMillis: 2000,
-      query_timeout: probeTimeoutMs,
-      keepAlive: true,
-    });
-    client = fresh;
-    fresh.on('error', () => lost(fresh));
-    fresh.on('end', () => lost(fresh));
-    try {
-      await fresh.connect();
-      const id = await lockNewId(fresh);
-      await register(fresh, id, lastId);
-      if (client !== fresh) return;
-      logger.info({ workerId: id, previousId: lastId }, 'dispatcher connected');
-      lastId = workerId = id;
-      connectedMs = performance.now();
-      timer = setTimeout(sweep, sweepMs);
-      onWork();
-    } catch (err) {
-      logger.debug({ err }, 'dispatcher not connected');
-      lost(fresh);
-    }
-  }
-
-  async function sweep(): Promise<void> {
-    const current = client;
-    if (current === null) return;
-    try {
-      const missing = await findDeadWorkers(current);
-      const dead = missing.filter((id) => suspects.has(id));
-      suspects = new Set(missing);
-      if (dead.length > 0) {
-        const freed = await freeLeases(current, dead);
-        logger.warn({ dead, freed }, 'leases of dead workers were freed');
-        onWork();
-      }
-      if (client === current && !stopped) timer = setTimeout(sweep, sweepMs);
-    } catch (err) {
-      logger.debug({ err }, 'dead workers not checked');
-      lost(current);
-    }
-  }
-
-  await connect();
+export async function startLiveness(options: LivenessOptions): Promise<Liveness> {
+  const state: State = {
+    ...options,
+    client: null,
+    workerId: null,
+    lastId: null,
+    connectedMs: 0,
+    suspects: new Set(),
+    timer: undefined,
+    isStopped: false,
+  };
+  await connect(state);
   return {
-    workerId: () => workerId,
-    mayTakeOver: () => performance.now() - connectedMs >= takeOverAfterMs,
+    workerId: () => state.workerId,
+    mayTakeOver: () => performance.now() - state.connectedMs >= takeOverAfterMs,
     retire: async () => {
+      const { client, workerId } = state;
       await client?.query('update dispatcher_workers set stopping = true where id = $1', [workerId]).catch(() => {});
     },
     stop: async () => {
-      stopped = true;
-      clearTimeout(timer);
-      const last = client;
-      const id = workerId;
-      client = workerId = null;
-      if (last !== null && id !== null) await freeLeases(last, [id]).catch(() => {}); // else the others find it dead
-      await last?.end().catch(() => {});
+      const { client, workerId } = state;
+      state.isStopped = true;
+      clearTimeout(state.timer);
+      state.client = state.workerId = null;
+      // Where this fails, the other workers find it dead.
+      if (client !== null && workerId !== null) await freeLeases(client, [workerId]).catch(() => {});
+      await client?.end().catch(() => {});
     },
   };
 }
 
-/** Locks an id that is not in use. Ids come from a secure random source: two workers must never share one. */
-async function lockNewId(client: pg.Client): Promise<number> {
-  for (;;) {
-    const id = randomInt(1, 2 ** 31 - 1);
-    const { rows } = await client.query<{ ok: boolean }>('select pg_try_advisory_lock($1, $2) as ok', [
-      workerLockClass,
-      id,
-    ]);
-    if (rows[0]?.ok) return id;
+async function connect(state: State): Promise<void> {
+  const client = new pg.Client({
+    connectionString: state.databaseUrl,
+    application_name: 'perkwire-worker',
+    connectionTimeoutMillis: 2000,
+    query_timeout: probeTimeoutMs,
+    keepAlive: true,
+  });
+  state.client = client;
+  client.on('error', () => disconnected(state, client));
+  client.on('end', () => disconnected(state, client));
+  try {
+    await client.connect();
+    const workerId = await lockNewId(client);
+    await register(client, workerId, state.lastId);
+    if (state.client !== client) return;
+    state.logger.info({ workerId, previousId: state.lastId }, 'dispatcher connected');
+    state.lastId = state.workerId = workerId;
+    state.connectedMs = performance.now();
+    state.timer = setTimeout(sweep, sweepMs, state);
+    state.onWork();
+  } catch (err) {
+    state.logger.debug({ err }, 'dispatcher not connected');
+    disconnected(state, client);
   }
 }
 
-/**
- * Registers the worker, after it has its lock. Leases under its previous id become its own again and are extended.
- */
-async function register(client: pg.Client, id: number, previousId: number | null): Promise<void> {
-  // A peer that vanished is noticed by its keep-alives within about 11 s, not on Unix sockets.
-  await client.query('set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3');
-  await client.query(
-    `with former as (delete from dispatcher_workers where id = $2),
-      adopted as (
-        update delivery_queue set worker_id = $1, lease_until = greatest(lease_until,
-          now() + ${leaseGraceMs} * interval '1 ms') where worker_id = $2
-      )
-    insert into dispatcher_workers (id) values ($1)`,
-    [id, previousId],
-  );
+function disconnected(state: State, client: pg.Client): void {
+  if (state.client !== client) return;
+  const { workerId } = state;
+  if (workerId !== null) state.logger.warn({ workerId }, 'dispatcher lost its database connection');
+  state.client = state.workerId = null;
+  state.suspects = new Set();
+  client.end().catch(() => {});
+  clearTimeout(state.timer);
+  if (!state.isStopped) state.timer = setTimeout(connect, reconnectMs, state);
 }
 
-/** Registered workers without their lock. */
-async function findDeadWorkers(client: pg.Client): Promise<number[]> {
-  const { rows } = await client.query<{ id: number }>({
-    name: 'dispatcher-dead',
-    text: `select w.id from dispatcher_workers w where not exists (
-      select from pg_locks l
-      where l.locktype = 'advisory' and l.database = (select oid from pg_database where datname = current_database())
-        and l.classid = $1::int::oid and l.objid = w.id::oid and l.objsubid = 2 and l.granted
-    )`,
-    values: [workerLockClass],
-  });
-  return rows.map((row) => row.id);
-}
-
-/** Frees the leases of these workers and removes them. */
-async function freeLeases(client: pg.Client, workerIds: readonly number[]): Promise<number> {
-  const { rowCount } = await client.query(
-    `with removed as (delete from dispatcher_workers where id = any($1))
-    update delivery_queue set lease_until = null, worker_id = null where worker_id = any($1)`,
-    [workerIds],
-  );
-  return rowCount ?? 0;
+/** Frees the leases of workers that had no lock at the last sweep and have none now. */
+async function sweep(state: State): Promise<void> {
+  const { client, logger } = state;
+  if (client === null) return;
+  try {
+    const missing = await findDeadWorkers(client);
+    const dead = missing.filter((id) => state.suspects.has(id));
+    state.suspects = new Set(missing);
+    if (dead.length > 0) {
+      const freed = await freeLeases(client, dead);
+      logger.warn({ dead, freed }, 'leases of dead workers were freed');
+      state.onWork();
+    }
+    if (state.client === client && !state.isStopped) state.timer = setTimeout(sweep, sweepMs, state);
+  } catch (err) {
+    logger.debug({ err }, 'dead workers not checked');
+    disconnected(state, client);
+  }
 }

@@ -159,7 +159,7 @@ export async function listEndpoints(
           and q.endpoint_id = e.id limit ${maxCounted}
       ) waiting) as pending,
       (select count(*)::int from (
-        select from deliveries d where d.endpoint_id = e.id and d.in_trouble and d.status = 'held' limit ${maxCounted}
+        select from deliveries d where d.endpoint_id = e.id and d.undelivered and d.status = 'held' limit ${maxCounted}
       ) waiting) as held
     from webhook_endpoints e left join endpoint_health h on h.endpoint_id = e.id
     where publisher_id = $1 and deleted_at is null and ($2::text is null or event = $2) order by e.id`,

@@ -2,7 +2,8 @@ import type pg from 'pg';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
-import { countRedeliverable, type DeliveryFilter, walkDeliveries } from '../deliveries/filter.ts';
+import type { DeliveryFilter } from '../deliveries/filter.ts';
+import { countRedeliverable, walkDeliveries } from '../deliveries/walk.ts';
 import { lockOpenEndpoints, requeue } from './requeue.ts';
 
 /** The redelivery of many deliveries. */

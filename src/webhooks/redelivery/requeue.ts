@@ -1,6 +1,7 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import { countMoves } from '../deliveries/counts.ts';
-import type { DeliveryStatus, Found } from '../deliveries/filter.ts';
+import type { DeliveryStatus } from '../deliveries/filter.ts';
+import type { Page } from '../deliveries/walk.ts';
 import { wakeWorkers } from '../outbox-channel.ts';
 
 /** The publisher's endpoints that take deliveries, kept as they are to the end of the transaction. */
@@ -15,7 +16,7 @@ export async function lockOpenEndpoints(executor: Executor, publisherId: number)
 /** Which deliveries of the publisher may be queued again. */
 export type Requeue = {
   publisherId: number;
-  keys: Found['keys'];
+  keys: Page['keys'];
   /** Of {@link lockOpenEndpoints}. */
   endpointIds: readonly number[];
   statuses: readonly DeliveryStatus[];

@@ -39,7 +39,7 @@ test('while the database is away calls end and are not sent again; work goes on 
   expect(hook.taken).toHaveLength(2);
   expect(await attemptsOf(t, inFlight)).toHaveLength(1);
   expect(logs.filter(({ level }) => level >= 40).map(({ msg }) => msg)).toEqual([
-    'the dispatcher lost its database connection',
+    'dispatcher lost its database connection',
   ]);
 
   await dispatcher.stop();

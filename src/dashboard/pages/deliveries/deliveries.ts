@@ -2,10 +2,10 @@ import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import type { App } from '../../../platform/ports.ts';
-import { findPage } from '../../../webhooks/deliveries/filter.ts';
 import { readCursor, readDeliveryId, writeCursor } from '../../../webhooks/deliveries/request.ts';
 import { findAttempts, findDelivery, readDeliveries } from '../../../webhooks/deliveries/store.ts';
 import { viewOfDelivery, viewOfWholeDelivery } from '../../../webhooks/deliveries/view.ts';
+import { findPage } from '../../../webhooks/deliveries/walk.ts';
 import { hasRole } from '../../auth/users.ts';
 import {
   badge,

@@ -4,7 +4,7 @@ import { AppError } from '../../../platform/errors.ts';
 import { isUuid7 } from '../../../platform/lib/uuid7.ts';
 import type { App } from '../../../platform/ports.ts';
 import { cancelJob, createJob, findJob, type RedeliveryJob } from '../../../webhooks/redelivery/jobs.ts';
-import { redeliverOne } from '../../../webhooks/redelivery/routes.ts';
+import { redeliverOne } from '../../../webhooks/redelivery/redeliver-one.ts';
 import { type PublisherContext, pathText } from '../../shell/context.ts';
 import type { Fields } from '../../shell/fields.ts';
 import { isFragmentRequest, type PageResult, type PageServices, publisherPages } from '../../shell/pages.ts';

@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { claim } from '../../../../src/webhooks/dispatcher/claim/claim.ts';
-import { workerLockClass } from '../../../../src/webhooks/dispatcher/liveness.ts';
 import { type Settlement, settle } from '../../../../src/webhooks/dispatcher/settle/settle.ts';
+import { workerLockClass } from '../../../../src/webhooks/dispatcher/worker-registry.ts';
 import { createTestApp, type TestApp } from '../../../support/test-app.ts';
 import { addEndpoint, attemptsOf, createParts, deliveryOf, promise, until } from '../support.ts';
 

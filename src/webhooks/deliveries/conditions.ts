@@ -1,0 +1,68 @@
+import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
+import { type DeliveryFilter, isUndeliveredOnly } from './filter.ts';
+
+/** Values of a statement, and the placeholder of each. */
+export type Parameters = { values: unknown[]; add: (value: unknown) => string };
+
+export function createParameters(): Parameters {
+  const values: unknown[] = [];
+  return { values, add: (value) => `$${values.push(value)}` };
+}
+
+/** SQL conditions on `webhook_endpoints e`. */
+export const endpointConditions = (
+  { publisherId, event, endpointId }: DeliveryFilter,
+  { add }: Parameters,
+): string[] => [
+  `e.publisher_id = ${add(publisherId)}`,
+  ...(event === null ? [] : [`e.event = ${add(event)}`]),
+  ...(endpointId === null ? [] : [`e.id = ${add(endpointId)}`]),
+];
+
+/** SQL conditions on `deliveries d`: event and endpoint. */
+export const targetConditions = ({ event, endpointId }: DeliveryFilter, { add }: Parameters): string[] => [
+  ...(event === null ? [] : [`d.event = ${add(event)}`]),
+  ...(endpointId === null ? [] : [`d.endpoint_id = ${add(endpointId)}`]),
+];
+
+/** SQL conditions on `deliveries d`: publisher, session and user. */
+export const userConditions = (
+  { publisherId, sessionId, pubUserId }: DeliveryFilter,
+  { add }: Parameters,
+): string[] => [
+  `d.publisher_id = ${add(publisherId)}`,
+  ...(sessionId === null ? [] : [`d.session_id = ${add(sessionId)}::uuid`]),
+  ...(pubUserId === null ? [] : [`d.pub_user_id = ${add(pubUserId)}`]),
+];
+
+export const statusConditions = ({ statuses }: DeliveryFilter, { add }: Parameters): string[] =>
+  statuses === null ? [] : [`d.status = any(${add(statuses)}::text[])`];
+
+/** Lets the partial index of failed and held deliveries apply. */
+export const undeliveredConditions = (filter: DeliveryFilter): string[] =>
+  isUndeliveredOnly(filter) ? ['d.undelivered'] : [];
+
+/** Exclusive bounds of a walk: delivery ids. */
+export type Bounds = { above: string | null; below: string | null };
+
+/** SQL conditions for a range of time: an id contains its time, so both bounds apply to days and ids. */
+export function rangeConditions(
+  { fromMs, toMs }: DeliveryFilter,
+  { above, below }: Bounds,
+  { add }: Parameters,
+): string[] {
+  const lower = [above, fromMs === null ? null : boundaryId(fromMs - 1, 'f')].filter((id) => id !== null);
+  const upper = [below, toMs === null ? null : boundaryId(toMs, '0')].filter((id) => id !== null);
+  const from = lower.sort().at(-1);
+  const to = upper.sort()[0];
+  return [
+    ...(from === undefined ? [] : [`d.day >= ${add(dayOfUuid7(from))}::date`, `d.id > ${add(from)}::uuid`]),
+    ...(to === undefined ? [] : [`d.day <= ${add(dayOfUuid7(to))}::date`, `d.id < ${add(to)}::uuid`]),
+  ];
+}
+
+/** The lowest (`0`) or highest (`f`) UUID of a millisecond: every delivery of that time lies between the two. */
+function boundaryId(timeMs: number, digit: '0' | 'f'): string {
+  const hex = Math.max(0, timeMs).toString(16).padStart(12, '0') + digit.repeat(20);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}

@@ -1,0 +1,196 @@
+import type { Executor } from '../../platform/db/pool.ts';
+import {
+  type Bounds,
+  createParameters,
+  endpointConditions,
+  type Parameters,
+  rangeConditions,
+  statusConditions,
+  targetConditions,
+  undeliveredConditions,
+  userConditions,
+} from './conditions.ts';
+import { type DeliveryFilter, isOfOneUser, isPendingOnly, isUndeliveredOnly } from './filter.ts';
+
+/** Deliveries in the order of their ids, which is that of their times. */
+export type Walk = Bounds & { order: 'newest' | 'oldest'; limit: number };
+
+/** `next`: exclusive bound of the next page; null: there is none. */
+export type Page = { keys: { id: string; day: string }[]; next: string | null };
+
+/** Deliveries that one walk reads where no index covers the rest of its filter (count). */
+const maxScanned = 2000;
+
+/** Queued deliveries sorted for one page (count). The queue is in the order of due times, not of ids. */
+const maxSorted = 2000;
+
+/** Time for one page (milliseconds): a first page shall take 50 at most, however many deliveries there are. */
+const pageBudgetMs = 20;
+
+/**
+ * Reads the deliveries that match. Bounded: where an index leads to deliveries of which few match, it reads 2,000 and
+ * returns where to continue, so fewer than `limit` may come although there are more.
+ */
+export async function walkDeliveries(executor: Executor, filter: DeliveryFilter, walk: Walk): Promise<Page> {
+  const path = await accessPathOf(executor, filter);
+  if (path.by === 'endpoint' && path.endpointIds.length === 0) return { keys: [], next: null };
+  const { text, values, maxRead } = walkStatement(filter, walk, path);
+  const { rows } = await executor.query<{
+    scanned: number;
+    last: string | null;
+    id: string | null;
+    day_text: string;
+  }>({ text, values });
+  const keys = rows.flatMap(({ id, day_text: day }) => (id === null ? [] : [{ id, day }]));
+  const [{ scanned, last } = { scanned: 0, last: null }] = rows;
+  if (keys.length > walk.limit) {
+    const page = keys.slice(0, walk.limit);
+    return { keys: page, next: page.at(-1)?.id ?? null };
+  }
+  return { keys, next: scanned === maxRead ? last : null };
+}
+
+/**
+ * A page of the newest deliveries that match: continues until it is full, nothing is left, or its time is used up.
+ * @param untilMs when to stop, of `performance.now()`
+ */
+export async function findPage(
+  executor: Executor,
+  filter: DeliveryFilter,
+  below: string | null,
+  limit: number,
+  untilMs = performance.now() + pageBudgetMs,
+): Promise<Page> {
+  const page: Page = { keys: [], next: below };
+  do {
+    const walk: Walk = { order: 'newest', above: null, below: page.next, limit: limit - page.keys.length };
+    const { keys, next } = await walkDeliveries(executor, filter, walk);
+    page.keys.push(...keys);
+    page.next = next;
+  } while (page.next !== null && page.keys.length < limit && performance.now() < untilMs);
+  return page;
+}
+
+/** Counts the deliveries that match and can be redelivered, up to `limit`. */
+export async function countRedeliverable(
+  executor: Executor,
+  filter: DeliveryFilter,
+  below: string,
+  limit: number,
+): Promise<number> {
+  const parameters = createParameters();
+  const conditions = [
+    ...userConditions(filter, parameters),
+    `d.endpoint_id = any(array(
+      select e.id from webhook_endpoints e
+      where ${[...endpointConditions(filter, parameters), 'e.enabled'].join(' and ')}
+    ))`,
+    ...rangeConditions(filter, { above: null, below }, parameters),
+    ...statusConditions(filter, parameters),
+    ...undeliveredConditions(filter),
+    'd.erased_at is null',
+  ];
+  const { rows } = await executor.query<{ count: number }>({
+    text: `select count(*)::int as count
+      from (select from deliveries d where ${conditions.join(' and ')} limit ${limit}) matching`,
+    values: parameters.values,
+  });
+  return rows[0]?.count ?? 0;
+}
+
+/** How a walk reaches its deliveries: by user or session, by endpoint, or from the queue of endpoints. */
+type AccessPath = { by: 'user' } | { by: 'endpoint' | 'queue'; endpointIds: readonly number[] };
+
+async function accessPathOf(executor: Executor, filter: DeliveryFilter): Promise<AccessPath> {
+  if (isOfOneUser(filter)) return { by: 'user' };
+  const endpointIds = await findEndpointIds(executor, filter);
+  const isQueued = endpointIds.length > 0 && isPendingOnly(filter) && (await isQueueShort(executor, endpointIds));
+  return { by: isQueued ? 'queue' : 'endpoint', endpointIds };
+}
+
+async function findEndpointIds(executor: Executor, filter: DeliveryFilter): Promise<number[]> {
+  const parameters = createParameters();
+  const conditions = endpointConditions(filter, parameters).join(' and ');
+  const { rows } = await executor.query<{ id: number }>({
+    text: `select e.id from webhook_endpoints e where ${conditions} order by e.id`,
+    values: parameters.values,
+  });
+  return rows.map(({ id }) => id);
+}
+
+/** Whether the queue of these endpoints is short enough to be sorted. */
+async function isQueueShort(executor: Executor, endpointIds: readonly number[]): Promise<boolean> {
+  const { rows } = await executor.query<{ count: number }>({
+    text: `select count(*)::int as count
+    from (
+      select from delivery_queue
+      where lane = any(array['live', 'redelivery']) and endpoint_id = any($1::integer[])
+      limit ${maxSorted + 1}
+    ) queued`,
+    values: [endpointIds],
+  });
+  return (rows[0]?.count ?? 0) <= maxSorted;
+}
+
+/**
+ * By session, by user, or endpoint by endpoint: each is an index in the order of days and ids, so that partitions are
+ * opened one after the other until the page is full. Pending deliveries come from the queue while it is short; where it
+ * is long, most of the newest deliveries are pending.
+ */
+function walkStatement(
+  filter: DeliveryFilter,
+  { order, above, below, limit }: Walk,
+  path: AccessPath,
+): { text: string; values: unknown[]; maxRead: number } {
+  const parameters = createParameters();
+  const direction = order === 'newest' ? 'desc' : 'asc';
+  const sorted = `order by d.day ${direction}, d.id ${direction}`;
+  const rest = restConditions(filter, path, parameters);
+  const maxRead = rest.length === 0 ? limit + 1 : maxScanned;
+  const range = rangeConditions(filter, { above, below }, parameters);
+  const text = `with scanned as materialized (
+    ${sourceOf(filter, path, { range, sorted: `${sorted} limit ${maxRead}` }, parameters)}
+  ), matching as (
+    select d.day, d.id from scanned d where ${['true', ...rest].join(' and ')} ${sorted} limit ${limit + 1}
+  )
+  select s.scanned, s.last, d.id, d.day::text as day_text
+  from (
+    select count(*)::int as scanned, ${order === 'newest' ? 'min' : 'max'}(id::text) as last from scanned
+  ) s left join matching d on true
+  ${sorted}`;
+  return { text, values: parameters.values, maxRead };
+}
+
+const columns = 'd.day, d.id, d.event, d.endpoint_id, d.status';
+
+/** SQL that reads deliveries along an access path. */
+function sourceOf(
+  filter: DeliveryFilter,
+  path: AccessPath,
+  { range, sorted }: { range: readonly string[]; sorted: string },
+  parameters: Parameters,
+): string {
+  if (path.by === 'user')
+    return `select ${columns} from deliveries d
+      where ${[...userConditions(filter, parameters), ...range].join(' and ')} ${sorted}`;
+  if (path.by === 'queue')
+    return `select ${columns}
+      from (
+        select d.day, d.id from (select day, delivery_id as id, endpoint_id from delivery_queue) d
+        where ${[`d.endpoint_id = any(${parameters.add(path.endpointIds)}::integer[])`, ...range].join(' and ')}
+        ${sorted}
+      ) q cross join lateral (select * from deliveries d where d.day = q.day and d.id = q.id limit 1) d`;
+  // One branch per endpoint: PostgreSQL knows how many deliveries each has, and walks its index instead of sorting.
+  const conditions = [...undeliveredConditions(filter), ...range].map((one) => ` and ${one}`).join('');
+  const branches = path.endpointIds.map(
+    (id) => `(select ${columns} from deliveries d where d.endpoint_id = ${parameters.add(id)}${conditions} ${sorted})`,
+  );
+  return `select ${columns} from (${branches.join(' union all ')}) d ${sorted}`;
+}
+
+/** SQL conditions that the access path does not cover. */
+function restConditions(filter: DeliveryFilter, { by }: AccessPath, parameters: Parameters): string[] {
+  if (by === 'queue') return [];
+  if (by === 'user') return [...targetConditions(filter, parameters), ...statusConditions(filter, parameters)];
+  return isUndeliveredOnly(filter) && filter.statuses?.length === 2 ? [] : statusConditions(filter, parameters);
+}

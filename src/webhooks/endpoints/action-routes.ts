@@ -1,0 +1,81 @@
+import type { Static, TSchema } from '@sinclair/typebox';
+import { publisherQuery } from '../../catalog/management/http.ts';
+import { errorAnswers } from '../../platform/http/schemas.ts';
+import type { App } from '../../platform/ports.ts';
+import { requireEventType } from '../events.ts';
+import type { EndpointDeps } from '../ports.ts';
+import { enableEndpoint, pauseEndpoint, resumeEndpoint, rotateSecret } from './changes.ts';
+import { endpointAnswer, endpointsPath, eventParams, resumeBody, rotateBody } from './schemas.ts';
+import type { Change, EndpointService } from './service.ts';
+import type { Endpoint } from './store.ts';
+
+type Action<Body extends TSchema> = {
+  summary: string;
+  body?: Body;
+  run: (...args: [...Parameters<Change<unknown>>, Static<Body>]) => Promise<ActionResult>;
+};
+
+/** `secret` where it is new. */
+type ActionResult = { message: string; endpoint: Endpoint; secret?: string };
+
+/** Pause, resume, enable, disable and rotate-secret (docs/interface.md#webhook-endpoints). */
+export function endpointActionRoutes(
+  app: App,
+  { events, secretBox }: Pick<EndpointDeps, 'events' | 'secretBox'>,
+  service: EndpointService,
+): void {
+  const params = eventParams(events);
+
+  const action = <Body extends TSchema>(name: string, { summary, body, run }: Action<Body>): void => {
+    const schema = {
+      summary,
+      tags: ['Webhook endpoints'],
+      params,
+      querystring: publisherQuery,
+      ...(body && { body }),
+      response: { 200: endpointAnswer, ...errorAnswers(400, 401, 403, 404) },
+    };
+    app.post(`${endpointsPath}/:event/${name}`, { schema }, async (request) => {
+      const event = requireEventType(events, (request.params as Static<typeof params>).event).name;
+      const { message, endpoint, secret } = await service.change(request, event, (executor, key, stored) =>
+        run(executor, key, stored, request.body as Static<Body>),
+      );
+      return { message, data: service.view(endpoint, secret) };
+    });
+  };
+
+  action('pause', {
+    summary: 'Pause: deliveries stay queued',
+    run: async (executor, key) => ({ message: 'Endpoint paused.', endpoint: await pauseEndpoint(executor, key) }),
+  });
+  action('resume', {
+    summary: 'Resume after a pause',
+    body: resumeBody,
+    run: async (executor, key, _stored, { rate_per_s: ratePerS = null }) => ({
+      message: 'Endpoint resumed.',
+      endpoint: await resumeEndpoint(executor, key, ratePerS),
+    }),
+  });
+  action('enable', {
+    summary: 'Enable; held deliveries stay held until they are redelivered',
+    run: async (executor, key) => ({
+      message: 'Endpoint enabled.',
+      endpoint: await enableEndpoint(executor, key, true),
+    }),
+  });
+  action('disable', {
+    summary: 'Disable: deliveries are held',
+    run: async (executor, key) => ({
+      message: 'Endpoint disabled.',
+      endpoint: await enableEndpoint(executor, key, false),
+    }),
+  });
+  action('rotate-secret', {
+    summary: 'Give it a new secret, shown this once; the previous one signs too until the overlap ends',
+    body: rotateBody,
+    run: async (executor, key, _stored, { overlap_s: overlapS }) => ({
+      message: 'Secret rotated.',
+      ...(await rotateSecret(executor, secretBox, key, overlapS)),
+    }),
+  });
+}

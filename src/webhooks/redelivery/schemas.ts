@@ -1,0 +1,40 @@
+import { Type } from '@sinclair/typebox';
+import { orNull } from '../endpoints/schemas.ts';
+import type { RedeliveryJob } from './jobs.ts';
+
+const jobView = Type.Object({
+  id: Type.String({ format: 'uuid' }),
+  status: Type.Union([Type.Literal('running'), Type.Literal('done'), Type.Literal('cancelled')]),
+  total: Type.Integer({ description: 'Deliveries that matched when it was created, counted up to 1,000,000.' }),
+  queued: Type.Integer({ description: 'Queued again so far.' }),
+  created_at: Type.String({ format: 'date-time' }),
+  finished_at: orNull(Type.String({ format: 'date-time' })),
+});
+
+export const jobParams = Type.Object({ id: Type.String() });
+export const jobAnswer = Type.Object({ message: Type.String(), data: jobView });
+export const jobListAnswer = Type.Object({ message: Type.String(), data: Type.Array(jobView) });
+
+export const countAnswer = Type.Object({
+  message: Type.String(),
+  data: Type.Object({
+    dry_run: Type.Literal(true),
+    count: Type.Integer({ description: 'Deliveries that would be redelivered, counted up to 1,000,000.' }),
+    capped: Type.Boolean({ description: 'There are more.' }),
+  }),
+});
+
+export const redeliveredAnswer = Type.Object({
+  message: Type.String(),
+  data: Type.Object({ id: Type.String(), webhook_id: Type.String(), status: Type.Literal('pending') }),
+});
+
+/** A redelivery as the API shows it. */
+export const viewOfJob = ({ id, status, total, queued, createdAt, finishedAt }: RedeliveryJob) => ({
+  id,
+  status,
+  total,
+  queued,
+  created_at: createdAt.toISOString(),
+  finished_at: finishedAt?.toISOString() ?? null,
+});
