@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { sources } from './source.ts';
+
+/** Files that start periodic work, each with the reason; all other background work is a row of src/runtime/jobs.ts. */
+const periodic: Record<string, string> = {
+  'src/runtime/run-jobs.ts': 'runs the table of jobs',
+  'src/catalog/snapshot/store.ts': 'the catalogue poll is part of an open snapshot, without which no process serves',
+  'src/webhooks/dispatcher/worker.ts': 'the poll of the job "webhook dispatcher"',
+};
+
+test('background work starts from the table of jobs and nowhere else', () => {
+  const server = [...sources.values()].filter(
+    ({ path }) => path.startsWith('src/') && !path.startsWith('src/browser/'),
+  );
+  const starts = server.flatMap(({ path, calls }) =>
+    calls.filter(({ name }) => name === 'setInterval' || name === 'startLoop').map(({ line }) => ({ path, line })),
+  );
+  expect(
+    starts
+      .filter(({ path }) => periodic[path] === undefined)
+      .map(({ path, line }) => `${path}:${line} starts periodic work: make it a row of src/runtime/jobs.ts.`),
+  ).toEqual([]);
+  expect([...new Set(starts.map(({ path }) => path))].sort()).toEqual(Object.keys(periodic).sort());
+});
