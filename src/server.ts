@@ -18,9 +18,9 @@ import { handledSignals, onStopSignal } from './runtime/signals.ts';
 import { sealStoredHeaders } from './webhooks/endpoints/secrets.ts';
 
 /*
- * While a server warms up, V8 finds that objects live long and makes all of their kind in the old generation, where each
- * keeps what it refers to until a full collection: garbage collection then took a fifth of a fetch, and memory grew by
- * half.
+ * While a server warms up, V8 learns that objects live long and allocates all of their kind in the old generation,
+ * where each keeps what it refers to until a full collection: garbage collection then took a fifth of a fetch's time,
+ * and memory grew by half.
  */
 setFlagsFromString('--no-allocation-site-pretenuring');
 

@@ -26,7 +26,8 @@ export function parseImageStore({ store, accessKeyId, secretAccessKey }: Given, 
   const url = URL.canParse(store) ? new URL(store) : null;
   if (url?.protocol !== 's3:' || !/^[a-z0-9][a-z0-9.-]{1,62}$/.test(url.hostname)) {
     problems.push(
-      'IMAGE_STORE must be empty, the absolute path of a folder, or look like s3://bucket/prefix?endpoint=https://…&region=…',
+      'IMAGE_STORE must be empty, the absolute path of a folder, ' +
+        'or look like s3://bucket/prefix?endpoint=https://…&region=…',
     );
     return { kind: 'database' };
   }

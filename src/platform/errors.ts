@@ -1,6 +1,6 @@
 /**
- * Every error a client can be answered with: code → status and default message (decisions: error form). Knows no HTTP
- * framework.
+ * Every error that clients can receive: code → status and default message (docs/interface.md#errors). Knows no
+ * HTTP framework.
  */
 export const errorCatalogue = {
   malformed_request: { status: 400, message: 'The request could not be read.' },
@@ -10,7 +10,7 @@ export const errorCatalogue = {
   pub_user_id_is_pii: { status: 400, message: 'pub_user_id must not be an e-mail address or a phone number.' },
   pub_user_id_required: { status: 400, message: 'pub_user_id is required for User Selected Perks.' },
   invalid_token: { status: 400, message: 'The link is not valid or has expired.' },
-  invalid_cursor: { status: 400, message: 'The cursor is not valid or has expired; begin anew without one.' },
+  invalid_cursor: { status: 400, message: 'The cursor is not valid or has expired; start again without one.' },
   invalid_picture: { status: 400, message: 'The picture cannot be used.' },
   invalid_endpoint: { status: 400, message: 'The webhook endpoint cannot be used.' },
   unknown_group_by: { status: 400, message: 'The report cannot be grouped by this.' },
@@ -22,37 +22,40 @@ export const errorCatalogue = {
   wallet_not_enabled: { status: 403, message: 'The wallet is not enabled here.' },
   offerwall_not_enabled: { status: 403, message: 'The offerwall is not enabled here.' },
   usp_not_enabled: { status: 403, message: 'User Selected Perks is not enabled here.' },
-  not_found: { status: 404, message: 'There is nothing here.' },
-  session_not_found: { status: 404, message: 'There is no such session.' },
+  not_found: { status: 404, message: 'Not found.' },
+  session_not_found: { status: 404, message: 'Session not found.' },
   campaign_not_in_session: { status: 404, message: 'The campaign was not shown in this session.' },
   saved_offer_not_found: { status: 404, message: 'The user has not saved this offer.' },
-  resource_not_found: { status: 404, message: 'There is no such thing.' },
+  resource_not_found: { status: 404, message: 'Resource not found.' },
   endpoint_not_found: { status: 404, message: 'No endpoint is configured for this event.' },
-  advertiser_not_found: { status: 404, message: 'There is no such advertiser.' },
-  erasure_not_found: { status: 404, message: 'There is no such erasure.' },
-  click_not_found: { status: 404, message: 'There is no such click.' },
+  advertiser_not_found: { status: 404, message: 'Advertiser not found.' },
+  erasure_not_found: { status: 404, message: 'Erasure not found.' },
+  click_not_found: { status: 404, message: 'Click not found.' },
   click_expired: { status: 404, message: 'The click is too old; conversions are accepted for 30 days after it.' },
-  conversion_not_found: { status: 404, message: 'There is no such conversion to take back.' },
-  delivery_not_found: { status: 404, message: 'There is no such delivery, or it is older than deliveries are kept.' },
-  replay_not_found: { status: 404, message: 'There is no such replay.' },
-  decision_not_kept: { status: 404, message: 'What this decision was made with is not kept any more.' },
+  conversion_not_found: { status: 404, message: 'Conversion to reverse not found.' },
+  delivery_not_found: { status: 404, message: 'Delivery not found, or past its retention.' },
+  replay_not_found: { status: 404, message: 'Redelivery job not found.' },
+  decision_not_kept: { status: 404, message: 'The data that this decision was made with is no longer kept.' },
   method_not_allowed: { status: 405, message: 'The method is not allowed here.' },
-  request_timeout: { status: 408, message: 'The request did not come in in time.' },
-  delivery_pending: { status: 409, message: 'The delivery is still being tried.' },
+  request_timeout: { status: 408, message: 'The request was not received in time.' },
+  delivery_pending: { status: 409, message: 'The delivery is still being attempted.' },
   delivery_erased: { status: 409, message: 'The payload of the delivery was erased.' },
   endpoint_disabled: { status: 409, message: 'The endpoint of the delivery is disabled or removed.' },
-  replay_finished: { status: 409, message: 'The replay is not running any more.' },
-  too_many_replays: { status: 409, message: 'Too many replays are running; let one end, or cancel it.' },
+  replay_finished: { status: 409, message: 'The redelivery job has already ended.' },
+  too_many_replays: {
+    status: 409,
+    message: 'Too many redelivery jobs are running; cancel one or wait for its end.',
+  },
   session_wrapped: { status: 409, message: 'The session is already wrapped.' },
   session_expired: { status: 409, message: 'The session has expired.' },
   conversion_conflict: {
     status: 409,
-    message: 'The transaction is recorded with another amount, which stays as it is.',
+    message: 'The transaction is already recorded with another amount.',
   },
-  too_many_conversions: { status: 409, message: 'The click has as many conversions as a click can have.' },
-  conflict: { status: 409, message: 'There is such a thing already.' },
-  in_use: { status: 409, message: 'It is in use.' },
-  precondition_failed: { status: 412, message: 'Somebody else has changed it meanwhile.' },
+  too_many_conversions: { status: 409, message: 'The click has reached its maximum of conversions.' },
+  conflict: { status: 409, message: 'The resource already exists.' },
+  in_use: { status: 409, message: 'The resource is in use.' },
+  precondition_failed: { status: 412, message: 'The resource was changed meanwhile.' },
   body_too_large: { status: 413, message: 'The body is too large.' },
   uri_too_long: { status: 414, message: 'The address is too long.' },
   unsupported_media_type: { status: 415, message: 'The content type must be application/json.' },
@@ -60,7 +63,7 @@ export const errorCatalogue = {
   image_not_processable: { status: 422, message: 'The picture cannot be resized.' },
   too_many_requests: { status: 429, message: 'Too many requests.' },
   headers_too_large: { status: 431, message: 'The address and the headers together are too large.' },
-  internal: { status: 500, message: 'Something went wrong on our side.' },
+  internal: { status: 500, message: 'Internal server error.' },
   unavailable: { status: 503, message: 'The service is temporarily unavailable.' },
 } as const satisfies Record<string, { status: number; message: string }>;
 
@@ -91,6 +94,6 @@ export class AppError extends Error {
   }
 }
 
-/** The store did not answer: the caller may try again after `retryAfterS` seconds. Nothing is known to be written. */
+/** The database did not answer: the caller may retry after a second. Whether data was written is unknown. */
 export const databaseUnavailable = (cause?: unknown): AppError =>
   new AppError('unavailable', { retryAfterS: 1, cause });

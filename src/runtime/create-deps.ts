@@ -41,7 +41,7 @@ export async function createDeps({
   const pool = createPool({ url: databaseUrl, size: config.databasePoolSize, applicationName: 'perkwire', onError });
   await ensurePartitions(pool, now());
   const dbHealth = await startDatabaseHealth(databaseUrl, (up) =>
-    up ? logger.info({}, 'the database answers') : logger.error({}, 'the database is away'),
+    up ? logger.info({}, 'the database is available') : logger.error({}, 'the database is unavailable'),
   );
   dbHealth.onDown(() => breakConnections(pool));
   const catalog = await startCatalogStore({ pool, databaseUrl, logger, buildIndex });

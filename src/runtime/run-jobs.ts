@@ -10,7 +10,7 @@ type Description = {
   name: string;
   /** Processes with one of these roles run it. */
   roles: readonly Role[];
-  /** How processes keep out of each other's way, and what is locked meanwhile. */
+  /** How concurrent processes are coordinated, and what is locked during a run. */
   locks: string;
 };
 

@@ -170,7 +170,7 @@ describe('at level trace no log line holds a key, a token, a user, an address or
     expectNoSecrets();
   });
 
-  test('of failures in the store, whose messages quote the row', async () => {
+  test('of failures in the database, whose messages quote the row', async () => {
     expect((await app.inject('/test/violation')).statusCode).toBe(500);
     const failure = sink.lines().find((line) => line.msg === 'request failed');
     expect(failure?.err).toMatchObject({ code: '23514', constraint: 'offers_title_check' });

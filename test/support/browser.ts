@@ -17,9 +17,8 @@ export const userAgent =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/147.0.0.0 Safari/537.36';
 
 /**
- * A real browser. It is unpacked by whoever comes first; half of it must not be run by another worker, so all wait for
- * a
- * lock of the database server they share.
+ * A real browser. The first worker unpacks it; the others must not run a part of it, so all wait for a lock of the
+ * database server they share.
  */
 export async function launchBrowser(databaseUrl: string): Promise<Browser> {
   const database = new URL(databaseUrl);

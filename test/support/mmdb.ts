@@ -1,4 +1,4 @@
-/** What a test database answers for a net such as `198.41.0.0/16`. */
+/** The record of a network such as `198.41.0.0/16` in a test database. */
 export type MmdbEntry = { net: string; record: object };
 
 /**

@@ -1,14 +1,14 @@
 import { databaseUnavailable } from '../errors.ts';
 import type { DatabaseHealth } from './health.ts';
 
-/** Runs work on the store; rejects with `unavailable` (503) at once when the store is away or goes away meanwhile. */
+/** Runs work on the database; rejects with `unavailable` (503) at once when it is or becomes unavailable. */
 export type FailFast = <T>(work: () => Promise<T>) => Promise<T>;
 
-/** For work that may be repeated: when the store goes away, nobody knows whether it was done. */
+/** For work that may be repeated: when the database becomes unavailable, whether it was done is unknown. */
 export function createFailFast(dbHealth: DatabaseHealth): FailFast {
   const underWay = new Set<(err: Error) => void>();
   dbHealth.onDown(() => {
-    for (const giveUp of underWay) giveUp(databaseUnavailable());
+    for (const reject of underWay) reject(databaseUnavailable());
   });
   return (work) => {
     if (!dbHealth.isUp()) return Promise.reject(databaseUnavailable());

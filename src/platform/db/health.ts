@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
 import pg from 'pg';
 
-/** Whether the database answers, known at every moment without a query. */
+/** Whether the database is available, known at every moment without a query. */
 export type DatabaseHealth = {
   isUp: () => boolean;
   /** Reports a response to any statement, which counts as much as one to a probe. */
@@ -14,8 +14,8 @@ export type DatabaseHealth = {
 /** Pause between two probes (milliseconds). */
 const probeIntervalMs = 50;
 /**
- * Unavailable: no statement, neither the probe nor another, is answered for this long (milliseconds). A slow disk delays
- * commits, not the probe's read.
+ * The database is unavailable when no statement, neither the probe nor another, is answered for this long
+ * (milliseconds). A slow disk delays commits, not the probe's read.
  */
 const probeTimeoutMs = 220;
 /** A timer this late means that this process is short of CPU, so that the missing response proves nothing. */
@@ -105,8 +105,8 @@ function createProbeConnection(url: string, onBreak: () => void): ProbeConnectio
 }
 
 /**
- * Rejects when `work` takes longer than `probeTimeoutMs`, counted from the last response to any statement, and not while
- * this process is short of CPU.
+ * Rejects when `work` takes longer than `probeTimeoutMs`, counted from the last response to any statement, and not
+ * while this process is short of CPU.
  */
 function withTimeout(work: Promise<unknown>, lastAnswerMs: () => number): Promise<void> {
   return new Promise((resolve, reject) => {

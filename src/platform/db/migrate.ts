@@ -14,7 +14,10 @@ export async function migrate(databaseUrl: string, folder: URL = migrationsFolde
   try {
     await client.query("select pg_advisory_lock(hashtext('perkwire_migrate'))");
     await client.query(
-      'create table if not exists schema_migrations (name text primary key, applied_at timestamptz not null default now())',
+      `create table if not exists schema_migrations (
+        name text primary key,
+        applied_at timestamptz not null default now()
+      )`,
     );
     const { rows } = await client.query<{ name: string }>('select name from schema_migrations');
     const applied = new Set(rows.map((row) => row.name));

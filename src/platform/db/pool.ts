@@ -14,15 +14,14 @@ export type PoolOptions = {
   settings?: Record<string, string>;
 };
 
-/** A statement that hangs longer than this ends its connection (milliseconds). */
+/** A statement that takes longer than this ends its connection (milliseconds). */
 const queryTimeoutMs = 10_000;
 
 /**
- * A transaction whose process says nothing for this long is rolled back by the server: a process that is frozen must
- * not
- * keep the rows it has locked from all others (milliseconds).
+ * The server rolls back a transaction that is idle for this long, so that a frozen process does not keep its row locks
+ * (milliseconds).
  */
-const abandonedMs = 5_000;
+const idleInTransactionTimeoutMs = 5_000;
 
 /** How long a new connection may take (milliseconds). */
 const connectTimeoutMs = 2_000;
@@ -47,7 +46,7 @@ export function createPool({ url, size, applicationName, onError, settings = {} 
       .join(' '),
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs,
-    idle_in_transaction_session_timeout: abandonedMs,
+    idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
     idleTimeoutMillis: 30_000,
     keepAlive: true,
   });
@@ -58,9 +57,8 @@ export function createPool({ url, size, applicationName, onError, settings = {} 
 }
 
 /**
- * Breaks every connection of a pool; it opens new ones when they are needed. For a store that went away: a connection
- * to a
- * machine that is gone would hold whoever uses it for as long as a statement may take.
+ * Breaks every connection of a pool; it opens new ones when they are needed. For a database that became unavailable: a
+ * connection to a lost machine would block its user until `queryTimeoutMs`.
  */
 export function breakConnections(pool: pg.Pool): void {
   for (const socket of socketsOf.get(pool) ?? []) socket.destroy();
@@ -98,8 +96,8 @@ const connectionCodes = new Set([
 ]);
 
 /**
- * Whether an error says that the store could not be reached or could not finish (SQLSTATE classes 08, 53, 57 and driver
- * errors), in contrast to a statement that is wrong. The outcome of a write is then unknown.
+ * Whether an error means that the database could not be reached or could not finish (SQLSTATE classes 08, 53, 57 and
+ * driver errors), in contrast to an invalid statement. The outcome of a write is then unknown.
  */
 export function isDatabaseUnavailable(err: unknown): boolean {
   if (!(err instanceof Error)) return false;

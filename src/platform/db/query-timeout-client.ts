@@ -5,8 +5,8 @@ import pg from 'pg';
 type Query = pg.Client['query'];
 
 /**
- * A connection that breaks when a statement takes longer than `query_timeout`. One timer serves all its statements: with
- * one for each, as pg has it, rows outlive every garbage collection but the full ones, and young collections take 5 ms
+ * A connection that breaks when a statement takes longer than `query_timeout`. One timer serves all its statements:
+ * with one for each, as in pg, rows outlive every garbage collection but the full ones, and young collections take 5 ms
  * instead of 0.4.
  */
 export class QueryTimeoutClient extends pg.Client {

@@ -10,7 +10,7 @@ const ready = Type.Object({
 
 type HealthDeps = Pick<PlatformDeps, 'dbHealth'> & { catalogVersion: () => number };
 
-/** Live: the process runs. Ready: the database answers. */
+/** Live: the process runs. Ready: the database is available. */
 export async function healthRoutes(app: App, { dbHealth, catalogVersion }: HealthDeps): Promise<void> {
   app.get('/health/live', { schema: { summary: 'Liveness', tags: ['Health'], response: { 200: live } } }, async () => ({
     status: 'ok' as const,

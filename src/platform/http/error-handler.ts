@@ -49,9 +49,7 @@ export function errorBody(error: AppError, requestId: string): ErrorBody {
   return { message, error: { code, message, ...(details === undefined ? {} : { details }) }, request_id: requestId };
 }
 
-/**
- * Any failure as an error of the catalogue. What is not foreseen becomes `internal` and shows nothing of its inside.
- */
+/** Any failure as an error of the catalogue. An unexpected one becomes `internal`, without its message. */
 export function toAppError(err: unknown): AppError {
   if (err instanceof AppError) return err;
   if (isDatabaseUnavailable(err)) return databaseUnavailable(err);
@@ -79,10 +77,7 @@ export function sendError(request: FastifyRequest, reply: FastifyReply, error: A
     .send(JSON.stringify(errorBody(error, request.id)));
 }
 
-/**
- * What is refused because the store is known to be away was logged when it went; a line for each request would bury
- * that.
- */
+/** The database's outage is logged once, by its health check; requests refused during it are logged at `debug`. */
 function logFailure(request: FastifyRequest, error: AppError): void {
   const level = error.status !== 503 ? 'error' : error.cause === undefined ? 'debug' : 'warn';
   request.log[level](
@@ -91,7 +86,7 @@ function logFailure(request: FastifyRequest, error: AppError): void {
   );
 }
 
-/** Maps every failure to the one error form, limits failing clients and logs what is our own fault. */
+/** Maps every failure to the one error form, limits failing clients and logs server errors. */
 export function registerErrorHandling(app: FastifyInstance, failures: FailureLimit): void {
   app.setErrorHandler((err, request, reply) => {
     let error = toAppError(err);
@@ -113,7 +108,7 @@ export function registerErrorHandling(app: FastifyInstance, failures: FailureLim
     const allowed = routes
       .filter((route) => route.pattern.toString() !== '/^.*$/' && route.pattern.test(path))
       .map((route) => route.method);
-    reply.header('access-control-allow-origin', '*'); // so that a page can read what is wrong with the address it calls
+    reply.header('access-control-allow-origin', '*'); // so that a page can read the error of a wrong address
     if (allowed.length > 0) reply.header('allow', [...new Set(allowed)].join(', '));
     throw new AppError(allowed.length > 0 ? 'method_not_allowed' : 'not_found');
   });

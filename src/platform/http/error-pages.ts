@@ -3,10 +3,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AppError, ErrorCode } from '../errors.ts';
 import { html, pageOf } from './html.ts';
 
-/** What a page says where it cannot be shown. */
+/** The title and text of an error page. */
 export type ErrorPage = { title: string; text: string };
 
-/** For addresses that people open: what they read instead of the error form, by its code. Every code has a notice. */
+/** For routes that users open in a browser: the page shown instead of the error form, by error code. */
 export type ErrorPages = Partial<Record<ErrorCode, ErrorPage>>;
 
 declare module 'fastify' {
@@ -15,38 +15,46 @@ declare module 'fastify' {
   }
 }
 
-/** Whether somebody waits for a page, in contrast to a program. */
+/** Whether the client accepts a page, as browsers do, in contrast to programs. */
 export const readsPages = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
   headers.accept?.includes('text/html') === true;
 
-/** Whether a browser shows the answer in place of a page: a link was opened, no image or script was loaded. */
+/** Whether a browser shows the response as a page: a link was opened, not an image or a script loaded. */
 export const isOpened = (request: Pick<FastifyRequest, 'headers'>): boolean =>
   readsPages(request) && request.headers['sec-fetch-mode'] === 'navigate';
 
-const usual: ErrorPages = {
-  too_many_requests: { title: 'Too many tries', text: 'Wait a moment, then load the page again.' },
+const defaultPages: ErrorPages = {
+  too_many_requests: { title: 'Too many attempts', text: 'Wait a moment, then load the page again.' },
   unavailable: { title: 'Not available right now', text: 'Wait a moment, then load the page again.' },
 };
-const otherwise: ErrorPage = { title: 'This did not work', text: 'Go back to where you came from and try again.' };
+const fallbackPage: ErrorPage = { title: 'This did not work', text: 'Go back to where you came from and try again.' };
 
 /** Answers an error as a page; status and `retry-after` are those of the error form. */
 export function sendErrorPage(reply: FastifyReply, error: AppError, errorPages: ErrorPages): FastifyReply {
-  const notice = errorPages[error.code] ?? usual[error.code] ?? otherwise;
-  return reply.code(error.status).headers(headers).type('text/html; charset=utf-8').send(render(notice));
+  const page = errorPages[error.code] ?? defaultPages[error.code] ?? fallbackPage;
+  return reply.code(error.status).headers(headers).type('text/html; charset=utf-8').send(render(page));
 }
 
 const style = `
-:root{color-scheme:light dark;--page:#f5f4f1;--card:#fff;--text:#20242c;--quiet:#5b6270;--line:#dedbd3}
-@media(prefers-color-scheme:dark){:root{--page:#15171b;--card:#1f2228;--text:#eceef2;--quiet:#a5adbb;--line:#353a43}}
-body{margin:0;background:var(--page);color:var(--text);font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;overflow-wrap:anywhere}
+:root{color-scheme:light dark;--page:#f5f4f1;--card:#fff;--text:#20242c;--muted:#5b6270;--line:#dedbd3}
+@media(prefers-color-scheme:dark){:root{--page:#15171b;--card:#1f2228;--text:#eceef2;--muted:#a5adbb;--line:#353a43}}
+body{margin:0;background:var(--page);color:var(--text);overflow-wrap:anywhere}
+body{font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 main{max-width:34rem;margin:clamp(1rem,12vh,8rem) auto;padding:0 1rem}
-section{background:var(--card);border:1px solid var(--line);border-radius:1rem;padding:clamp(1.25rem,5vw,2.5rem);text-align:center}
+section{background:var(--card);border:1px solid var(--line);border-radius:1rem}
+section{padding:clamp(1.25rem,5vw,2.5rem);text-align:center}
 h1{font-size:clamp(1.25rem,5vw,1.5rem);line-height:1.2;margin:0 0 .5rem}
-p{margin:0;color:var(--quiet)}
+p{margin:0;color:var(--muted)}
 `;
 
 const headers = {
-  'content-security-policy': `default-src 'none'; style-src 'sha256-${hash('sha256', style, 'base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  'content-security-policy': [
+    "default-src 'none'",
+    `style-src 'sha256-${hash('sha256', style, 'base64')}'`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
   'cache-control': 'no-store',
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',

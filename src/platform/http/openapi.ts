@@ -4,8 +4,9 @@ import type { App } from '../ports.ts';
 
 const description = `Personalised offers at checkout, exact beacons, User Selected Perks and signed webhooks.
 
-Keys: query \`api_key\`, \`Authorization: Bearer\`, body \`key\` or body \`api_key\`; the first found counts. The SDK id of a publisher works
-as a key that carries \`ads/offers\` only. Every error answer has the form of the schema **Error**.`;
+Keys: query \`api_key\`, \`Authorization: Bearer\`, body \`key\` or body \`api_key\`; the first found counts.
+The SDK id of a publisher works as a key that carries \`ads/offers\` only.
+Every error response has the form of the schema **Error**.`;
 
 /** The OpenAPI 3.1 description, made from the routes' schemas, at /docs/json, with a page to browse it at /docs. */
 export async function registerOpenApi(app: App, publicUrl: string): Promise<void> {

@@ -31,6 +31,6 @@ function choicesOf(errors: readonly FastifySchemaValidationError[], path: string
     ({ keyword, params }) => keyword !== 'const' && !(keyword === 'type' && kinds.has(params.type as string)),
   );
   const named = values.map((value) => `be ${JSON.stringify(value)}`);
-  const told = others.map(({ message = 'be valid' }) => message.replace(/^must /, ''));
-  return `must ${[...new Set([...named, ...told])].join(', or ')}`;
+  const rules = others.map(({ message = 'be valid' }) => message.replace(/^must /, ''));
+  return `must ${[...new Set([...named, ...rules])].join(', or ')}`;
 }

@@ -7,7 +7,7 @@ const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-
 const randomPool = Buffer.alloc(16 * 256);
 let randomUsed = randomPool.length;
 
-/** 16 random bytes; the system is asked for many at once. */
+/** 16 random bytes, from a pool that one system call fills. */
 function randomBytes16(): Uint8Array {
   if (randomUsed === randomPool.length) {
     randomFillSync(randomPool);
@@ -17,10 +17,10 @@ function randomBytes16(): Uint8Array {
   return randomPool.subarray(randomUsed - 16, randomUsed);
 }
 
-/** A new UUIDv7: the time is inside. */
+/** A new UUIDv7, which contains its time. */
 export const newUuid7 = (nowMs: number): string => v7({ msecs: nowMs, random: randomBytes16() });
 
-/** The lowest UUIDv7 of a time: ids below it are of an earlier one. */
+/** The lowest UUIDv7 of a time (epoch milliseconds): lower ids are earlier. */
 export function firstUuid7At(timeMs: number): string {
   const hex = Math.floor(timeMs).toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
@@ -35,29 +35,29 @@ export const isUuid7 = (text: string): boolean => uuidPattern.test(text);
 /** The time inside a UUIDv7, epoch milliseconds. */
 export const timeOfUuid7 = (id: string): number => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 
-/** The UTC day of a session: kept by all its rows, so that they are found, and deduped, in one partition. */
+/** The UTC day of a session; all its rows carry it, so that one partition holds and dedupes them. */
 export const dayOfUuid7 = (id: string): string => dayOf(timeOfUuid7(id));
 
-/** Where the text of a UUID has the two digits of each byte. */
-const places = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+/** Offsets, in the text of a UUID, of the two digits of each byte. */
+const digitOffsets = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 const digits = Buffer.from('0123456789abcdef');
-/** What a digit is worth, by its code. */
-const worth = Buffer.alloc(256);
-for (const [value, code] of digits.entries()) worth[code] = value;
+/** The value of a digit by its character code. */
+const digitValues = Buffer.alloc(256);
+for (const [value, code] of digits.entries()) digitValues[code] = value;
 
-const written = Buffer.alloc(36, '-');
+const textBuffer = Buffer.alloc(36, '-');
 
 /*
- * Digit by digit, which takes a third of the time: a text put together from slices is copied as soon as it is looked
- * into,
- * and events take their ids from tokens to the store.
+ * Digit by digit, which takes a third of the time: V8 flattens a text concatenated from slices as soon as it is read,
+ * and the ids of all events go from tokens to the database.
  */
 
 /** Writes a UUID in its canonical form as 16 bytes at `offset`. */
 export function writeUuid(id: string, bytes: Uint8Array, offset: number): void {
   for (let index = 0; index < 16; index += 1) {
-    const at = places[index] as number;
-    bytes[offset + index] = ((worth[id.charCodeAt(at)] as number) << 4) | (worth[id.charCodeAt(at + 1)] as number);
+    const at = digitOffsets[index] as number;
+    bytes[offset + index] =
+      ((digitValues[id.charCodeAt(at)] as number) << 4) | (digitValues[id.charCodeAt(at + 1)] as number);
   }
 }
 
@@ -65,9 +65,9 @@ export function writeUuid(id: string, bytes: Uint8Array, offset: number): void {
 export function readUuid(bytes: Uint8Array, offset: number): string {
   for (let index = 0; index < 16; index += 1) {
     const byte = bytes[offset + index] as number;
-    const at = places[index] as number;
-    written[at] = digits[byte >> 4] as number;
-    written[at + 1] = digits[byte & 15] as number;
+    const at = digitOffsets[index] as number;
+    textBuffer[at] = digits[byte >> 4] as number;
+    textBuffer[at + 1] = digits[byte & 15] as number;
   }
-  return written.toString('latin1');
+  return textBuffer.toString('latin1');
 }

@@ -5,9 +5,7 @@ import { errorAnswers } from '../http/schemas.ts';
 import type { App, PlatformDeps } from '../ports.ts';
 import type { Metrics } from './metrics.ts';
 
-/**
- * `GET /metrics` for Prometheus, in every role, for whoever has the token. Without METRICS_TOKEN there is no such page.
- */
+/** `GET /metrics` for Prometheus, in every role, for callers with METRICS_TOKEN. No route where that is not set. */
 export async function metricsRoutes(app: App, { config, metrics }: PlatformDeps): Promise<void> {
   const { metricsToken } = config;
   if (metrics === null || metricsToken === null) return;
@@ -28,7 +26,7 @@ export async function metricsRoutes(app: App, { config, metrics }: PlatformDeps)
 
 const digest = (text: string): Buffer => hash('sha256', text, 'buffer');
 
-/** Counts every answer by the pattern of its route. */
+/** Counts every response by the pattern of its route. */
 export function countRequests(app: App, metrics: Metrics): void {
   app.addHook('onResponse', async (request, reply) => {
     metrics.requestEnded(request.routeOptions.url ?? 'unknown', reply.statusCode, reply.elapsedTime);

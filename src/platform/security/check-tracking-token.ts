@@ -1,7 +1,7 @@
 import { timeOfUuid7 } from '../lib/uuid7.ts';
 import type { TokenClaims } from './tracking-token.ts';
 
-/** What a token is used for. `maxAgeMs`: how long after its session; `acceptsQrCode`: whether that of a QR code is good. */
+/** The limits of a use of tokens. `maxAgeMs`: since the session; `acceptsQrCode`: also tokens of QR codes. */
 export type TokenUse = { maxAgeMs: number; acceptsQrCode: boolean };
 
 /** How far a session may lie in the future: the clocks of two processes differ (milliseconds). */

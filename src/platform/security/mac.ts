@@ -11,8 +11,7 @@ const digestLength = 32;
 
 /**
  * Two one-shot hashes over prepared blocks, answered as text, take 0.9 µs; as buffers they take 1.6 µs, an Hmac object
- * takes
- * 2.6 µs. Every offer shown, every beacon and every user costs one.
+ * takes 2.6 µs. Every offer shown, every beacon and every user costs one.
  */
 export function createMac(key: Uint8Array): Mac {
   const padded = Buffer.alloc(blockLength);

@@ -124,7 +124,7 @@ describe('a write', () => {
     expect(batches).toEqual([[0], [1, 2, 3]]);
   });
 
-  test('waits for no further ones where enough are there: the store works on them while more are read', async () => {
+  test('starts at `minConcurrentItems` items: the database works on them while more are read', async () => {
     const { batcher, batches, mostAtOnce } = openLedger({ maxConcurrentBatches: 2, minConcurrentItems: 3 });
     const writes = range(7).map((item) => batcher.add(item));
     expect(batches).toEqual([
@@ -166,13 +166,13 @@ describe('a bad item', () => {
     expect(await stored()).toEqual([1, 2, 4, 5]);
   });
 
-  test('alone in its batch fails with its own error, and is tried once', async () => {
+  test('alone in its batch fails with its own error, and is attempted once', async () => {
     const { batcher, batches } = openLedger();
     await expect(batcher.add(-1)).rejects.toMatchObject({ code: '23514', constraint: 'ledger_id_check' });
     expect(batches).toEqual([[-1]]);
   });
 
-  test('is found among any others, for any sizes of batches: every good one is written once, every answer is its own', async () => {
+  test('is found among any others, for any batch sizes: valid ones are written once, results match', async () => {
     const runs = fc.record({
       items: fc.array(fc.integer({ min: -3, max: 60 }), { maxLength: 40 }),
       maxItems: fc.integer({ min: 1, max: 20 }),
@@ -230,7 +230,7 @@ describe('waiting', () => {
   });
 });
 
-describe('when the store goes away', () => {
+describe('when the database becomes unavailable', () => {
   const reasons = (results: PromiseSettledResult<string>[]): unknown[] =>
     results.map((result) =>
       result.status === 'rejected' && result.reason instanceof AppError ? result.reason.code : result.status,
@@ -242,7 +242,7 @@ describe('when the store goes away', () => {
     release = null;
   });
 
-  test('whatever waits or is under way is refused with 503, and nothing hangs', async () => {
+  test('items that wait or are under way are refused with 503, and none hangs', async () => {
     const { batcher, batches } = openLedger({ maxConcurrentBatches: 2, maxItems: 3 });
     release = await blockWrites();
     const results = settle(batcher, range(50));
@@ -256,7 +256,7 @@ describe('when the store goes away', () => {
     expect(batches).toHaveLength(2);
   });
 
-  test('and comes back, writing goes on', async () => {
+  test('and available again, writing continues', async () => {
     const { batcher } = openLedger();
     await batcher.add(1);
     relay.cut();
@@ -268,7 +268,7 @@ describe('when the store goes away', () => {
     expect(await stored()).toEqual([1, 4]);
   });
 
-  test('an item is tried no second time, because nobody knows whether it was written', async () => {
+  test('an item is not attempted again, because whether it was written is unknown', async () => {
     const { batcher, batches } = openLedger();
     release = await blockWrites();
     const results = settle(batcher, [1, 2, 3]);
@@ -280,8 +280,8 @@ describe('when the store goes away', () => {
   });
 });
 
-describe('when the store goes away while the items of a batch are tried one by one', () => {
-  test('all are refused with 503 at once, no further one is tried, and writing goes on when it is back', async () => {
+describe('when the database becomes unavailable while the items of a batch are written one by one', () => {
+  test('all are refused with 503 at once, none is attempted, and writing continues after the recovery', async () => {
     await observer.query(`create function wait_at_seven() returns trigger language plpgsql as
       $$ begin if new.id = 7 then perform pg_advisory_xact_lock(7); end if; return new; end $$`);
     await observer.query(
@@ -319,9 +319,9 @@ describe('a result that comes later than its batch', () => {
   });
 });
 
-describe('a slow store', () => {
-  test('holds up nobody who comes later: another batch starts beside the one that takes long', async () => {
-    // Slow, not away: on a starved machine the health probe may say otherwise.
+describe('a slow database', () => {
+  test('delays no later items: another batch starts beside the slow one', async () => {
+    // Slow, not unavailable: on a starved machine the health probe may say otherwise.
     const { batcher, batches, mostAtOnce } = openLedger({
       maxConcurrentBatches: 2,
       dbHealth: { ...dbHealth, isUp: () => true, onDown: () => {} },

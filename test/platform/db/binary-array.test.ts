@@ -23,11 +23,12 @@ afterAll(() => database?.close());
 
 const itself = <Value>(value: Value): Value => value;
 
-/** What the store makes of an array: its elements as text. */
+/** The elements of an array as PostgreSQL reads them, as text. */
 const stored = async (type: string, array: Buffer, element = 'element'): Promise<(string | null)[]> =>
   (
     await pool.query(
-      `select (${element})::text as text from unnest($1::${type}[]) with ordinality as given (element, place) order by place`,
+      `select (${element})::text as text
+       from unnest($1::${type}[]) with ordinality as given (element, place) order by place`,
       [array],
     )
   ).rows.map(({ text }) => text);

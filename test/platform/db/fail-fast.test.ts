@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest';
 import { createFailFast } from '../../../src/platform/db/fail-fast.ts';
 
-/** A health probe that is moved by hand. */
-function handPulse() {
+/** A health state that the test sets. */
+function fakeHealth() {
   const listeners: (() => void)[] = [];
   let up = true;
-  let lives = 0;
+  let answers = 0;
   return {
     isUp: () => up,
     sawAnswer: () => {
-      lives += 1;
+      answers += 1;
     },
-    lives: () => lives,
+    answers: () => answers,
     onDown: (listener: () => void) => void listeners.push(listener),
     stop: async () => {},
-    goAway: () => {
+    goDown: () => {
       up = false;
       for (const listener of listeners) listener();
     },
@@ -23,29 +23,29 @@ function handPulse() {
 
 const unavailable = { code: 'unavailable', status: 503 };
 
-test('work is not begun while the store is away', async () => {
-  const dbHealth = handPulse();
-  const guarded = createFailFast(dbHealth);
-  dbHealth.goAway();
+test('work is not started while the database is unavailable', async () => {
+  const dbHealth = fakeHealth();
+  const failFast = createFailFast(dbHealth);
+  dbHealth.goDown();
   let begun = false;
-  const work = guarded(async () => {
+  const work = failFast(async () => {
     begun = true;
   });
   await expect(work).rejects.toMatchObject(unavailable);
   expect(begun).toBe(false);
 });
 
-test('a call does not hang when the store goes away under it', async () => {
-  const dbHealth = handPulse();
+test('a call under way is rejected when the database becomes unavailable', async () => {
+  const dbHealth = fakeHealth();
   const hanging = createFailFast(dbHealth)(() => new Promise<never>(() => {}));
-  dbHealth.goAway();
+  dbHealth.goDown();
   await expect(hanging).rejects.toMatchObject(unavailable);
 });
 
-test('what the work answers or throws is passed on, and an answer counts as a sign of life', async () => {
-  const dbHealth = handPulse();
-  const guarded = createFailFast(dbHealth);
-  await expect(guarded(async () => 7)).resolves.toBe(7);
-  await expect(guarded(() => Promise.reject(new Error('mine')))).rejects.toThrow('mine');
-  expect(dbHealth.lives()).toBe(1);
+test('results and errors of the work are passed on, and a result counts as an answer of the database', async () => {
+  const dbHealth = fakeHealth();
+  const failFast = createFailFast(dbHealth);
+  await expect(failFast(async () => 7)).resolves.toBe(7);
+  await expect(failFast(() => Promise.reject(new Error('mine')))).rejects.toThrow('mine');
+  expect(dbHealth.answers()).toBe(1);
 });

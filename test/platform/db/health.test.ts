@@ -88,10 +88,10 @@ afterAll(async () => {
   await database?.drop();
 });
 
-/** What happens by itself, and when it must have happened at the latest on a busy machine. */
-const patiently = { interval: 20 };
+/** How often conditions are polled. */
+const often = { interval: 20 };
 
-describe('the health probe of a store', () => {
+describe('the health of the database', () => {
   async function follow() {
     const changes: boolean[] = [];
     const dbHealth = await startDatabaseHealth(proxy.url, (up) => changes.push(up));
@@ -104,63 +104,60 @@ describe('the health probe of a store', () => {
     await dbHealth.stop();
   });
 
-  test('is away from the start where nobody answers, and comes up by itself', async () => {
+  test('is down from the start where the database does not answer, and recovers by itself', async () => {
     proxy.cut();
     const { dbHealth, changes } = await follow();
     expect(dbHealth.isUp()).toBe(false);
     proxy.heal();
-    await expect.poll(dbHealth.isUp, patiently).toBe(true);
+    await expect.poll(dbHealth.isUp, often).toBe(true);
     expect(changes).toEqual([true]);
     await dbHealth.stop();
   });
 
-  test.each(['cut', 'freeze'] as const)(
-    'is away after a %s, tells so once, and comes up again each time',
-    async (kind) => {
-      const { dbHealth, changes } = await follow();
-      let told = 0;
-      dbHealth.onDown(() => told++);
-      for (const round of [1, 2, 3]) {
-        proxy[kind]();
-        await expect.poll(dbHealth.isUp, patiently).toBe(false);
-        expect(told).toBe(round);
-        proxy.heal();
-        await expect.poll(dbHealth.isUp, patiently).toBe(true);
-      }
-      expect(changes).toEqual([true, false, true, false, true, false, true]);
-      await dbHealth.stop();
-    },
-  );
+  test.each(['cut', 'freeze'] as const)('is down after a %s, reported once, and recovers each time', async (kind) => {
+    const { dbHealth, changes } = await follow();
+    let reports = 0;
+    dbHealth.onDown(() => reports++);
+    for (const round of [1, 2, 3]) {
+      proxy[kind]();
+      await expect.poll(dbHealth.isUp, often).toBe(false);
+      expect(reports).toBe(round);
+      proxy.heal();
+      await expect.poll(dbHealth.isUp, often).toBe(true);
+    }
+    expect(changes).toEqual([true, false, true, false, true, false, true]);
+    await dbHealth.stop();
+  });
 
-  test('stays up while somebody else is answered, and goes when nobody is', async () => {
+  test('stays up while other statements are answered, and is down when none is', async () => {
     const { dbHealth, changes } = await follow();
     proxy.freeze();
     const others = setInterval(dbHealth.sawAnswer, 5);
-    await expect.poll(proxy.held, patiently).toBe(1);
+    await expect.poll(proxy.held, often).toBe(1);
     const heldMs = performance.now();
-    await expect.poll(() => performance.now() - heldMs, patiently).toBeGreaterThan(600);
+    await expect.poll(() => performance.now() - heldMs, often).toBeGreaterThan(600);
     expect(changes).toEqual([true]);
     clearInterval(others);
-    await expect.poll(dbHealth.isUp, patiently).toBe(false);
+    await expect.poll(dbHealth.isUp, often).toBe(false);
     await dbHealth.stop();
   });
 
-  test('can be stopped while it is away', async () => {
+  test('can be stopped while the database is unavailable', async () => {
     const { dbHealth } = await follow();
     proxy.freeze();
-    await expect.poll(dbHealth.isUp, patiently).toBe(false);
-    await expect.poll(proxy.held, patiently).toBe(2); // its last question, and the greeting of its next connection
+    await expect.poll(dbHealth.isUp, often).toBe(false);
+    await expect.poll(proxy.held, often).toBe(2); // its last probe, and the start-up of its next connection
     await dbHealth.stop();
   });
 
-  test('that is stopped says nothing more, also when its question is never answered', async () => {
+  test('reports no change after a stop, even when its last probe is never answered', async () => {
     const { dbHealth, changes } = await follow();
     proxy.freeze();
-    await expect.poll(proxy.held, patiently).toBe(1);
+    await expect.poll(proxy.held, often).toBe(1);
     await dbHealth.stop();
     proxy.cut();
     proxy.heal();
-    // By the time that another one has asked and been answered, this one has had every reason to speak.
+    // By the time that a second instance has been answered, the first would have reported.
     await (await follow()).dbHealth.stop();
     expect(changes).toEqual([true]);
   });
@@ -168,13 +165,13 @@ describe('the health probe of a store', () => {
 
 type Shown = { pixel: string; click_url: string; beacons: { close: string; no_thanks_click: string } };
 
-describe('while the store is away', () => {
+describe('while the database is unavailable', () => {
   let t: TestApp;
   let shown: Shown;
   beforeEach(async () => {
     t ??= await createTestApp({ databaseUrl: proxy.url });
-    await expect.poll(t.deps.dbHealth.isUp, patiently).toBe(true);
-    await expect.poll(async () => (await fetchOffers()).status, patiently).toBe(200);
+    await expect.poll(t.deps.dbHealth.isUp, often).toBe(true);
+    await expect.poll(async () => (await fetchOffers()).status, often).toBe(200);
     shown = (await fetchOffers()).offers[0] as Shown;
   });
   afterAll(async () => {
@@ -202,7 +199,7 @@ describe('while the store is away', () => {
   const fetchOffers = (body: object = {}): Promise<Answer> =>
     send('POST', '/native/v4/offers.json?api_key=demo-key', { placement: 'checkout', ...body });
 
-  /** One of every call that needs the store. */
+  /** One of every call that needs the database. */
   const calls = (): Promise<Answer[]> =>
     Promise.all([
       fetchOffers(),
@@ -217,13 +214,13 @@ describe('while the store is away', () => {
 
   const refused: Answer = { status: 503, retryAfter: '1', code: 'unavailable', offers: undefined as never };
 
-  /** All are refused as soon as the store is known to be away: what waits for it is told, and waits no longer. */
-  async function expectRefusedOnceAway(answers: Promise<Answer[]>): Promise<void> {
+  /** All are refused as soon as the database is known to be unavailable, including those already waiting for it. */
+  async function expectRefusedOnceDown(answers: Promise<Answer[]>): Promise<void> {
     let done: Answer[] | null = null;
     void answers.then((all) => {
       done = all;
     });
-    await expect.poll(t.deps.dbHealth.isUp, patiently).toBe(false);
+    await expect.poll(t.deps.dbHealth.isUp, often).toBe(false);
     await expect.poll(() => done).not.toBeNull();
     expect(done).toEqual((await answers).map(() => refused));
   }
@@ -231,29 +228,29 @@ describe('while the store is away', () => {
   const settled = async (): Promise<number[]> => (await calls()).map(({ status }) => status);
 
   describe.each(['cut', 'freeze'] as const)('after a %s', (kind) => {
-    test('offers and beacons are answered 503 with retry-after, never 200, and work again when it is back', async () => {
+    test('offers and beacons answer 503 with retry-after, never 200, and work again after the recovery', async () => {
       proxy[kind]();
-      // At once, when nobody knows yet, and later, when it is known.
-      await expectRefusedOnceAway(calls());
+      // At once, before the outage is known, and afterwards.
+      await expectRefusedOnceDown(calls());
       for (const answer of await calls()) expect(answer).toEqual(refused);
       proxy.heal();
-      await expect.poll(settled, patiently).toEqual([200, 200, 200, 200, 200, 200, 200, 302]);
+      await expect.poll(settled, often).toEqual([200, 200, 200, 200, 200, 200, 200, 302]);
     });
 
-    test('the process is alive and not ready, and ready again when it is back', async () => {
+    test('the process is live and not ready, and ready again after the recovery', async () => {
       expect(await send('GET', '/health/ready')).toMatchObject({ status: 200 });
       proxy[kind]();
-      await expect.poll(async () => (await send('GET', '/health/ready')).status, patiently).toBe(503);
+      await expect.poll(async () => (await send('GET', '/health/ready')).status, often).toBe(503);
       expect(await send('GET', '/health/ready')).toMatchObject({ status: 503, retryAfter: '1' });
       expect((await t.app.inject('/health/ready')).json()).toMatchObject({ status: 'unavailable', database: false });
       expect(await send('GET', '/health/live')).toMatchObject({ status: 200 });
       proxy.heal();
-      await expect.poll(async () => (await send('GET', '/health/ready')).status, patiently).toBe(200);
+      await expect.poll(async () => (await send('GET', '/health/ready')).status, often).toBe(200);
     });
 
-    test('what needs no store is answered as always', async () => {
+    test('requests that need no database are answered as usual', async () => {
       proxy[kind]();
-      await expect.poll(t.deps.dbHealth.isUp, patiently).toBe(false);
+      await expect.poll(t.deps.dbHealth.isUp, often).toBe(false);
       expect(await send('POST', '/native/v4/offers.json?api_key=nope', { placement: 'p' })).toMatchObject({
         status: 401,
       });
@@ -262,34 +259,32 @@ describe('while the store is away', () => {
     });
   });
 
-  test('connections that hang for ever do not hold up those who come after the store is back', async () => {
+  test('connections that hang for ever do not delay requests after the recovery', async () => {
     const size = t.deps.config.databasePoolSize;
     await Promise.all(Array.from({ length: size }, () => t.pool.query('select pg_sleep(0.1)')));
     expect(t.pool.totalCount).toBe(size);
     proxy.freeze();
     const first = calls();
-    await expect.poll(proxy.held, patiently).toBeGreaterThan(2);
-    // The second round goes to the writers that are still free.
-    await expectRefusedOnceAway(Promise.all([first, calls()]).then((rounds) => rounds.flat()));
+    await expect.poll(proxy.held, often).toBeGreaterThan(2);
+    // The second round goes to the batchers that are still free.
+    await expectRefusedOnceDown(Promise.all([first, calls()]).then((rounds) => rounds.flat()));
     proxy.strand();
-    await expect.poll(t.deps.dbHealth.isUp, patiently).toBe(true);
-    // A statement on a dead connection is given up after 10 s; nobody may have to wait for that.
+    await expect.poll(t.deps.dbHealth.isUp, often).toBe(true);
+    // A statement on a dead connection times out after 10 s; no request may wait for that.
     let statuses: number[] = [];
     void settled().then((done) => {
       statuses = done;
     });
-    await expect.poll(() => statuses, patiently).toEqual([200, 200, 200, 200, 200, 200, 200, 302]);
+    await expect.poll(() => statuses, often).toEqual([200, 200, 200, 200, 200, 200, 200, 302]);
   });
 
-  test('a change of the catalogue made meanwhile is served when it is back', async () => {
+  test('a change of the catalogue made during the outage is served after the recovery', async () => {
     proxy.freeze();
-    await expect.poll(t.deps.dbHealth.isUp, patiently).toBe(false);
+    await expect.poll(t.deps.dbHealth.isUp, often).toBe(false);
     const direct = await createTestApp({ databaseUrl: database.url });
     await direct.pool.query("update offers set title = 'Changed meanwhile'");
     await direct.close();
     proxy.heal();
-    await expect
-      .poll(async () => JSON.stringify((await fetchOffers()).offers), patiently)
-      .toContain('Changed meanwhile');
+    await expect.poll(async () => JSON.stringify((await fetchOffers()).offers), often).toContain('Changed meanwhile');
   });
 });

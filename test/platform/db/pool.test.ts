@@ -85,14 +85,15 @@ describe('a transaction', () => {
     await Promise.all([pool.query('select 1'), pool.query('select 1')]);
     const before = brokenConnections.length;
     await pool.query(
-      "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'perkwire-test' and pid <> pg_backend_pid()",
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where application_name = 'perkwire-test' and pid <> pg_backend_pid()`,
     );
     await expect.poll(() => brokenConnections.length).toBeGreaterThan(before);
     expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
   });
 });
 
-describe('what a failure says about the store', () => {
+describe('the availability of the database, by the failure of a statement', () => {
   test('one that is not there is unavailable', async () => {
     const gone = createServer();
     const port = await listening(gone);
@@ -156,7 +157,7 @@ test('a transaction that its process forgets is rolled back by the server', asyn
   expect(rows).toEqual([{ timeout: '5s' }]);
 });
 
-test('a statement that hangs ends its connection and counts as unavailable; neither idle connections nor busy ones are ended', async () => {
+test('a statement that hangs ends its connection and counts as unavailable; other connections stay open', async () => {
   const hasty = new pg.Pool({ Client: QueryTimeoutClient, connectionString: database.url, query_timeout: 200, max: 2 });
   hasty.on('error', () => {});
   const read = async () =>

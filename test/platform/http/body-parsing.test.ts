@@ -42,7 +42,7 @@ test('a body that says it is not encoded is read as it is', async () => {
   );
 });
 
-test('OPTIONS is answered like a preflight, whoever asks', async () => {
+test('every OPTIONS request is answered like a preflight', async () => {
   const answer = await t.app.inject({ method: 'OPTIONS', url: '/native/v4/offers.json' });
   expect(answer.statusCode).toBe(204);
   expect(answer.headers['access-control-allow-methods']).toContain('POST');

@@ -13,9 +13,9 @@ const opening = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'sec-fetc
 
 const get = (url: string, headers: Record<string, string> = opening) => t.app.inject({ url, headers });
 
-describe('whoever opens a link that leads nowhere reads why', () => {
+describe('a user who opens an invalid link reads why', () => {
   test.each([
-    ['/privacy/0000000000000000', 404, 'There is nothing here', 'not_found'],
+    ['/privacy/0000000000000000', 404, 'Page not found', 'not_found'],
     ['/wallet?t=nonsense', 400, 'This link does not work', 'invalid_token'],
     ['/wallet/v1/save.json?t=nonsense', 400, 'This link does not work', 'invalid_token'],
     ['/offerwall?sdk_id=0000000000000000', 400, 'This link does not work', 'invalid_token'],
@@ -42,13 +42,13 @@ describe('whoever opens a link that leads nowhere reads why', () => {
     expect((await get('/event/record/close?t=nonsense')).headers['content-type']).toBe('image/png');
   });
 
-  test('and who tries too often is told to wait', async () => {
+  test('after too many attempts it asks the user to wait', async () => {
     const guess = () => t.app.inject({ url: '/privacy/1', headers: opening, remoteAddress: '10.9.9.9' });
     const refused = (await Promise.all(Array.from({ length: 150 }, guess))).find(
       ({ statusCode }) => statusCode === 429,
     );
     expect(refused?.headers).toMatchObject({ 'content-type': 'text/html; charset=utf-8', 'retry-after': '1' });
-    expect(refused?.body).toContain('Too many tries');
+    expect(refused?.body).toContain('Too many attempts');
   });
 });
 

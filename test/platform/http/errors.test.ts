@@ -24,7 +24,7 @@ beforeAll(async () => {
   app.get('/test/throws-text', async () => {
     throw inside;
   });
-  app.get('/test/store', async () => t.pool.query(`select * from "${inside}"`));
+  app.get('/test/database', async () => t.pool.query(`select * from "${inside}"`));
   app.get('/test/teapot', async () => {
     throw Object.assign(new Error(inside), { statusCode: 418 });
   });
@@ -181,7 +181,7 @@ describe('a request that cannot be read is answered in the error form', () => {
 });
 
 describe('a failure of our own is answered 500 and shows nothing of its inside', () => {
-  test.each(['/test/throws', '/test/throws-text', '/test/store', '/test/cannot-serialise'])('%s', async (url) => {
+  test.each(['/test/throws', '/test/throws-text', '/test/database', '/test/cannot-serialise'])('%s', async (url) => {
     const answer = await app.inject(url);
     expectForm(answer, 500, 'internal');
     expect(answer.json().message).toBe(errorCatalogue.internal.message);
@@ -217,7 +217,7 @@ test('every error of the catalogue has its status, its message and no cache', as
   await bare.close();
 });
 
-test('a store that cannot be reached is answered 503 with retry-after, a statement that is wrong 500', () => {
+test('an unreachable database answers 503 with retry-after, an invalid statement 500', () => {
   for (const code of ['ECONNREFUSED', 'ECONNRESET', '08006', '53300', '57P01', '57P03']) {
     expect(toAppError(Object.assign(new Error('x'), { code }))).toMatchObject({ code: 'unavailable', retryAfterS: 1 });
   }

@@ -62,7 +62,7 @@ test('an answer that had begun when the process stops is sent to its end, and it
   const silent = connect(port, '127.0.0.1').on('error', () => {});
   await once(app.server, 'connection');
   const closed = app.close();
-  await once(silent, 'close'); // whoever has sent nothing by now is cut off
+  await once(silent, 'close'); // connections that have sent no request are closed
   answer.end(' and ended');
   expect(await text(incoming)).toBe('begun and ended');
   await closed;

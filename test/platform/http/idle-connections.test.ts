@@ -41,7 +41,7 @@ test('beyond a crowd, connections without a request are ended, and those with on
   await app.close();
 });
 
-test('hundreds of connections that send their headers too slowly end, and keep nobody from being answered', async () => {
+test('hundreds of connections that send their headers too slowly end, and delay no other request', async () => {
   const { app, port } = await start({ ...serverTimeouts, headersTimeout: 200, connectionsCheckingInterval: 50 });
   const slow = Array.from({ length: 300 }, () => connect(port, '127.0.0.1'));
   for (const socket of slow) socket.write('GET / HTTP/1.1\r\nhost: x\r\n');

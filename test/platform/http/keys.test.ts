@@ -34,7 +34,8 @@ async function addKey(
   over: { permissions?: string[]; expiresAt?: Date; perS?: number } = {},
 ): Promise<void> {
   await t.pool.query(
-    `insert into api_keys (publisher_id, name, key_hash, permissions, expires_at, rate_limit_per_s) values ($1, $2::text, sha256($2::text::bytea), $3, $4, $5)`,
+    `insert into api_keys (publisher_id, name, key_hash, permissions, expires_at, rate_limit_per_s)
+     values ($1, $2::text, sha256($2::text::bytea), $3, $4, $5)`,
     [t.publisher.id, key, over.permissions ?? ['ads/offers'], over.expiresAt ?? null, over.perS ?? null],
   );
   await t.deps.catalog.refresh();
@@ -154,7 +155,8 @@ test('a key of one publisher answers with the offers of that publisher only', as
     "insert into publishers (name, sdk_id) values ('Other', 'feedfeedfeedfeed') returning id",
   );
   await t.pool.query(
-    "insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'other', sha256('other-key'), '{ads/offers}')",
+    `insert into api_keys (publisher_id, name, key_hash, permissions)
+       values ($1, 'other', sha256('other-key'), '{ads/offers}')`,
     [rows[0]?.id],
   );
   await t.deps.catalog.refresh();

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { createLimiter } from '../../../src/platform/lib/fair-limiter.ts';
 
-test('no more than `maxConcurrent` run, the rest wait their turn, and what is too much is refused with 503', async () => {
+test('at most `maxConcurrent` tasks run, others wait in order, and too many are refused with 503', async () => {
   const limit = createLimiter({ maxConcurrent: 2, maxWaitingPerClient: 3, message: 'Too much.' });
   const open: (() => void)[] = [];
   let most = 0;
@@ -33,7 +33,7 @@ test('no more than `maxConcurrent` run, the rest wait their turn, and what is to
   ]);
 });
 
-/** Work that goes on until it is let go, in the order in which it began. */
+/** Tasks that run until they are finished by name; `begun` is the order of their starts. */
 function gates() {
   const begun: string[] = [];
   const open = new Map<string, () => void>();
@@ -46,7 +46,7 @@ function gates() {
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-test('customers take turns: a flood of one keeps another waiting for one piece of work, and never has all', async () => {
+test('clients are served in turn: a flood of one delays another by one task and leaves it capacity', async () => {
   const limit = createLimiter({
     maxConcurrent: 2,
     maxConcurrentPerClient: 1,
@@ -66,7 +66,7 @@ test('customers take turns: a flood of one keeps another waiting for one piece o
   expect(await Promise.all([...flood, ...others])).toEqual(['a1', 'a2', 'a3', 'b1', 'c1', 'b2']);
 });
 
-test('many customers together wait in bounded numbers, too', async () => {
+test('the tasks of many clients together wait in bounded numbers, too', async () => {
   const limit = createLimiter({ maxConcurrent: 1, maxWaitingPerClient: 2, maxWaiting: 3, message: 'Too much.' });
   const { work, finish } = gates();
   const all = ['a', 'b', 'c', 'd'].map((name) => limit(work(name), { client: name }));
@@ -81,7 +81,7 @@ test('many customers together wait in bounded numbers, too', async () => {
   expect(await Promise.all([...all, later])).toEqual(['a', 'b', 'c', 'd', 'f']);
 });
 
-test('what nobody waits for any more is not begun, and what waits too long is refused', async () => {
+test('an aborted task is not started, and one that waits too long is refused', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   try {
     const limit = createLimiter({ maxConcurrent: 1, maxWaitingPerClient: 2, maxWaitMs: 1000, message: 'Too much.' });

@@ -14,7 +14,7 @@ const scrape = (authorization?: string) =>
   t.app.inject({ url: '/metrics', ...(authorization !== undefined && { headers: { authorization } }) });
 
 describe('GET /metrics', () => {
-  test('is for whoever has the token: 401 without, and with another', async () => {
+  test('needs the token: 401 without it, and with another', async () => {
     expect((await scrape()).statusCode).toBe(401);
     expect((await scrape(`Bearer ${token}x`)).statusCode).toBe(401);
     expect((await scrape(`Bearer ${t.publisher.key}`)).statusCode).toBe(401);
