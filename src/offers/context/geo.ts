@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache';
 import { Reader, type Response } from 'mmdb-lib';
 import type { Logger } from '../../platform/logger.ts';
 
-/** Where an address is. All null: unknown, private, or no database. */
+/** The place of an address. All null: unknown, private, or no database. */
 export type Place = {
   /** ISO 3166-1 alpha-2, upper case. */
   country: string | null;
@@ -18,12 +18,12 @@ export type Place = {
   timeZone: string | null;
 };
 
-/** Finds the place of an address, from memory. */
+/** Looks up the place of an address, in memory. */
 export type Geo = (address: string) => Place;
 
 export const nowhere: Place = { country: null, region: null, city: null, postalCode: null, timeZone: null };
 
-/** A geo database that cannot be used; ends the start. */
+/** A geo database that cannot be used; the process does not start. */
 export class GeoError extends Error {
   constructor(path: string, reason: string) {
     super(`The geo database ${path} cannot be used: ${reason}`);
@@ -31,12 +31,12 @@ export class GeoError extends Error {
   }
 }
 
-/** Answers kept (count). A look-up takes 3 µs in the country database, and several times that in one with cities. */
+/** Places kept (count). A look-up takes 3 µs in the country database, several times that in one with cities. */
 const maxKept = 10_000;
 
 /**
  * Loads a MaxMind database: the file of GEOIP_DB, else the bundled one of countries. A file that is missing is logged
- * once, and every address is then nowhere.
+ * once, and every address then has no place.
  * @throws GeoError when the file is there and no such database
  */
 export async function loadGeo(path: string | null, logger: Logger): Promise<Geo> {
@@ -111,7 +111,7 @@ function findPlace(reader: Reader<Response>, text: string): Place {
   }
 }
 
-/** The address in its plain form; null for what is none, and for those that are not of the public internet. */
+/** The address in its plain form; null for text that is no address, and for addresses outside of the public internet. */
 function publicAddress(text: string): string | null {
   if (text.length > maxAddressLength) return null;
   if (!ipaddr.IPv4.isValidFourPartDecimal(text) && !ipaddr.IPv6.isValid(text)) return null;

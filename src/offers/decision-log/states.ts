@@ -12,16 +12,16 @@ import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { readModel, writeModel } from '../model/posteriors.ts';
 
-/** A state in use is noted as such this often (milliseconds). */
+/** How often a state in use is noted as such (milliseconds). */
 export const touchMs = 3_600_000;
 
-/** Names the state of the catalogue among the states that decisions were made with. */
+/** The id of a catalogue's state. */
 export const catalogueId = (version: number): string => `catalog ${version}`;
 
 /** Rows written between two pauses (count). */
 const sliceSize = 200;
 
-/** The rows as JSON, in pieces: a large catalogue must not keep requests waiting. Keys of the API are left out. */
+/** The rows as JSON, in pieces, so that a large catalogue does not block the event loop. API keys are left out. */
 async function* writeRows({ version, keys: _keys, ...tables }: CatalogRows): AsyncGenerator<string> {
   yield `{"version":${version}`;
   for (const [name, rows] of Object.entries(tables) as [string, readonly object[]][]) {
@@ -44,7 +44,7 @@ export const packCatalogue = (rows: CatalogRows): Promise<Buffer> => pack(writeR
 export const packModel = (posteriors: Posteriors): Promise<Buffer> => pack([writeModel(posteriors)]);
 export const unpackModel = async (packed: Buffer): Promise<Posteriors> => readModel(await unpack(packed));
 
-/** Makes the snapshot anew that the rows once made; nobody can sign in with it. */
+/** Builds the snapshot of the packed rows, without API keys. */
 export async function unpackCatalogue(packed: Buffer): Promise<Snapshot> {
   const rows = JSON.parse(await unpack(packed), (key, value) =>
     key === 'deleted_at' && typeof value === 'string' ? new Date(value) : value,
@@ -52,7 +52,7 @@ export async function unpackCatalogue(packed: Buffer): Promise<Snapshot> {
   return buildSnapshot({ rows: { ...rows, keys: [] }, buildIndex });
 }
 
-/** Keeps a state, or notes that it is used still. @returns whether it is there; false: give it with `state` */
+/** Notes that a state is still in use. @returns false when it is not stored yet */
 export async function touchState(executor: Executor, id: string, nowMs: number): Promise<boolean> {
   const { rowCount } = await executor.query({
     name: 'touch_state',
@@ -75,13 +75,13 @@ export async function findState(executor: Executor, id: string): Promise<Buffer 
   return rows[0]?.state ?? null;
 }
 
-/** How long a decision can be made again (milliseconds). */
-export const replayableMs = 7 * dayMs;
+/** How long a decision can be decided again (milliseconds). */
+export const reDecidableMs = 7 * dayMs;
 
-/** Removes the states that no decision of the last week was made with. */
+/** Retention: deletes the states that no decision of the last week was made with. */
 export async function deleteOldDecisionStates(executor: Executor, nowMs: number): Promise<void> {
   // A state in use is noted as such once an hour.
   await executor.query('delete from decision_states where used_at < to_timestamp($1::float8)', [
-    (nowMs - replayableMs - touchMs) / 1000,
+    (nowMs - reDecidableMs - touchMs) / 1000,
   ]);
 }

@@ -5,7 +5,8 @@ import { emptyBodyByDefault, nullFieldsAsAbsent } from '../../platform/http/body
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import type { OfferDeps } from '../ports.ts';
-import { clientOf, fetchOffersBody, fetchOffersQuery, readFetchOffers } from './request.ts';
+import { clientOf, readFetchOffers } from './request.ts';
+import { fetchOffersBody, fetchOffersQuery } from './request-schema.ts';
 import type { OfferService } from './service.ts';
 
 const explainQuery = Type.Composite([fetchOffersQuery, Type.Object({ publisher_id: publisherIdParameter })]);

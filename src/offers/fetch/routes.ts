@@ -3,7 +3,8 @@ import { emptyBodyByDefault, nullFieldsAsAbsent } from '../../platform/http/body
 import { errorAnswers, fetchOffersAnswer } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import type { OfferDeps } from '../ports.ts';
-import { clientOf, fetchOffersBody, fetchOffersQuery, readFetchOffers } from './request.ts';
+import { clientOf, readFetchOffers } from './request.ts';
+import { fetchOffersBody, fetchOffersQuery } from './request-schema.ts';
 import type { OfferService } from './service.ts';
 
 /** Every version answers the same; v4 clients pass the SDK id as `api_key` (docs/interface.md#fetch-offers). */

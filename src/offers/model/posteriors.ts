@@ -4,12 +4,12 @@ import { type Counts, noPosteriors, type Posteriors, posteriorKey } from '../../
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 
-/** What was learned, with a name by which it is found again; null: nothing yet. */
+/** The posteriors of all offers, with the id they are stored under; null: the empty model. */
 export type Model = { id: string | null; posteriors: Posteriors };
 
 export const emptyModel: Model = { id: null, posteriors: noPosteriors };
 
-/** What happened longer ago says little of today (milliseconds). */
+/** How far back the model looks (milliseconds). */
 const memoryMs = 30 * dayMs;
 
 /** Placement, offer, by the day: a grain of the rollups. */
@@ -25,10 +25,10 @@ type Row = {
   revenue_micros: string;
 };
 
-/** Reads what the rollups say of the last 30 days. */
+/** Loads the model from the rollups of the last 30 days. */
 export async function loadModel(executor: Executor, snapshot: Snapshot, nowMs: number): Promise<Model> {
   const { rows } = await executor.query<Row>({
-    name: 'load_learnt',
+    name: 'load_model',
     text: `select publisher_id, placement, offer_id, sum(impressions) as impressions, sum(clicks) as clicks,
       sum(conversions) as conversions, sum(revenue_micros) as revenue_micros
     from rollups where grain = $1 and bucket >= to_timestamp($2::float8) group by 1, 2, 3 order by 1, 2, 3`,
@@ -92,7 +92,7 @@ const store = <Key>(counts: ReadonlyMap<Key, Counts>): [Key, StoredCounts][] =>
 const restore = <Key>(stored: readonly [Key, StoredCounts][]): Map<Key, Counts> =>
   new Map(stored.map(([key, [impressions, clicks, conversions]]) => [key, { impressions, clicks, conversions }]));
 
-/** Posteriors as JSON, from which `readModel` makes the same ones. */
+/** Posteriors as JSON; `readModel` is its inverse. */
 export const writeModel = ({ placements, offers, categories, averageSaleMicros }: Posteriors): string =>
   JSON.stringify({
     placements: [...placements].map(([key, counts]) => [key, store(counts)]),

@@ -2,19 +2,19 @@ import { readUuid, timeOfUuid7, writeUuid } from '../../platform/lib/uuid7.ts';
 import type { Signer } from '../../platform/security/keyring.ts';
 import { macLength } from '../../platform/security/mac.ts';
 
-/** Where a wall goes on: its session, and how many offers of it (of those the filter leaves) were given already. */
+/** Where an offerwall continues: its session, and how many of its offers were passed already. */
 export type Cursor = { publisherId: number; sessionId: string; offset: number };
 
 export type Cursors = {
   /** @returns 56 characters of base64url */
   mint: (cursor: Cursor) => string;
-  /** null for what we did not sign, and for a session that is over. */
+  /** null for text that was not signed here, and for a session that has expired. */
   read: (text: unknown, nowMs: number) => Cursor | null;
 };
 
 export const cursorPurpose = 'offerwall-cursor';
 
-/** How long a wall can be read on (milliseconds): as long as its impressions are accepted. */
+/** How long a cursor is valid (milliseconds): as long as the impressions of its session are accepted. */
 const lifeMs = 86_400_000;
 
 const version = 1;

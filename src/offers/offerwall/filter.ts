@@ -1,6 +1,6 @@
 import type { Offer } from '../../catalog/snapshot/types.ts';
 
-/** What a reader looks for; the empty text and null: everything. */
+/** A search; empty text and null: everything. */
 export type WallFilter = { text: string; category: string | null };
 
 /**
@@ -8,7 +8,7 @@ export type WallFilter = { text: string; category: string | null };
  * or accents.
  */
 export function filterOffers(offers: readonly Offer[], { text, category }: WallFilter): readonly Offer[] {
-  const words = fold(text)
+  const words = normalise(text)
     .split(/\s+/)
     .filter((word) => word !== '');
   if (words.length === 0 && category === null) return offers;
@@ -34,7 +34,7 @@ function contentOf(offer: Offer): string {
   let content = contents.get(offer);
   if (content === undefined) {
     const { copy, campaign } = offer;
-    content = fold(
+    content = normalise(
       [
         copy.title,
         copy.shortHeadline,
@@ -50,4 +50,4 @@ function contentOf(offer: Offer): string {
   return content;
 }
 
-const fold = (text: string): string => text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();
+const normalise = (text: string): string => text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();

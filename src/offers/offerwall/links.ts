@@ -5,7 +5,7 @@ import { AppError } from '../../platform/errors.ts';
 import { checkToken } from '../../platform/security/check-tracking-token.ts';
 import type { TokenClaims } from '../../platform/security/tracking-token.ts';
 
-/** A link of an offer that may still be opened. */
+/** A valid link of an offer. */
 export type OpenedLink = {
   token: string;
   claims: TokenClaims & { sessionId: string };
@@ -13,8 +13,8 @@ export type OpenedLink = {
 };
 
 /**
- * Judges the tracking token in an offer's `offerwall_url`; it is good for as long as a click is. Errors: invalid_token,
- * offerwall_not_enabled
+ * Checks the tracking token in an offer's `offerwall_url`; it is valid for as long as a click.
+ * @throws AppError invalid_token, offerwall_not_enabled
  */
 export function openLink(
   { catalog, tokens, now }: Pick<CatalogDeps, 'catalog' | 'tokens' | 'now'>,

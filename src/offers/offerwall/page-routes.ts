@@ -18,8 +18,8 @@ const errorPages: ErrorPages = {
 
 /**
  * The hosted page of the offerwall, in a browser, a frame or a web view: `/offerwall?t=…` from an offer's
- * `offerwall_url`, or
- * `/offerwall?sdk_id=…&placement=…&pub_user_id=…`. Nothing is decided or recorded before its script asks for offers.
+ * `offerwall_url`, or `/offerwall?sdk_id=…&placement=…&pub_user_id=…`. Deciding and recording begin when its script
+ * requests offers.
  */
 export async function offerwallPageRoutes(app: App, deps: CatalogDeps): Promise<void> {
   const { catalog, config } = deps;

@@ -6,9 +6,11 @@ import { AppError } from '../../platform/errors.ts';
 import { emptyBodyByDefault, nullFieldsAsAbsent } from '../../platform/http/body-parsing.ts';
 import { errorAnswers, fetchOffersAnswer } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
-import { clientOf, fetchOffersBody, fetchOffersQuery, readFetchOffers } from '../fetch/request.ts';
+import { clientOf, readFetchOffers } from '../fetch/request.ts';
+import { fetchOffersBody, fetchOffersQuery } from '../fetch/request-schema.ts';
 import type { OfferService } from '../fetch/service.ts';
-import { createOfferwall, type WallWish } from './service.ts';
+import { createOfferwall } from './service.ts';
+import type { WallPageRequest } from './wall.ts';
 
 /** Offers of one page, where the caller names no number, and at most (count). */
 const defaultLimit = 20;
@@ -81,25 +83,25 @@ export async function offerwallRoutes(
       },
       async (request, reply) => {
         const { limit, cursor, ...body } = request.body;
-        const wanted = () => readFetchOffers(request.query, body, clientOf(request));
-        const wish = wishOf({
+        const readRequest = () => readFetchOffers(request.query, body, clientOf(request));
+        const page = pageRequestOf({
           ...(limit === undefined ? {} : { limit }),
           ...(cursor ? { cursor } : {}),
           ...request.query,
         });
-        return send(reply, await wall.browse(callerOf(request).publisher, wanted, wish));
+        return send(reply, await wall.browse(callerOf(request).publisher, readRequest, page));
       },
     );
 
-  // What the hosted page calls; the signed link is the key.
+  // Called by the hosted page; the signed link authorises it.
   const linkQuery = Type.Composite([Type.Object({ t: Type.Optional(Type.String()) }), wallQuery]);
   app.post('/offerwall/offers.json', { schema: { hide: true, querystring: linkQuery } }, async (request, reply) => {
     const { t, ...query } = request.query;
-    return send(reply, await wall.browseByLink(t, clientOf(request), wishOf(query)));
+    return send(reply, await wall.browseByLink(t, clientOf(request), pageRequestOf(query)));
   });
 }
 
-function wishOf({ limit, cursor, q, category }: Static<typeof wallQuery>): WallWish {
+function pageRequestOf({ limit, cursor, q, category }: Static<typeof wallQuery>): WallPageRequest {
   const filter = { text: q ?? '', category: category ?? null };
   if (/\0/.test(filter.text + filter.category)) throw new AppError('invalid_request');
   return { limit: Number(limit ?? defaultLimit), filter, cursor: cursor ?? null };

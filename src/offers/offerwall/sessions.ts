@@ -1,9 +1,10 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
+import type { Client, FetchOffersRequest } from '../fetch/request.ts';
 import type { MacroValues } from '../render/macros.ts';
 
-/** What a wall needs of a session that was answered before. */
-export type KnownSession = {
+/** The parts of an earlier session that an offerwall needs. */
+export type WallSession = {
   id: string;
   publisherId: number;
   placement: string;
@@ -31,15 +32,15 @@ type Row = {
 };
 
 /** @returns null when the publisher has no such session */
-export async function findKnownSession(
+export async function findWallSession(
   executor: Executor,
   publisherId: number,
   id: string,
-): Promise<KnownSession | null> {
+): Promise<WallSession | null> {
   const { rows } = await executor.query<Row>({
     name: 'find_wall_session',
     text: `select placement, theme_id, user_key, pub_user_id, country, offer_ids, custom, macros, dev
-from sessions where day = $1::date and id = $2::uuid and publisher_id = $3`,
+      from sessions where day = $1::date and id = $2::uuid and publisher_id = $3`,
     values: [dayOfUuid7(id), id, publisherId],
   });
   const [row] = rows;
@@ -58,3 +59,21 @@ from sessions where day = $1::date and id = $2::uuid and publisher_id = $3`,
     dev: row.dev,
   };
 }
+
+/** A request like that of the session, from the device that opens the link. */
+export const requestLike = (session: WallSession, { ip, userAgent, gpc }: Client): FetchOffersRequest => ({
+  placement: session.placement,
+  userAgent,
+  ip,
+  country: session.country,
+  consent: !gpc,
+  adFp: null,
+  pubUserId: gpc ? null : session.pubUserId,
+  timeoutMs: null,
+  dev: session.dev,
+  loyalty: 'also',
+  onlyWithCreative: false,
+  campaignId: null,
+  themeId: session.themeId,
+  custom: session.custom,
+});

@@ -20,7 +20,7 @@ export type MacroValues = Readonly<Record<string, string>>;
 
 const namesByCopy = new WeakMap<OfferCopy, ReadonlySet<string>>();
 
-/** The names of the macros in the copy; looked for once for each copy of a snapshot. */
+/** The names of the macros in the copy; parsed once for each copy of a snapshot. */
 export function macroNames(copy: OfferCopy): ReadonlySet<string> {
   let names = namesByCopy.get(copy);
   if (names === undefined) {
@@ -36,8 +36,8 @@ export function macroNames(copy: OfferCopy): ReadonlySet<string> {
 export const hasMacros = (copy: OfferCopy): boolean => macroNames(copy).size > 0;
 
 /**
- * What `{{name}}` may stand for: the request's own keys, and the fields that neither identify a person nor authorise
- * anybody. Address, fingerprint and keys are never copied into an offer.
+ * The values of macros: the publisher's own attributes, and fields that neither identify a person nor authorise a call.
+ * Address, fingerprint and keys are never copied into an offer.
  */
 export function macroValuesOf(request: FetchOffersRequest, names: Iterable<string>): MacroValues {
   const known: Record<string, string | null> = {
@@ -55,9 +55,8 @@ export function macroValuesOf(request: FetchOffersRequest, names: Iterable<strin
 }
 
 /**
- * Fills `{{name}}` and `{{name|fallback}}` (docs/interface.md#fetch-offers): values are HTML-escaped, a missing one
- * becomes its
- * fallback or nothing, blanks are tidied, and each text is cut to its limit.
+ * Fills `{{name}}` and `{{name|fallback}}` (docs/interface.md#fetch-offers): values are HTML-escaped, a missing one is
+ * replaced by its fallback or left out, blanks are collapsed, and each text is cut to its limit.
  */
 export function fillCopy(copy: OfferCopy, values: MacroValues): OfferCopy {
   const filled = { ...copy };

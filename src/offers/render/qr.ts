@@ -5,16 +5,15 @@ import encodeQR from 'qr';
 
 /** Edge of the picture in pixels (docs/interface.md#offer-object). */
 export const qrPixels = 228;
+/** Modules of the quiet zone around the code (count). */
 const quietModules = 4;
 
 /** Bytes of a row of pixels, eight to a byte, behind the byte that names its filter (none). */
 const rowBytes = 1 + Math.ceil(qrPixels / 8);
 
 /**
- * A 1-bit-deep PNG, 228×228, black on white: whole pixels per module, quiet zone around, centred. Written here: a
- * library
- * for pictures takes ten times as long, and with a thousand offers to choose from most codes are made while somebody
- * waits.
+ * A 1-bit PNG, 228×228, black on white, with whole pixels per module and a quiet zone. Encoded here, because an image
+ * library takes ten times as long, and with a thousand offers most codes are made while a request waits.
  */
 export async function renderQrPng(text: string): Promise<Buffer> {
   const modules = encodeQR(text, 'raw', { ecc: 'low', border: quietModules });
@@ -42,7 +41,7 @@ export async function renderQrPng(text: string): Promise<Buffer> {
 
 type Row = { pixels: Buffer; first: number; offset: number; scale: number };
 
-/** Draws the dark modules of a row into one row of pixels. */
+/** Draws the dark modules of one row. */
 function drawRow(modules: readonly boolean[], { pixels, first, offset, scale }: Row): void {
   for (let x = 0; x < modules.length; x += 1) {
     if (modules[x] !== true) continue;
@@ -67,7 +66,7 @@ function chunk(type: string, data: Buffer): Buffer {
 
 /** QR codes as data URIs, made once for each URL. */
 export type QrCodes = {
-  /** The code if it is at hand. */
+  /** The code if it was made already. */
   get: (url: string) => string | undefined;
   /** Makes the code, off the event loop. Parallel calls for one URL share the work. */
   make: (url: string) => Promise<string>;
@@ -78,7 +77,7 @@ const maxCodes = 20_000;
 
 export function createQrCodes(): QrCodes {
   const made = new LRUCache<string, string>({ max: maxCodes });
-  const underWay = new Map<string, Promise<string>>();
+  const inFlight = new Map<string, Promise<string>>();
 
   async function render(url: string): Promise<string> {
     const code = `data:image/png;base64,${(await renderQrPng(url)).toString('base64')}`;
@@ -91,10 +90,10 @@ export function createQrCodes(): QrCodes {
     make: (url) => {
       const known = made.get(url);
       if (known !== undefined) return Promise.resolve(known);
-      let work = underWay.get(url);
+      let work = inFlight.get(url);
       if (work === undefined) {
-        work = render(url).finally(() => underWay.delete(url));
-        underWay.set(url, work);
+        work = render(url).finally(() => inFlight.delete(url));
+        inFlight.set(url, work);
       }
       return work;
     },

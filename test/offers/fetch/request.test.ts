@@ -1,12 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { normalisePlacement } from '../../../src/catalog/snapshot/placement-name.ts';
-import {
-  type FetchOffersBody,
-  type FetchOffersQuery,
-  isPii,
-  readFetchOffers,
-} from '../../../src/offers/fetch/request.ts';
+import { isPii, readFetchOffers } from '../../../src/offers/fetch/request.ts';
+import type { FetchOffersBody, FetchOffersQuery } from '../../../src/offers/fetch/request-schema.ts';
 import { AppError } from '../../../src/platform/errors.ts';
 
 const client = { ip: '198.51.100.1', userAgent: 'Header/1.0', gpc: false };

@@ -1,0 +1,80 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { maxPlacementLength } from '../../catalog/snapshot/placement-name.ts';
+
+const noNul = '^[^\\u0000]*$';
+const text = (maxLength: number, description: string) =>
+  Type.Optional(Type.String({ maxLength, pattern: noNul, description }));
+
+/** 10 to 5000, as text. */
+const timeoutText = Type.String({
+  pattern: '^([1-9][0-9]{1,2}|[1-4][0-9]{3}|5000)$',
+  description: 'Answer within this time (10–5000 ms), with fewer or no offers if need be.',
+});
+
+/** Query of fetch-offers (docs/interface.md#fetch-offers). Every value is text; a repeated parameter is invalid. */
+export const fetchOffersQuery = Type.Object({
+  api_key: Type.Optional(Type.String({ description: 'API key with `ads/offers`, or the SDK id.' })),
+  loyaltyboost: Type.Optional(
+    Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal('2')], {
+      description: '0 no incentive offers, 1 also, 2 only.',
+    }),
+  ),
+  creative: Type.Optional(
+    Type.Union([Type.Literal('0'), Type.Literal('1')], { description: '1: only offers with an image.' }),
+  ),
+  campaignId: Type.Optional(Type.String({ pattern: '^[0-9]{1,40}$', description: 'Only the offer of this campaign.' })),
+  country: Type.Optional(
+    Type.String({
+      pattern: '^([A-Za-z]{2})?$',
+      description: 'ISO 3166-1 alpha-2; overrides the country of the IP address.',
+    }),
+  ),
+  pub_user_id: text(256, 'As in the body.'),
+  timeout_ms: Type.Optional(timeoutText),
+});
+
+/** Body of fetch-offers (docs/interface.md#request-body). Further keys are the publisher's own attributes. */
+export const fetchOffersBody = Type.Object(
+  {
+    placement: Type.Optional(
+      Type.String({ maxLength: maxPlacementLength, pattern: noNul, description: 'Required. Where the unit is shown.' }),
+    ),
+    ua: text(2048, "The end user's user agent; default: the User-Agent header."),
+    ip: text(64, "The end user's address; absent or `auto`: the caller's."),
+    ad_fp: text(256, 'Unique id of the end user, for caps and opt-outs.'),
+    pub_user_id: text(256, "The publisher's non-PII user id; required for User Selected Perks and the wallet."),
+    dev: Type.Optional(
+      Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal(0), Type.Literal(1), Type.Boolean()], {
+        description: '1: a test answer; nothing is recorded.',
+      }),
+    ),
+    country: Type.Optional(Type.String({ pattern: '^([A-Za-z]{2})?$', description: 'ISO 3166-1 alpha-2.' })),
+    creative: Type.Optional(
+      Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal(0), Type.Literal(1), Type.Boolean()]),
+    ),
+    themeId: Type.Optional(
+      Type.Union([Type.Integer(), Type.String({ pattern: '^[0-9]{0,9}$' })], {
+        description: 'Theme to use; also `theme_id`.',
+      }),
+    ),
+    theme_id: Type.Optional(Type.Union([Type.Integer(), Type.String({ pattern: '^[0-9]{0,9}$' })])),
+    timeout_ms: Type.Optional(
+      Type.Union([Type.Integer({ minimum: 10, maximum: 5000 }), timeoutText], { description: 'As in the query.' }),
+    ),
+    consent: Type.Optional(
+      Type.Unknown({
+        description:
+          '`0` or false: neither identity nor history of the end user is used or kept, as with `Sec-GPC: 1`.',
+      }),
+    ),
+    user_agent: text(2048, 'Old name of `ua`.'),
+    adpx_fp: text(256, 'Old name of `ad_fp`.'),
+    fingerprint: text(256, 'Old name of `ad_fp`.'),
+    key: Type.Optional(Type.String({ description: 'API key, where the query has none.' })),
+    api_key: Type.Optional(Type.String({ description: 'API key, where the query has none.' })),
+  },
+  { additionalProperties: true },
+);
+
+export type FetchOffersQuery = Static<typeof fetchOffersQuery>;
+export type FetchOffersBody = Static<typeof fetchOffersBody>;

@@ -1,0 +1,53 @@
+import type { Offer, Publisher, Theme } from '../../catalog/snapshot/types.ts';
+import { categoriesOf, filterOffers, type WallFilter } from './filter.ts';
+import type { WallSession } from './sessions.ts';
+
+/** An open wall: its session, and which of its offers can still be shown. */
+export type Wall = {
+  publisher: Publisher;
+  theme: Theme | null;
+  session: Pick<WallSession, 'id' | 'pubUserId' | 'dev' | 'macros'>;
+  /** In the order of the session; null: no longer served. */
+  offers: readonly (Offer | null)[];
+  /** The offer of the link, shown before all others by the token of the link's session. */
+  linked: { offer: Offer; token: string } | null;
+};
+
+/** Which page of an offerwall is requested. */
+export type WallPageRequest = {
+  /** Offers of one page (count). */
+  limit: number;
+  filter: WallFilter;
+  /** `next_cursor` of an earlier page; null: the beginning of a new wall. */
+  cursor: string | null;
+};
+
+/** `position`: in the session, from 1; 0: the offer of the link. */
+type Entry = { offer: Offer; position: number; token?: string };
+
+/** `next`: the offset of the page behind it, null on the last. `total`: offers that match the filter. */
+type WallPage = { page: Entry[]; total: number; next: number | null; categories: string[] };
+
+/** Selects one page of a wall: the offers that match the filter, from `offset` on. */
+export function selectPage(
+  { offers, linked }: Pick<Wall, 'offers' | 'linked'>,
+  offset: number,
+  { limit, filter }: Omit<WallPageRequest, 'cursor'>,
+): WallPage {
+  const served = offers.filter((offer) => offer !== null);
+  const matching = new Set(filterOffers(served, filter));
+  const linkMatches = linked !== null && filterOffers([linked.offer], filter).length > 0;
+  const page: Entry[] = linkMatches && offset === 0 ? [{ ...linked, position: 0 }] : [];
+  let next = offset;
+  for (; next < offers.length && page.length < limit; next += 1) {
+    const offer = offers[next] as Offer | null;
+    if (offer !== null && matching.has(offer)) page.push({ offer, position: next + 1 });
+  }
+  const hasMore = offers.slice(next).some((offer) => offer !== null && matching.has(offer));
+  return {
+    page,
+    total: matching.size + (linkMatches ? 1 : 0),
+    next: hasMore ? next : null,
+    categories: categoriesOf(served),
+  };
+}

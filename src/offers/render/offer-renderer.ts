@@ -1,0 +1,110 @@
+import type { Offer, Publisher, Theme } from '../../catalog/snapshot/types.ts';
+import type { TokenCodec } from '../../platform/security/tracking-token.ts';
+import { fillCopy, hasMacros, type MacroValues } from './macros.ts';
+import { asciiJson, compileTemplate, type OfferTemplate, type Part, tokenPlaceholder } from './offer-template.ts';
+import type { QrCodes } from './qr.ts';
+import { buildOfferView, clickUrl } from './view.ts';
+
+/** The members of an answer that its offers depend on. */
+export type AnswerContext = {
+  publisher: Publisher;
+  theme: Theme | null;
+  sessionId: string;
+  dev: boolean;
+  hasUser: boolean;
+  usp: boolean;
+  macros: MacroValues;
+};
+
+export type OfferRenderer = {
+  /** Makes the QR codes that these offers lack; undefined when none is missing. */
+  prepare: (publisher: Publisher, offers: readonly Offer[], hasUser: boolean) => Promise<unknown> | undefined;
+  /** The offer's part of an answer; `token` is a tracking token. */
+  render: (answer: AnswerContext, offer: Offer, token: string) => Part;
+  /** Mints the tracking token of an offer at a position of the session, from 1. */
+  tokenOf: (answer: AnswerContext, offer: Offer, position: number) => string;
+};
+
+/** An offer at a publisher: the URL of its QR code, and its templates: without, and with a URL that saves it. */
+type Compiled = { qrUrl: string; plain: OfferTemplate | null; saveable: OfferTemplate | null };
+
+const variantFor = (hasUser: boolean): 'plain' | 'saveable' => (hasUser ? 'saveable' : 'plain');
+
+/** A token has one byte for it; offers further down an offerwall count as the last. */
+const maxPosition = 255;
+
+export type RendererDeps = { publicUrl: string; tokens: TokenCodec; qrCodes: QrCodes };
+
+/** Renders offers: one template for each offer and publisher; an offer with macros is rendered for each request. */
+export function createOfferRenderer({ publicUrl, tokens, qrCodes }: RendererDeps): OfferRenderer {
+  const compiledOf = createCompiledOffers((publisher, offer) =>
+    clickUrl(publicUrl, tokens.mint(linkClaims(publisher, offer))),
+  );
+
+  function view({ publisher, hasUser, macros }: AnswerContext, offer: Offer, token: string): string {
+    const qrCode = qrCodes.get(compiledOf(publisher, offer).qrUrl) ?? '';
+    const copy = fillCopy(offer.copy, macros);
+    return asciiJson(buildOfferView({ offer, publisher, copy, token, hasUser, qrCode, publicUrl }));
+  }
+
+  function templateOf(answer: AnswerContext, offer: Offer): OfferTemplate {
+    const compiled = compiledOf(answer.publisher, offer);
+    const variant = variantFor(answer.hasUser);
+    compiled[variant] ??= compileTemplate(view(answer, offer, tokenPlaceholder));
+    return compiled[variant];
+  }
+
+  return {
+    prepare: (publisher, offers, hasUser) => {
+      const variant = variantFor(hasUser);
+      let missing: Promise<unknown>[] | undefined;
+      for (const offer of offers) {
+        const { qrUrl, [variant]: template } = compiledOf(publisher, offer);
+        if (template !== null || qrCodes.get(qrUrl) !== undefined) continue;
+        missing ??= [];
+        missing.push(qrCodes.make(qrUrl));
+      }
+      return missing === undefined ? undefined : Promise.all(missing);
+    },
+    render: (answer, offer, token) =>
+      hasMacros(offer.copy) ? view(answer, offer, token) : { template: templateOf(answer, offer), token },
+    tokenOf: (answer, offer, position) =>
+      tokens.mint({
+        publisherId: answer.publisher.id,
+        sessionId: answer.sessionId,
+        offerId: offer.id,
+        campaignId: offer.campaign.id,
+        position: Math.min(position, maxPosition),
+        dev: answer.dev,
+      }),
+  };
+}
+
+/** The claims of an offer's QR code: the campaign's click URL for this publisher, of no session. */
+const linkClaims = (publisher: Publisher, { id, campaign }: Offer) => ({
+  publisherId: publisher.id,
+  sessionId: null,
+  offerId: id,
+  campaignId: campaign.id,
+  position: 0,
+  dev: false,
+});
+
+/** Compiled offers by publisher and its settings. An unchanged offer is the same object in the next snapshot. */
+function createCompiledOffers(qrUrlOf: (publisher: Publisher, offer: Offer) => string) {
+  const compiledOffers = new WeakMap<Offer, Map<number, Compiled>>();
+  return (publisher: Publisher, offer: Offer): Compiled => {
+    let ofOffer = compiledOffers.get(offer);
+    if (ofOffer === undefined) {
+      ofOffer = new Map();
+      compiledOffers.set(offer, ofOffer);
+    }
+    const key = publisher.id * 4 + (publisher.walletEnabled ? 2 : 0) + (publisher.offerwallEnabled ? 1 : 0);
+    let compiled = ofOffer.get(key);
+    if (compiled === undefined) {
+      compiled = { qrUrl: qrUrlOf(publisher, offer), plain: null, saveable: null };
+      ofOffer.set(key, compiled);
+    }
+    return compiled;
+  };
+}
