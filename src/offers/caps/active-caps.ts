@@ -10,7 +10,7 @@ export type LimitedTotal = {
   caps: readonly TotalCap[];
 };
 
-/** The caps of a catalogue: what has to be counted, and for whom. Where no cap applies, nothing is counted. */
+/** The caps of a catalogue: which events are counted, and for whom. Without a cap there is no counting. */
 export type ActiveCaps = {
   /** Whether users' histories matter to what a publisher shows. */
   hasUserCaps: (publisherId: number) => boolean;
@@ -21,7 +21,7 @@ export type ActiveCaps = {
   totalsOf: (campaign: Campaign, publisherId: number) => readonly LimitedTotal[];
   /** By `totalsKey`. */
   total: (key: string) => LimitedTotal | undefined;
-  /** Every total cap there is. */
+  /** All total caps. */
   totals: readonly LimitedTotal[];
 };
 

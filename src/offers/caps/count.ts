@@ -18,7 +18,7 @@ export type CountedEvent = {
   campaign: Campaign;
   /** Epoch milliseconds. */
   atMs: number;
-  /** What a conversion pays (millionths); other events pay as the campaign says. */
+  /** Payout of a conversion (millionths); other events pay by the campaign. */
   payoutMicros?: number;
 };
 
@@ -57,7 +57,8 @@ select s.user_key, e.publisher_id,
   jsonb_agg(jsonb_build_array(e.kind, e.offer_id, e.campaign_id, e.advertiser_id, e.at_ms, 1) order by e.at_ms),
   coalesce(jsonb_object_agg(e.session_id || ' ' || e.offer_id, null) filter (where e.kind = 'impression'), '{}'),
   to_timestamp(max(e.at_ms) / 1000.0)
-from unnest($1::date[], $2::uuid[], $3::integer[], $4::integer[], $5::integer[], $6::integer[], $7::text[], $8::bigint[])
+from unnest($1::date[], $2::uuid[], $3::integer[], $4::integer[], $5::integer[], $6::integer[], $7::text[],
+    $8::bigint[])
   as e (day, session_id, publisher_id, offer_id, campaign_id, advertiser_id, kind, at_ms)
 cross join lateral (
   select user_key from sessions where day = any($1::date[]) and day = e.day and id = e.session_id offset 0
@@ -92,7 +93,7 @@ const conversionPayouts: ReadonlySet<PayoutKind> = new Set(['cpa', 'cps']);
 const isPaid = ({ kind, campaign: { payout } }: CountedEvent): boolean =>
   kind === 'conversion' ? conversionPayouts.has(payout.kind) : rulesOf(kind).paidBy?.payout === payout.kind;
 
-/** What an event adds to the totals of its campaign. */
+/** The usage that an event adds to its campaign. */
 function amountsOf(event: CountedEvent): Amounts {
   const { kind, campaign, publisherId, payoutMicros = 0 } = event;
   if (kind === 'conversion') return { ...noAmounts, micros: payoutMicros };
@@ -103,7 +104,7 @@ function amountsOf(event: CountedEvent): Amounts {
   };
 }
 
-/** Replaces reservations by what happened. Money that a later event may earn stays reserved. */
+/** Replaces reservations by the events. Money that a later event may earn stays reserved. */
 async function settle(
   executor: Executor,
   activeCaps: ActiveCaps,

@@ -43,7 +43,7 @@ export function findOverruns(
 const isIn = (per: CapPeriod, { period }: CampaignUsage, timeZone: string, atMs: number): boolean =>
   periodName(per, timeZone, atMs) === period;
 
-/** The usage without one's own deltas, for when they are rolled back. */
+/** The usage without the process's own deltas, after they were rolled back. */
 export const withoutOwnDeltas = (deltas: readonly UsageDelta[], used: readonly CampaignUsage[]): CampaignUsage[] => {
   const own = new Map(
     sumDeltas(deltas).map((delta) => [`${totalsKey(delta.campaignId, delta.publisherId)} ${delta.period}`, delta]),

@@ -11,9 +11,9 @@ export function totalsAt(table: UsageTable, activeCaps: ActiveCaps, atMs: number
       const known = get.call(asked, key) as CapUse | undefined;
       const total = known === undefined ? activeCaps.total(key) : undefined;
       if (total === undefined) return known;
-      const use = capUsageOf(table, total, atMs);
-      asked.set(key, use);
-      return use;
+      const usage = capUsageOf(table, total, atMs);
+      asked.set(key, usage);
+      return usage;
     },
   });
 }

@@ -23,7 +23,7 @@ export function periodName(per: CapPeriod, timeZone: string, atMs: number): stri
   return per === 'lifetime' ? per : `${per} ${new Date(periodOf(per, timeZone, atMs).startMs).toISOString()}`;
 }
 
-/** The four periods that hold an instant. */
+/** The four periods that contain an instant. */
 export const periodNames = (timeZone: string, atMs: number): string[] =>
   capPeriods.map((per) => periodName(per, timeZone, atMs));
 
@@ -177,9 +177,9 @@ export function capUsageOf(table: UsageTable, total: LimitedTotal, atMs: number)
   const amounts = capPeriods.map(
     (per) => [per, table.get(total.campaignId, total.publisherId, periodName(per, total.timeZone, atMs))] as const,
   );
-  const use = metrics.map(([metric, field]) => [
+  const entries = metrics.map(([metric, field]) => [
     metric,
     Object.fromEntries(amounts.map(([per, amount]) => [per, amount[field]])),
   ]);
-  return Object.fromEntries(use) as CapUse;
+  return Object.fromEntries(entries) as CapUse;
 }

@@ -5,22 +5,22 @@ import type { TokenCodec } from '../../platform/security/tracking-token.ts';
 import { fillCopy } from '../render/macros.ts';
 import { buildOfferView } from '../render/view.ts';
 
-/** Which offers of the catalogue are asked for; null: all. */
+/** The requested offers of the catalogue; null: all. */
 export type CatalogueQuery = {
   offerIds: ReadonlySet<number> | null;
   campaignIds: ReadonlySet<number> | null;
-  /** Upper case; an offer is meant that may be shown in any of them. */
+  /** Upper case; offers that may be shown in any of them match. */
   countries: readonly string[] | null;
   /** Offers with a higher id only. */
   after: number;
   limit: number;
-  /** Epoch milliseconds; campaigns whose time it is not are left out. */
+  /** Epoch milliseconds; campaigns that are over or have not begun are left out. */
   nowMs: number;
 };
 
 const servedOffers = new WeakMap<Publisher, readonly Offer[]>();
 
-/** The offers a publisher may show, by id; found once for each snapshot. */
+/** The offers a publisher may show, by id; computed once for each snapshot. */
 function offersOf(publisher: Publisher, snapshot: Snapshot): readonly Offer[] {
   let offers = servedOffers.get(publisher);
   if (offers === undefined) {
@@ -33,14 +33,14 @@ function offersOf(publisher: Publisher, snapshot: Snapshot): readonly Offer[] {
 }
 
 /**
- * A page of the offers that a publisher may show now, by id; `next` is the `after` of the page behind it, null on the
- * last.
+ * A page of the offers that a publisher may show now, by id; `next` is the `after` of the following page, null
+ * on the last.
  */
 export function pageOf(
   { publisher, snapshot }: { publisher: Publisher; snapshot: Snapshot },
   { offerIds, campaignIds, countries, after, limit, nowMs }: CatalogueQuery,
 ): { offers: Offer[]; next: number | null } {
-  const meant = offersOf(publisher, snapshot).filter(
+  const matching = offersOf(publisher, snapshot).filter(
     ({ id, campaign }) =>
       id > after &&
       (offerIds === null || offerIds.has(id)) &&
@@ -48,8 +48,8 @@ export function pageOf(
       (countries === null || countries.some((country) => isShownIn(campaign, country))) &&
       phaseOf(campaign, nowMs) === 'running',
   );
-  const offers = meant.slice(0, limit);
-  return { offers, next: meant.length > limit ? (offers.at(-1)?.id ?? null) : null };
+  const offers = matching.slice(0, limit);
+  return { offers, next: matching.length > limit ? (offers.at(-1)?.id ?? null) : null };
 }
 
 function isShownIn({ rules }: Campaign, country: string): boolean {
@@ -60,10 +60,7 @@ function isShownIn({ rules }: Campaign, country: string): boolean {
 
 type ViewDeps = { tokens: Pick<TokenCodec, 'mint'>; publicUrl: string };
 
-/**
- * What is the same of an offer for everybody: no session, so nothing that could be seen, closed or saved; its click URL
- * is that of its QR code.
- */
+/** An offer outside of a session: without beacons and save URL; its click URL is that of its QR code. */
 export function buildCatalogueView(publisher: Publisher, offer: Offer, { tokens, publicUrl }: ViewDeps) {
   const { campaign } = offer;
   const token = tokens.mint({

@@ -111,7 +111,7 @@ function findPlace(reader: Reader<Response>, text: string): Place {
   }
 }
 
-/** The address in its plain form; null for text that is no address, and for addresses outside of the public internet. */
+/** The address in its plain form; null for text that is no address, and for addresses that are not public. */
 function publicAddress(text: string): string | null {
   if (text.length > maxAddressLength) return null;
   if (!ipaddr.IPv4.isValidFourPartDecimal(text) && !ipaddr.IPv6.isValid(text)) return null;
@@ -121,7 +121,7 @@ function publicAddress(text: string): string | null {
 
 type Names = { iso_code?: string; names?: { en?: string } };
 
-/** What the databases hold: that of countries `country_code` only, those of MaxMind nested records. */
+/** Records of the databases: `country_code` alone in that of countries, nested records in those of MaxMind. */
 type GeoRecord = {
   country_code?: string;
   country?: Names;

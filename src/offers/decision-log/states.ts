@@ -65,7 +65,8 @@ export async function touchState(executor: Executor, id: string, nowMs: number):
 export async function insertState(executor: Executor, id: string, state: Buffer, nowMs: number): Promise<void> {
   await executor.query({
     name: 'insert_state',
-    text: 'insert into decision_states (id, state, used_at) values ($1, $2, to_timestamp($3::float8)) on conflict do nothing',
+    text: `insert into decision_states (id, state, used_at) values ($1, $2, to_timestamp($3::float8))
+      on conflict do nothing`,
     values: [id, state, nowMs / 1000],
   });
 }
@@ -76,7 +77,7 @@ export async function findState(executor: Executor, id: string): Promise<Buffer 
 }
 
 /** How long a decision can be decided again (milliseconds). */
-export const reDecidableMs = 7 * dayMs;
+const reDecidableMs = 7 * dayMs;
 
 /** Retention: deletes the states that no decision of the last week was made with. */
 export async function deleteOldDecisionStates(executor: Executor, nowMs: number): Promise<void> {

@@ -33,11 +33,11 @@ export type CappedBatchDeps = {
 
 export type CommittedBatch = { sessions: SessionRecord[]; used: readonly CampaignUsage[] };
 
-/** Totals were exceeded because others used them up meanwhile; the transaction is rolled back. */
+/** Totals were exceeded because other processes used them up meanwhile; the transaction is rolled back. */
 export class CapOverrun extends Error {
   /** By `totalsKey`. */
   readonly totals: ReadonlySet<string>;
-  /** What others have used. */
+  /** The usage of other processes. */
   readonly used: readonly CampaignUsage[];
   constructor(totals: ReadonlySet<string>, used: readonly CampaignUsage[]) {
     super('totals were used up meanwhile');
@@ -124,7 +124,7 @@ async function openUsers(
 /** What a batch takes of campaigns' totals; `table` shows it to the next decision of the batch. */
 type Ledger = { table: UsageTable; deltas: UsageDelta[]; reservations: Reservation[]; nowMs: number };
 
-/** Reserves what the offers of a session may use: impressions of the user, and totals of the campaigns. */
+/** Reserves usage for the offers of a session: impressions of the user, and totals of the campaigns. */
 function reserve(
   { id, publisherId, decided }: SessionRecord,
   history: OpenHistory | undefined,

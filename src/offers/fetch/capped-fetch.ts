@@ -6,7 +6,7 @@ import { type DecidedFetch, type FetchResult, type RenderedFetch, renderSessions
 import type { SessionRecord } from './session-record.ts';
 import { type FetchPath, type FetchPathDeps, maxSessions } from './uncapped-fetch.ts';
 
-/** After this many attempts a batch goes without the totals that others used up meanwhile (count). */
+/** After this many attempts a batch is decided without the totals that other processes used up (count). */
 const maxAttempts = 3;
 
 type CappedFetchDeps = FetchPathDeps & { usage: LiveUsage };
@@ -32,7 +32,7 @@ export function createCappedFetch(deps: CappedFetchDeps): FetchPath {
 
 /**
  * Decides and commits a batch so that no cap is exceeded, whatever other processes do at the same time: where they used
- * up a total meanwhile, all is rolled back and decided anew with what is used now.
+ * up a total meanwhile, all is rolled back and decided again with the current usage.
  */
 export async function decideCapped(
   deps: CappedBatchDeps & { usage: Pick<LiveUsage, 'known' | 'learn'> },

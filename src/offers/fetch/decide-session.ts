@@ -8,7 +8,7 @@ import { type MacroValues, macroNames, macroValuesOf } from '../render/macros.ts
 import { contextOf, isUspOn, linkedOfferId, type PendingFetch } from './pending-fetch.ts';
 import type { SessionRecord } from './session-record.ts';
 
-/** What a decision draws on beside the request and the catalogue. */
+/** Inputs of a decision beside the request and the catalogue. */
 export type Sources = { history: UserHistory; totals: Totals; model: Model };
 
 /** All inputs of a decision. */

@@ -62,8 +62,8 @@ export async function explainRoutes(
   const schema = {
     summary: 'Explain what a request would be shown',
     description:
-      'Takes a fetch-offers request and says of each offer provisioned to the publisher why it would be shown, or not. ' +
-      'Nothing is recorded.',
+      'Takes a fetch-offers request and says of each offer provisioned to the publisher why it would be shown, ' +
+      'or not. Nothing is recorded.',
     tags: ['Decisions'],
     querystring: explainQuery,
     body: fetchOffersBody,

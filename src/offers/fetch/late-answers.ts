@@ -11,8 +11,8 @@ export type LateAnswers = {
   /** The empty answer that is sent on the deadline. Its session is stored, empty, if it can be written after all. */
   expire: (pending: PendingFetch) => Buffer;
   /**
-   * Empties those of the committed sessions whose answer was sent empty meanwhile. Not waited for: what is not late
-   * when this is called is answered before another deadline can pass.
+   * Empties the committed sessions whose answer was sent empty meanwhile. Not awaited: an answer that is not late when
+   * this is called is sent before another deadline can pass.
    */
   emptyExpired: (committed: readonly DecidedFetch[]) => void;
   drain: () => Promise<void>;

@@ -1,12 +1,11 @@
 import type { Publisher, Snapshot, Theme } from '../../catalog/snapshot/types.ts';
 import type { DecisionContext } from '../../decision/types.ts';
-
 import { createUserKeys } from '../../platform/security/user-key.ts';
 import { type ClientContext, createClientContextReader } from '../context/client-context.ts';
 import type { OfferDeps } from '../ports.ts';
 import type { FetchOffersRequest } from './request.ts';
 
-/** What the link of an offer says about the user who opens an offerwall by it. */
+/** The link of an offer by which a user opened an offerwall. */
 export type WallLink = {
   /** The user of the link's session, in place of an identifier in the request. */
   userKey: string | null;
@@ -15,7 +14,7 @@ export type WallLink = {
 };
 
 /** Where the offers are shown: a unit, or an offerwall, which may have been opened by the link of an offer. */
-export type Surface = { kind: 'unit' } | { kind: 'offerwall'; link: WallLink | null };
+type Surface = { kind: 'unit' } | { kind: 'offerwall'; link: WallLink | null };
 
 /** A fetch between its request and its answer. */
 export type PendingFetch = {
@@ -24,7 +23,7 @@ export type PendingFetch = {
   request: FetchOffersRequest;
   client: ClientContext;
   theme: Theme | null;
-  /** The name it is counted under. */
+  /** The name that reports count it under. */
   placement: string;
   userKey: string | null;
   /** A test: it counts nowhere, and no cap applies. */
@@ -89,17 +88,17 @@ export function contextOf(pending: PendingFetch, nowMs: number): DecisionContext
   };
 }
 
-/** The offer that is shown first because its link led here; null: none. */
+/** The offer whose link opened the offerwall; null: none. */
 export const linkedOfferId = ({ surface }: PendingFetch): number | null =>
   surface.kind === 'offerwall' && surface.link !== null ? surface.link.offerId : null;
 
-/** The theme asked for, where the publisher has it; else that of the placement, else the default. */
-export function themeOf(
+/** The requested theme, where the publisher has it; else that of the placement, else the default. */
+function themeOf(
   publisher: Publisher,
   { themeId, placement }: Pick<FetchOffersRequest, 'themeId' | 'placement'>,
 ): Theme | null {
-  const wanted = themeId ?? publisher.placements.get(placement)?.themeId ?? null;
-  return (wanted === null ? undefined : publisher.themes.get(wanted)) ?? publisher.defaultTheme;
+  const requested = themeId ?? publisher.placements.get(placement)?.themeId ?? null;
+  return (requested === null ? undefined : publisher.themes.get(requested)) ?? publisher.defaultTheme;
 }
 
 /** Whether User Selected Perks is on in this answer (docs/interface.md#user-selected-perks). */

@@ -24,8 +24,8 @@ export async function offerRoutes(app: App, { auth, offers }: OfferRoutes): Prom
   const preValidation = [emptyBodyByDefault, nullFieldsAsAbsent, auth.requireKey('ads/offers')];
   for (const url of paths) {
     app.post(url, { schema, preValidation }, async (request, reply) => {
-      const wanted = readFetchOffers(request.query, request.body, clientOf(request));
-      const answer = await offers.fetch(callerOf(request).publisher, wanted);
+      const fetchRequest = readFetchOffers(request.query, request.body, clientOf(request));
+      const answer = await offers.fetch(callerOf(request).publisher, fetchRequest);
       reply.type('application/json; charset=utf-8').header('cache-control', 'no-store');
       return reply.send(answer as never);
     });

@@ -76,7 +76,7 @@ export function createOfferService(deps: OfferDeps): OfferService {
   };
 }
 
-/** Whether caps of users or totals of campaigns bear on what is shown. */
+/** Whether frequency caps of the user or total caps of campaigns apply. */
 function isCapped({ snapshot, publisher, userKey, dev }: PendingFetch): boolean {
   const activeCaps = activeCapsOf(snapshot);
   return !dev && (activeCaps.hasTotalCaps(publisher.id) || (userKey !== null && activeCaps.hasUserCaps(publisher.id)));

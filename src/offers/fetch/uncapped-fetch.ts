@@ -10,7 +10,7 @@ import type { PendingFetch } from './pending-fetch.ts';
 import { type DecidedFetch, type FetchResult, type RenderedFetch, renderSessions } from './render-sessions.ts';
 import { insertSessions, insertUnlessOptedOut } from './sessions.ts';
 
-/** Decides and commits fetches. `drain` resolves when none is under way. */
+/** Decides and commits fetches. `drain` resolves when none is in progress. */
 export type FetchPath = { add: (pending: PendingFetch) => Promise<FetchResult>; drain: () => Promise<void> };
 
 export type FetchPathDeps = Pick<OfferDeps, 'pool' | 'dbHealth' | 'now'> & {
@@ -45,7 +45,7 @@ export function createUncappedFetch({ pool, dbHealth, now, model, states, render
   /** A fetch that has expired since its decision shows nothing. */
   const unlessExpired = (one: DecidedFetch): DecidedFetch => (one.pending.expired ? decideNow(one.pending) : one);
 
-  /** Renders while the commit is under way. */
+  /** Renders during the commit. */
   async function writeAssumed(given: readonly DecidedFetch[]): Promise<RenderedFetch[]> {
     const decided = given.map(unlessExpired);
     const inserting = insertUnlessOptedOut(

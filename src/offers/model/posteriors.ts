@@ -37,7 +37,7 @@ export async function loadModel(executor: Executor, snapshot: Snapshot, nowMs: n
   return modelFrom(rows, snapshot);
 }
 
-export function modelFrom(rows: readonly Row[], snapshot: Snapshot): Model {
+function modelFrom(rows: readonly Row[], snapshot: Snapshot): Model {
   const placements = new Map<string, Map<number, Counts>>();
   const offers = new Map<number, Counts>();
   const categories = new Map<string, Counts>();
@@ -86,27 +86,27 @@ type StoredModel = {
   averageSaleMicros: [number, number][];
 };
 
-const store = <Key>(counts: ReadonlyMap<Key, Counts>): [Key, StoredCounts][] =>
+const toStored = <Key>(counts: ReadonlyMap<Key, Counts>): [Key, StoredCounts][] =>
   [...counts].map(([key, { impressions, clicks, conversions }]) => [key, [impressions, clicks, conversions]]);
 
-const restore = <Key>(stored: readonly [Key, StoredCounts][]): Map<Key, Counts> =>
+const fromStored = <Key>(stored: readonly [Key, StoredCounts][]): Map<Key, Counts> =>
   new Map(stored.map(([key, [impressions, clicks, conversions]]) => [key, { impressions, clicks, conversions }]));
 
 /** Posteriors as JSON; `readModel` is its inverse. */
 export const writeModel = ({ placements, offers, categories, averageSaleMicros }: Posteriors): string =>
   JSON.stringify({
-    placements: [...placements].map(([key, counts]) => [key, store(counts)]),
-    offers: store(offers),
-    categories: store(categories),
+    placements: [...placements].map(([key, counts]) => [key, toStored(counts)]),
+    offers: toStored(offers),
+    categories: toStored(categories),
     averageSaleMicros: [...averageSaleMicros],
   } satisfies StoredModel);
 
 export function readModel(json: string): Posteriors {
   const { placements, offers, categories, averageSaleMicros } = JSON.parse(json) as StoredModel;
   return {
-    placements: new Map(placements.map(([key, counts]) => [key, restore(counts)])),
-    offers: restore(offers),
-    categories: restore(categories),
+    placements: new Map(placements.map(([key, counts]) => [key, fromStored(counts)])),
+    offers: fromStored(offers),
+    categories: fromStored(categories),
     averageSaleMicros: new Map(averageSaleMicros),
   };
 }

@@ -1,7 +1,7 @@
 import type { CatalogDeps } from '../../catalog/ports.ts';
 import { emptyModel, loadModel, type Model } from './posteriors.ts';
 
-/** The model that decisions are made with now; `refresh` loads it anew. */
+/** The model that decisions are made with; `refresh` reloads it. */
 export type ModelSource = { current: () => Model; refresh: () => Promise<void> };
 
 export function createModelSource({ pool, catalog, now }: Pick<CatalogDeps, 'pool' | 'catalog' | 'now'>): ModelSource {

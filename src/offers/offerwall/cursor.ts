@@ -3,7 +3,7 @@ import type { Signer } from '../../platform/security/keyring.ts';
 import { macLength } from '../../platform/security/mac.ts';
 
 /** Where an offerwall continues: its session, and how many of its offers were passed already. */
-export type Cursor = { publisherId: number; sessionId: string; offset: number };
+type Cursor = { publisherId: number; sessionId: string; offset: number };
 
 export type Cursors = {
   /** @returns 56 characters of base64url */

@@ -3,10 +3,7 @@ import type { Offer } from '../../catalog/snapshot/types.ts';
 /** A search; empty text and null: everything. */
 export type WallFilter = { text: string; category: string | null };
 
-/**
- * Offers whose copy, advertiser, category or tags hold every word of the text, in any spelling of upper and lower case
- * or accents.
- */
+/** Offers whose copy, advertiser, category or tags contain every word of the text, ignoring case and accents. */
 export function filterOffers(offers: readonly Offer[], { text, category }: WallFilter): readonly Offer[] {
   const words = normalise(text)
     .split(/\s+/)

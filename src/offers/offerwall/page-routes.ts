@@ -12,7 +12,7 @@ const errorPages: ErrorPages = {
   offerwall_not_enabled: { title: 'Not available', text: 'There is no offerwall here.' },
   invalid_token: {
     title: 'This link does not work',
-    text: 'It is incomplete or has expired. Open it anew from where you found it.',
+    text: 'It is incomplete or has expired. Open it again from where you found it.',
   },
 };
 

@@ -3,7 +3,7 @@ import type { OfferCopy } from '../../catalog/snapshot/types.ts';
 import { escapeHtml } from '../../platform/lib/escape-html.ts';
 import type { FetchOffersRequest } from '../fetch/request.ts';
 
-/** Longest text of each field that may hold macros (characters). */
+/** Longest text of each field that may contain macros (characters). */
 const limits: Readonly<Record<keyof OfferCopy, number>> = {
   title: offerLimits.title.maxLength,
   description: offerLimits.description.maxLength,
@@ -32,7 +32,7 @@ export function macroNames(copy: OfferCopy): ReadonlySet<string> {
   return names;
 }
 
-/** Whether any text of the copy holds a macro. */
+/** Whether any text of the copy contains a macro. */
 export const hasMacros = (copy: OfferCopy): boolean => macroNames(copy).size > 0;
 
 /**

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import encodeQR from 'qr';
 
 /** Edge of the picture in pixels (docs/interface.md#offer-object). */
-export const qrPixels = 228;
+const qrPixels = 228;
 /** Modules of the quiet zone around the code (count). */
 const quietModules = 4;
 
@@ -15,7 +15,7 @@ const rowBytes = 1 + Math.ceil(qrPixels / 8);
  * A 1-bit PNG, 228×228, black on white, with whole pixels per module and a quiet zone. Encoded here, because an image
  * library takes ten times as long, and with a thousand offers most codes are made while a request waits.
  */
-export async function renderQrPng(text: string): Promise<Buffer> {
+async function renderQrPng(text: string): Promise<Buffer> {
   const modules = encodeQR(text, 'raw', { ecc: 'low', border: quietModules });
   const scale = Math.floor(qrPixels / modules.length);
   if (scale < 2) throw new Error('the URL is too long for a readable QR code');

@@ -27,7 +27,7 @@ type Frame = readonly [beforeSession: Buffer, afterSession: Buffer];
 
 /**
  * Renders answers. What does not depend on the request is rendered once for each offer of a snapshot; for each request
- * only the token is filled in, and offers with macros are rendered anew.
+ * only the token is filled in; offers with macros are rendered for each request.
  */
 export function createRenderer(deps: RendererDeps): Renderer {
   const offerRenderer = createOfferRenderer(deps);

@@ -1,7 +1,7 @@
 import type { Creative, Offer, OfferCopy, Publisher } from '../../catalog/snapshot/types.ts';
 import { withOldOfferNames } from './legacy-names.ts';
 
-/** What a rendered offer depends on beside the catalogue. */
+/** The inputs of a rendered offer. */
 export type ViewContext = {
   offer: Offer;
   publisher: Pick<Publisher, 'walletEnabled' | 'offerwallEnabled'>;

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-/** Gives the first campaign shown rules, and nobody else any; it comes first from now on. */
+/** Gives rules to the first campaign shown, and to no other; it is shown first from now on. */
 async function withRules(rules: object, payout = { kind: 'cpm', amount: 2000 }): Promise<void> {
   await t.pool.query("update campaigns set rules = '{}', priority = 100");
   const { offers } = await fetchOffers(t);
@@ -22,15 +22,17 @@ async function withRules(rules: object, payout = { kind: 'cpm', amount: 2000 }):
 
 const exposuresOf = async (pubUserId: string): Promise<unknown[][]> => {
   const { rows } = await t.pool.query(
-    'select exposures from user_history where user_key = (select user_key from sessions where pub_user_id = $1 limit 1)',
+    `select exposures from user_history
+      where user_key = (select user_key from sessions where pub_user_id = $1 limit 1)`,
     [pubUserId],
   );
   return rows[0]?.exposures ?? [];
 };
 
-const usesOf = async (campaignId: number) => {
+const usageOf = async (campaignId: number) => {
   const { rows } = await t.pool.query(
-    'select split_part(period, $2, 1) as per, impressions::int, clicks::int, micros::int from campaign_use where campaign_id = $1 order by period',
+    `select split_part(period, $2, 1) as per, impressions::int, clicks::int, micros::int
+      from campaign_use where campaign_id = $1 order by period`,
     [campaignId, ' '],
   );
   return rows;
@@ -55,7 +57,7 @@ describe('the history of a user', () => {
     expect(more).toEqual([]);
   });
 
-  test('takes only events some cap asks for, and none that are suspicious', async () => {
+  test('takes only events that a cap counts, and no suspicious ones', async () => {
     await withRules(cap('no_thanks'));
     const offer = await show('bob');
     await call(t, offer.pixel);
@@ -88,7 +90,7 @@ describe('the history of a user', () => {
     );
   });
 
-  test('is not written where nothing is capped', async () => {
+  test('is not written without a cap', async () => {
     await withRules({});
     const offer = await show('dee');
     await call(t, offer.pixel);
@@ -96,18 +98,18 @@ describe('the history of a user', () => {
   });
 });
 
-describe('what a campaign has used', () => {
+describe('the usage of a campaign', () => {
   test('grows with each impression by one and its price, in every period, exactly', async () => {
     await withRules({ total_caps: [{ metric: 'impressions', per: 'day', limit: 1000 }] });
     const shown = await Promise.all(['e1', 'e2', 'e3'].map(show));
     await Promise.all(shown.flatMap((offer) => Array.from({ length: 20 }, () => call(t, offer.pixel))));
-    expect(await usesOf(shown[0]?.campaign_id as number)).toEqual(
+    expect(await usageOf(shown[0]?.campaign_id as number)).toEqual(
       ['day', 'hour', 'lifetime', 'month'].map((per) => ({ per, impressions: 3, clicks: 0, micros: 6_000_000 })),
     );
   });
 });
 
-test('absurd amounts, as anybody can report them, never make a use that cannot be added to', async () => {
+test('absurd reported amounts never make the usage overflow', async () => {
   const change = {
     campaignId: 987_654,
     publisherId: null,

@@ -13,7 +13,8 @@ afterAll(() => t.close());
 async function setRules(rules: object): Promise<number> {
   await t.pool.query("update campaigns set rules = '{}', priority = 100");
   const { rows } = await t.pool.query<{ id: number }>(
-    "update campaigns set rules = $1, priority = 0, payout_kind = 'cpc', payout_amount = 0.5 where id = (select min(id) from campaigns where not is_loyalty) returning id",
+    `update campaigns set rules = $1, priority = 0, payout_kind = 'cpc', payout_amount = 0.5
+      where id = (select min(id) from campaigns where not is_loyalty) returning id`,
     [rules],
   );
   await t.deps.catalog.refresh();
@@ -26,15 +27,16 @@ async function show(campaignId: number, user: string): Promise<ShownOffer | null
   return offers.find((offer) => offer.campaign_id === campaignId) ?? null;
 }
 
-const useOf = async (campaignId: number) =>
+const usageOf = async (campaignId: number) =>
   (
     await t.pool.query(
-      "select impressions::int, clicks::int, micros::int from campaign_use where campaign_id = $1 and period = 'lifetime'",
+      `select impressions::int, clicks::int, micros::int from campaign_use
+        where campaign_id = $1 and period = 'lifetime'`,
       [campaignId],
     )
   ).rows[0];
 
-test('an offer whose impression never came may be shown again after a minute', async () => {
+test('an offer whose impression is not reported may be shown again after a minute', async () => {
   const campaignId = await setRules({
     frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 1, window_minutes: null }],
   });
@@ -49,7 +51,7 @@ test('an offer whose impression never came may be shown again after a minute', a
   expect(await show(campaignId, 'ada')).toBeNull();
 });
 
-test('a cap rolls: it is over when its window is', async () => {
+test('a cap has a rolling window', async () => {
   const campaignId = await setRules({
     frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 1, window_minutes: 10 }],
   });
@@ -60,15 +62,15 @@ test('a cap rolls: it is over when its window is', async () => {
   expect(await show(campaignId, 'bob')).not.toBeNull();
 });
 
-test('reservations of totals are released after a minute, and what was paid stays', async () => {
+test('reservations of totals are released after a minute, and paid events stay counted', async () => {
   const campaignId = await setRules({ total_caps: [{ metric: 'impressions', per: 'lifetime', limit: 100 }] });
   const offers = await Promise.all(['c1', 'c2', 'c3'].map((user) => show(campaignId, user)));
-  expect((await useOf(campaignId)).impressions).toBe(3);
+  expect((await usageOf(campaignId)).impressions).toBe(3);
   await call(t, (offers[0] as ShownOffer).pixel);
   nowMs += 1_000;
   await call(t, (offers[0] as ShownOffer).click_url);
   nowMs += 61_000;
   await releaseExpiredReservations(t.pool, nowMs);
-  expect(await useOf(campaignId)).toEqual({ impressions: 1, clicks: 1, micros: 500_000 });
+  expect(await usageOf(campaignId)).toEqual({ impressions: 1, clicks: 1, micros: 500_000 });
   expect((await t.pool.query('select 1 from cap_reservations')).rows).toEqual([]);
 });

@@ -28,7 +28,7 @@ const seen = (list: readonly Exposure[], event: string, offerId: number, sinceMs
     .reduce((sum, one) => sum + (one.count ?? 1), 0);
 
 describe('a history that is trimmed', () => {
-  test('counts as many for ever as before, and never fewer in any window', () => {
+  test('has the same count without a window as before, and never a lower one in any window', () => {
     fc.assert(
       fc.property(exposures, fc.integer({ min: 1, max: 180 }), (list, days) => {
         const trimmed = trimExposures(trimExposures(list, nowMs), nowMs);
@@ -47,7 +47,7 @@ describe('a history that is trimmed', () => {
     );
   });
 
-  test('is exact where it is short and young', () => {
+  test('is exact while it is short and recent', () => {
     fc.assert(
       fc.property(exposures, (list) => {
         const young = list.filter((one) => one.atMs > nowMs - 180 * dayMs).slice(0, 256);
@@ -57,7 +57,7 @@ describe('a history that is trimmed', () => {
     );
   });
 
-  test('stays small however much there was', () => {
+  test('stays small however many exposures it had', () => {
     const many = Array.from({ length: 20_000 }, (_, index): Exposure => {
       const offerId = index % 7;
       return { event: 'impression', offerId, campaignId: offerId, advertiserId: 1, atMs: nowMs - index };

@@ -78,8 +78,8 @@ const showing = (answers: Data[]): Data[] =>
 
 describe('with 64 requests at once, over two processes', () => {
   test.each([
-    ['whom nobody knew before', 'new-user'],
-    ['who was here before', 'known-user'],
+    ['without a history', 'new-user'],
+    ['with a history', 'known-user'],
   ])('a user %s sees an offer with a cap of one impression in exactly one session', async (_name, user) => {
     await setRules({ frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 1, window_minutes: 60 }] });
     if (user === 'known-user')
@@ -89,14 +89,14 @@ describe('with 64 requests at once, over two processes', () => {
     expect(showing(await fetchMany(2, () => ({ pub_user_id: `another ${user}` })))).toHaveLength(1);
   });
 
-  test('users each see it in exactly one session, whoever is in a batch with whom', async () => {
+  test('users each see it in exactly one session, whatever their batch', async () => {
     await setRules({ frequency_caps: [{ scope: 'offer', event: 'impression', limit: 1, window_minutes: 60 }] });
     const users = Array.from({ length: 16 }, (_, index) => `crowd ${index}`);
     const answers = await fetchMany(64, (index) => ({ pub_user_id: users[(index * 7) % 16] }));
     expect(showing(answers)).toHaveLength(16);
   });
 
-  test('developers see it every time, and take nothing from anybody', async () => {
+  test('dev requests see it every time, and do not count against the cap', async () => {
     await setRules({ frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 1, window_minutes: 60 }] });
     expect(showing(await fetchMany(8, () => ({ pub_user_id: 'developer', dev: 1 })))).toHaveLength(8);
     expect(showing(await fetchMany(8, () => ({ pub_user_id: 'developer' })))).toHaveLength(1);
@@ -110,7 +110,7 @@ describe('with 64 requests at once, over two processes', () => {
   test('a campaign whose budget pays for five more impressions is shown five times', async () => {
     await setRules({});
     campaignId = await nextCampaign(1);
-    // It pays so well that nobody outranks it.
+    // Its payout ranks it first.
     await setRules({ total_caps: [{ metric: 'budget', per: 'day', limit: 10 }] }, { kind: 'cpm', amount: 2000 });
     const shown = showing(await fetchMany(64, () => ({})));
     expect(shown).toHaveLength(5);
@@ -119,7 +119,7 @@ describe('with 64 requests at once, over two processes', () => {
   });
 });
 
-test('a paused campaign is gone from every process, and back when it goes on', async () => {
+test('a paused campaign is shown by no process, and again once it is resumed', async () => {
   await setRules({});
   for (let round = 0; round < 4; round += 1) {
     for (const active of [false, true]) {

@@ -28,7 +28,7 @@ function pendingBy(snapshot: Snapshot): PendingFetch {
 const emptyModelSource = { current: () => emptyModel };
 const noStates = { note: () => {} };
 
-test('a batch decided by two catalogues, of which only the newer has a cap, ends, and the newer keeps the cap', async () => {
+test('a batch decided with two catalogues, of which only the newer has a cap, keeps that cap', async () => {
   const before = t.deps.catalog.current();
   const [campaign] = before.publishers.get(t.publisher.id)?.index.offers.map((offer) => offer.campaign) ?? [];
   const id = campaign?.id as number;
@@ -51,7 +51,7 @@ test('a batch decided by two catalogues, of which only the newer has a cap, ends
   expect(old?.offers.length).toBeGreaterThan(0);
 });
 
-test('each decision is stored with the id of the model it was made with, also when the model changes within a batch', async () => {
+test('each decision is stored with the id of its model, also when the model changes within a batch', async () => {
   let model: Model = { id: 'model before', posteriors: noPosteriors };
   const noted: (string | null)[] = [];
   const note = (_snapshot: Snapshot, { id }: Model): void => {

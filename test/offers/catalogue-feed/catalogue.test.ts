@@ -34,7 +34,8 @@ async function catalogue(query: Record<string, string> = {}, key = t.publisher.k
 
 test('lists every active offer, by id, with the fields that no session changes', async () => {
   const { rows } = await t.pool.query(
-    'select o.id from offers o join campaigns c on c.id = o.campaign_id where o.active and c.active and o.publisher_id = $1 order by 1',
+    `select o.id from offers o join campaigns c on c.id = o.campaign_id
+      where o.active and c.active and o.publisher_id = $1 order by 1`,
     [t.publisher.id],
   );
   expect(rows.length).toBeGreaterThan(4);
@@ -83,7 +84,7 @@ describe('filters', () => {
     expect(await catalogue({ offer_id: '999999' })).toEqual({ offers: [], count: 0, next_cursor: null });
   });
 
-  test('by countries: what may be shown in any of them', async () => {
+  test('by countries: offers that may be shown in any of them', async () => {
     const [a, b] = all.filter(
       (one, index) => all.findIndex(({ campaign_id }) => campaign_id === one.campaign_id) === index,
     ) as [Entry, Entry];
@@ -108,7 +109,7 @@ describe('filters', () => {
     await t.deps.catalog.refresh();
   });
 
-  test('that make no sense are refused', async () => {
+  test('that are invalid are rejected', async () => {
     for (const query of [
       { offer_id: 'x' },
       { campaign_id: '1;2' },
@@ -134,7 +135,7 @@ test('pages follow one another without gap or repeat', async () => {
   expect(seen).toEqual(all.map(({ id }) => id));
 });
 
-test('a known answer is 304 until something in it changes', async () => {
+test('a cached answer is 304 until its content changes', async () => {
   const { etag } = (await ask()).headers;
   const again = await ask({}, t.publisher.key, { 'if-none-match': `"x", W/${etag}` });
   expect([again.statusCode, again.body]).toEqual([304, '']);

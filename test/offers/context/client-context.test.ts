@@ -47,7 +47,7 @@ async function sessionOf(body: object, query = '', headers: Record<string, strin
 }
 
 describe('a session keeps', () => {
-  test('where and with what the user was, and never the address', async () => {
+  test('place and device of the user, and never the address', async () => {
     const { session } = await sessionOf({ ip: '198.41.7.7', ua: iphone });
     expect(session).toMatchObject({
       country: 'US',
@@ -72,7 +72,7 @@ describe('a session keeps', () => {
     });
   });
 
-  test('nothing of a place it does not know', async () => {
+  test('no place for an address without one', async () => {
     for (const ip of ['10.0.0.1', 'nonsense', '198.51.100.1']) {
       expect((await sessionOf({ ip })).session).toMatchObject({ country: null, region: null, city: null });
     }
@@ -88,7 +88,7 @@ describe('without consent', () => {
     ['consent "false"', { consent: 'false' }, {}],
   ];
 
-  test.each(refusals)('%s: offers are served, and nobody is known or kept', async (_name, body, headers) => {
+  test.each(refusals)('%s: offers are served, and no identity is used or stored', async (_name, body, headers) => {
     const { data, session } = await sessionOf({ ad_fp: 'fp-1', pub_user_id: 'u-1', ...body }, '', headers);
     expect(data.count).toBe(3);
     expect(data.settings.enable_usp).toBe(false);
@@ -101,7 +101,7 @@ describe('without consent', () => {
     expect(JSON.stringify(session)).not.toMatch(/fp-1|u-1/);
   });
 
-  test('anything else is no refusal, and never a key of the publisher', async () => {
+  test('any other value is consent, and never a custom attribute', async () => {
     for (const body of [
       {},
       { consent: '1' },
@@ -116,7 +116,7 @@ describe('without consent', () => {
     }
   });
 
-  test('what the publisher asks for is checked all the same', async () => {
+  test('the request is validated all the same', async () => {
     expect((await post({ consent: '0', pub_user_id: 'ada@shop.example' })).body.error.code).toBe('pub_user_id_is_pii');
   });
 });

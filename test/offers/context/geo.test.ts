@@ -99,14 +99,14 @@ describe('a database of cities', () => {
 });
 
 describe('a file that is', () => {
-  test('missing is logged once, and nobody has a country', async () => {
+  test('missing is logged once, and no address has a country', async () => {
     const { logger, warnings } = listening();
     const geo = await loadGeo(join(folder, 'absent.mmdb'), logger);
     expect([geo('8.8.8.8'), geo('1.1.1.1')]).toEqual([nowhere, nowhere]);
     expect(warnings).toEqual(['the geo database is missing; every address has no country']);
   });
 
-  test('broken ends the start and is named', async () => {
+  test('corrupt prevents the start and is named', async () => {
     const whole = cities();
     const bundled = await readFile(
       createRequire(import.meta.url).resolve('@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb'),

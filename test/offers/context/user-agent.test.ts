@@ -5,15 +5,18 @@ const read = createUserAgentReader();
 
 test.each([
   [
-    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1',
+    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) ' +
+      'Version/18.1 Mobile/15E148 Safari/604.1',
     { device: 'mobile', os: 'ios', browser: 'safari', platform: 'ios' },
   ],
   [
-    'Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/147.0.0.0 Mobile Safari/537.36',
+    'Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, like Gecko) ' +
+      'Chrome/147.0.0.0 Mobile Safari/537.36',
     { device: 'mobile', os: 'android', browser: 'chrome', platform: 'android' },
   ],
   [
-    'Mozilla/5.0 (iPad; CPU OS 17_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.0 Mobile/15E148 Safari/604.1',
+    'Mozilla/5.0 (iPad; CPU OS 17_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) ' +
+      'Version/17.0 Mobile/15E148 Safari/604.1',
     { device: 'tablet', os: 'ios', browser: 'safari', platform: 'ios' },
   ],
   [
@@ -21,7 +24,8 @@ test.each([
     { device: 'desktop', os: 'windows', browser: 'firefox', platform: 'web' },
   ],
   [
-    'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/147.0.0.0 Safari/537.36 Edg/147.0.0.0',
+    'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) ' +
+      'Chrome/147.0.0.0 Safari/537.36 Edg/147.0.0.0',
     { device: 'desktop', os: 'macos', browser: 'edge', platform: 'web' },
   ],
   [
@@ -35,7 +39,7 @@ test.each([
   expect(read(userAgent)).toEqual(expected);
 });
 
-test('names nobody made up get into reports', () => {
+test('invented names do not get into reports', () => {
   for (const browser of ['<b>x</b>', 'Shop\u0000', '\ud800', 'x'.repeat(100_000), '"{},\\']) {
     const { device, os, browser: name } = read(`${browser}/1.0 (Linux; Android ${browser}) Version/9`);
     for (const text of [device, os, name]) expect(text).toMatch(/^[a-z_0-9]{2,30}$/);

@@ -29,7 +29,7 @@ async function explain(body: object = {}, query = ''): Promise<Line[]> {
 }
 
 describe('an explanation', () => {
-  test('says of each offer of the demo catalogue where it is shown, or which rule shut it out, in words', async () => {
+  test('gives for each offer of the demo catalogue its rank, or the rule that excludes it, in words', async () => {
     const lines = await explain({ ip: '8.8.8.8' });
     const { rows } = await t.pool.query<{ id: number }>('select id from offers where deleted_at is null');
     expect(new Set(lines.map((line) => line.offer_id))).toEqual(new Set(rows.map((row) => row.id)));
@@ -40,7 +40,7 @@ describe('an explanation', () => {
     }
   });
 
-  test('knows caps a user has reached, without changing anything', async () => {
+  test('applies the caps that a user has reached, without counting', async () => {
     const [first] = await explain();
     await t.pool.query('update campaigns set priority = 0, rules = $2 where id = $1', [
       first?.campaign_id,
@@ -63,7 +63,7 @@ describe('an explanation', () => {
     expect((await t.pool.query("select 1 from placements where name = 'never-seen'")).rows).toEqual([]);
   });
 
-  test('takes what fetch-offers takes, and refuses what it refuses', async () => {
+  test('accepts and rejects the same requests as fetch-offers', async () => {
     expect((await explain({}, 'campaignId=1&')).filter((line) => line.position !== null).length).toBeLessThan(2);
     expect((await post('/manage/v1/explain?', {})).body.error.code).toBe('missing_placement');
     expect((await post('/manage/v1/explain?campaignId=x&', { placement: 'checkout' })).status).toBe(400);

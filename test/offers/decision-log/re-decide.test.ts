@@ -34,13 +34,14 @@ const rules = [
 ];
 
 const agents = [
-  'Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1',
+  'Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) ' +
+    'Version/18.1 Mobile/15E148 Safari/604.1',
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/147.0.0.0 Safari/537.36',
   '',
 ];
 
 describe('a stored decision', () => {
-  test('replays identically: 1,000 of them, of all kinds, on the demo catalogue', async () => {
+  test('is identical when it is decided again: 1,000 of all kinds, on the demo catalogue', async () => {
     const { rows } = await t.pool.query<{ id: number }>('select id from campaigns order by id');
     for (const [index, { id }] of rows.entries()) {
       await t.pool.query(
@@ -111,8 +112,8 @@ describe('a stored decision', () => {
   });
 });
 
-describe('nobody reads', () => {
-  test("another publisher's decision: it is like one that does not exist", async () => {
+describe('access is denied to', () => {
+  test("another publisher's decision, as if it did not exist", async () => {
     const { session_id } = await fetchOffers({});
     await t.pool.query("insert into publishers (name, sdk_id) values ('Other', 'ffffffffffffffff')");
     await t.pool.query(
@@ -132,7 +133,7 @@ describe('nobody reads', () => {
       });
   });
 
-  test('a decision without a key that may', async () => {
+  test('a decision for a key without the permission', async () => {
     const { session_id } = await fetchOffers({});
     expect((await decisionOf(session_id, t.publisher.sdkId)).status).toBe(403);
     expect((await decisionOf(session_id, 'made-up')).status).toBe(401);

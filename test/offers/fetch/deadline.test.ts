@@ -24,7 +24,7 @@ const sessions = async (ids: string[]) =>
     )
   ).rows;
 
-/** Runs `work` while nobody can write a session; the store answers everything else. */
+/** Runs `work` while sessions cannot be written; the database answers all other queries. */
 async function whileStalled<Result>(work: () => Promise<Result>): Promise<Result> {
   const client = await t.pool.connect();
   try {
@@ -45,7 +45,7 @@ async function until<Row>(read: () => Promise<Row[]>, count: number): Promise<Ro
 }
 
 describe('a request with a deadline', () => {
-  test('is answered as always when there is time', async () => {
+  test('is answered normally when it is met', async () => {
     for (const answer of [
       await post({ timeout_ms: 5000 }),
       await post({ timeout_ms: '5000' }),
@@ -56,7 +56,7 @@ describe('a request with a deadline', () => {
     }
   });
 
-  test('is answered validly and empty when the store takes longer, and what is kept says the same', async () => {
+  test('is answered validly and empty when the database takes longer, and its session is stored empty', async () => {
     const answers = await whileStalled(async () => {
       // More than one batch: some are being written when their time is up, others still wait.
       const first = post({ timeout_ms: 40 });
@@ -75,8 +75,8 @@ describe('a request with a deadline', () => {
     expect(kept.every((row) => row.offer_ids.length === 0 && row.campaign_ids.length === 0)).toBe(true);
   });
 
-  test('is kept as long as it has not passed, also while what is kept of earlier ones is made empty', async () => {
-    // Sessions can be written, and not be changed, while somebody holds the lock.
+  test('keeps its session until it has passed, also while sessions of earlier ones are being emptied', async () => {
+    // Sessions can be written, and not be changed, while the lock is held.
     await t.pool.query(`create function wait_for_lock() returns trigger language plpgsql as
       $$ begin perform pg_advisory_xact_lock(7); return null; end $$`);
     await t.pool.query(
@@ -103,7 +103,7 @@ describe('a request with a deadline', () => {
     }
   });
 
-  test('harms nobody who has none', async () => {
+  test('does not affect requests without one', async () => {
     let patient: ReturnType<typeof post> | undefined;
     const late = await whileStalled(() => {
       patient = post({});

@@ -4,7 +4,7 @@ import { createTestApp, type TestApp } from '../../support/test-app.ts';
 let t: TestApp;
 afterEach(() => t.close());
 
-/** With an address too long for a QR code nothing but an empty answer can be put together. */
+/** With a public URL too long for a QR code only an empty answer can be rendered. */
 const unrenderable = { config: { publicUrl: `http://perks.test/${'x'.repeat(2000)}` } };
 
 const all = '';
@@ -16,9 +16,9 @@ async function fetchOffers(query: string): Promise<number> {
 }
 
 test.each([
-  ['where nothing is capped', {}],
-  ['where caps hold', { total_caps: [{ metric: 'impressions', per: 'day', limit: 1000 }] }],
-])('an answer that cannot be put together harms none of those decided with it, %s', async (_name, rules) => {
+  ['without caps', {}],
+  ['with caps', { total_caps: [{ metric: 'impressions', per: 'day', limit: 1000 }] }],
+])('an answer that cannot be rendered fails alone, not the others of its batch, %s', async (_name, rules) => {
   t = await createTestApp(unrenderable);
   await t.pool.query('update campaigns set rules = $1', [rules]);
   await t.deps.catalog.refresh();

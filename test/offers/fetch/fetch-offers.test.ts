@@ -100,10 +100,7 @@ describe('the answer', () => {
   });
 
   test('has QR codes of 228×228 pixels that decode to a stable click URL without a user in it', async () => {
-    const [first, again] = [
-      await fetchOffers({ pub_user_id: 'somebody' }),
-      await fetchOffers({ pub_user_id: 'another' }),
-    ];
+    const [first, again] = [await fetchOffers({ pub_user_id: 'u-8' }), await fetchOffers({ pub_user_id: 'another' })];
     for (const [index, offer] of first.offers.entries()) {
       const bytes = Buffer.from(offer.qr_code_img.replace('data:image/png;base64,', ''), 'base64');
       const { data, info } = await sharp(bytes).ensureAlpha().raw().toBuffer({ resolveWithObject: true });
@@ -201,7 +198,8 @@ describe('filters', () => {
 
   test('creative=1 leaves out offers without an image, from query or body', async () => {
     const { rows } = await t.pool.query<{ campaign_id: number }>(
-      'select campaign_id from offers o group by campaign_id having count(*) filter (where exists (select 1 from creatives c where c.offer_id = o.id)) = 0',
+      `select campaign_id from offers o group by campaign_id
+        having count(*) filter (where exists (select 1 from creatives c where c.offer_id = o.id)) = 0`,
     );
     const query = `api_key=demo-key&loyaltyboost=1&campaignId=${rows[0]?.campaign_id}`;
     expect((await fetchOffers({}, { query })).count).toBe(1);
@@ -209,7 +207,7 @@ describe('filters', () => {
     expect((await fetchOffers({ creative: '1' }, { query })).count).toBe(0);
   });
 
-  test('campaignId answers that campaign only, and nothing for an unknown one', async () => {
+  test('campaignId answers that campaign only, and an empty list for an unknown one', async () => {
     expect(
       (await fetchOffers({}, { query: 'api_key=demo-key&campaignId=4' })).offers.map((offer) => offer.campaign_id),
     ).toEqual([4]);
@@ -251,7 +249,7 @@ describe('keys', () => {
     );
   });
 
-  test('missing, unknown, expired, revoked or without permission are refused and write nothing', async () => {
+  test('missing, unknown, expired, revoked or without permission are rejected without a session', async () => {
     const before = await sessionCount();
     expect((await post({ placement: 'checkout' }, { query: '' })).body.error.code).toBe('missing_key');
     expect((await post({ placement: 'checkout' }, { query: 'api_key=nope' })).body.error.code).toBe('unknown_key');
@@ -272,7 +270,8 @@ describe('keys', () => {
 
   test('with a rate limit are answered 429 above it', async () => {
     await t.pool.query(
-      "insert into api_keys (publisher_id, name, key_hash, permissions, rate_limit_per_s) values ($1, 'slow', sha256('slow-key'), '{ads/offers}', 2)",
+      `insert into api_keys (publisher_id, name, key_hash, permissions, rate_limit_per_s)
+        values ($1, 'slow', sha256('slow-key'), '{ads/offers}', 2)`,
       [t.publisher.id],
     );
     await t.deps.catalog.refresh();
@@ -284,7 +283,7 @@ describe('keys', () => {
   });
 });
 
-describe('bad input is refused with its code, and nothing is written', () => {
+describe('invalid input is rejected with its code, without a session', () => {
   const cases: [string, unknown, Options, number, string][] = [
     ['malformed JSON', '{"placement": ', {}, 400, 'malformed_json'],
     ['a list as body', [], {}, 400, 'invalid_request'],
@@ -398,7 +397,7 @@ describe('accepted input', () => {
     expect(rows[0].user_key).not.toBeNull();
   });
 
-  test('custom values are kept as text', async () => {
+  test('custom values are stored as text', async () => {
     const { session_id } = await fetchOffers({ n: 1.5, b: true, l: [1, 2], nothing: null });
     const { rows } = await t.pool.query('select custom from sessions where id = $1', [session_id]);
     expect(rows[0].custom).toEqual({ n: '1.5', b: 'true', l: '[1,2]' });
@@ -428,7 +427,7 @@ test('fields that are null count as absent, also on the offerwall', async () => 
 });
 
 describe('placements', () => {
-  test('are normalised and created on first sight', async () => {
+  test('are normalised and created on first use', async () => {
     await fetchOffers({ placement: ' Order  Review_Page ' });
     const { rows } = await t.pool.query("select auto_created from placements where name = 'order-review-page'");
     expect(rows).toEqual([{ auto_created: true }]);

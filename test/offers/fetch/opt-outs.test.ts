@@ -26,7 +26,7 @@ const decisionOf = async (id: string) =>
     identical: boolean;
   };
 
-test('of many users who fetch at once, those who have opted out are not shown what they refused, and everybody has one session', async () => {
+test('of many concurrent users, each has one session, and opted-out campaigns are not shown', async () => {
   const users = Array.from({ length: 60 }, (_, index) => `user ${index}`);
   const refused = new Map<string, number>();
   for (const user of users.filter((_, index) => index % 3 === 0)) {

@@ -61,12 +61,12 @@ describe('old names', () => {
     expect(read({ themeId: '' }).themeId).toBeNull();
   });
 
-  test('lose against the new name', () => {
+  test('yield to the new name', () => {
     const request = read({ ad_fp: 'new', adpx_fp: 'old', fingerprint: 'older', ua: 'New/1', user_agent: 'Old/1' });
     expect([request.adFp, request.userAgent]).toEqual(['new', 'New/1']);
   });
 
-  test('never become keys of the publisher, and the body given is not changed', () => {
+  test('never become custom attributes, and the given body is not changed', () => {
     const body = {
       placement: 'p',
       adpx_fp: 'a',
@@ -131,7 +131,7 @@ describe('filters', () => {
   });
 });
 
-describe('personal data as pub_user_id is refused', () => {
+describe('personal data as pub_user_id is rejected', () => {
   test.each([
     'ann@example.com',
     'Ann.Lee+shop@mail.example.co.uk',
@@ -200,7 +200,7 @@ describe('the placement', () => {
     });
   });
 
-  test('has no character that the store takes for a blank', () => {
+  test('has no character that the database treats as a blank', () => {
     expect(normalisePlacement('a\u0085b\u00a0c\u2028d\ufeffe\u3000f')).toBe('a-b-c-d-e-f');
   });
 
@@ -238,7 +238,7 @@ describe('custom keys', () => {
     expect(refusal({ [name]: '1' }).code).toBe('invalid_request');
   });
 
-  test('may not be named like the parts of every object', () => {
+  test('may not be named like the members of every object', () => {
     for (const name of ['__proto__', 'constructor', 'prototype']) {
       const body = JSON.parse(`{"${name}":{"polluted":true}}`);
       const withPlacement = Object.defineProperty(body, 'placement', { value: 'p', enumerable: true });
@@ -247,7 +247,7 @@ describe('custom keys', () => {
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
   });
 
-  test('never make reading fail in another way than with an error of the catalogue, and hold only text that can be stored', () => {
+  test('fail with a documented error code only, and contain only text that can be stored', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string({ maxLength: 70 }), fc.jsonValue(), { maxKeys: 60 }), (own) => {
         // Known fields have types of their own, which the route's schema has checked before.
@@ -280,7 +280,7 @@ describe('custom keys', () => {
   });
 });
 
-test('broken halves of characters are replaced, so that the store can keep every text', () => {
+test('lone surrogates are replaced, so that every text can be stored', () => {
   const request = read({
     pub_user_id: 'a\ud800',
     ad_fp: '\udfff',

@@ -78,7 +78,7 @@ describe('is answered with 200', () => {
   });
 });
 
-describe('is refused, and nothing is written', () => {
+describe('is rejected without a session', () => {
   const cases: [string, number, () => Sent][] = [
     ['two keys', 401, () => ({ query: `${defaultQuery()}&api_key=unknown`, body })],
     ['a key that is a number', 401, () => ({ query: '', body: { ...body, key: 7 } })],
@@ -116,8 +116,14 @@ const inPieces = (pieces: readonly Buffer[]): Promise<string> =>
 
 const wire = (sent: Sent, last: boolean): Buffer => {
   const bytes = bytesOf(sent.body);
-  const head = `POST ${path}?${sent.query ?? defaultQuery()} HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\ncontent-length: ${bytes.length}\r\n${last ? 'connection: close\r\n' : ''}\r\n`;
-  return Buffer.concat([Buffer.from(head), bytes]);
+  const head = [
+    `POST ${path}?${sent.query ?? defaultQuery()} HTTP/1.1`,
+    'host: t',
+    'content-type: application/json',
+    `content-length: ${bytes.length}`,
+    ...(last ? ['connection: close'] : []),
+  ];
+  return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), bytes]);
 };
 
 test('a body that arrives byte by byte, split within characters, is read whole', async () => {
@@ -147,7 +153,7 @@ test('pipelined requests are answered in their order, valid and invalid ones', a
   expect(await sessions()).toHaveLength(3);
 });
 
-test('a client that disconnects in the middle of its body leaves no session', async () => {
+test('a client that disconnects within its body creates no session', async () => {
   const bytes = wire({ body }, true);
   const { port } = t.app.server.address() as AddressInfo;
   await new Promise<void>((resolve) => {
@@ -174,7 +180,7 @@ test('a request counts once against the limit of its key', async () => {
   }
 });
 
-test('while the database is unavailable a fetch is answered 503 with retry-after, and no session is written', async () => {
+test('a fetch without a database is answered 503 with retry-after, and no session is written', async () => {
   await withoutStore(t.databaseUrl, async (cut) => {
     const answer = await fetchOver({ body }, cut.app);
     expect(answer.status).toBe(503);
@@ -202,7 +208,7 @@ test('a fetch whose session cannot be written is answered 500 after one attempt'
   expect(await sessions()).toEqual([]);
 });
 
-test('a fetch that is under way when the process stops is answered, and its connection ends', async () => {
+test('a fetch in progress when the process stops is answered, and its connection is closed', async () => {
   const stopping = await createTestApp({ databaseUrl: t.databaseUrl });
   await stopping.app.listen({ port: 0, host: '127.0.0.1' });
   const held = await holdTable(t.pool, 'sessions');

@@ -16,18 +16,18 @@ async function addRollup(
   counts: { impressions: number; clicks: number; conversions: number; micros: number },
 ) {
   await t.pool.query(
-    `insert into rollups (publisher_id, grain, bucket, placement, offer_id, country, device, os, campaign_id, sessions, filled_sessions, impressions, clicks,
-      no_thanks, closes, saves, selections, conversions, revenue_micros)
+    `insert into rollups (publisher_id, grain, bucket, placement, offer_id, country, device, os, campaign_id, sessions,
+      filled_sessions, impressions, clicks, no_thanks, closes, saves, selections, conversions, revenue_micros)
     values ($1, 19, date_trunc('day', now()), $2, $3, '', '', '', 0, 0, 0, $4, $5, 0, 0, 0, 0, $6, $7)`,
     [t.publisher.id, placement, offerId, counts.impressions, counts.clicks, counts.conversions, counts.micros],
   );
 }
 
-test('nothing is learned where nothing happened', async () => {
+test('the model is empty without events', async () => {
   expect(await loadModel(t.pool, t.deps.catalog.current(), nowMs)).toBe(emptyModel);
 });
 
-test('what happened is learned by placement, offer and category, and is found again as it was', async () => {
+test('the model counts events by placement, offer and category, and survives its serialisation', async () => {
   const offers = [...t.deps.catalog.current().offers.values()];
   const [first, second] = offers.filter((offer) => offer.campaign.category === offers[0]?.campaign.category);
   const [firstId, secondId] = [first?.id as number, second?.id as number];
@@ -51,7 +51,8 @@ test('what happened is learned by placement, offer and category, and is found ag
     clicks: 18,
     conversions: 9,
   });
-  expect(posteriors.averageSaleMicros.get(first?.campaign.id as number)).toBe(40_000_000); // 4 earned by a sale are 10 % of 40
+  // 4 earned by a sale are 10 % of 40.
+  expect(posteriors.averageSaleMicros.get(first?.campaign.id as number)).toBe(40_000_000);
   expect(readModel(writeModel(posteriors))).toEqual(posteriors);
   expect((await loadModel(t.pool, t.deps.catalog.current(), nowMs)).id).toBe(id);
   expect(await loadModel(t.pool, t.deps.catalog.current(), nowMs + 32 * 86_400_000)).toBe(emptyModel);

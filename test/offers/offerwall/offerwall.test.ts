@@ -65,7 +65,7 @@ async function readAll(query: string, body: object = {}): Promise<WallOffer[]> {
 }
 
 describe('the offerwall', () => {
-  test('shows every offer once, whatever the size of its pages', async () => {
+  test('shows every offer once, whatever the page size', async () => {
     const inOne = await browse('&limit=100', { ad_fp: 'reader1' });
     expect(inOne).toMatchObject({ count: inOne.offers.length, total: inOne.offers.length, next_cursor: null });
     expect(inOne.offers.length).toBeGreaterThan(3);
@@ -84,7 +84,7 @@ describe('the offerwall', () => {
     expect(rows[0].offer_ids.slice(0, 4)).toEqual(idsOf([...first.offers, ...second.offers]));
   });
 
-  test('has no perks to tick, also where units of the same user have', async () => {
+  test('has User Selected Perks off, also where they are on in units for the same user', async () => {
     const response = await post(`/native/v4/offerwall.json?api_key=${testApp.publisher.key}`, {
       placement: 'wall',
       pub_user_id: 'ticker',
@@ -142,7 +142,7 @@ describe('the offerwall', () => {
     expect((await browse('&q=nothing-is-called-this')).offers).toEqual([]);
   });
 
-  test('its beacons and clicks count, with the place where the offer stood', async () => {
+  test('its beacons and clicks count, with the position of the offer', async () => {
     const page = await browse('&limit=5', { ad_fp: 'counter' });
     const third = page.offers[2] as WallOffer;
     expect((await call(testApp, third.pixel)).statusCode).toBe(200);
@@ -166,7 +166,7 @@ describe('the offerwall', () => {
     ).not.toContain(refused.campaign_id);
   });
 
-  test('holds a cap of one impression also when a user opens many walls at once', async () => {
+  test('keeps a cap of one impression when a user opens many walls at once', async () => {
     const capped = (await browse('&limit=1')).offers[0]?.campaign_id;
     const cap = { scope: 'campaign', event: 'impression', limit: 1, window_minutes: null };
     await testApp.pool.query('update campaigns set rules = $2 where id = $1', [capped, { frequency_caps: [cap] }]);
@@ -177,7 +177,7 @@ describe('the offerwall', () => {
     await testApp.deps.catalog.refresh();
   });
 
-  test('is refused where the publisher has none', async () => {
+  test('is rejected for a publisher without an offerwall', async () => {
     await testApp.pool.query('update publishers set offerwall_enabled = false');
     await testApp.deps.catalog.refresh();
     const response = await post(`/native/v4/offerwall.json?api_key=${testApp.publisher.key}`, { placement: 'wall' });
@@ -197,7 +197,7 @@ describe('the offerwall', () => {
     expect([response.statusCode, response.json().error.code]).toEqual([400, code]);
   });
 
-  test('a cursor is good for its publisher, unchanged and for a day', async () => {
+  test('a cursor is valid for its publisher, unchanged, for a day', async () => {
     const cursor = (await browse('&limit=1')).next_cursor as string;
     await testApp.pool.query(
       "insert into publishers (name, sdk_id, offerwall_enabled) values ('Other', '00000000000000ff', true)",
@@ -242,7 +242,7 @@ describe('the link of an offer', () => {
     expect(rows[0]).toEqual(rows[1]);
   });
 
-  test('still shows it first where the user may not see it anew, and counts it for the session that showed it', async () => {
+  test('shows its offer first after an opt-out too, and counts it for the session of the link', async () => {
     const shown = await linkOf({ ad_fp: 'opted-out' });
     await call(testApp, shown.pixel);
     await call(testApp, shown.beacons.no_thanks_click);
@@ -257,7 +257,7 @@ describe('the link of an offer', () => {
     expect(impressions).toHaveLength(1);
   });
 
-  test('of a developer records nothing', async () => {
+  test('of a dev session records no event', async () => {
     const shown = await linkOf({ dev: '1' });
     const page = await browseByLink(shown.offerwall_url);
     await call(testApp, (page.offers[0] as WallOffer).pixel);
@@ -266,7 +266,7 @@ describe('the link of an offer', () => {
     expect(rows).toEqual([{ dev: true }]);
   });
 
-  test('with Sec-GPC opens a wall that knows nobody', async () => {
+  test('with Sec-GPC opens a wall without a user', async () => {
     const shown = await linkOf({ pub_user_id: 'u-78' });
     const response = await post(`/offerwall/offers.json?t=${tokenOf(shown.offerwall_url)}`, {}, { 'sec-gpc': '1' });
     const { session_id, offers } = response.json().data;
@@ -275,7 +275,7 @@ describe('the link of an offer', () => {
     expect(rows).toEqual([{ user_key: null, pub_user_id: null }]);
   });
 
-  test('is refused when it is changed, foreign or belongs to no session', async () => {
+  test('is rejected when it is changed, foreign or without a session', async () => {
     const shown = await linkOf();
     const token = tokenOf(shown.offerwall_url);
     const bad = [
@@ -296,7 +296,7 @@ describe('the page', () => {
   const open = (query: string, accept = 'text/html') =>
     testApp.app.inject({ url: `/offerwall?${query}`, headers: { accept, 'user-agent': browser } });
 
-  test('may be framed by the hosts of the publisher and by nobody else', async () => {
+  test('may be framed by the hosts of the publisher only', async () => {
     const before = await open(`sdk_id=${testApp.publisher.sdkId}`);
     expect(before.statusCode).toBe(200);
     expect(before.headers['content-security-policy']).toContain("frame-ancestors 'none'");
@@ -317,7 +317,7 @@ describe('the page', () => {
     expect(headers['content-security-policy']).not.toContain('unsafe');
   });
 
-  test('decides and records nothing by itself', async () => {
+  test('makes no decision and stores no session by itself', async () => {
     const { rows: before } = await testApp.pool.query('select count(*) from sessions');
     await open(`sdk_id=${testApp.publisher.sdkId}`);
     expect((await testApp.pool.query('select count(*) from sessions')).rows).toEqual(before);
@@ -334,7 +334,7 @@ describe('the page', () => {
     },
   );
 
-  test('loads a script that is there for good', async () => {
+  test('loads an immutable script', async () => {
     const path = /src="(\/sdk\/offerwall\.[0-9a-f]{12}\.js)"/.exec(
       (await open(`sdk_id=${testApp.publisher.sdkId}`)).body,
     )?.[1] as string;

@@ -35,23 +35,28 @@ describe('a macro', () => {
   test.each([
     ['becomes the value of its name', 'Hi {{first_name}}!', { first_name: 'Ada' }, 'Hi Ada!'],
     ['may have blanks inside', 'Hi {{  first_name  }}!', { first_name: 'Ada' }, 'Hi Ada!'],
-    ['missing becomes nothing, with the blanks tidied', 'Hi {{first_name}}, pick a perk', {}, 'Hi, pick a perk'],
+    ['missing is left out, with the blanks collapsed', 'Hi {{first_name}}, pick a perk', {}, 'Hi, pick a perk'],
     ['missing at either end leaves no blank there', '{{a}} Pick a perk {{b}}', {}, 'Pick a perk'],
     ['missing in the middle leaves one blank', 'Pick {{a}} a perk', {}, 'Pick a perk'],
     ['empty counts as missing', 'Hi {{first_name|friend}}', { first_name: '' }, 'Hi friend'],
     ['takes its fallback when missing', 'Hi {{ first_name | friend }}!', {}, 'Hi friend!'],
     ['takes its fallback when the value is blank', 'Hi {{first_name|friend}}!', { first_name: ' ' }, 'Hi friend!'],
-    ['leaves its fallback aside when there is a value', 'Hi {{first_name|friend}}!', { first_name: 'Ada' }, 'Hi Ada!'],
-    ['may stand more than once', '{{a}}{{b}}{{a}}', { a: 'x', b: 'y' }, 'xyx'],
+    ['ignores its fallback when there is a value', 'Hi {{first_name|friend}}!', { first_name: 'Ada' }, 'Hi Ada!'],
+    ['may occur more than once', '{{a}}{{b}}{{a}}', { a: 'x', b: 'y' }, 'xyx'],
     ['has dots, dashes, digits and both cases in its name', '{{A-b.c_1}}', { 'A-b.c_1': 'x' }, 'x'],
     ['in a value is text, never filled again', 'Hi {{a}}', { a: '{{b}}', b: 'secret' }, 'Hi {{b}}'],
     ['named like a member of every object is missing', '{{constructor}}{{__proto__}}{{toString|none}}', {}, 'none'],
-    ['that is none stays as written', 'Use {{two words}} or {one} or {{', {}, 'Use {{two words}} or {one} or {{'],
+    [
+      'with an invalid name stays as written',
+      'Use {{two words}} or {one} or {{',
+      {},
+      'Use {{two words}} or {one} or {{',
+    ],
   ])('%s', (_name, title, values: Record<string, string>, expected) => {
     expect(fillTitle(title, values)).toBe(expected);
   });
 
-  test('is HTML-escaped wherever it stands, so that no value becomes markup', () => {
+  test('is HTML-escaped everywhere, so that no value becomes markup', () => {
     const copy = copyWith(Object.fromEntries(fields.map((field) => [field, '{{x}}'])));
     for (const text of Object.values(fillCopy(copy, { x: `<a "b" 'c'>&` }))) {
       expect(text).not.toMatch(/[<>"']/);
@@ -90,7 +95,7 @@ describe('a filled text', () => {
   );
   const value = fc.string({ unit: character, maxLength: 512 }).map((text) => text.toWellFormed());
 
-  test('is within the limit of its field, with no entity and no character cut in two, for any value', () => {
+  test('is within the limit of its field, without a split entity or character, for any value', () => {
     fc.assert(
       fc.property(template, value, value, (text, a, b) => {
         const filled = fillCopy(copyWith(Object.fromEntries(fields.map((field) => [field, text]))), { a, b });
@@ -131,7 +136,7 @@ describe('a filled text', () => {
   });
 });
 
-describe('what a macro may stand for', () => {
+describe('the value of a macro', () => {
   const body = {
     placement: 'Order Review',
     ua: 'Browser/1',
@@ -155,7 +160,7 @@ describe('what a macro may stand for', () => {
     gpc: false,
   });
 
-  test('is the own keys of the request and its harmless fields', () => {
+  test('is a custom attribute or a non-identifying field of the request', () => {
     const names = ['first_name', 'basket', 'placement', 'country', 'pub_user_id', 'ua', 'unknown'];
     expect(macroValuesOf(request, names)).toEqual({
       first_name: 'Ada',
