@@ -66,17 +66,17 @@ comment on column audit_log.actor_publisher_id is 'Null: an operator.';
 comment on column audit_log.action is 'create, update, remove';
 comment on column audit_log.changes is 'Field → {"old", "new"}; never a secret.';
 
-create table idempotent_answers (
+create table idempotency_keys (
   publisher_id integer not null,
   actor text not null,
   key text not null,
   request_hash bytea not null,
   status smallint,
-  answer_sealed bytea,
+  response_sealed bytea,
   created_at timestamptz not null,
   primary key (publisher_id, actor, key)
 );
-create index idempotent_answers_age on idempotent_answers (created_at);
-comment on table idempotent_answers is 'Responses of POST requests with an Idempotency-Key; kept for a day.';
-comment on column idempotent_answers.actor is 'Kind and id.';
-comment on column idempotent_answers.status is 'Null only inside the transaction that makes the response.';
+create index idempotency_keys_age on idempotency_keys (created_at);
+comment on table idempotency_keys is 'Responses of POST requests with an Idempotency-Key; kept for a day.';
+comment on column idempotency_keys.actor is 'Kind and id.';
+comment on column idempotency_keys.status is 'Null only inside the transaction that makes the response.';

@@ -72,8 +72,6 @@ type KindsWith<Rule extends keyof EventKindRules> = {
 
 /** Kinds that a signed tracking token records: the image beacons and the click. */
 export type TrackedKind = KindsWith<'token'>;
-export type BeaconKind = KindsWith<'beacon'>;
-export type CappedKind = KindsWith<'frequencyCap'>;
 
 /** The kinds for which a rule is set, in the order of the table. */
 export const kindsWith = <Rule extends keyof EventKindRules>(rule: Rule): KindsWith<Rule>[] =>

@@ -2,7 +2,7 @@ import type { EventKind, TrackedKind } from '../catalog/event-kinds.ts';
 import type { TokenClaims } from '../platform/security/tracking-token.ts';
 
 /** Why an event is excluded from counts, caps and revenue. The database itself finds `no_impression` and `too_fast`. */
-export type Suspicion = 'bot' | 'qr';
+type Suspicion = 'bot' | 'qr';
 
 /** One event to store. */
 export type StoredEvent<Kind extends EventKind> = {

@@ -18,7 +18,7 @@ import { encoderVersion, isAnimated, isProcessable, transform } from './transfor
 export type Source = 'hit' | 'made' | 'collapsed';
 
 /** A picture to answer with. Its ETag is known before the bytes are, so a client that has them costs no work. */
-export type Picture = { etag: string; type: ImageType; bytes: () => Promise<{ bytes: Buffer; source: Source }> };
+type Picture = { etag: string; type: ImageType; bytes: () => Promise<{ bytes: Buffer; source: Source }> };
 
 export type Images = {
   /**

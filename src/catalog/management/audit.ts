@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Type } from '@sinclair/typebox';
 import { orNull, type Resource, timestamp, type View } from './resource.ts';
-import { isOperator, type Work } from './work.ts';
+import { isOperator, type Work } from './unit-of-work.ts';
 
 export type AuditAction = 'create' | 'update' | 'remove' | 'sign_in' | 'lock';
 

@@ -3,12 +3,12 @@ import { campaignRules, payoutKinds } from '../rules/rules.ts';
 import { checkRules } from '../rules/validate.ts';
 import { advertisers } from './advertisers.ts';
 import { audit } from './audit.ts';
-import { problem } from './check.ts';
 import { checkDecimals, checkUrls, flag, httpsUrl, nameField, text, weight } from './fields.ts';
 import { offers } from './offers.ts';
 import { idSchema, orNull, type Resource, removal, stamps, type Values, type View, type Warning } from './resource.ts';
 import { columnsOf, viewOf } from './rows.ts';
-import type { Work } from './work.ts';
+import type { Work } from './unit-of-work.ts';
+import { problem } from './validation-messages.ts';
 
 /** What an advertiser promotes: where it leads, what it pays, and the rules of who sees it. */
 export const campaigns: Resource = {

@@ -10,7 +10,7 @@ import { advertisers } from './advertisers.ts';
 import { audit } from './audit.ts';
 import { createConversionSecret } from './conversion-secret.ts';
 import { callOf, publisherQuery } from './http.ts';
-import type { Work } from './work.ts';
+import type { Work } from './unit-of-work.ts';
 
 const path = '/manage/v1/advertisers/:advertiser_id/conversion-secret';
 const tags = ['Conversions'];

@@ -7,7 +7,7 @@ import { audit } from './audit.ts';
 import { checkUrls, flag, httpsUrl } from './fields.ts';
 import { idSchema, orNull, type Resource, removal, stamps, type Values, type View } from './resource.ts';
 import { columnsOf, createRow, viewOf } from './rows.ts';
-import type { Work } from './work.ts';
+import type { Work } from './unit-of-work.ts';
 
 const ofPicture = ['url', 'type', 'width', 'height'] as const;
 const side = Type.Integer({ minimum: 1, maximum: 20_000, description: 'Pixels.' });
@@ -76,7 +76,7 @@ export const creatives: Resource = {
 };
 
 /** The fields of an upload that its bytes do not say. */
-export const uploadFields = ['offer_id', 'creative_type', 'is_primary'] as const;
+const uploadFields = ['offer_id', 'creative_type', 'is_primary'] as const;
 
 /** Keeps an uploaded picture as a creative of an offer. */
 export async function createUploadedCreative(

@@ -6,7 +6,7 @@ import type { CatalogDeps } from '../ports.ts';
 import type { Permission, Publisher } from '../snapshot/types.ts';
 import { type Answer, once } from './idempotency.ts';
 import type { Management } from './service.ts';
-import { type Actor, isOperator, type Work } from './work.ts';
+import { type Actor, isOperator, type Work } from './unit-of-work.ts';
 
 /** What every management route works with. */
 export type Door = { management: Management; deps: CatalogDeps };
@@ -19,7 +19,7 @@ export const publisherIdParameter = Type.Optional(
 export const publisherQuery = Type.Object({ publisher_id: publisherIdParameter });
 
 /** The key that calls, as the audit log knows it. */
-export function keyActorOf(request: FastifyRequest): Actor {
+function keyActorOf(request: FastifyRequest): Actor {
   const { publisher, key } = callerOf(request);
   if (key === null) throw new AppError('permission_denied');
   return {
@@ -41,7 +41,7 @@ export function callOf(request: FastifyRequest): { actor: Actor; publisher: Publ
   const other =
     typeof asked === 'string' && /^[1-9]\d{0,9}$/.test(asked) ? snapshot.publishers.get(Number(asked)) : undefined;
   if (other === undefined || !isOperator(actor))
-    throw new AppError('resource_not_found', { message: 'There is no such publisher.' });
+    throw new AppError('resource_not_found', { message: 'Publisher not found.' });
   return { actor, publisher: other, publisherId: other.id };
 }
 

@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto';
 import { AppError } from '../../platform/errors.ts';
+import { dayMs } from '../../platform/lib/time.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
-import type { Work } from './work.ts';
+import type { Work } from './unit-of-work.ts';
 
 /** How long a repeat gets the first answer (milliseconds). */
-const keptMs = 24 * 3_600_000;
+const keptMs = dayMs;
 
 export type Answer = { status: number; body: Record<string, unknown>; headers: Record<string, string> };
 
@@ -25,27 +26,27 @@ export async function once(work: Work, { key, request, box }: Call, make: () => 
   const { executor, actor, publisherId, nowMs } = work;
   const row = [publisherId, `${actor.kind} ${actor.id}`, key];
   const requestHash = hash('sha256', request, 'buffer');
-  const context = `idempotent-answer ${row.join(' ')}`;
+  const context = `idempotency-key ${row.join(' ')}`;
   const { rowCount } = await executor.query(
-    `insert into idempotent_answers as a (publisher_id, actor, key, request_hash, created_at)
+    `insert into idempotency_keys as a (publisher_id, actor, key, request_hash, created_at)
     values ($1, $2, $3, $4, $5)
     on conflict (publisher_id, actor, key) do update
-    set request_hash = excluded.request_hash, status = null, answer_sealed = null,
+    set request_hash = excluded.request_hash, status = null, response_sealed = null,
       created_at = excluded.created_at where a.created_at < $6`,
     [...row, requestHash, new Date(nowMs), new Date(nowMs - keptMs)],
   );
   const where = 'where publisher_id = $1 and actor = $2 and key = $3';
   if (rowCount === 0) {
-    const { rows } = await executor.query<{ request_hash: Buffer; answer_sealed: Buffer }>(
-      `select request_hash, answer_sealed from idempotent_answers ${where}`,
+    const { rows } = await executor.query<{ request_hash: Buffer; response_sealed: Buffer }>(
+      `select request_hash, response_sealed from idempotency_keys ${where}`,
       row,
     );
     const known = rows[0];
     if (known === undefined || !known.request_hash.equals(requestHash)) throw new AppError('idempotency_key_reused');
-    return JSON.parse(box.open(known.answer_sealed, context)) as Answer;
+    return JSON.parse(box.open(known.response_sealed, context)) as Answer;
   }
   const answer = await make();
-  await executor.query(`update idempotent_answers set status = $4, answer_sealed = $5 ${where}`, [
+  await executor.query(`update idempotency_keys set status = $4, response_sealed = $5 ${where}`, [
     ...row,
     answer.status,
     box.seal(JSON.stringify(answer), context),
@@ -55,7 +56,7 @@ export async function once(work: Work, { key, request, box }: Call, make: () => 
 
 /** Removes answers past their day. @returns how many */
 export async function deleteOldIdempotencyKeys(executor: Work['executor'], nowMs: number): Promise<number> {
-  const { rowCount } = await executor.query('delete from idempotent_answers where created_at < $1', [
+  const { rowCount } = await executor.query('delete from idempotency_keys where created_at < $1', [
     new Date(nowMs - keptMs),
   ]);
   return rowCount ?? 0;

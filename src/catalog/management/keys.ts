@@ -7,7 +7,7 @@ import { type Permission, permissions } from '../snapshot/types.ts';
 import { nameField, text } from './fields.ts';
 import { orNull, type Resource, stamps, timestamp, type Values, type View } from './resource.ts';
 import { createRow } from './rows.ts';
-import { isOperator, type Work } from './work.ts';
+import { isOperator, type Work } from './unit-of-work.ts';
 
 /**
  * API keys. No actor creates, changes or revokes one with more permissions than its own, and no key creates one that

@@ -4,7 +4,7 @@ import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import type { Signer } from '../../platform/security/keyring.ts';
 import { idSchema, type Resource, type SortType, type Values, type View } from './resource.ts';
 import { columnsOf, scopeOf, viewOf } from './rows.ts';
-import type { Work } from './work.ts';
+import type { Work } from './unit-of-work.ts';
 
 export const defaultLimit = 50;
 export const maxLimit = 100;
@@ -57,7 +57,8 @@ export async function listRows(resource: Resource, work: Work, query: ListQuery,
   if (position !== null) {
     const keyType = resource.key === 'name' ? 'text' : 'bigint';
     conditions.push(
-      `(${order.column}, ${resource.key}) ${sign} (${parameter(position.value)}::${order.type}, ${parameter(position.key)}::${keyType})`,
+      `(${order.column}, ${resource.key}) ${sign}
+        (${parameter(position.value)}::${order.type}, ${parameter(position.key)}::${keyType})`,
     );
   }
   const direction = order.descending ? 'desc' : 'asc';

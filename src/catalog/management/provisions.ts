@@ -4,11 +4,11 @@ import { frequencyCaps, totalCaps } from '../rules/rules.ts';
 import { checkCapOverrides } from '../rules/validate.ts';
 import { audit } from './audit.ts';
 import { campaigns } from './campaigns.ts';
-import { checkValue } from './check.ts';
 import { checkDecimals, flag } from './fields.ts';
 import { orNull, type Values, type View } from './resource.ts';
 import { getRow, notFound, requireMatch } from './rows.ts';
-import { isOperator, type Work } from './work.ts';
+import { isOperator, type Work } from './unit-of-work.ts';
+import { checkValue } from './validation-messages.ts';
 
 /** What a campaign is for one publisher it is served to; null: as the campaign says. */
 export const provisionInput = Type.Object(
@@ -72,7 +72,8 @@ export async function setProvision(
       campaign_id, publisher_id, active, payout_amount, priority, frequency_caps, total_caps)
     values ($1, $2, $3, $4, $5, $6, $7)
     on conflict (campaign_id, publisher_id) do update set
-      active = excluded.active, payout_amount = excluded.payout_amount, priority = excluded.priority, frequency_caps = excluded.frequency_caps, total_caps = excluded.total_caps
+      active = excluded.active, payout_amount = excluded.payout_amount, priority = excluded.priority,
+      frequency_caps = excluded.frequency_caps, total_caps = excluded.total_caps
     returning ${columns}`,
     [
       Number(campaignId),

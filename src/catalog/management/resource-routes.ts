@@ -6,9 +6,9 @@ import type { App } from '../../platform/ports.ts';
 import type { Signer } from '../../platform/security/keyring.ts';
 import { admit, callOf, type Door, fieldsOf, post, publisherIdParameter, publisherQuery, send } from './http.ts';
 import { defaultLimit, type ListQuery, listRows, maxLimit } from './list.ts';
-import { createBody, patchBody, type Resource, type View, viewSchema, type Warning } from './resource.ts';
+import { capital, createBody, patchBody, type Resource, type View, viewSchema, type Warning } from './resource.ts';
 import { createRow, etagOf, getRow, removeRow, updateRow } from './rows.ts';
-import type { Work } from './work.ts';
+import type { Work } from './unit-of-work.ts';
 
 export type RowsDoor = Door & { cursors: Signer };
 
@@ -41,122 +41,142 @@ export const rowAnswer = async (resource: Resource, work: Work, view: View, mess
   headers: { etag: etagOf(view) },
 });
 
-const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
-
-/** The routes all kinds of rows have in common: list, create, show, change, replace, remove. */
+/** The routes that all kinds of rows have in common: list, create, show, change, replace, remove. */
 export function resourceRoutes(app: App, door: RowsDoor, resource: Resource, operations: readonly Operation[]): void {
   const path = `/manage/v1/${resource.name}`;
-  const one = `${path}/:${resource.key}`;
-  const tags = [capital(resource.name.replace('-', ' '))];
-  const params = Type.Object({ [resource.key]: Type.String() });
-  const view = viewSchema(resource);
-  const hooks = admit(door, resource.permission);
-  const keyOf = (request: FastifyRequest): string => (request.params as Record<string, string>)[resource.key] ?? '';
-  const has = (operation: Operation): boolean => operations.includes(operation);
   const article = /^[aeio]/.test(resource.noun) ? 'an' : 'a';
-
-  if (has('list')) {
-    const schema = {
-      summary: `List ${resource.name.replace('-', ' ')}`,
-      tags,
-      querystring: listQuerySchema(resource),
-      response: { 200: listAnswer(view), ...errorAnswers(400, 401, 403, 404) },
-    };
-    app.get(path, { schema, ...hooks }, async (request, reply) => {
-      const { actor, publisherId } = callOf(request);
-      const query = request.query as ListQuery;
-      const { rows, nextCursor } = await door.management.read(actor, publisherId, (work) =>
-        listRows(resource, work, query, door.cursors),
-      );
-      return send(reply, { status: 200, body: { data: rows, next_cursor: nextCursor }, headers: {} });
-    });
-  }
-
-  if (has('create')) {
-    const schema = {
-      summary: `Create ${article} ${resource.noun}`,
-      tags,
-      querystring: publisherQuery,
-      headers: idempotencyKey,
-      body: createBody(resource),
-      response: { 201: answerOf(resource), ...errorAnswers(400, 401, 403, 404, 409, 422) },
-    };
-    app.post(path, { schema, ...hooks }, (request, reply) =>
-      post(door, request, reply, async (work) => {
-        const row = await createRow(resource, work, fieldsOf(request.body));
-        return rowAnswer(resource, work, row, `${capital(resource.noun)} created.`, 201);
-      }),
-    );
-  }
-
-  if (has('get')) {
-    const schema = {
-      summary: `Show ${article} ${resource.noun}`,
-      tags,
-      params,
-      querystring: publisherQuery,
-      response: { 200: answerOf(resource), 304: { description: 'The client has it.' }, ...errorAnswers(401, 403, 404) },
-    };
-    app.get(one, { schema, ...hooks }, async (request, reply) => {
-      const { actor, publisherId } = callOf(request);
-      const answer = await door.management.read(actor, publisherId, async (work) =>
-        rowAnswer(resource, work, await getRow(resource, work, keyOf(request)), `${capital(resource.noun)} found.`),
-      );
-      if (namesEtag(request.headers['if-none-match'], answer.headers.etag))
-        return reply.code(304).headers(answer.headers).send();
-      return send(reply, answer);
-    });
-  }
-
-  if (has('update')) {
-    const change = async (request: FastifyRequest, reply: FastifyReply, replace: boolean) => {
-      const { actor, publisherId } = callOf(request);
-      const mode = { ifMatch: request.headers['if-match'] ?? null, replace };
-      const answer = await door.management.write(actor, publisherId, async (work) => {
-        const row = await updateRow(resource, work, keyOf(request), fieldsOf(request.body), mode);
-        return rowAnswer(resource, work, row, `${capital(resource.noun)} saved.`);
-      });
-      return send(reply, answer);
-    };
-    const schema = {
-      tags,
-      params,
-      querystring: publisherQuery,
-      headers: ifMatch,
-      response: { 200: answerOf(resource), ...errorAnswers(400, 401, 403, 404, 409, 412) },
-    };
-    const patchSchema = {
-      ...schema,
-      summary: `Change some fields of ${article} ${resource.noun}`,
-      body: patchBody(resource),
-    };
-    app.patch(one, { schema: patchSchema, ...hooks }, (request, reply) => change(request, reply, false));
-    const putSchema = { ...schema, summary: `Replace ${article} ${resource.noun}`, body: createBody(resource) };
-    app.put(one, { schema: putSchema, ...hooks }, (request, reply) => change(request, reply, true));
-  }
-
-  if (has('remove')) {
-    const schema = {
-      summary:
-        resource.removedAt === 'revoked_at'
-          ? `Revoke ${article} ${resource.noun}`
-          : `Remove ${article} ${resource.noun}`,
-      tags,
-      params,
-      querystring: publisherQuery,
-      headers: ifMatch,
-      response: { 204: { description: 'Done.' }, ...errorAnswers(401, 403, 404, 409, 412) },
-    };
-    app.delete(one, { schema, ...hooks }, async (request, reply) => {
-      const { actor, publisherId } = callOf(request);
-      const match = request.headers['if-match'] ?? null;
-      await door.management.write(actor, publisherId, (work) => removeRow(resource, work, keyOf(request), match));
-      return reply.code(204).header('cache-control', 'no-store').send();
-    });
-  }
+  const routes: Routes = {
+    app,
+    door,
+    resource,
+    path,
+    one: `${path}/:${resource.key}`,
+    hooks: admit(door, resource.permission),
+    tags: [capital(resource.name.replace('-', ' '))],
+    params: Type.Object({ [resource.key]: Type.String() }),
+    noun: `${article} ${resource.noun}`,
+    keyOf: (request) => (request.params as Record<string, string>)[resource.key] ?? '',
+  };
+  for (const operation of operations) addRoutes[operation](routes);
 }
 
-export const listAnswer = (view: TObject) =>
+type Routes = {
+  app: App;
+  door: RowsDoor;
+  resource: Resource;
+  /** Of all rows, and of one. */
+  path: string;
+  one: string;
+  hooks: ReturnType<typeof admit>;
+  tags: string[];
+  params: TObject;
+  /** With its article. */
+  noun: string;
+  keyOf: (request: FastifyRequest) => string;
+};
+
+const addRoutes: Record<Operation, (routes: Routes) => void> = {
+  list: listRoute,
+  create: createRoute,
+  get: getRoute,
+  update: updateRoutes,
+  remove: removeRoute,
+};
+
+function listRoute({ app, door, resource, path, hooks, tags }: Routes): void {
+  const schema = {
+    summary: `List ${resource.name.replace('-', ' ')}`,
+    tags,
+    querystring: listQuerySchema(resource),
+    response: { 200: listAnswer(viewSchema(resource)), ...errorAnswers(400, 401, 403, 404) },
+  };
+  app.get(path, { schema, ...hooks }, async (request, reply) => {
+    const { actor, publisherId } = callOf(request);
+    const query = request.query as ListQuery;
+    const { rows, nextCursor } = await door.management.read(actor, publisherId, (work) =>
+      listRows(resource, work, query, door.cursors),
+    );
+    return send(reply, { status: 200, body: { data: rows, next_cursor: nextCursor }, headers: {} });
+  });
+}
+
+function createRoute({ app, door, resource, path, hooks, tags, noun }: Routes): void {
+  const schema = {
+    summary: `Create ${noun}`,
+    tags,
+    querystring: publisherQuery,
+    headers: idempotencyKey,
+    body: createBody(resource),
+    response: { 201: answerOf(resource), ...errorAnswers(400, 401, 403, 404, 409, 422) },
+  };
+  app.post(path, { schema, ...hooks }, (request, reply) =>
+    post(door, request, reply, async (work) => {
+      const row = await createRow(resource, work, fieldsOf(request.body));
+      return rowAnswer(resource, work, row, `${capital(resource.noun)} created.`, 201);
+    }),
+  );
+}
+
+function getRoute({ app, door, resource, one, hooks, tags, params, noun, keyOf }: Routes): void {
+  const schema = {
+    summary: `Show ${noun}`,
+    tags,
+    params,
+    querystring: publisherQuery,
+    response: { 200: answerOf(resource), 304: { description: 'The client has it.' }, ...errorAnswers(401, 403, 404) },
+  };
+  app.get(one, { schema, ...hooks }, async (request, reply) => {
+    const { actor, publisherId } = callOf(request);
+    const answer = await door.management.read(actor, publisherId, async (work) =>
+      rowAnswer(resource, work, await getRow(resource, work, keyOf(request)), `${capital(resource.noun)} found.`),
+    );
+    if (namesEtag(request.headers['if-none-match'], answer.headers.etag))
+      return reply.code(304).headers(answer.headers).send();
+    return send(reply, answer);
+  });
+}
+
+function updateRoutes({ app, door, resource, one, hooks, tags, params, noun, keyOf }: Routes): void {
+  const change = async (request: FastifyRequest, reply: FastifyReply, replace: boolean) => {
+    const { actor, publisherId } = callOf(request);
+    const mode = { ifMatch: request.headers['if-match'] ?? null, replace };
+    const answer = await door.management.write(actor, publisherId, async (work) => {
+      const row = await updateRow(resource, work, keyOf(request), fieldsOf(request.body), mode);
+      return rowAnswer(resource, work, row, `${capital(resource.noun)} saved.`);
+    });
+    return send(reply, answer);
+  };
+  const schema = {
+    tags,
+    params,
+    querystring: publisherQuery,
+    headers: ifMatch,
+    response: { 200: answerOf(resource), ...errorAnswers(400, 401, 403, 404, 409, 412) },
+  };
+  const patchSchema = { ...schema, summary: `Change some fields of ${noun}`, body: patchBody(resource) };
+  app.patch(one, { schema: patchSchema, ...hooks }, (request, reply) => change(request, reply, false));
+  const putSchema = { ...schema, summary: `Replace ${noun}`, body: createBody(resource) };
+  app.put(one, { schema: putSchema, ...hooks }, (request, reply) => change(request, reply, true));
+}
+
+function removeRoute({ app, door, resource, one, hooks, tags, params, noun, keyOf }: Routes): void {
+  const schema = {
+    summary: `${resource.removedAt === 'revoked_at' ? 'Revoke' : 'Remove'} ${noun}`,
+    tags,
+    params,
+    querystring: publisherQuery,
+    headers: ifMatch,
+    response: { 204: { description: 'Done.' }, ...errorAnswers(401, 403, 404, 409, 412) },
+  };
+  app.delete(one, { schema, ...hooks }, async (request, reply) => {
+    const { actor, publisherId } = callOf(request);
+    const match = request.headers['if-match'] ?? null;
+    await door.management.write(actor, publisherId, (work) => removeRow(resource, work, keyOf(request), match));
+    return reply.code(204).header('cache-control', 'no-store').send();
+  });
+}
+
+const listAnswer = (view: TObject) =>
   Type.Object({
     data: Type.Array(view),
     next_cursor: Type.Union([Type.String(), Type.Null()], {

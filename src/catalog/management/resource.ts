@@ -1,7 +1,7 @@
 import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import type { Permission } from '../snapshot/types.ts';
-import type { Work } from './work.ts';
+import type { Work } from './unit-of-work.ts';
 
 /** Fields of a row by the names of its columns, which are the names clients use. */
 export type Values = Record<string, unknown>;
@@ -124,3 +124,5 @@ export const defaultsOf = ({ input }: Resource): Values =>
       .filter(([, schema]) => hasDefault(schema))
       .map(([name, schema]) => [name, structuredClone(schema.default as unknown)]),
   );
+
+export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

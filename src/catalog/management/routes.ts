@@ -19,7 +19,7 @@ import { type RowsDoor, resourceRoutes } from './resource-routes.ts';
 import { sequenceRules } from './sequence-rules.ts';
 import { createManagement } from './service.ts';
 import { themes } from './themes.ts';
-import { isOperator } from './work.ts';
+import { isOperator } from './unit-of-work.ts';
 
 /** A body of management calls may hold this much (bytes). */
 const bodyLimit = 1024 * 1024;

@@ -3,9 +3,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { namesEtag } from '../../platform/http/etag.ts';
 import { audit } from './audit.ts';
-import { checkValue } from './check.ts';
-import { defaultsOf, type Reference, type Resource, type Values, type View } from './resource.ts';
-import { isOperator, type Work } from './work.ts';
+import { capital, defaultsOf, type Reference, type Resource, type Values, type View } from './resource.ts';
+import { isOperator, type Work } from './unit-of-work.ts';
+import { checkValue } from './validation-messages.ts';
 
 /** How a change is applied: `ifMatch` null applies it to any state. */
 export type ChangeMode = { ifMatch: string | null; replace: boolean };
@@ -47,7 +47,7 @@ export const viewOf = (row: Values): View =>
   );
 
 export const notFound = ({ noun }: Pick<Resource, 'noun'>): AppError =>
-  new AppError('resource_not_found', { message: `There is no such ${noun}.` });
+  new AppError('resource_not_found', { message: `${capital(noun)} not found.` });
 
 /** The key as the database compares it. A malformed key is answered like one that does not exist. */
 function readKey(resource: Resource, key: string): string | number {
@@ -123,7 +123,8 @@ export async function updateRow(
   const view = await saved(
     resource,
     work,
-    `update ${resource.table} set ${changed.map(([name], index) => `${name} = $${index + 4}`).join(', ')}, updated_at = $3
+    `update ${resource.table} set ${changed.map(([name], index) => `${name} = $${index + 4}`).join(', ')},
+      updated_at = $3
     where ${scopeOf(resource, work)} and ${resource.key} = $2 returning ${columnsOf(resource, work)}`,
     [work.publisherId, readKey(resource, key), new Date(work.nowMs), ...changed.map(([, value]) => value)],
   );
@@ -217,7 +218,7 @@ async function missingReferences(
       `select 1 from ${target.table} where ${scopeOf(target, work)} and ${target.key} = $2${isKept(target)} for share`,
       [work.publisherId, key],
     );
-    if (rowCount === 0) details.push({ path: `/${column}`, message: `There is no such ${target.noun}` });
+    if (rowCount === 0) details.push({ path: `/${column}`, message: `${capital(target.noun)} not found` });
   }
   return details;
 }

@@ -1,7 +1,7 @@
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import type { CatalogDeps } from '../ports.ts';
-import type { Actor, Work } from './work.ts';
+import type { Actor, Work } from './unit-of-work.ts';
 
 /** With 10,000 offers a refresh takes most of a second: too long for a request to wait (count of offers). */
 const largeCatalogue = 2000;

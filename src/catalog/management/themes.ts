@@ -4,7 +4,7 @@ import { flag, nameField, offersPerResponse, percentage } from './fields.ts';
 import { orNull, type Resource, removal, stamps, type Values } from './resource.ts';
 import { columnsOf, viewOf } from './rows.ts';
 import { checkOverrides, settingsOverrides, stylesOverrides, warnOfOverrides } from './theme-settings.ts';
-import type { Work } from './work.ts';
+import type { Work } from './unit-of-work.ts';
 
 type Overrides = Parameters<typeof checkOverrides>[0];
 

@@ -8,10 +8,10 @@ import type { Condition } from './conditions.ts';
  */
 
 /** Values of a targeting list (count). */
-export const maxListLength = 1000;
+const maxListLength = 1000;
 
 /** Longest rolling window of a frequency cap: 180 days (minutes). */
-export const maxWindowMinutes = 180 * 24 * 60;
+const maxWindowMinutes = 180 * 24 * 60;
 
 const text = (maxLength: number, description?: string) =>
   Type.String({ minLength: 1, maxLength, ...(description === undefined ? {} : { description }) });
@@ -25,7 +25,7 @@ const targetList = (description: string) =>
     { additionalProperties: false, description },
   );
 
-export const targeting = Type.Object(
+const targeting = Type.Object(
   {
     countries: Type.Optional(targetList('ISO 3166-1 alpha-2 codes, such as `US`.')),
     regions: Type.Optional(targetList('ISO 3166-2 codes, such as `US-CA`.')),
@@ -49,12 +49,12 @@ const hourWindow = Type.Object(
   { additionalProperties: false },
 );
 
-export const schedule = Type.Object(
+const schedule = Type.Object(
   {
     start_at: Type.Optional(text(40, 'RFC 3339 time with its offset, such as `2026-11-27T00:00:00+01:00`.')),
     end_at: Type.Optional(text(40, 'As `start_at`; at this instant the campaign is over.')),
     time_zone: Type.Optional(
-      text(64, "IANA zone of `hours`; absent: the visitor's where it is known, else the publisher's."),
+      text(64, "IANA zone of `hours`; absent: the user's where it is known, else the publisher's."),
     ),
     hours: Type.Optional(Type.Array(hourWindow, { maxItems: 50, description: 'Absent: at all hours.' })),
   },
@@ -69,7 +69,7 @@ const literals = <const Values extends readonly string[]>(values: Values, descri
 
 export const capScopes = ['offer', 'campaign', 'advertiser'] as const;
 export const capEvents = [...kindsWith('frequencyCap'), 'conversion'] as const;
-export const frequencyCap = Type.Object(
+const frequencyCap = Type.Object(
   {
     scope: literals(capScopes, 'What is counted together.'),
     event: literals(capEvents, 'What is counted.'),
@@ -83,7 +83,7 @@ export const frequencyCap = Type.Object(
 
 export const capMetrics = ['impressions', 'clicks', 'budget'] as const;
 export const capPeriods = ['hour', 'day', 'month', 'lifetime'] as const;
-export const totalCap = Type.Object(
+const totalCap = Type.Object(
   {
     metric: literals(capMetrics, 'What is limited.'),
     per: literals(capPeriods, "Calendar hour, day or month in the time zone of the campaign's owner; or all time."),
@@ -111,7 +111,8 @@ export const campaignRules = Type.Object(
           {
             additionalProperties: true,
             description:
-              'On custom keys: `{"key","op","value"}` with op equals, not_equals, in, not_in, lt, lte, gt, gte, prefix, exists, not_exists; or `{"all":[…]}`, `{"any":[…]}`.',
+              'On custom keys: `{"key","op","value"}` with op equals, not_equals, in, not_in, lt, lte, gt, gte, prefix, ' +
+              'exists, not_exists; or `{"all":[…]}`, `{"any":[…]}`.',
           },
         ),
       ),
@@ -136,7 +137,7 @@ const ids = (description: string) =>
   );
 const names = (description: string) => Type.Optional(Type.Array(text(100), { maxItems: maxListLength, description }));
 
-export const sequenceMatch = Type.Object(
+const sequenceMatch = Type.Object(
   {
     offers: ids('Ids.'),
     campaigns: ids('Ids.'),

@@ -3,7 +3,7 @@ import type { CreativeType, Unit } from '../snapshot/types.ts';
 /** A picture: its path as the file of the catalogue names it. */
 export type SeedCreative = { file: string; creative_type: CreativeType; is_primary: boolean };
 
-export type SeedOffer = {
+type SeedOffer = {
   key: string;
   title: string;
   description: string;

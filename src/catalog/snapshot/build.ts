@@ -4,7 +4,7 @@ import type { CampaignRow, CatalogRows, CreativeRow, OfferRow } from './rows.ts'
 import type { BuildIndex, Offer, Publisher, Snapshot } from './types.ts';
 
 /** An earlier snapshot, and the campaigns any row of which may have changed since. */
-export type Base = { snapshot: Snapshot; changed: ReadonlySet<number> };
+type Base = { snapshot: Snapshot; changed: ReadonlySet<number> };
 
 export type BuildOptions = {
   rows: CatalogRows;

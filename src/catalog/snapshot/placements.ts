@@ -6,7 +6,7 @@ import type { Publisher } from './types.ts';
 
 /** Most placements of a publisher; requests for further ones are counted as `other`. */
 export const maxPlacements = 200;
-export const overflowPlacement = 'other';
+const overflowPlacement = 'other';
 
 export type Placements = {
   /** The name a placement is counted under. An unknown placement is created. */

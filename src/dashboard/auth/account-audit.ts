@@ -1,6 +1,6 @@
 import { type AuditAction, audit } from '../../catalog/management/audit.ts';
 import type { View } from '../../catalog/management/resource.ts';
-import type { Actor } from '../../catalog/management/work.ts';
+import type { Actor } from '../../catalog/management/unit-of-work.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import type { User } from './users.ts';
 

@@ -2,7 +2,7 @@ import { type Page as ListPage, type ListQuery, listRows } from '../../catalog/m
 import type { Resource, Values, View } from '../../catalog/management/resource.ts';
 import { createRow, getRow, removeRow, updateRow } from '../../catalog/management/rows.ts';
 import { createManagement } from '../../catalog/management/service.ts';
-import type { Actor, Work } from '../../catalog/management/work.ts';
+import type { Actor, Work } from '../../catalog/management/unit-of-work.ts';
 import type { CatalogDeps } from '../../catalog/ports.ts';
 import { type Permission, permissions } from '../../catalog/snapshot/types.ts';
 import { createSigner } from '../../platform/security/keyring.ts';

@@ -41,19 +41,27 @@ export function describeExclusion(exclusion: Exclusion, candidate: Candidate | n
     case 'hours':
       return `It is ${weekTimeInWords(exclusion.timeZone, input.context.nowMs)}, outside of the campaign's hours.`;
     case 'conditions':
-      return `The custom attributes do not match the campaign's condition: ${conditionInWords(candidate?.rules.conditions ?? { all: [] })}.`;
+      return `The custom attributes do not match the campaign's condition: ${neededAttributes(candidate)}.`;
     case 'opted_out':
-      return `The user declined the campaign${exclusion.untilMs === null ? '' : ` until ${timeInWords(exclusion.untilMs)}`}.`;
+      return exclusion.untilMs === null
+        ? 'The user declined the campaign.'
+        : `The user declined the campaign until ${timeInWords(exclusion.untilMs)}.`;
     case 'frequency_cap':
       return frequencyInWords(exclusion.cap, exclusion.count);
     case 'total_cap':
       return totalInWords(exclusion.cap, exclusion.used, candidate);
     case 'pacing':
-      return `The campaign is ahead of its pacing plan: it takes part in ${percent(exclusion.probability)} of decisions now.`;
+      return (
+        'The campaign is ahead of its pacing plan: it takes part in ' +
+        `${percent(exclusion.probability)} of decisions now.`
+      );
     case 'same_campaign':
       return `Offer ${exclusion.shown.offer.id} of the same campaign is shown.`;
     case 'same_advertiser':
-      return `${nameOf(exclusion.shown)} of the same advertiser, ${exclusion.shown.offer.campaign.advertiserName}, is shown.`;
+      return (
+        `${nameOf(exclusion.shown)} of the same advertiser, ` +
+        `${exclusion.shown.offer.campaign.advertiserName}, is shown.`
+      );
     case 'exclusion_group':
       return `${nameOf(exclusion.shown)} of the same exclusion group, ${exclusion.group}, is shown.`;
     case 'sequence_denied':
@@ -148,6 +156,9 @@ function frequencyInWords({ scope, event, limit, window_minutes }: FrequencyCap,
 
 const times = (count: number): string => (count === 1 ? 'once' : `${count} times`);
 
+const neededAttributes = (candidate: Candidate | null): string =>
+  conditionInWords(candidate?.rules.conditions ?? { all: [] });
+
 function durationInWords(minutes: number): string {
   const [count, unit] =
     minutes % 1440 === 0 ? [minutes / 1440, 'day'] : minutes % 60 === 0 ? [minutes / 60, 'hour'] : [minutes, 'minute'];
@@ -164,7 +175,11 @@ const periods: Record<CompiledTotalCap['cap']['per'], string> = {
 function totalInWords({ cap, limit }: CompiledTotalCap, used: number, candidate: Candidate | null): string {
   if (cap.metric !== 'budget') return `The campaign has had ${used} of ${limit} ${cap.metric} ${periods[cap.per]}.`;
   const money = (micros: number): string => (micros / 1_000_000).toFixed(2);
-  return `The campaign has spent ${money(used)} of ${money(limit)} ${candidate?.payout.currency ?? ''} ${periods[cap.per]}; the rest does not pay for another event.`;
+  const currency = candidate?.payout.currency ?? '';
+  return (
+    `The campaign has spent ${money(used)} of ${money(limit)} ${currency} ${periods[cap.per]}; ` +
+    'the rest does not pay for another event.'
+  );
 }
 
 const percent = (share: number): string => `${Number((share * 100).toPrecision(2))} %`;

@@ -3,7 +3,7 @@ import { type Counts, type Posteriors, posteriorKey } from '../types.ts';
 
 /** Beta distributions of an offer's click rate (of impressions) and conversion rate (of clicks) at a placement. */
 export type RatePosteriors = { click: Beta; conversion: Beta };
-export type Beta = { a: number; b: number };
+type Beta = { a: number; b: number };
 
 /** Rates of an offer of which nothing is known: 1 click in 50 impressions, 1 conversion in 20 clicks. */
 const priorClickRate = 1 / 50;

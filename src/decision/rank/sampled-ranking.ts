@@ -6,7 +6,7 @@ import type { DecisionInput } from '../types.ts';
 import { drawRevenue, estimateRevenue, type RevenueModel, revenueModelOf } from './revenue-model.ts';
 
 /** Share of decisions in which one eligible offer, picked uniformly, ranks first whatever its revenue. */
-export const explorationShare = 0.01;
+const explorationShare = 0.01;
 
 export type RankedCandidate = {
   candidate: Candidate;

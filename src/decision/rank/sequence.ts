@@ -3,7 +3,9 @@ import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 
 /** The sequence rules of a placement. */
 export type Sequence = {
-  /** The deny rule that excludes an offer from a position, or null. Position null: only rules for all positions apply. */
+  /**
+   * The deny rule that excludes an offer from a position, or null. Position null: only rules for all positions apply.
+   */
   deniedBy: (offer: Offer, position: number | null) => SequenceRule | null;
   /** Whether allow rules apply to a position: it is reserved for the offers they match. */
   isReserved: (position: number) => boolean;

@@ -16,7 +16,7 @@ import { changeSelection, findUspSession, markWrapped, type SelectionChange, typ
 export type UspCall = { caller: Caller; sessionId: string; pubUserId: string | null; needsUser: boolean };
 
 /** The change that a call requests; gets the session, so that it can refuse campaigns that are not in it. */
-export type ChangeOf = (session: UspSession) => SelectionChange;
+type ChangeOf = (session: UspSession) => SelectionChange;
 
 export type UspService = {
   get: (call: UspCall) => Promise<SessionData>;
@@ -26,7 +26,7 @@ export type UspService = {
 };
 
 /** The `data` of the session view (docs/interface.md#user-selected-perks). */
-export type SessionData = ReturnType<typeof viewOf>;
+type SessionData = ReturnType<typeof viewOf>;
 
 /** How long after the fetch a session can be changed and wrapped (milliseconds). */
 const openForMs = dayMs;

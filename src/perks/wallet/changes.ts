@@ -8,7 +8,7 @@ import { buildWalletPayload, type WalletEvent } from './payload.ts';
 import type { SavedOffer } from './saved-offers.ts';
 
 /** A change of a wallet. */
-export type WalletChange = {
+type WalletChange = {
   event: WalletEvent;
   item: WalletItem;
   atMs: number;

@@ -5,7 +5,7 @@ import type { SavedOffer } from './saved-offers.ts';
 import { style } from './style.ts';
 
 /** A saved offer with the signed token that removes it. */
-export type PageOffer = SavedOffer & { removeToken: string };
+type PageOffer = SavedOffer & { removeToken: string };
 
 export type WalletPage = {
   publisherName: string;

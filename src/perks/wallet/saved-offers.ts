@@ -8,7 +8,7 @@ import type { TokenClaims } from '../../platform/security/tracking-token.ts';
 import type { WalletItem } from './items.ts';
 
 /** `expired`: paused, removed, or its campaign is over; it stays in the wallet without a link. */
-export type WalletState = 'active' | 'expired';
+type WalletState = 'active' | 'expired';
 
 /** A saved offer as it is displayed. */
 export type SavedOffer = {

@@ -7,10 +7,10 @@ import { checkToken } from '../../platform/security/check-tracking-token.ts';
 import { findSessionUser, type WalletItem } from './items.ts';
 
 /** What a token is used for: to `view` its user's wallet, or to `save` its offer, which the offer must allow, too. */
-export type TokenUse = 'view' | 'save';
+type TokenUse = 'view' | 'save';
 
 /** The item that a token saves. `recorded` false: a developer's session, of which nothing is stored. */
-export type VerifiedSave = { item: WalletItem; offer: Offer; recorded: boolean };
+type VerifiedSave = { item: WalletItem; offer: Offer; recorded: boolean };
 
 /**
  * Verifies a tracking token to save with. It is valid for as long as that of a click (docs/interface.md#tracking).

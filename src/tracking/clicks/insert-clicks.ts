@@ -18,7 +18,7 @@ export type Click = TrackedEvent & { recorded: boolean; wantsSession: boolean };
 export type ClickSession = { placement: string | null; pubUserId: string | null };
 
 /** A click this soon after the impression is not a person's (milliseconds). */
-export const tooFastMs = 100;
+const tooFastMs = 100;
 
 /*
  * `offset 0` keeps the lookups index probes for each row: joined freely, a plan made while a partition was small would

@@ -2,9 +2,7 @@
 
 const unit = 1_000_000n;
 
-/** The largest amount accepted (whole units). Below it every amount is exact as a JSON number, too. */
-export const maxAmountUnits = 999_999_999;
-
+/** At most nine digits: up to this every amount is exact as a JSON number, too. */
 const pattern = /^(\d{1,9})(?:\.(\d{1,6}))?$/;
 
 /**

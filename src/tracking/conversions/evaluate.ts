@@ -9,7 +9,7 @@ import type { ConversionReport } from './request.ts';
  * How long after the click a conversion is accepted (milliseconds; docs/interface.md#conversions). A void is accepted
  * for as long as the click is stored.
  */
-export const maxClickAgeMs = 30 * dayMs;
+const maxClickAgeMs = 30 * dayMs;
 
 /** What is done with a report. `ignored`: of a developer's session, which is not stored. */
 export type Evaluation =

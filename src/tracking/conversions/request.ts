@@ -62,7 +62,7 @@ export type ConversionReport = {
   signedText: string;
 };
 
-export const defaultEvent = 'conversion';
+const defaultEvent = 'conversion';
 
 /**
  * Reads query and body, both validated against their schemas; the body's fields take precedence.

@@ -10,7 +10,7 @@ import { isPrefetch } from '../beacons/prefetch.ts';
 import { conversionBody, conversionQuery, readConversion } from './request.ts';
 import { createConversionService } from './service.ts';
 
-export const trackPath = '/track';
+const trackPath = '/track';
 
 const tags = ['Conversions'];
 const answer = Type.Object({ message: Type.Union([Type.Literal('recorded'), Type.Literal('duplicate')]) });

@@ -21,7 +21,7 @@ import type { ConversionReport } from './request.ts';
 import { isSignedWith } from './signature.ts';
 
 /** A repeat of a report is answered `duplicate`, and changes nothing. */
-export type ReportResult = 'recorded' | 'duplicate';
+type ReportResult = 'recorded' | 'duplicate';
 
 export type ConversionService = {
   /**

@@ -135,10 +135,10 @@ describe('a catalogue', () => {
     expect(reply.status).toBe(400);
     expect((reply.body as unknown as { error: { details: unknown } }).error.details).toEqual([
       { path: '/themes/1/id', message: 'stands for an earlier row already' },
-      { path: expect.stringMatching(/^.placements.\d.theme_id$/), message: 'There is no such theme in the file' },
+      { path: expect.stringMatching(/^.placements.\d.theme_id$/), message: 'Theme not found in the file' },
       { path: '/campaigns/0/colour', message: 'is not known here' },
       { path: '/offers/1/title', message: 'must be at most 90 characters long; it has 91' },
-      { path: '/offers/2/campaign_id', message: 'There is no such campaign in the file' },
+      { path: '/offers/2/campaign_id', message: 'Campaign not found in the file' },
     ]);
     expect((await exported(me)).offers).toEqual([]);
   });
@@ -214,7 +214,7 @@ describe('npm run catalogue', () => {
     const { code, err } = await run('import', file);
     expect(code).toBe(1);
     expect(err).toContain('/publisher/name must not be empty');
-    expect(err).toContain('/offers/0/campaign_id There is no such campaign in the file');
+    expect(err).toContain('/offers/0/campaign_id Campaign not found in the file');
     await writeFile(file, '{"perkwire');
     expect((await run('import', file)).err).toContain('not valid JSON');
     expect((await run('export', file)).err).toContain('several publishers');

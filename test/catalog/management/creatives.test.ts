@@ -142,7 +142,7 @@ describe('an upload', () => {
       error: { details: [{ path: '/creative_type' }, { path: '/is_primary', message: 'must be true or false' }] },
     });
     expect((await upload(png, 'image/png', { offer_id: '999999999' })).body).toMatchObject({
-      error: { details: [{ path: '/offer_id', message: 'There is no such offer' }] },
+      error: { details: [{ path: '/offer_id', message: 'Offer not found' }] },
     });
   });
 

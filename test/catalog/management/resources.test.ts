@@ -217,7 +217,7 @@ describe('removal', () => {
       expect.objectContaining({ id: ids.campaign, deleted_at: expect.any(String) }),
     ]);
     const offer = await me.call('POST', '/offers', { campaign_id: ids.campaign });
-    expect(details(offer)).toEqual([{ path: '/campaign_id', message: 'There is no such campaign' }]);
+    expect(details(offer)).toEqual([{ path: '/campaign_id', message: 'Campaign not found' }]);
   });
 });
 

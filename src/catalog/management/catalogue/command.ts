@@ -11,7 +11,7 @@ import { AppError } from '../../../platform/errors.ts';
 import type { ImageStore } from '../../images/image-store.ts';
 import { createImageStore } from '../../images/store.ts';
 import { permissions } from '../../snapshot/types.ts';
-import type { Actor, Work } from '../work.ts';
+import type { Actor, Work } from '../unit-of-work.ts';
 import { exportCatalogue, type Progress } from './export.ts';
 import { checkPictures, importCatalogue } from './import.ts';
 import { parseCatalogue } from './parse.ts';
@@ -19,7 +19,8 @@ import { parseCatalogue } from './parse.ts';
 const usage = `Writes a publisher's catalogue to a JSON file, or reads one.
 
   npm run catalogue -- export FILE [--publisher ID]              the only publisher, where there is one
-  npm run catalogue -- import FILE [--publisher ID] [--dry-run]  into an empty publisher; without --publisher into a new one
+  npm run catalogue -- import FILE [--publisher ID] [--dry-run]
+      into an empty publisher; without --publisher into a new one
 
 Uses DATABASE_URL, and IMAGE_STORE as the server does.
 `;
@@ -82,7 +83,7 @@ async function runExport(
     [publisher],
   );
   const [found, second] = rows;
-  if (found === undefined) throw new Error('There is no such publisher.');
+  if (found === undefined) throw new Error('Publisher not found.');
   if (second !== undefined) throw new Error('There are several publishers: name one with --publisher ID.');
   await transaction(pool, async (executor) => {
     await executor.query('set transaction isolation level repeatable read, read only');
@@ -110,7 +111,7 @@ async function runImport(
       publisher !== null &&
       (await executor.query('select 1 from publishers where id = $1', [publisher])).rowCount === 0
     )
-      throw new Error('There is no such publisher.');
+      throw new Error('Publisher not found.');
     const work: Work = { executor, actor, publisherId: publisher ?? 0, nowMs };
     const result = await importCatalogue(work, parsed.catalogue, {
       store,

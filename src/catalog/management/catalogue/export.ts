@@ -6,7 +6,7 @@ import { publishers } from '../publishers.ts';
 import type { Resource, Values } from '../resource.ts';
 import { columnsOf, getRow, scopeOf, viewOf } from '../rows.ts';
 import { sequenceRules } from '../sequence-rules.ts';
-import type { Work } from '../work.ts';
+import type { Work } from '../unit-of-work.ts';
 import { formatField, formatNumber, kinds, mapMatch } from './kinds.ts';
 
 /** Rows read by one statement (count). */

@@ -8,7 +8,7 @@ import { publishers } from '../publishers.ts';
 import { defaultsOf, type Resource, type Values } from '../resource.ts';
 import { createRow, updateRow } from '../rows.ts';
 import { sequenceRules } from '../sequence-rules.ts';
-import { isOperator, type Work } from '../work.ts';
+import { isOperator, type Work } from '../unit-of-work.ts';
 import type { Progress } from './export.ts';
 import { kinds, mapMatch } from './kinds.ts';
 import type { Catalogue, FileRow } from './parse.ts';

@@ -26,7 +26,7 @@ export const kinds: readonly Resource[] = [
 ];
 
 /** What the lists of a sequence rule name, by kind. */
-export const matchTables: Readonly<Record<string, string>> = {
+const matchTables: Readonly<Record<string, string>> = {
   offers: 'offers',
   campaigns: 'campaigns',
   advertisers: 'advertisers',

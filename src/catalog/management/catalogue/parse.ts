@@ -1,11 +1,11 @@
 import type { ErrorDetail } from '../../../platform/errors.ts';
 import { maxPlacements } from '../../snapshot/placements.ts';
-import { checkValue } from '../check.ts';
 import { creatives } from '../creatives.ts';
 import { publishers } from '../publishers.ts';
-import { defaultsOf, type Resource, type Values } from '../resource.ts';
+import { capital, defaultsOf, type Resource, type Values } from '../resource.ts';
 import { sequenceRules } from '../sequence-rules.ts';
-import type { Work } from '../work.ts';
+import type { Work } from '../unit-of-work.ts';
+import { checkValue } from '../validation-messages.ts';
 import { formatField, formatNumber, kinds, mapMatch } from './kinds.ts';
 
 /** A row of a file: its id there, its fields, and the bytes of its picture. */
@@ -107,7 +107,7 @@ function missingReferences(
       ([column, { table }]) =>
         values[column] !== null && values[column] !== undefined && !ids.get(table)?.has(values[column]),
     )
-    .map(([column, { noun }]) => ({ path: `/${column}`, message: `There is no such ${noun} in the file` }));
+    .map(([column, { noun }]) => ({ path: `/${column}`, message: `${capital(noun)} not found in the file` }));
   if (kind !== sequenceRules || !isObject(values.match)) return details;
   mapMatch(values.match, (table, id) => {
     if (!ids.get(table)?.has(id)) details.push({ path: `/match/${table}`, message: `${id} is not in the file` });

@@ -6,7 +6,7 @@ import type { App } from '../../../platform/ports.ts';
 import { createImageStore } from '../../images/store.ts';
 import { admit, callOf, type Door, fieldsOf, post, publisherIdParameter, publisherQuery } from '../http.ts';
 import { idempotencyKey } from '../resource-routes.ts';
-import { isOperator } from '../work.ts';
+import { isOperator } from '../unit-of-work.ts';
 import { exportCatalogue } from './export.ts';
 import { checkPictures, importCatalogue, requireEmpty } from './import.ts';
 import { parseCatalogue } from './parse.ts';

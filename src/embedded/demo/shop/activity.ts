@@ -1,4 +1,5 @@
 import type { Executor } from '../../../platform/db/pool.ts';
+import { dayMs } from '../../../platform/lib/time.ts';
 import { secretBytes, sign } from '../../../webhooks/message/signature.ts';
 import type { Received } from '../receiver.ts';
 
@@ -21,7 +22,7 @@ export type SeenWebhook = {
 const maxShown = 20;
 const recentMs = 60 * 60_000;
 /** A session's beacons are kept under its day, and are good for 24 hours. */
-const daysBackMs = 2 * 86_400_000;
+const daysBackMs = 2 * dayMs;
 
 /** The beacons of the last hour, newest first, 20 at most. */
 export async function recentBeacons(executor: Executor, publisherId: number, nowMs: number): Promise<Beacon[]> {
