@@ -15,7 +15,6 @@ import { createParts, type Parts } from './runtime/parts.ts';
 import { runJobs } from './runtime/run-jobs.ts';
 import { embeddedSecrets } from './runtime/secrets.ts';
 import { handledSignals, onStopSignal } from './runtime/signals.ts';
-import { sealStoredHeaders } from './webhooks/endpoints/secrets.ts';
 
 /*
  * While a server warms up, V8 learns that objects live long and allocates all of their kind in the old generation,
@@ -62,7 +61,6 @@ async function start(config: Config, logger: Logger, parts: Parts): Promise<void
 
   const { deps, close } = await createDeps({ config, databaseUrl, logger, now: Date.now });
   parts.add('database', close);
-  await sealStoredHeaders(deps.pool, deps.secretBox);
   const firstStart = embedded && (await startDemo(deps));
 
   const serveApi = config.roles.includes('api');

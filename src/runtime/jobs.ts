@@ -5,6 +5,9 @@ import { hourMs, minuteMs } from '../platform/lib/time.ts';
 import { eraseDueUsers } from '../privacy/erasure-job.ts';
 import { compactRollups } from '../reports/rollup/compact.ts';
 import { createRollupJob } from '../reports/rollup/job.ts';
+import { mergeCounts } from '../webhooks/deliveries/counts.ts';
+import { parkDisabled } from '../webhooks/dispatcher/claim/park.ts';
+import { runFailingEndpointCheck } from '../webhooks/dispatcher/settle/failing-endpoints.ts';
 import { startDispatcherJob } from '../webhooks/dispatcher-job.ts';
 import { runRedeliveries } from '../webhooks/redelivery/runner.ts';
 import type { Deps } from './create-deps.ts';
@@ -85,19 +88,7 @@ export const createJobs = (deps: JobDeps): readonly Job[] => {
       locks: 'an advisory lock: one process at a time',
       run: createRollupJob(deps),
     },
-    {
-      name: 'webhook dispatcher',
-      roles: ['worker'],
-      locks: 'leases in delivery_queue',
-      start: () => startDispatcherJob(deps, deps.databaseUrl),
-    },
-    {
-      name: 'redelivery',
-      roles: ['worker'],
-      pauseMs: 1000,
-      locks: 'a row of redelivery_jobs, for one slice',
-      run: (isStopped) => runRedeliveries(deps, isStopped),
-    },
+    ...webhookJobs(deps),
     {
       name: 'erasure',
       roles: ['worker'],
@@ -107,3 +98,40 @@ export const createJobs = (deps: JobDeps): readonly Job[] => {
     },
   ];
 };
+
+const webhookJobs = (deps: JobDeps): readonly Job[] => [
+  {
+    name: 'webhook dispatcher',
+    roles: ['worker'],
+    locks: 'leases in delivery_queue',
+    start: () => startDispatcherJob(deps, deps.databaseUrl),
+  },
+  {
+    name: 'parking of deliveries',
+    roles: ['worker'],
+    pauseMs: 1000,
+    locks: 'rows of delivery_queue (skip locked), then of deliveries',
+    run: async () => void (await parkDisabled(deps.pool)),
+  },
+  {
+    name: 'delivery counts',
+    roles: ['worker'],
+    pauseMs: 1000,
+    locks: 'an advisory lock: one process at a time',
+    run: () => mergeCounts(deps.pool),
+  },
+  {
+    name: 'failing endpoints',
+    roles: ['worker'],
+    pauseMs: minuteMs / 2,
+    locks: 'rows of webhook_endpoints and endpoint_health',
+    run: () => runFailingEndpointCheck(deps),
+  },
+  {
+    name: 'redelivery',
+    roles: ['worker'],
+    pauseMs: 1000,
+    locks: 'a row of redelivery_jobs, for one slice',
+    run: (isStopped) => runRedeliveries(deps, isStopped),
+  },
+];

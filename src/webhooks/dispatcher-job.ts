@@ -24,7 +24,7 @@ const plannerSettings = {
   jit: 'off',
 };
 
-/** One claims while another settles; one is for housekeeping (count). */
+/** One claims while another settles; one renews leases and parks (count). */
 const connections = 3;
 
 /** The pool of the dispatcher alone. */

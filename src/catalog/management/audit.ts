@@ -45,6 +45,18 @@ export async function audit(work: Work, { resource, action, before, after }: Cha
   );
 }
 
+/**
+ * SQL of an insert that records updates which the server made by itself; for use in a larger statement.
+ * @param rows SQL that selects publisher_id, resource_id and changes (`{ field: { old, new } }`)
+ */
+export const insertSystemUpdates = ({ label, resource, rows }: SystemUpdates): string => `insert into audit_log
+      (publisher_id, at, actor_kind, actor_id, actor_label, actor_publisher_id, action, resource, resource_id, changes)
+    select publisher_id, now(), 'system', 0, '${label}', publisher_id, 'update', '${resource}', resource_id, changes
+    from (${rows}) updated`;
+
+/** `label`: the part of the server, as the log names it. */
+type SystemUpdates = { label: string; resource: string; rows: string };
+
 /** The log as a kind of row that is only read. Who is no operator does not learn which operator it was. */
 export const auditLog: Resource = {
   name: 'audit',

@@ -4,9 +4,9 @@ import type { Logger } from '../../platform/logger.ts';
 import { outboxChannel } from '../outbox-channel.ts';
 import { type ClaimLoop, createClaimLoop } from './claim/claim-loop.ts';
 import { createLeases, type Leases, renewLeases } from './claim/leases.ts';
+import { parkDisabled } from './claim/park.ts';
 import { createRetryTimers } from './claim/retry-timers.ts';
 import { createScheduler } from './claim/scheduler.ts';
-import { createHousekeeping } from './housekeeping.ts';
 import { type Liveness, startLiveness } from './liveness.ts';
 import { type Meter, noMeter } from './meter.ts';
 import type { AttemptTools } from './send/attempt.ts';
@@ -50,7 +50,6 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   const scheduler = createScheduler(pool, concurrency, clock);
   const leases = createLeases(clock);
   const watch = createHealthWatch(clock);
-  const housekeeping = createHousekeeping(pool, logger);
   const calls = createCalls(options, onCallEnd);
   const writer = createSettlementWriter({
     write: (settlements) => recordSettlements({ pool, watch, meter, logger }, settlements),
@@ -91,7 +90,8 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
     loop.wake();
     reportSettlement({ meter, logger }, settlement, result);
     if (result !== 'written') return;
-    if (disables !== null) housekeeping.park();
+    if (disables !== null)
+      parkDisabled(pool).catch((err) => logger.debug({ err }, 'deliveries of a disabled endpoint not parked'));
     if (outcome === 'retry') retryTimers.set(claimed.endpointId, settlement.delayMs);
   }
 
@@ -100,7 +100,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   const unlisten = listen(databaseUrl, outboxChannel, loop.notified);
   const polling = setInterval(() => {
     const claimant = claimantOf(proof.liveness);
-    if (claimant !== null) poll(claimant.workerId, { pool, logger, leases, loop, housekeeping });
+    if (claimant !== null) poll(claimant.workerId, { pool, logger, leases, loop });
   }, pollMs);
 
   return {
@@ -129,11 +129,9 @@ type PollTools = {
   logger: Logger;
   leases: Leases;
   loop: ClaimLoop;
-  housekeeping: ReturnType<typeof createHousekeeping>;
 };
 
-function poll(workerId: number, { pool, logger, leases, loop, housekeeping }: PollTools): void {
-  housekeeping.run();
+function poll(workerId: number, { pool, logger, leases, loop }: PollTools): void {
   const ending = leases.takeEnding();
   if (ending.length > 0)
     renewLeases(pool, workerId, ending).catch((err) => logger.debug({ err }, 'leases not renewed'));

@@ -8,14 +8,12 @@ import { openHeaders } from './secrets.ts';
 import { type Endpoint, findEndpoint } from './store.ts';
 import { plainViewOf } from './view.ts';
 
-const resource = { name: 'webhook-endpoints', key: 'id' } as const;
+export const endpointResource = { name: 'webhook-endpoints', key: 'id' } as const;
 
 /**
- * Changes the endpoint of an event in somebody's name, and writes down what became different; a change that changes
- * nothing
- * leaves no trace. Changes of one publisher's endpoints wait for each other, so that each is told from the state it
- * met.
- * @param change gets the endpoint as it is, locked; null: there is none
+ * Changes the endpoint of an event and records in the audit log which fields differ afterwards, if any. Changes of one
+ * publisher's endpoints run one after the other, so that each entry shows its own change only.
+ * @param change gets the endpoint, locked; null: there is none
  */
 export async function changeEndpoint<T>(
   work: Work,
@@ -31,21 +29,18 @@ export async function changeEndpoint<T>(
   const was = before && loggedView(before, null, box);
   const is = after && loggedView(after, before, box);
   const action = was === null ? 'create' : is === null ? 'remove' : 'update';
-  if (!isDeepStrictEqual(was, is)) await audit(work, { resource, action, before: was, after: is });
+  if (!isDeepStrictEqual(was, is)) await audit(work, { resource: endpointResource, action, before: was, after: is });
   return result;
 }
 
-/**
- * What the log keeps. Of the secret and the values of headers it says only that they are set, or changed since
- * `before`.
- */
+/** The audit log shows of the secret and of header values only whether they are set, or changed since `before`. */
 function loggedView(endpoint: Endpoint, before: Endpoint | null, box: SecretBox): View {
   const { event, updated_at: _time, ...fields } = plainViewOf(endpoint);
   const isRotated = before !== null && !endpoint.secrets.current.equals(before.secrets.current);
   return { ...fields, id: event, secret: isRotated ? 'changed' : 'set', headers: loggedHeaders(endpoint, before, box) };
 }
 
-/** Equal values are sealed anew with every save; only what looks different is opened. */
+/** Equal values are encrypted anew with every save, so different ciphertexts are decrypted to compare them. */
 function loggedHeaders(
   { headers }: Endpoint,
   before: Endpoint | null,

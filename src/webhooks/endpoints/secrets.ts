@@ -1,5 +1,4 @@
 import type { KeyObject } from 'node:crypto';
-import type { Executor } from '../../platform/db/pool.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { newSecret, secretBytes } from '../message/signature.ts';
 import { newV1aKey, publicV1aKey, v1aKeyOf } from '../message/signature-v1a.ts';
@@ -41,39 +40,16 @@ export const openV1aKeys = (box: SecretBox, sealed: readonly Buffer[]): KeyObjec
 export const v1aPublicKey = (box: SecretBox, sealed: Buffer): string =>
   publicV1aKey(v1aKeyOf(box.open(sealed, v1aContext)));
 
-/** An endpoint's own headers as they are stored: names in lower case, values sealed, for they often authorise. */
+/** An endpoint's own headers as they are stored: names in lower case; values encrypted, as they may be credentials. */
 export type SealedHeaders = Readonly<Record<string, string>>;
-
-/** Tells sealed values from those of older versions, which were stored as they are. */
-const mark = 'sealed:';
 
 export const sealHeaders = (box: SecretBox, headers: Readonly<Record<string, string>>): SealedHeaders =>
   Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [
-      name,
-      mark + box.seal(value, headerContext(name)).toString('base64'),
-    ]),
+    Object.entries(headers).map(([name, value]) => [name, box.seal(value, headerContext(name)).toString('base64')]),
   );
 
 /** @throws when a value was sealed with another SECRETS_KEY */
 export const openHeaders = (box: SecretBox, headers: SealedHeaders): Record<string, string> =>
   Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [
-      name,
-      value.startsWith(mark) ? box.open(Buffer.from(value.slice(mark.length), 'base64'), headerContext(name)) : value,
-    ]),
+    Object.entries(headers).map(([name, value]) => [name, box.open(Buffer.from(value, 'base64'), headerContext(name))]),
   );
-
-/** Seals header values that older versions stored as they are. */
-export async function sealStoredHeaders(executor: Executor, box: SecretBox): Promise<void> {
-  const { rows } = await executor.query<{ id: number; headers: SealedHeaders }>(
-    `select id, headers from webhook_endpoints e
-    where exists (select from jsonb_each_text(headers) as own where not starts_with(own.value, '${mark}')) order by id`,
-  );
-  for (const { id, headers } of rows)
-    await executor.query('update webhook_endpoints set headers = $3 where id = $1 and headers = $2', [
-      id,
-      headers,
-      sealHeaders(box, openHeaders(box, headers)),
-    ]);
-}

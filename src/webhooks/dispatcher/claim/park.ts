@@ -5,23 +5,23 @@ import { countMoves } from '../../deliveries/counts.ts';
 const maxParked = 5000;
 
 /**
- * Takes the pending deliveries of disabled endpoints out of the queue: they become `held`. Those under lease are left to
+ * Takes the pending deliveries of disabled endpoints out of the queue: they become `held`. Leased ones are left to
  * their worker.
  * @returns how many; up to 5,000 a call
  */
 export async function parkDisabled(executor: Executor): Promise<number> {
   const { rows } = await executor.query<{ count: number }>(
-    `with waiting as materialized (
+    `with parked as materialized (
       select q.delivery_id, q.day from delivery_queue q
-      where q.lane = any(array['live', 'redelivery']) and q.endpoint_id = any(array(select id
-        from webhook_endpoints where not enabled))
+      where q.lane = any(array['live', 'redelivery'])
+        and q.endpoint_id = any(array(select id from webhook_endpoints where not enabled))
         and (q.lease_until is null or q.lease_until < now())
       limit ${maxParked} for update skip locked
     ), removed as (
-      delete from delivery_queue where delivery_id = any(array(select delivery_id from waiting))
+      delete from delivery_queue where delivery_id = any(array(select delivery_id from parked))
     ), held as (
       update deliveries set status = 'held'
-      where day = any(array(select distinct day from waiting)) and id = any(array(select delivery_id from waiting))
+      where day = any(array(select distinct day from parked)) and id = any(array(select delivery_id from parked))
       returning publisher_id, day
     ), counted as (
       ${countMoves("select publisher_id, day, 'pending' as was, 'held' as became from held")}

@@ -1,13 +1,14 @@
 import type { Executor } from '../../../platform/db/pool.ts';
+import type { Logger } from '../../../platform/logger.ts';
 import { auditDisabled } from './disabling.ts';
 import { disabledAfter, disabledMinFailures, warnedAfter } from './thresholds.ts';
 
 export type FailingEndpoints = { disabled: number[]; warned: number[] };
 
 /**
- * Warns once of endpoints that have failed for a day, and disables those that have failed for days. Ends the limited
- * rate of endpoints that were resumed and whose backlog is gone.
- * @returns the ids of endpoints disabled and warned of
+ * Warns once of endpoints that have failed for a day, and disables those that have failed for days. Ends the rate limit
+ * of resumed endpoints whose backlog is delivered.
+ * @returns the ids of the endpoints
  */
 export async function checkFailingEndpoints(executor: Executor): Promise<FailingEndpoints> {
   const disabled = await executor.query<{ id: number }>(
@@ -17,7 +18,7 @@ export async function checkFailingEndpoints(executor: Executor): Promise<Failing
       where h.endpoint_id = e.id and e.enabled and h.failures >= ${disabledMinFailures}
         and h.first_failure_at < now() - interval '${disabledAfter}'
       returning e.id, e.publisher_id, e.event, e.disabled_reason
-    ), noted as (
+    ), audited as (
       ${auditDisabled}
     )
     select id from disabled`,
@@ -31,8 +32,16 @@ export async function checkFailingEndpoints(executor: Executor): Promise<Failing
   await executor.query(
     `update webhook_endpoints e set resume_rate_per_s = null
     where resume_rate_per_s is not null and paused_at is null
-      and not exists (select from delivery_queue q where q.lane = 'live' and q.endpoint_id = e.id
-        and q.due_at <= now())`,
+      and not exists (
+        select from delivery_queue q where q.lane = 'live' and q.endpoint_id = e.id and q.due_at <= now()
+      )`,
   );
   return { disabled: disabled.rows.map((row) => row.id), warned: warned.rows.map((row) => row.id) };
+}
+
+/** The background job: checks and logs. */
+export async function runFailingEndpointCheck({ pool, logger }: { pool: Executor; logger: Logger }): Promise<void> {
+  const { disabled, warned } = await checkFailingEndpoints(pool);
+  if (disabled.length > 0) logger.warn({ endpointIds: disabled }, 'endpoints disabled after days of failures');
+  if (warned.length > 0) logger.warn({ endpointIds: warned }, 'endpoints have failed for a day');
 }
