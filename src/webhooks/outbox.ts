@@ -3,7 +3,7 @@ import { dayOfUuid7, newUuid7 } from '../platform/lib/uuid7.ts';
 import { countMoves } from './deliveries/counts.ts';
 import { maxPayloadLength, outboxChannel } from './outbox-channel.ts';
 
-/** What a publisher is to be told. */
+/** An event that a publisher may receive. */
 export type OutboxEvent = {
   publisherId: number;
   /** Event of `webhook_endpoints`, such as `usp.selection`. */
@@ -12,51 +12,46 @@ export type OutboxEvent = {
   pubUserId: string | null;
   dev: boolean;
   /**
-   * Builds the JSON text in UTF-8: bytes signed = bytes stored = bytes sent. Called once for an event that has an
-   * endpoint. GET
-   * calls and macros in the endpoint's URL read its fields, and custom keys in an object named `payload`.
+   * Builds the JSON text in UTF-8; these bytes are stored, signed and sent. Called once for an event that has an
+   * endpoint. GET calls and macros in the endpoint's URL read its fields, and custom keys in an object named `payload`.
    */
   payload: () => Buffer;
   /** Epoch milliseconds. */
   nowMs: number;
-  /** Id of the delivery (UUIDv7), where a repeat must meet the one there is; default: a new one. */
+  /** Id of the delivery (UUIDv7), where a repetition must not create a second one; default: a new one. */
   id?: string;
 };
 
 type Target = { id: number; publisher_id: number; event: string; enabled: boolean };
 
-type Delivery = { target: Target; promised: OutboxEvent; id: string; payload: Buffer };
+type Delivery = { target: Target; source: OutboxEvent; id: string; payload: Buffer };
 
 /**
- * Promises one delivery of each event to each endpoint that the publisher has configured for it; where an endpoint is
- * disabled,
- * the delivery is held. Must run in the transaction of the facts that cause it: both are written, or neither. Takes
- * many events
- * at once, in two statements.
+ * Creates a delivery of each event to each endpoint that the publisher has configured for it; held where the endpoint
+ * is disabled. Must run in the transaction that writes what the event reports: both are written, or neither. Takes many
+ * events at once, in two statements.
  * @returns the ids of the deliveries, UUIDv7
  */
 export async function enqueue(executor: Executor, events: readonly OutboxEvent[]): Promise<string[]> {
   if (events.length === 0) return [];
   const targets = await lockTargets(executor, events);
-  const deliveries = events.flatMap((promised) => {
-    const own = targets.filter(
-      (target) => target.publisher_id === promised.publisherId && target.event === promised.event,
-    );
+  const deliveries = events.flatMap((source) => {
+    const own = targets.filter((target) => target.publisher_id === source.publisherId && target.event === source.event);
     if (own.length === 0) return [];
-    const payload = promised.payload();
-    return own.map((target) => ({ target, promised, id: promised.id ?? newUuid7(promised.nowMs), payload }));
+    const payload = source.payload();
+    return own.map((target) => ({ target, source, id: source.id ?? newUuid7(source.nowMs), payload }));
   });
   if (deliveries.length > 0) await insertDeliveries(executor, deliveries);
   return deliveries.map(({ id }) => id);
 }
 
-/** The share lock makes whoever enables or disables an endpoint wait, so that no delivery slips past the change. */
+/** The share lock delays enabling and disabling an endpoint, so that no delivery misses the change. */
 async function lockTargets(executor: Executor, events: readonly OutboxEvent[]): Promise<Target[]> {
   const { rows } = await executor.query<Target>({
     name: 'lock_webhook_targets',
     text: `select id, publisher_id, event, enabled from webhook_endpoints
 where (publisher_id, event) in (select * from unnest($1::integer[], $2::text[])) and deleted_at is null
-  order by id for share`,
+order by id for share`,
     values: [events.map(({ publisherId }) => publisherId), events.map(({ event }) => event)],
   });
   return rows;
@@ -67,38 +62,39 @@ async function insertDeliveries(executor: Executor, deliveries: readonly Deliver
   const column = <Value>(read: (delivery: Delivery) => Value): Value[] => deliveries.map(read);
   await executor.query({
     name: 'insert_deliveries',
-    text: `with promised as (
-  insert into deliveries (day, id, publisher_id, endpoint_id, event, session_id, pub_user_id, dev, payload, status,
-    created_at)
+    text: `with created as (
+  insert into deliveries (
+    day, id, publisher_id, endpoint_id, event, session_id, pub_user_id, dev, payload, status, created_at
+  )
   select day, id, publisher_id, endpoint_id, event, session_id, pub_user_id, dev, payload,
     case when enabled then 'pending' else 'held' end, created_at
-  from unnest($1::date[], $2::uuid[], $3::integer[], $4::integer[], $5::text[], $6::uuid[], $7::text[],
-    $8::boolean[], $9::bytea[],
-    $10::boolean[], $11::timestamptz[])
-    as d (day, id, publisher_id, endpoint_id, event, session_id, pub_user_id, dev, payload, enabled, created_at)
+  from unnest(
+    $1::date[], $2::uuid[], $3::integer[], $4::integer[], $5::text[], $6::uuid[], $7::text[], $8::boolean[],
+    $9::bytea[], $10::boolean[], $11::timestamptz[]
+  ) as d (day, id, publisher_id, endpoint_id, event, session_id, pub_user_id, dev, payload, enabled, created_at)
   on conflict (day, id) do nothing
   returning id, day, publisher_id, endpoint_id, status, created_at
 ), queued as (
   insert into delivery_queue (delivery_id, day, endpoint_id, due_at)
-  select id, day, endpoint_id, least(now(), created_at) from promised where status = 'pending'
+  select id, day, endpoint_id, least(now(), created_at) from created where status = 'pending'
   returning endpoint_id
 ), counted as (
-  ${countMoves('select publisher_id, day, null as was, status as became from promised')}
+  ${countMoves('select publisher_id, day, null as was, status as became from created')}
 )
 select pg_notify('${outboxChannel}', left(string_agg(distinct endpoint_id::text, ' '), ${maxPayloadLength}))
-  from queued having count(*) > 0`,
+from queued having count(*) > 0`,
     values: [
       column(({ id }) => dayOfUuid7(id)),
       column(({ id }) => id),
-      column(({ promised }) => promised.publisherId),
+      column(({ source }) => source.publisherId),
       column(({ target }) => target.id),
-      column(({ promised }) => promised.event),
-      column(({ promised }) => promised.sessionId),
-      column(({ promised }) => promised.pubUserId),
-      column(({ promised }) => promised.dev),
+      column(({ source }) => source.event),
+      column(({ source }) => source.sessionId),
+      column(({ source }) => source.pubUserId),
+      column(({ source }) => source.dev),
       column(({ payload }) => payload),
       column(({ target }) => target.enabled),
-      column(({ promised }) => new Date(promised.nowMs)),
+      column(({ source }) => new Date(source.nowMs)),
     ],
   });
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isBalanced, reconcileDeliveries } from '../../src/webhooks/deliveries/reconciliation.ts';
+import { isConsistent, reconcileDeliveries } from '../../src/webhooks/deliveries/reconciliation.ts';
 import { startLoad } from './load.ts';
 import { randomFrom } from './random.ts';
 import { openStage, processNames, type Stage } from './stage.ts';
@@ -27,7 +27,8 @@ export async function killRun(seed: number, { wraps, endpoints }: Size): Promise
       if (target === 'postgres') await stage.postgres.kill(downMs);
       else await stage.replace(target, 'SIGKILL', downMs);
       const balance = await reconcileDeliveries(stage.pool);
-      if (!isBalanced(balance)) throw new Error(`after a kill of ${target} the balance was ${JSON.stringify(balance)}`);
+      if (!isConsistent(balance))
+        throw new Error(`after a kill of ${target} the balance was ${JSON.stringify(balance)}`);
     }
     await load.reach(wraps);
     await load.stop();

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type DeliveryReconciliation,
-  isBalanced,
+  isConsistent,
   reconcileDeliveries,
 } from '../../src/webhooks/deliveries/reconciliation.ts';
 import type { Stage } from './stage.ts';
@@ -53,5 +53,5 @@ export async function judge({ pool, receiver }: Stage, wrapped: readonly string[
     cutOff: unfinished.rows[0]?.count ?? 0,
   };
   const exact = counts.forgotten + counts.lost + counts.phantom === 0;
-  return { ...counts, balance, ok: exact && counts.duplicates <= counts.cutOff && isBalanced(balance) };
+  return { ...counts, balance, ok: exact && counts.duplicates <= counts.cutOff && isConsistent(balance) };
 }

@@ -1,25 +1,27 @@
 import type { Executor } from '../../platform/db/pool.ts';
 
 /**
- * SQL that counts what a statement does with deliveries, in its transaction.
+ * SQL that counts the status changes of a statement, in its transaction.
  * @param moves rows of (publisher_id, day, was, became), one for each delivery whose status changed; `was` is null
  *   for new ones
  */
 export const countMoves = (moves: string): string => `insert into delivery_count_changes
-    select array_agg(publisher_id), array_agg(day), array_agg(created), array_agg(delivered), array_agg(failed),
-      array_agg(held)
+    select array_agg(publisher_id), array_agg(day),
+      array_agg(created), array_agg(delivered), array_agg(failed), array_agg(held)
     from (
-      select publisher_id, day, count(*) filter (where was is null)::int as created, ${balanceOf('delivered')},
-        ${balanceOf('failed')}, ${balanceOf('held')}
-      from (${moves}) moved group by publisher_id, day
-    ) counted having count(*) > 0`;
+      select publisher_id, day, count(*) filter (where was is null)::int as created,
+        ${changeOf('delivered')}, ${changeOf('failed')}, ${changeOf('held')}
+      from (${moves}) moved
+      group by publisher_id, day
+    ) counted
+    having count(*) > 0`;
 
-/** How many more have a status. */
-function balanceOf(status: string): string {
+/** By how many the deliveries of a status grow. */
+function changeOf(status: string): string {
   return `(count(*) filter (where became = '${status}') - count(*) filter (where was = '${status}'))::int as ${status}`;
 }
 
-/** Adds what was counted lately to the counts of days. Any number of processes may do it. */
+/** Moves the recorded changes into the daily counts. Any number of processes may do it. */
 export async function mergeCounts(executor: Executor): Promise<void> {
   await executor.query({ name: 'merge_delivery_counts', text: 'select merge_delivery_counts()' });
 }

@@ -4,16 +4,17 @@ import { readDayRange } from '../../platform/http/day-range.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import type { App, PlatformDeps } from '../../platform/ports.ts';
-import { isReconciled, type Places, reconcilePublisher } from './reconciliation.ts';
+import { isReconciled, reconcilePublisher, type StateCounts } from './reconciliation.ts';
 import { reconciliationAnswer, reconciliationQuery } from './schemas.ts';
 
-/** Days shown where none are asked for (count). */
+/** Days shown by default (count). */
 const defaultDays = 7;
 
-/** Whether everything that was promised to a publisher is where it must be. */
+/** Shows whether every delivery of a publisher is in exactly one state (docs/interface.md#deliveries). */
 export function reconciliationRoute(app: App, { pool, dbHealth, config, now }: PlatformDeps): void {
-  const guarded = createFailFast(dbHealth);
-  const mostDays = 2 * config.retentionDeliveryDays + 1; // a day is kept that long where something waits
+  const failFast = createFailFast(dbHealth);
+  // A day with queued deliveries is kept for twice the retention.
+  const maxDays = 2 * config.retentionDeliveryDays + 1;
 
   app.get(
     '/manage/v1/deliveries/balance',
@@ -30,8 +31,8 @@ export function reconciliationRoute(app: App, { pool, dbHealth, config, now }: P
       const today = dayOf(now());
       const isOpen = from === undefined && to === undefined;
       const asked = isOpen ? { from: dayOf(now() - (defaultDays - 1) * dayMs), to: today } : { from, to };
-      const range = readDayRange(asked, today, mostDays);
-      const days = await guarded(() => reconcilePublisher(pool, callOf(request).publisherId, range));
+      const range = readDayRange(asked, today, maxDays);
+      const days = await failFast(() => reconcilePublisher(pool, callOf(request).publisherId, range));
       const data = {
         ...range,
         ...totalOf(days),
@@ -39,15 +40,15 @@ export function reconciliationRoute(app: App, { pool, dbHealth, config, now }: P
         days: days.map((one) => ({ ...one, balanced: isReconciled(one) })),
       };
       return {
-        message: data.balanced ? 'Every delivery is in its place.' : 'Deliveries are missing, or in two places.',
+        message: data.balanced ? 'Every delivery is in one state.' : 'Deliveries are missing, or in two states.',
         data,
       };
     },
   );
 }
 
-function totalOf(days: readonly Places[]): Places {
-  const total = (name: keyof Places): number => days.reduce((sum, one) => sum + one[name], 0);
+function totalOf(days: readonly StateCounts[]): StateCounts {
+  const total = (name: keyof StateCounts): number => days.reduce((sum, one) => sum + one[name], 0);
   return {
     created: total('created'),
     delivered: total('delivered'),

@@ -20,13 +20,13 @@ export const deliveryParams = Type.Object({
 const tags = ['Deliveries'];
 const defaultLimit = 50;
 
-/** What was promised to a publisher's endpoints, and what became of it. */
+/** A publisher's deliveries: list, reconciliation, one with its attempts (docs/interface.md#deliveries). */
 export async function deliveryRoutes(
   app: App,
   { events, ...deps }: CatalogDeps & { events: EventTypes },
 ): Promise<void> {
   const { pool, now } = deps;
-  const guarded = createFailFast(deps.dbHealth);
+  const failFast = createFailFast(deps.dbHealth);
   app.addHook('preValidation', deps.auth.requireKey('configurations', 'accounts'));
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store');
@@ -44,14 +44,14 @@ export async function deliveryRoutes(
     },
     async (request) => {
       const { query } = request;
-      const narrowed = {
+      const scope = {
         endpointId: query.endpoint === undefined ? null : Number(query.endpoint),
         statuses: query.status === undefined ? null : [query.status],
       };
-      const filter = readFilter(query, narrowed, callOf(request).publisherId, now());
+      const filter = readFilter(query, scope, callOf(request).publisherId, now());
       const below = query.cursor === undefined ? null : readCursor(query.cursor, now());
       const limit = Number(query.limit ?? defaultLimit);
-      const { rows, next } = await guarded(async () => {
+      const { rows, next } = await failFast(async () => {
         const found = await findPage(pool, filter, below, limit);
         return { rows: await readDeliveries(pool, found.keys), next: found.next };
       });
@@ -75,9 +75,9 @@ export async function deliveryRoutes(
     },
     async (request) => {
       const id = readDeliveryId(request.params.id, now());
-      const found = id === null ? null : await guarded(() => findDelivery(pool, callOf(request).publisherId, id));
+      const found = id === null ? null : await failFast(() => findDelivery(pool, callOf(request).publisherId, id));
       if (found === null) throw new AppError('delivery_not_found');
-      const attempts = await guarded(() => findAttempts(pool, found.id));
+      const attempts = await failFast(() => findAttempts(pool, found.id));
       return { message: 'Delivery found.', data: viewOfWholeDelivery(found, attempts) };
     },
   );

@@ -1,4 +1,4 @@
-import { type Static, Type } from '@sinclair/typebox';
+import { Type } from '@sinclair/typebox';
 import { publisherIdParameter } from '../../catalog/management/http.ts';
 import { orNull, timingSchema } from '../endpoints/schemas.ts';
 import type { EventTypes } from '../events.ts';
@@ -15,15 +15,13 @@ const statusSchema = Type.Union(deliveryStatuses.map((status) => Type.Literal(st
 
 const filterFields = (events: EventTypes) => ({
   event: Type.Optional(Type.Union([...events.keys()].map((name) => Type.Literal(name)))),
-  from: Type.Optional(
-    timeText('OutboxEvent at this time or later: `2026-11-21`, a UTC day, or `2026-11-21T10:00:00Z`.'),
-  ),
-  to: Type.Optional(timeText('OutboxEvent before this time.')),
+  from: Type.Optional(timeText('Created at this time or later: `2026-11-21`, a UTC day, or `2026-11-21T10:00:00Z`.')),
+  to: Type.Optional(timeText('Created before this time.')),
   session_id: Type.Optional(Type.String({ maxLength: 36 })),
   pub_user_id: Type.Optional(Type.String({ maxLength: 256, pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$' })),
 });
 
-/** A filter whose name is misspelt must not match everything. */
+/** A filter with a misspelt name must not match everything. */
 const strict = { additionalProperties: false };
 
 export const listQuery = (events: EventTypes) =>
@@ -36,7 +34,7 @@ export const listQuery = (events: EventTypes) =>
       ),
       status: Type.Optional(statusSchema),
       limit: Type.Optional(Type.String({ pattern: '^([1-9]\\d?|1\\d\\d|200)$', description: '1–200, default 50.' })),
-      cursor: Type.Optional(Type.String({ description: '`next_cursor` of the page before.' })),
+      cursor: Type.Optional(Type.String({ description: '`next_cursor` of the previous page.' })),
       publisher_id: publisherIdParameter,
     },
     strict,
@@ -95,19 +93,19 @@ const dayText = (description: string) =>
 export const reconciliationQuery = Type.Object(
   {
     api_key: Type.Optional(Type.String({ description: 'API key with `configurations`.' })),
-    from: dayText('First UTC day of promises, `2026-11-21`. Default: `to`, else six days ago.'),
+    from: dayText('First UTC day of creation, `2026-11-21`. Default: `to`, else six days ago.'),
     to: dayText('Last day. Default: today.'),
     publisher_id: publisherIdParameter,
   },
   strict,
 );
 
-const balanceFields = {
-  created: Type.Integer({ description: 'OutboxEvent.' }),
+const reconciliationFields = {
+  created: Type.Integer({ description: 'Created on these days.' }),
   delivered: Type.Integer(),
   failed: Type.Integer(),
   held: Type.Integer(),
-  pending: Type.Integer({ description: 'In the queue: waiting, or in flight.' }),
+  pending: Type.Integer({ description: 'Queued, or in flight.' }),
   balanced: Type.Boolean({ description: 'created = delivered + failed + held + pending, on every day.' }),
 };
 
@@ -116,8 +114,8 @@ export const reconciliationAnswer = Type.Object({
   data: Type.Object({
     from: Type.String({ format: 'date' }),
     to: Type.String({ format: 'date' }),
-    ...balanceFields,
-    days: Type.Array(Type.Object({ day: Type.String({ format: 'date' }), ...balanceFields })),
+    ...reconciliationFields,
+    days: Type.Array(Type.Object({ day: Type.String({ format: 'date' }), ...reconciliationFields })),
   }),
 });
 
@@ -169,5 +167,3 @@ export const deliveryAnswer = Type.Object({
     attempts: Type.Array(attemptSchema, { description: 'The newest 100, oldest first.' }),
   }),
 });
-
-export type DeliveryView = Static<typeof deliveryAnswer>['data'];

@@ -25,40 +25,44 @@ export type LoggedDelivery = {
 };
 
 const deliveryColumns = `d.id, d.endpoint_id, d.event, d.session_id, d.pub_user_id, d.dev, d.status, d.attempts,
-  d.created_at, d.finished_at,
-  d.redelivered_at, d.erased_at, q.due_at as next_attempt_at, a.status_code as last_status,
-    a.error_class as last_error`;
+      d.created_at, d.finished_at, d.redelivered_at, d.erased_at,
+      q.due_at as next_attempt_at, a.status_code as last_status, a.error_class as last_error`;
 const joins = `left join delivery_queue q on q.delivery_id = d.id
-  left join lateral (
-    select status_code, error_class from delivery_attempts a where a.day = d.day and a.delivery_id = d.id
-      order by generation desc limit 1
-  ) a on true`;
+      left join lateral (
+        select status_code, error_class from delivery_attempts a
+        where a.day = d.day and a.delivery_id = d.id
+        order by generation desc limit 1
+      ) a on true`;
 
 /** The deliveries with these keys, in their order. */
 export async function readDeliveries(executor: Executor, keys: Page['keys']): Promise<LoggedDelivery[]> {
   const { rows } = await executor.query<LoggedDelivery>({
-    text: `select ${deliveryColumns} from unnest($1::date[], $2::uuid[]) with ordinality as k (day, id, place)
-      cross join lateral (select * from deliveries d where d.day = k.day
-        and d.id = k.id limit 1) d ${joins} order by k.place`,
+    text: `select ${deliveryColumns}
+      from unnest($1::date[], $2::uuid[]) with ordinality as k (day, id, position)
+      cross join lateral (select * from deliveries d where d.day = k.day and d.id = k.id limit 1) d
+      ${joins}
+      order by k.position`,
     values: [keys.map(({ day }) => day), keys.map(({ id }) => id)],
   });
   return rows;
 }
 
-/** A delivery with what it says. */
+/** A delivery with its payload. */
 export type WholeDelivery = LoggedDelivery & { day: string; payload: Buffer };
 
 /** The publisher's delivery of that id; null when there is none. */
 export async function findDelivery(executor: Executor, publisherId: number, id: string): Promise<WholeDelivery | null> {
   const { rows } = await executor.query<WholeDelivery>({
-    text: `select ${deliveryColumns}, d.day::text as day, d.payload from deliveries d ${joins}
+    text: `select ${deliveryColumns}, d.day::text as day, d.payload
+      from deliveries d
+      ${joins}
       where d.day = $1::date and d.id = $2::uuid and d.publisher_id = $3`,
     values: [dayOfUuid7(id), id, publisherId],
   });
   return rows[0] ?? null;
 }
 
-/** One try, with the request and the answer as far as they were kept. */
+/** One attempt, with the stored parts of its request and response. */
 export type Attempt = {
   generation: number;
   started_at: Date;
@@ -76,17 +80,17 @@ export type Attempt = {
   next_attempt_at: Date | null;
 };
 
-/** Tries shown of one delivery (count), the newest. */
-export const maxAttempts = 100;
+/** Attempts shown of one delivery (count), the newest. */
+const maxAttempts = 100;
 
 /** The newest attempts of a delivery, oldest first. */
 export async function findAttempts(executor: Executor, id: string): Promise<Attempt[]> {
   const { rows } = await executor.query<Attempt>({
     text: `select generation, started_at, finished_at, outcome, status_code, error_class, error_message, timing,
-      remote_address, request,
-      response_headers, response_body, response_truncated, next_attempt_at
-      from delivery_attempts where day = $1::date and delivery_id = $2::uuid
-        order by generation desc limit ${maxAttempts}`,
+        remote_address, request, response_headers, response_body, response_truncated, next_attempt_at
+      from delivery_attempts
+      where day = $1::date and delivery_id = $2::uuid
+      order by generation desc limit ${maxAttempts}`,
     values: [dayOfUuid7(id), id],
   });
   return rows.reverse();

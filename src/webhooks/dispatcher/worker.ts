@@ -16,7 +16,7 @@ import { recordSettlements, reportSettlement } from './settle/record.ts';
 import type { Settlement } from './settle/settle.ts';
 import { createSettlementWriter, type SettlementResult } from './settle/settle-batches.ts';
 
-/** Finds what no notification told of, and retries that were not scheduled here (milliseconds). */
+/** Finds deliveries without a notification, and retries that were not scheduled here (milliseconds). */
 const pollMs = 1000;
 /** How long `stop` waits for settlements once all calls have ended (milliseconds). */
 const settleLimitMs = 3000;

@@ -32,8 +32,8 @@ export const defaultSettings: EndpointSettings = {
 
 /**
  * Creates a publisher's endpoint for an event, or changes it; a changed one keeps its secret. Enabling it clears the
- * reason why it was disabled; disabling it holds its waiting deliveries, which stay held.
- * @returns `secret` (`whsec_…`) only when it was created: it is shown this once
+ * reason why it was disabled; disabling it parks its pending deliveries, which stay held.
+ * @returns `secret` (`whsec_…`) only if it was created: it is shown once
  */
 export async function saveEndpoint(
   executor: Executor,
@@ -45,16 +45,17 @@ export async function saveEndpoint(
   const settings: EndpointSettings = { ...defaultSettings, ...before, ...given(input) };
   const { secret, sealed } = createEndpointSecret(box);
   const { rows } = await executor.query<EndpointRow & { created: boolean }>(
-    `insert into webhook_endpoints as e (publisher_id, event, url, method, enabled, secret_sealed, created_at,
-      updated_at, headers,
-      deadline_ms, retry_steps_s, max_in_flight, rate_limit_per_s, strict_order, signature_v1a, v1a_key_sealed)
+    `insert into webhook_endpoints as e (
+      publisher_id, event, url, method, enabled, secret_sealed, created_at, updated_at, headers, deadline_ms,
+      retry_steps_s, max_in_flight, rate_limit_per_s, strict_order, signature_v1a, v1a_key_sealed
+    )
     values ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9, $10, $11, $12, $13, $14, $15)
-    on conflict (publisher_id, event) do update set url = excluded.url, method = excluded.method,
-      enabled = excluded.enabled,
-      disabled_reason = case when not excluded.enabled then e.disabled_reason end, updated_at = excluded.updated_at,
-      headers = excluded.headers, deadline_ms = excluded.deadline_ms, retry_steps_s = excluded.retry_steps_s,
-      max_in_flight = excluded.max_in_flight, rate_limit_per_s = excluded.rate_limit_per_s,
-        strict_order = excluded.strict_order,
+    on conflict (publisher_id, event) do update set
+      url = excluded.url, method = excluded.method, enabled = excluded.enabled,
+      disabled_reason = case when not excluded.enabled then e.disabled_reason end,
+      updated_at = excluded.updated_at, headers = excluded.headers, deadline_ms = excluded.deadline_ms,
+      retry_steps_s = excluded.retry_steps_s, max_in_flight = excluded.max_in_flight,
+      rate_limit_per_s = excluded.rate_limit_per_s, strict_order = excluded.strict_order,
       signature_v1a = excluded.signature_v1a, v1a_key_sealed = coalesce(e.v1a_key_sealed, excluded.v1a_key_sealed)
     where e.deleted_at is null
     returning ${endpointColumns}, e.xmax = 0 as created`,
@@ -90,18 +91,17 @@ const given = (input: Partial<EndpointSettings>): Partial<EndpointSettings> =>
   );
 
 /**
- * A removed endpoint that is set again is a new one: with another secret and default settings. What it held can be
- * replayed.
+ * A removed endpoint that is set again is a new one: with another secret and default settings. Its held deliveries can
+ * be redelivered.
  */
 async function reviveEndpoint(executor: Executor, box: SecretBox, input: EndpointInput) {
   const { secret, sealed } = createEndpointSecret(box);
   const { rowCount } = await executor.query(
-    `update webhook_endpoints set deleted_at = null, secret_sealed = $3, previous_secret_until = null,
-      previous_secret_sealed = null,
-      v1a_key_sealed = null, previous_v1a_key_sealed = null, signature_v1a = false, headers = '{}',
-        retry_steps_s = null, rate_limit_per_s = null,
-      deadline_ms = $5, max_in_flight = $6, strict_order = false, paused_at = null, resume_rate_per_s = null,
-        disabled_reason = null, created_at = $4
+    `update webhook_endpoints set deleted_at = null, created_at = $4,
+      secret_sealed = $3, previous_secret_until = null, previous_secret_sealed = null,
+      v1a_key_sealed = null, previous_v1a_key_sealed = null, signature_v1a = false,
+      headers = '{}', retry_steps_s = null, rate_limit_per_s = null, deadline_ms = $5, max_in_flight = $6,
+      strict_order = false, paused_at = null, resume_rate_per_s = null, disabled_reason = null
     where publisher_id = $1 and event = $2 and deleted_at is not null`,
     [
       input.publisherId,
@@ -113,13 +113,13 @@ async function reviveEndpoint(executor: Executor, box: SecretBox, input: Endpoin
     ],
   );
   const { endpoint } = await saveEndpoint(executor, box, input);
-  // Where somebody else was first, theirs is the secret.
+  // Where a concurrent call was faster, its secret is the valid one.
   return { endpoint, secret: rowCount === 1 ? secret : null };
 }
 
 /**
- * Removes an endpoint: nothing is promised to it any more, what waits for it is held. @throws AppError
- * `endpoint_not_found`
+ * Removes an endpoint: it gets no new deliveries, and its pending ones are held.
+ * @throws AppError `endpoint_not_found`
  */
 export async function removeEndpoint(executor: Executor, key: EndpointKey): Promise<void> {
   await change(executor, key, 'enabled = false, deleted_at = $3');
@@ -127,8 +127,8 @@ export async function removeEndpoint(executor: Executor, key: EndpointKey): Prom
 }
 
 /**
- * Enabling clears the reason why it was disabled; disabling holds what waits, which stays held. @throws AppError
- * `endpoint_not_found`
+ * Enabling clears the reason why it was disabled; disabling parks the pending deliveries, which stay held.
+ * @throws AppError `endpoint_not_found`
  */
 export async function enableEndpoint(executor: Executor, key: EndpointKey, enabled: boolean): Promise<Endpoint> {
   const set = enabled ? 'enabled = true, disabled_reason = null' : 'enabled = false';
@@ -138,14 +138,16 @@ export async function enableEndpoint(executor: Executor, key: EndpointKey, enabl
 }
 
 /**
- * Keeps what is promised in the queue until the endpoint is resumed. Pausing twice keeps the first time. @throws
- * AppError `endpoint_not_found`
+ * Keeps deliveries in the queue until the endpoint is resumed. Pausing twice keeps the first time.
+ * @throws AppError `endpoint_not_found`
  */
 export const pauseEndpoint = (executor: Executor, key: EndpointKey): Promise<Endpoint> =>
   change(executor, key, 'paused_at = coalesce(paused_at, $3), resume_rate_per_s = null');
 
 /**
- * @param ratePerS deliveries a second until the backlog is gone; null: no limit. @throws AppError `endpoint_not_found`
+ * Ends a pause.
+ * @param ratePerS deliveries a second until the backlog is delivered; null: no limit
+ * @throws AppError `endpoint_not_found`
  */
 export async function resumeEndpoint(executor: Executor, key: EndpointKey, ratePerS: number | null): Promise<Endpoint> {
   const endpoint = await change(executor, key, 'paused_at = null, resume_rate_per_s = $4', [ratePerS]);
@@ -154,9 +156,8 @@ export async function resumeEndpoint(executor: Executor, key: EndpointKey, rateP
 }
 
 /**
- * Gives an endpoint a new secret. The one before it signs beside it for `overlapS` seconds; one from a rotation before
- * that ends now.
- * @returns the secret, shown this once
+ * Gives an endpoint a new secret. The previous one signs too for `overlapS` seconds; an older one ends now.
+ * @returns the secret, shown once
  * @throws AppError `endpoint_not_found`
  */
 export async function rotateSecret(
@@ -171,8 +172,8 @@ export async function rotateSecret(
     executor,
     key,
     `previous_secret_sealed = secret_sealed, secret_sealed = $4,
-      previous_secret_until = now() + $5 * interval '1 second',
-     previous_v1a_key_sealed = v1a_key_sealed, v1a_key_sealed = case when signature_v1a then $6::bytea end`,
+      previous_secret_until = now() + $5 * interval '1 second', previous_v1a_key_sealed = v1a_key_sealed,
+      v1a_key_sealed = case when signature_v1a then $6::bytea end`,
     [sealed, overlapS, v1aKey.sealed],
   );
   return { endpoint, secret };

@@ -1,16 +1,18 @@
 import { AppError } from '../../platform/errors.ts';
 
-/** Headers an endpoint's own may not name: those of the transport, of the message, and ours. */
+/** Headers that an endpoint may not set: those of the transport, of the message, and Perkwire's own. */
 const refused = new Set(
-  `accept-encoding connection content-encoding content-length content-type date expect host http2-settings keep-alive proxy-authenticate
-   proxy-authorization proxy-connection te trailer transfer-encoding upgrade user-agent via`.split(/\s+/),
+  `accept-encoding connection content-encoding content-length content-type date expect host http2-settings keep-alive
+   proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding upgrade user-agent via`.split(
+    /\s+/,
+  ),
 );
 const refusedPrefixes = ['webhook-', 'perkwire-', 'proxy-', 'sec-', ':'];
 
 const maxHeaders = 20;
 const maxValueLength = 1000;
 const namePattern = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
-/** Visible ASCII and blanks within; nothing that could end the line. */
+/** Visible ASCII with blanks inside; nothing that could end the line. */
 const valuePattern = /^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/;
 
 /** Whether a header may be sent with every call of an endpoint. The name may be in any case. */
@@ -34,7 +36,7 @@ export function readHeaders(
     const lower = name.toLowerCase();
     const value = text ?? (Object.hasOwn(stored, lower) ? stored[lower] : undefined);
     if (!isAllowedHeader(name)) throw invalidHeader(name, 'is not a header that an endpoint may set');
-    if (headers.has(lower)) throw invalidHeader(name, 'is there twice');
+    if (headers.has(lower)) throw invalidHeader(name, 'is set twice');
     if (value === undefined) throw invalidHeader(name, 'has no value yet, so there is none to keep');
     if (value.length > maxValueLength || !valuePattern.test(value))
       throw invalidHeader(name, `must be 1 to ${maxValueLength} visible ASCII characters`);

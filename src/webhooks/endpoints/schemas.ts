@@ -10,11 +10,12 @@ export const orNull = <Schema extends ReturnType<typeof Type.String | typeof Typ
 export const eventParams = (events: EventTypes) =>
   Type.Object({ event: Type.String({ description: `One of ${[...events.keys()].join(', ')}.` }) });
 
-export const urlSchema = Type.String({
+const urlSchema = Type.String({
   description:
-    'https, at most 2,000 characters, no user name or password; its query is kept. Macros such as `{payout}` stand for fields of the payload and custom keys.',
+    'https, at most 2,000 characters, no user name or password; its query is kept. ' +
+    'Macros such as `{payout}` stand for fields of the payload and custom keys.',
 });
-export const methodSchema = Type.Union([Type.Literal('POST'), Type.Literal('GET')]);
+const methodSchema = Type.Union([Type.Literal('POST'), Type.Literal('GET')]);
 
 /** The longest of all waits together (seconds): 7 days. */
 export const maxRetryS = 7 * 86_400;
@@ -38,7 +39,7 @@ const settingSchemas = {
     Type.Number({ minimum: 0.01, maximum: 10_000, description: 'Calls a second; null: no limit.' }),
   ),
   strict_order: Type.Boolean({
-    description: 'One delivery at a time in the order of creation; a retry holds up the rest.',
+    description: 'One delivery at a time in the order of creation; a retry delays the rest.',
   }),
   signature_v1a: Type.Boolean({ description: 'Signs with ed25519 beside the HMAC.' }),
 };
@@ -50,7 +51,7 @@ export const saveBody = Type.Object(
     enabled: Type.Boolean({ default: true }),
     headers: Type.Optional(
       Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()]), {
-        description: 'Sent with each call, up to 20. Values are never shown again; null keeps the one there is.',
+        description: 'Sent with each call, up to 20. Values are never shown again; null keeps the stored one.',
       }),
     ),
     deadline_ms: Type.Optional(settingSchemas.deadline_ms),
@@ -75,7 +76,7 @@ export const resumeBody = Type.Object({
     Type.Number({
       minimum: 0.01,
       maximum: 10_000,
-      description: 'Deliveries a second until the backlog is gone; default: no limit.',
+      description: 'Deliveries a second until the backlog is delivered; default: no limit.',
     }),
   ),
 });
@@ -85,7 +86,7 @@ export const rotateBody = Type.Object({
     minimum: 0,
     maximum: maxOverlapS,
     default: 86_400,
-    description: 'How long the secret before it signs, too (seconds).',
+    description: 'How long the previous secret signs, too (seconds).',
   }),
 });
 
@@ -94,7 +95,7 @@ const dateTime = Type.String({ format: 'date-time' });
 const stateSchema = Type.Object({
   status: Type.Union([Type.Literal('active'), Type.Literal('paused'), Type.Literal('disabled')]),
   breaker: Type.Union([Type.Literal('closed'), Type.Literal('open')], {
-    description: 'open: too much failed, calls wait.',
+    description: 'open: too many calls failed; deliveries wait.',
   }),
   breaker_open_until: orNull(dateTime),
   warning: orNull(
@@ -103,11 +104,11 @@ const stateSchema = Type.Object({
   failing_since: orNull(dateTime),
   failures: Type.Integer({ description: 'Since the last success.' }),
   last_success_at: orNull(dateTime),
-  pending: Type.Integer({ description: 'Deliveries that wait, counted up to 10,000.' }),
-  held: Type.Integer({ description: 'Deliveries that are held, counted up to 10,000.' }),
+  pending: Type.Integer({ description: 'Pending deliveries, counted up to 10,000.' }),
+  held: Type.Integer({ description: 'Held deliveries, counted up to 10,000.' }),
 });
 
-export const endpointView = Type.Object({
+const endpointView = Type.Object({
   id: Type.Integer(),
   event: Type.String(),
   url: Type.String(),
@@ -116,7 +117,8 @@ export const endpointView = Type.Object({
   disabled_reason: orNull(
     Type.String({
       description:
-        '`gone`: the receiver answered 410; `asked`: it answered `webhook-delivery: disable`; `failing`: nothing but failures for five days.',
+        '`gone`: the receiver answered 410; `asked`: it answered `webhook-delivery: disable`; ' +
+        '`failing`: only failures for five days.',
     }),
   ),
   paused_at: orNull(dateTime),
@@ -125,7 +127,7 @@ export const endpointView = Type.Object({
   ...settingSchemas,
   v1a_public_key: orNull(Type.String({ description: '`whpk_…`, which verifies the ed25519 signature.' })),
   previous_secret_until: orNull(
-    Type.String({ format: 'date-time', description: 'How long the secret before this one signs, too.' }),
+    Type.String({ format: 'date-time', description: 'How long the previous secret signs, too.' }),
   ),
   created_at: dateTime,
   updated_at: dateTime,
@@ -146,7 +148,7 @@ export const removedAnswer = Type.Object({
 export const timingSchema = Type.Union([
   Type.Object({
     dns_ms: orNull(Type.Number()),
-    connect_ms: orNull(Type.Number({ description: 'TCP; null on a connection used before.' })),
+    connect_ms: orNull(Type.Number({ description: 'TCP; null on a reused connection.' })),
     tls_ms: orNull(Type.Number()),
     first_byte_ms: orNull(Type.Number()),
     total_ms: Type.Number(),

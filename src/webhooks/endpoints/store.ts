@@ -69,9 +69,8 @@ type Row = {
 
 /** The columns {@link endpointOf} reads. */
 export const endpointColumns = `e.id, event, url, method, enabled, disabled_reason, paused_at, resume_rate_per_s,
-  headers, deadline_ms,
-  retry_steps_s, max_in_flight, rate_limit_per_s, strict_order, signature_v1a, created_at, updated_at,
-    secret_sealed, v1a_key_sealed,
+  headers, deadline_ms, retry_steps_s, max_in_flight, rate_limit_per_s, strict_order, signature_v1a, created_at,
+  updated_at, secret_sealed, v1a_key_sealed,
   case when previous_secret_until > now() then previous_secret_sealed end as previous_secret_sealed,
   case when previous_secret_until > now() then previous_secret_until end as previous_secret_until`;
 
@@ -100,9 +99,7 @@ export const endpointOf = (row: Row): Endpoint => ({
   v1aKeySealed: row.v1a_key_sealed,
 });
 
-/**
- * A publisher's endpoint for an event; null when there is none. `lock` keeps it as it is to the end of the transaction.
- */
+/** A publisher's endpoint for an event; null: there is none. `lock`: locks its row. */
 export async function findEndpoint(
   executor: Executor,
   publisherId: number,
@@ -117,22 +114,22 @@ export async function findEndpoint(
   return rows[0] === undefined ? null : endpointOf(rows[0]);
 }
 
-/** How an endpoint fares. */
+/** The state of an endpoint's calls and deliveries. */
 export type EndpointHealth = {
   breakerOpenUntil: Date | null;
   lastSuccessAt: Date | null;
-  /** Since when nothing succeeded; null: the last call did, or there was none. */
+  /** Since when no call succeeded; null: the last one did, or there was none. */
   failingSince: Date | null;
   failures: number;
   /** Failing for 24 hours. */
   warnedAt: Date | null;
-  /** Deliveries that wait, and that are held; both counted up to {@link maxCounted}. */
+  /** Pending and held deliveries, each counted up to {@link maxCounted}. */
   pending: number;
   held: number;
 };
 
 /** Deliveries of one endpoint that are counted for its state (count). */
-export const maxCounted = 10_000;
+const maxCounted = 10_000;
 
 type HealthRow = {
   breaker_state: string | null;
@@ -145,24 +142,29 @@ type HealthRow = {
   held: number;
 };
 
-/** A publisher's endpoints and how they fare, in the order of their creation. `event` null: all of them. */
+/** A publisher's endpoints and their state, in the order of creation. `event` null: all. */
 export async function listEndpoints(
   executor: Executor,
   publisherId: number,
   event: string | null,
 ): Promise<{ endpoint: Endpoint; health: EndpointHealth }[]> {
   const { rows } = await executor.query<Row & HealthRow>(
-    `select ${endpointColumns}, h.breaker_state, h.open_until, h.last_success_at, h.first_failure_at, h.failures,
-      h.warned_at,
+    `select ${endpointColumns},
+      h.breaker_state, h.open_until, h.last_success_at, h.first_failure_at, h.failures, h.warned_at,
       (select count(*)::int from (
-        select from unnest(array['live', 'redelivery']) as l (lane) join delivery_queue q on q.lane = l.lane
-          and q.endpoint_id = e.id limit ${maxCounted}
-      ) waiting) as pending,
+        select from unnest(array['live', 'redelivery']) as l (lane)
+        join delivery_queue q on q.lane = l.lane and q.endpoint_id = e.id
+        limit ${maxCounted}
+      ) queued) as pending,
       (select count(*)::int from (
-        select from deliveries d where d.endpoint_id = e.id and d.undelivered and d.status = 'held' limit ${maxCounted}
-      ) waiting) as held
-    from webhook_endpoints e left join endpoint_health h on h.endpoint_id = e.id
-    where publisher_id = $1 and deleted_at is null and ($2::text is null or event = $2) order by e.id`,
+        select from deliveries d
+        where d.endpoint_id = e.id and d.undelivered and d.status = 'held'
+        limit ${maxCounted}
+      ) parked) as held
+    from webhook_endpoints e
+    left join endpoint_health h on h.endpoint_id = e.id
+    where publisher_id = $1 and deleted_at is null and ($2::text is null or event = $2)
+    order by e.id`,
     [publisherId, event],
   );
   return rows.map((row) => ({ endpoint: endpointOf(row), health: healthOf(row) }));

@@ -20,7 +20,7 @@ export type TestTarget = {
   deadlineMs: number;
 };
 
-/** What came of a test. `body` is the first 4 KiB as text; null where there was no answer. */
+/** The result of a test. `body` is the first 4 KiB as text; null: there was no answer. */
 export type TestOutcome = {
   delivered: boolean;
   status: number | null;
@@ -35,7 +35,7 @@ type TestTools = { sender: Sender; publisher: Publisher; publicUrl: string; now:
 const shownBytes = 4096;
 
 /**
- * Sends a sample payload the way deliveries are sent. Never retried, never counted, not stored; a 410 disables nothing.
+ * Sends a sample payload as deliveries are sent. Not retried, counted or stored; a 410 does not disable the endpoint.
  */
 export async function testEndpoint(
   { eventType, deadlineMs, ...target }: TestTarget,

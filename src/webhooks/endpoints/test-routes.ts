@@ -21,7 +21,7 @@ export async function endpointTestRoutes(
   { rules, events, ...deps }: EndpointDeps & { rules: UrlRules },
 ): Promise<void> {
   const { config, pool, now } = deps;
-  const guarded = createFailFast(deps.dbHealth);
+  const failFast = createFailFast(deps.dbHealth);
 
   app.post(
     `${endpointsPath}/:event/test`,
@@ -29,7 +29,7 @@ export async function endpointTestRoutes(
       schema: {
         summary: 'Test Endpoint: send a sample payload',
         description:
-          'Uses the saved settings, or those of the body before they are saved. Nothing is stored or tried again.',
+          'Uses the saved settings, or those of the body before they are saved. Nothing is stored or retried.',
         tags: ['Webhook endpoints'],
         params: eventParams(events),
         querystring: publisherQuery,
@@ -40,8 +40,8 @@ export async function endpointTestRoutes(
     async (request) => {
       const { publisher } = callOf(request);
       const eventType = requireEventType(events, request.params.event);
-      await guarded(() => takeTestToken(pool, publisher.id, now()));
-      const saved = await guarded(() => findEndpoint(pool, publisher.id, eventType.name));
+      await failFast(() => takeTestToken(pool, publisher.id, now()));
+      const saved = await failFast(() => findEndpoint(pool, publisher.id, eventType.name));
       const url = request.body.url ?? saved?.url;
       if (url === undefined) throw new AppError('endpoint_not_found');
       requireUsableUrl(url, rules);
@@ -52,7 +52,7 @@ export async function endpointTestRoutes(
   );
 }
 
-/** What to test: the body's settings before the saved ones, with the saved secret, else one made for this call only. */
+/** The body's settings, else the saved ones; signed with the saved secret, else with one made for this call. */
 export function targetOf(
   eventType: EventType,
   url: string,
@@ -61,7 +61,7 @@ export function targetOf(
   { secretBox }: Pick<WebhookDeps, 'secretBox'>,
 ): TestTarget {
   const sealed = saved?.secrets ?? { current: createEndpointSecret(secretBox).sealed, previous: null };
-  // What an endpoint sends may authorise; it is not sent to another server than the saved one.
+  // Headers may be credentials: they are not sent to another server than the saved one.
   const stored =
     saved !== null && new URL(url).origin === new URL(saved.url).origin ? openHeaders(secretBox, saved.headers) : {};
   return {

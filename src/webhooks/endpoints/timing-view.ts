@@ -1,6 +1,6 @@
 import type { Timing } from '../dispatcher/send/result.ts';
 
-/** Where the time of a call went, as it is shown: milliseconds to a tenth. */
+/** The phases of a call as they are shown, in milliseconds with one decimal. */
 export type TimingView = {
   dns_ms: number | null;
   connect_ms: number | null;
@@ -17,6 +17,5 @@ export const viewOfTiming = ({ dnsMs, connectMs, tlsMs, firstByteMs, totalMs }: 
   total_ms: rounded(totalMs) ?? 0,
 });
 
-/** Attempts of older versions lack some. */
 const rounded = (ms: number | null | undefined): number | null =>
   ms === null || ms === undefined ? null : Math.round(ms * 10) / 10;

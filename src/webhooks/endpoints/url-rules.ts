@@ -5,7 +5,7 @@ import { type BlockReason, checkUrl, type Net } from '../dispatcher/send/address
 export type UrlRules = { allowHttp: boolean; allowNets: readonly Net[] };
 
 /** The longest URL of an endpoint (characters). */
-export const maxUrlLength = 2000;
+const maxUrlLength = 2000;
 /** Macros in one URL (count). */
 const maxMacros = 50;
 
@@ -19,13 +19,13 @@ const refusals: Record<BlockReason, string> = {
 };
 
 /**
- * What can be said of an endpoint's URL before it is called.
+ * Checks an endpoint's URL without calling it.
  * @throws AppError `invalid_endpoint`, with what is wrong
  */
 export function requireUsableUrl(url: string, rules: UrlRules): void {
   const checked = checkUrl(url, rules);
   if (!checked.ok) throw invalidUrl(refusals[checked.reason]);
-  // The URL parser forgives blanks and other spellings of the scheme; what is stored is what will be called.
+  // The URL parser accepts blanks and other spellings of the scheme; the URL is called exactly as it is stored.
   if (!/^https?:\/\/[^\s\0]+$/.test(url) || !url.isWellFormed()) throw invalidUrl(refusals.invalid_url);
   if (url.length > maxUrlLength) throw invalidUrl(`must be at most ${maxUrlLength} characters long`);
   if (/^https?:\/\/[^/?#\\]*[{}]/.test(url)) throw invalidUrl('must not have macros in the name of the host');

@@ -10,7 +10,7 @@ export const viewOfEndpoint = (endpoint: Endpoint, box: SecretBox) => ({
     endpoint.signatureV1a && endpoint.v1aKeySealed !== null ? v1aPublicKey(box, endpoint.v1aKeySealed) : null,
 });
 
-/** The same without what has to be unsealed. */
+/** The same without fields that need decryption. */
 export const plainViewOf = (endpoint: Endpoint) => ({
   id: endpoint.id,
   event: endpoint.event,
@@ -34,7 +34,7 @@ export const plainViewOf = (endpoint: Endpoint) => ({
 
 type Status = 'active' | 'paused' | 'disabled';
 
-/** How an endpoint fares, at a glance. */
+/** The state of an endpoint as the API shows it. */
 export function viewOfState({ enabled, pausedAt }: Endpoint, health: EndpointHealth) {
   const status: Status = !enabled ? 'disabled' : pausedAt === null ? 'active' : 'paused';
   const breaker: 'open' | 'closed' = health.breakerOpenUntil === null ? 'closed' : 'open';

@@ -12,7 +12,7 @@ const querystring = Type.Object({ t: Type.Optional(Type.String({ description: 'T
 
 /** Where `payload_url` of a GET webhook leads: the very bytes its signature covers. */
 export async function payloadRoutes(app: App, { config, pool, dbHealth, now }: PlatformDeps): Promise<void> {
-  const guarded = createFailFast(dbHealth);
+  const failFast = createFailFast(dbHealth);
   const links = createPayloadLinks(createSigner(config.tokenKeys, payloadLinkPurpose), config.publicUrl);
   const response = { 200: Type.Unknown({ description: 'The payload, byte for byte.' }), ...errorAnswers(400, 404) };
   const schema = { summary: 'Fetch a webhook payload by its signed link', tags: ['Webhooks'], querystring, response };
@@ -20,7 +20,7 @@ export async function payloadRoutes(app: App, { config, pool, dbHealth, now }: P
   app.get(payloadPath, { schema }, async (request, reply) => {
     const link = links.read(request.query.t ?? '', now());
     if (link === null) throw new AppError('invalid_token');
-    const payload = await guarded(() => findPayload(pool, link.deliveryId));
+    const payload = await failFast(() => findPayload(pool, link.deliveryId));
     if (payload === null) throw new AppError('not_found');
     return reply.header('cache-control', 'no-store').header('content-type', 'application/json').send(payload);
   });

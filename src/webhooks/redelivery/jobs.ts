@@ -12,7 +12,7 @@ export type RedeliveryJob = {
   publisherId: number;
   filter: DeliveryFilter;
   status: 'running' | 'done' | 'cancelled';
-  /** Deliveries that matched when it was made, and how many of them are queued again by now. */
+  /** Deliveries that matched when it was created, and how many of them are queued again so far. */
   total: number;
   queued: number;
   createdAt: Date;
@@ -62,7 +62,7 @@ export const countMatching = (executor: Executor, filter: DeliveryFilter, nowMs:
   countRedeliverable(executor, filter, newUuid7(nowMs), maxCounted);
 
 /**
- * Makes a job for all deliveries that match now; the workers do it.
+ * Creates a job for all deliveries that match now; the workers run it.
  * @throws AppError `too_many_replays`
  */
 export async function createJob(executor: Executor, filter: DeliveryFilter, nowMs: number): Promise<RedeliveryJob> {
@@ -103,17 +103,17 @@ export async function listJobs(executor: Executor, publisherId: number): Promise
 /** Ends a job; what it queued already is sent. @returns false when it was not running */
 export async function cancelJob(executor: Executor, publisherId: number, id: string, nowMs: number): Promise<boolean> {
   const { rowCount } = await executor.query(
-    `update redelivery_jobs set status = 'cancelled', ${finished} where id = $1::uuid and publisher_id = $2
-      and status = 'running'`,
+    `update redelivery_jobs set status = 'cancelled', ${finished}
+    where id = $1::uuid and publisher_id = $2 and status = 'running'`,
     [id, publisherId, new Date(nowMs)],
   );
   return rowCount === 1;
 }
 
-/** Whom it was about is not kept longer than it is needed. $3 is the time. */
+/** SQL: a finished job keeps no user id. $3 is the time. */
 const finished = "finished_at = $3, updated_at = $3, filter = filter - 'pubUserId'";
 
-/** Jobs that have something to do, oldest first. */
+/** Ids of the running jobs, oldest first. */
 export async function runningJobs(executor: Executor): Promise<string[]> {
   const { rows } = await executor.query<{ id: string }>(
     "select id from redelivery_jobs where status = 'running' order by id",
@@ -122,9 +122,8 @@ export async function runningJobs(executor: Executor): Promise<string[]> {
 }
 
 /**
- * Queues the next deliveries of a job and notes how far it came, in one transaction: a worker that dies in between
- * leaves it
- * was. Another worker's slice of the same job is not waited for.
+ * Queues the next deliveries of a job and moves its cursor, in one transaction: a worker that dies in between changes
+ * nothing. Skips a job of which another worker does a slice.
  * @returns whether there is more to do now; not while many deliveries of the publisher are due in the lane
  */
 export const runSlice = (pool: pg.Pool, id: string, nowMs: number): Promise<boolean> =>

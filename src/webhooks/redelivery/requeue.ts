@@ -4,7 +4,7 @@ import type { DeliveryStatus } from '../deliveries/filter.ts';
 import type { Page } from '../deliveries/walk.ts';
 import { wakeWorkers } from '../outbox-channel.ts';
 
-/** The publisher's endpoints that take deliveries, kept as they are to the end of the transaction. */
+/** The publisher's enabled endpoints, locked until the end of the transaction. */
 export async function lockOpenEndpoints(executor: Executor, publisherId: number): Promise<number[]> {
   const { rows } = await executor.query<{ id: number; enabled: boolean }>(
     'select id, enabled from webhook_endpoints where publisher_id = $1 order by id for share',
@@ -24,11 +24,9 @@ export type Requeue = {
 };
 
 /**
- * Queues deliveries again, in the lane of redeliveries and with all their attempts: the same id and the same bytes, signed
- * anew. Those
- * that are pending, erased, of another status or of an endpoint that takes nothing are left out. Their generation goes
- * on from their last attempt,
- * so that no worker that was stopped long ago can settle the new ones.
+ * Queues deliveries again, in the lane of redeliveries and with the whole retry schedule: the same id and bytes with a
+ * new signature. Skips those that are pending, erased, of another status or of a disabled endpoint. Their generation
+ * continues from their last attempt, so that a worker with an outdated claim cannot settle the new ones.
  * @returns how many were queued
  */
 export async function requeue(

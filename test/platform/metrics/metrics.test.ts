@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { isBalanced, reconcileDeliveries } from '../../../src/webhooks/deliveries/reconciliation.ts';
+import { isConsistent, reconcileDeliveries } from '../../../src/webhooks/deliveries/reconciliation.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { addEndpoint, promise, startHook, startTestDispatcher, until } from '../../webhooks/dispatcher/support.ts';
 
@@ -67,11 +67,11 @@ test('the balance finds a delivery that nobody would send, and one that would be
   const endpoint = await addEndpoint(t, 'http://127.0.0.1:9/');
   const ids = [await promise(t, endpoint), await promise(t, endpoint)];
   const before = await reconcileDeliveries(t.pool);
-  expect(isBalanced(before)).toBe(true);
+  expect(isConsistent(before)).toBe(true);
   expect(before.created).toBeGreaterThanOrEqual(2);
   await t.pool.query('delete from delivery_queue where delivery_id = $1', [ids[0]]);
   await t.pool.query("update deliveries set status = 'delivered' where id = $1", [ids[1]]);
   const after = await reconcileDeliveries(t.pool, { days: 2, nowMs: Date.now() });
   expect(after).toMatchObject({ lost: 1, stray: 1 });
-  expect(isBalanced(after)).toBe(false);
+  expect(isConsistent(after)).toBe(false);
 });

@@ -4,13 +4,14 @@ import { transaction } from '../../../src/platform/db/pool.ts';
 import { createSigner } from '../../../src/platform/security/keyring.ts';
 import { type Dispatcher, type DispatcherOptions, startDispatcher } from '../../../src/webhooks/dispatcher/worker.ts';
 import { saveEndpoint } from '../../../src/webhooks/endpoints/changes.ts';
+import { sealHeaders } from '../../../src/webhooks/endpoints/secrets.ts';
 import { createPayloadLinks, payloadLinkPurpose } from '../../../src/webhooks/message/payload-link.ts';
 import { enqueue } from '../../../src/webhooks/outbox.ts';
 import type { TestApp } from '../../support/test-app.ts';
 import { bodyOf, httpReceiver } from './send/receivers.ts';
 
 /** A request as it arrived. `atMs` is from `performance.now()`. */
-export type Taken = { method: string; url: string; headers: Record<string, string>; body: Buffer; atMs: number };
+type Taken = { method: string; url: string; headers: Record<string, string>; body: Buffer; atMs: number };
 
 export type Hook = { url: string; taken: Taken[]; close: () => Promise<void> };
 
@@ -106,7 +107,8 @@ export async function addEndpoint(
     enabled: true,
     nowMs: Date.now(),
   });
-  for (const [name, value] of Object.entries(columns)) {
+  const values = { ...columns, ...(columns.headers && { headers: sealHeaders(deps.secretBox, columns.headers) }) };
+  for (const [name, value] of Object.entries(values)) {
     await pool.query(`update webhook_endpoints set ${name} = $1 where publisher_id = $2`, [value, publisherId]);
   }
   const found = await pool.query<{ id: number }>('select id from webhook_endpoints where publisher_id = $1', [
@@ -155,8 +157,11 @@ export type DeliveryRow = { status: string; attempts: number; queued: boolean; l
 
 export async function deliveryOf({ pool }: TestApp, id: string): Promise<DeliveryRow> {
   const { rows } = await pool.query<DeliveryRow>(
-    `select status, d.attempts, q.delivery_id is not null as queued, q.lease_until is not null as leased, finished_at is not null as finished
-    from deliveries d left join delivery_queue q on q.delivery_id = d.id where d.id = $1`,
+    `select status, d.attempts, q.delivery_id is not null as queued, q.lease_until is not null as leased,
+      finished_at is not null as finished
+    from deliveries d
+    left join delivery_queue q on q.delivery_id = d.id
+    where d.id = $1`,
     [id],
   );
   return rows[0] as DeliveryRow;
@@ -178,7 +183,10 @@ export type AttemptRow = {
 
 export async function attemptsOf({ pool }: TestApp, id: string): Promise<AttemptRow[]> {
   const { rows } = await pool.query<AttemptRow>(
-    `select *, extract(epoch from next_attempt_at - finished_at)::float as wait_s from delivery_attempts where delivery_id = $1 order by generation`,
+    `select *, extract(epoch from next_attempt_at - finished_at)::float as wait_s
+    from delivery_attempts
+    where delivery_id = $1
+    order by generation`,
     [id],
   );
   return rows;

@@ -6,7 +6,7 @@ import { freeUnknownLeases, type Leases } from './leases.ts';
 import type { Scheduler } from './scheduler.ts';
 
 /** Who claims: the id of this worker, and whether it may take over leases that have ended. */
-export type Claimant = { workerId: number; takeOver: boolean };
+type Claimant = { workerId: number; takeOver: boolean };
 
 export type ClaimLoopOptions = {
   pool: pg.Pool;

@@ -34,7 +34,7 @@ export type Scheduler = {
   nextRateLimitedMs: () => number | null;
 };
 
-export type ClaimResult = {
+type ClaimResult = {
   claimed: Claimed[];
   /** More may be claimable at once. */
   more: boolean;

@@ -18,7 +18,7 @@ export type BlockReason =
 export type UrlCheck = { ok: true; url: URL } | { ok: false; reason: BlockReason };
 
 /**
- * The addresses are left out of a refusal on purpose: it is shown to whoever set the URL, who may be probing a private
+ * The addresses are left out of a refusal on purpose: it is shown to the author of the URL, who may be probing a private
  * net.
  */
 export type Resolution =
@@ -56,8 +56,9 @@ function parseNet(entry: string): Net {
  * Azure's platform address, which looks public.
  */
 const refusedV4 = parseNets(
-  `0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 168.63.129.16/32, 169.254.0.0/16, 172.16.0.0/12, 192.0.0.0/24, 192.0.2.0/24,
-   192.31.196.0/24, 192.52.193.0/24, 192.88.99.0/24, 192.168.0.0/16, 192.175.48.0/24, 198.18.0.0/15, 198.51.100.0/24, 203.0.113.0/24, 224.0.0.0/4, 240.0.0.0/4`,
+  `0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 168.63.129.16/32, 169.254.0.0/16, 172.16.0.0/12, 192.0.0.0/24,
+   192.0.2.0/24, 192.31.196.0/24, 192.52.193.0/24, 192.88.99.0/24, 192.168.0.0/16, 192.175.48.0/24, 198.18.0.0/15,
+   198.51.100.0/24, 203.0.113.0/24, 224.0.0.0/4, 240.0.0.0/4`,
 );
 
 /**

@@ -28,7 +28,8 @@ const statement = `
     breaker_state = case when opens then 'open' when succeeded then 'closed' else h.breaker_state end,
     times_opened = case when opens then least(h.times_opened + 1, 100) when succeeded then 0 else h.times_opened end,
     open_until = case
-      when opens then now() + least(${firstProbeAfterS} * 2 ^ least(h.times_opened, 10), ${maxProbeAfterS}) * interval '1 s'
+      when opens
+        then now() + least(${firstProbeAfterS} * 2 ^ least(h.times_opened, 10), ${maxProbeAfterS}) * interval '1 s'
       when not succeeded then h.open_until end,
     in_flight_limit = case when base + successes < max_in_flight then base + successes end,
     timeouts_in_row = case when opens then 0 else least(in_row, 1000) end,

@@ -2,7 +2,7 @@ import type { Settlement } from './settle.ts';
 import { breakerFailureShare, breakerMinCalls, breakerWindowMs, timeoutAfterMs } from './thresholds.ts';
 
 /** What a finished call says of its endpoint. */
-export type CallResult = 'success' | 'failure' | 'timeout';
+type CallResult = 'success' | 'failure' | 'timeout';
 
 /** What a batch of calls says of one endpoint. */
 export type Observation = {
@@ -23,7 +23,7 @@ export type Observation = {
 };
 
 /** @returns null where the call says nothing: a local failure, or an endpoint that was disabled */
-export function callResultOf({ outcome, errorClass, status, timing }: Settlement): CallResult | null {
+function callResultOf({ outcome, errorClass, status, timing }: Settlement): CallResult | null {
   if (outcome === 'delivered') return 'success';
   if (outcome === 'endpoint_disabled' || errorClass === 'local' || errorClass === null) return null;
   return errorClass === 'timeout' || (status === null && (timing?.totalMs ?? 0) >= timeoutAfterMs)

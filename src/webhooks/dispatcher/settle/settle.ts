@@ -11,7 +11,7 @@ export type Outcome =
   | { outcome: 'delivered' }
   /** Attempted again after `delayMs`. */
   | { outcome: 'retry'; delayMs: number }
-  /** No try is left. */
+  /** No attempt is left. */
   | { outcome: 'failed' }
   /** The receiver asked to be disabled and did not accept this delivery. */
   | { outcome: 'endpoint_disabled' };
@@ -52,13 +52,15 @@ export type RequestHead = { method: Method; url: string; headers: Record<string,
  */
 const statementFor = (partition: string): string => `
   with settled as (
-    select * from unnest($1::uuid[], $2::date[], $3::int[], $4::text[], $5::smallint[], $6::int[], $7::smallint[],
-      $8::text[],
-      $9::text[], $10::jsonb[], $11::text[], $12::jsonb[], $13::bytea[], $14::int[], $15::text[], $16::text[],
-        $17::bool[], $18::bool[], $19::jsonb[])
-    as s (delivery_id, day, generation, outcome, attempts, delay_ms, status_code, error_class,
-      error_message, timing, remote_address, response_headers, response_body, endpoint_id, url, disables, strict,
-      response_truncated, request)
+    select * from unnest(
+      $1::uuid[], $2::date[], $3::int[], $4::text[], $5::smallint[], $6::int[], $7::smallint[], $8::text[], $9::text[],
+      $10::jsonb[], $11::text[], $12::jsonb[], $13::bytea[], $14::int[], $15::text[], $16::text[], $17::bool[],
+      $18::bool[], $19::jsonb[]
+    ) as s (
+      delivery_id, day, generation, outcome, attempts, delay_ms, status_code, error_class, error_message,
+      timing, remote_address, response_headers, response_body, endpoint_id, url, disables, strict,
+      response_truncated, request
+    )
   ), rescheduled as (
     update delivery_queue q
     set due_at = case when s.strict then q.due_at else now() + s.delay_ms * interval '1 ms' end, lease_until = null,
@@ -71,13 +73,12 @@ const statementFor = (partition: string): string => `
     where q.delivery_id = s.delivery_id and q.generation = s.generation and s.outcome <> 'retry'
     returning q.delivery_id, q.generation, null::timestamptz as next_at
   ), own as (
-    select * from settled join (select * from rescheduled union all select *
-      from removed) r using (delivery_id, generation)
+    select * from settled
+    join (select * from rescheduled union all select * from removed) r using (delivery_id, generation)
   ), recorded as (
     update delivery_attempts_${partition} a
     set finished_at = now(), outcome = o.outcome, status_code = o.status_code, error_class = o.error_class,
-      error_message = o.error_message,
-      total_ms = round((o.timing ->> 'totalMs')::numeric), timing = o.timing, remote_address = o.remote_address,
+      error_message = o.error_message, total_ms = round((o.timing ->> 'totalMs')::numeric), timing = o.timing, remote_address = o.remote_address,
       response_headers = o.response_headers, response_body = o.response_body, next_attempt_at = o.next_at,
       response_truncated = o.response_truncated, request = o.request
     from own o
