@@ -1,13 +1,18 @@
-import { readAnswer } from './answer.ts';
-import { createApi } from './api.ts';
-import type { Bridge } from './bridge.ts';
-import { describeError, SdkError } from './errors.ts';
-import { dropAnswer } from './prefetch.ts';
-import { createShowing, type Showing } from './showing.ts';
-import { type Found, findOffers, findOpenSession, requestBody } from './source.ts';
-import { autoShow } from './start.ts';
-import type { AdConfig, Callback, Emit, UserPayload } from './types.ts';
-import { createUsp } from './usp.ts';
+import {
+  type AdOptions,
+  type AdState,
+  confirmStoredSession,
+  isReady,
+  load,
+  reportError,
+  show,
+  startSession,
+} from './ad-state.ts';
+import { autoShow } from './auto-show.ts';
+import { configOf } from './page.ts';
+import { openSession } from './session/session.ts';
+import type { AdConfig, Callback, UserPayload } from './types.ts';
+import { confirm } from './usp/confirmation.ts';
 
 /** `window.Ad` (docs/interface.md#web-sdk). Nothing throws and no promise is rejected: failures are `error` events. */
 export type Ad = {
@@ -17,11 +22,11 @@ export type Ad = {
   close: () => void;
   /** "No thanks" to the offer shown. */
   reject: () => void;
-  /** Back to the offer before. */
+  /** Back to the previous offer. */
   rewind: () => void;
   isReady: () => boolean;
   setApiResponse: (json: unknown) => Promise<boolean>;
-  /** Shows the present answer from its first offer. */
+  /** Shows the present response from its first offer. */
   reload: () => void;
   /** Fetches anew and shows. */
   refresh: () => Promise<boolean>;
@@ -30,136 +35,58 @@ export type Ad = {
   confirm: () => Promise<boolean>;
 };
 
-/** Globals of the page that belong to the SDK. */
-export type Page = { AdConfig?: AdConfig; AdUser?: UserPayload };
-
-export type AdOptions = { page: Page; scriptBase: string; bridge: Bridge; emit: Emit };
-
-export function createAd({ page, scriptBase, bridge, emit }: AdOptions): Ad {
-  let showing: Showing | null = null;
-  let loading: Promise<boolean> | null = null;
-  let stopAutoShow = (): void => {};
-
-  const config = (): AdConfig => {
-    page.AdConfig ??= {};
-    return page.AdConfig;
-  };
-  const user = (): UserPayload => (typeof page.AdUser === 'object' && page.AdUser !== null ? page.AdUser : {});
-  const base = (): string => (config().apiUrl ?? scriptBase).replace(/\/+$/, '');
-  const isReady = (): boolean => (showing?.answer.offers.length ?? 0) > 0;
-  const report = (err: unknown): false => {
-    emit('error', describeError(err));
-    return false;
-  };
-  /** @throws SdkError */
-  function api() {
-    const { accountId } = config();
-    if (typeof accountId !== 'string' || accountId === '')
-      throw new SdkError('invalid_parameter', 'AdConfig.accountId is missing.');
-    if (!URL.canParse(base())) throw new SdkError('invalid_parameter', 'AdConfig.apiUrl is not a URL.');
-    return createApi(base(), accountId);
-  }
-
-  function adopt({ raw, carried }: Found): boolean {
-    const answer = readAnswer(raw, config());
-    showing?.dispose();
-    showing = createShowing({
-      answer,
-      config: config(),
-      user: requestBody(config(), user()),
-      carried,
-      api: api(),
-      base: base(),
-      bridge,
-      emit,
-    });
-    const count = answer.offers.length;
-    const prefetch = config().prefetch === true;
-    // A host app that prefetches reads the count, also when it is 0 (docs/interface.md#web-sdk).
-    if (count > 0 || prefetch)
-      emit('ads_found', { offerCount: count, total: count, ...(prefetch ? { response: raw } : {}) });
-    if (count === 0) emit('no_ads_found', { offerCount: 0, total: 0 });
-    return count > 0;
-  }
-
-  async function load(): Promise<boolean> {
-    stopAutoShow();
-    loading ??= Promise.resolve()
-      .then(async () => adopt(await findOffers(api(), config(), user())))
-      .catch(report)
-      .finally(() => {
-        loading = null;
-      });
-    return loading;
-  }
-
+export function createAd(options: AdOptions): Ad {
+  const ad: AdState = { ...options, session: null, loading: null, cancelAutoShow: () => {} };
+  const { page } = options;
+  const reported = (err: unknown): false => reportError(ad, err);
   /** Runs a method; what it throws becomes an event. */
   const guarded = (work: () => void): void => {
     try {
       work();
     } catch (err) {
-      report(err);
+      reported(err);
     }
   };
+  const showGuarded = (): void => guarded(() => show(ad));
 
-  const show = (): void =>
-    guarded(() => {
-      stopAutoShow();
-      if (showing === null) throw new SdkError('not_ready', 'Call load() first.');
-      if (!isReady() || showing.unit() !== null) return;
-      dropAnswer(config().accountId as string);
-      showing.open();
-    });
-
-  /** A page after the one with the ticks may be the one that confirms. */
-  async function confirmEarlier(): Promise<boolean> {
-    const service = api();
-    const carried = await findOpenSession(service, config().accountId as string, user());
-    if (carried === null) throw new SdkError('usp_error', 'There is no session to confirm.');
-    const usp = createUsp({ ...carried, api: service, emit, onChange: () => {} });
-    return usp.confirm().finally(usp.dispose);
+  async function init(given?: AdConfig, callback?: Callback): Promise<boolean> {
+    Object.assign(configOf(page), given, callback === undefined ? {} : { callback });
+    const config = configOf(page);
+    if (config.autoLoad === false) return isReady(ad);
+    const found = await load(ad);
+    if (found && config.autoShow !== false && ad.session !== null)
+      ad.cancelAutoShow = autoShow(ad.session.answer.settings, showGuarded);
+    return found;
   }
 
   return {
-    init: async (given, callback) => {
-      try {
-        Object.assign(config(), given, callback === undefined ? {} : { callback });
-        if (config().autoLoad === false) return isReady();
-        const found = await load();
-        if (found && config().autoShow !== false && showing !== null)
-          stopAutoShow = autoShow(showing.answer.settings, show);
-        return found;
-      } catch (err) {
-        return report(err);
-      }
-    },
-    load,
-    show,
-    close: () => guarded(() => showing?.unit()?.close()),
-    reject: () => guarded(() => showing?.unit()?.reject()),
-    rewind: () => guarded(() => showing?.unit()?.back()),
-    isReady,
+    init: (given, callback) => init(given, callback).catch(reported),
+    load: () => load(ad),
+    show: showGuarded,
+    close: () => guarded(() => ad.session?.unit?.actions.close()),
+    reject: () => guarded(() => ad.session?.unit?.actions.reject()),
+    rewind: () => guarded(() => ad.session?.unit?.actions.back()),
+    isReady: () => isReady(ad),
     setApiResponse: async (json) => {
       try {
-        return adopt({ raw: json, carried: null });
+        return startSession(ad, { raw: json, stored: null });
       } catch (err) {
-        return report(err);
+        return reported(err);
       }
     },
     reload: () =>
       guarded(() => {
-        showing?.unit()?.remove();
-        if (isReady()) showing?.open();
-        else show();
+        if (ad.session !== null && isReady(ad)) openSession(ad.session);
+        else show(ad);
       }),
     refresh: async () => {
-      const found = await load();
-      if (found) show();
+      const found = await load(ad);
+      if (found) showGuarded();
       return found;
     },
     setPayload: (payload) => {
       page.AdUser = payload;
     },
-    confirm: async () => (showing?.usp ? showing.usp.confirm() : confirmEarlier().catch(report)),
+    confirm: async () => (ad.session?.usp ? confirm(ad.session.usp) : confirmStoredSession(ad).catch(reported)),
   };
 }

@@ -6,9 +6,9 @@ import type { AdConfig, Answer, Creative, Offer } from './types.ts';
 type Fields = Record<string, unknown>;
 
 /**
- * Makes an answer of fetch-offers safe to show: every field has its type, every URL is http(s), texts are plain.
- * Accepts the JSON text, the whole answer, or its `data`. Offers without a usable click URL are left out.
- * @throws SdkError server_error when it is no such answer
+ * Makes a response of fetch-offers safe to show: every field has its type, every URL is http(s), texts are plain.
+ * Accepts the JSON text, the whole response, or its `data`. Offers without a usable click URL are left out.
+ * @throws SdkError server_error when it is no such response
  */
 export function readAnswer(given: unknown, config: AdConfig): Answer {
   const raw = typeof given === 'string' ? parse(given) : given;
@@ -97,7 +97,7 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 
 const entities: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
 
-/** The server escapes the values of macros for HTML; here everything becomes text nodes, so that is undone once. */
+/** Undoes the server's HTML escaping of macro values once, because everything becomes text nodes here. */
 const plain = (value: unknown): string =>
   textOf(value).replace(/&(amp|lt|gt|quot|#39);/g, (_all, name: string) => entities[name] ?? '');
 
@@ -107,7 +107,7 @@ export function urlOf(value: unknown): string {
   return /^https?:\/\//i.test(text) && URL.canParse(text) ? text : '';
 }
 
-/** A deep copy of `base` with the values of `over` that have the same type. */
+/** A deep copy of `base` with those values of `over` that have the same type. */
 export function overlay<Base extends object>(base: Base, over: unknown): Base {
   const given = fieldsOf(over);
   const entries = Object.entries(base).map(([key, value]) => {

@@ -1,14 +1,16 @@
 import { SdkError } from './errors.ts';
+import { tryCall } from './try-call.ts';
 
-/** How long an answer may take (milliseconds). */
-const limitMs = 10_000;
+/** Deadline of a call, response body included. */
+const timeoutMs = 10_000;
 
+/** `selected`: campaign ids. */
 export type SessionView = { status: string; selected: number[] };
 
 export type Api = {
   fetchOffers: (query: Record<string, unknown>, body: unknown) => Promise<unknown>;
-  tick: (sessionId: string, campaignId: number, selected: boolean, pubUserId: string) => Promise<unknown>;
-  change: (sessionId: string, change: { selected: number[]; unselected: number[] }) => Promise<unknown>;
+  select: (sessionId: string, campaignId: number, selected: boolean, pubUserId: string) => Promise<unknown>;
+  updateSelection: (sessionId: string, change: { selected: number[]; unselected: number[] }) => Promise<unknown>;
   session: (sessionId: string, pubUserId: string) => Promise<SessionView>;
   wrap: (sessionId: string) => Promise<SessionView>;
 };
@@ -29,21 +31,21 @@ export function createApi(base: string, accountId: string): Api {
 
   return {
     fetchOffers: (query, body) => callJson('POST', url('/native/v4/offers.json', query), body),
-    tick: (id, campaignId, selected, pubUserId) =>
+    select: (id, campaignId, selected, pubUserId) =>
       callJson(
         'POST',
         url(usp(`${encodeURIComponent(id)}/${campaignId}/${selected ? 'select' : 'unselect'}`), {
           pub_user_id: pubUserId,
         }),
       ),
-    change: (id, change) => callJson('PUT', url(session(id)), change),
+    updateSelection: (id, change) => callJson('PUT', url(session(id)), change),
     session: async (id, pubUserId) => viewOf(await callJson('GET', url(session(id), { pub_user_id: pubUserId }))),
     wrap: async (id) => viewOf(await callJson('POST', url(session(id)), { action: 'wrap' })),
   };
 }
 
 /**
- * One call; it outlives the page.
+ * One call, which goes on when the page unloads.
  * @throws SdkError
  */
 export async function callJson(method: string, url: string, body?: unknown): Promise<unknown> {
@@ -53,27 +55,26 @@ export async function callJson(method: string, url: string, body?: unknown): Pro
     credentials: 'omit',
     cache: 'no-store',
     keepalive: (text?.length ?? 0) < 30_000,
-    signal: AbortSignal.timeout(limitMs),
+    signal: AbortSignal.timeout(timeoutMs),
   };
   if (text !== null) Object.assign(init, { body: text, headers: { 'content-type': 'application/json' } });
-  const { answer, content } = await exchange(url, init);
-  if (!answer.ok)
-    throw new SdkError('server_error', `The service answered ${answer.status}${reasonOf(content)}.`, answer.status);
-  if (content === undefined)
-    throw new SdkError('server_error', `The service answered ${answer.status} without JSON.`, answer.status);
+  const { status, ok, content } = await exchange(url, init);
+  if (!ok) throw new SdkError('server_error', `The service answered ${status}${reasonOf(content)}.`, status);
+  if (content === undefined) throw new SdkError('server_error', `The service answered ${status} without JSON.`, status);
   return content;
 }
 
-async function exchange(url: string, init: RequestInit): Promise<{ answer: Response; content: unknown }> {
+/** `content`: the parsed body, undefined where it is not JSON. */
+async function exchange(url: string, init: RequestInit): Promise<{ status: number; ok: boolean; content: unknown }> {
   try {
-    const answer = await fetch(url, init);
-    const text = await answer.text();
-    return { answer, content: fromJson(text) };
+    const response = await fetch(url, init);
+    const text = await response.text();
+    return { status: response.status, ok: response.ok, content: tryCall(() => JSON.parse(text)) };
   } catch (err) {
-    const late = err instanceof DOMException && err.name === 'TimeoutError';
+    const timedOut = err instanceof DOMException && err.name === 'TimeoutError';
     throw new SdkError(
       'connection_error',
-      late ? 'The service did not answer in time.' : 'The service cannot be reached.',
+      timedOut ? 'The service did not answer in time.' : 'The service cannot be reached.',
     );
   }
 }
@@ -86,17 +87,9 @@ function toJson(body: unknown): string {
   }
 }
 
-function fromJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 function reasonOf(content: unknown): string {
-  const message = (content as { error?: { code?: unknown } } | undefined)?.error?.code;
-  return typeof message === 'string' ? ` (${message})` : '';
+  const code = (content as { error?: { code?: unknown } } | undefined)?.error?.code;
+  return typeof code === 'string' ? ` (${code})` : '';
 }
 
 function viewOf(content: unknown): SessionView {

@@ -8,27 +8,27 @@ export type Beacons = {
   noThanks: (offer: Offer) => void;
   close: (offer: Offer) => void;
   /** Ids of the offers whose impression was sent. */
-  seen: ReadonlySet<number>;
+  seenOfferIds: ReadonlySet<number>;
 };
 
-/** Sends the beacons of one answer (docs/interface.md#tracking); `onFailure` hears of those given up. */
+/** Sends the beacons of one response (docs/interface.md#tracking); `onFailure` gets the error of those given up. */
 export function createBeacons(
   origin: string,
   onFailure: (err: unknown) => void,
-  alreadySeen: Iterable<number> = [],
+  alreadySeenIds: Iterable<number> = [],
 ): Beacons {
-  const seen = new Set(alreadySeen);
-  const sent = new Set<string>();
+  const seenOfferIds = new Set(alreadySeenIds);
+  const sentUrls = new Set<string>();
   const send = (url: string): void => {
-    if (url === '' || sent.has(url)) return;
-    sent.add(url);
-    withRetries(() => sendOnce(url, origin), isPassing).catch(onFailure);
+    if (url === '' || sentUrls.has(url)) return;
+    sentUrls.add(url);
+    withRetries(() => sendOnce(url, origin)).catch(onFailure);
   };
   return {
-    seen,
+    seenOfferIds,
     impression: (offer) => {
-      if (seen.has(offer.id)) return;
-      seen.add(offer.id);
+      if (seenOfferIds.has(offer.id)) return;
+      seenOfferIds.add(offer.id);
       send(offer.pixel);
       send(offer.adv_pixel_url);
     },
@@ -37,22 +37,18 @@ export function createBeacons(
   };
 }
 
-/** The service says whether it counted; of others only the network's failures can be seen. */
+/** The service's status can be read; of other hosts only a network failure can be observed. */
 async function sendOnce(url: string, origin: string): Promise<void> {
   const mode = new URL(url).origin === origin ? 'cors' : 'no-cors';
-  let answer: Response;
+  let response: Response;
   try {
-    answer = await fetch(withCacheBuster(url), { mode, keepalive: true, credentials: 'omit', cache: 'no-store' });
+    response = await fetch(withCacheBuster(url), { mode, keepalive: true, credentials: 'omit', cache: 'no-store' });
   } catch {
     throw new SdkError('beacon_error', 'A beacon could not be sent.');
   }
-  if (!answer.ok && answer.type !== 'opaque')
-    throw new SdkError('beacon_error', `A beacon was answered ${answer.status}.`, answer.status);
+  if (!response.ok && response.type !== 'opaque')
+    throw new SdkError('beacon_error', `A beacon was answered ${response.status}.`, response.status);
 }
 
 const withCacheBuster = (url: string): string =>
   url.replace(/(\{|%7B)cbuster(\}|%7D)/gi, () => Math.random().toString(36).slice(2));
-
-/** Status 0: the network failed. */
-const isPassing = (err: unknown): boolean =>
-  err instanceof SdkError && (err.status === 0 || err.status === 429 || err.status >= 500);

@@ -1,9 +1,10 @@
 import { handlerNames } from './legacy-names.ts';
+import { tryCall } from './try-call.ts';
 import type { EventName } from './types.ts';
 
 type Payload = Record<string, unknown>;
 
-/** The ways a host app may listen from its web view (docs/interface.md#web-sdk). */
+/** The interfaces by which a host app can receive events from its web view (docs/interface.md#web-sdk). */
 type HostWindow = Window & {
   flutter_inappwebview?: { callHandler?: (name: string, event: string, payload: Payload) => unknown };
   ReactNativeWebView?: { postMessage: (message: string) => void };
@@ -12,18 +13,19 @@ type HostWindow = Window & {
 };
 
 export type Bridge = {
-  /** Whether the page lives in a host app, which then opens links itself. */
+  /** Whether the page runs in a host app, which then opens links itself. */
   present: () => boolean;
   post: (event: EventName, payload: Payload) => void;
 };
 
-/** Events kept for a Flutter host that is not ready yet (count). */
-const maxWaiting = 50;
+/** Events queued for a Flutter host that is not ready yet (count). */
+const maxQueuedEvents = 50;
 
+/** Calls are wrapped in `tryCall`: a host app that fails must not stop the unit. */
 export function createBridge(host: HostWindow): Bridge {
-  const waiting: [EventName, Payload][] = [];
+  const queue: [EventName, Payload][] = [];
   host.addEventListener('flutterInAppWebViewPlatformReady', () => {
-    for (const [event, payload] of waiting.splice(0)) quietly(() => callFlutter(host, event, payload));
+    for (const [event, payload] of queue.splice(0)) tryCall(() => callFlutter(host, event, payload));
   });
 
   return {
@@ -33,12 +35,12 @@ export function createBridge(host: HostWindow): Bridge {
       webkitOf(host) !== undefined ||
       androidOf(host) !== undefined,
     post: (event, payload) => {
-      quietly(() => {
-        if (!callFlutter(host, event, payload) && waiting.length < maxWaiting) waiting.push([event, payload]);
+      tryCall(() => {
+        if (!callFlutter(host, event, payload) && queue.length < maxQueuedEvents) queue.push([event, payload]);
       });
-      quietly(() => host.ReactNativeWebView?.postMessage(JSON.stringify({ ...payload, name: event })));
-      quietly(() => webkitOf(host)?.postMessage({ ...payload, name: event }));
-      quietly(() => {
+      tryCall(() => host.ReactNativeWebView?.postMessage(JSON.stringify({ ...payload, name: event })));
+      tryCall(() => webkitOf(host)?.postMessage({ ...payload, name: event }));
+      tryCall(() => {
         const name = androidOf(host);
         if (name !== undefined) host.Android?.[name]?.(event, JSON.stringify(payload));
       });
@@ -46,12 +48,12 @@ export function createBridge(host: HostWindow): Bridge {
   };
 }
 
-/** An app has registered one of the names; a call of the other is ignored by Flutter. */
+/** Flutter ignores calls of a handler that is not registered. */
 function callFlutter(host: HostWindow, event: EventName, payload: Payload): boolean {
   const flutter = host.flutter_inappwebview;
   if (typeof flutter?.callHandler !== 'function') return false;
   for (const name of handlerNames)
-    quietly(() => Promise.resolve(flutter.callHandler?.(name, event, payload)).catch(() => {}));
+    tryCall(() => Promise.resolve(flutter.callHandler?.(name, event, payload)).catch(() => {}));
   return true;
 }
 
@@ -62,12 +64,5 @@ const webkitOf = (host: HostWindow) => {
     : handlerNames.map((name) => handlers[name]).find((handler) => handler !== undefined);
 };
 
-/** Methods of a Java object must be called on it, so the name is answered. */
+/** The method's name: methods of a Java object must be called on that object. */
 const androidOf = (host: HostWindow) => handlerNames.find((name) => typeof host.Android?.[name] === 'function');
-
-/** A host app that fails must not stop the unit. */
-function quietly(work: () => unknown): void {
-  try {
-    work();
-  } catch {}
-}

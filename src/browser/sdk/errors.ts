@@ -23,7 +23,7 @@ export class SdkError extends Error {
   }
 }
 
-/** Anything that was thrown as the payload of an `error` event. */
+/** The payload of the `error` event for anything that was thrown. */
 export function describeError(
   err: unknown,
   kind: ErrorKind = 'unexpected_error',

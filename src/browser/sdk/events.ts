@@ -2,7 +2,7 @@ import type { Bridge } from './bridge.ts';
 import { describeError } from './errors.ts';
 import type { Callback, Emit } from './types.ts';
 
-/** Tells the page and the host app. What they throw becomes an `error` event, once, and goes no further. */
+/** Emits to the page and to the host app. What the page's callback throws becomes an `error` event, once. */
 export function createEmitter(callbackOf: () => Callback | undefined, bridge: Bridge): Emit {
   const emit: Emit = (event, payload = {}) => {
     bridge.post(event, payload);

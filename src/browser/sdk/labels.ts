@@ -1,8 +1,6 @@
 import type { Labels } from './types.ts';
 
-/**
- * Words of the unit itself; offers and settings bring all others. A page in another language sets `AdConfig.labels`.
- */
+/** Texts of the unit itself; all others come with offers and settings. `AdConfig.labels` replaces them. */
 export const defaultLabels: Labels = {
   offers: 'Offers',
   close: 'Close',

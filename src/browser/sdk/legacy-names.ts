@@ -22,7 +22,7 @@ export const withNewOfferNames = (offer: Record<string, unknown>): Record<string
   ...offer,
 });
 
-/** Makes the old globals name what the new ones name, whichever is assigned to. */
+/** Makes each old global an alias of the new one, for reading and for assignment. */
 export function installOldNames(page: Record<string, unknown>): void {
   for (const [old, name] of oldGlobals) {
     page[name] ??= page[old];
@@ -35,7 +35,7 @@ export function installOldNames(page: Record<string, unknown>): void {
         },
       });
     } catch {
-      // Declared with `var` by the page: it cannot become an accessor.
+      // The page declared it with `var`, so it cannot become an accessor.
       page[old] = page[name];
     }
   }

@@ -1,12 +1,12 @@
-import { type Ad, createAd, type Page } from './ad.ts';
+import { type Ad, createAd } from './ad.ts';
 import { createBridge } from './bridge.ts';
 import { createEmitter } from './events.ts';
 import { installOldNames } from './legacy-names.ts';
-import { scriptBaseOf, whenParsed } from './start.ts';
+import { type Page, scriptBaseOf, whenParsed } from './page.ts';
 
 type SdkWindow = Window & Page & { Ad?: Ad };
 
-/** Sets `window.Ad`, and starts by itself where `window.AdConfig` names an account. */
+/** Sets `window.Ad`, and initialises it where `window.AdConfig` names an account. */
 function install(page: SdkWindow): void {
   if (typeof page.Ad?.setApiResponse === 'function') return;
   installOldNames(page as unknown as Record<string, unknown>);

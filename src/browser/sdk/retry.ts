@@ -1,17 +1,20 @@
-/** Waits between tries of a call that met a network error or an overloaded service (milliseconds). */
-const waitsMs = [500, 2000, 6000];
+import { SdkError } from './errors.ts';
 
-/** Runs `work` again while it throws something `isWorthIt`, a few times. @throws what the last try threw */
-export async function withRetries<Value>(
-  work: () => Promise<Value>,
-  isWorthIt: (err: unknown) => boolean,
-): Promise<Value> {
-  for (const waitMs of waitsMs) {
+/** Delays between the attempts of a call that failed for a transient reason. */
+const retryDelaysMs = [500, 2000, 6000];
+
+/** Whether a later attempt may succeed: no response (status 0), too many requests, or a failure of the server. */
+export const isTransient = (err: unknown): boolean =>
+  err instanceof SdkError && (err.status === 0 || err.status === 429 || err.status >= 500);
+
+/** Runs `work`, and again after each transient failure, at most four times. @throws what the last attempt threw */
+export async function withRetries<Value>(work: () => Promise<Value>): Promise<Value> {
+  for (const delayMs of retryDelaysMs) {
     try {
       return await work();
     } catch (err) {
-      if (!isWorthIt(err)) throw err;
-      await new Promise((resolve) => setTimeout(resolve, waitMs * (0.8 + Math.random() * 0.4)));
+      if (!isTransient(err)) throw err;
+      await new Promise((resolve) => setTimeout(resolve, delayMs * (0.8 + Math.random() * 0.4)));
     }
   }
   return work();

@@ -1,12 +1,14 @@
-/** Tags that terms may hold; the same as on the server (docs/interface.md#fetch-offers). */
-const allowed = new Set(
+import { tryCall } from './try-call.ts';
+
+/** The same as on the server (docs/interface.md#fetch-offers). */
+const allowedTags = new Set(
   'p br ul ol li b strong i em u a span div h4 h5 h6 small sup sub table thead tbody tr th td'.split(' '),
 );
 
-/** Elements that go with everything in them. Others that are not allowed leave their content behind. */
-const dropped = new Set('script style noscript iframe noembed noframes textarea title select xmp'.split(' '));
+/** Removed with their content. Of other tags that are not allowed, the content stays. */
+const droppedTags = new Set('script style noscript iframe noembed noframes textarea title select xmp'.split(' '));
 
-/** How deep elements may be nested (count). */
+/** Nesting of elements (count). */
 const maxDepth = 40;
 
 type TrustedTypes = {
@@ -16,23 +18,18 @@ type TrustedTypes = {
   ) => { createHTML: (html: string) => string };
 };
 
-/** The terms of an offer as harmless nodes: allowed tags only, no attributes but https links that open apart. */
+/** The terms of an offer as safe nodes: allowed tags, without attributes but https links that open in a new tab. */
 export function sanitise(html: string): DocumentFragment {
   const clean = document.createDocumentFragment();
   const parsed = parse(html);
-  if (parsed === null) clean.append(html.replace(/<[^>]*>/g, ' '));
+  if (parsed === undefined) clean.append(html.replace(/<[^>]*>/g, ' '));
   else copyInto(clean, parsed.body, 0);
   return clean;
 }
 
-/** A document of its own: nothing in it runs or loads. null: the page forbids even that. */
-function parse(html: string): Document | null {
-  try {
-    return new DOMParser().parseFromString(trusted(html), 'text/html');
-  } catch {
-    return null;
-  }
-}
+/** An inert document: nothing in it runs or loads. undefined: the page's Trusted Types policy forbids parsing. */
+const parse = (html: string): Document | undefined =>
+  tryCall(() => new DOMParser().parseFromString(trusted(html), 'text/html'));
 
 let policy: ReturnType<TrustedTypes['createPolicy']> | undefined;
 
@@ -48,8 +45,8 @@ function copyInto(target: Node, source: Node, depth: number): void {
     if (node.nodeType === Node.TEXT_NODE) target.appendChild(document.createTextNode(node.nodeValue ?? ''));
     if (node.nodeType !== Node.ELEMENT_NODE || depth > maxDepth) continue;
     const name = (node as Element).localName;
-    if (dropped.has(name) || (node as Element).namespaceURI !== 'http://www.w3.org/1999/xhtml') continue;
-    const copy = allowed.has(name) ? target.appendChild(document.createElement(name)) : target;
+    if (droppedTags.has(name) || (node as Element).namespaceURI !== 'http://www.w3.org/1999/xhtml') continue;
+    const copy = allowedTags.has(name) ? target.appendChild(document.createElement(name)) : target;
     if (name === 'a') setLink(copy as HTMLAnchorElement, (node as Element).getAttribute('href') ?? '');
     copyInto(copy, node, depth + 1);
   }

@@ -1,5 +1,7 @@
-/** Web storage that may be blocked, full or changed by others: then there is nothing in it. */
-export type Store = {
+import { tryCall } from './try-call.ts';
+
+/** Web storage of JSON values. Where it is blocked, full or holds foreign text, reading finds nothing. */
+type JsonStorage = {
   read: (key: string) => unknown;
   write: (key: string, value: unknown) => void;
   remove: (key: string) => void;
@@ -7,22 +9,14 @@ export type Store = {
 
 const prefix = 'perkwire:';
 
-function storeOf(area: () => Storage): Store {
-  const attempt = <Value>(work: () => Value): Value | undefined => {
-    try {
-      return work();
-    } catch {
-      return undefined;
-    }
-  };
-  return {
-    read: (key) => attempt(() => JSON.parse(area().getItem(prefix + key) ?? 'null') as unknown),
-    write: (key, value) => attempt(() => area().setItem(prefix + key, JSON.stringify(value))),
-    remove: (key) => attempt(() => area().removeItem(prefix + key)),
-  };
-}
+/** `area` is a function, because the mere access throws where storage is blocked. */
+const storageOf = (area: () => Storage): JsonStorage => ({
+  read: (key) => tryCall(() => JSON.parse(area().getItem(prefix + key) ?? 'null') as unknown),
+  write: (key, value) => tryCall(() => area().setItem(prefix + key, JSON.stringify(value))),
+  remove: (key) => tryCall(() => area().removeItem(prefix + key)),
+});
 
 /** Shared by the web views of one origin. */
-export const localStore = storeOf(() => localStorage);
+export const originStorage = storageOf(() => localStorage);
 /** Of one tab; survives a reload. */
-export const tabStore = storeOf(() => sessionStorage);
+export const tabStorage = storageOf(() => sessionStorage);

@@ -2,10 +2,9 @@ import type { OfferSettings, OfferStyles } from '../../../packages/client/src/ap
 import type { AdEvent } from '../../../packages/client/src/callback.ts';
 
 /**
- * offer     what is shown; field names as on the wire (docs/interface.md#offer-object)
- * answer    one answered fetch-offers call, made safe to show
- * unit      what the user sees: `single` shows one offer after another, `multi` a grid
- * tick      a perk selected or unselected by the user (User Selected Perks)
+ * offer     field names as on the wire (docs/interface.md#offer-object)
+ * answer    one response of fetch-offers, made safe to show
+ * unit      the display of offers: `single` shows one after another, `multi` a grid
  */
 export type Creative = { url: string; creative_type: string };
 
@@ -43,11 +42,11 @@ export type Answer = {
   privacyUrl: string;
   settings: OfferSettings;
   styles: OfferStyles;
-  /** As it came, to be kept for a later page. */
+  /** The response as it came, to be stored for a later page. */
   raw: unknown;
 };
 
-/** Values of the page for the request body (docs/interface.md#request-body). */
+/** The page's values for the request body (docs/interface.md#request-body). */
 export type UserPayload = Record<string, unknown>;
 
 export type EventName = AdEvent;
@@ -56,7 +55,7 @@ export type Emit = (event: EventName, payload?: Record<string, unknown>) => void
 
 export type Callback = (event: EventName, payload: Record<string, unknown>) => void;
 
-/** What a page that draws the unit itself may do. Without an offer, the current one is meant. */
+/** Actions of the user. The default offer is the current one. */
 export type Actions = {
   take: (offer?: Offer) => void;
   reject: (offer?: Offer) => void;
@@ -74,6 +73,7 @@ export type RenderContext = {
   /** From 1. */
   current: number;
   total: number;
+  /** Campaign ids. */
   selected: number[];
   settings: OfferSettings;
   styles: OfferStyles;
@@ -99,7 +99,7 @@ export type AdConfig = {
   callback?: Callback;
   /** Origin (and path) of the service; default: where the script came from. */
   apiUrl?: string;
-  /** Own words of the unit, for other languages. */
+  /** Texts of the unit, for other languages. */
   labels?: Partial<Labels>;
   /** Query parameters of fetch-offers (docs/interface.md#fetch-offers). */
   loyaltyboost?: string | number;

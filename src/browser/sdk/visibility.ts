@@ -1,26 +1,25 @@
-/**
- * How much of an element (or, where it is too tall for that, of the window) must show how long to count as seen
- * (fraction, milliseconds).
- */
-const share = 0.5;
-const seenMs = 1000;
+/** Visible part of an element, or of the window where the element is taller, that counts as viewable (fraction). */
+const viewableShare = 0.5;
 
-/** Calls `onSeen` once for each element that was half in view for a second. @returns how to stop */
+/** How long it must be viewable to count as seen. */
+const viewableMs = 1000;
+
+/** Calls `onSeen` once for each element that was viewable long enough. @returns a function that stops watching */
 export function watchVisibility(elements: Iterable<Element>, onSeen: (element: Element) => void): () => void {
   const timers = new Map<Element, ReturnType<typeof setTimeout>>();
   const observer = new IntersectionObserver(
     (entries) => {
       for (const { target, intersectionRatio, intersectionRect } of entries) {
-        if (intersectionRatio < share && intersectionRect.height < window.innerHeight * share) {
+        if (intersectionRatio < viewableShare && intersectionRect.height < window.innerHeight * viewableShare) {
           clearTimeout(timers.get(target));
           timers.delete(target);
-        } else if (!timers.has(target)) timers.set(target, setTimeout(check, seenMs, target));
+        } else if (!timers.has(target)) timers.set(target, setTimeout(onViewable, viewableMs, target));
       }
     },
-    { threshold: [0.1, 0.2, 0.3, 0.4, share] },
+    { threshold: [0.1, 0.2, 0.3, 0.4, viewableShare] },
   );
 
-  function check(target: Element): void {
+  function onViewable(target: Element): void {
     timers.delete(target);
     observer.unobserve(target);
     if (document.hidden) return void whenVisible(() => observer.observe(target));
@@ -35,20 +34,21 @@ export function watchVisibility(elements: Iterable<Element>, onSeen: (element: E
 }
 
 /**
- * Runs `work` when the page can be seen: not in a background tab, nor in a web view of size 0×0. @returns how to stop
+ * Runs `work` once the page is visible: not in a background tab, nor in a web view of size 0×0.
+ * @returns a function that cancels
  */
 export function whenVisible(work: () => void): () => void {
   const stop = (): void => {
-    document.removeEventListener('visibilitychange', attempt);
-    window.removeEventListener('resize', attempt);
+    document.removeEventListener('visibilitychange', check);
+    window.removeEventListener('resize', check);
   };
-  const attempt = (): void => {
+  const check = (): void => {
     if (document.hidden || window.innerWidth < 2 || window.innerHeight < 2) return;
     stop();
     work();
   };
-  document.addEventListener('visibilitychange', attempt);
-  window.addEventListener('resize', attempt);
-  attempt();
+  document.addEventListener('visibilitychange', check);
+  window.addEventListener('resize', check);
+  check();
   return stop;
 }

@@ -2,49 +2,48 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../platform/errors.ts';
 import { immutable, sendStaticText } from '../../platform/http/static-text.ts';
 import type { App, PlatformDeps } from '../../platform/ports.ts';
-import { loadScript, type Script } from './script.ts';
+import { loadScript, type Script, type ScriptName } from './script.ts';
 
-/** A release reaches pages within this time (seconds). */
+/** A release reaches pages within this time. */
 const plainMaxAgeS = 300;
 const plainCaching = `public, max-age=${plainMaxAgeS}, stale-while-revalidate=86400`;
 
-/**
- * The web SDK (docs/interface.md#web-sdk): `/sdk/launcher.js`, also under its old name `launcher.min.js`, and by
- * content
- * hash.
- */
-export async function sdkRoutes(app: App, { logger }: PlatformDeps): Promise<void> {
-  const script = await loadScript('launcher');
-  const wallScript = await loadScript('offerwall');
-  const conversionScript = await loadScript('conversion');
-  if (script === null) logger.warn({}, 'the web SDK is not built; run npm run build:sdk');
-  const schema = { hide: true };
+type ScriptRoutes = {
+  name: ScriptName;
+  /** URLs without a content hash. */
+  plainUrls: readonly string[];
+  /** What the URL of another release's content hash gets: a redirect there, or null for the present script. */
+  redirectTo: string | null;
+};
 
-  for (const url of ['/sdk/launcher.js', '/sdk/launcher.min.js'])
-    app.get(url, { schema }, async (request, reply) => sendScript(request, reply, script, plainCaching));
+const launcherUrl = '/sdk/launcher.js';
 
-  app.get('/sdk/conversion.js', { schema }, async (request, reply) =>
-    sendScript(request, reply, conversionScript, plainCaching),
-  );
-  app.get<{ Params: { hash: string } }>('/sdk/conversion.:hash(^[0-9a-f]{12}).js', { schema }, async (request, reply) =>
-    sendScript(
-      request,
-      reply,
-      conversionScript,
-      request.params.hash === conversionScript?.hash ? immutable : 'no-store',
-    ),
-  );
+/** The hosted offerwall is only loaded by its own page, which names the hash. */
+const scripts: readonly ScriptRoutes[] = [
+  { name: 'launcher', plainUrls: [launcherUrl, '/sdk/launcher.min.js'], redirectTo: launcherUrl },
+  { name: 'conversion', plainUrls: ['/sdk/conversion.js'], redirectTo: null },
+  { name: 'offerwall', plainUrls: [], redirectTo: null },
+];
 
-  // A page that names a version of another release gets the present one rather than none.
-  app.get<{ Params: { hash: string } }>('/sdk/launcher.:hash(^[0-9a-f]{12}).js', { schema }, async (request, reply) => {
-    if (script === null || request.params.hash === script.hash) return sendScript(request, reply, script, immutable);
-    return reply.header('cache-control', 'no-store').redirect('/sdk/launcher.js');
-  });
+const schema = { hide: true };
 
-  // The page that names it was served by this release or the one before; what is here works for both.
-  app.get<{ Params: { hash: string } }>('/sdk/offerwall.:hash(^[0-9a-f]{12}).js', { schema }, async (request, reply) =>
-    sendScript(request, reply, wallScript, request.params.hash === wallScript?.hash ? immutable : 'no-store'),
-  );
+/** The browser scripts (docs/interface.md#web-sdk), each by its name and by its content hash. */
+export async function sdkRoutes(app: App, { logger }: Pick<PlatformDeps, 'logger'>): Promise<void> {
+  for (const { name, plainUrls, redirectTo } of scripts) {
+    const script = await loadScript(name);
+    if (script === null) logger.warn({ script: name }, 'a browser script is not built; run npm run build:sdk');
+    for (const url of plainUrls)
+      app.get(url, { schema }, async (request, reply) => sendScript(request, reply, script, plainCaching));
+    app.get<{ Params: { hash: string } }>(
+      `/sdk/${name}.:hash(^[0-9a-f]{12}).js`,
+      { schema },
+      async (request, reply) => {
+        if (request.params.hash === script?.hash) return sendScript(request, reply, script, immutable);
+        if (redirectTo === null) return sendScript(request, reply, script, 'no-store');
+        return reply.header('cache-control', 'no-store').redirect(redirectTo);
+      },
+    );
+  }
 }
 
 function sendScript(

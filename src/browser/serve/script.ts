@@ -1,15 +1,12 @@
 import { loadStaticText, type StaticText } from '../../platform/http/static-text.ts';
 
-/** A script for browsers; `path`: where it is served for good. */
+/** A script for browsers; `path`: its immutable URL. */
 export type Script = StaticText & { path: string };
 
-/**
- * What `npm run build:sdk` makes: the web SDK, the script of the hosted offerwall, and the conversion tag of
- * advertisers.
- */
+/** Outputs of `npm run build:sdk`: the web SDK, the hosted offerwall's script, the advertisers' conversion tag. */
 export type ScriptName = 'launcher' | 'offerwall' | 'conversion';
 
-/** The same place seen from `src` and from `dist`. */
+/** Correct from `src` and from `dist`. */
 const scriptUrl = (name: ScriptName): URL => new URL(`../../../dist/sdk/${name}.js`, import.meta.url);
 
 /** @returns null when it is not built (`npm run build:sdk`) */

@@ -1,9 +1,8 @@
 import { readTag, rememberClick, report } from './tag.ts';
 
 /*
- * The conversion tag of advertisers. On a landing page it remembers the click id of the address; on a page with
- * `data-event`
- * it reports that event; elsewhere `PerkwireConversion.track({ event, payout, currency, txn_id })` does.
+ * The conversion tag of advertisers. On a landing page it stores the click id of the URL; on a page with `data-event` it
+ * reports that event; elsewhere `PerkwireConversion.track({ event, payout, currency, txn_id })` does.
  */
 const tag = readTag(document.currentScript as HTMLScriptElement);
 rememberClick(tag);
@@ -18,7 +17,7 @@ window.PerkwireConversion = { track: (conversion) => report(tag, conversion) };
 if (tag.conversion !== null) {
   const { conversion } = tag;
   const send = (): void => void report(tag, conversion);
-  // A page that a browser only makes ready may never be seen.
+  // A prerendered page may never be shown.
   if ((document as { prerendering?: boolean }).prerendering === true)
     document.addEventListener('prerenderingchange', send, { once: true });
   else send();

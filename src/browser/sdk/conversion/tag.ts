@@ -1,17 +1,21 @@
-/** What the attributes of the script element say. */
+import { originStorage, tabStorage } from '../storage.ts';
+import { tryCall } from '../try-call.ts';
+
+/** Attributes of the script element. */
 export type Tag = {
-  /** Origin the script came from; reports go there. */
+  /** Origin of the script, to which conversions are reported. */
   origin: string;
-  /** Parameter of the landing page's address that holds the click id. */
+  /** Parameter of the landing page's URL that holds the click id. */
   param: string;
-  /** Of the cookie, where pages of several hosts share the click; null: the storage of this origin. */
+  /** Where pages of several hosts share the click by a cookie; null: by the storage of this origin. */
   cookieDomain: string | null;
-  /** To be reported at once; null: nothing. */
+  /** Reported at once. */
   conversion: Record<string, string> | null;
 };
 
-const key = 'perkwire_click';
-const keptForMs = 30 * 86_400_000;
+const cookieName = 'perkwire_click';
+const storageKey = 'click';
+const clickTtlMs = 30 * 86_400_000;
 const clickId = /^[A-Za-z0-9_-]{51}$/;
 const cookieDomain = /^\.?[a-z0-9.-]+$/i;
 
@@ -31,48 +35,40 @@ const onlyGiven = (values: Record<string, string | undefined>): Record<string, s
     Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ''),
   );
 
-/** Keeps the click id of the page's address, 30 days; with Global Privacy Control for as long as the tab is open. */
+/** Stores the click id of the page's URL for 30 days; with Global Privacy Control until the tab is closed. */
 export function rememberClick(tag: Tag): void {
   const id = new URLSearchParams(location.search).get(tag.param) ?? '';
   if (!clickId.test(id)) return;
-  attempt(() => {
-    if (hasGpc()) return sessionStorage.setItem(key, id);
-    if (tag.cookieDomain === null)
-      return localStorage.setItem(key, JSON.stringify({ id, until: Date.now() + keptForMs }));
-    const attributes = `max-age=${keptForMs / 1000}; path=/; domain=${tag.cookieDomain}; secure; samesite=lax`;
+  if (hasGpc()) tabStorage.write(storageKey, id);
+  else if (tag.cookieDomain === null) originStorage.write(storageKey, { id, until: Date.now() + clickTtlMs });
+  else setCookie(id, tag.cookieDomain);
+}
+
+function setCookie(id: string, domain: string): void {
+  const attributes = `max-age=${clickTtlMs / 1000}; path=/; domain=${domain}; secure; samesite=lax`;
+  tryCall(() => {
     // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API is missing in Firefox and Safari
-    document.cookie = `${key}=${id}; ${attributes}`;
+    document.cookie = `${cookieName}=${id}; ${attributes}`;
   });
 }
 
 const hasGpc = (): boolean => (navigator as { globalPrivacyControl?: boolean }).globalPrivacyControl === true;
 
-/** The click that led to this visit: of this address, else a remembered one; '' when there is none. */
+/** The click id of the page's URL, else a stored one; '' when there is none. */
 function findClick(tag: Tag): string {
-  const found = [
-    () => new URLSearchParams(location.search).get(tag.param),
-    () => sessionStorage.getItem(key),
-    () => new RegExp(`(?:^|; )${key}=([^;]*)`).exec(document.cookie)?.[1],
-    () => {
-      const kept = JSON.parse(localStorage.getItem(key) ?? 'null') as { id: string; until: number } | null;
-      return kept !== null && kept.until > Date.now() ? kept.id : null;
-    },
+  const stored = originStorage.read(storageKey) as { id: unknown; until: number } | null | undefined;
+  const candidates = [
+    new URLSearchParams(location.search).get(tag.param),
+    tabStorage.read(storageKey),
+    tryCall(() => new RegExp(`(?:^|; )${cookieName}=([^;]*)`).exec(document.cookie)?.[1]),
+    stored && stored.until > Date.now() ? stored.id : null,
   ];
-  return found.map((look) => attempt(look) ?? '').find((id) => clickId.test(id)) ?? '';
-}
-
-/** Storage can be switched off, and throws then. */
-function attempt<T>(look: () => T): T | undefined {
-  try {
-    return look();
-  } catch {
-    return undefined;
-  }
+  return candidates.map((id) => String(id ?? '')).find((id) => clickId.test(id)) ?? '';
 }
 
 /**
- * Reports a conversion of the remembered click, also while the page closes.
- * @returns false when there is no click or the report was not taken
+ * Reports a conversion of the click, also while the page unloads.
+ * @returns false when there is no click or the report was refused
  */
 export async function report(tag: Tag, conversion: Record<string, string | number>): Promise<boolean> {
   const id = findClick(tag);
@@ -82,7 +78,7 @@ export async function report(tag: Tag, conversion: Record<string, string | numbe
   try {
     return (await fetch(`${tag.origin}/track`, { method: 'POST', body, keepalive: true, credentials: 'omit' })).ok;
   } catch {
-    // The page's policy may allow pictures only.
+    // The page's content security policy may allow images only.
     return new Promise((resolve) => {
       const image = new Image();
       image.onload = () => resolve(true);

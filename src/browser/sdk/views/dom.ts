@@ -1,14 +1,18 @@
 type Child = Node | string | null | undefined | false;
 type Attribute = string | boolean | number | null | undefined | ((event: Event) => void);
 
-/** An element. Functions become listeners, texts text nodes; there is no way to pass HTML or an inline style. */
+/**
+ * An element. `attributes` as a string is its class; functions in it become listeners. Strings among the children become
+ * text nodes: neither HTML nor an inline style can be passed.
+ */
 export function h<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
-  attributes: Record<string, Attribute> = {},
+  attributes: Record<string, Attribute> | string = '',
   ...children: Child[]
 ): HTMLElementTagNameMap[Name] {
   const element = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
+  const entries = Object.entries(typeof attributes === 'string' ? { class: attributes || null } : attributes);
+  for (const [key, value] of entries) {
     if (typeof value === 'function') element.addEventListener(key, value);
     else if (value !== null && value !== undefined && value !== false)
       element.setAttribute(key, value === true ? '' : String(value));
@@ -18,7 +22,7 @@ export function h<Name extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** A link that opens apart. */
+/** A link that opens in a new tab. */
 export const anchor = (
   href: string,
   className: string,

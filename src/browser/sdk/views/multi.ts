@@ -1,31 +1,31 @@
 import type { Offer } from '../types.ts';
-import type { Usp } from '../usp.ts';
+import { isOpen, type UspState } from '../usp/state.ts';
+import { brand, extras, loyalty, miniText, noButton, terms, title, type ViewContext, yesButton } from './components.ts';
 import { h, newId } from './dom.ts';
-import { brand, extras, loyalty, miniText, noButton, terms, title, type ViewContext, yesButton } from './parts.ts';
-import { picture, pictureUrl } from './picture.ts';
+import { imageElement, imageUrl } from './image.ts';
 
-/** Widest a tile's picture is shown (CSS pixels). */
-const widthPx = 360;
+/** Greatest width of a tile's image (CSS pixels). */
+const imageWidthPx = 360;
 
 export type MultiView = { element: HTMLElement; tiles: Map<Offer, HTMLElement>; refresh: () => void };
 
-/** The multi offer unit: a grid of offers; with User Selected Perks each has a box to tick. */
-export function multiView(context: ViewContext, offers: readonly Offer[], usp: Usp | null): MultiView {
+/** The multi offer unit: a grid of offers, with User Selected Perks a checkbox for each. */
+export function multiView(context: ViewContext, offers: readonly Offer[], usp: UspState | null): MultiView {
   const boxes: [Offer, HTMLInputElement, HTMLElement][] = [];
   const tiles = new Map(
     offers.map((offer) => {
       const heading = title(offer.short_headline, offer.short_headline);
-      const box = usp === null ? null : tickBox(context, offer, heading.id);
-      const tile = h('li', { class: 'tile' }, ...tileParts(context, offer, heading.element, box?.label ?? null));
+      const box = usp === null ? null : perkCheckbox(context, offer, heading.id);
+      const tile = h('li', 'tile', ...tileParts(context, offer, heading.element, box?.label ?? null));
       if (box !== null) boxes.push([offer, box.input, tile]);
       return [offer, tile];
     }),
   );
   const refresh = (): void => {
     for (const [offer, input, tile] of boxes) {
-      input.checked = usp?.isSelected(offer.campaign_id) === true;
-      input.disabled = usp?.isOpen() !== true;
-      tile.classList.toggle('ticked', input.checked);
+      input.checked = usp?.selected.has(offer.campaign_id) === true;
+      input.disabled = usp === null || !isOpen(usp);
+      tile.classList.toggle('selected', input.checked);
     }
   };
   refresh();
@@ -40,39 +40,43 @@ function tileParts(
   context: ViewContext,
   offer: Offer,
   heading: HTMLElement,
-  tick: HTMLElement | null,
+  checkbox: HTMLElement | null,
 ): (HTMLElement | null)[] {
   const { styles } = context.answer;
   const image =
     styles.popup.showImage && styles.offerText.show_image
-      ? picture(pictureUrl(offer, ['offer_image', 'hero_image']), context.base, widthPx)
+      ? imageElement(imageUrl(offer, ['offer_image', 'hero_image']), context.base, imageWidthPx)
       : null;
   const buttons =
-    tick === null
+    checkbox === null
       ? [yesButton(context, offer), noButton(context, offer, 'quiet')]
-      : [tick, yesButton(context, offer, 'quiet')];
+      : [checkbox, yesButton(context, offer, 'quiet')];
   return [
-    image === null ? null : h('div', { class: 'media' }, image),
+    image === null ? null : h('div', 'media', image),
     h(
       'div',
-      { class: 'text' },
+      'text',
       brand(context, offer),
       heading,
-      h('p', { class: 'description' }, offer.short_description),
+      h('p', 'description', offer.short_description),
       loyalty(offer),
       miniText(offer),
-      h('div', { class: 'buttons' }, ...buttons),
+      h('div', 'buttons', ...buttons),
       extras(context, offer),
       terms(context, offer),
     ),
   ];
 }
 
-/** Named by its own label and the offer's title. */
-function tickBox(context: ViewContext, offer: Offer, titleId: string): { label: HTMLElement; input: HTMLInputElement } {
+/** Its accessible name is its label and the offer's title. */
+function perkCheckbox(
+  context: ViewContext,
+  offer: Offer,
+  titleId: string,
+): { label: HTMLElement; input: HTMLInputElement } {
   const id = newId();
   const change = (): void => context.actions.select(offer.campaign_id, input.checked);
   const input = h('input', { type: 'checkbox', 'aria-labelledby': `${id} ${titleId}`, change });
-  const label = h('label', { class: 'tick' }, input, h('span', { id }, context.answer.settings.usp_cta_text));
+  const label = h('label', 'select', input, h('span', { id }, context.answer.settings.usp_cta_text));
   return { label, input };
 }

@@ -1,6 +1,5 @@
 import { progressText } from '../labels.ts';
 import type { Offer } from '../types.ts';
-import { h } from './dom.ts';
 import {
   brand,
   extras,
@@ -12,13 +11,14 @@ import {
   twoLengths,
   type ViewContext,
   yesButton,
-} from './parts.ts';
-import { picture, pictureUrl } from './picture.ts';
+} from './components.ts';
+import { h } from './dom.ts';
+import { imageElement, imageUrl } from './image.ts';
 
-/** Widest a picture is shown (CSS pixels). */
-const widthPx = 480;
+/** Greatest width of the image (CSS pixels). */
+const imageWidthPx = 480;
 
-/** The single offer unit: one offer, its buttons, and where the user is in the row. `index` from 0. */
+/** The single offer unit: one offer, its buttons, and the progress. `index` from 0. */
 export function singleView(context: ViewContext, offer: Offer, index: number): HTMLElement {
   const { styles, settings, offers } = context.answer;
   const beside = ['left', 'right'].includes(styles.popup.image_position)
@@ -26,25 +26,25 @@ export function singleView(context: ViewContext, offer: Offer, index: number): H
     : '';
   const types = beside === '' ? ['hero_image', 'offer_image'] : ['offer_image', 'hero_image'];
   const shown = styles.popup.showImage && styles.offerText.show_image;
-  const image = shown ? picture(pictureUrl(offer, types), context.base, widthPx) : null;
+  const image = shown ? imageElement(imageUrl(offer, types), context.base, imageWidthPx) : null;
   const heading = title(offer.title, offer.short_headline);
   const buttons = [yesButton(context, offer), noButton(context, offer)];
   if (isNoFirst(settings.button_order)) buttons.reverse();
   return h(
     'div',
-    { class: 'single' },
+    'single',
     h(
       'article',
       { class: `offer${beside}`, 'aria-labelledby': heading.id },
-      image === null ? null : h('div', { class: 'media' }, image),
+      image === null ? null : h('div', 'media', image),
       h(
         'div',
-        { class: 'text' },
+        'text',
         brand(context, offer),
         heading.element,
-        h('p', { class: 'description' }, ...twoLengths(offer.description, offer.short_description)),
+        h('p', 'description', ...twoLengths(offer.description, offer.short_description)),
         loyalty(offer),
-        h('div', { class: 'buttons' }, ...buttons),
+        h('div', 'buttons', ...buttons),
         miniText(offer),
         extras(context, offer),
         terms(context, offer),
@@ -75,13 +75,7 @@ function progress(context: ViewContext, index: number): HTMLElement {
     type === 'none'
       ? null
       : isText
-        ? h('span', {}, text)
+        ? h('span', '', text)
         : h('span', { class: `marks ${type === 'bar' ? 'bar' : 'dots'}`, role: 'img', 'aria-label': text }, ...marks);
-  return h(
-    'div',
-    { class: `progress${answer.settings.fixed_progress_bar ? ' fixed' : ''}` },
-    back,
-    shown,
-    h('span', { class: 'spacer' }),
-  );
+  return h('div', `progress${answer.settings.fixed_progress_bar ? ' fixed' : ''}`, back, shown, h('span', 'spacer'));
 }

@@ -2,30 +2,30 @@ import { callJson } from '../api.ts';
 import { sanitise } from '../sanitise.ts';
 import type { Offer } from '../types.ts';
 import { anchor, button, h } from '../views/dom.ts';
-import { picture, pictureUrl } from '../views/picture.ts';
+import { imageElement, imageUrl } from '../views/image.ts';
 import { type TileContext, takeLink } from './tile.ts';
 
-/** Everything of one offer, in a dialog; closed by its button, by Escape or by a click beside it. */
+/** All of one offer in a dialog, which its button, Escape or a click outside closes. */
 export function openDetails(offer: Offer, context: TileContext): void {
   const { onLink, answer } = context;
   const dialog = h(
     'dialog',
     { class: 'details', 'aria-label': offer.title },
-    h('div', { class: 'picture' }, picture(pictureUrl(offer, ['hero_image', 'offer_image']), context.base, 640)),
+    h('div', 'picture', imageElement(imageUrl(offer, ['hero_image', 'offer_image']), context.base, 640)),
     h(
       'div',
-      { class: 'text' },
-      offer.advertiser_name !== '' && h('p', { class: 'brand' }, offer.advertiser_name),
+      'text',
+      offer.advertiser_name !== '' && h('p', 'brand', offer.advertiser_name),
       h('h2', { tabindex: '-1', autofocus: true }, offer.title),
-      offer.description !== '' && h('p', {}, offer.description),
-      offer.is_loyalty && offer.loyalty_requirements !== '' && h('p', { class: 'loyalty' }, offer.loyalty_requirements),
-      offer.mini_text !== '' && h('p', { class: 'quiet' }, offer.mini_text),
+      offer.description !== '' && h('p', '', offer.description),
+      offer.is_loyalty && offer.loyalty_requirements !== '' && h('p', 'loyalty', offer.loyalty_requirements),
+      offer.mini_text !== '' && h('p', 'quiet', offer.mini_text),
       terms(offer, onLink),
       h(
         'div',
-        { class: 'actions' },
+        'actions',
         takeLink(offer, context),
-        answer.settings.enable_wallet && offer.save_for_later_url !== '' && saveButton(offer, answer.settings),
+        answer.settings.enable_wallet && offer.save_for_later_url !== '' && saveForLater(offer, answer.settings),
         offer.useraction_url !== '' &&
           offer.useraction_cta !== '' &&
           anchor(offer.useraction_url, 'button', (event) => onLink(offer.useraction_url, event), offer.useraction_cta),
@@ -47,25 +47,25 @@ function terms(offer: Offer, onLink: TileContext['onLink']): HTMLElement | null 
   };
   return h(
     'details',
-    {},
-    h('summary', {}, 'Terms and conditions'),
+    '',
+    h('summary', '', 'Terms and conditions'),
     h('div', { class: 'terms', click }, sanitise(offer.terms_and_conditions)),
   );
 }
 
-function saveButton(
+function saveForLater(
   offer: Offer,
   { perkswallet_cta, saved_offer_text }: TileContext['answer']['settings'],
 ): HTMLElement {
   const click = async (): Promise<void> => {
-    saver.disabled = true;
+    saveButton.disabled = true;
     try {
       await callJson('POST', offer.save_for_later_url);
-      saver.textContent = saved_offer_text;
+      saveButton.textContent = saved_offer_text;
     } catch {
-      saver.disabled = false;
+      saveButton.disabled = false;
     }
   };
-  const saver = button('button', () => void click(), perkswallet_cta);
-  return saver;
+  const saveButton = button('button', () => void click(), perkswallet_cta);
+  return saveButton;
 }

@@ -9,5 +9,5 @@ startWall({
   query: new URLSearchParams(window.location.search),
   base: origin,
   bridge: createBridge(window),
-  beacons: createBeacons(origin, () => {}), // given up after its retries; the page has nobody to tell
+  beacons: createBeacons(origin, () => {}), // a beacon given up after its retries has no one to be reported to
 });

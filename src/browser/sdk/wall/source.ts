@@ -1,44 +1,43 @@
 import { readAnswer } from '../answer.ts';
 import { callJson } from '../api.ts';
-import { SdkError } from '../errors.ts';
 import { withRetries } from '../retry.ts';
 import type { Answer } from '../types.ts';
 
-/** What the reader looks for; the empty text and null: everything. */
+/** Search text and category; the empty text and null do not filter. */
 export type Filter = { text: string; category: string | null };
 
 export type WallPage = {
   answer: Answer;
   total: number;
-  /** null: this was the last page. */
+  /** null: this is the last page. */
   nextCursor: string | null;
   categories: string[];
 };
 
-/** Loads pages. The first call opens a session; the following ones stay in it. Errors: SdkError */
+/** Loads a page. The first call opens a session; later calls stay in it. Errors: SdkError */
 export type WallSource = (filter: Filter, cursor: string | null) => Promise<WallPage>;
 
 /** Offers of one page (count). */
 const pageSize = 24;
 
-/** Parameters of an address that opens a wall by the publisher's SDK id; they become the body of the call. */
+/** Parameters of a URL with the publisher's SDK id that become the body of the call. */
 const bodyNames = ['placement', 'pub_user_id', 'ad_fp', 'country', 'theme_id', 'dev', 'consent'];
 
-/** Opens the wall that the address names: by the signed link of an offer (`t`), or by the publisher's `sdk_id`. */
+/** The wall of the page's URL: of the signed link of an offer (`t`), or of the publisher's `sdk_id`. */
 export function createSource(base: string, query: URLSearchParams): WallSource {
   let session: string | null = null;
   return async ({ text, category }, cursor) => {
-    const wish = { limit: pageSize, q: text, category, cursor: cursor ?? session };
-    const given = Object.entries(wish).filter(([, value]) => value !== null && value !== '');
+    const parameters = { limit: pageSize, q: text, category, cursor: cursor ?? session };
+    const given = Object.entries(parameters).filter(([, value]) => value !== null && value !== '');
     const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
-    const raw = await withRetries(() => callJson('POST', addressOf(base, query, search), bodyOf(query)), isPassing);
+    const raw = await withRetries(() => callJson('POST', urlOf(base, query, search), bodyOf(query)));
     const page = readPage(raw);
     session ??= page.session;
     return page;
   };
 }
 
-function addressOf(base: string, query: URLSearchParams, search: URLSearchParams): string {
+function urlOf(base: string, query: URLSearchParams, search: URLSearchParams): string {
   const token = query.get('t');
   search.set(token === null ? 'api_key' : 't', token ?? query.get('sdk_id') ?? '');
   return `${base}${token === null ? '/native/v4/offerwall.json' : '/offerwall/offers.json'}?${search}`;
@@ -60,6 +59,3 @@ function readPage(raw: unknown): WallPage & { session: string | null } {
     session: textOrNull(data.first_cursor),
   };
 }
-
-const isPassing = (err: unknown): boolean =>
-  err instanceof SdkError && (err.kind === 'connection_error' || err.status === 429 || err.status >= 500);

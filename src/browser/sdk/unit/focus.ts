@@ -1,7 +1,7 @@
 const focusable =
   'a[href],button:not([disabled]),input:not([disabled]),select,textarea,summary,[tabindex]:not([tabindex="-1"])';
 
-/** Keeps Tab within a modal unit. The page behind is inert already; this joins the two ends. */
+/** Makes Tab wrap around within a modal unit. The page behind is inert already. */
 export function trapTab(event: KeyboardEvent, root: ShadowRoot, frame: HTMLElement): void {
   if (event.key !== 'Tab') return;
   const host = root.host;
@@ -18,10 +18,10 @@ export function trapTab(event: KeyboardEvent, root: ShadowRoot, frame: HTMLEleme
   (event.shiftKey ? last : first)?.focus();
 }
 
-/** Answers how to give the focus back to what had it. */
+/** @returns a function that restores the present focus */
 export function rememberFocus(): () => void {
-  const before = document.activeElement;
+  const focused = document.activeElement;
   return () => {
-    if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
+    if (focused instanceof HTMLElement && focused.isConnected) focused.focus({ preventScroll: true });
   };
 }

@@ -1,16 +1,16 @@
-import { SdkError } from './errors.ts';
-import { sanitise } from './sanitise.ts';
-import type { AdConfig, Offer, RenderContext } from './types.ts';
+import { SdkError } from '../errors.ts';
+import { sanitise } from '../sanitise.ts';
+import type { AdConfig, Offer, RenderContext } from '../types.ts';
 
 /**
  * Lets the page draw the unit: by `render`, or by a `template` that is cloned for each offer.
- * In a template, `data-ad="title"` names the field that fills an element, `data-ad-action="take"` what a click does:
- * take, reject, back, close, save, select (a checkbox).
+ * In a template, `data-ad="title"` names the field that fills an element, `data-ad-action="take"` the action of a
+ * click: take, reject, back, close, save, select (a checkbox).
  * @returns the elements whose visibility counts, with their offers: those marked `data-offer-id`, else the whole unit
  */
 export function customView(config: AdConfig, context: RenderContext): Map<Element, Offer> {
   if (config.render !== undefined) config.render(context);
-  else for (const offer of context.offers) context.element.append(fromTemplate(templateOf(config), offer, context));
+  else for (const offer of context.offers) context.element.append(cloneTemplate(templateOf(config), offer, context));
   const marked = new Map<Element, Offer>();
   for (const offer of context.offers) {
     const element = context.element.querySelector(`[data-offer-id="${offer.id}"]`);
@@ -26,7 +26,7 @@ function templateOf({ template }: AdConfig): HTMLTemplateElement {
   return found;
 }
 
-function fromTemplate(template: HTMLTemplateElement, offer: Offer, context: RenderContext): HTMLElement {
+function cloneTemplate(template: HTMLTemplateElement, offer: Offer, context: RenderContext): HTMLElement {
   const item = document.createElement('div');
   item.dataset.offerId = String(offer.id);
   item.append(document.importNode(template.content, true));

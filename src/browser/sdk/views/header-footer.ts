@@ -6,25 +6,30 @@ export function header({ styles }: Answer, headingId: string): HTMLElement {
   const { text, lead_in_text: lead } = styles.header;
   return h(
     'header',
-    { class: 'header' },
+    'header',
     h('h2', { id: headingId, class: 'heading' }, text),
-    lead === '' ? null : h('p', { class: 'lead' }, lead),
+    lead === '' ? null : h('p', 'lead', lead),
   );
 }
 
-/** Disclaimer, and the privacy pages of the service and of the publisher. */
+/** Disclaimer, and links to the privacy pages of the service and of the publisher. */
 export function footer(answer: Answer, onLink: (url: string, event: Event) => void): HTMLElement {
   const { styles, settings, privacyUrl } = answer;
-  const { disclaimer, text, privacy, publisher_name: name, publisher_privacy_policy: own } = styles.footer;
+  const { disclaimer, text, privacy, publisher_name: name, publisher_privacy_policy: publisherUrl } = styles.footer;
   const link = (url: string, label: string): HTMLElement | null =>
     url === '' || label === '' ? null : anchor(url, '', (event) => onLink(url, event), label);
   const servicePage = urlOf(settings.privacy_policy) || privacyUrl;
-  const ownPage = urlOf(own);
+  const publisherPage = urlOf(publisherUrl);
   return h(
     'footer',
-    { class: 'footer' },
-    settings.show_disclaimer && disclaimer !== '' ? h('p', {}, disclaimer) : null,
-    text === '' ? null : h('p', {}, text),
-    h('p', {}, link(servicePage, privacy || 'Privacy'), ownPage !== servicePage ? link(ownPage, name) : null),
+    'footer',
+    settings.show_disclaimer && disclaimer !== '' ? h('p', '', disclaimer) : null,
+    text === '' ? null : h('p', '', text),
+    h(
+      'p',
+      '',
+      link(servicePage, privacy || 'Privacy'),
+      publisherPage !== servicePage ? link(publisherPage, name) : null,
+    ),
   );
 }

@@ -1,8 +1,8 @@
 import type { Creative, Offer } from '../types.ts';
 import { h } from './dom.ts';
 
-/** Which picture suits: the first of these types the offer has, else its primary image. */
-export function pictureUrl(offer: Offer, types: readonly string[]): string {
+/** The offer's creative of the first of these types that it has, else its primary image; "" without images. */
+export function imageUrl(offer: Offer, types: readonly string[]): string {
   for (const type of types) {
     const found = offer.creatives.find((creative: Creative) => creative.creative_type === type);
     if (found !== undefined) return found.url;
@@ -10,8 +10,8 @@ export function pictureUrl(offer: Offer, types: readonly string[]): string {
   return offer.image || (offer.creatives[0]?.url ?? '');
 }
 
-/** An image that is decoration beside the offer's text. Service images come in the width they are shown with. */
-export function picture(url: string, base: string, widthPx: number): HTMLElement | null {
+/** A decorative image. Images of the service are requested in the width at which they are shown. */
+export function imageElement(url: string, base: string, widthPx: number): HTMLElement | null {
   if (url === '') return null;
   const sized = (factor: number): string => withWidth(url, base, widthPx * factor);
   const image = h('img', { alt: '', decoding: 'async', error: () => image.parentElement?.remove() });

@@ -1,17 +1,17 @@
+import type { Answer, Labels } from '../types.ts';
+import { h, newId } from '../views/dom.ts';
+import { footer, header } from '../views/header-footer.ts';
 import { rememberFocus, trapTab } from './focus.ts';
-import { css } from './sheet.ts';
 import { themeSheet } from './theme.ts';
-import type { Answer, Labels } from './types.ts';
-import { h, newId } from './views/dom.ts';
-import { footer, header } from './views/surround.ts';
+import css from './unit.css';
 
-/** What stands around the offers: a dialog over the page, or a block within it. Lives in a shadow root of its own. */
+/** The container of the offers, in its own shadow root: a dialog over the page, or a block within it. */
 export type Frame = {
-  /** Replaces what is shown; the focus goes there where the user asked for it. */
+  /** Replaces the content; `moveFocus`: after an action of the user. */
   setContent: (content: HTMLElement, moveFocus: boolean) => void;
-  /** Element of the page, shown in place of content, for pages that draw the unit themselves. */
+  /** A new element of the page, slotted in place of the content, for pages that draw the unit themselves. */
   slotElement: () => HTMLElement;
-  /** Said by screen readers. */
+  /** To screen readers. */
   announce: (text: string) => void;
   remove: () => void;
 };
@@ -43,12 +43,12 @@ export function openFrame(options: FrameOptions): Frame {
     '×',
   );
   const status = h('p', { class: 'sr', role: 'status' });
-  const scroll = h('div', { class: 'scroll' });
+  const scroll = h('div', 'scroll');
   const withHeader = (target === null || settings.embedded.showHeader) && answer.styles.header.text !== '';
-  const naming = withHeader ? { 'aria-labelledby': headingId } : { 'aria-label': labels.offers };
+  const name = withHeader ? { 'aria-labelledby': headingId } : { 'aria-label': labels.offers };
   const frame = h(
     target === null ? 'dialog' : 'section',
-    { class: classesOf(options), ...naming },
+    { class: classesOf(options), ...name },
     close,
     withHeader ? header(answer, headingId) : null,
     scroll,
@@ -94,8 +94,8 @@ export function openFrame(options: FrameOptions): Frame {
 
 function classesOf({ answer: { settings, styles }, target, multi }: FrameOptions): string {
   const shape = multi ? ' many' : ' one';
-  if (target !== null)
-    return `frame embedded${shape}${settings.embedded.showBorder ? ' border' : ''}${settings.embedded.fill_container ? ' fill' : ''}`;
+  const { showBorder, fill_container } = settings.embedded;
+  if (target !== null) return `frame embedded${shape}${showBorder ? ' border' : ''}${fill_container ? ' fill' : ''}`;
   const wide = !multi && ['left', 'right'].includes(styles.popup.image_position) ? ' wide' : '';
   const dark = isDark(settings) ? ' dark' : '';
   const position = settings.ad_position.toLowerCase().replace(/[^a-z]+/g, ' ');
@@ -108,7 +108,7 @@ const isCentred = ({ ad_position }: Answer['settings']): boolean => /^(center|ce
 const isDark = (settings: Answer['settings']): boolean =>
   isCentred(settings) ? settings.darken_bg : settings.darken_bg_non_centered;
 
-/** Modal, but where a theme puts the unit aside and leaves the page bright: then the page stays usable. */
+/** Modal, unless the theme places the unit off centre without darkening the page: then the page stays usable. */
 function openDialog(
   dialog: HTMLDialogElement,
   root: ShadowRoot,
@@ -121,7 +121,7 @@ function openDialog(
     event.preventDefault();
     close();
   });
-  // A browser may close it against our will, such as by a second back gesture.
+  // A browser may close it despite preventDefault, such as by a second back gesture.
   dialog.addEventListener('close', onClose);
   dialog.addEventListener('keydown', (event) => {
     if (event.key === 'Escape') {

@@ -7,23 +7,23 @@ export type ViewContext = {
   answer: Answer;
   labels: Labels;
   actions: Actions;
-  /** Base of the service's own images. */
+  /** Base URL of the service, and of its images. */
   base: string;
-  /** A link was clicked: the host app may open it instead. */
+  /** Called for every clicked link: a host app opens it instead of the browser. */
   onLink: (url: string, event: Event) => void;
 };
 
-/** Second click of a double click: it would fall on what the first one brought. */
-const isRepeat = (event: Event): boolean => (event as MouseEvent).detail > 1;
+/** Second click of a double click, which would hit the next offer. */
+const isRepeatedClick = (event: Event): boolean => (event as MouseEvent).detail > 1;
 
 export function link(context: ViewContext, url: string, text: string, className: string): HTMLElement | null {
   if (url === '' || text === '') return null;
   return anchor(url, className, (event) => context.onLink(url, event), text, newTab(context));
 }
 
-const newTab = ({ labels }: ViewContext): HTMLElement => h('span', { class: 'sr' }, ` ${labels.newTab}`);
+const newTab = ({ labels }: ViewContext): HTMLElement => h('span', 'sr', ` ${labels.newTab}`);
 
-/** The positive call to action: a real link, so that no pop-up blocker stands in its way. */
+/** The positive call to action: a real link, which pop-up blockers let through. */
 export function yesButton(context: ViewContext, offer: Offer, className = 'btn yes'): HTMLElement {
   const { styles, settings } = context.answer;
   const shimmer = settings.enable_effect_shimmer_pos_cta ? ' shimmer' : '';
@@ -31,7 +31,7 @@ export function yesButton(context: ViewContext, offer: Offer, className = 'btn y
     ? ` ${styles.offerText.cta_text_style}`
     : '';
   const click = (event: Event): void => {
-    if (isRepeat(event)) event.preventDefault();
+    if (isRepeatedClick(event)) event.preventDefault();
     else {
       context.onLink(offer.click_url, event);
       context.actions.take(offer);
@@ -41,49 +41,45 @@ export function yesButton(context: ViewContext, offer: Offer, className = 'btn y
 }
 
 export const noButton = ({ actions }: ViewContext, offer: Offer, className = 'btn no'): HTMLElement =>
-  button(className, (event) => isRepeat(event) || actions.reject(offer), offer.cta_no);
+  button(className, (event) => isRepeatedClick(event) || actions.reject(offer), offer.cta_no);
 
 export function brand(context: ViewContext, offer: Offer): HTMLElement | null {
   return context.answer.styles.offerText.hide_adv_name || offer.advertiser_name === ''
     ? null
-    : h('p', { class: 'brand' }, offer.advertiser_name);
+    : h('p', 'brand', offer.advertiser_name);
 }
 
-/** The long text, and the short one where the unit is narrow. */
+/** The long text, or the short one where the unit is narrow. */
 export const twoLengths = (long: string, short: string): Node[] =>
-  long === short
-    ? [document.createTextNode(long)]
-    : [h('span', { class: 'long' }, long), h('span', { class: 'short' }, short)];
+  long === short ? [document.createTextNode(long)] : [h('span', 'long', long), h('span', 'short', short)];
 
 export const loyalty = (offer: Offer): HTMLElement | null =>
-  offer.is_loyalty && offer.loyalty_requirements !== ''
-    ? h('p', { class: 'loyalty' }, offer.loyalty_requirements)
-    : null;
+  offer.is_loyalty && offer.loyalty_requirements !== '' ? h('p', 'loyalty', offer.loyalty_requirements) : null;
 
-/** Save for later, more offers, the offer's own further action. */
+/** Save for later, the offer's secondary action, the offerwall. */
 export function extras(context: ViewContext, offer: Offer): HTMLElement | null {
   const { settings } = context.answer;
   const parts = [
-    settings.enable_wallet && offer.wallet_enabled && offer.save_for_later_url !== '' && saveButton(context, offer),
+    settings.enable_wallet && offer.wallet_enabled && offer.save_for_later_url !== '' && saveForLater(context, offer),
     link(context, offer.useraction_url, offer.useraction_cta, 'extra'),
     settings.enable_offerwall &&
       offer.offerwall_enabled &&
       link(context, offer.offerwall_url, settings.offerwall_cta, 'extra'),
   ].filter((part) => part instanceof Node);
-  return parts.length === 0 ? null : h('div', { class: 'extras' }, ...parts);
+  return parts.length === 0 ? null : h('div', 'extras', ...parts);
 }
 
-function saveButton(context: ViewContext, offer: Offer): HTMLElement {
+function saveForLater(context: ViewContext, offer: Offer): HTMLElement {
   const { perkswallet_cta: label, saved_offer_text: saved } = context.answer.settings;
   const click = async (): Promise<void> => {
-    if (saver.ariaDisabled === 'true') return;
-    saver.ariaDisabled = 'true';
+    if (saveButton.ariaDisabled === 'true') return;
+    saveButton.ariaDisabled = 'true';
     const done = await context.actions.save(offer);
-    if (done) saver.textContent = saved;
-    else saver.ariaDisabled = 'false';
+    if (done) saveButton.textContent = saved;
+    else saveButton.ariaDisabled = 'false';
   };
-  const saver = button('extra save', click, label);
-  return saver;
+  const saveButton = button('extra save', click, label);
+  return saveButton;
 }
 
 /** Full terms are not in the initial view (docs/interface.md#offer-object). */
@@ -94,13 +90,13 @@ export function terms(context: ViewContext, offer: Offer): HTMLElement | null {
     if (target !== null) context.onLink(target.href, event);
   };
   const text = h('div', { class: 'terms-text', click }, sanitise(offer.terms_and_conditions));
-  return h('details', { class: 'terms' }, h('summary', {}, context.labels.terms), text);
+  return h('details', 'terms', h('summary', '', context.labels.terms), text);
 }
 
 export const miniText = (offer: Offer): HTMLElement | null =>
-  offer.mini_text === '' ? null : h('p', { class: 'mini' }, offer.mini_text);
+  offer.mini_text === '' ? null : h('p', 'mini', offer.mini_text);
 
-/** A heading that can take the focus when its offer appears. */
+/** A heading that gets the focus when its offer appears. */
 export const title = (long: string, short: string): { element: HTMLElement; id: string } => {
   const id = newId();
   return { element: h('h3', { id, class: 'title', tabindex: -1 }, ...twoLengths(long, short)), id };

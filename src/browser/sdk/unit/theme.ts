@@ -1,9 +1,8 @@
-import type { Answer } from './types.ts';
+import type { Answer } from '../types.ts';
 
 /**
- * The publisher's look as custom properties of the unit's own sheet; nothing of it reaches the page. Each is named by
- * its
- * place in `styles` (`--offerText-buttonYes-color`) or, after `--s-`, in `settings`. Plain numbers are pixels.
+ * The publisher's theme as custom properties of the unit's own style sheet. Each is named by its path in `styles`
+ * (`--offerText-buttonYes-color`) or, after `--s-`, in `settings`. Plain numbers are pixels.
  */
 export function themeSheet({ styles, settings }: Answer): CSSStyleSheet {
   const sheet = new CSSStyleSheet();

@@ -1,0 +1,55 @@
+import type { Api } from '../api.ts';
+import { themeIdOf } from '../legacy-names.ts';
+import type { Setup } from '../page.ts';
+import { isTransient } from '../retry.ts';
+import type { AdConfig, UserPayload } from '../types.ts';
+import { findPrefetched, storePrefetched } from './prefetch.ts';
+import { findStoredSession, removeStoredSession, type StoredSession } from './stored-session.ts';
+
+/** A response to show. `stored`: the session of an earlier page of this tab that it belongs to. */
+export type LoadedOffers = { raw: unknown; stored: StoredSession | null };
+
+/** Placement of pages that name none; one is required (docs/interface.md#request-body). */
+const defaultPlacement = 'web';
+
+export function requestBody(config: AdConfig, user: UserPayload): UserPayload {
+  const dev = ['1', 1, true].includes(config.dev as string) ? { dev: '1' } : {};
+  const themeId = config.themeId ?? themeIdOf(user);
+  return {
+    placement: config.placement ?? defaultPlacement,
+    ...user,
+    ...(themeId === undefined ? {} : { themeId }),
+    ...dev,
+  };
+}
+
+/** The offers of this tab's session, of an earlier page's prefetch, or of a fetch, in this order. Errors: SdkError */
+export async function loadOffers({ api, config, user }: Setup): Promise<LoadedOffers> {
+  const accountId = config.accountId as string;
+  const body = requestBody(config, user);
+  const stored = await findOpenSession(api, accountId, body);
+  if (stored !== null && stored.placement === String(body.placement)) return { raw: stored.raw, stored };
+  const prefetched = config.prefetch === true ? findPrefetched(accountId, user) : null;
+  if (prefetched !== null) return { raw: prefetched, stored: null };
+  const { loyaltyboost, creative, campaignId, country } = config;
+  const raw = await api.fetchOffers({ loyaltyboost, creative, campaignId, country }, body);
+  if (config.prefetch === true) storePrefetched(accountId, user, raw);
+  return { raw, stored: null };
+}
+
+/**
+ * The tab's stored session with the server's selection; as it was stored where the server does not respond. null: there
+ * is none, or it is over.
+ */
+export async function findOpenSession(api: Api, accountId: string, user: UserPayload): Promise<StoredSession | null> {
+  const stored = findStoredSession(accountId, user);
+  if (stored === null) return null;
+  try {
+    const view = await api.session(stored.sessionId, stored.pubUserId);
+    if (view.status === 'open') return { ...stored, selected: view.selected };
+  } catch (err) {
+    if (isTransient(err)) return stored;
+  }
+  removeStoredSession(accountId);
+  return null;
+}

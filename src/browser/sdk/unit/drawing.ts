@@ -1,0 +1,85 @@
+import { describeError } from '../errors.ts';
+import { progressText } from '../labels.ts';
+import type { Actions, Offer } from '../types.ts';
+import { multiView } from '../views/multi.ts';
+import { singleView } from '../views/single.ts';
+import { watchVisibility } from '../visibility.ts';
+import { customView } from './custom-view.ts';
+import type { Frame } from './frame.ts';
+import { currentOffer, currentOffers, positionOf, type UnitState } from './state.ts';
+
+/** A unit on the page, with what its last unit left to refresh and to stop. */
+export type Unit = UnitState & {
+  actions: Actions;
+  frame: Frame;
+  onLink: (url: string, event: Event | null) => void;
+  /** Draws the selection. */
+  refresh: () => void;
+  stopWatching: () => void;
+};
+
+/** Draws the current offers, and counts impressions: of a single unit at once, of a grid by visibility. */
+export function draw(unit: Unit, moveFocus: boolean): void {
+  const { frame, labels, index, multi, offers } = unit;
+  unit.stopWatching();
+  unit.stopWatching = () => {};
+  if (!drawCustom(unit)) (multi ? drawMulti : drawSingle)(unit, moveFocus);
+  if (multi) return;
+  if (offers.length > 1) frame.announce(progressText(labels, index + 1, offers.length));
+  markShown(unit, currentOffer(unit));
+}
+
+function drawSingle(unit: Unit, moveFocus: boolean): void {
+  const { frame, index } = unit;
+  const content = singleView(unit, currentOffer(unit), index);
+  if (moveFocus) content.firstElementChild?.classList.add('enter');
+  frame.setContent(content, moveFocus);
+}
+
+function drawMulti(unit: Unit, moveFocus: boolean): void {
+  const view = multiView(unit, currentOffers(unit), unit.usp);
+  unit.refresh = view.refresh;
+  unit.frame.setContent(view.element, moveFocus);
+  watch(unit, new Map([...view.tiles].map(([offer, tile]) => [tile, offer])));
+}
+
+/** @returns whether the page drew the unit itself */
+function drawCustom(unit: Unit): boolean {
+  const { config, answer, actions, frame, usp, onLink, emit } = unit;
+  if (config.render === undefined && config.template === undefined) return false;
+  try {
+    const offers = currentOffers(unit);
+    const elements = customView(config, {
+      element: frame.slotElement(),
+      offers,
+      ...positionOf(unit, offers[0] as Offer),
+      selected: [...(usp?.selected ?? [])],
+      settings: answer.settings,
+      styles: answer.styles,
+      actions: {
+        ...actions,
+        take: (offer = currentOffer(unit)) => {
+          onLink(offer.click_url, null);
+          actions.take(offer);
+        },
+      },
+    });
+    if (unit.multi) watch(unit, elements);
+    return true;
+  } catch (err) {
+    emit('error', describeError(err, 'render_error'));
+    return false;
+  }
+}
+
+function watch(unit: Unit, offers: Map<Element, Offer>): void {
+  unit.stopWatching = watchVisibility(offers.keys(), (element) => markShown(unit, offers.get(element) as Offer));
+}
+
+function markShown(unit: Unit, offer: Offer): void {
+  const { multi, shown, beacons, emit } = unit;
+  beacons.impression(offer);
+  if (multi && shown.has(offer)) return;
+  shown.add(offer);
+  emit('ad_shown', positionOf(unit, offer));
+}

@@ -1,0 +1,61 @@
+import type { Beacons } from '../beacons.ts';
+import type { Bridge } from '../bridge.ts';
+import type { AdConfig, Answer, Emit, Labels, Offer } from '../types.ts';
+import type { UspState } from '../usp/state.ts';
+
+export type UnitOptions = {
+  answer: Answer;
+  config: AdConfig;
+  labels: Labels;
+  /** Base URL of the service. */
+  base: string;
+  beacons: Beacons;
+  usp: UspState | null;
+  bridge: Bridge;
+  emit: Emit;
+  onEnd: () => void;
+};
+
+/** One unit, and where the user is in its offers. */
+export type UnitState = UnitOptions & {
+  offers: readonly Offer[];
+  /** A grid of offers, instead of one after another. */
+  multi: boolean;
+  /** Single unit: the offer shown, from 0. */
+  index: number;
+  /** Multi unit: offers that were not declined. */
+  remaining: Set<Offer>;
+  taken: Set<Offer>;
+  /** Offers whose `ad_shown` was emitted. */
+  shown: Set<Offer>;
+  ended: boolean;
+};
+
+export function createState(options: UnitOptions): UnitState {
+  const { offers, settings } = options.answer;
+  return {
+    ...options,
+    offers,
+    multi: settings.multi_offer_unit,
+    index: 0,
+    remaining: new Set(offers),
+    taken: new Set(),
+    shown: new Set(),
+    ended: false,
+  };
+}
+
+/** The offers on display. */
+export const currentOffers = ({ multi, remaining, offers, index }: UnitState): Offer[] =>
+  multi ? [...remaining] : [offers[index] as Offer];
+
+/** The offer that an action without an offer means. */
+export const currentOffer = (unit: UnitState): Offer => (currentOffers(unit)[0] ?? unit.offers[0]) as Offer;
+
+/** Payload of the events about an offer; `current` from 1. */
+export const positionOf = ({ offers }: UnitState, offer: Offer): { current: number; total: number } => ({
+  current: offers.indexOf(offer) + 1,
+  total: offers.length,
+});
+
+export const isLast = ({ index, offers }: UnitState): boolean => index === offers.length - 1;

@@ -1,0 +1,44 @@
+import type { SessionView } from '../api.ts';
+import { withRetries } from '../retry.ts';
+import { mergePending, reportError, type UspState } from './state.ts';
+
+/**
+ * Sends what is pending, then wraps the session. Later calls get the first one's result, unless it failed.
+ * @returns whether the session is wrapped
+ */
+export function confirm(usp: UspState): Promise<boolean> {
+  usp.confirming ??= wrapSession(usp);
+  return usp.confirming;
+}
+
+/** With nothing pending, nothing is awaited before the wrap, so that it is sent before the page unloads. */
+async function wrapSession(usp: UspState): Promise<boolean> {
+  try {
+    if (usp.sending !== null) await usp.sending;
+    if (usp.pending.length > 0) await withRetries(() => updateSelection(usp));
+    usp.pending.length = 0;
+    const view = await withRetries(() => wrap(usp));
+    usp.closed = true;
+    usp.onChange();
+    usp.emit('usp_confirmed', { selected: view.selected });
+    return true;
+  } catch (err) {
+    usp.confirming = null;
+    reportError(usp, err);
+    return false;
+  }
+}
+
+/** The page unloads: sends what is left, in requests that outlive it. */
+export function flush(usp: UspState): void {
+  if (usp.closed) return;
+  if (usp.pending.length > 0) updateSelection(usp).catch(() => {});
+  if (usp.confirming !== null && !usp.wrapSent) wrap(usp).catch(() => {});
+}
+
+const updateSelection = (usp: UspState): Promise<unknown> => usp.api.updateSelection(usp.sessionId, mergePending(usp));
+
+function wrap(usp: UspState): Promise<SessionView> {
+  usp.wrapSent = true;
+  return usp.api.wrap(usp.sessionId);
+}

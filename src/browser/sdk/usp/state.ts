@@ -1,0 +1,65 @@
+import type { Api } from '../api.ts';
+import { describeError } from '../errors.ts';
+import type { Emit } from '../types.ts';
+
+/** A perk selected or unselected by the user. */
+export type PerkChange = { campaignId: number; selected: boolean };
+
+export type UspOptions = {
+  api: Api;
+  sessionId: string;
+  pubUserId: string;
+  /** Campaign ids. */
+  selected: Iterable<number>;
+  pending: readonly PerkChange[];
+  /** DOM event of the page that confirms, on window or document. */
+  confirmationEvent: string;
+  emit: Emit;
+  /** After every change, to store and to draw it. */
+  onChange: () => void;
+};
+
+/**
+ * The perks of one session (docs/interface.md#user-selected-perks): its selection, sent in order, confirmed once.
+ */
+export type UspState = Omit<UspOptions, 'selected' | 'pending'> & {
+  /** Campaign ids. */
+  selected: Set<number>;
+  /** Changes that the server has not acknowledged, in the user's order. */
+  pending: PerkChange[];
+  sending: Promise<void> | null;
+  confirming: Promise<boolean> | null;
+  wrapSent: boolean;
+  /** The session is wrapped, here or elsewhere. */
+  closed: boolean;
+  removeListeners: () => void;
+};
+
+export const createState = (options: UspOptions): UspState => ({
+  ...options,
+  selected: new Set(options.selected),
+  pending: [],
+  sending: null,
+  confirming: null,
+  wrapSent: false,
+  closed: false,
+  removeListeners: () => {},
+});
+
+/** Whether the selection can still be changed. */
+export const isOpen = ({ closed, confirming }: UspState): boolean => !closed && confirming === null;
+
+export function applyChange(usp: UspState, change: PerkChange): void {
+  usp.selected[change.selected ? 'add' : 'delete'](change.campaignId);
+  usp.pending.push(change);
+}
+
+/** The pending changes as one; the last of each campaign counts. */
+export function mergePending({ pending }: UspState): { selected: number[]; unselected: number[] } {
+  const last = new Map(pending.map((change) => [change.campaignId, change.selected]));
+  const idsWhere = (wanted: boolean): number[] =>
+    [...last].filter(([, selected]) => selected === wanted).map(([id]) => id);
+  return { selected: idsWhere(true), unselected: idsWhere(false) };
+}
+
+export const reportError = ({ emit }: UspState, err: unknown): void => emit('error', describeError(err, 'usp_error'));

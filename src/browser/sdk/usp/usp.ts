@@ -1,0 +1,30 @@
+import { confirm, flush } from './confirmation.ts';
+import { sendPending } from './sender.ts';
+import { applyChange, createState, isOpen, type UspOptions, type UspState } from './state.ts';
+
+/** Listens for the confirmation, and sends what an earlier page left pending. */
+export function createUsp(options: UspOptions): UspState {
+  const usp = createState(options);
+  const onConfirmation = (): void => void confirm(usp);
+  const listeners: [EventTarget, string, () => void][] = [
+    [window, options.confirmationEvent, onConfirmation],
+    [document, options.confirmationEvent, onConfirmation],
+    [window, 'pagehide', () => flush(usp)],
+  ];
+  for (const [target, name, listener] of listeners) target.addEventListener(name, listener);
+  usp.removeListeners = () => {
+    for (const [target, name, listener] of listeners) target.removeEventListener(name, listener);
+  };
+  for (const change of options.pending) applyChange(usp, change);
+  sendPending(usp);
+  return usp;
+}
+
+/** A change by the user; ignored when it changes nothing or the selection is confirmed. */
+export function setSelected(usp: UspState, campaignId: number, selected: boolean): void {
+  if (!isOpen(usp) || usp.selected.has(campaignId) === selected) return;
+  applyChange(usp, { campaignId, selected });
+  usp.onChange();
+  usp.emit(selected ? 'usp_selected' : 'usp_unselected', { campaign_id: campaignId });
+  sendPending(usp);
+}

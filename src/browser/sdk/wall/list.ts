@@ -1,0 +1,89 @@
+import { SdkError } from '../errors.ts';
+import { button, h } from '../views/dom.ts';
+import { watchVisibility, whenVisible } from '../visibility.ts';
+import { openDetails } from './details.ts';
+import { addCategories } from './filter.ts';
+import { applyBranding } from './layout.ts';
+import type { WallPage } from './source.ts';
+import { isFiltered, type WallState } from './state.ts';
+import { type TileContext, tile } from './tile.ts';
+
+/** Offers of the featured row (count). */
+const featuredCount = 3;
+
+/** Loads the next page of the present filter, unless a page is being loaded. */
+export async function loadMore(wall: WallState): Promise<void> {
+  if (wall.loading) return;
+  const { generation, offersByElement } = wall;
+  const { more, status } = wall.layout;
+  wall.loading = true;
+  more.hidden = true;
+  if (offersByElement.size === 0) status.replaceChildren(h('span', 'busy', 'Loading offers …'));
+  try {
+    const page = await wall.loadPage(wall.filter, wall.cursor);
+    if (generation === wall.generation) appendPage(wall, page);
+  } catch (err) {
+    const retry = button('button', () => void loadMore(wall), 'Try again');
+    if (generation === wall.generation) status.replaceChildren(messageOf(err), retry);
+  } finally {
+    wall.loading = false;
+    if (generation !== wall.generation) void loadMore(wall);
+  }
+}
+
+/** Empties the list and loads it anew, after the filter was changed. */
+export function reload(wall: WallState): void {
+  const { featured, grid } = wall.layout;
+  wall.generation += 1;
+  wall.cursor = null;
+  wall.offersByElement.clear();
+  featured.replaceChildren();
+  grid.replaceChildren();
+  void loadMore(wall);
+}
+
+function appendPage(wall: WallState, page: WallPage): void {
+  const { layout, base, onLink, offersByElement } = wall;
+  const { answer, nextCursor } = page;
+  if (!wall.started) start(wall, page);
+  const isFirst = wall.cursor === null && offersByElement.size === 0;
+  const context: TileContext = { answer, base, onLink, openDetails: (offer) => openDetails(offer, context) };
+  const featured = isFirst && !isFiltered(wall) && page.total > featuredCount ? featuredCount : 0;
+  const elements = answer.offers.map((offer, index) => {
+    const element = tile(offer, context, index < featured);
+    (index < featured ? layout.featured : layout.grid).append(element);
+    offersByElement.set(element, offer);
+    return element;
+  });
+  const isEmpty = offersByElement.size === 0;
+  wall.cursor = nextCursor;
+  layout.featured.hidden = layout.featured.childElementCount === 0;
+  layout.more.hidden = nextCursor === null;
+  layout.status.textContent = isEmpty ? 'No offers match.' : nextCursor === null ? 'That is all.' : '';
+  if (isFirst) layout.root.dataset.state = isEmpty ? 'empty' : 'ready';
+  whenVisible(() => watchVisibility(elements, (element) => markSeen(wall, element)));
+  const [first] = answer.offers;
+  if (isFirst && opensFirstOffer(wall) && first !== undefined) openDetails(first, context);
+}
+
+function start(wall: WallState, { answer, categories }: WallPage): void {
+  wall.started = true;
+  applyBranding(wall.layout, answer, wall.onLink);
+  addCategories(wall, categories);
+}
+
+/** `open=1` in the link of an offer, which comes first then. */
+const opensFirstOffer = ({ query, filter }: WallState): boolean =>
+  query.has('t') && query.get('open') === '1' && filter.text === '';
+
+function markSeen(wall: WallState, element: Element): void {
+  const offer = wall.offersByElement.get(element);
+  if (offer === undefined) return;
+  wall.beacons.impression(offer);
+  wall.lastSeen = offer;
+}
+
+const messageOf = (err: unknown): string =>
+  err instanceof SdkError && (err.status === 400 || err.status === 401)
+    ? 'This link does not work any more. '
+    : 'The offers could not be loaded. ';

@@ -1,0 +1,35 @@
+import type { Beacons } from '../beacons.ts';
+import type { Bridge } from '../bridge.ts';
+import type { Offer } from '../types.ts';
+import type { Layout } from './layout.ts';
+import type { Filter, WallSource } from './source.ts';
+
+export type WallOptions = {
+  root: HTMLElement;
+  /** Parameters of the page's URL. */
+  query: URLSearchParams;
+  /** Origin of the service. */
+  base: string;
+  bridge: Bridge;
+  beacons: Beacons;
+};
+
+/** What the list, the filter and the wall share. */
+export type WallState = WallOptions & {
+  layout: Layout;
+  loadPage: WallSource;
+  onLink: (url: string, event: Event) => void;
+  filter: Filter;
+  offersByElement: Map<Element, Offer>;
+  /** Of the next page; null: the first page, or there is no further one. */
+  cursor: string | null;
+  /** Incremented by every new filter; responses to an older one are dropped. */
+  generation: number;
+  loading: boolean;
+  /** The first page has arrived. */
+  started: boolean;
+  /** Its close beacon is sent when the page is left; a later search may have removed it. */
+  lastSeen: Offer | null;
+};
+
+export const isFiltered = ({ filter }: WallState): boolean => filter.text !== '' || filter.category !== null;
