@@ -21,7 +21,7 @@ test('there is a guide for each platform', () => {
 
 describe.each(guides)('$name', ({ text }) => {
   test('imports nothing that the client does not export', () => {
-    const names = [...text.matchAll(/import (?:type )?\{([^}]*)\} from 'perkwire\/client'/g)].flatMap(([, list = '']) =>
+    const names = [...text.matchAll(/import (?:type )?\{([^}]*)\} from '@perkwire\/client'/g)].flatMap(([, list = '']) =>
       list.split(','),
     );
     const missing = names
@@ -42,7 +42,7 @@ describe.each(guides)('$name', ({ text }) => {
 });
 
 test.each(guides.filter(({ name }) => platforms.includes(name)))(
-  '$name tells how perks are confirmed and which errors there are',
+  '$name describes the confirmation of perks and the errors',
   ({ text }) => {
     expect(text).toContain('## Confirming perks');
     expect(text).toContain('Ad.confirm()');
@@ -50,7 +50,7 @@ test.each(guides.filter(({ name }) => platforms.includes(name)))(
   },
 );
 
-test.each(native)("$name renders by the client's rules", ({ text }) => {
+test.each(native)('$name renders the templates as the client does', ({ text }) => {
   for (const fragment of Object.values(configFragments)) expect(text).toContain(fragment);
   for (const placeholder of ['%%SDK_ID%%', '%%SDK_CDN_URL%%', '%%CONFIG%%', '%%AdUser%%', 'window.AdUser = {};']) {
     expect(text).toContain(placeholder);

@@ -1,4 +1,4 @@
-/** How a unit behaves. Every key is always sent. */
+/** Behaviour of a unit. Every key is always sent. */
 export type OfferSettings = {
   ad_position: string;
   ad_animation: string;
@@ -58,7 +58,7 @@ export type OfferSettings = {
 
 export type ButtonStyle = { background: string; hover: string; stroke: string; color: string };
 
-/** How a unit looks. Every key is always sent. */
+/** Appearance of a unit. Every key is always sent. */
 export type OfferStyles = {
   popup: {
     background: string;
@@ -66,7 +66,7 @@ export type OfferStyles = {
     lightBox: string;
     image_position: string;
     showImage: boolean;
-    /** Plain numbers of pixels, as strings. */
+    /** Numbers of pixels, as strings. */
     borderRadius: { top_left: string; top_right: string; bottom_right: string; bottom_left: string };
   };
   header: {
@@ -122,10 +122,7 @@ export type OfferStyles = {
   };
 };
 
-/**
- * Defaults of `settings` (docs/interface.md#settings-and-styles). Every key is always sent; strict typed clients fail
- * on a wrong type.
- */
+/** Defaults of `settings` (docs/interface.md#settings-and-styles). Typed clients fail on a wrong type. */
 export const defaultSettings: OfferSettings = {
   ad_position: 'center',
   ad_animation: 'fade',

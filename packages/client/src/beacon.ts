@@ -4,18 +4,17 @@ import { exchange, type TransportOptions, userAgentHeader } from './http.ts';
 export type FireBeaconOptions = TransportOptions & {
   /** End user's user agent, for a server that fires beacons on behalf of a user. */
   userAgent?: string;
-  /** From 0 up to 1. Default `Math.random`. */
+  /** From 0 to less than 1. Default `Math.random`. */
   random?: () => number;
 };
 
-/** The URL with its `{cbuster}` tokens, percent-encoded or not, replaced by something that was not there before. */
+/** The URL with a random value for its `{cbuster}` tokens, percent-encoded or not. */
 export const fillCacheBuster = (url: string, random: () => number = Math.random): string =>
   url.replace(/%7Bcbuster%7D|\{cbuster\}/gi, () => random().toString(36).slice(2, 14) || '0');
 
 /**
  * Fires a beacon of an offer (docs/interface.md#tracking). Resolves when the server has recorded it; "" (such as an
- * absent
- * `adv_pixel_url`) fires nothing. A repeat is harmless: it counts once.
+ * absent `adv_pixel_url`) fires nothing. A repeat is harmless: it counts once.
  * @throws ServerError, ConnectionError
  */
 export async function fireBeacon(

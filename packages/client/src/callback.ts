@@ -1,7 +1,7 @@
 import { isRecord, parseJson } from './payload.ts';
 import { splitUrl } from './url.ts';
 
-/** Events of the web SDK. Others may follow: leave unknown ones alone. */
+/** Events of the web SDK. Later versions may add some: ignore unknown ones. */
 export type AdEvent =
   | 'ads_found'
   | 'no_ads_found'
@@ -19,21 +19,21 @@ export type AdEvent =
 export type AdCallback = { event: AdEvent | (string & {}); payload: unknown };
 
 /**
- * Reads the arguments of the handler `adCallback` (docs/interface.md#web-views): event name first, payload second, as
- * object
- * or JSON text. Null when there are fewer, or the first is no name.
+ * Parses the arguments of the handler `adCallback` (docs/interface.md#web-views): the event name, and the payload as an
+ * object or JSON text. Null when one of them is missing.
  */
 export function parseAdCallback(args: readonly unknown[]): AdCallback | null {
   const [event, payload] = args;
   if (args.length < 2 || typeof event !== 'string' || event === '') return null;
-  return { event, payload: fromText(payload) };
+  return { event, payload: parseIfText(payload) };
 }
 
 /**
- * Reads a message of bridges that carry one value: `{ name, …payload }`, as object or JSON text (React Native, WebKit).
+ * Parses a message of the bridges that pass one value (React Native, WebKit): `{ name, …payload }` as an object or JSON
+ * text.
  */
 export function parseAdMessage(message: unknown): AdCallback | null {
-  const value = fromText(message);
+  const value = parseIfText(message);
   if (!isRecord(value)) return null;
   const { name, ...payload } = value;
   return parseAdCallback([name, payload]);
@@ -46,8 +46,8 @@ export function offerCountOf(payload: unknown): number {
 }
 
 /**
- * The URL of `url_clicked` (a text, or `url` or `target_url`); null unless it is http or https, as nothing else may be
- * opened.
+ * The URL in the payload of `url_clicked` (a string, or `url` or `target_url`); null unless it is http or https, the
+ * only schemes that may be opened.
  */
 export function clickedUrlOf(payload: unknown): string | null {
   const url = isRecord(payload) ? (payload.url ?? payload.target_url) : payload;
@@ -55,7 +55,7 @@ export function clickedUrlOf(payload: unknown): string | null {
   return scheme === 'https' || scheme === 'http' ? (url as string) : null;
 }
 
-function fromText(value: unknown): unknown {
+function parseIfText(value: unknown): unknown {
   if (typeof value !== 'string') return value;
   const parsed = parseJson(value);
   return parsed === undefined ? value : parsed;

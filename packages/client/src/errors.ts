@@ -1,4 +1,4 @@
-/** A parameter is not allowed; nothing was sent (docs/interface.md#client-errors). */
+/** A parameter is invalid; nothing was sent (docs/interface.md#client-errors). */
 export class InvalidParameterError extends Error {
   readonly kind = 'invalid_parameter';
   /** Name of the parameter, such as `loyaltyboost`. */
@@ -12,13 +12,13 @@ export class InvalidParameterError extends Error {
 }
 
 /**
- * The server answered, but not with what was asked for: a status outside 200–299, or a success whose body is not a JSON
- * object (`statusCode` is then that 2xx status, and `code` is `invalid_body`).
+ * The server responded with a status outside 200–299, or with a body that is not a JSON object (`statusCode` is then
+ * the 2xx status, and `code` is `invalid_body`).
  */
 export class ServerError extends Error {
   readonly kind = 'server_error';
   readonly statusCode: number;
-  /** The service's own error code, such as `unknown_key`; null when the body names none. */
+  /** The service's error code, such as `unknown_key`; null when the body has none. */
   readonly code: string | null;
 
   constructor(statusCode: number, code: string | null, reason: string) {
@@ -29,7 +29,7 @@ export class ServerError extends Error {
   }
 }
 
-/** The request did not complete: no connection, a broken one, or no whole answer in time. `cause` says why. */
+/** The request did not complete: no connection, a broken one, or a time-out. `cause` is the underlying error. */
 export class ConnectionError extends Error {
   readonly kind = 'connection_error';
   override readonly cause: unknown;

@@ -6,16 +6,16 @@ import { splitUrl } from './url.ts';
 
 export type FetchOffersOptions = TransportOptions &
   ({ sdkId: string; apiKey?: never } | { apiKey: string; sdkId?: never }) & {
-    /** Where the service is, such as `https://offers.example`. */
+    /** Base URL of the service, such as `https://offers.example`. */
     baseUrl: string;
     payload: UserPayload & { placement: string };
-    /** "0" no incentive offers, "1" with them, "2" only them. */
+    /** Incentive offers: "0" without, "1" with, "2" only. */
     loyaltyboost?: '0' | '1' | '2';
     /** "1": only offers with an image. */
     creative?: '0' | '1';
     /** Only the offer of this campaign. */
     campaignId?: string | number;
-    /** Development: test answers, nothing is recorded. */
+    /** Development mode: test responses, nothing is recorded. */
     dev?: boolean;
     /** The device's user agent, sent when the payload has no `ua`. */
     userAgent?: string;
@@ -23,9 +23,8 @@ export type FetchOffersOptions = TransportOptions &
 
 /**
  * Fetches offers (docs/interface.md#fetch-offers).
- * @throws InvalidParameterError before anything is sent; ServerError for an answer that is no success or no JSON
- *   object;
- * ConnectionError when the request did not complete
+ * @throws InvalidParameterError before anything is sent; ServerError for a status outside 200–299 or a body that is not
+ * a JSON object; ConnectionError when the request did not complete
  */
 export async function fetchOffers(options: FetchOffersOptions): Promise<FetchOffersResponse> {
   const url = offersUrl(options);
@@ -35,15 +34,15 @@ export async function fetchOffers(options: FetchOffersOptions): Promise<FetchOff
     accept: 'application/json',
     ...userAgentHeader(payload.ua || options.userAgent),
   };
-  // A followed redirect would turn the POST into a GET; seen as it is, it is a server error with its status.
-  const answer = await exchange(
+  // A followed redirect would turn the POST into a GET; unfollowed, it becomes a ServerError with its status.
+  const response = await exchange(
     url,
     { method: 'POST', headers, body: requestBody(options), redirect: 'manual' },
     options,
   );
-  if (answer.status < 200 || answer.status >= 300) throw refusal(answer.status, answer.text);
-  const body = parseJson(answer.text);
-  if (!isRecord(body)) throw new ServerError(answer.status, 'invalid_body', 'the body is not a JSON object.');
+  if (response.status < 200 || response.status >= 300) throw serverError(response.status, response.text);
+  const body = parseJson(response.text);
+  if (!isRecord(body)) throw new ServerError(response.status, 'invalid_body', 'the body is not a JSON object.');
   return body as FetchOffersResponse;
 }
 
@@ -70,7 +69,7 @@ function requireOneOf(parameter: string, value: unknown, allowed: readonly strin
   if (value === undefined || value === null || allowed.includes(value as string)) return;
   throw new InvalidParameterError(
     parameter,
-    `must be one of the strings ${allowed.map((one) => `"${one}"`).join(', ')}`,
+    `must be one of the strings ${allowed.map((option) => `"${option}"`).join(', ')}`,
   );
 }
 
@@ -83,7 +82,7 @@ function requestBody({ dev, payload }: FetchOffersOptions): string {
   }
 }
 
-function refusal(status: number, text: string): ServerError {
+function serverError(status: number, text: string): ServerError {
   const body = parseJson(text);
   const error = isRecord(body) && isRecord(body.error) ? body.error : {};
   const code = typeof error.code === 'string' ? error.code : null;

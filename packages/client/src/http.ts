@@ -1,6 +1,6 @@
 import { ConnectionError, InvalidParameterError } from './errors.ts';
 
-/** As much of `fetch` as is used, so that any implementation fits. */
+/** The part of `fetch` that is used, so that any implementation fits. */
 export type FetchLike = (url: string, init: FetchInit) => Promise<{ status: number; text: () => Promise<string> }>;
 
 export type FetchInit = {
@@ -12,7 +12,7 @@ export type FetchInit = {
 };
 
 export type TransportOptions = {
-  /** Milliseconds for the whole exchange, connecting and body included. Default 10,000. */
+  /** Deadline of the whole exchange, connection and body included (milliseconds). Default 10,000. */
   timeoutMs?: number;
   /** Default: the platform's `fetch`. */
   fetch?: FetchLike;
@@ -20,12 +20,12 @@ export type TransportOptions = {
 
 export const defaultTimeoutMs = 10_000;
 
-/** More does not fit into a timer. */
+/** Maximum of a timer. */
 const maxTimeoutMs = 2 ** 31 - 1;
 
 /**
- * One exchange, with a deadline over all of it.
- * @throws InvalidParameterError for a time-out that is none, ConnectionError when no whole answer came
+ * One exchange with a deadline.
+ * @throws InvalidParameterError for an invalid `timeoutMs`, ConnectionError when the exchange did not complete
  */
 export async function exchange(
   url: string,
@@ -35,20 +35,20 @@ export async function exchange(
   if (!(timeoutMs > 0 && timeoutMs <= maxTimeoutMs))
     throw new InvalidParameterError('timeoutMs', 'must be a positive number of milliseconds');
   const controller = new AbortController();
-  const answered = async () => {
+  const exchanged = async () => {
     const response = await fetch(url, { ...init, signal: controller.signal });
     return { status: response.status, text: await response.text() };
   };
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    // Rejects by itself too: not every fetch heeds the signal.
+  const timedOut = new Promise<never>((_, reject) => {
+    // Rejects by itself too, because not every fetch implementation honours the signal.
     timer = setTimeout(() => {
       reject(new Error(`No whole answer within ${timeoutMs} ms.`));
       controller.abort();
     }, timeoutMs);
   });
   try {
-    return await Promise.race([answered(), late]);
+    return await Promise.race([exchanged(), timedOut]);
   } catch (cause) {
     throw new ConnectionError('The request failed to complete.', cause);
   } finally {
@@ -59,8 +59,8 @@ export async function exchange(
 const platformFetch: FetchLike = (url, init) => globalThis.fetch(url, init);
 
 /**
- * The `User-Agent` header, where one can be set. Pages leave it out: browsers ignore it or, worse, ask the server for
- * leave first. What a header cannot carry is sent as "?"; the body holds the value as it is.
+ * The `User-Agent` header; none in browsers, which ignore it or send a preflight request first. Characters that a
+ * header cannot contain are sent as "?"; the body has the value unchanged.
  */
 export function userAgentHeader(userAgent: string | undefined): Record<string, string> {
   const value = userAgent?.replace(/[^\x20-\x7e]/g, '?').trim() ?? '';

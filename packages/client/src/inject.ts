@@ -3,13 +3,13 @@ import { quote } from './escape.ts';
 import { isRecord, parseJson } from './payload.ts';
 
 /**
- * JavaScript for the checkout web view, to be run when the page has loaded: hands it a stored answer of fetch-offers
- * (object, or its JSON text) and shows the offers. It ends in `true`, which web view bridges ask for.
- * @throws InvalidParameterError when the answer is not a JSON object
+ * JavaScript to run in the checkout web view when the page has loaded: passes a stored response of fetch-offers (object
+ * or JSON text) to the SDK and shows the offers. Its last value is `true`, as web view bridges require.
+ * @throws InvalidParameterError when the response is not a JSON object
  */
 export function injectApiResponse(json: object | string): string {
-  const answer = typeof json === 'string' ? parseJson(json) : json;
-  if (!isRecord(answer)) throw new InvalidParameterError('json', 'must be a JSON object');
-  const literal = `JSON.parse(${quote(JSON.stringify(answer))})`;
+  const response = typeof json === 'string' ? parseJson(json) : json;
+  if (!isRecord(response)) throw new InvalidParameterError('json', 'must be a JSON object');
+  const literal = `JSON.parse(${quote(JSON.stringify(response))})`;
   return `Promise.resolve(Ad.setApiResponse(${literal})).then(function () { return Ad.reload(); }); true;`;
 }

@@ -1,6 +1,6 @@
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
 
-/** What is known about the end user (docs/interface.md#request-body). The same object serves requests and templates. */
+/** User data (docs/interface.md#request-body), the same for requests and templates. */
 export type UserPayload = {
   /** Page or section where the offers appear; required by the server. */
   placement?: string;
@@ -14,7 +14,7 @@ export type UserPayload = {
   pub_user_id?: string;
   /** ISO 3166-1 alpha-2; overrides the country of the IP address. */
   country?: string;
-  /** "1": test answers, nothing is recorded. */
+  /** "1": test responses, nothing is recorded. */
   dev?: string;
   themeId?: string | number;
   [custom: string]: JsonValue | undefined;
@@ -23,7 +23,7 @@ export type UserPayload = {
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The value of a JSON text, or undefined when it is none. */
+/** The value of a JSON text; undefined when it is not valid. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -1,6 +1,6 @@
 import type { OfferSettings, OfferStyles } from './appearance.ts';
 
-/** The answer of fetch-offers (docs/interface.md#response). */
+/** The response of fetch-offers (docs/interface.md#response). */
 export type FetchOffersResponse = { data: OfferData };
 
 export type OfferData = {
@@ -8,7 +8,7 @@ export type OfferData = {
   /** Number of offers; 0 means that the offer section can be skipped. */
   count: number;
   privacy_url: string;
-  /** Names the session in the calls of User Selected Perks. */
+  /** Id of the session in the calls of User Selected Perks. */
   session_id: string;
   settings: OfferSettings;
   styles: OfferStyles & { settings: OfferSettings };
@@ -32,7 +32,7 @@ export type Offer = {
   cta_no: string;
   useraction_cta: string | null;
   useraction_url: string | null;
-  /** Advertiser's own impression URL, to be fired with `pixel`; "" when there is none. */
+  /** The advertiser's impression URL, fired with `pixel`; may be "". */
   adv_pixel_url: string;
   beacons: Beacons;
   creatives: Creative[];
@@ -57,9 +57,9 @@ export type Offer = {
   perkswallet_enabled: boolean;
 };
 
-/** GET them when it happens (docs/interface.md#tracking). */
+/** To be fired when the event happens (docs/interface.md#tracking). */
 export type Beacons = {
-  /** The container was closed, or all offers were browsed. */
+  /** The unit was closed, or all offers were seen. */
   close: string;
   /** The user declined the offer. */
   no_thanks_click: string;
@@ -79,6 +79,6 @@ export type Creative = {
   /** Width by height. */
   aspect_ratio: number;
   creative_type: 'icon_image' | 'offer_image' | 'hero_image';
-  /** Who uploaded it. */
+  /** Id of the user who uploaded it. */
   user_id: number;
 };

@@ -3,20 +3,20 @@ import { quote } from './escape.ts';
 import type { UserPayload } from './payload.ts';
 import { splitUrl } from './url.ts';
 
-/** sdk: the web SDK fetches and caches; api: the app fetches and injects the answer. */
+/** sdk: the web SDK fetches and caches; api: the app fetches and injects the response. */
 export type PrefetchMode = 'sdk' | 'api';
 
 export type PrefetchHtmlOptions = {
   /** The publisher's SDK id. */
   sdkId: string;
-  /** Where the launcher script is, such as `https://offers.example/sdk/launcher.js`. */
+  /** URL of the launcher script, such as `https://offers.example/sdk/launcher.js`. */
   sdkCdnUrl: string;
   user?: UserPayload;
 };
 
 export type CheckoutHtmlOptions = PrefetchHtmlOptions & { mode: PrefetchMode };
 
-/** The `%%CONFIG%%` of each mode (docs/interface.md#web-views, showing offers). */
+/** Value of `%%CONFIG%%` for each mode (docs/interface.md#web-views). */
 export const configFragments: Readonly<Record<PrefetchMode, string>> = {
   sdk: 'autoLoad: true, prefetch: true',
   api: 'autoLoad: false, prefetch: false',
@@ -29,7 +29,7 @@ export const renderPrefetchHtml = (template: string, options: PrefetchHtmlOption
 /** `checkout.html` for the web view that shows the offers. @throws InvalidParameterError */
 export const renderCheckoutHtml = (template: string, options: CheckoutHtmlOptions): string => render(template, options);
 
-/** One pass over the template, so that nothing in a value is taken for a placeholder. */
+/** In one pass over the template, so that a placeholder in a value is not replaced. */
 function render(template: string, { sdkId, sdkCdnUrl, mode, user = {} }: CheckoutHtmlOptions): string {
   if (mode !== 'sdk' && mode !== 'api') throw new InvalidParameterError('mode', 'must be "sdk" or "api"');
   const userLiteral = objectLiteral(user);
@@ -50,7 +50,7 @@ function render(template: string, { sdkId, sdkCdnUrl, mode, user = {} }: Checkou
 }
 
 /**
- * An object literal of the payload's entries with string values: numbers and flags as text, objects as JSON; null and
+ * An object literal of the payload with string values: numbers and booleans as text, objects as JSON; null and
  * undefined are left out.
  */
 function objectLiteral(user: UserPayload): string {
@@ -63,7 +63,7 @@ function objectLiteral(user: UserPayload): string {
   return properties.length === 0 ? '{}' : `{ ${properties.join(', ')} }`;
 }
 
-/** Written plainly, `__proto__` would set the prototype instead of a property. */
+/** `__proto__` needs a computed name: a plain one would set the prototype. */
 const propertyName = (key: string): string => (key === '__proto__' ? '["__proto__"]' : quote(key));
 
 function requireSdkId(sdkId: string): string {

@@ -1,27 +1,35 @@
 import { InvalidParameterError } from './errors.ts';
 
-/** Parts of a URL with an authority. Scheme and authority in lower case (user info as it is), default port left out. */
+/** Parts of a URL with an authority. Scheme and host in lower case, without the default port. */
 export type UrlParts = {
   scheme: string;
   authority: string;
   /** Without slashes at its end. */
   path: string;
-  /** With its "?"; "" when there is none or it is empty. */
+  /** With its "?"; "" when it is missing or empty. */
   query: string;
 };
 
 const defaultPorts: Readonly<Record<string, string>> = { http: '80', https: '443' };
 
-/**
- * Splits a URL; null when it has no host. By hand, because the `URL` of many React Native releases throws on `host` and
- * `origin`.
- */
+/** Groups: scheme, user info with "@", host or IPv6 literal, port, path, query. */
+const urlPattern = new RegExp(
+  [
+    /^([a-z][a-z0-9+.-]*):\/\//,
+    /([^/?#\s@\\]*@)?/,
+    /([^/?#\s@:\\[\]]+|\[[0-9a-f:.]+\])/,
+    /(?::(\d*))?/,
+    /(\/[^?#]*)?(\?[^#]*)?(?:#.*)?$/,
+  ]
+    .map(({ source }) => source)
+    .join(''),
+  'is',
+);
+
+/** Splits a URL; null when it has no host. Not by `URL`, which throws on `host` and `origin` in many React Natives. */
 export function splitUrl(url: unknown): UrlParts | null {
   if (typeof url !== 'string') return null;
-  const [, scheme = '', user = '', host = '', port = '', path = '', query = ''] =
-    /^([a-z][a-z0-9+.-]*):\/\/([^/?#\s@\\]*@)?([^/?#\s@:\\[\]]+|\[[0-9a-f:.]+\])(?::(\d*))?(\/[^?#]*)?(\?[^#]*)?(?:#.*)?$/is.exec(
-      url.trim(),
-    ) ?? [];
+  const [, scheme = '', user = '', host = '', port = '', path = '', query = ''] = urlPattern.exec(url.trim()) ?? [];
   if (host === '') return null;
   const lowerScheme = scheme.toLowerCase();
   const shownPort = port === '' || port === defaultPorts[lowerScheme] ? '' : `:${port}`;
@@ -34,9 +42,8 @@ export function splitUrl(url: unknown): UrlParts | null {
 }
 
 /**
- * One spelling for URLs that mean the same: case of scheme and host, default port, slashes at the end of the path, an
- * empty query and the fragment make no difference, nor does it whether a character is percent-encoded that web views
- * encode.
+ * One spelling for equivalent URLs: case of scheme and host, default port, trailing slashes of the path, an empty
+ * query, the fragment, and percent-encoding of the characters that web views encode make no difference.
  */
 export function normaliseUrl(url: string): string {
   const parts = splitUrl(url);
@@ -45,7 +52,7 @@ export function normaliseUrl(url: string): string {
 }
 
 /**
- * The base URL of a web view's page: its web storage and its requests belong to that origin.
+ * Checks the base URL of a web view's page, the origin of its web storage and its requests.
  * @returns the origin, such as `https://shop.example`
  * @throws InvalidParameterError unless it is an https origin; `about:blank` makes web views refuse storage and requests
  */
@@ -67,12 +74,12 @@ function withoutTrailingSlashes(path: string): string {
   return path.slice(0, end);
 }
 
-/** Also what some browsers encode and others, or other parts of a URL, leave as it is. */
+/** Includes characters that only some browsers, or only some parts of a URL, encode. */
 function percentEncode(text: string): string {
   return text.replace(/(?:[^\u0021-\u007e]|["'<>\\^`{|}])+/g, (run) =>
     encodeURIComponent(run.replace(loneSurrogates, '\ufffd')).replaceAll("'", '%27'),
   );
 }
 
-/** Halves of a pair that stand alone cannot be encoded; web views report U+FFFD in their place. */
+/** They cannot be encoded; web views report U+FFFD in their place. */
 const loneSurrogates = /[\ud800-\udfff]/gu;

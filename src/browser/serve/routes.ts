@@ -38,7 +38,8 @@ export async function sdkRoutes(app: App, { logger }: Pick<PlatformDeps, 'logger
       `/sdk/${name}.:hash(^[0-9a-f]{12}).js`,
       { schema },
       async (request, reply) => {
-        if (request.params.hash === script?.hash) return sendScript(request, reply, script, immutable);
+        if (script === null || request.params.hash === script.hash)
+          return sendScript(request, reply, script, immutable);
         if (redirectTo === null) return sendScript(request, reply, script, 'no-store');
         return reply.header('cache-control', 'no-store').redirect(redirectTo);
       },

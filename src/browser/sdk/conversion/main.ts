@@ -1,8 +1,8 @@
 import { readTag, rememberClick, report } from './tag.ts';
 
 /*
- * The conversion tag of advertisers. On a landing page it stores the click id of the URL; on a page with `data-event` it
- * reports that event; elsewhere `PerkwireConversion.track({ event, payout, currency, txn_id })` does.
+ * The conversion tag of advertisers. On a landing page it stores the click id of the URL; on a page with `data-event`
+ * it reports that event; elsewhere `PerkwireConversion.track({ event, payout, currency, txn_id })` does.
  */
 const tag = readTag(document.currentScript as HTMLScriptElement);
 rememberClick(tag);

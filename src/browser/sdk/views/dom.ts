@@ -2,8 +2,8 @@ type Child = Node | string | null | undefined | false;
 type Attribute = string | boolean | number | null | undefined | ((event: Event) => void);
 
 /**
- * An element. `attributes` as a string is its class; functions in it become listeners. Strings among the children become
- * text nodes: neither HTML nor an inline style can be passed.
+ * An element. `attributes` as a string is its class; functions in it become listeners. Strings among the children
+ * become text nodes: neither HTML nor an inline style can be passed.
  */
 export function h<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
