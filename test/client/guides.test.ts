@@ -21,8 +21,8 @@ test('there is a guide for each platform', () => {
 
 describe.each(guides)('$name', ({ text }) => {
   test('imports nothing that the client does not export', () => {
-    const names = [...text.matchAll(/import (?:type )?\{([^}]*)\} from '@perkwire\/client'/g)].flatMap(([, list = '']) =>
-      list.split(','),
+    const names = [...text.matchAll(/import (?:type )?\{([^}]*)\} from '@perkwire\/client'/g)].flatMap(
+      ([, list = '']) => list.split(','),
     );
     const missing = names
       .map((name) => name.trim().replace(/^type /, ''))
