@@ -1,25 +1,18 @@
 import { readFile } from 'node:fs/promises';
-import { build, type Plugin, transform } from 'esbuild';
+import { build, transform } from 'esbuild';
 
 /** Browsers of the last three years. */
 const target = ['chrome119', 'edge119', 'firefox119', 'safari17'];
 
-/** An imported style sheet becomes its minified text. */
-const cssText: Plugin = {
-  name: 'css-text',
-  setup({ onLoad }) {
-    onLoad({ filter: /\.css$/ }, async ({ path }) => {
-      const { code } = await transform(await readFile(path), { loader: 'css', minify: true });
-      return { contents: code.trim(), loader: 'text' };
-    });
-  },
-};
+const root = new URL('..', import.meta.url);
+const unitCss = await readFile(new URL('src/browser/sdk/unit/unit.css', root));
+const { code } = await transform(unitCss, { loader: 'css', minify: true });
 
 /**
  * Bundles the web SDK into dist/sdk/launcher.js; the script of the hosted offerwall and the conversion tag beside it.
  */
 await build({
-  absWorkingDir: new URL('..', import.meta.url).pathname,
+  absWorkingDir: root.pathname,
   entryPoints: {
     launcher: 'src/browser/sdk/main.ts',
     offerwall: 'src/browser/sdk/wall/main.ts',
@@ -31,7 +24,7 @@ await build({
   format: 'iife',
   platform: 'browser',
   target,
-  plugins: [cssText],
+  define: { UNIT_CSS: JSON.stringify(code.trim()) },
   minify: true,
   legalComments: 'none',
   logLevel: 'warning',

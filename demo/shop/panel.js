@@ -1,4 +1,4 @@
-// What the service records, asked for each second while somebody looks. Everything is inserted as text.
+// Shows what the service records, polled while the page is visible. Everything is inserted as text.
 (() => {
   const byId = (id) => document.getElementById(id);
   const element = (tag, className, text) =>
@@ -10,8 +10,9 @@
     return line;
   };
   const maxEvents = 30;
-  let last = '';
-  let events = 0;
+  const pollIntervalMs = 1000;
+  let lastText = '';
+  let eventCount = 0;
 
   const beaconItem = ({ at, kind, title, offer_id, suspicious }) =>
     item(
@@ -20,7 +21,7 @@
       suspicious === null ? element('span', 'badge', 'counts') : element('span', 'badge bad', suspicious),
     );
 
-  const verdicts = new Map([
+  const signatureBadges = new Map([
     [true, ['badge', 'signature verified']],
     [false, ['badge bad', 'signature wrong']],
     [null, ['badge', 'GET']],
@@ -30,7 +31,7 @@
     item(
       timeOf(received_at),
       element('strong', '', `${selected === null ? '?' : titles.length} selected${dev ? ' · dev' : ''}`),
-      element('span', ...verdicts.get(verified)),
+      element('span', ...signatureBadges.get(verified)),
       element('span', 'more', [pub_user_id, ...titles].join(' · ')),
     );
 
@@ -43,30 +44,31 @@
 
   async function refresh() {
     try {
-      const answer = await fetch('/demo/activity.json', { cache: 'no-store' });
-      if (!answer.ok) throw new Error(`answered ${answer.status}`);
-      const text = await answer.text();
-      if (text !== last) draw(JSON.parse(text));
-      last = text;
-      byId('away').textContent = '';
+      const response = await fetch('/demo/activity.json', { cache: 'no-store' });
+      if (!response.ok) throw new Error(`status ${response.status}`);
+      const text = await response.text();
+      if (text !== lastText) draw(JSON.parse(text));
+      lastText = text;
+      byId('unavailable').textContent = '';
     } catch {
-      byId('away').textContent = 'The service cannot be reached.';
+      byId('unavailable').textContent = 'The service cannot be reached.';
     }
   }
 
   async function poll() {
     if (!document.hidden) await refresh();
-    setTimeout(poll, 1000);
+    setTimeout(poll, pollIntervalMs);
   }
 
-  /** A whole answer is too much to read here. */
-  const short = ({ response, ...payload }) => JSON.stringify(payload) + (response === undefined ? '' : ' + response');
+  /** Without the response of `ads_found`, which is too long for the list. */
+  const summaryOf = ({ response, ...payload }) =>
+    JSON.stringify(payload) + (response === undefined ? '' : ' + response');
 
   window.addEventListener('shop:event', ({ detail: { event, payload } }) => {
     byId('events').prepend(
-      item(timeOf(Date.now()), element('strong', '', event), element('span', 'more', short(payload ?? {}))),
+      item(timeOf(Date.now()), element('strong', '', event), element('span', 'more', summaryOf(payload ?? {}))),
     );
-    byId('event-count').textContent = String(++events);
+    byId('event-count').textContent = String(++eventCount);
     if (byId('events').childElementCount > maxEvents) byId('events').lastElementChild.remove();
   });
 

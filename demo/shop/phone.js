@@ -1,4 +1,4 @@
-// Plays a native app: its own screens, web views (frames) with the shipped templates, and the handler `adCallback`.
+// Simulates a native app: its own screens, web views (frames) with the shipped templates, and the handler `adCallback`.
 const query = new URLSearchParams(location.search);
 const byId = (id) => document.getElementById(id);
 const accountId = document.body.dataset.account;
@@ -7,7 +7,7 @@ const multi = query.get('unit') !== 'single';
 const dev = query.get('dev') === 'on';
 const user = { placement: multi ? 'checkout' : 'order-status', pub_user_id: query.get('user') ?? 'app-user' };
 const views = new Set();
-let answer = null;
+let storedResponse = null;
 
 const report = (event, payload) => {
   if (window.parent !== window) window.parent.postMessage({ event, payload }, location.origin);
@@ -32,14 +32,15 @@ function closeViews() {
   views.clear();
 }
 
-async function fetchAnswer() {
+async function fetchOffers() {
   const response = await fetch(`/native/v4/offers.json?api_key=${accountId}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ ...user, ...(dev && { dev: '1' }) }),
   }).catch(() => null);
-  answer = response?.ok ? await response.json() : null;
-  report(answer === null ? '(app) no answer' : '(app) answer kept', { offerCount: answer?.data.count });
+  storedResponse = response?.ok ? await response.json() : null;
+  const event = storedResponse === null ? '(app) no response' : '(app) response stored';
+  report(event, { offerCount: storedResponse?.data.count });
 }
 
 async function placeOrder() {
@@ -47,19 +48,19 @@ async function placeOrder() {
   byId('basket').hidden = byId('place').hidden = true;
   byId('done').hidden = false;
   byId('title').textContent = 'Thank you for your order';
-  if (prefetch === 'api' && answer === null) await fetchAnswer();
-  if (prefetch === 'api' && answer === null) return;
+  if (prefetch === 'api' && storedResponse === null) await fetchOffers();
+  if (prefetch === 'api' && storedResponse === null) return;
   const view = openView('checkout.html', 'view');
   view.addEventListener('load', async () => {
     view.focus();
     if (prefetch !== 'api') return;
     const { Ad } = view.contentWindow;
-    if (await Ad.setApiResponse(answer)) Ad.reload();
+    if (await Ad.setApiResponse(storedResponse)) Ad.reload();
   });
   byId('confirm').hidden = !multi;
 }
 
-/** What an app does with each event (docs/guides). */
+/** An app's handler of the SDK's events (docs/guides). */
 function onCallback(event, payload) {
   if (event === 'url_clicked') {
     byId('url').textContent = payload.target_url;
@@ -70,7 +71,7 @@ function onCallback(event, payload) {
     byId('confirm').disabled = true;
     byId('confirm').textContent = 'Perks confirmed';
   }
-  // Out of the way, but still there: the perks are confirmed within the page.
+  // Hidden, not removed: the page is needed to confirm the perks.
   if (event === 'closed_ads' || event === 'no_ads_found')
     for (const view of views) if (view.className === 'view') view.hidden = true;
   report(event, payload);
@@ -85,16 +86,16 @@ byId('back').addEventListener('click', () => {
   byId('browser').hidden = true;
   document.querySelector('.view')?.focus();
 });
-// As an app runs a line of script in its web view.
+// An app runs this as a script in its web view.
 byId('confirm').addEventListener('click', () => {
   const page = document.querySelector('.view').contentWindow;
   page.document.dispatchEvent(new page.Event('ad:confirm'));
 });
 
 const notes = {
-  sdk: 'A hidden web view fetches the offers meanwhile, and keeps them.',
-  api: 'The app fetches the offers meanwhile, and keeps the answer.',
+  sdk: 'A hidden web view prefetches and stores the offers.',
+  api: 'The app prefetches the offers and stores the response.',
 };
 byId('note').textContent = notes[prefetch] ?? '';
 if (prefetch === 'sdk') openView('prefetch.html', 'hidden');
-if (prefetch === 'api') fetchAnswer();
+if (prefetch === 'api') fetchOffers();

@@ -1,24 +1,24 @@
-// The shop's pages. What the switches say is in the address, so that a reload or a link shows the same.
+// The shop's pages. The options are in the URL, so that a reload or a link shows the same.
 const defaults = { on: 'web', unit: 'multi', place: 'embedded', prefetch: 'off', usp: 'on', dev: 'off', step: 'order' };
 const query = new URLSearchParams(location.search);
 const state = Object.fromEntries(Object.entries(defaults).map(([name, value]) => [name, query.get(name) ?? value]));
 const byId = (id) => document.getElementById(id);
 
-/** A shopper is new after every change of the switches: to the service, a user's earlier answers matter. */
-const shopper = () => {
-  const kept = sessionStorage.getItem('shop:user');
-  if (kept !== null) return kept;
-  const made = `shopper-${Math.random().toString(36).slice(2, 10)}`;
-  sessionStorage.setItem('shop:user', made);
-  return made;
+/** A new shopper after every change of the options, because a user's earlier actions affect the offers. */
+const shopperId = () => {
+  const stored = sessionStorage.getItem('shop:user');
+  if (stored !== null) return stored;
+  const created = `shopper-${Math.random().toString(36).slice(2, 10)}`;
+  sessionStorage.setItem('shop:user', created);
+  return created;
 };
 const accountId = document.body.dataset.account;
-/** The theme comes with the placement. */
+/** The placement determines the theme. */
 const placement = state.unit === 'single' ? 'order-status' : state.usp === 'all' ? 'checkout-all-picked' : 'checkout';
-const user = { placement, pub_user_id: shopper(), first_name: 'Ada' };
-const addressOf = (changes) => `/demo?${new URLSearchParams({ ...state, ...changes })}`;
+const user = { placement, pub_user_id: shopperId(), first_name: 'Ada' };
+const urlOf = (changes) => `/demo?${new URLSearchParams({ ...state, ...changes })}`;
 
-const goods = [
+const products = [
   ['Stoneware mug', '14.00', '#f3d9c6', 'M10 12h16v10a6 6 0 0 1-6 6h-4a6 6 0 0 1-6-6zm16 3h2a4 4 0 0 1 0 8h-2'],
   ['Linen notebook', '9.50', '#d5e3ef', 'M12 9h16v22H12zm4 0v22m4-15h5m-5 4h5'],
   ['Beeswax candle', '17.00', '#f5e6b3', 'M14 18h12v13H14zm6 0v-4m0-6c3 3 2 6 0 6s-3-3 0-6'],
@@ -46,14 +46,14 @@ function lineOf([name, price, colour, path]) {
   return line;
 }
 
-/** null: there is none, and the SDK says so when it gets it. */
-const fetchAnswer = async () => {
-  const answer = await fetch(`/native/v4/offers.json?api_key=${accountId}`, {
+/** null when the request fails; the SDK reports that as an error. */
+const fetchOffers = async () => {
+  const response = await fetch(`/native/v4/offers.json?api_key=${accountId}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ ...user, ...(state.dev === 'on' && { dev: '1' }) }),
   }).catch(() => null);
-  return answer?.ok ? answer.json() : null;
+  return response?.ok ? response.json() : null;
 };
 
 function onEvent(event, payload) {
@@ -70,19 +70,20 @@ const baseConfig = () => ({ accountId, ...(state.dev === 'on' && { dev: '1' }), 
 
 function showBasket() {
   byId('basket').hidden = false;
-  byId('place').href = addressOf({ step: 'order' });
+  byId('place').href = urlOf({ step: 'order' });
   const notes = {
     off: 'Offers are fetched after the order.',
-    sdk: 'The SDK fetches the offers now, and keeps them for the next page.',
-    api: 'This page fetches the offers now, and hands them to the SDK on the next page.',
+    sdk: 'The SDK prefetches the offers for the next page.',
+    api: 'This page prefetches the offers and passes them to the SDK on the next page.',
   };
   byId('basket-note').textContent = notes[state.prefetch] ?? '';
   window.AdUser = user;
   if (state.prefetch === 'sdk') window.AdConfig = { ...baseConfig(), prefetch: true, autoShow: false };
   if (state.prefetch === 'api')
-    fetchAnswer().then((answer) => {
-      if (answer !== null) sessionStorage.setItem('shop:answer', JSON.stringify(answer));
-      onEvent(answer === null ? '(page) no answer' : '(page) answer kept', { offerCount: answer?.data.count });
+    fetchOffers().then((response) => {
+      if (response !== null) sessionStorage.setItem('shop:response', JSON.stringify(response));
+      const event = response === null ? '(page) no response' : '(page) response stored';
+      onEvent(event, { offerCount: response?.data.count });
     });
 }
 
@@ -99,48 +100,46 @@ function showOrder() {
     autoLoad: state.prefetch !== 'api',
     prefetch: state.prefetch === 'sdk',
   };
-  if (state.prefetch === 'api') window.addEventListener('DOMContentLoaded', handOver);
+  if (state.prefetch === 'api') window.addEventListener('DOMContentLoaded', passResponse);
 }
 
-/** API prefetch: the answer of the page before, or of now where there is none. */
-async function handOver() {
-  const kept = sessionStorage.getItem('shop:answer');
-  sessionStorage.removeItem('shop:answer');
-  const found = await window.Ad.setApiResponse(kept === null ? await fetchAnswer() : JSON.parse(kept));
+/** API prefetch: passes the previous page's response to the SDK, or fetches one. */
+async function passResponse() {
+  const stored = sessionStorage.getItem('shop:response');
+  sessionStorage.removeItem('shop:response');
+  const found = await window.Ad.setApiResponse(stored === null ? await fetchOffers() : JSON.parse(stored));
   if (found) window.Ad.reload();
 }
 
 function showPhone() {
   byId('app').hidden = false;
   const { unit, prefetch, dev } = state;
-  byId('phone').src = `/demo/phone?${new URLSearchParams({ unit, prefetch, dev, user: shopper() })}`;
+  byId('phone').src = `/demo/phone?${new URLSearchParams({ unit, prefetch, dev, user: shopperId() })}`;
   window.addEventListener('message', ({ origin, source, data }) => {
     if (origin === location.origin && source === byId('phone').contentWindow) onEvent(data.event, data.payload);
   });
 }
 
-function setUpSwitches() {
-  const form = byId('switches');
+function setUpOptions() {
+  const form = byId('options');
   for (const [name, value] of Object.entries(state))
     for (const input of form.querySelectorAll(`[name="${name}"]`)) input.checked = input.value === value;
-  const follow = () => {
+  const updateDisabled = () => {
     for (const group of form.querySelectorAll('.web-only')) group.disabled = form.elements.on.value === 'phone';
   };
-  form.addEventListener('change', follow);
-  follow();
+  form.addEventListener('change', updateDisabled);
+  updateDisabled();
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     sessionStorage.removeItem('shop:user');
-    sessionStorage.removeItem('shop:answer');
+    sessionStorage.removeItem('shop:response');
     const chosen = Object.fromEntries(new FormData(form));
-    location.assign(
-      `/demo?${new URLSearchParams({ ...chosen, step: chosen.prefetch === 'off' ? 'order' : 'basket' })}`,
-    );
+    location.assign(urlOf({ ...chosen, step: chosen.prefetch === 'off' ? 'order' : 'basket' }));
   });
 }
 
-for (const list of document.querySelectorAll('.lines')) list.append(...goods.map(lineOf));
-setUpSwitches();
+for (const list of document.querySelectorAll('.lines')) list.append(...products.map(lineOf));
+setUpOptions();
 if (state.on === 'phone') showPhone();
 else if (state.step === 'basket') showBasket();
 else showOrder();

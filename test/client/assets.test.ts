@@ -54,14 +54,14 @@ describe.each(pages)('%s', (_, template, html) => {
   });
 });
 
-test('the checkout page follows the colour scheme and keeps clear of notches', () => {
+test('the checkout page follows the colour scheme and respects the safe area', () => {
   const page = asset('checkout.html');
   expect(page).toContain('color-scheme: light dark');
   expect(page).toContain('prefers-color-scheme: dark');
   for (const side of ['top', 'right', 'bottom', 'left']) expect(page).toContain(`env(safe-area-inset-${side})`);
 });
 
-test('the pages hold exactly the placeholders that hosts replace', () => {
+test('the pages contain exactly the placeholders that hosts replace', () => {
   const placeholders = (name: string) => [...new Set(asset(name).match(/%%\w+%%|window\.AdUser = \{\};/g))].sort();
   expect(placeholders('checkout.html')).toEqual(['%%AdUser%%', '%%CONFIG%%', '%%SDK_CDN_URL%%', '%%SDK_ID%%']);
   expect(placeholders('prefetch.html')).toEqual(['%%SDK_CDN_URL%%', '%%SDK_ID%%', 'window.AdUser = {};']);

@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-test('a beacon is one GET with its cache buster filled', async () => {
+test('a beacon is one GET with a random cache buster', async () => {
   await fireBeacon(`${server.url}/p.png?t=token&cbuster=%7Bcbuster%7D`, { userAgent: 'Phone/1' });
   expect(server.received).toHaveLength(1);
   const [request] = server.received;
@@ -20,7 +20,7 @@ test('a beacon is one GET with its cache buster filled', async () => {
   expect(request?.headers['user-agent']).toBe('Phone/1');
 });
 
-test('every spelling of the token is filled, and nothing else', () => {
+test('every spelling of the cache buster token is replaced, and nothing else', () => {
   const random = () => 0.5;
   expect(fillCacheBuster('a?b=%7Bcbuster%7D&c=%7bcbuster%7d&d={cbuster}', random)).toBe('a?b=i&c=i&d=i');
   expect(fillCacheBuster('a?b={cb}$&', random)).toBe('a?b={cb}$&');
@@ -32,7 +32,7 @@ test('an absent URL fires nothing', async () => {
   expect(server.received).toEqual([]);
 });
 
-test('a beacon that was not recorded fails', async () => {
+test('a beacon that was not recorded throws', async () => {
   await expect(fireBeacon(`${server.url}/?status=503`)).rejects.toMatchObject({
     constructor: ServerError,
     statusCode: 503,

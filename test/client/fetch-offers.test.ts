@@ -48,7 +48,7 @@ describe('the request', () => {
     expect(JSON.parse(request.body)).toEqual({ placement: 'checkout' });
   });
 
-  test('carries the optional parameters that were given, encoded', async () => {
+  test('contains the optional parameters that were given, encoded', async () => {
     const request = await sent({
       sdkId: undefined,
       apiKey: 'k&y=1 ü',
@@ -64,16 +64,16 @@ describe('the request', () => {
     });
   });
 
-  test('goes below the path of a base URL, with or without a slash at its end', async () => {
+  test('is sent below the path of a base URL, with or without a trailing slash', async () => {
     expect((await sent({ baseUrl: `${server.url}/perks/` })).url.pathname).toBe('/perks/native/v4/offers.json');
   });
 
-  test('says dev in development, merged with the payload', async () => {
+  test('adds dev to the payload in development mode', async () => {
     const request = await sent({ dev: true, payload: { placement: 'checkout', tier: 'gold', cart: { items: 2 } } });
     expect(JSON.parse(request.body)).toEqual({ dev: '1', placement: 'checkout', tier: 'gold', cart: { items: 2 } });
   });
 
-  test("names the payload's user agent, else the device's", async () => {
+  test("has the payload's user agent, else the device's", async () => {
     expect(
       (await sent({ payload: { placement: 'x', ua: 'Phone/1' }, userAgent: 'Device/2' })).headers['user-agent'],
     ).toBe('Phone/1');
@@ -81,21 +81,21 @@ describe('the request', () => {
     expect(server.received.at(-1)?.headers['user-agent']).toBe('Device/2');
   });
 
-  test('is sent also when the user agent holds what a header cannot', async () => {
+  test('is sent also when the user agent has characters that a header cannot contain', async () => {
     const request = await sent({ payload: { placement: 'x', ua: 'App\r\nx: y 购物' } });
     expect(request.headers['user-agent']).toBe('App??x: y ??');
     expect(request.headers.x).toBeUndefined();
     expect(JSON.parse(request.body).ua).toBe('App\r\nx: y 购物');
   });
 
-  test('leaves the header to the browser on a page', async () => {
+  test('leaves the user agent to the browser on a page', async () => {
     vi.stubGlobal('document', {});
     const request = await sent({ userAgent: 'Device/2' }).finally(() => vi.unstubAllGlobals());
     expect(request.headers['user-agent']).not.toBe('Device/2');
   });
 });
 
-describe('parameters that are not allowed are refused and nothing is sent', () => {
+describe('invalid parameters are refused before anything is sent', () => {
   test.each([
     ['loyaltyboost', { loyaltyboost: '3' }],
     ['loyaltyboost', { loyaltyboost: 1 }],
@@ -117,13 +117,13 @@ describe('parameters that are not allowed are refused and nothing is sent', () =
   });
 });
 
-describe('the answer', () => {
+describe('the response', () => {
   test.each([200, 201, 299])('%i with a JSON object is a success', async (status) => {
     answer = { ...answer, status };
     expect(await call()).toEqual({ data: { offers: [], count: 0 } });
   });
 
-  test.each([301, 400, 401, 404, 500, 503])('%i is a server error that carries the status', async (status) => {
+  test.each([301, 400, 401, 404, 500, 503])('%i is a server error with the status', async (status) => {
     answer = { status, body: 'no JSON', headers: status === 301 ? { location: '/elsewhere' } : {} };
     const err = await failure();
     expect(err).toBeInstanceOf(ServerError);
@@ -132,7 +132,7 @@ describe('the answer', () => {
     expect(server.received).toHaveLength(1);
   });
 
-  test("a server error names the service's own code", async () => {
+  test("a server error has the service's error code", async () => {
     answer = { ...answer, status: 401, body: '{"error":{"code":"unknown_key","message":"The API key is unknown."}}' };
     const err = await failure();
     expect(err).toMatchObject({ statusCode: 401, code: 'unknown_key' });
@@ -151,14 +151,14 @@ describe('the answer', () => {
 });
 
 describe('a connection error', () => {
-  test('says that nobody listens, and keeps the cause', async () => {
+  test('is thrown with its cause when the connection is refused', async () => {
     const err = await failure({ baseUrl: await closedUrl() });
     expect(err).toBeInstanceOf(ConnectionError);
     expect(err).toMatchObject({ kind: 'connection_error', cause: expect.any(Error) });
     expect((err as Error).message).not.toContain('0123456789abcdef');
   });
 
-  test('comes when the connection breaks within the body', async () => {
+  test('is thrown when the connection breaks within the body', async () => {
     const broken = await startServer((response) => {
       response.writeHead(200, { 'content-length': 100 }).write('{"data"');
       response.on('drain', () => {});
@@ -177,7 +177,7 @@ describe('a connection error', () => {
     expect(err).toMatchObject({ cause: { message: 'No whole answer within 80 ms.' } });
   });
 
-  test('ends the exchange: a request that took too long is not left open', async () => {
+  test('closes a request that timed out', async () => {
     let left = () => {};
     const closed = new Promise<void>((resolve) => {
       left = resolve;
@@ -188,7 +188,7 @@ describe('a connection error', () => {
     await silent.close();
   });
 
-  test('comes in time also from a fetch that does not heed its signal', async () => {
+  test('is thrown in time also when fetch ignores its signal', async () => {
     const err = await failure({ timeoutMs: 20, fetch: () => new Promise(() => {}) });
     expect(err).toBeInstanceOf(ConnectionError);
   });

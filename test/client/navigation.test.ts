@@ -33,7 +33,7 @@ describe('the navigation guard', () => {
     expect(await guarded().guard.decide(url)).toBe('cancel');
   });
 
-  test('waits a second, so that the click reported meanwhile counts', async () => {
+  test('decides after a second, so that a click reported in that time counts', async () => {
     const { guard, waits } = guarded();
     const decision = guard.decide('https://brand.example/sale');
     expect(waits.map(({ ms }) => ms)).toEqual([1_000]);
@@ -42,7 +42,7 @@ describe('the navigation guard', () => {
     expect(await decision).toBe('cancel');
   });
 
-  test('waits as long as it is told, by the clock', async () => {
+  test('decides after the given time', async () => {
     const { guard, waits } = guarded(250);
     void guard.decide('https://brand.example/');
     expect(waits.map(({ ms }) => ms)).toEqual([250]);
@@ -52,7 +52,7 @@ describe('the navigation guard', () => {
   });
 });
 
-describe('URLs that mean the same are the same', () => {
+describe('equivalent URLs are normalised to one spelling', () => {
   test.each([
     ['HTTPS://Brand.Example/Sale', 'https://brand.example/Sale'],
     ['https://brand.example:443/sale', 'https://brand.example/sale'],
@@ -140,27 +140,27 @@ describe('the arguments of adCallback', () => {
   });
 
   test.each([[[]], [['ads_found']], [[1, {}]], [['', {}]], [[null, 'x']]])(
-    'are left alone when they are not: %o',
+    'are ignored when they are invalid: %o',
     (args) => {
       expect(parseAdCallback(args)).toBeNull();
     },
   );
 
-  test('come as one message from bridges that carry one value', () => {
+  test('come as one message from bridges that pass one value', () => {
     const expected = { event: 'ads_found', payload: { offerCount: 2 } };
     expect(parseAdMessage('{"offerCount":2,"name":"ads_found"}')).toEqual(expected);
     expect(parseAdMessage({ name: 'ads_found', offerCount: 2 })).toEqual(expected);
     for (const other of ['hello', '[]', '{"type":"x"}', 7, null]) expect(parseAdMessage(other)).toBeNull();
   });
 
-  test('tell the number of offers', () => {
+  test('contain the number of offers', () => {
     expect(offerCountOf({ offerCount: 3 })).toBe(3);
     expect(offerCountOf({ total: '2' })).toBe(2);
     for (const none of [{ offerCount: 0 }, {}, null, 'x', { offerCount: -1 }, { offerCount: 'many' }])
       expect(offerCountOf(none)).toBe(0);
   });
 
-  test('tell the URL to open, if it may be opened', () => {
+  test('contain the URL to open, if its scheme is allowed', () => {
     expect(clickedUrlOf({ url: 'https://brand.example/', target_url: 'https://brand.example/' })).toBe(
       'https://brand.example/',
     );

@@ -21,7 +21,7 @@ afterAll(() => t.close());
 /** The service's URLs start with its public origin; here it listens elsewhere. */
 const local = (url: string): string => url.replace('http://perks.test', baseUrl);
 
-test('the service answers a client that knows the SDK id, and its beacons are recorded', async () => {
+test('the service accepts a client with the SDK id and records its beacons', async () => {
   const payload = {
     placement: 'checkout',
     pub_user_id: 'client-user-1',
@@ -39,7 +39,7 @@ test('the service answers a client that knows the SDK id, and its beacons are re
   expect(rows).toHaveLength(2);
 });
 
-test('one campaign can be asked for, also in development', async () => {
+test('offers of one campaign can be fetched, also in development mode', async () => {
   const options = { baseUrl, apiKey: t.publisher.key, payload: { placement: 'checkout' } };
   const [first] = (await fetchOffers(options)).data.offers as [Offer];
   const { data } = await fetchOffers({ ...options, campaignId: first.campaign_id, dev: true });
@@ -48,7 +48,7 @@ test('one campaign can be asked for, also in development', async () => {
   expect(rows).toEqual([{ dev: true }]);
 });
 
-test('what the service refuses comes as a server error with its code', async () => {
+test('a refused request is a server error with its code', async () => {
   const payload = { placement: 'checkout' };
   await expect(fetchOffers({ baseUrl, sdkId: 'feedfacefeedface', payload })).rejects.toMatchObject({
     statusCode: 401,
@@ -60,7 +60,7 @@ test('what the service refuses comes as a server error with its code', async () 
   });
 });
 
-test('the types of the client, written by hand, are those of the service', () => {
+test('the types of the client match the schemas of the service', () => {
   type Data = FetchOffersResponse['data'];
   // The compiler fails here when they part.
   expectTypeOf<Offer>().toEqualTypeOf<FetchOffersAnswer['data']['offers'][number]>();

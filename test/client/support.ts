@@ -5,7 +5,7 @@ export type Received = { method: string; url: URL; headers: IncomingHttpHeaders;
 
 export type LocalServer = { url: string; received: Received[]; close: () => Promise<void> };
 
-/** A real HTTP server on a free port that keeps what it was sent. */
+/** A real HTTP server on a free port that records its requests. */
 export async function startServer(answer: (response: ServerResponse, request: Received) => void): Promise<LocalServer> {
   const received: Received[] = [];
   const server = createServer(async (request, response) => {
@@ -32,7 +32,7 @@ export async function startServer(answer: (response: ServerResponse, request: Re
   };
 }
 
-/** A port where nothing listens. */
+/** URL of a port without a listener. */
 export async function closedUrl(): Promise<string> {
   const { url, close } = await startServer(() => {});
   await close();

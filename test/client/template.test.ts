@@ -78,7 +78,7 @@ const key = fc.oneof(
 );
 const payload = fc.array(fc.tuple(key, hostile), { maxLength: 6 }).map((entries) => Object.fromEntries(entries));
 
-describe('any payload reaches window.AdUser exactly, and nothing of it gets out of the script', () => {
+describe('any payload reaches window.AdUser unchanged, and none escapes the script', () => {
   test.each([
     ['prefetch.html', (user: Record<string, string>) => renderPrefetchHtml(prefetch, { ...ids, user }), prefetch],
     [
@@ -104,7 +104,7 @@ describe('the user payload', () => {
     ...run(renderPrefetchHtml(prefetch, { ...ids, user })).AdUser,
   });
 
-  test('becomes quoted strings, whatever its values are', () => {
+  test('becomes quoted strings, for values of any type', () => {
     expect(userOf({ a: 'x', n: 1.5, yes: true, o: { p: [1] } })).toEqual({
       a: 'x',
       n: '1.5',
@@ -113,7 +113,7 @@ describe('the user payload', () => {
     });
   });
 
-  test('leaves the statement as it is when there is nothing in it', () => {
+  test('leaves the statement unchanged when it is empty', () => {
     expect(renderPrefetchHtml('window.AdUser = {};', ids)).toBe('window.AdUser = {};');
     expect(renderPrefetchHtml('window.AdUser = {};', { ...ids, user: { a: undefined } })).toBe('window.AdUser = {};');
     expect(renderCheckoutHtml('%%AdUser%%', { ...ids, mode: 'api', user: {} })).toBe('{}');
@@ -135,18 +135,18 @@ describe('the configuration', () => {
     expect(AdConfig).toMatchObject({ accountId: ids.sdkId, autoLoad: flag, prefetch: flag, autoShow: true });
   });
 
-  test('of the hidden page loads and keeps offers, and shows none', () => {
+  test('of the hidden page loads and stores offers, and shows none', () => {
     const { AdConfig } = run(renderPrefetchHtml(prefetch, ids));
     expect(AdConfig).toMatchObject({ accountId: ids.sdkId, autoLoad: true, prefetch: true, autoShow: false });
   });
 
-  test('takes every placeholder, as often as it stands there', () => {
+  test('replaces every occurrence of a placeholder', () => {
     expect(renderPrefetchHtml('%%SDK_ID%%|%%SDK_ID%%|%%SDK_CDN_URL%%', ids)).toBe(
       `${ids.sdkId}|${ids.sdkId}|${ids.sdkCdnUrl}`,
     );
   });
 
-  test('keeps a script URL within its attribute and within a string', () => {
+  test('encodes a script URL for an attribute and for a string', () => {
     const sdkCdnUrl = `https://x.example/a"b'c<d>e\\f\`g;h?i=1&j=2`;
     expect(renderPrefetchHtml('%%SDK_CDN_URL%%', { ...ids, sdkCdnUrl })).toBe(
       'https://x.example/a%22b%27c%3Cd%3Ee%5Cf%60g%3Bh?i=1&j=2',
@@ -167,7 +167,7 @@ describe('the configuration', () => {
   });
 });
 
-describe('a stored answer', () => {
+describe('a stored response', () => {
   const inject = async (json: object | string): Promise<unknown[]> => {
     const calls: unknown[] = [];
     const Ad = {
@@ -181,12 +181,12 @@ describe('a stored answer', () => {
     return calls;
   };
 
-  test('is handed over first, then shown', async () => {
+  test('is passed first, then shown', async () => {
     expect(JSON.stringify(await inject({ data: { count: 1 } }))).toBe('[{"data":{"count":1}},"reload"]');
     expect(JSON.stringify(await inject('{"data":{"count":1}}'))).toBe('[{"data":{"count":1}},"reload"]');
   });
 
-  test('arrives exactly, whatever texts it holds', async () => {
+  test('arrives unchanged, with any text in it', async () => {
     await fc.assert(
       fc.asyncProperty(fc.dictionary(key, fc.oneof(hostile, fc.jsonValue())), async (answer) => {
         const text = JSON.stringify(answer);
@@ -195,7 +195,7 @@ describe('a stored answer', () => {
     );
   });
 
-  test.each(['', 'no JSON', '[]', 'null'])('is refused when it is no JSON object: %o', (text) => {
+  test.each(['', 'no JSON', '[]', 'null'])('is refused when it is not a JSON object: %o', (text) => {
     expect(() => injectApiResponse(text)).toThrow(InvalidParameterError);
   });
 });

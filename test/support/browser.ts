@@ -1,6 +1,6 @@
 import chromium from '@sparticuz/chromium';
 import pg from 'pg';
-import { type Browser, chromium as launcher } from 'playwright-core';
+import { type Browser, type BrowserContext, chromium as launcher } from 'playwright-core';
 
 const args = [
   '--headless',
@@ -12,9 +12,19 @@ const args = [
   '--disable-sync',
 ];
 
-/** A person's browser; that of a headless one counts as a bot. */
+/** Limit of every wait and navigation; only ends tests that hang. */
+const browserTimeoutMs = 60_000;
+
+/** Of a browser with a window; that of a headless one counts as a bot. */
 export const userAgent =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/147.0.0.0 Safari/537.36';
+
+/** A context of its own cookies and storage. */
+export async function newContext(browser: Browser): Promise<BrowserContext> {
+  const context = await browser.newContext({ userAgent });
+  context.setDefaultTimeout(browserTimeoutMs);
+  return context;
+}
 
 /**
  * A real browser. The first worker unpacks it; the others must not run a part of it, so all wait for a lock of the

@@ -23,7 +23,7 @@ async function fetchAnswer(
 }
 
 describe('prefetch', () => {
-  test('by the SDK: a hidden web view fetches without showing, the checkout shows without fetching', async () => {
+  test('by the SDK: a hidden web view fetches without a unit, the checkout shows one without fetching', async () => {
     const user = newUser();
     const context = await stage.newContext();
     const hidden = await stage.open({ user, context, config: { prefetch: true, autoShow: false } });
@@ -40,7 +40,7 @@ describe('prefetch', () => {
     expect(fetches(other.calls())).toBe(1);
   });
 
-  test('by the API: the answer the app fetched is shown when it says so', async () => {
+  test('by the API: the app passes the response it fetched and shows it', async () => {
     const user = newUser();
     const answer = await fetchAnswer(user);
     for (const json of [answer, JSON.stringify(answer)]) {
@@ -58,7 +58,7 @@ describe('prefetch', () => {
     }
   });
 
-  test('an empty answer is no_ads_found, and ads_found of 0 to an app that prefetches', async () => {
+  test('a response without offers emits no_ads_found, and ads_found with 0 to an app that prefetches', async () => {
     const user = { placement: 'checkout' };
     const config = { campaignId: '999999' };
     const plain = await stage.open({ user, config });
@@ -71,12 +71,14 @@ describe('prefetch', () => {
 
 describe('host apps', () => {
   const stubs = `window.got = { flutter: [], react: [], webkit: [], android: [] };
-    window.flutter_inappwebview = { callHandler: (...args) => { got.flutter.push(args); return Promise.resolve(null); } };
+    window.flutter_inappwebview = {
+      callHandler: (...args) => { got.flutter.push(args); return Promise.resolve(null); },
+    };
     window.ReactNativeWebView = { postMessage: (text) => got.react.push(JSON.parse(text)) };
     window.webkit = { messageHandlers: { adCallback: { postMessage: (message) => got.webkit.push(message) } } };
     window.Android = { adpxCallback: (event, json) => got.android.push([event, JSON.parse(json)]) };`;
 
-  test('hear every event in their own way, under the new and the old handler name, and open the links themselves', async () => {
+  test('get every event by their own interface, under both handler names, and open links themselves', async () => {
     const { page, until } = await stage.open({ user: newUser(), before: stubs });
     await until('ad_shown');
     await page.locator('.btn.yes').click();
@@ -101,7 +103,7 @@ describe('host apps', () => {
     ]);
   });
 
-  test('that fail do not stop the unit', async () => {
+  test('that throw do not stop the unit', async () => {
     const before = `window.flutter_inappwebview = { callHandler: () => Promise.reject(new Error('no')) };
       window.ReactNativeWebView = { postMessage: () => { throw new Error('no'); } };`;
     const { until, problems } = await stage.open({ user: newUser(), before });
@@ -109,9 +111,9 @@ describe('host apps', () => {
     expect(problems).toEqual([]);
   });
 
-  test('find the old names to be the same objects', async () => {
-    const before =
-      'window.AdpxConfig = window.AdConfig; delete window.AdConfig; window.AdpxUser = window.AdUser; delete window.AdUser;';
+  test('can use the old names of the same objects', async () => {
+    const before = `window.AdpxConfig = window.AdConfig; delete window.AdConfig;
+      window.AdpxUser = window.AdUser; delete window.AdUser;`;
     const { page, until } = await stage.open({ user: newUser(), before });
     await until('ad_shown');
     expect(await page.evaluate('[Adpx === Ad, AdpxConfig === AdConfig, (AdpxUser = { a: 1 }, AdUser.a)]')).toEqual([
@@ -123,8 +125,18 @@ describe('host apps', () => {
 });
 
 describe('the page', () => {
-  test('may have the strictest policy: no inline script, no inline style, no eval', async () => {
-    const csp = `default-src 'none'; script-src ${stage.pageUrl} ${stage.url}; connect-src ${stage.url}; img-src ${stage.url}; style-src 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types perkwire`;
+  test('can have the strictest policy: no inline script, no inline style, no eval', async () => {
+    const csp = [
+      "default-src 'none'",
+      `script-src ${stage.pageUrl} ${stage.url}`,
+      `connect-src ${stage.url}`,
+      `img-src ${stage.url}`,
+      "style-src 'none'",
+      "base-uri 'none'",
+      "form-action 'none'",
+      "require-trusted-types-for 'script'",
+      'trusted-types perkwire',
+    ].join('; ');
     for (const placement of ['order-status', 'checkout']) {
       const { page, until, problems } = await stage.open({ user: newUser(placement), csp });
       await until('ad_shown');
@@ -136,7 +148,7 @@ describe('the page', () => {
     }
   });
 
-  test('is not touched: no globals but the named ones, no styles, one element', async () => {
+  test('is not changed: no globals but the documented ones, no styles, one element', async () => {
     const listGlobals = 'JSON.stringify(Object.getOwnPropertyNames(window))';
     const { page, until } = await stage.open({ user: newUser(), before: `window.globalsBefore = ${listGlobals};` });
     await until('ad_shown');
@@ -154,7 +166,7 @@ describe('the page', () => {
     ).toEqual([0, 0, 1]);
   });
 
-  test('stays clean when offers hold hostile HTML in any field', async () => {
+  test('is safe from hostile HTML in any field of an offer', async () => {
     const evil =
       '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>"\'><svg onload="window.hacked=1">';
     const user = newUser();
@@ -174,7 +186,13 @@ describe('the page', () => {
           is_loyalty: true,
           image: 'javascript:1',
         };
-        const terms = `${evil}<p onclick="window.hacked=1" style="color:red">Kept <a href="javascript:window.hacked=1">a</a><a href="https://ok.example/" onclick="x()">b</a></p><iframe srcdoc="<script>parent.hacked=1</script>"></iframe><math><mi xlink:href="javascript:1">x</mi></math>`;
+        const terms = [
+          evil,
+          '<p onclick="window.hacked=1" style="color:red">Kept <a href="javascript:window.hacked=1">a</a>',
+          '<a href="https://ok.example/" onclick="x()">b</a></p>',
+          '<iframe srcdoc="<script>parent.hacked=1</script>"></iframe>',
+          '<math><mi xlink:href="javascript:1">x</mi></math>',
+        ].join('');
         return {
           ...offer,
           ...fields,
@@ -228,7 +246,7 @@ describe('the page', () => {
     }
   });
 
-  test('goes on when the user payload holds anything', async () => {
+  test('accepts any user payload', async () => {
     const before = `AdUser.note = '</script><script>window.hacked=1</script>'; AdUser.fine = '"\\'\\u2028 ü';`;
     const { page, until } = await stage.open({ user: newUser(), before });
     await until('ad_shown');
@@ -245,10 +263,14 @@ describe('the page', () => {
     ['500', { status: 500, body: 'oops' }, 'server_error'],
     ['HTML', { status: 200, contentType: 'text/html', body: '<html>' }, 'server_error'],
     ['null', { status: 200, body: 'null' }, 'server_error'],
-    ['a wrong form', { status: 200, json: { data: { offers: 'none' } } }, 'server_error'],
-    ['wrong entries', { status: 200, json: { data: { offers: [null, 3, 'x', {}], settings: [], styles: 7 } } }, 'none'],
-    ['nothing', null, 'connection_error'],
-  ])('goes on when the API answers %s', async (_name, answer, kind) => {
+    ['an invalid offers list', { status: 200, json: { data: { offers: 'none' } } }, 'server_error'],
+    [
+      'invalid entries',
+      { status: 200, json: { data: { offers: [null, 3, 'x', {}], settings: [], styles: 7 } } },
+      'none',
+    ],
+    ['no response', null, 'connection_error'],
+  ])('gets an event, not an exception, when the API responds with %s', async (_name, answer, kind) => {
     const { page, until, problems } = await stage.open({ user: newUser(), config: { autoLoad: false } });
     await page.route('**/native/v4/offers.json*', (route) =>
       answer === null ? route.abort() : route.fulfill({ headers: { 'access-control-allow-origin': '*' }, ...answer }),
@@ -261,8 +283,9 @@ describe('the page', () => {
     expect(problems).toEqual([]);
   });
 
-  test('goes on when storage is blocked and callbacks throw', async () => {
-    const before = `for (const name of ['localStorage', 'sessionStorage']) Object.defineProperty(window, name, { get() { throw new DOMException('denied', 'SecurityError'); } });
+  test('gets a working unit when storage is blocked and its callback throws', async () => {
+    const before = `for (const name of ['localStorage', 'sessionStorage'])
+        Object.defineProperty(window, name, { get() { throw new DOMException('denied', 'SecurityError'); } });
       AdConfig.callback = (event, payload) => { seen.push({ event, payload }); throw new Error('mine'); };`;
     const { page, until, problems } = await stage.open({
       user: newUser('checkout'),
@@ -276,14 +299,14 @@ describe('the page', () => {
     expect(problems).toEqual([]);
   });
 
-  test('gets an error when there is no element to embed the unit in', async () => {
+  test('gets an error event when there is no element to embed the unit in', async () => {
     const { page, until } = await stage.open({ user: newUser(), config: { targetElement: '#gone' } });
     expect(await until('error')).toMatchObject({ kind: 'render_error' });
     expect(await page.locator('[data-perkwire]').count()).toBe(0);
   });
 });
 
-test('a web view of no size never shows, so nothing is counted', async () => {
+test('a web view of size 0×0 shows no unit and counts nothing', async () => {
   const before = "Object.defineProperty(window, 'innerWidth', { get: () => window.wide ?? 0 });";
   const { page, until, names, calledTimes } = await stage.open({ user: newUser(), before, config: { prefetch: true } });
   await until('ads_found');
@@ -293,7 +316,7 @@ test('a web view of no size never shows, so nothing is counted', async () => {
   await until('ad_shown');
 });
 
-test('a beacon that the network lost is sent again', async () => {
+test('a beacon that failed on the network is retried', async () => {
   const { page, until, calledTimes } = await stage.open({ user: newUser(), config: { autoShow: false } });
   await until('ads_found');
   let lost = 0;

@@ -17,7 +17,7 @@ test('the script is at most 15.5 KB compressed', async () => {
   expect(gzipSync(rawPayload, { level: 9 }).length).toBeLessThanOrEqual(15.5 * 1024);
 });
 
-test('any page may load it, and asks again after a few minutes', async () => {
+test('any page may load it and caches it for five minutes', async () => {
   for (const url of ['/sdk/launcher.js', '/sdk/launcher.min.js']) {
     const answer = await get(url, { origin: 'https://shop.example' });
     expect(answer.statusCode).toBe(200);
@@ -28,12 +28,12 @@ test('any page may load it, and asks again after a few minutes', async () => {
       'cache-control': expect.stringMatching(/^public, max-age=300\b/),
       vary: expect.stringContaining('accept-encoding'),
     });
-    const again = await get(url, { 'if-none-match': String(answer.headers.etag) });
-    expect([again.statusCode, again.body]).toEqual([304, '']);
+    const revalidated = await get(url, { 'if-none-match': String(answer.headers.etag) });
+    expect([revalidated.statusCode, revalidated.body]).toEqual([304, '']);
   }
 });
 
-test('the versioned URL is named by the content and kept for good; that of another release leads to the present script', async () => {
+test('the URL with the content hash is immutable; that of another release redirects to the launcher', async () => {
   const plain = await get('/sdk/launcher.js');
   const hash = createHash('sha256').update(plain.rawPayload).digest('hex').slice(0, 12);
   expect(plain.headers['content-location']).toBe(`/sdk/launcher.${hash}.js`);
@@ -49,12 +49,12 @@ test('the versioned URL is named by the content and kept for good; that of anoth
   expect((await get('/sdk/launcher.nothing.js')).statusCode).toBe(404);
 });
 
-test('it is sent compressed to those who say they can read that', async () => {
+test('it is compressed for clients that accept that', async () => {
   const plain = await get('/sdk/launcher.js');
-  const packed = await get('/sdk/launcher.js', { 'accept-encoding': 'gzip, br;q=0' });
-  expect(packed.headers['content-encoding']).toBe('gzip');
-  expect(gunzipSync(packed.rawPayload).equals(plain.rawPayload)).toBe(true);
-  expect(packed.headers.etag).not.toBe(plain.headers.etag);
+  const compressed = await get('/sdk/launcher.js', { 'accept-encoding': 'gzip, br;q=0' });
+  expect(compressed.headers['content-encoding']).toBe('gzip');
+  expect(gunzipSync(compressed.rawPayload).equals(plain.rawPayload)).toBe(true);
+  expect(compressed.headers.etag).not.toBe(plain.headers.etag);
   expect(['gzip, deflate, br', 'gzip;q=0.5', 'br;q=0.0', 'identity', undefined].map(encodingFor)).toEqual([
     'br',
     'gzip',
@@ -64,7 +64,7 @@ test('it is sent compressed to those who say they can read that', async () => {
   ]);
 });
 
-test('it holds nothing that a strict policy forbids', async () => {
+test('it contains nothing that a strict policy forbids', async () => {
   const { body } = await get('/sdk/launcher.js');
   expect(body).not.toMatch(/\beval\(|new Function\(|\.innerHTML|document\.write|setAttribute\("style"/);
 });

@@ -2,14 +2,14 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
 import { expect, inject } from 'vitest';
-import { launchBrowser, userAgent } from '../../support/browser.ts';
+import { launchBrowser, newContext } from '../../support/browser.ts';
 import { freePort } from '../../support/server-process.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 export type SdkEvent = { event: string; payload: Record<string, unknown> };
 
 export type PageSetup = {
-  /** `window.AdConfig`, with JSON values; the callback that keeps events is added. */
+  /** `window.AdConfig`, with JSON values; a callback that records events is added. */
   config?: Record<string, unknown>;
   user?: Record<string, unknown>;
   /** Script of the page, run before the SDK and after config and user are set. */
@@ -45,7 +45,7 @@ export type Stage = {
   pageUrl: string;
   newContext: () => Promise<BrowserContext>;
   open: (setup?: PageSetup) => Promise<OpenPage>;
-  /** URL of a further page, for a tab to go on to. */
+  /** URL of a further page, to navigate a tab to. */
   urlOf: (setup: PageSetup) => string;
   close: () => Promise<void>;
 };
@@ -59,7 +59,6 @@ export async function startStage(): Promise<Stage> {
   const shop = await listen((path, response) => servePage(setups, url, path, response));
   const pageUrl = `http://127.0.0.1:${(shop.address() as AddressInfo).port}`;
   const browser = await launchBrowser(inject('templateUrl'));
-  const newContext = () => browser.newContext({ userAgent });
   let pages = 0;
   const urlOf = (setup: PageSetup): string => {
     const path = `/p${++pages}`;
@@ -68,7 +67,7 @@ export async function startStage(): Promise<Stage> {
   };
 
   async function open(setup: PageSetup = {}): Promise<OpenPage> {
-    const context = setup.context ?? (await newContext());
+    const context = setup.context ?? (await newContext(browser));
     const page = await context.newPage();
     if (setup.viewport !== undefined) await page.setViewportSize(setup.viewport);
     const requests: Request[] = [];
@@ -78,9 +77,7 @@ export async function startStage(): Promise<Stage> {
     page.on('console', (message) => {
       if (/Content Security Policy|Trusted/.test(message.text())) problems.push(message.text());
     });
-    await context.route(/\.example\//, (route) =>
-      route.fulfill({ status: 200, contentType: 'text/html', body: 'advertiser' }),
-    );
+    await serveAdvertisers(context);
     await page.goto(urlOf(setup));
     return openPage(page, requests, problems);
   }
@@ -90,7 +87,7 @@ export async function startStage(): Promise<Stage> {
     url,
     browser,
     pageUrl,
-    newContext,
+    newContext: () => newContext(browser),
     open,
     urlOf,
     close: async () => {
@@ -101,6 +98,10 @@ export async function startStage(): Promise<Stage> {
     },
   };
 }
+
+/** Pages of advertisers, without a network. */
+export const serveAdvertisers = (context: BrowserContext): Promise<unknown> =>
+  context.route(/\.example\//, (route) => route.fulfill({ contentType: 'text/html', body: 'advertiser' }));
 
 function openPage(page: Page, requests: Request[], problems: string[]): OpenPage {
   const events = () => page.evaluate(() => (window as unknown as { seen: SdkEvent[] }).seen);
@@ -131,7 +132,7 @@ export function listen(serve: (path: string, response: ServerResponse) => void):
   });
 }
 
-/** The page holds no inline script, so that a strict policy can be put on it. */
+/** The page has no inline script, so that it can have a strict policy. */
 function servePage(setups: Map<string, PageSetup>, apiUrl: string, path: string, response: ServerResponse): void {
   const [, name = '', file] = path.split(/[/?]/);
   const setup = setups.get(`/${name}`);
@@ -142,8 +143,9 @@ function servePage(setups: Map<string, PageSetup>, apiUrl: string, path: string,
     'content-type': 'text/html; charset=utf-8',
     ...(setup.csp === undefined ? {} : { 'content-security-policy': setup.csp }),
   });
-  response.end(`<!doctype html><html ${setup.html ?? 'lang="en"'}><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Shop</title><body><main><h1>Thank you for your order</h1>${setup.body ?? ''}</main>
+  response.end(`<!doctype html><html ${setup.html ?? 'lang="en"'}>
+<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Shop</title>
+<body><main><h1>Thank you for your order</h1>${setup.body ?? ''}</main>
 <script src="/${name}/setup.js"></script><script src="${apiUrl}/sdk/launcher.js"></script></body></html>`);
 }
 
@@ -156,7 +158,7 @@ window.AdUser = ${JSON.stringify(user)};
 ${before}`;
 }
 
-/** What the server keeps of the pages' beacons, in the order of their arrival. */
+/** Kinds of the recorded events, in the order of their arrival. */
 export async function storedKinds({ t }: Stage): Promise<string[]> {
   const { rows } = await t.pool.query<{ kind: string }>('select kind from events order by at, kind');
   return rows.map(({ kind }) => kind);

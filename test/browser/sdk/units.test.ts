@@ -11,7 +11,7 @@ afterAll(() => stage.close());
 const newUser = (placement: string): Record<string, string> => ({ placement, pub_user_id: `unit-${++users}` });
 const single = () => newUser('order-status');
 
-/** The events kept for a page's session, in order. */
+/** The events recorded for a session, in order. */
 async function kindsOf(session: string): Promise<string[]> {
   const { rows } = await stage.t.pool.query<{ kind: string }>(
     'select kind from events where session_id = $1 order by at',
@@ -29,7 +29,7 @@ async function sessionOf(user: Record<string, string>): Promise<string> {
 }
 
 describe('the single unit', () => {
-  test('goes through the offers by "no thanks", sending each beacon once, and closes after the last', async () => {
+  test('shows the next offer after "no thanks", sends each beacon once, and closes after the last', async () => {
     const user = single();
     const opened = await stage.open({ user });
     const { page, until, names } = opened;
@@ -98,7 +98,7 @@ describe('the single unit', () => {
     );
   });
 
-  test('does by its methods what the buttons do', async () => {
+  test('has methods that do what the buttons do', async () => {
     const { page, until, names, requests } = await stage.open({ user: single(), config: { autoLoad: false } });
     await page.evaluate('Ad.load()');
     expect(await page.evaluate('Ad.isReady()')).toBe(true);
@@ -116,7 +116,7 @@ describe('the single unit', () => {
     expect(new Set(images.map((url) => url.searchParams.get('width')))).toEqual(new Set(['480', '360']));
   });
 
-  test('goes back without counting the offer again', async () => {
+  test('shows the previous offer without a second impression', async () => {
     const { page, until, calledTimes } = await stage.open({ user: single() });
     await until('ad_shown');
     await page.locator('.btn.no').click();
@@ -126,7 +126,7 @@ describe('the single unit', () => {
     expect(calledTimes('/p.png')).toBe(2);
   });
 
-  test('works by keyboard alone: focus stays inside, Esc closes, focus returns', async () => {
+  test('works by keyboard alone: the focus stays inside, Escape closes, the focus returns', async () => {
     const { page, until } = await stage.open({
       user: single(),
       config: { autoShow: false },
@@ -154,7 +154,7 @@ describe('the single unit', () => {
     expect(await page.evaluate(() => document.activeElement?.id)).toBe('before');
   });
 
-  test('keeps an offer for later, and says so', async () => {
+  test('saves an offer for later and shows that', async () => {
     const { page, until, calls, events } = await stage.open({ user: single() });
     await until('ad_shown');
     await page.getByRole('button', { name: 'Keep for later' }).click();
@@ -170,7 +170,7 @@ describe('the single unit', () => {
     expect((await events()).filter(({ event }) => event === 'error')).toHaveLength(1);
   });
 
-  test('waits with the close button as long as the theme says', async () => {
+  test('shows the close button after the delay of the theme', async () => {
     const { page, until, names } = await stage.open({
       user: single(),
       config: { settings: { enable_close_delay: true, close_delay: 1 } },
@@ -185,7 +185,7 @@ describe('the single unit', () => {
 });
 
 describe('the grid', () => {
-  test('counts an offer when half of it was in view for a second, not before', async () => {
+  test('counts an impression when half of an offer was in view for a second, not before', async () => {
     const opened = await stage.open({
       user: newUser('checkout'),
       config: { targetElement: '#perks' },
@@ -202,7 +202,7 @@ describe('the grid', () => {
     await expect.poll(() => calledTimes('/p.png')).toBe(3);
   });
 
-  test('takes away what is declined, and closes after the last', async () => {
+  test('removes declined offers and closes after the last', async () => {
     const { page, until, calledTimes } = await stage.open({ user: { placement: 'checkout' } });
     await until('ad_shown', 3);
     for (const left of [3, 2, 1]) {
@@ -227,7 +227,8 @@ describe('the grid', () => {
 describe('pages that draw the unit themselves', () => {
   test('by a template', async () => {
     const body =
-      '<div id="here"></div><template id="mine"><h2 data-ad="title"></h2><button data-ad-action="reject">Next</button></template>';
+      '<div id="here"></div><template id="mine"><h2 data-ad="title"></h2>' +
+      '<button data-ad-action="reject">Next</button></template>';
     const { page, until } = await stage.open({
       user: single(),
       body,
@@ -240,7 +241,7 @@ describe('pages that draw the unit themselves', () => {
     expect(await page.locator('#here h2').first().textContent()).not.toBe(first);
   });
 
-  test('by a function; one that throws falls back to the unit', async () => {
+  test('by a function; when it throws, the SDK draws the unit', async () => {
     const before = `AdConfig.render = ({ element, offers, actions }) => {
       if (window.broken) throw new Error('oh');
       element.textContent = offers[0].title; element.onclick = () => { window.broken = true; actions.reject(); };
@@ -258,7 +259,7 @@ describe('pages that draw the unit themselves', () => {
   });
 });
 
-test('no beacon of the pages above was refused or thought to be of a bot', async () => {
+test('no beacon of the pages above was refused or classified as a bot', async () => {
   expect((await storedKinds(stage)).length).toBeGreaterThan(15);
   const { rows } = await stage.t.pool.query(
     "select kind, suspicious from events where suspicious is not null and kind <> 'click'",

@@ -63,8 +63,8 @@ const fire = ({ page }: OpenPage, target = 'document', name = 'ad:confirm') =>
   page.evaluate(`${target}.dispatchEvent(new CustomEvent('${name}', { bubbles: true }))`);
 const webhooksOf = (session: string) => hook.taken.filter(({ body }) => body.includes(session));
 
-describe('perks, from tick to webhook', () => {
-  test('what the user ticked arrives once, signed, when the page confirms', async () => {
+describe('User Selected Perks, from selection to webhook', () => {
+  test('the selection arrives once, signed, when the page confirms', async () => {
     const user = newUser();
     const opened = await stage.open({ user });
     await opened.until('ads_found');
@@ -91,30 +91,30 @@ describe('perks, from tick to webhook', () => {
     expect(names).toEqual(['usp_selected', 'usp_selected', 'usp_unselected', 'usp_confirmed']);
   });
 
-  test('ticks reach the server one after another, in the order of the user, however slow it is', async () => {
+  test('changes reach a slow server one after another, in the order of the user', async () => {
     const user = newUser();
     const opened = await stage.open({ user });
     await opened.until('ads_found');
-    let under = 0;
-    let most = 0;
+    let concurrent = 0;
+    let maxConcurrent = 0;
     await opened.page.route('**/sdk/v4/usp/**/*select.json*', async (route) => {
-      most = Math.max(most, ++under);
+      maxConcurrent = Math.max(maxConcurrent, ++concurrent);
       await new Promise((resolve) => setTimeout(resolve, 120));
       await route.continue();
-      under--;
+      concurrent--;
     });
     for (const index of [1, 0, 2]) await box(opened, index).check();
     await box(opened, 1).uncheck();
     const { campaign_ids: ids } = await rowOf(user);
     await expect.poll(async () => (await rowOf(user)).selected).toEqual([ids[0], ids[2]]);
-    const ticks = opened
+    const changes = opened
       .calls()
       .flatMap((call) => /^POST .*\/(\d+)\/((?:un)?select)\.json$/.exec(call)?.slice(1).join(' ') ?? []);
-    expect(ticks).toEqual([`${ids[1]} select`, `${ids[0]} select`, `${ids[2]} select`, `${ids[1]} unselect`]);
-    expect(most).toBe(1);
+    expect(changes).toEqual([`${ids[1]} select`, `${ids[0]} select`, `${ids[2]} select`, `${ids[1]} unselect`]);
+    expect(maxConcurrent).toBe(1);
   });
 
-  test('ticks that the server has not heard of go with the confirmation', async () => {
+  test('changes that did not reach the server are sent with the confirmation', async () => {
     const user = newUser();
     const opened = await stage.open({ user });
     await opened.until('ads_found');
@@ -127,7 +127,7 @@ describe('perks, from tick to webhook', () => {
     expect(opened.calls().filter((call) => call.startsWith('PUT '))).toHaveLength(1);
   });
 
-  test('ticks survive a reload of the page: same offers, same boxes, same session', async () => {
+  test('the selection survives a reload of the page: same offers, same checkboxes, same session', async () => {
     const user = newUser();
     const opened = await stage.open({ user });
     await opened.until('ads_found');
@@ -158,7 +158,7 @@ describe('perks, from tick to webhook', () => {
     expect([row.selected, row.wrapped]).toEqual([row.campaign_ids.slice(0, 1), true]);
   });
 
-  test('with "check all" every box is ticked from the start, and stays so without a click', async () => {
+  test('with "check all" every perk is selected from the start', async () => {
     await stage.t.pool.query("update themes set usp_check_all = true where unit = 'mou'");
     await stage.t.deps.catalog.refresh();
     const user = newUser();
@@ -174,7 +174,7 @@ describe('perks, from tick to webhook', () => {
     await stage.t.deps.catalog.refresh();
   });
 
-  test('an event of the theme’s own name confirms too', async () => {
+  test('the event that the theme names confirms', async () => {
     const user = newUser();
     const opened = await stage.open({ user, config: { settings: { usp_confirmation_event: 'shop:paid' } } });
     await opened.until('ads_found');
@@ -185,7 +185,7 @@ describe('perks, from tick to webhook', () => {
     expect(JSON.parse(String(webhooksOf(row.session_id)[0]?.body)).body.selected).toBe(0);
   });
 
-  test('confirming where there is nothing to confirm is an error event, not an exception', async () => {
+  test('confirming without a session is an error event, not an exception', async () => {
     const opened = await stage.open({ user: { placement: 'order-status' } });
     await opened.until('ads_found');
     expect(await opened.page.evaluate('Ad.confirm()')).toBe(false);

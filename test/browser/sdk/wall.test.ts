@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { type Stage, startStage } from './support.ts';
+import { type Stage, serveAdvertisers, startStage } from './support.ts';
 
 const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const sdkId = '0123456789abcdef';
@@ -20,9 +20,7 @@ type Wall = { page: Page; problems: string[] };
 
 async function openWall(query: string, { width = 1200, height = 900, before = '' } = {}): Promise<Wall> {
   const context = await stage.newContext();
-  await context.route(/\.example\//, (route) =>
-    route.fulfill({ status: 200, contentType: 'text/html', body: 'advertiser' }),
-  );
+  await serveAdvertisers(context);
   if (before !== '') await context.addInitScript(before);
   const page = await context.newPage();
   await page.setViewportSize({ width, height });
@@ -66,7 +64,7 @@ describe('the hosted offerwall', () => {
     expect(problems).toEqual([]);
   });
 
-  test('counts an impression only for offers that were seen, and more as they are scrolled to', async () => {
+  test('counts impressions of viewable offers only, and further ones after scrolling', async () => {
     const { page } = await openWall(`sdk_id=${sdkId}&placement=wall`, { width: 400, height: 600 });
     await tiles(page).first().waitFor();
     await expect.poll(impressions).not.toEqual([]);
@@ -80,7 +78,7 @@ describe('the hosted offerwall', () => {
     await expect.poll(impressions).toContain(lastId);
   });
 
-  test('counts one close when it is left, also after a search that found nothing', async () => {
+  test('counts one close when the page is left, also after a search without results', async () => {
     const { query } = await linkOfUnit();
     const { page } = await openWall(query);
     await expect.poll(async () => (await impressions()).length).toBeGreaterThan(0);
@@ -91,18 +89,20 @@ describe('the hosted offerwall', () => {
     await expect.poll(async () => (await stage.t.pool.query(closes)).rowCount).toBe(1);
   });
 
-  test('loads more as it is scrolled, each offer once', async () => {
+  test('loads more offers on scrolling, each once', async () => {
     await stage.t.pool.query(`
       insert into campaigns (publisher_id, advertiser_id, name, landing_url, category)
       select c.publisher_id, a.id, 'More ' || n, 'https://more.example/', 'more'
-      from (select * from campaigns order by id limit 1) c, generate_series(1, 40) n, (select min(id) as id from advertisers) a`);
+      from (select * from campaigns order by id limit 1) c,
+        generate_series(1, 40) n,
+        (select min(id) as id from advertisers) a`);
     await stage.t.pool.query(`
       insert into offers (publisher_id, campaign_id, title, short_headline, cta_yes)
       select publisher_id, id, name, name, 'Take it' from campaigns where name like 'More %'`);
     await stage.t.deps.catalog.refresh();
     const { page } = await openWall(`sdk_id=${sdkId}&placement=wall`);
     await expect.poll(() => tiles(page).count()).toBeGreaterThan(20);
-    for (let turn = 0; turn < 10; turn += 1) await page.mouse.wheel(0, 5000);
+    for (let step = 0; step < 10; step += 1) await page.mouse.wheel(0, 5000);
     await page.getByText('That is all.').waitFor();
     const ids = await tiles(page).evaluateAll((elements) =>
       elements.map((element) => (element as HTMLElement).dataset.offerId),
@@ -127,7 +127,7 @@ describe('the hosted offerwall', () => {
     expect(rows).toEqual([{ count: 1 }]);
   });
 
-  test('opens an offer at once by &open=1, with its terms, and closes it by Escape', async () => {
+  test('opens the details of the offer with open=1, and closes them by Escape', async () => {
     const { query, title } = await linkOfUnit();
     const { page } = await openWall(`${query}&open=1`);
     const dialog = page.getByRole('dialog');
@@ -138,7 +138,7 @@ describe('the hosted offerwall', () => {
     await expect.poll(() => dialog.count()).toBe(0);
   });
 
-  test('keeps an offer in the wallet from its details', async () => {
+  test('saves an offer to the wallet from its details', async () => {
     const { query } = await linkOfUnit({ pub_user_id: 'saver-9' });
     const { page } = await openWall(`${query}&open=1`);
     await page.getByRole('dialog').getByRole('button', { name: 'Save For Later' }).click();
@@ -147,7 +147,7 @@ describe('the hosted offerwall', () => {
     expect(rows).toEqual([{ count: 1 }]);
   });
 
-  test('on a phone the buttons of the details keep their words on one line, whatever stands beside them', async () => {
+  test('shows the labels of the buttons in the details on one line on a phone', async () => {
     const { query } = await linkOfUnit({ pub_user_id: 'saver-10' });
     const { page } = await openWall(`${query}&open=1`, { width: 375, height: 740 });
     const buttons = page.getByRole('dialog').locator('.actions .button');
@@ -155,9 +155,9 @@ describe('the hosted offerwall', () => {
     for (const button of await buttons.all()) expect((await button.boundingBox())?.height).toBeLessThan(60);
   });
 
-  test('in a web view reports a click by url_clicked and opens nothing', async () => {
-    const before =
-      'window.posted = []; window.ReactNativeWebView = { postMessage: (text) => window.posted.push(JSON.parse(text)) };';
+  test('emits url_clicked in a web view and opens nothing', async () => {
+    const before = `window.posted = [];
+      window.ReactNativeWebView = { postMessage: (text) => window.posted.push(JSON.parse(text)) };`;
     const { page } = await openWall(`sdk_id=${sdkId}&placement=wall`, { before });
     const link = tiles(page).first().locator('a.main');
     await link.click();
@@ -169,17 +169,20 @@ describe('the hosted offerwall', () => {
     expect(page.context().pages()).toHaveLength(1);
   });
 
-  test('in a frame of an allowed host tells the page around it; another host may not frame it', async () => {
+  test('posts url_clicked to a page of an allowed host that frames it; another host must not frame it', async () => {
     const { origin } = new URL(stage.pageUrl);
     await stage.t.pool.query('update publishers set frame_hosts = $1 where sdk_id = $2', [[origin], sdkId]);
     await stage.t.deps.catalog.refresh();
-    const frame = `<iframe id="wall" width="900" height="700" src="${stage.url}/offerwall?sdk_id=${sdkId}&placement=framed"></iframe>`;
-    const before = "window.told = []; addEventListener('message', ({ data }) => window.told.push(data));";
+    const src = `${stage.url}/offerwall?sdk_id=${sdkId}&placement=framed`;
+    const frame = `<iframe id="wall" width="900" height="700" src="${src}"></iframe>`;
+    const before = "window.messages = []; addEventListener('message', ({ data }) => window.messages.push(data));";
     const opened = await stage.open({ body: frame, before, config: { autoLoad: false } });
     await opened.page.frameLocator('#wall').locator('.tile a.main').first().click();
     await expect
       .poll(() =>
-        opened.page.evaluate(() => (window as unknown as { told: { name: string }[] }).told.map(({ name }) => name)),
+        opened.page.evaluate(() =>
+          (window as unknown as { messages: { name: string }[] }).messages.map(({ name }) => name),
+        ),
       )
       .toEqual(['url_clicked']);
     await stage.t.pool.query("update publishers set frame_hosts = '{https://elsewhere.example}' where sdk_id = $1", [
@@ -193,7 +196,7 @@ describe('the hosted offerwall', () => {
   test.each([
     [1200, 900],
     [360, 640],
-  ])('at %i pixels has no violation that axe-core finds, nor anything that runs over', async (width, height) => {
+  ])('at %i × %i pixels has no accessibility violation and no overflow', async (width, height) => {
     const { query } = await linkOfUnit();
     const { page } = await openWall(`${query}&open=1`, { width, height });
     await page.getByRole('dialog').waitFor();

@@ -64,7 +64,7 @@ test.each(['sdk', 'api'])(
     const { page, problems } = await open(`/demo?prefetch=${prefetch}&place=modal&unit=single&step=basket&dev=on`);
     const calls: string[] = [];
     page.on('request', (request) => calls.push(new URL(request.url()).pathname));
-    await event(page, prefetch === 'sdk' ? 'ads_found' : 'answer kept').waitFor();
+    await event(page, prefetch === 'sdk' ? 'ads_found' : 'response stored').waitFor();
     await page.getByRole('link', { name: 'Place the order' }).click();
     await page.getByRole('dialog').waitFor();
     await event(page, 'ad_shown').waitFor();
@@ -78,7 +78,7 @@ test.each(['off', 'sdk', 'api'])(
   async (prefetch) => {
     const { page, problems } = await open(`/demo?on=phone&prefetch=${prefetch}`);
     const phone = page.frameLocator('#phone');
-    if (prefetch !== 'off') await event(page, prefetch === 'sdk' ? 'ads_found' : 'answer kept').waitFor();
+    if (prefetch !== 'off') await event(page, prefetch === 'sdk' ? 'ads_found' : 'response stored').waitFor();
     await phone.getByRole('button', { name: 'Place the order' }).click();
     const view = phone.frameLocator('iframe.view');
     await view.getByRole('checkbox').first().check();
@@ -93,7 +93,7 @@ test.each(['off', 'sdk', 'api'])(
   },
 );
 
-test('fits a screen of 360 pixels, and the switches work by keyboard', async () => {
+test('fits a screen of 360 pixels, and the options work by keyboard', async () => {
   const { page } = await open('/demo', { viewport: { width: 360, height: 740 } });
   await page.getByRole('checkbox').first().waitFor();
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);

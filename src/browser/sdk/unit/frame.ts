@@ -3,7 +3,9 @@ import { h, newId } from '../views/dom.ts';
 import { footer, header } from '../views/header-footer.ts';
 import { rememberFocus, trapTab } from './focus.ts';
 import { themeSheet } from './theme.ts';
-import css from './unit.css';
+
+/** Text of unit.css, inserted by the build (scripts/build-sdk.ts). */
+declare const UNIT_CSS: string;
 
 /** The container of the offers, in its own shadow root: a dialog over the page, or a block within it. */
 export type Frame = {
@@ -32,7 +34,7 @@ export function openFrame(options: FrameOptions): Frame {
   const host = h('div', { 'data-perkwire': '' });
   const root = host.attachShadow({ mode: 'open' });
   const sheet = new CSSStyleSheet();
-  sheet.replaceSync(css);
+  sheet.replaceSync(UNIT_CSS);
   root.adoptedStyleSheets = [sheet, themeSheet(answer)];
 
   const restoreFocus = rememberFocus();

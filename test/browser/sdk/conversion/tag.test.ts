@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { launchBrowser, userAgent } from '../../../support/browser.ts';
+import { launchBrowser, newContext } from '../../../support/browser.ts';
 import { freePort } from '../../../support/server-process.ts';
 import { bookings, type Clicked, clickOffer, createTimedApp } from '../../../tracking/conversions/support.ts';
 
@@ -11,8 +11,8 @@ let browser: Browser;
 let shop: Server;
 let shopUrl: string;
 let serviceUrl: string;
-/** What a page of the shop may load beside its scripts. */
-let allowed = 'connect-src';
+/** Directive that allows the shop's pages to reach the service, beside scripts. */
+let allowedDirective = 'connect-src';
 
 beforeAll(async () => {
   const port = await freePort();
@@ -27,7 +27,7 @@ beforeAll(async () => {
     response
       .writeHead(200, {
         'content-type': 'text/html',
-        'content-security-policy': `default-src 'none'; script-src ${serviceUrl}; ${allowed} ${serviceUrl}`,
+        'content-security-policy': `default-src 'none'; script-src ${serviceUrl}; ${allowedDirective} ${serviceUrl}`,
       })
       .end(
         `<!doctype html><title>Shop</title><script src="${serviceUrl}/sdk/conversion.js" ${attributes} async></script>`,
@@ -44,7 +44,7 @@ afterAll(async () => {
 });
 
 async function openLanding(click: Clicked, before = ''): Promise<{ context: BrowserContext; page: Page }> {
-  const context = await browser.newContext({ userAgent });
+  const context = await newContext(browser);
   if (before !== '') await context.addInitScript(before);
   const page = await context.newPage();
   await page.goto(`${shopUrl}/landing?click_id=${click.clickId}&utm=x`);
@@ -54,7 +54,7 @@ async function openLanding(click: Clicked, before = ''): Promise<{ context: Brow
 
 const booked = (click: Clicked) => expect.poll(() => bookings(t, click.sessionId));
 
-test('the tag remembers the click of the landing page and reports the purchase pages later, under a strict policy', async () => {
+test('the tag stores the click of the landing page and reports a later purchase, under a strict policy', async () => {
   const click = await clickOffer(t);
   const { context, page } = await openLanding(click);
   const problems: string[] = [];
@@ -69,17 +69,17 @@ test('the tag remembers the click of the landing page and reports the purchase p
   await context.close();
 });
 
-test('where only pictures are allowed the tag reports by the picture', async () => {
+test('where the policy allows images only, the tag reports by an image', async () => {
   const click = await clickOffer(t);
-  allowed = 'img-src';
+  allowedDirective = 'img-src';
   const { context, page } = await openLanding(click);
-  expect(await page.evaluate(`PerkwireConversion.track({ event: 'by-picture', payout: '1.25' })`)).toBe(true);
-  await booked(click).toMatchObject([{ event: 'by-picture', payout_micros: '1250000' }]);
-  allowed = 'connect-src';
+  expect(await page.evaluate(`PerkwireConversion.track({ event: 'by-image', payout: '1.25' })`)).toBe(true);
+  await booked(click).toMatchObject([{ event: 'by-image', payout_micros: '1250000' }]);
+  allowedDirective = 'connect-src';
   await context.close();
 });
 
-test('with Global Privacy Control the click is forgotten with the tab', async () => {
+test('with Global Privacy Control the click is stored for the tab only', async () => {
   const click = await clickOffer(t);
   const gpc = "Object.defineProperty(navigator, 'globalPrivacyControl', { value: true })";
   const { context, page } = await openLanding(click, gpc);
@@ -94,8 +94,8 @@ test('with Global Privacy Control the click is forgotten with the tab', async ()
   await context.close();
 });
 
-test('without a click nothing is sent, and the tag is small and cached', async () => {
-  const context = await browser.newContext({ userAgent });
+test('without a click nothing is sent, and the tag is small and cacheable', async () => {
+  const context = await newContext(browser);
   const page = await context.newPage();
   const sent: string[] = [];
   page.on('request', (request) => sent.push(new URL(request.url()).pathname));

@@ -24,8 +24,8 @@ async function violations(page: Page): Promise<string[]> {
   });
 }
 
-/** Images loaded, animations over. */
-async function settled(page: Page): Promise<void> {
+/** Waits until images are loaded and animations have ended. */
+async function waitUntilSettled(page: Page): Promise<void> {
   await page.locator('[data-perkwire] img').first().waitFor();
   await page.emulateMedia({ reducedMotion: 'reduce' });
   await page.waitForFunction(() =>
@@ -35,22 +35,22 @@ async function settled(page: Page): Promise<void> {
   );
 }
 
-const user = { placement: 'order-status', pub_user_id: 'look-1' };
-const looks: [string, string, PageSetup][] = [
+const user = { placement: 'order-status', pub_user_id: 'appearance-1' };
+const units: [string, string, PageSetup][] = [
   ['the single unit', 'sou.png', { user, viewport: { width: 1200, height: 860 } }],
   [
-    'the grid with perks to tick',
+    'the grid with perks to select',
     'mou.png',
     { user: { ...user, placement: 'checkout' }, viewport: { width: 1200, height: 860 } },
   ],
 ];
 
-// UPDATE_IMAGES=1 takes the pictures of the documentation anew.
-describe('how the units look', () => {
-  test.each(looks)('%s is shown without barriers', async (_name, file, setup) => {
+// UPDATE_IMAGES=1 renews the screenshots of the documentation.
+describe('the appearance of the units', () => {
+  test.each(units)('%s has no accessibility violation', async (_name, file, setup) => {
     const { page, until } = await stage.open(setup);
     await until('ad_shown');
-    await settled(page);
+    await waitUntilSettled(page);
     if (file === 'mou.png') await page.getByRole('checkbox').nth(1).check();
     expect(await violations(page)).toEqual([]);
     await page.locator('summary').first().click();
@@ -74,7 +74,7 @@ describe('how the units look', () => {
           viewport: { width: 320, height: 640 },
         });
         await until('ad_shown');
-        await settled(page);
+        await waitUntilSettled(page);
         const { scrolls, outside } = await page.evaluate(() => {
           const root = document.querySelector('[data-perkwire]')?.shadowRoot as ShadowRoot;
           const scroll = root.querySelector('.scroll') as HTMLElement;
