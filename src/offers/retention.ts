@@ -8,8 +8,11 @@ import { deleteOldDecisionStates } from './decision-log/states.ts';
 /** Dev sessions deleted by one statement (count). */
 const devBatch = 5000;
 
+/* Skips sessions that an erasure has locked: waiting for one while others are locked may deadlock. */
 const deleteDevSql = `
-with old as materialized (select day, id from sessions where dev and created_at < $1 limit ${devBatch})
+with old as materialized (
+  select day, id from sessions where dev and created_at < $1 limit ${devBatch} for update skip locked
+)
 delete from sessions
 where day = any(array(select distinct day from old)) and id = any(array(select id from old))`;
 

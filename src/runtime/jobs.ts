@@ -17,13 +17,34 @@ import type { Job } from './run-jobs.ts';
 import { userData } from './user-data.ts';
 
 const everyRole: readonly Role[] = ['api', 'worker'];
+const hourly = { roles: everyRole, pauseMs: hourMs, retryMs: minuteMs };
 const partitionLock = "advisory lock 'perkwire_partitions'";
 
 type JobDeps = Deps & { databaseUrl: string; pid: number };
 
+/** Jobs that keep data of the database in memory. */
+const refreshJobs = ({ usage, model }: Pick<Deps, 'usage' | 'model'>): readonly Job[] => [
+  {
+    name: 'campaign usage',
+    roles: ['api'],
+    pauseMs: 1000,
+    pausePerRun: 20,
+    locks: 'none: reads campaign_use into memory',
+    run: usage.refresh,
+  },
+  {
+    name: 'ranking model',
+    roles: ['api'],
+    pauseMs: 30_000,
+    pausePerRun: 20,
+    locks: 'none: reads rollups into memory',
+    run: model.refresh,
+  },
+];
+
 /** Every background job; nothing else starts one. Several processes may run the same job at once. */
 export const createJobs = (deps: JobDeps): readonly Job[] => {
-  const { pool, now, usage, model } = deps;
+  const { pool, now } = deps;
   const heartbeat = createHeartbeat(deps, deps.pid);
   return [
     {
@@ -34,22 +55,7 @@ export const createJobs = (deps: JobDeps): readonly Job[] => {
       run: heartbeat.beat,
       onStop: heartbeat.remove,
     },
-    {
-      name: 'campaign usage',
-      roles: ['api'],
-      pauseMs: 1000,
-      pausePerRun: 20,
-      locks: 'none: reads campaign_use into memory',
-      run: usage.refresh,
-    },
-    {
-      name: 'ranking model',
-      roles: ['api'],
-      pauseMs: 30_000,
-      pausePerRun: 20,
-      locks: 'none: reads rollups into memory',
-      run: model.refresh,
-    },
+    ...refreshJobs(deps),
     {
       name: 'reservation release',
       roles: ['worker'],
@@ -59,25 +65,19 @@ export const createJobs = (deps: JobDeps): readonly Job[] => {
     },
     {
       name: 'partitions',
-      roles: everyRole,
-      pauseMs: hourMs,
-      retryMs: minuteMs,
+      ...hourly,
       locks: partitionLock,
       run: () => ensurePartitions(pool, now()),
     },
     {
       name: 'retention',
-      roles: everyRole,
-      pauseMs: hourMs,
-      retryMs: minuteMs,
+      ...hourly,
       locks: `${partitionLock}; partitioned tables, for which it waits 2 s at most`,
       run: () => applyRetention(deps),
     },
     {
       name: 'rollup compaction',
-      roles: everyRole,
-      pauseMs: hourMs,
-      retryMs: minuteMs,
+      ...hourly,
       locks: 'a row of rollup_publishers (skip locked)',
       run: async (isStopped) => void (await compactRollups(pool, now(), isStopped)),
     },

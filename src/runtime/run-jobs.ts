@@ -29,7 +29,7 @@ export type LoopJob = Description & {
 };
 
 /** Work with a schedule of its own. */
-export type ServiceJob = Description & { start: () => Promise<Stoppable> };
+type ServiceJob = Description & { start: () => Promise<Stoppable> };
 
 export type Job = LoopJob | ServiceJob;
 

@@ -84,7 +84,7 @@ describe('an erasure by pub_user_id', () => {
   });
 });
 
-test('publishers take turns: one erasure does not wait for many erasures of another publisher', async () => {
+test('publishers are served in turn: an erasure does not wait for many erasures of another publisher', async () => {
   for (let user = 0; user < 20; user += 1) await askErasure(t, { pub_user_id: `of many ${user}` });
   t.clock.ms += 1000;
   const { publisher: other } = await addPublisher(t);
@@ -156,8 +156,12 @@ test('pending webhooks of the user fail and are never sent, so that counts stay 
   await t.pool.query("update deliveries set status = 'held' where id = $1", [held]);
   await t.pool.query('delete from delivery_queue where delivery_id = any($1)', [[delivered, held]]);
   await t.pool.query(
-    `insert into delivery_attempts (day, delivery_id, generation, publisher_id, endpoint_id, response_body, response_headers, error_message, request)
-    select day, id, 1, publisher_id, endpoint_id, 'hello awaited-77', '{"x-user":"awaited-77"}', 'awaited-77', '{"url":"https://x/?u=awaited-77"}' from deliveries where id = $1`,
+    `insert into delivery_attempts
+      (day, delivery_id, generation, publisher_id, endpoint_id,
+        response_body, response_headers, error_message, request)
+    select day, id, 1, publisher_id, endpoint_id,
+      'hello awaited-77', '{"x-user":"awaited-77"}', 'awaited-77', '{"url":"https://x/?u=awaited-77"}'
+    from deliveries where id = $1`,
     [delivered],
   );
   await erase(t, { pub_user_id: 'awaited-77' });
@@ -236,7 +240,8 @@ describe('after an erasure', () => {
     const lateId = shown.sessionId;
     while (await eraseNext(t.deps));
     await t.pool.query(
-      `insert into wallet_items (user_key, offer_id, publisher_id, campaign_id, session_id, position, pub_user_id, saved_at)
+      `insert into wallet_items
+        (user_key, offer_id, publisher_id, campaign_id, session_id, position, pub_user_id, saved_at)
       values ($1, $2, $3, $4, $5, 1, 'racing', now())`,
       [keyOf('racing'), shown.id, t.publisher.id, shown.campaign_id, lateId],
     );
@@ -276,7 +281,8 @@ test.each(['pub_user_id', 'ad_fp'] as const)(
     ]);
     await track(t, { click_id: click.clickId, payout: '3', txn_id: `txn under way ${namedBy}` });
     await t.pool.query(
-      `insert into wallet_items (user_key, offer_id, publisher_id, campaign_id, session_id, position, pub_user_id, saved_at)
+      `insert into wallet_items
+        (user_key, offer_id, publisher_id, campaign_id, session_id, position, pub_user_id, saved_at)
     values ($1, $2, $3, $4, $5, 1, $6, now())`,
       [keyOf(user.pub_user_id), click.id, t.publisher.id, click.campaign_id, click.sessionId, user.pub_user_id],
     );
@@ -294,7 +300,7 @@ test.each(['pub_user_id', 'ad_fp'] as const)(
   },
 );
 
-test('an erasure that a worker left half done is continued by another', async () => {
+test('an erasure that a worker did not finish is continued by another', async () => {
   await fetchOffers(t, { pub_user_id: 'halfway' });
   const { id } = (await askErasure(t, { pub_user_id: 'halfway' })).json().data;
   const dying = {
@@ -309,7 +315,7 @@ test('an erasure that a worker left half done is continued by another', async ()
   expect((await erasureStatus(t, id)).json().data.erased.sessions).toBe(1);
 });
 
-describe('asking', () => {
+describe('a request', () => {
   test('needs the permission, and one name of the user', async () => {
     expect((await askErasure(t, { pub_user_id: 'x' }, t.publisher.sdkId)).statusCode).toBe(403);
     expect((await askErasure(t, { pub_user_id: 'x' }, 'nobody')).statusCode).toBe(401);

@@ -20,7 +20,7 @@ async function showOnce(user: string, keys: Record<string, string>): Promise<voi
   await call(t, offers[0]?.pixel as string);
 }
 
-test('attribute values of an erased user alone leave the reports, those of others stay, and no sum changes', async () => {
+test('an erasure removes attribute values of that user alone from reports, and changes no sum', async () => {
   await showOnce('shopper-1', { order: 'order-only-of-1', plan: 'gold' });
   await showOnce('shopper-1', { order: 'order-only-of-1', plan: 'gold' });
   await showOnce('shopper-2', { order: 'order-of-2', plan: 'gold' });
@@ -38,13 +38,14 @@ test('attribute values of an erased user alone leave the reports, those of other
   expect(await byKey('order')).toEqual({ 'order-of-2': one, other: two });
 });
 
-test('erasing a user again, or one whose values came too late for rows of their own, takes nothing from others', async () => {
+test('erasing a user again, or one with values beyond the daily limit, removes no values of others', async () => {
   const key = 'seat';
   await showOnce('shopper-3', { [key]: 'A1' });
   await rollUpAll(t, t.clock.ms);
   // As if 1,000 values had been there before: the next one is counted under `other`.
   await t.pool.query(
-    "insert into custom_values (day, publisher_id, key, value) select $1, $2, $3, 'x' || n from generate_series(1, 999) as n",
+    `insert into custom_values (day, publisher_id, key, value)
+    select $1, $2, $3, 'x' || n from generate_series(1, 999) as n`,
     [new Date(t.clock.ms).toISOString().slice(0, 10), t.publisher.id, key],
   );
   await showOnce('shopper-4', { [key]: 'B2' });
@@ -57,11 +58,12 @@ test('erasing a user again, or one whose values came too late for rows of their 
   expect(await byKey(key)).toEqual(before);
 });
 
-test('where too many values came for rows of their own, an erasure makes room for none of the others', async () => {
+test('an erasure does not raise the daily limit of values for other users', async () => {
   for (const user of ['shopper-8', 'shopper-9']) await showOnce(user, { desk: `of ${user}` });
   await rollUpAll(t, t.clock.ms);
   await t.pool.query(
-    "insert into custom_values (day, publisher_id, key, value) select $1, $2, 'desk', 'x' || n from generate_series(1, 998) as n",
+    `insert into custom_values (day, publisher_id, key, value)
+    select $1, $2, 'desk', 'x' || n from generate_series(1, 998) as n`,
     [new Date(t.clock.ms).toISOString().slice(0, 10), t.publisher.id],
   );
   const { offers } = await fetchOffers(t, { pub_user_id: 'shopper-10', desk: 'too many' });
@@ -73,7 +75,7 @@ test('where too many values came for rows of their own, an erasure makes room fo
   expect(await tablesWith(t, 'of shopper')).toEqual([]);
 });
 
-test('values of an erased user leave the reports, and no sum changes, also while the day is being compacted', async () => {
+test('an erasure removes values and changes no sum, also while the day is being compacted', async () => {
   await showOnce('shopper-6', { article: 'article-of-6', zone: 'north' });
   await showOnce('shopper-7', { article: 'article-of-7', zone: 'north' });
   await rollUpAll(t, t.clock.ms);

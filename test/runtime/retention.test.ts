@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { ensurePartitions } from '../../src/platform/db/partitions.ts';
+import { transaction } from '../../src/platform/db/pool.ts';
 import { dayMs, dayOf } from '../../src/platform/lib/time.ts';
 import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
 import { applyRetention } from '../../src/runtime/retention.ts';
@@ -39,7 +40,8 @@ async function daysOf(parent: string): Promise<string[]> {
 async function addSession(atMs: number, dev: boolean): Promise<string> {
   const id = newUuid7(atMs);
   await t.pool.query(
-    `insert into sessions (day, id, publisher_id, placement, offer_ids, campaign_ids, dev, usp, usp_check_all, created_at)
+    `insert into sessions
+      (day, id, publisher_id, placement, offer_ids, campaign_ids, dev, usp, usp_check_all, created_at)
     values ($1, $2, 1, 'checkout', '{}', '{}', $3, true, false, $4)`,
     [dayOf(atMs), id, dev, new Date(atMs)],
   );
@@ -62,7 +64,8 @@ test('partitions reach from two days back to a week ahead', async () => {
 const dayAt = (days: number) => dayOf(startMs + days * dayMs);
 const addQueued = (days: readonly number[]) =>
   t.pool.query(
-    'insert into delivery_queue (delivery_id, day, endpoint_id, due_at) select gen_random_uuid(), day, 1, now() from unnest($1::date[]) day',
+    `insert into delivery_queue (delivery_id, day, endpoint_id, due_at)
+    select gen_random_uuid(), day, 1, now() from unnest($1::date[]) day`,
     [days.map(dayAt)],
   );
 const queuedDays = async () =>
@@ -113,4 +116,19 @@ test('dev sessions are kept one day, others longer', async () => {
       .sort();
   expect(await left('sessions', 'id')).toEqual([recent, real].sort());
   expect(await left('usp_sessions', 'session_id')).toEqual([recent, real].sort());
+});
+
+test('a dev session that an erasure has locked delays no retention, and is deleted by the next', async () => {
+  const nowMs = startMs + 400 * dayMs;
+  await ensurePartitions(t.pool, nowMs);
+  const [locked, free] = [await addSession(nowMs - dayMs - 1, true), await addSession(nowMs - dayMs - 1, true)];
+  const left = async () =>
+    (await t.pool.query('select id from sessions where id = any($1)', [[locked, free]])).rows.map(({ id }) => id);
+  await transaction(t.pool, async (erasure) => {
+    await erasure.query('select from sessions where id = $1 for update', [locked]);
+    await applyAt(nowMs);
+    expect(await left()).toEqual([locked]);
+  });
+  await applyAt(nowMs);
+  expect(await left()).toEqual([]);
 });

@@ -8,7 +8,7 @@ import { findByEmail, parseEmail, type User } from './users.ts';
 
 type SignInDeps = Pick<PlatformDeps, 'pool' | 'config' | 'logger' | 'now'>;
 
-export type SignInResult =
+type SignInResult =
   | { ok: true; user: User }
   | { ok: false; reason: 'wrong' }
   | { ok: false; reason: 'locked'; minutes: number };

@@ -5,7 +5,7 @@ import type { Logger } from '../../platform/logger.ts';
 /** A server-sent event. `id`: where to resume after a reconnect. */
 export type StreamEvent = { name: string; id?: string; data: string };
 
-export type StreamOptions = {
+type StreamOptions = {
   /** The events since the last call; called again after it has resolved. */
   next: () => Promise<readonly StreamEvent[]>;
 };

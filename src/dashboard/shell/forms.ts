@@ -1,7 +1,7 @@
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import type { FieldErrors } from './fields.ts';
 
-export type FieldOptions = {
+type FieldOptions = {
   label: string;
   hint?: string | Html;
   required?: boolean;

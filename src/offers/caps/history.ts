@@ -2,12 +2,13 @@ import type { CapEvent } from '../../catalog/rules/rules.ts';
 import { type Exposure, noHistory, type OptOuts, type UserHistory } from '../../decision/types.ts';
 import { integers, texts, uuids } from '../../platform/db/binary-array.ts';
 import type { Executor } from '../../platform/db/pool.ts';
+import { dayMs } from '../../platform/lib/time.ts';
 
 /** How long an answer reserves its impressions, unless they come before (milliseconds). */
 export const reservationMs = 60_000;
 
 /** The longest window of a cap (milliseconds); older exposures count for caps without a window only. */
-const longestWindowMs = 180 * 86_400_000;
+const longestWindowMs = 180 * dayMs;
 
 /** Exposures stored one by one (count). Older ones are merged with the time of the newest, so no cap is exceeded. */
 const maxSingle = 256;

@@ -9,11 +9,11 @@ import type { Snapshot } from '../../catalog/snapshot/types.ts';
 import { buildIndex } from '../../decision/index/build-index.ts';
 import type { Posteriors } from '../../decision/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
-import { dayMs } from '../../platform/lib/time.ts';
+import { dayMs, hourMs } from '../../platform/lib/time.ts';
 import { readModel, writeModel } from '../model/posteriors.ts';
 
 /** How often a state in use is noted as such (milliseconds). */
-export const touchMs = 3_600_000;
+export const touchMs = hourMs;
 
 /** The id of a catalogue's state. */
 export const catalogueId = (version: number): string => `catalog ${version}`;

@@ -1,3 +1,4 @@
+import { dayMs } from '../../platform/lib/time.ts';
 import { readUuid, timeOfUuid7, writeUuid } from '../../platform/lib/uuid7.ts';
 import type { Signer } from '../../platform/security/keyring.ts';
 import { macLength } from '../../platform/security/mac.ts';
@@ -15,7 +16,7 @@ export type Cursors = {
 export const cursorPurpose = 'offerwall-cursor';
 
 /** How long a cursor is valid (milliseconds): as long as the impressions of its session are accepted. */
-const lifeMs = 86_400_000;
+const lifeMs = dayMs;
 
 const version = 1;
 const dataLength = 26;

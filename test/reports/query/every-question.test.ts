@@ -20,8 +20,9 @@ beforeAll(async () => {
     await call(testApp, offers[1]?.beacons.close as string);
   }
   await testApp.pool.query(
-    `insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'k', decode('${hashKey('reports')}', 'hex'), '{reports}')`,
-    [testApp.publisher.id],
+    `insert into api_keys (publisher_id, name, key_hash, permissions)
+    values ($1, 'k', decode($2, 'hex'), '{reports}')`,
+    [testApp.publisher.id, hashKey('reports')],
   );
   await vi.waitUntil(() => testApp.deps.catalog.current().keys.has(hashKey('reports')), 5000);
   await rollUpAll(testApp);

@@ -32,12 +32,14 @@ beforeAll(async () => {
   ];
   for (const [key, permissions] of keys)
     await testApp.pool.query(
-      `insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'k', decode('${hashKey(key)}', 'hex'), $2)`,
-      [testApp.publisher.id, permissions],
+      `insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'k', decode($3, 'hex'), $2)`,
+      [testApp.publisher.id, permissions, hashKey(key)],
     );
   await testApp.pool.query("insert into publishers (name, sdk_id) values ('Other', 'ffffffffffffffff')");
   await testApp.pool.query(
-    `insert into api_keys (publisher_id, name, key_hash, permissions) select id, 'k', decode('${hashKey('other')}', 'hex'), '{reports}' from publishers where name = 'Other'`,
+    `insert into api_keys (publisher_id, name, key_hash, permissions)
+    select id, 'k', decode($1, 'hex'), '{reports}' from publishers where name = 'Other'`,
+    [hashKey('other')],
   );
   const hash = hashKey('other');
   await vi.waitUntil(() => testApp.deps.catalog.current().keys.has(hash), 5000);
@@ -136,7 +138,8 @@ test('CSV: by format or Accept; quoted by RFC 4180, and no value is a formula', 
   expect(csv.headers['content-disposition']).toBe(`attachment; filename="activity-${today}-${today}.csv"`);
   const lines = csv.body.split('\r\n');
   expect(lines[0]).toBe(
-    'date,plan,sessions,filled_sessions,impressions,clicks,no_thanks,closes,saves,selections,conversions,revenue,ctr,cvr,rpm,fill_rate',
+    'date,plan,sessions,filled_sessions,impressions,clicks,no_thanks,closes,saves,selections,conversions,revenue,' +
+      'ctr,cvr,rpm,fill_rate',
   );
   expect(lines[1]).toBe(`${today},"'=HYPERLINK(""http://evil.example"";""x"")",1,1,3,0,0,0,0,0,0,0,0,0,0,1`);
   expect(lines[3]).toBe(`${today},"silver, ""plus""",1,1,3,0,0,0,0,0,0,0,0,0,0,1`);
@@ -288,8 +291,10 @@ test('the reconciliation names every gap, and adds up', async () => {
   await call(testApp, offers[1]?.pixel as string, { 'user-agent': googlebot });
   await fetchOffers(testApp, { dev: '1' });
   await testApp.pool.query(
-    `insert into sessions (day, id, publisher_id, placement, offer_ids, campaign_ids, dev, usp, usp_check_all, created_at, empty_reason)
-    select $1, gen_random_uuid(), $2, 'gap', '{}', '{}', false, false, false, now(), reason from unnest(array['no_campaigns', 'no_campaigns', null]) as reason`,
+    `insert into sessions
+      (day, id, publisher_id, placement, offer_ids, campaign_ids, dev, usp, usp_check_all, created_at, empty_reason)
+    select $1, gen_random_uuid(), $2, 'gap', '{}', '{}', false, false, false, now(), reason
+    from unnest(array['no_campaigns', 'no_campaigns', null]) as reason`,
     [today, testApp.publisher.id],
   );
   await rollUpAll(testApp);

@@ -64,7 +64,7 @@ test('beacons through two processes, each repeated, with rollups by both in betw
   expect(await rollUpAll(second)).toBe(0);
 });
 
-test('a transaction that stays open while later ones are rolled up is counted when it commits, and only then', async () => {
+test('a transaction that stays open while later ones are rolled up is counted once, when it commits', async () => {
   const { offers } = await fetchOffers(first);
   const slow = await first.pool.connect();
   await slow.query('begin');
@@ -96,8 +96,8 @@ test('a rollup that is killed midway changes nothing; another one takes over', a
   await holder.query('select from rollups for update');
   const killed = rollUp(second.pool, Date.now(), 1e9);
   killed.catch(() => {});
-  const running =
-    "select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%all_events as materialized%'";
+  const running = `select pid from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock' and query like '%all_events as materialized%'`;
   await expect.poll(async () => (await first.pool.query(running)).rowCount).toBe(1);
   expect((await rollUp(first.pool, Date.now(), 1e9)).events).toBeNull();
   await first.pool.query(`select pg_terminate_backend(pid) from (${running}) as running`);
@@ -134,12 +134,16 @@ test('events count with the dimensions of their session, of today, of yesterday 
   await first.pool.query('select create_day_partitions(current_date - 40, current_date + 1)');
   await first.pool.query(
     `with added as (
-      insert into sessions (day, id, publisher_id, placement, country, device, os, custom, offer_ids, campaign_ids, dev, usp, usp_check_all, created_at)
-      select $2::date - ago, gen_random_uuid(), $1, 'of-' || ago, 'DE', 'phone', 'ios', jsonb_build_object('ago', ago), '{1}', '{1}', ago = 2, false, false, now()
+      insert into sessions
+        (day, id, publisher_id, placement, country, device, os, custom,
+          offer_ids, campaign_ids, dev, usp, usp_check_all, created_at)
+      select $2::date - ago, gen_random_uuid(), $1, 'of-' || ago, 'DE', 'phone', 'ios', jsonb_build_object('ago', ago),
+        '{1}', '{1}', ago = 2, false, false, now()
       from unnest($3::integer[]) as ago returning *
     )
     insert into events (day, session_id, offer_id, kind, publisher_id, campaign_id, position, at)
-    select day, id, 1, kind, publisher_id, 1, 1, now() from added cross join unnest(array['impression', 'click']) as kind`,
+    select day, id, 1, kind, publisher_id, 1, 1, now()
+    from added cross join unnest(array['impression', 'click']) as kind`,
     [first.publisher.id, today(), days],
   );
   await rollUpAll(first);
@@ -156,8 +160,10 @@ test('events count with the dimensions of their session, of today, of yesterday 
 
 test('of one attribute, a thousand values a day are kept apart, and all others are `other`', async () => {
   await first.pool.query(
-    `insert into sessions (day, id, publisher_id, placement, offer_ids, campaign_ids, custom, dev, usp, usp_check_all, created_at)
-    select current_date, gen_random_uuid(), $1, 'checkout', '{}', '{}', jsonb_build_object('order', n::text, 'long', repeat('x', 200)), false, false, false, now()
+    `insert into sessions
+      (day, id, publisher_id, placement, offer_ids, campaign_ids, custom, dev, usp, usp_check_all, created_at)
+    select current_date, gen_random_uuid(), $1, 'checkout', '{}', '{}',
+      jsonb_build_object('order', n::text, 'long', repeat('x', 200)), false, false, false, now()
     from generate_series(1, 1500) n cross join generate_series(1, case when n = 1500 then 3 else 1 end)`,
     [first.publisher.id],
   );
@@ -191,7 +197,7 @@ test('a booking at a time without partitions is rolled up, and delays nothing', 
   expect(nonZero(late?.metrics)).toEqual({ conversions: 1, revenue_micros: 5_000_000 });
 });
 
-test('absurd amounts, of any number of conversions, keep nothing else from being counted, re-bucketed or reported', async () => {
+test('extreme amounts, of any number of conversions, do not affect counts, re-bucketing or reports', async () => {
   const session = await fetchOffers(first, { plan: 'gold' });
   const bookAt = (atMs: number) =>
     book(first.pool, [

@@ -17,7 +17,8 @@ afterEach(() => t.close());
 
 /** Rolls up with a pause between the rollup's snapshot and its lock, during which `work` runs. */
 async function rollUpAround(work: () => Promise<unknown>): Promise<void> {
-  await t.pool.query(`create schema slow; create function slow.pg_try_advisory_xact_lock(key integer) returns boolean language plpgsql as
+  await t.pool.query(`create schema slow;
+    create function slow.pg_try_advisory_xact_lock(key integer) returns boolean language plpgsql as
     $$ begin perform pg_advisory_xact_lock(8); return pg_catalog.pg_try_advisory_xact_lock(key); end $$`);
   const settings = { search_path: 'slow,public' };
   const slow = createPool({ url: t.databaseUrl, size: 1, applicationName: 'slow rollup', onError: () => {}, settings });

@@ -18,7 +18,7 @@ afterEach(() => testApp.close());
 const nowMs = Date.now();
 
 /** Inserts impressions of now, of sessions of a day. */
-async function store(count: number, daysAgo = 0): Promise<void> {
+async function insertEvents(count: number, daysAgo = 0): Promise<void> {
   await testApp.pool.query(
     `insert into events (day, session_id, offer_id, kind, publisher_id, campaign_id, position, at)
     select $1, gen_random_uuid(), 1, 'impression', $2, 1, 1, $3 from generate_series(1, $4)`,
@@ -42,7 +42,8 @@ const partition = (daysAgo = 0): string => `events_p${dayOf(nowMs - daysAgo * da
 /** Whether the range of a page has a summary; it has one afterwards. */
 async function isSummarised(daysAgo: number, page = 0): Promise<boolean> {
   const { rows } = await testApp.pool.query<{ made: number }>(
-    `select brin_summarize_range(indexrelid, $2) as made from pg_index join pg_class index on index.oid = indexrelid join pg_am am on am.oid = relam
+    `select brin_summarize_range(indexrelid, $2) as made
+    from pg_index join pg_class index on index.oid = indexrelid join pg_am am on am.oid = relam
     where indrelid = $1::regclass and amname = 'brin'`,
     [partition(daysAgo), page],
   );
@@ -72,14 +73,14 @@ async function pagesOfRollup(): Promise<number> {
 
 test('rows in pages that are summarised already, or that were freed, are counted like all others', async () => {
   const summarise = createRangeSummariser(testApp.pool);
-  await store(30_000);
+  await insertEvents(30_000);
   await rollUpAll(testApp);
   await summarise(nowMs);
   await testApp.pool.query(`delete from events where session_id < '80000000-0000-0000-0000-000000000000'`);
   await testApp.pool.query(`vacuum ${partition()}`);
-  await store(20_000);
+  await insertEvents(20_000);
   await summarise(nowMs);
-  await store(10_000);
+  await insertEvents(10_000);
   await rollUpAll(testApp);
   expect(await impressions()).toBe(60_000);
   await testApp.pool.query('update events set position = 2');
@@ -88,12 +89,12 @@ test('rows in pages that are summarised already, or that were freed, are counted
 });
 
 test('a rollup of few rows reads few pages of a large day', async () => {
-  await store(80_000);
+  await insertEvents(80_000);
   await rollUpAll(testApp);
-  await store(1);
+  await insertEvents(1);
   const all = await pagesOfRollup();
   await createRangeSummariser(testApp.pool)(nowMs);
-  await store(1);
+  await insertEvents(1);
   const few = await pagesOfRollup();
   expect(all).toBeGreaterThan(700);
   expect(few).toBeLessThan(220);
@@ -103,7 +104,7 @@ test('a rollup of few rows reads few pages of a large day', async () => {
 
 test('ranges are summarised once they are full, and all of them once their day is over', async () => {
   const summarise = createRangeSummariser(testApp.pool);
-  for (const daysAgo of [0, 1, 2]) await store(25_000, daysAgo);
+  for (const daysAgo of [0, 1, 2]) await insertEvents(25_000, daysAgo);
   await summarise(nowMs);
   expect([await isSummarised(0), await isSummarised(1), await isSummarised(2)]).toEqual([true, true, true]);
   expect([await isSummarised(0, 200), await isSummarised(1, 200), await isSummarised(2, 200)]).toEqual([
@@ -115,7 +116,7 @@ test('ranges are summarised once they are full, and all of them once their day i
 
 test('a day that is being vacuumed is skipped, and summarised later', async () => {
   const summarise = createRangeSummariser(testApp.pool);
-  await store(25_000);
+  await insertEvents(25_000);
   const vacuum = await testApp.pool.connect();
   await vacuum.query(`begin; lock table ${partition()} in share update exclusive mode`);
   await summarise(nowMs);

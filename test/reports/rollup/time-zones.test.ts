@@ -24,7 +24,8 @@ let publisherId = 0;
 /** Continues with a new publisher, which has no activity yet. */
 async function useNewPublisher(timeZone: string): Promise<void> {
   const { rows } = await testApp.pool.query<{ id: number }>(
-    "insert into publishers (name, sdk_id, time_zone) values ('P', substr(md5(gen_random_uuid()::text), 1, 16), $1) returning id",
+    `insert into publishers (name, sdk_id, time_zone)
+    values ('P', substr(md5(gen_random_uuid()::text), 1, 16), $1) returning id`,
     [timeZone],
   );
   publisherId = rows[0]?.id as number;
@@ -63,11 +64,14 @@ type Session = {
 };
 
 /** Inserts sessions with impressions of the offers seen, as the routes do. */
-async function store(sessions: readonly Session[]): Promise<void> {
+async function insertSessions(sessions: readonly Session[]): Promise<void> {
   for (const { atMs, placement, country, device, plan, offers, seen, delayMs } of sessions) {
     const { rows } = await testApp.pool.query<{ day: string; id: string }>(
-      `insert into sessions (day, id, publisher_id, placement, country, device, os, offer_ids, campaign_ids, custom, dev, usp, usp_check_all, created_at)
-      values (($1::timestamptz at time zone 'UTC')::date, gen_random_uuid(), $2, $3, $4, $5, 'ios', $6::integer[], array(select o % 2 + 1 from unnest($6::integer[]) o), $7, false, false, false, $1)
+      `insert into sessions
+        (day, id, publisher_id, placement, country, device, os, offer_ids, campaign_ids, custom,
+          dev, usp, usp_check_all, created_at)
+      values (($1::timestamptz at time zone 'UTC')::date, gen_random_uuid(), $2, $3, $4, $5, 'ios', $6::integer[],
+        array(select o % 2 + 1 from unnest($6::integer[]) o), $7, false, false, false, $1)
       returning day::text, id`,
       [new Date(atMs), publisherId, placement, country, device, offers, plan === null ? null : { plan }],
     );
@@ -153,7 +157,7 @@ test.each([
 ])('a day of %s begins and ends where its clocks say', async (timeZone, day, begin, end, firstHour, lastHour) => {
   const before = (time: string): string => new Date(Date.parse(time) - 1).toISOString();
   await useNewPublisher(timeZone);
-  await store([at(before(begin)), at(begin), at(before(end)), at(end)]);
+  await insertSessions([at(before(begin)), at(begin), at(before(end)), at(end)]);
   await rollUpAll(testApp, rolledUpMs);
   expect(await sessionsBy({ timeZone, from: day, to: day })).toEqual({ [day]: 2 });
   expect(await sessionsBy({ timeZone, from: day, to: day, aggregatedBy: 'hour' })).toEqual({
@@ -167,7 +171,7 @@ test('a day of 25 hours has two hours of the same name', async () => {
     "select create_day_partitions('2026-10-24', '2026-10-26'), create_report_partitions('2026-10-24', '2026-10-26')",
   );
   await useNewPublisher('Europe/Berlin');
-  await store(
+  await insertSessions(
     Array.from({ length: 25 }, (_, hour) =>
       at(new Date(Date.parse('2026-10-24T22:30:00Z') + hour * 3_600_000).toISOString()),
     ),
@@ -256,7 +260,7 @@ test('any report of any activity equals counting one by one', async () => {
         const timeZone = zones[round++ % zones.length] as string;
         await useNewPublisher(zones[(round * 3) % zones.length] as string);
         for (const one of sessions) {
-          await store([one]);
+          await insertSessions([one]);
           if (one.atMs % 3 === 0) await rollUpAll(testApp, rolledUpMs);
           if (one.atMs % 5 === 0) await compactRollups(testApp.pool, one.atMs + 2 * 86_400_000);
         }
@@ -288,9 +292,9 @@ test('any report of any activity equals counting one by one', async () => {
   );
 });
 
-test('sums that are being compacted are not re-bucketed meanwhile, and neither waits for the other', async () => {
+test('sums under compaction are not re-bucketed, and neither waits for the other', async () => {
   await useNewPublisher('Europe/Berlin');
-  await store([at('2026-03-20T22:30:00Z')]);
+  await insertSessions([at('2026-03-20T22:30:00Z')]);
   await rollUpAll(testApp, rolledUpMs);
   await testApp.pool.query("update publishers set time_zone = 'Asia/Kathmandu' where id = $1", [publisherId]);
   const compacting = await testApp.pool.connect();
@@ -307,14 +311,15 @@ test('sums that are being compacted are not re-bucketed meanwhile, and neither w
 test('counts of erased users are re-bucketed like all others', async () => {
   await useNewPublisher('Asia/Kathmandu');
   const gold = { ...at('2026-03-20T10:20:00Z'), plan: 'gold' };
-  await store([
+  await insertSessions([
     gold,
     { ...gold, plan: 'silver', offers: [1], seen: [1] },
     { ...gold, atMs: Date.parse('2026-03-20T19:00:00Z') },
   ]);
   await rollUpAll(testApp, rolledUpMs);
   const { rows: sessions } = await testApp.pool.query<{ id: string }>(
-    "select id from sessions where publisher_id = $1 and custom ->> 'plan' = 'silver' or publisher_id = $1 and created_at > '2026-03-20 12:00+0'",
+    `select id from sessions
+    where publisher_id = $1 and (custom ->> 'plan' = 'silver' or created_at > '2026-03-20 12:00+0')`,
     [publisherId],
   );
   const subject = { publisherId, namedBy: 'ad_fp', identifier: '', userKey: '' } as const;
@@ -346,7 +351,7 @@ test('counts of erased users are re-bucketed like all others', async () => {
 
 test('hours of an old time zone without raw rows are added to the hours they begin in', async () => {
   await useNewPublisher('Asia/Kathmandu');
-  await store([
+  await insertSessions([
     at('2026-03-20T10:20:00Z'),
     { ...at('2026-03-20T10:20:00Z'), country: 'US' },
     { ...at('2026-03-20T11:20:00Z'), country: 'FR' },
@@ -355,7 +360,7 @@ test('hours of an old time zone without raw rows are added to the hours they beg
   await testApp.pool.query('delete from sessions where publisher_id = $1', [publisherId]);
   await testApp.pool.query("update publishers set time_zone = 'UTC' where id = $1", [publisherId]);
   while ((await rebucketNext(testApp.pool, rolledUpMs, 30 * 86_400_000)).found);
-  await store([at('2026-03-20T10:05:00Z'), { ...at('2026-03-20T11:05:00Z'), country: 'AT' }]);
+  await insertSessions([at('2026-03-20T10:05:00Z'), { ...at('2026-03-20T11:05:00Z'), country: 'AT' }]);
   await rollUpAll(testApp, rolledUpMs);
   const rows = await ask({ timeZone: 'UTC', aggregatedBy: 'hour', groupBy: ['country'] });
   expect(rows.map(({ time, group, metrics }) => [time, ...group, metrics.sessions])).toEqual([

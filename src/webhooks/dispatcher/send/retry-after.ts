@@ -1,5 +1,7 @@
+import { dayMs } from '../../../platform/lib/time.ts';
+
 /** The longest wait a receiver may ask for, milliseconds (24 h). */
-export const maxRetryAfterMs = 86_400_000;
+export const maxRetryAfterMs = dayMs;
 
 const secondsPattern = /^\d+$/;
 /** RFC 9110 5.6.7: IMF-fixdate and the obsolete RFC 850 form; both say GMT. */
