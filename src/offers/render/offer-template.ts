@@ -15,12 +15,7 @@ export function compileTemplate(text: string): OfferTemplate {
 }
 
 /** Writes a template with its token at `offset`. @returns where it ends */
-export function writeTemplate(
-  { bytes, tokenOffsets }: OfferTemplate,
-  token: string,
-  into: Buffer,
-  offset: number,
-): number {
+function writeTemplate({ bytes, tokenOffsets }: OfferTemplate, token: string, into: Buffer, offset: number): number {
   into.set(bytes, offset);
   const [first, ...others] = tokenOffsets;
   if (first !== undefined) {

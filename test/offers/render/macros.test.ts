@@ -85,7 +85,8 @@ describe('a macro', () => {
 
 describe('a filled text', () => {
   const piece = fc.oneof(
-    fc.constantFrom('{{a}}', '{{b|fallback}}', '{{missing}}', '{{missing|plan B}}', 'word', ' ', ', ', '😀', '👩‍👩‍👧'),
+    fc.constantFrom('{{a}}', '{{b|fallback}}', '{{missing}}', '{{missing|plan B}}'),
+    fc.constantFrom('word', ' ', ', ', '😀', '👩‍👩‍👧'),
     fc.string({ unit: 'grapheme', maxLength: 12 }).filter((text) => !/[&<>"'{}]/.test(text)),
   );
   const template = fc.array(piece, { maxLength: 20 }).map((pieces) => `{{a}}${pieces.join('')}`);
