@@ -1,3 +1,4 @@
+import type { Offer } from '../../catalog/snapshot/types.ts';
 import type { CapUse, DecisionContext, DecisionInput, Exposure, OptOuts } from '../../decision/types.ts';
 
 /** What a session stores of its decision beside its columns. As JSON: `[1, catalogVersion, scores, inputs]`. */
@@ -67,4 +68,16 @@ export function storedInputsOf(
   if (totals.size > 0) inputs.totals = [...totals];
   if (modelId !== null) inputs.model = modelId;
   return inputs;
+}
+
+/** The seed of a session's decision: the last 32 of the random bits of its id. */
+export const seedOf = (sessionId: string): number => Number.parseInt(sessionId.slice(28), 16);
+
+/** The decided offers with the one first whose link led to the offerwall, if it is among them. */
+export function withLinkedFirst<Shown extends { offer: Offer }>(
+  shown: readonly Shown[],
+  linkedOfferId: number | null,
+): readonly Shown[] {
+  const linked = shown.find(({ offer }) => offer.id === linkedOfferId);
+  return linked === undefined ? shown : [linked, ...shown.filter((one) => one !== linked)];
 }

@@ -12,8 +12,13 @@ import { AppError } from '../../platform/errors.ts';
 import { runInSlices } from '../../platform/lib/slices.ts';
 import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { platformOf } from '../context/user-agent.ts';
-import { type DecisionRecord, readDecisionRecord, type StoredInputs } from './decision-record.ts';
-import { seedOf, withLinkedFirst } from './seed.ts';
+import {
+  type DecisionRecord,
+  readDecisionRecord,
+  type StoredInputs,
+  seedOf,
+  withLinkedFirst,
+} from './decision-record.ts';
 import { catalogueId, findState, unpackCatalogue, unpackModel } from './states.ts';
 
 /** A decision as its session stores it. */

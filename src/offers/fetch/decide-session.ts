@@ -1,8 +1,7 @@
 import { decide } from '../../decision/decide.ts';
 import type { DecidedOffer, DecisionInput, Totals, UserHistory } from '../../decision/types.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
-import { storedInputsOf } from '../decision-log/decision-record.ts';
-import { seedOf, withLinkedFirst } from '../decision-log/seed.ts';
+import { seedOf, storedInputsOf, withLinkedFirst } from '../decision-log/decision-record.ts';
 import type { Model } from '../model/posteriors.ts';
 import { type MacroValues, macroNames, macroValuesOf } from '../render/macros.ts';
 import { contextOf, isUspOn, linkedOfferId, type PendingFetch } from './pending-fetch.ts';

@@ -7,7 +7,7 @@ import { activeCapsOf } from '../caps/active-caps.ts';
 import { readHistory } from '../caps/history.ts';
 import type { LiveUsage } from '../caps/live-usage.ts';
 import { totalsAt } from '../caps/totals.ts';
-import { seedOf } from '../decision-log/seed.ts';
+import { seedOf } from '../decision-log/decision-record.ts';
 import type { ModelSource } from '../model/source.ts';
 import type { OfferDeps } from '../ports.ts';
 import { inputFor } from './decide-session.ts';
