@@ -76,7 +76,8 @@ export type StoredEvent = { session_id: string; offer_id: number; kind: string; 
 /** What beacons and clicks left behind. */
 export async function storedEvents({ pool }: TestApp): Promise<StoredEvent[]> {
   const { rows } = await pool.query<StoredEvent>(
-    "select session_id, offer_id, kind, suspicious from events where kind not in ('save', 'selection') order by at, kind",
+    'select session_id, offer_id, kind, suspicious from events ' +
+      "where kind not in ('save', 'selection') order by at, kind",
   );
   return rows;
 }

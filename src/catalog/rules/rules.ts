@@ -111,8 +111,8 @@ export const campaignRules = Type.Object(
           {
             additionalProperties: true,
             description:
-              'On custom keys: `{"key","op","value"}` with op equals, not_equals, in, not_in, lt, lte, gt, gte, prefix, ' +
-              'exists, not_exists; or `{"all":[…]}`, `{"any":[…]}`.',
+              'On custom keys: `{"key","op","value"}` with op equals, not_equals, in, not_in, lt, lte, gt, gte, ' +
+              'prefix, exists, not_exists; or `{"all":[…]}`, `{"any":[…]}`.',
           },
         ),
       ),

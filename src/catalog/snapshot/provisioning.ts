@@ -28,7 +28,7 @@ export function payoutOf({ payout, provisions }: Campaign, publisherId: number):
 
 /**
  * What an event earns, in millionths of the campaign's currency: a click of a campaign paid by the click, an impression
- * of one paid by the thousand. Stored with the event, so that a later change of the payout changes nothing that happened.
+ * of one paid by the thousand. Stored with the event, so that a later change of the payout does not alter past events.
  */
 export function eventRevenueMicros(kind: EventKind, campaign: Campaign, publisherId: number): number {
   const { paidBy } = rulesOf(kind);

@@ -7,9 +7,7 @@ import type { Dimension } from './dimension.ts';
 
 /** A publisher's offers, indexed so that a request finds those eligible by intersecting a few sets. */
 export type EligibilityIndex = OfferIndex & {
-  /**
-   * In the order of the catalogue: forced priority, priority, weight of the campaign, campaign, weight of the offer, id.
-   */
+  /** In catalogue order: forced priority, priority, weight of the campaign, campaign, weight of the offer, id. */
   candidates: readonly Candidate[];
   classes: readonly PriorityClass[];
   all: Bits;

@@ -4,8 +4,8 @@ import type { Candidate, CompiledTotalCap } from '../index/compile.ts';
 import type { CapUse, Exposure, Totals } from '../types.ts';
 
 /**
- * The first frequency cap of the campaign that a user has reached, or null. Windows roll: an event exactly as old as the
- * window is outside of it.
+ * The first frequency cap of the campaign that a user has reached, or null. Windows roll: an event exactly as old as
+ * the window is outside of it.
  */
 export function reachedFrequencyCap(
   caps: readonly FrequencyCap[],

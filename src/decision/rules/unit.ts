@@ -13,7 +13,7 @@ export function unitOf(publisher: Publisher, theme: Theme | null, placementName:
   };
 }
 
-/** Whether a user is in the share that gets offers. Stable for each user; every smaller share is part of a larger one. */
+/** Whether a user is in the share that gets offers. Stable for each user; a smaller share is part of a larger one. */
 export function isInDeliveryShare(percentage: number, publisherId: number, userKey: string): boolean {
   return percentage >= 100 || (hashText(`${publisherId} ${userKey}`) / 2 ** 32) * 100 < percentage;
 }

@@ -314,7 +314,7 @@ test('422 for a picture of too many pixels, whatever is said of its size', async
   expect((await get(url, { accept: 'image/avif' })).headers['content-type']).toBe('image/png');
 });
 
-test('a flood of different sizes is bounded: some are refused with 503, the rest are right, and then all is well', async () => {
+test('503: a flood of different sizes is bounded; the other images are correct, and it recovers afterwards', async () => {
   const answers = await Promise.all(
     Array.from({ length: 120 }, (_, index) =>
       testApp.app.inject({
@@ -351,7 +351,8 @@ test('while the store is away a picture not in memory is answered 503 at once, a
   };
   try {
     const { rows } = await behindRelay.pool.query<{ file: string }>(
-      "select c.id || '.' || c.type as file from creatives c join creative_images i on i.creative_id = c.id order by c.id limit 2",
+      "select c.id || '.' || c.type as file from creatives c " +
+        'join creative_images i on i.creative_id = c.id order by c.id limit 2',
     );
     const [first, second] = rows.map((row) => `/images/${row.file}`);
     expect((await behindRelay.app.inject(`${first}?width=20`)).statusCode).toBe(200);

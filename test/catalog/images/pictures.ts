@@ -23,7 +23,8 @@ export async function storePicture(
   size = { width: 1, height: 1 },
 ): Promise<string> {
   const { rows } = await pool.query<{ id: number }>(
-    `insert into creatives (offer_id, creative_type, type, width, height) values ((select min(id) from offers), 'offer_image', $1, $2, $3) returning id`,
+    `insert into creatives (offer_id, creative_type, type, width, height)
+    values ((select min(id) from offers), 'offer_image', $1, $2, $3) returning id`,
     [type, size.width, size.height],
   );
   const id = rows[0]?.id as number;

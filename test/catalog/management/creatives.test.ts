@@ -109,7 +109,7 @@ describe('an upload', () => {
     expect(reasonOf(await upload(Buffer.from(laughs), 'image/svg+xml'))).toContain('entities');
   });
 
-  test('of a drawing that would keep the renderer busy for minutes is refused after ten seconds, and holds up nobody', async () => {
+  test('of a drawing that takes minutes to render is refused after ten seconds, and delays no other request', async () => {
     const steps = '<feMorphology radius="300"/><feGaussianBlur stdDeviation="300"/>'.repeat(40);
     const drawing = `<svg xmlns="http://www.w3.org/2000/svg" width="6000" height="6000"><filter id="f">${steps}</filter><rect width="6000" height="6000" filter="url(#f)"/></svg>`;
     expect(reasonOf(await upload(Buffer.from(drawing), 'image/svg+xml'))).toContain('10 seconds');

@@ -54,7 +54,7 @@ describe('a key', () => {
     ]);
   });
 
-  test('400: does not outlive the key that makes or changes it, and the answer says until when it may live', async () => {
+  test('400: does not outlive the key that creates or changes it, and the error names the latest end', async () => {
     const endMs = nowMs + 3_600_000;
     const end = new Date(endMs).toISOString();
     const made = await me.call('POST', '/keys', { name: 'Short', permissions: ['configurations'], expires_at: end });

@@ -102,7 +102,7 @@ describe('a refresh that reads only what changed', () => {
     );
   });
 
-  test('keeps the campaigns that did not change, and the index of a publisher to whom all is the same, as the same objects', async () => {
+  test('keeps unchanged campaigns, and the index of a publisher without changes, as the same objects', async () => {
     const [changed, ...others] = [...base.offers.values()].sort((a, b) => a.id - b.id);
     const apart = others.find(({ campaign }) => campaign !== changed?.campaign);
     await pool.query("update offers set title = 'Only this' where id = $1", [changed?.id]);

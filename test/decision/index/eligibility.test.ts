@@ -191,13 +191,13 @@ describe('a campaign is served', () => {
     ]);
   });
 
-  test("at hours of its own zone, else the visitor's, else the publisher's", () => {
+  test("at hours of its own zone, else the user's, else the publisher's", () => {
     const hours = [{ days: [6], from: '13:00', to: '13:30' }];
     const nowMs = Date.UTC(2026, 10, 21, 12, 15);
-    const at = (time_zone: string | undefined, visitor: string | null, publisher: string): boolean =>
+    const at = (time_zone: string | undefined, user: string | null, publisher: string): boolean =>
       shown(
         offersOf(withRules(1, { schedule: { hours, ...(time_zone === undefined ? {} : { time_zone }) } })),
-        { context: { nowMs, geo: { country: null, region: null, city: null, postalCode: null, timeZone: visitor } } },
+        { context: { nowMs, geo: { country: null, region: null, city: null, postalCode: null, timeZone: user } } },
         { timeZone: publisher },
       ).length === 1;
     expect(at('Europe/Berlin', 'UTC', 'UTC')).toBe(true);

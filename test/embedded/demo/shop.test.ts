@@ -71,7 +71,7 @@ describe('the web views of the phone', () => {
   });
 });
 
-test('a beacon and the webhook of a confirmation are in the activity a moment later, the signature verified', async () => {
+test('a beacon and the webhook of a confirmation appear in the activity, with a verified signature', async () => {
   const user = { placement: 'checkout', pub_user_id: 'activity-1' };
   type Offers = {
     data: { session_id: string; offers: { id: number; campaign_id: number; title: string; pixel: string }[] };

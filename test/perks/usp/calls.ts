@@ -80,7 +80,8 @@ export type DeliveryRow = {
 export async function deliveriesOf({ pool }: TestApp, sessionId: string): Promise<DeliveryRow[]> {
   const { rows } = await pool.query<DeliveryRow>(
     `select d.id, d.status, d.dev, d.payload, d.endpoint_id, d.pub_user_id, q.delivery_id is not null as queued
-     from deliveries d left join delivery_queue q on q.delivery_id = d.id and q.due_at <= now() where d.session_id = $1`,
+     from deliveries d left join delivery_queue q on q.delivery_id = d.id and q.due_at <= now()
+    where d.session_id = $1`,
     [sessionId],
   );
   return rows;
@@ -102,7 +103,8 @@ export async function insertSession(
   session: { id: string; offerIds: number[]; campaignIds: number[]; pubUserId: string | null; usp: boolean },
 ): Promise<void> {
   await pool.query(
-    `insert into sessions (day, id, publisher_id, placement, offer_ids, campaign_ids, pub_user_id, usp, usp_check_all, dev, created_at)
+    `insert into sessions (day, id, publisher_id, placement, offer_ids, campaign_ids, pub_user_id, usp, usp_check_all,
+      dev, created_at)
      values (now()::date, $1, $2, 'checkout', $3, $4, $5, $6, false, false, now())`,
     [session.id, publisher.id, session.offerIds, session.campaignIds, session.pubUserId, session.usp],
   );

@@ -46,7 +46,7 @@ describe('the page of a signed link', () => {
     expect(formTokens(response.body, '/wallet/remove')).toHaveLength(1);
   });
 
-  test('runs no script, is not framed, cached or indexed, sends no referrer, and is not readable across origins', async () => {
+  test('runs no script, is not framed, cached, indexed or readable across origins, and sends no referrer', async () => {
     const { page } = await saveOneFor(testApp, 'reader');
     const { headers, body } = await open(page);
     const csp = String(headers['content-security-policy']);
@@ -68,7 +68,7 @@ describe('the page of a signed link', () => {
     expect(headers['set-cookie']).toBeUndefined();
   });
 
-  test('works on a narrow screen and by keyboard: real links and buttons with names, a language, a viewport', async () => {
+  test('works on a narrow screen and by keyboard: named links and buttons, a language, a viewport', async () => {
     const { page } = await saveOneFor(testApp, 'reader');
     const { body } = await open(page);
     expect(body).toMatch(/^<!doctype html>\n<html lang="en">/);
@@ -139,7 +139,8 @@ describe('hostile texts', () => {
     await testApp.pool.query('update publishers set name = $1', [attack]);
     await testApp.pool.query('update advertisers set name = $1', [attack]);
     await testApp.pool.query(
-      `update offers set title = $1, description = $2, mini_text = $2, cta_yes = $3, short_headline = '', terms_and_conditions = $4 where id = $5`,
+      `update offers set title = $1, description = $2, mini_text = $2, cta_yes = $3, short_headline = '',
+      terms_and_conditions = $4 where id = $5`,
       [
         attack.slice(0, 90),
         attack,
@@ -188,7 +189,7 @@ describe('the remove button', () => {
     expect(formTokens((await open(page)).body, '/wallet/remove')).toEqual(tokens.slice(1));
   });
 
-  test('takes its own tokens only: no link to the page, no tracking token, no altered or expired one, and no GET', async () => {
+  test('accepts its own tokens only: no page link, no tracking token, no altered or expired one, and no GET', async () => {
     const { offer, page } = await saveOneFor(testApp, 'safe');
     const [token = ''] = formTokens((await open(page)).body, '/wallet/remove');
     const link = page.split('=')[1] as string;
@@ -208,7 +209,7 @@ describe('the remove button', () => {
 
 describe('the save button', () => {
   test('is offered after a GET with an offer that is not saved yet, and saves it', async () => {
-    const offer = await showOneTo(testApp, 'visitor');
+    const offer = await showOneTo(testApp, 'other-user');
     const arrived = local(String((await testApp.app.inject(saveUrlOf(offer))).headers.location));
     const { body } = await open(arrived);
     expect(body).toContain('Save this offer for later?');
@@ -247,7 +248,7 @@ describe('a link that is not good', () => {
     remove: createWalletLinks(createSigner(testApp.deps.config.tokenKeys, removePurpose)),
   });
 
-  test('is answered 400 by a page that says so: none, nonsense, altered, twice, for another purpose, of no publisher', async () => {
+  test('is answered 400 with a page: absent, malformed, altered, twice, for another purpose, of no publisher', async () => {
     const { page } = await saveOneFor(testApp, 'u');
     const link = page.split('=')[1] as string;
     const claims = {
@@ -302,7 +303,7 @@ describe('a link that is not good', () => {
   });
 });
 
-test('a browser that opens a link to save an offer that cannot be saved gets a page; a program gets the error', async () => {
+test('a browser that opens a save link of an offer that cannot be saved gets a page; a program gets the error', async () => {
   const [anonymous] = await showTo(testApp, null);
   const saved = await testApp.app.inject({
     method: 'GET',

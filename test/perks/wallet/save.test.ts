@@ -46,7 +46,7 @@ describe('POST save_for_later_url', () => {
     ]);
   });
 
-  test('64 times at once through two processes gives one row and one answer, and so does a repeat days later', async () => {
+  test('64 times at once through two processes gives one row and one response, as does a repeat days later', async () => {
     const offer = await showOneTo(first, 'racer');
     const answers = await Promise.all(
       Array.from({ length: 64 }, (_, index) => save(index % 2 === 0 ? first : second, offer)),
@@ -216,7 +216,7 @@ test('a developer’s session is answered as usual and stores nothing', async ()
 });
 
 test('GET redirects to the page and saves nothing; so does a click with save_for_later=1', async () => {
-  const offer = await showOneTo(first, 'visitor');
+  const offer = await showOneTo(first, 'other-user');
   const click = await call(first, `${offer.click_url}&save_for_later=1`);
   expect(click.headers.location).toBe(offer.save_for_later_url);
   const response = await first.app.inject(local(String(click.headers.location)));

@@ -75,7 +75,7 @@ describe('beacons', () => {
 });
 
 describe('a repeat from elsewhere', () => {
-  /** A writer with the clock of the test; `isUnchecked` says whether it inserts a batch with a repeat unchecked first. */
+  /** A writer with the clock of the test; `isUnchecked`: whether it inserts a batch with a repeat unchecked first. */
   function writerAt(startMs: number) {
     const clock = { nowMs: startMs };
     const write = createBeaconWriter(() => clock.nowMs);

@@ -70,7 +70,8 @@ describe('a beacon', () => {
     for (const [, url] of beaconUrls(offer)) await call(first, url);
     const { rows } = await first.pool.query(
       `select kind, session_id, offer_id, campaign_id, publisher_id, position, suspicious,
-        day = (select day from sessions where id = session_id) as of_session, round(extract(epoch from at) * 1000)::float8 as at
+        day = (select day from sessions where id = session_id) as of_session,
+      round(extract(epoch from at) * 1000)::float8 as at
        from events order by kind`,
     );
     const { id: offer_id, campaign_id, sessionId: session_id } = offer;
@@ -101,7 +102,7 @@ describe('a beacon', () => {
     expect(stored).toEqual(offers.flatMap((offer) => beaconUrls(offer).map(([kind]) => `${kind} ${offer.id}`)).sort());
   });
 
-  test('among 3,000 that two processes get in opposite order is never lost or duplicated, and never deadlocks', async () => {
+  test('among 3,000 that two processes get in opposite order is neither lost nor duplicated, without deadlock', async () => {
     const offer = await showOffer(first, { pub_user_id: 'crowd' });
     const tokens = Array.from({ length: 500 }, () => mintLike(first, offer, { sessionId: newUuid7(nowMs) }));
     const urls = tokens.flatMap((token) =>
@@ -235,7 +236,7 @@ describe('a bad token', () => {
     },
   );
 
-  test('costs its address: after 100 at once the answer is 429 with retry-after, while good beacons stay 200', async () => {
+  test('counts against its address: after 100 at once 429 with retry-after, while valid beacons stay 200', async () => {
     const offer = await showOffer(first);
     const from = (url: string) => first.app.inject({ url, remoteAddress: '203.0.113.9' });
     const statuses: number[] = [];

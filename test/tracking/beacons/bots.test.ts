@@ -48,7 +48,7 @@ test('a missing or empty user agent is not a bot', () => {
   expect([isBot(undefined), isBot('')]).toEqual([false, false]);
 });
 
-test('The verdict on a user agent does not change when it comes again, nor with what follows its first 512 characters', () => {
+test('the classification of a user agent is stable, and ignores all after its first 512 characters', () => {
   const isBot = createBotCheck();
   expect([isBot('Googlebot/2.1'), isBot('Googlebot/2.1'), isBot('Shop/3.2'), isBot('Shop/3.2')]).toEqual([
     true,

@@ -165,7 +165,7 @@ describe('a click', () => {
     expect(await storedEvents(first)).toEqual([]);
   });
 
-  test('with a bad, foreign or expired token is answered 400 with the beacon’s image, and nothing is recorded', async () => {
+  test('400 with the beacon’s image for a malformed, foreign or expired token, and nothing is recorded', async () => {
     const offer = await showOffer(first);
     const token = tokenOf(offer.click_url);
     const bad = [

@@ -54,7 +54,7 @@ describe('a landing page', () => {
     expect(url).toBe('https://shop.example/?a=&b=&c=CLICK&u=');
   });
 
-  test('gets the click id as the campaign’s parameter, before the fragment, and keeps the rest as it was written', () => {
+  test('gets the click id as the campaign’s parameter, before the fragment, and keeps the rest unchanged', () => {
     expect(fill('https://shop.example')).toBe('https://shop.example/?click_id=CLICK');
     expect(fill('https://shop.example/x?a=b%20c+d&e=%2F#f', {}, 'aff_sub')).toBe(
       'https://shop.example/x?a=b%20c+d&e=%2F&aff_sub=CLICK#f',

@@ -34,7 +34,8 @@ async function spent(campaignId: number): Promise<number> {
 
 const bookedInReports = async (): Promise<[number, number]> => {
   const { rows } = await t.pool.query(
-    'select coalesce(sum(conversions), 0)::int as conversions, coalesce(sum(revenue_micros), 0)::bigint as revenue from bookings',
+    'select coalesce(sum(conversions), 0)::int as conversions, ' +
+      'coalesce(sum(revenue_micros), 0)::bigint as revenue from bookings',
   );
   return [rows[0].conversions, Number(rows[0].revenue)];
 };

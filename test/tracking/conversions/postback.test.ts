@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-test('the publisher gets a postback of a conversion with every custom attribute, and of its void with negative amounts', async () => {
+test('a conversion is posted back with every custom attribute, and its void with negative amounts', async () => {
   await addPostbackEndpoint(t, 'https://publisher.example/hook');
   await t.pool.query('update publishers set currency_multiplier = 2.5');
   const custom = { order_id: 'o-1', 'cart.value': '19.90', vip: 'true', note: 'Grüße & “more” 🎁' };
@@ -54,7 +54,7 @@ test('the publisher gets a postback of a conversion with every custom attribute,
   await setCampaign(t, click.campaign_id, { is_loyalty: false });
 });
 
-test('a conversion of a campaign without loyalty earns none; one of a suspicious click pays nothing but is posted back', async () => {
+test('a campaign without loyalty earns none; a conversion of a suspicious click pays nothing but is posted back', async () => {
   const plain = await clickOffer(t, { pub_user_id: 'user-8' });
   await track(t, { click_id: plain.clickId, payout: '3' });
   expect(await postbacks(t, plain.sessionId)).toMatchObject([

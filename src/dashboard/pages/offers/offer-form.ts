@@ -28,6 +28,7 @@ export const offerFields = (form: FormBuilder): Html => html`
     form.input('mini_text', { label: 'Disclaimer', ...offerLimits.mini_text, hint: 'Only if required.' }),
     form.textarea('terms_and_conditions', {
       label: 'Terms and conditions',
+      ...offerLimits.terms_and_conditions,
       rows: 4,
       hint: 'HTML. Unsafe elements are removed on save.',
     }),
@@ -66,7 +67,7 @@ const servingFields = (form: FormBuilder): Html =>
     form.checkbox('wallet_enabled', { label: 'Can be saved to the wallet' }),
     form.checkbox('offerwall_enabled', { label: 'Shown on the offerwall' }),
     columns([
-      form.input('useraction_cta', { label: 'Secondary action' }),
+      form.input('useraction_cta', { label: 'Secondary action', ...offerLimits.useraction_cta }),
       form.input('useraction_url', { label: 'Secondary action URL', type: 'url', placeholder: 'https://' }),
     ]),
   );
