@@ -1,4 +1,4 @@
--- What fetch-offers writes and reads: sessions, and what is known of their users.
+-- Tables of fetch-offers: sessions, and the history of users.
 
 create table sessions (
   day date not null,

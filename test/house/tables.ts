@@ -12,7 +12,7 @@ const conversionOfClick = 'one statement finds the click of a conversion with al
 
 export const tables: Record<string, Ownership> = {
   ...owned('catalog', [
-    ...['api_keys', 'audit_log', 'catalog_changes', 'creative_images', 'creatives', 'idempotent_answers'],
+    ...['api_keys', 'audit_log', 'catalog_changes', 'creative_images', 'creatives', 'idempotency_keys'],
     ...['placements', 'sequence_rules', 'themes'],
   ]),
   advertisers: { owner: 'catalog', readers: { tracking: conversionOfClick } },

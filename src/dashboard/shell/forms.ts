@@ -212,7 +212,7 @@ export const fieldGroup = (legend: string, ...fields: readonly (Html | readonly 
 export const columns = (fields: readonly (Html | false)[], kind: 'tight' | 'narrow' | 'method' | '' = ''): Html =>
   html`<div class="columns ${kind}">${fields.map((field) => html`${field}`)}</div>`;
 
-/** Fields that are rarely needed, folded. */
+/** Rarely needed fields, collapsed. */
 export const moreFields = (summary: string, body: Html): Html =>
   html`<details class="more"><summary>${summary}</summary>${body}</details>`;
 

@@ -4,8 +4,8 @@ import { type Html, html } from '../../../platform/http/html.ts';
 import { moment, plural } from '../../shell/format.ts';
 import { moreFields } from '../../shell/forms.ts';
 
-/** An entry with more values is folded. */
-const maxUnfolded = 4;
+/** An entry with more values is collapsed. */
+const maxExpanded = 4;
 /** Longest value shown (characters). */
 const maxValueLength = 500;
 
@@ -21,7 +21,7 @@ export function changeList(zone: Zone, { action, changes }: View): Html {
       <div><dt>${name}</dt><dd>${valueText(String(action), shown(zone, old), shown(zone, current))}</dd></div>`,
   );
   const list = html`<dl class="changes">${items}</dl>`;
-  return values.length <= maxUnfolded ? list : moreFields(plural(values.length, 'value'), list);
+  return values.length <= maxExpanded ? list : moreFields(plural(values.length, 'value'), list);
 }
 
 function valueText(action: string, old: Html | string, current: Html | string): Html | string {
