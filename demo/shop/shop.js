@@ -38,11 +38,11 @@ function lineOf([name, price, colour, path]) {
     'stroke-linejoin': 'round',
     'stroke-linecap': 'round',
   };
-  const picture = svg('svg', { viewBox: '0 0 40 40', width: '40', height: '40', 'aria-hidden': 'true' });
-  picture.append(svg('rect', { width: '40', height: '40', fill: colour }), svg('path', { d: path, ...stroke }));
+  const icon = svg('svg', { viewBox: '0 0 40 40', width: '40', height: '40', 'aria-hidden': 'true' });
+  icon.append(svg('rect', { width: '40', height: '40', fill: colour }), svg('path', { d: path, ...stroke }));
   const cost = Object.assign(document.createElement('span'), { className: 'price', textContent: price });
   const line = document.createElement('li');
-  line.append(picture, name, cost);
+  line.append(icon, name, cost);
   return line;
 }
 

@@ -18,7 +18,7 @@ export type TransportOptions = {
   fetch?: FetchLike;
 };
 
-export const defaultTimeoutMs = 10_000;
+const defaultTimeoutMs = 10_000;
 
 /** Maximum of a timer. */
 const maxTimeoutMs = 2 ** 31 - 1;

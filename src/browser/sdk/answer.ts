@@ -13,7 +13,7 @@ type Fields = Record<string, unknown>;
 export function readAnswer(given: unknown, config: AdConfig): Answer {
   const raw = typeof given === 'string' ? parse(given) : given;
   const data = fieldsOf(fieldsOf(raw).data ?? raw);
-  if (!Array.isArray(data.offers)) throw new SdkError('server_error', 'The answer holds no offers list.');
+  if (!Array.isArray(data.offers)) throw new SdkError('server_error', 'The response has no offers list.');
   const styles = fieldsOf(data.styles);
   return {
     offers: data.offers.map(readOffer).filter((offer) => offer !== null),
@@ -29,7 +29,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new SdkError('server_error', 'The answer is not JSON.');
+    throw new SdkError('server_error', 'The response is not JSON.');
   }
 }
 
@@ -108,7 +108,7 @@ export function urlOf(value: unknown): string {
 }
 
 /** A deep copy of `base` with those values of `over` that have the same type. */
-export function overlay<Base extends object>(base: Base, over: unknown): Base {
+function overlay<Base extends object>(base: Base, over: unknown): Base {
   const given = fieldsOf(over);
   const entries = Object.entries(base).map(([key, value]) => {
     const wanted = given[key];

@@ -1,6 +1,6 @@
 /** Older spellings of the web SDK's names, all in one place; each is the same object under another name. */
 
-export const oldGlobals = [
+const oldGlobals = [
   ['Adpx', 'Ad'],
   ['AdpxConfig', 'AdConfig'],
   ['AdpxUser', 'AdUser'],

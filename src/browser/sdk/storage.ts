@@ -1,6 +1,6 @@
 import { tryCall } from './try-call.ts';
 
-/** Web storage of JSON values. Where it is blocked, full or holds foreign text, reading finds nothing. */
+/** Web storage of JSON values. Where it is blocked, full or has foreign text, reading finds nothing. */
 type JsonStorage = {
   read: (key: string) => unknown;
   write: (key: string, value: unknown) => void;

@@ -6,7 +6,7 @@ import { launchBrowser, newContext } from '../../support/browser.ts';
 import { freePort } from '../../support/server-process.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
-export type SdkEvent = { event: string; payload: Record<string, unknown> };
+type SdkEvent = { event: string; payload: Record<string, unknown> };
 
 export type PageSetup = {
   /** `window.AdConfig`, with JSON values; a callback that records events is added. */
@@ -124,7 +124,7 @@ function openPage(page: Page, requests: Request[], problems: string[]): OpenPage
   };
 }
 
-export function listen(serve: (path: string, response: ServerResponse) => void): Promise<Server> {
+function listen(serve: (path: string, response: ServerResponse) => void): Promise<Server> {
   return new Promise((resolve) => {
     const server = createServer((request, response) => serve(request.url ?? '/', response)).listen(0, '127.0.0.1', () =>
       resolve(server),

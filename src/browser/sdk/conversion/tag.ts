@@ -5,7 +5,7 @@ import { tryCall } from '../try-call.ts';
 export type Tag = {
   /** Origin of the script, to which conversions are reported. */
   origin: string;
-  /** Parameter of the landing page's URL that holds the click id. */
+  /** Parameter of the landing page's URL with the click id. */
   param: string;
   /** Where pages of several hosts share the click by a cookie; null: by the storage of this origin. */
   cookieDomain: string | null;

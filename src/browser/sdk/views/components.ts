@@ -16,7 +16,7 @@ export type ViewContext = {
 /** Second click of a double click, which would hit the next offer. */
 const isRepeatedClick = (event: Event): boolean => (event as MouseEvent).detail > 1;
 
-export function link(context: ViewContext, url: string, text: string, className: string): HTMLElement | null {
+function link(context: ViewContext, url: string, text: string, className: string): HTMLElement | null {
   if (url === '' || text === '') return null;
   return anchor(url, className, (event) => context.onLink(url, event), text, newTab(context));
 }

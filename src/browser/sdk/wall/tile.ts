@@ -11,7 +11,7 @@ export type TileContext = {
   openDetails: (offer: Offer) => void;
 };
 
-/** One offer of the wall; a featured one is wider, with its large picture. */
+/** One offer of the wall; a featured one is wider, with its large image. */
 export function tile(offer: Offer, context: TileContext, featured: boolean): HTMLElement {
   const url = imageUrl(offer, featured ? ['hero_image', 'offer_image'] : ['offer_image', 'icon_image']);
   const text = featured ? offer.description : offer.short_description;
