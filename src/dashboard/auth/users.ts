@@ -6,7 +6,7 @@ import type { Executor } from '../../platform/db/pool.ts';
  * manager   of one publisher: offers, campaigns and deliveries
  * analyst   of one publisher: read only
  */
-export const roles = ['analyst', 'manager', 'admin', 'operator'] as const;
+const roles = ['analyst', 'manager', 'admin', 'operator'] as const;
 export type Role = (typeof roles)[number];
 
 export const isRole = (name: string): name is Role => (roles as readonly string[]).includes(name);

@@ -22,7 +22,7 @@ export function nullFieldsAsAbsent({ body }: { body: unknown }, _reply: unknown,
   done();
 }
 
-export function dropNulls(body: unknown): void {
+function dropNulls(body: unknown): void {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return;
   const fields = body as Record<string, unknown>;
   for (const name of Object.keys(fields)) if (fields[name] === null) delete fields[name];
@@ -45,7 +45,7 @@ export async function registerBodyParsing(app: FastifyInstance): Promise<void> {
 /** Gives what a JSON body says, undefined for an empty one, or why it cannot be read. */
 type JsonReader = (text: string, done: (err: Error | null, body?: unknown) => void) => void;
 
-export function createJsonReader(app: FastifyInstance): JsonReader {
+function createJsonReader(app: FastifyInstance): JsonReader {
   const parseJson = app.getDefaultJsonParser('error', 'error');
   return (text, done) => {
     if (text === '') done(null, undefined);
