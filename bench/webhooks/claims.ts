@@ -43,7 +43,8 @@ export async function benchClaims(stage: Stage, { rows, claims, blocked }: Load)
   await stage.pool.query('alter table delivery_queue set (autovacuum_enabled = off)');
   await stage.pool.query('update endpoint_health set last_success_at = now()');
   await stage.pool.query(
-    "update endpoint_health set breaker_state = 'open', open_until = now() + interval '1 h' where endpoint_id = any($1)",
+    `update endpoint_health set breaker_state = 'open', open_until = now() + interval '1 h'
+    where endpoint_id = any($1)`,
     [stuck],
   );
   await fill(stage, stuck, rows / 2);
@@ -73,7 +74,9 @@ export async function benchClaims(stage: Stage, { rows, claims, blocked }: Load)
   }
   await pool.end();
   await stage.pool.query(
-    `truncate delivery_queue, deliveries, delivery_attempts, dispatcher_workers; drop table bench_commit; delete from endpoint_health;
+    `truncate delivery_queue, deliveries, delivery_attempts, dispatcher_workers;
+    drop table bench_commit;
+    delete from endpoint_health;
     delete from webhook_endpoints`,
   );
   return {
@@ -103,13 +106,15 @@ export async function fill({ pool }: Stage, endpointIds: readonly number[], coun
 async function fillSlice(pool: pg.Pool, endpointIds: readonly number[], from: number, to: number): Promise<void> {
   await pool.query(
     `with made as (
-      select uuidv7() as id, ($1::int[])[1 + n % $2] as endpoint_id, now() - interval '1 h' + n * interval '1 ms' as due_at
+      select uuidv7() as id, ($1::int[])[1 + n % $2] as endpoint_id,
+        now() - interval '1 h' + n * interval '1 ms' as due_at
       from generate_series($3::int, $4::int) n
-    ), promised as (
+    ), created as (
       insert into deliveries (day, id, publisher_id, endpoint_id, event, payload, status)
       select current_date, id, 1, endpoint_id, 'usp.selection', '{"body":{}}', 'pending' from made
     )
-    insert into delivery_queue (delivery_id, day, endpoint_id, due_at) select id, current_date, endpoint_id, due_at from made`,
+    insert into delivery_queue (delivery_id, day, endpoint_id, due_at)
+    select id, current_date, endpoint_id, due_at from made`,
     [endpointIds, endpointIds.length, from, to],
   );
 }

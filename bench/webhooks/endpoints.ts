@@ -17,12 +17,15 @@ export async function seedEndpoints(
   const urls = Array.from({ length: count }, (_, index) => url(index));
   const { rows } = await pool.query<{ id: number }>(
     `with owner as (
-      insert into publishers (name, sdk_id) select 'bench', left(md5(random()::text || n), 16) from generate_series(1, $1::int) n returning id
+      insert into publishers (name, sdk_id)
+      select 'bench', left(md5(random()::text || n), 16) from generate_series(1, $1::int) n
+      returning id
     ), numbered as (
       select id, row_number() over (order by id) as n from owner
     )
     insert into webhook_endpoints (publisher_id, event, url, method, secret_sealed, max_in_flight)
-    select o.id, 'usp.selection', u.url, 'POST', $3, $4 from numbered o join unnest($2::text[]) with ordinality as u (url, n) using (n)
+    select o.id, 'usp.selection', u.url, 'POST', $3, $4
+    from numbered o join unnest($2::text[]) with ordinality as u (url, n) using (n)
     returning id`,
     [count, urls, sealed, maxInFlight],
   );

@@ -31,7 +31,8 @@ export function logTable(results: readonly LogResult[]): string {
     p50Ms.toFixed(1),
     p95Ms.toFixed(1),
   ]);
-  return `${tableOf(['filter', 'found', 'p50 ms', 'p95 ms'], rows)}\n\n${slow} of ${results.length} filters over ${limitMs} ms (p95).`;
+  const summary = `${slow} of ${results.length} filters over ${limitMs} ms (p95).`;
+  return `${tableOf(['filter', 'found', 'p50 ms', 'p95 ms'], rows)}\n\n${summary}`;
 }
 
 /**
@@ -73,16 +74,37 @@ async function dropIndexes(pool: pg.Pool): Promise<string[]> {
 async function seedDay(pool: pg.Pool, publisherId: number, day: number, rows: number): Promise<void> {
   await pool.query(
     `with made as (
-      select n, current_date - $2::int - 1 as day, (current_date - $2::int - 1)::timestamp at time zone 'UTC' + n * interval '1 day' / ($3 + 1) as at,
+      select n, current_date - $2::int - 1 as day,
+        (current_date - $2::int - 1)::timestamp at time zone 'UTC' + n * interval '1 day' / ($3 + 1) as at,
         case when n % 3 < 2 then $1::int else $1 + 1 + n % 50 end as publisher_id,
-        case when n % 20 < 12 then 'usp.selection' when n % 20 < 18 then 'offer_saved' when n % 1000 < 999 then 'conversion' else 'offer_removed' end as event
+        case
+          when n % 20 < 12 then 'usp.selection'
+          when n % 20 < 18 then 'offer_saved'
+          when n % 1000 < 999 then 'conversion'
+          else 'offer_removed'
+        end as event
       from generate_series(1, $3::int) n
     )
-    insert into deliveries (day, id, publisher_id, endpoint_id, event, session_id, pub_user_id, payload, status, attempts, created_at, finished_at)
-    select m.day, (lpad(to_hex((extract(epoch from m.at) * 1000)::bigint), 12, '0') || '7' || substr(h, 1, 3) || '8' || substr(h, 5, 15))::uuid,
-      m.publisher_id, e.id, m.event, h::uuid, case when n % 100 = 0 then 'often' else 'user-' || n % 1000000 end, '\\x7b7d',
-      case when $2::int > 27 and n % 500 = 0 then 'failed' when $2::int = 29 and n % 501 = 0 then 'held' else 'delivered' end, 1, m.at, m.at
-    from made m cross join lateral (select overlay(overlay(md5($2::int || '.' || n) placing '7' from 13) placing '8' from 17) as h) h
+    insert into deliveries (
+      day, id, publisher_id, endpoint_id, event, session_id, pub_user_id, payload, status, attempts, created_at,
+      finished_at
+    )
+    select m.day,
+      (
+        lpad(to_hex((extract(epoch from m.at) * 1000)::bigint), 12, '0')
+          || '7' || substr(h, 1, 3) || '8' || substr(h, 5, 15)
+      )::uuid,
+      m.publisher_id, e.id, m.event, h::uuid,
+      case when n % 100 = 0 then 'often' else 'user-' || n % 1000000 end, '\\x7b7d',
+      case
+        when $2::int > 27 and n % 500 = 0 then 'failed'
+        when $2::int = 29 and n % 501 = 0 then 'held'
+        else 'delivered'
+      end, 1, m.at, m.at
+    from made m
+    cross join lateral (
+      select overlay(overlay(md5($2::int || '.' || n) placing '7' from 13) placing '8' from 17) as h
+    ) h
     join webhook_endpoints e on e.publisher_id = m.publisher_id and e.event = m.event`,
     [publisherId, day, rows],
   );
@@ -93,10 +115,15 @@ async function finishLog(pool: pg.Pool, publisherId: number): Promise<void> {
   await pool.query(
     `with waiting as (
       update deliveries set status = 'pending', finished_at = null, attempts = 0
-      where (day, id) in (select day, id from deliveries where publisher_id = $1 and day >= current_date - 1 order by day desc, id desc limit 100000)
+      where (day, id) in (
+        select day, id from deliveries
+        where publisher_id = $1 and day >= current_date - 1
+        order by day desc, id desc limit 100000
+      )
       returning day, id, endpoint_id, created_at
     )
-    insert into delivery_queue (delivery_id, day, endpoint_id, due_at) select id, day, endpoint_id, created_at + interval '1 year' from waiting`,
+    insert into delivery_queue (delivery_id, day, endpoint_id, due_at)
+    select id, day, endpoint_id, created_at + interval '1 year' from waiting`,
     [publisherId],
   );
   for (const table of ['deliveries', 'delivery_queue', 'delivery_attempts', 'webhook_endpoints'])
@@ -159,7 +186,7 @@ async function filtersOf(pool: pg.Pool, publisherId: number): Promise<string[]> 
   ];
   const states = ['delivered', 'failed', 'held', 'pending'].map((status) => `status=${status}`);
   const times = [`from=${dayText(15)}&to=${dayText(14)}`, `to=${dayText(25)}`, 'from=2020-01-01&to=2020-02-01'];
-  const users = ['pub_user_id=often', 'pub_user_id=user-7', 'pub_user_id=nobody'];
+  const users = ['pub_user_id=often', 'pub_user_id=user-7', 'pub_user_id=unknown'];
   const whos = [
     ...users,
     `session_id=${sessions[0]?.session_id}`,

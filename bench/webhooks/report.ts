@@ -18,7 +18,15 @@ export async function keepSection(
   text: string,
   { scale, titles }: { scale: number; titles: readonly string[] },
 ): Promise<void> {
-  const facts = `${new Date().toISOString().slice(0, 16)}Z · ${cpus().length} × ${cpus()[0]?.model ?? 'unknown'} · ${Math.round(totalmem() / 2 ** 30)} GiB · Node ${process.version} · PostgreSQL 18, fsync on · all on one machine · scale ${scale}`;
+  const facts = [
+    `${new Date().toISOString().slice(0, 16)}Z`,
+    `${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}`,
+    `${Math.round(totalmem() / 2 ** 30)} GiB`,
+    `Node ${process.version}`,
+    'PostgreSQL 18, fsync on',
+    'all on one machine',
+    `scale ${scale}`,
+  ].join(' · ');
   const section = `## ${title}\n\n${facts}\n\n${text}\n`;
   process.stdout.write(`${section}\n`);
   if (scale < 1) return;

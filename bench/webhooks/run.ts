@@ -53,7 +53,8 @@ const parts: Record<string, { title: string; run: (stage: Stage) => Promise<stri
   },
   claims: {
     title:
-      'Claim of a worker with 512 free slots, half of the queue belonging to endpoints with an open breaker, the rest to 200 others',
+      'Claim of a worker with 512 free slots; half of the queue belongs to endpoints with an open breaker, ' +
+      'the rest to 200 others',
     run: async (stage) => {
       const results = [];
       for (const blocked of [1, 1000])

@@ -22,12 +22,12 @@ const payload = JSON.stringify({
 });
 
 /**
- * Each system with the same jobs, sender, signature, log row and database, one after the other: `jobs` waiting when the
- * worker
- * starts (the time runs from the first arrival), then one at a time on an idle worker.
+ * Each system with the same jobs, sender, signature, log row and database, one after the other: `jobs` queued when the
+ * worker starts (the time runs from the first arrival), then one at a time on an idle worker.
  */
 export async function benchThroughput(stage: Stage, jobs: number): Promise<ThroughputResult[]> {
-  await stage.pool.query(`create table bench_log (id uuid, at timestamptz not null default now(), outcome text, status_code smallint, timing jsonb,
+  await stage.pool.query(`create table bench_log (
+    id uuid, at timestamptz not null default now(), outcome text, status_code smallint, timing jsonb,
     remote_address text, response_headers jsonb, response_body bytea)`);
   const results: ThroughputResult[] = [];
   for (const system of [perkwire, pgBoss, graphileWorker, bullmq]) {

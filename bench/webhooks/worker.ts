@@ -9,9 +9,8 @@ import { pgBoss } from './systems/pg-boss.ts';
 import type { Job } from './systems/types.ts';
 
 /*
- * The worker of a rival, in a process of its own: `worker.ts <name> <databaseUrl> <concurrency>`. It sends with
- * Perkwire's own
- * sender and signature, and writes one row into a log for each call, as Perkwire does.
+ * The worker of another system, in a process of its own: `worker.ts <name> <databaseUrl> <concurrency>`. It sends with
+ * Perkwire's sender and signature, and writes one log row per call, as Perkwire does.
  */
 const [name = '', databaseUrl = '', concurrency = '64'] = process.argv.slice(2);
 const system = [pgBoss, graphileWorker, bullmq].find((one) => one.name === name);

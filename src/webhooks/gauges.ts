@@ -16,7 +16,7 @@ const endpointStates = `
   from webhook_endpoints e join endpoint_health h on h.endpoint_id = e.id
   where e.deleted_at is null`;
 
-/** Gauges counted in the database: queue, failed and held deliveries, breakers, endpoints. The same in every process. */
+/** Gauges of the database, the same in every process: queue, failed and held deliveries, breakers, endpoints. */
 export function registerWebhookGauges(registry: Registry, pool: pg.Pool, now: () => number): void {
   /** Counts rows of `from` by state; states without any are 0, not absent. */
   const counted = (states: readonly string[], from: string) => async () => {

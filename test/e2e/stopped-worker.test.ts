@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { processSecrets, type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
-import { addEndpoint, deliveryOf, promise, startHook, until } from '../webhooks/dispatcher/support.ts';
+import { addEndpoint, deliveryOf, enqueueDelivery, startHook, until } from '../webhooks/dispatcher/support.ts';
 
 let t: TestApp;
 const servers: ServerProcess[] = [];
@@ -26,7 +26,7 @@ test('a worker that is stopped past its lease changes no row when it goes on: an
   });
   const endpoint = await addEndpoint(t, hook.url);
   const first = await startWorker();
-  const id = await promise(t, endpoint);
+  const id = await enqueueDelivery(t, endpoint);
   await until(() => hook.taken.length, 1);
   first.child.kill('SIGSTOP');
   // Its lease ends; the process, its connections and their locks are all still there.

@@ -15,16 +15,21 @@ export const perkwire: System = {
         await pool.query(
           `with given as (
             select g.id, g.day, e.id as endpoint_id, e.publisher_id, g.payload
-            from unnest($1::uuid[], $2::date[], $3::text[], $4::text[]) as g (id, day, url, payload) join webhook_endpoints e on e.url = g.url
-          ), promised as (
+            from unnest($1::uuid[], $2::date[], $3::text[], $4::text[]) as g (id, day, url, payload)
+            join webhook_endpoints e on e.url = g.url
+          ), created as (
             insert into deliveries (day, id, publisher_id, endpoint_id, event, payload, status)
-            select day, id, publisher_id, endpoint_id, 'usp.selection', convert_to(payload, 'utf8'), 'pending' from given
+            select day, id, publisher_id, endpoint_id, 'usp.selection', convert_to(payload, 'utf8'), 'pending'
+            from given
           ), queued as (
-            insert into delivery_queue (delivery_id, day, endpoint_id, due_at) select id, day, endpoint_id, now() from given returning endpoint_id
+            insert into delivery_queue (delivery_id, day, endpoint_id, due_at)
+            select id, day, endpoint_id, now() from given
+            returning endpoint_id
           ), counted as (
             ${countMoves("select publisher_id, day, null as was, 'pending' as became from given")}
           )
-          select pg_notify('perkwire_outbox', left(string_agg(distinct endpoint_id::text, ' '), 7000)) from queued having count(*) > 0`,
+          select pg_notify('perkwire_outbox', left(string_agg(distinct endpoint_id::text, ' '), 7000))
+          from queued having count(*) > 0`,
           [ids, ids.map(dayOfUuid7), jobs.map((job) => job.url), jobs.map((job) => job.payload)],
         );
       },

@@ -78,8 +78,8 @@ export const isConsistent = (found: DeliveryReconciliation): boolean =>
 export type DayReconciliation = StateCounts & { day: string };
 
 /**
- * Reconciles a publisher's deliveries day by day, in one snapshot and without reading deliveries: new and final ones are
- * counted in the transactions that write them, pending ones are the rows of the queue. So a day is reconciled only
+ * Reconciles a publisher's deliveries day by day, in one snapshot and without reading deliveries: new and final ones
+ * are counted in the transactions that write them, pending ones are the rows of the queue. So a day is reconciled only
  * where no delivery is lost or in two states.
  * @param from first day, such as `2026-11-21`; `to` last day
  */

@@ -44,7 +44,7 @@ type State = LivenessOptions & {
 };
 
 /**
- * Proves that this worker lives by an advisory lock on its id, taken by a connection of its own, and frees the leases of
+ * Proves that this worker lives by an advisory lock on its id, taken by its own connection, and frees the leases of
  * workers whose lock is gone. PostgreSQL drops the lock of a killed process at once, so its deliveries are taken over
  * within two sweeps, long before their leases expire. Two, because after a restart of PostgreSQL no worker has its lock
  * yet: each needs the time to reconnect, under a new id, and to adopt the leases of its calls in flight.

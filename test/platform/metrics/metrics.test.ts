@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isConsistent, reconcileDeliveries } from '../../../src/webhooks/deliveries/reconciliation.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
-import { addEndpoint, promise, startHook, startTestDispatcher, until } from '../../webhooks/dispatcher/support.ts';
+import {
+  addEndpoint,
+  enqueueDelivery,
+  startHook,
+  startTestDispatcher,
+  until,
+} from '../../webhooks/dispatcher/support.ts';
 
 const token = 'metrics-token-'.repeat(3);
 let t: TestApp;
@@ -33,13 +39,13 @@ describe('GET /metrics', () => {
     const hook = await startHook((response, _taken, count) => void response.writeHead(count === 1 ? 500 : 200).end());
     const dispatcher = await startTestDispatcher(t, { meter: t.deps.dispatcherMetrics?.meter as never });
     const endpoint = await addEndpoint(t, hook.url);
-    await promise(t, endpoint);
-    await promise(t, await addEndpoint(t, 'http://10.0.0.1/'));
+    await enqueueDelivery(t, endpoint);
+    await enqueueDelivery(t, await addEndpoint(t, 'http://10.0.0.1/'));
     await until(
       async () => (await scrape(`Bearer ${token}`)).body.includes('perkwire_webhook_tries_total{class="blocked"} 1'),
       true,
     );
-    await promise(t, endpoint);
+    await enqueueDelivery(t, endpoint);
     await until(
       async () => (await scrape(`Bearer ${token}`)).body.includes('perkwire_webhook_tries_total{class="delivered"} 1'),
       true,
@@ -65,7 +71,7 @@ describe('GET /metrics', () => {
 
 test('the balance finds a delivery that nobody would send, and one that would be sent again', async () => {
   const endpoint = await addEndpoint(t, 'http://127.0.0.1:9/');
-  const ids = [await promise(t, endpoint), await promise(t, endpoint)];
+  const ids = [await enqueueDelivery(t, endpoint), await enqueueDelivery(t, endpoint)];
   const before = await reconcileDeliveries(t.pool);
   expect(isConsistent(before)).toBe(true);
   expect(before.created).toBeGreaterThanOrEqual(2);

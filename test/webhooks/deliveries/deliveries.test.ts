@@ -47,7 +47,7 @@ describe('GET /manage/v1/deliveries', () => {
     const ids: string[] = [];
     for (let index = 0; index < 23; index++) {
       const event = index % 3 === 0 ? 'conversion' : 'usp.selection';
-      ids.push(await manager.promise({ nowMs: startMs + index * 3 * 3_600_000, event }));
+      ids.push(await manager.enqueueDelivery({ nowMs: startMs + index * 3 * 3_600_000, event }));
     }
     ids.reverse();
     const seen: string[] = [];
@@ -65,15 +65,15 @@ describe('GET /manage/v1/deliveries', () => {
     const selection = await manager.endpoint(hook.url);
     const conversion = await manager.endpoint(hook.url, {}, 'conversion');
     const session = newUuid7(Date.now());
-    const old = await manager.promise({ nowMs: Date.now() - 2 * dayMs, pubUserId: 'anna' });
-    const a = await manager.promise({ nowMs: Date.now() - 5000, sessionId: session, pubUserId: 'anna' });
-    const b = await manager.promise({
+    const old = await manager.enqueueDelivery({ nowMs: Date.now() - 2 * dayMs, pubUserId: 'anna' });
+    const a = await manager.enqueueDelivery({ nowMs: Date.now() - 5000, sessionId: session, pubUserId: 'anna' });
+    const b = await manager.enqueueDelivery({
       nowMs: Date.now() - 4000,
       event: 'conversion',
       sessionId: session,
       pubUserId: 'bert',
     });
-    const c = await manager.promise({ nowMs: Date.now() - 3000, event: 'conversion', pubUserId: 'anna' });
+    const c = await manager.enqueueDelivery({ nowMs: Date.now() - 3000, event: 'conversion', pubUserId: 'anna' });
     await setStatus(old, 'delivered');
     await setStatus(a, 'failed');
     await setStatus(b, 'held');
@@ -96,17 +96,20 @@ describe('GET /manage/v1/deliveries', () => {
       [{ pub_user_id: 'anna' }, [c, a, old]],
       [{ pub_user_id: ' anna ', status: 'delivered' }, [old]],
       [{ pub_user_id: 'anna', session_id: session, endpoint: String(selection), from: today, status: 'failed' }, [a]],
-      [{ pub_user_id: 'nobody' }, []],
+      [{ pub_user_id: 'unknown' }, []],
     ];
     for (const [query, ids] of cases) expect(await idsOf(query), JSON.stringify(query)).toEqual(ids);
   });
 
-  test('where few of many match, a page that takes long is short and names where to go on, and nothing is missed', async () => {
+  test('a page of a slow filter may be short, names where to continue, and no delivery is missed', async () => {
     const endpointId = await manager.endpoint(hook.url);
-    const rare = await manager.promise({ nowMs: Date.now() - dayMs });
+    const rare = await manager.enqueueDelivery({ nowMs: Date.now() - dayMs });
     await t.pool.query(
       `insert into deliveries (day, id, publisher_id, endpoint_id, event, payload, status)
-      select now()::date, (lpad(to_hex((extract(epoch from now()::date) * 1000)::bigint), 12, '0') || '7' || lpad(to_hex(n), 3, '0') || '8000' || lpad('', 12, '0'))::uuid,
+      select now()::date, (
+          lpad(to_hex((extract(epoch from now()::date) * 1000)::bigint), 12, '0')
+            || '7' || lpad(to_hex(n), 3, '0') || '8000' || lpad('', 12, '0')
+        )::uuid,
         $1, $2, 'usp.selection', '', 'delivered' from generate_series(1, 4000) n`,
       [manager.id, endpointId],
     );
@@ -133,19 +136,23 @@ describe('GET /manage/v1/deliveries', () => {
     expect(patient).toEqual({ keys: [expect.objectContaining({ id: rare })], next: null });
   });
 
-  test('where thousands wait, the waiting ones are listed newest first, each once', async () => {
+  test('thousands of pending deliveries are listed newest first, each once', async () => {
     const endpointId = await manager.endpoint(hook.url);
     const { rows } = await t.pool.query<{ id: string }>(
-      `with promised as (
+      `with created as (
         insert into deliveries (day, id, publisher_id, endpoint_id, event, payload, status)
-        select now()::date, (lpad(to_hex((extract(epoch from now()::date) * 1000)::bigint), 12, '0') || '7' || lpad(to_hex(n), 3, '0') || '9000' || lpad('', 12, '0'))::uuid,
-          $1, $2, 'usp.selection', '', case when n % 7 = 0 then 'delivered' else 'pending' end from generate_series(1, 3000) n
+        select now()::date, (
+          lpad(to_hex((extract(epoch from now()::date) * 1000)::bigint), 12, '0')
+            || '7' || lpad(to_hex(n), 3, '0') || '9000' || lpad('', 12, '0')
+        )::uuid,
+          $1, $2, 'usp.selection', '', case when n % 7 = 0 then 'delivered' else 'pending' end
+        from generate_series(1, 3000) n
         returning day, id, endpoint_id, status
       ), queued as (
         insert into delivery_queue (delivery_id, day, endpoint_id, due_at)
-        select id, day, endpoint_id, now() + interval '1 day' from promised where status = 'pending'
+        select id, day, endpoint_id, now() + interval '1 day' from created where status = 'pending'
       )
-      select id from promised where status = 'pending' order by id desc`,
+      select id from created where status = 'pending' order by id desc`,
       [manager.id, endpointId],
     );
     const seen: string[] = [];
@@ -159,10 +166,10 @@ describe('GET /manage/v1/deliveries', () => {
     expect(seen).toEqual(rows.map(({ id }) => id));
   });
 
-  test('another publisher sees none of it, whatever it asks for', async () => {
+  test('another publisher sees none of it with any filter', async () => {
     const endpointId = await manager.endpoint(hook.url);
     const session = newUuid7(Date.now());
-    const id = await manager.promise({ sessionId: session, pubUserId: 'anna' });
+    const id = await manager.enqueueDelivery({ sessionId: session, pubUserId: 'anna' });
     const queries = [
       {},
       { session_id: session },
@@ -213,9 +220,9 @@ describe('GET /manage/v1/deliveries', () => {
     expect((await manager.call('GET', '/deliveries?status=held&status=failed')).statusCode).toBe(400);
   });
 
-  test('times far away are none, not an error', async () => {
+  test('a time far away matches nothing and is not an error', async () => {
     await manager.endpoint(hook.url);
-    await manager.promise();
+    await manager.enqueueDelivery();
     for (const query of [{ to: '0001-01-01' }, { from: '9999-12-31' }])
       expect(await idsOf(query as Record<string, string>)).toEqual([]);
     expect(await idsOf({ from: '0001-01-01', to: '9999-12-31T23:59:59Z' })).toHaveLength(1);
@@ -230,7 +237,7 @@ describe('GET /manage/v1/deliveries', () => {
 });
 
 describe('GET /manage/v1/deliveries/{id}', () => {
-  test('shows the payload and every attempt with what was sent and what came back', async () => {
+  test('shows the payload and every attempt with its request and response', async () => {
     await hook.close();
     hook = await startHook((response, _taken, count) => {
       response.statusCode = count === 1 ? 500 : 200;
@@ -245,7 +252,7 @@ describe('GET /manage/v1/deliveries/{id}', () => {
       })
     ).json().data;
     const payload = Buffer.from('{"body": {"text":"ü"}}\n');
-    const id = await manager.promise({ payload, pubUserId: 'anna' });
+    const id = await manager.enqueueDelivery({ payload, pubUserId: 'anna' });
     const dispatcher = await startTestDispatcher(t);
     await until(async () => (await list()).deliveries[0]?.status, 'delivered');
     await dispatcher.stop();
@@ -297,11 +304,11 @@ describe('GET /manage/v1/deliveries/{id}', () => {
     expect((await manager.call('GET', `/deliveries/${webhookId}`)).json().data.id).toBe(id);
   });
 
-  test('keeps 16 KiB of an answer and says that it was longer', async () => {
+  test('keeps 16 KiB of a response and marks it as truncated', async () => {
     await hook.close();
     hook = await startHook((response) => response.end('ü'.repeat(20_000)));
     await manager.endpoint(hook.url);
-    const id = await manager.promise();
+    const id = await manager.enqueueDelivery();
     const dispatcher = await startTestDispatcher(t);
     await until(async () => (await list()).deliveries[0]?.status, 'delivered');
     await dispatcher.stop();
@@ -311,7 +318,7 @@ describe('GET /manage/v1/deliveries/{id}', () => {
 
   test('an erased delivery is listed without its payload', async () => {
     await manager.endpoint(hook.url);
-    const id = await manager.promise();
+    const id = await manager.enqueueDelivery();
     await setStatus(id, 'failed');
     await t.pool.query(
       'update deliveries set payload = \'{"erased":true}\', erased_at = now(), pub_user_id = null where id = $1',

@@ -31,26 +31,26 @@ async function balance(
 const nothing = { created: 0, delivered: 0, failed: 0, held: 0, pending: 0, balanced: true };
 
 describe('GET /manage/v1/deliveries/balance', () => {
-  test('finds every delivery in its place, whatever became of it: sent, given up, held, sent again, erased', async () => {
+  test('every delivery is in one state: delivered, failed, held, redelivered, erased', async () => {
     const hook = await startHook(
       (response, { body }) => void response.writeHead(body.includes('bad') ? 500 : 200).end(),
     );
     await manager.endpoint(hook.url, { retry_steps_s: [0] });
     const dispatcher = await startTestDispatcher(t);
-    const good = await manager.promise();
-    const bad = await manager.promise({ payload: Buffer.from('{"bad":1}') });
+    const good = await manager.enqueueDelivery();
+    const bad = await manager.enqueueDelivery({ payload: Buffer.from('{"bad":1}') });
     await until(async () => (await balance()).pending, 0);
     expect(await balance()).toMatchObject({ created: 2, delivered: 1, failed: 1, held: 0, pending: 0, balanced: true });
     await manager.call('POST', '/webhook-endpoints/usp.selection/pause');
     await manager.call('POST', `/deliveries/${bad}/replay`);
     await manager.call('POST', `/deliveries/${good}/replay`);
-    await manager.promise({ pubUserId: 'somebody' });
+    await manager.enqueueDelivery({ pubUserId: 'user-1' });
     expect(await balance()).toMatchObject({ created: 3, delivered: 0, failed: 0, pending: 3, balanced: true });
     await manager.call('POST', '/webhook-endpoints/usp.selection/disable');
     await until(async () => (await balance()).held, 3);
-    await manager.promise({ pubUserId: 'somebody' });
+    await manager.enqueueDelivery({ pubUserId: 'user-1' });
     expect(await balance()).toMatchObject({ created: 4, delivered: 0, failed: 0, held: 4, pending: 0, balanced: true });
-    expect((await manager.call('POST', '/privacy/erasure', { pub_user_id: 'somebody' })).statusCode).toBe(202);
+    expect((await manager.call('POST', '/privacy/erasure', { pub_user_id: 'user-1' })).statusCode).toBe(202);
     while (await eraseNext(t.deps));
     expect(await balance()).toMatchObject({ created: 4, held: 2, failed: 2, balanced: true });
     expect(isConsistent(await reconcileDeliveries(t.pool))).toBe(true);
@@ -58,11 +58,11 @@ describe('GET /manage/v1/deliveries/balance', () => {
     await hook.close();
   });
 
-  test('is even at every moment while deliveries are promised and sent', async () => {
+  test('is reconciled at every moment while deliveries are created and sent', async () => {
     const hook = await startHook();
     await manager.endpoint(hook.url);
     const dispatcher = await startTestDispatcher(t);
-    const promises = Promise.all(Array.from({ length: 200 }, () => manager.promise()));
+    const promises = Promise.all(Array.from({ length: 200 }, () => manager.enqueueDelivery()));
     for (let looks = 0; hook.taken.length < 200 || looks < 20; looks += 1) {
       const { balanced, ...counts } = await balance();
       expect(balanced, JSON.stringify(counts)).toBe(true);
@@ -73,28 +73,30 @@ describe('GET /manage/v1/deliveries/balance', () => {
     await hook.close();
   });
 
-  test('says so when a delivery is not where it must be', async () => {
+  test('reports a delivery that is lost or in two states', async () => {
     await manager.endpoint('http://127.0.0.1:9/');
-    const [lost, other] = [await manager.promise(), await manager.promise()];
+    const [lost, other] = [await manager.enqueueDelivery(), await manager.enqueueDelivery()];
     expect(await balance()).toMatchObject({ created: 2, pending: 2, balanced: true });
     await t.pool.query('delete from delivery_queue where delivery_id = $1', [lost]);
     const found = await balance();
     expect(found).toMatchObject({ created: 2, pending: 1, balanced: false });
     expect(found.days.at(-1)).toMatchObject({ balanced: false });
     await t.pool.query(
-      'insert into delivery_queue (delivery_id, day, endpoint_id, due_at) select id, day - 1, endpoint_id, now() from deliveries where id = $1',
+      `insert into delivery_queue (delivery_id, day, endpoint_id, due_at)
+      select id, day - 1, endpoint_id, now() from deliveries where id = $1`,
       [lost],
     );
-    expect(await balance()).toMatchObject({ created: 2, pending: 2, balanced: false }); // two wrong days make no right sum
+    // The totals agree although two days are wrong.
+    expect(await balance()).toMatchObject({ created: 2, pending: 2, balanced: false });
     await t.pool.query('delete from deliveries where id = $1', [other]);
     expect(await reconcileDeliveries(t.pool)).toMatchObject({ created: 1, miscounted: 1 });
   });
 
-  test('counts a day by the promise, shows the days asked for, and the last seven without', async () => {
+  test('counts a delivery on its day of creation; shows the requested days, else the last seven', async () => {
     await t.pool.query("select create_day_partitions((now() - interval '9 days')::date, now()::date)");
     await manager.endpoint('http://127.0.0.1:9/');
     const nowMs = Date.now();
-    for (const daysAgo of [0, 0, 1, 8]) await manager.promise({ nowMs: nowMs - daysAgo * dayMs });
+    for (const daysAgo of [0, 0, 1, 8]) await manager.enqueueDelivery({ nowMs: nowMs - daysAgo * dayMs });
     const week = await balance();
     expect(week).toMatchObject({ from: dayOf(nowMs - 6 * dayMs), to: dayOf(nowMs), created: 3 });
     expect(week.days.map(({ created }) => created)).toEqual([0, 0, 0, 0, 0, 1, 2]);
@@ -109,14 +111,14 @@ describe('GET /manage/v1/deliveries/balance', () => {
     });
   });
 
-  test('says the same after the counts were folded, by two at once, and after all was counted anew', async () => {
+  test('is the same after the counts were merged, also by two at once, and after a recount', async () => {
     await manager.endpoint('http://127.0.0.1:9/');
-    for (let count = 0; count < 5; count++) await manager.promise();
+    for (let count = 0; count < 5; count++) await manager.enqueueDelivery();
     const before = await balance();
     await Promise.all([mergeCounts(t.pool), mergeCounts(t.pool)]);
     expect((await t.pool.query('select from delivery_count_changes')).rowCount).toBe(0);
     expect(await balance()).toEqual(before);
-    await manager.promise();
+    await manager.enqueueDelivery();
     await t.pool.query('update delivery_counts set created = 99; select recount_deliveries()');
     expect(await balance()).toMatchObject({ created: 6, pending: 6, balanced: true });
     expect(isConsistent(await reconcileDeliveries(t.pool))).toBe(true);
@@ -136,7 +138,7 @@ describe('GET /manage/v1/deliveries/balance', () => {
 
   test('shows nothing of another publisher', async () => {
     await manager.endpoint('http://127.0.0.1:9/');
-    await manager.promise();
+    await manager.enqueueDelivery();
     const other = await addManager(t);
     expect(await balance('', other)).toMatchObject(nothing);
     expect((await other.call('GET', `/deliveries/balance?publisher_id=${manager.id}`)).statusCode).toBe(404);

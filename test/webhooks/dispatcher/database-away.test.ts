@@ -3,7 +3,15 @@ import { createPool } from '../../../src/platform/db/pool.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { startRelay } from '../../tracking/journey.ts';
-import { addEndpoint, attemptsOf, deliveryOf, promise, startHook, startTestDispatcher, until } from './support.ts';
+import {
+  addEndpoint,
+  attemptsOf,
+  deliveryOf,
+  enqueueDelivery,
+  startHook,
+  startTestDispatcher,
+  until,
+} from './support.ts';
 
 let t: TestApp;
 beforeAll(async () => {
@@ -11,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-test('while the database is away calls end and are not sent again; work goes on after its return', async () => {
+test('during an outage of the database calls end and are not repeated; deliveries continue after it', async () => {
   const relay = await startRelay(t.databaseUrl);
   const logs: { level: number; msg: string }[] = [];
   const logger = createLogger('info', { write: (line) => void logs.push(JSON.parse(line)) });
@@ -24,11 +32,11 @@ test('while the database is away calls end and are not sent again; work goes on 
   const endpoint = await addEndpoint(t, hook.url);
   const dispatcher = await startTestDispatcher(t, { databaseUrl: relay.url, pool, logger });
 
-  const inFlight = await promise(t, endpoint);
+  const inFlight = await enqueueDelivery(t, endpoint);
   await until(() => hook.taken.length, 1);
   relay.cut();
   release();
-  const waiting = await promise(t, endpoint);
+  const waiting = await enqueueDelivery(t, endpoint);
   await new Promise((resolve) => setTimeout(resolve, 1500));
   expect(await deliveryOf(t, inFlight)).toMatchObject({ status: 'pending', leased: true });
   expect(hook.taken).toHaveLength(1);

@@ -8,10 +8,10 @@ import {
   addEndpoint,
   attemptsOf,
   deliveryOf,
+  enqueueDelivery,
   type Hook,
   linksOf,
   payloadOf,
-  promise,
   startHook,
   startTestDispatcher,
   until,
@@ -35,10 +35,10 @@ afterEach(async () => {
 });
 
 describe('POST', () => {
-  test('a delivery arrives once, byte for byte, with a signature that the Standard Webhooks library accepts', async () => {
+  test('a delivery arrives once, byte for byte, and the Standard Webhooks library verifies it', async () => {
     const endpoint = await addEndpoint(t, `${hook.url}?shop=1`);
     const payload = payloadOf();
-    const id = await promise(t, endpoint, { payload });
+    const id = await enqueueDelivery(t, endpoint, { payload });
     await until(async () => (await deliveryOf(t, id)).status, 'delivered');
 
     expect(hook.taken).toHaveLength(1);
@@ -56,8 +56,8 @@ describe('POST', () => {
     expect(new Webhook(endpoint.secret).verify(body, headers)).toEqual(JSON.parse(payload.toString()));
   });
 
-  test('what came of it is written down, with the answer', async () => {
-    const id = await promise(t, await addEndpoint(t, hook.url));
+  test('the attempt is logged with its response', async () => {
+    const id = await enqueueDelivery(t, await addEndpoint(t, hook.url));
     await until(async () => (await deliveryOf(t, id)).status, 'delivered');
     expect(await deliveryOf(t, id)).toEqual({
       status: 'delivered',
@@ -81,8 +81,8 @@ describe('POST', () => {
     expect(attempt?.total_ms).toBeGreaterThanOrEqual(0);
   });
 
-  test('a dev session is marked as one', async () => {
-    await promise(t, await addEndpoint(t, hook.url), { dev: true });
+  test('a delivery of a dev session is marked', async () => {
+    await enqueueDelivery(t, await addEndpoint(t, hook.url), { dev: true });
     await until(() => hook.taken[0]?.headers['perkwire-dev'], '1');
   });
 
@@ -90,13 +90,15 @@ describe('POST', () => {
     const endpoint = await addEndpoint(t, hook.url);
     const next = createEndpointSecret(t.deps.secretBox);
     await t.pool.query(
-      "update webhook_endpoints set previous_secret_sealed = secret_sealed, secret_sealed = $2, previous_secret_until = now() + interval '1 day' where id = $1",
+      `update webhook_endpoints set previous_secret_sealed = secret_sealed, secret_sealed = $2,
+        previous_secret_until = now() + interval '1 day'
+      where id = $1`,
       [endpoint.id, next.sealed],
     );
-    await promise(t, endpoint);
+    await enqueueDelivery(t, endpoint);
     await until(() => hook.taken.length, 1);
     await t.pool.query('update webhook_endpoints set previous_secret_until = now() where id = $1', [endpoint.id]);
-    await promise(t, endpoint);
+    await enqueueDelivery(t, endpoint);
     await until(() => hook.taken.length, 2);
 
     const [during, after] = hook.taken as [(typeof hook.taken)[number], (typeof hook.taken)[number]];
@@ -110,7 +112,7 @@ describe('POST', () => {
     const endpoints = await Promise.all(Array.from({ length: 5 }, () => addEndpoint(t, hook.url)));
     const ids: string[] = [];
     for (let round = 0; round < 100; round++)
-      ids.push(...(await Promise.all(endpoints.map((endpoint) => promise(t, endpoint)))));
+      ids.push(...(await Promise.all(endpoints.map((endpoint) => enqueueDelivery(t, endpoint)))));
     const count = async () =>
       (
         await t.pool.query("select count(*)::int as n from deliveries where id = any($1) and status = 'delivered'", [
@@ -128,7 +130,7 @@ describe('GET', () => {
   test('the query carries the summary and the signed payload, behind the query the URL has', async () => {
     const endpoint = await addEndpoint(t, `${hook.url}?a=b%20c&a=2`, { method: 'GET' });
     const payload = payloadOf([7, 3]);
-    await promise(t, endpoint, { payload });
+    await enqueueDelivery(t, endpoint, { payload });
     await until(() => hook.taken.length, 1);
     const [{ method, url, headers, body }] = hook.taken as [(typeof hook.taken)[number]];
     expect(method).toBe('GET');
@@ -144,10 +146,10 @@ describe('GET', () => {
     new Webhook(endpoint.secret).verify(query.get('payload') as string, headers);
   });
 
-  test('a payload too long for a URL is fetched by a signed link, and the signature covers what is fetched', async () => {
+  test('a payload too long for a URL is fetched by a signed link, and the signature covers it', async () => {
     const endpoint = await addEndpoint(t, hook.url, { method: 'GET' });
     const payload = payloadOf([1, 2], 'x'.repeat(5000));
-    const id = await promise(t, endpoint, { payload });
+    const id = await enqueueDelivery(t, endpoint, { payload });
     await until(() => hook.taken.length, 1);
     const [{ url, headers }] = hook.taken as [(typeof hook.taken)[number]];
     const query = new URL(url, hook.url).searchParams;

@@ -3,7 +3,15 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { checkFailingEndpoints } from '../../../src/webhooks/dispatcher/settle/failing-endpoints.ts';
 import { createV1aKey } from '../../../src/webhooks/endpoints/secrets.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
-import { addEndpoint, createParts, deliveryOf, promise, type TestEndpoint, until, untilAttempted } from './support.ts';
+import {
+  addEndpoint,
+  createParts,
+  deliveryOf,
+  enqueueDelivery,
+  type TestEndpoint,
+  until,
+  untilAttempted,
+} from './support.ts';
 
 let t: TestApp;
 const { hook, dispatcher, end } = createParts(() => t);
@@ -22,11 +30,11 @@ const change = (endpoint: TestEndpoint, assignment: string) =>
 const wake = () => t.pool.query('notify perkwire_outbox');
 
 describe('the breaker', () => {
-  test('opens when half of ten calls fail, keeps what waits without using up attempts, and one probe closes it', async () => {
+  test('opens when half of ten calls fail, keeps deliveries queued, and one probe closes it', async () => {
     let healthy = false;
     const receiver = await hook((response) => void response.writeHead(healthy ? 200 : 500).end());
     const endpoint = await addEndpoint(t, receiver.url);
-    for (let count = 0; count < 10; count++) await promise(t, endpoint);
+    for (let count = 0; count < 10; count++) await enqueueDelivery(t, endpoint);
     await work();
     await until(async () => (await healthOf(endpoint)).breaker_state, 'open');
     await until(
@@ -35,7 +43,7 @@ describe('the breaker', () => {
     );
     const sent = receiver.taken.length;
     expect(sent).toBeLessThanOrEqual(13);
-    const waiting = await Promise.all(Array.from({ length: 5 }, () => promise(t, endpoint)));
+    const waiting = await Promise.all(Array.from({ length: 5 }, () => enqueueDelivery(t, endpoint)));
     await new Promise((resolve) => setTimeout(resolve, 1200)); // a poll
     expect(receiver.taken).toHaveLength(sent);
     for (const id of waiting)
@@ -54,10 +62,10 @@ describe('the breaker', () => {
     expect(await healthOf(endpoint)).toMatchObject({ breaker_state: 'closed', times_opened: 0 });
   });
 
-  test('a probe that fails doubles the wait, up to fifteen minutes; only one call goes out', async () => {
+  test('a failed probe doubles the wait, up to fifteen minutes; only one call is made', async () => {
     const receiver = await hook((response) => void response.writeHead(500).end());
     const endpoint = await addEndpoint(t, receiver.url);
-    for (let count = 0; count < 4; count++) await promise(t, endpoint);
+    for (let count = 0; count < 4; count++) await enqueueDelivery(t, endpoint);
     const set =
       'update endpoint_health set breaker_state = $2, times_opened = $3, open_until = now() where endpoint_id = $1';
     await work();
@@ -82,7 +90,7 @@ describe('the breaker', () => {
   test('five time-outs in a row open it; after the first the endpoint has one call at a time', async () => {
     const receiver = await hook(() => {});
     const endpoint = await addEndpoint(t, receiver.url, { deadline_ms: 1000, max_in_flight: 2 });
-    for (let count = 0; count < 8; count++) await promise(t, endpoint);
+    for (let count = 0; count < 8; count++) await enqueueDelivery(t, endpoint);
     await work();
     await until(() => receiver.taken.length, 2);
     await until(async () => (await healthOf(endpoint)).in_flight_limit, 1);
@@ -92,7 +100,7 @@ describe('the breaker', () => {
     for (const index of [3, 4]) expect((times[index] as number) - (times[index - 1] as number)).toBeGreaterThan(900);
   });
 
-  test('another URL, or enabling the endpoint again, starts afresh', async () => {
+  test('another URL, or enabling the endpoint again, resets it', async () => {
     const endpoint = await addEndpoint(t, 'http://127.0.0.1:9/');
     for (const assignment of ["url = 'http://127.0.0.1:9/new'", 'enabled = false', 'enabled = true']) {
       await t.pool.query("update endpoint_health set breaker_state = 'open', failures = 7 where endpoint_id = $1", [
@@ -109,10 +117,10 @@ describe('the breaker', () => {
 });
 
 describe('limits a publisher sets', () => {
-  test('a rate limit is kept, and all arrives', async () => {
+  test('a rate limit is kept, and every delivery arrives', async () => {
     const receiver = await hook();
     const endpoint = await addEndpoint(t, receiver.url, { rate_limit_per_s: 20 });
-    for (let count = 0; count < 30; count++) await promise(t, endpoint);
+    for (let count = 0; count < 30; count++) await enqueueDelivery(t, endpoint);
     await work();
     await until(() => receiver.taken.length, 30);
     const times = receiver.taken.map(({ atMs }) => atMs);
@@ -121,14 +129,14 @@ describe('limits a publisher sets', () => {
       expect((times[first + 23] as number) - (times[first] as number)).toBeGreaterThan(950);
   });
 
-  test('strict order: one at a time in the order of creation, and a retry holds up the rest', async () => {
+  test('strict order: one at a time in the order of creation, and a retry delays the rest', async () => {
     let failing = true;
     const receiver = await hook((response, _taken, count) => {
       setTimeout(() => response.writeHead(failing && count === 3 ? 500 : 200).end(), 5);
     });
     const endpoint = await addEndpoint(t, receiver.url, { strict_order: true });
     const ids: string[] = [];
-    for (let count = 0; count < 12; count++) ids.push(await promise(t, endpoint));
+    for (let count = 0; count < 12; count++) ids.push(await enqueueDelivery(t, endpoint));
     await work();
     await work();
     await untilAttempted(t, ids[2] as string, 1);
@@ -143,7 +151,7 @@ describe('limits a publisher sets', () => {
     expect(order).toEqual(ids.map((id) => `msg_${id.replaceAll('-', '')}`));
   });
 
-  test('headers of the publisher go along, those of the message and the transport cannot be set', async () => {
+  test('headers of the publisher are sent; those of the message and the transport cannot be set', async () => {
     const receiver = await hook();
     const headers = {
       'X-Api-Key': 's3cret',
@@ -154,7 +162,7 @@ describe('limits a publisher sets', () => {
       'user-agent': 'x',
     };
     const endpoint = await addEndpoint(t, receiver.url, { headers });
-    const id = await promise(t, endpoint);
+    const id = await enqueueDelivery(t, endpoint);
     await work();
     await until(() => receiver.taken.length, 1);
     const sent = receiver.taken[0]?.headers ?? {};
@@ -167,10 +175,10 @@ describe('limits a publisher sets', () => {
     expect(sent['user-agent']).toMatch(/^Perkwire\//);
   });
 
-  test('an ed25519 signature goes beside the first, and verifies with the public key', async () => {
+  test('an ed25519 signature is added and verifies with the public key', async () => {
     const receiver = await hook();
     const { publicKey, sealed } = createV1aKey(t.deps.secretBox);
-    await promise(t, await addEndpoint(t, receiver.url, { v1a_key_sealed: sealed, signature_v1a: true }));
+    await enqueueDelivery(t, await addEndpoint(t, receiver.url, { v1a_key_sealed: sealed, signature_v1a: true }));
     await work();
     await until(() => receiver.taken.length, 1);
     const { headers, body } = receiver.taken[0] as (typeof receiver.taken)[number];
@@ -188,10 +196,10 @@ describe('limits a publisher sets', () => {
 });
 
 describe('pause', () => {
-  test('deliveries of a paused endpoint wait in the queue; once resumed they go out at the limited rate, which ends with the backlog', async () => {
+  test('a paused endpoint keeps its deliveries queued and gets them at the limited rate once resumed', async () => {
     const receiver = await hook();
     const endpoint = await addEndpoint(t, receiver.url, { paused_at: new Date() });
-    const ids = await Promise.all(Array.from({ length: 12 }, () => promise(t, endpoint)));
+    const ids = await Promise.all(Array.from({ length: 12 }, () => enqueueDelivery(t, endpoint)));
     await work();
     await new Promise((resolve) => setTimeout(resolve, 1200)); // a poll
     expect(receiver.taken).toEqual([]);
@@ -222,17 +230,18 @@ describe('an endpoint that is disabled', () => {
   async function auditOf({ publisherId }: TestEndpoint): Promise<unknown[]> {
     const columns = 'actor_kind, actor_label, action, resource_id, changes';
     const { rows } = await t.pool.query(
-      `select ${columns} from audit_log where publisher_id = $1 and resource = 'webhook-endpoints' and actor_publisher_id = $1`,
+      `select ${columns} from audit_log
+      where publisher_id = $1 and resource = 'webhook-endpoints' and actor_publisher_id = $1`,
       [publisherId],
     );
     return rows;
   }
 
-  test('by its receiver, with a header: what it took counts, what waits is held', async () => {
+  test('by a response header: the accepted delivery is delivered, pending ones are held', async () => {
     const receiver = await hook((response) => void response.writeHead(200, { 'webhook-delivery': 'disable' }).end());
     const endpoint = await addEndpoint(t, receiver.url, { max_in_flight: 1 });
     const ids: string[] = [];
-    for (let count = 0; count < 3; count++) ids.push(await promise(t, endpoint));
+    for (let count = 0; count < 3; count++) ids.push(await enqueueDelivery(t, endpoint));
     await work();
     await until(async () => (await deliveryOf(t, ids[2] as string)).status, 'held');
     expect((await deliveryOf(t, ids[0] as string)).status).toBe('delivered');
@@ -243,11 +252,13 @@ describe('an endpoint that is disabled', () => {
     expect(await auditOf(endpoint)).toEqual([disabledBy('asked')]);
   });
 
-  test('after five days and twenty failed calls without a success, and not before; a day into it there is a warning, once', async () => {
+  test('after five days and twenty failures without a success; after one day there is one warning', async () => {
     const endpoint = await addEndpoint(t, 'http://127.0.0.1:9/');
     const failing = (days: number, failures: number) =>
       t.pool.query(
-        "update endpoint_health set failures = $2, first_failure_at = now() - $3 * interval '1 day', last_failure_at = now() where endpoint_id = $1",
+        `update endpoint_health
+        set failures = $2, first_failure_at = now() - $3 * interval '1 day', last_failure_at = now()
+        where endpoint_id = $1`,
         [endpoint.id, failures, days],
       );
     await failing(0.9, 40);
@@ -266,22 +277,22 @@ describe('an endpoint that is disabled', () => {
     ]);
     expect(rows).toEqual([{ enabled: false, disabled_reason: 'failing' }]);
     expect(await auditOf(endpoint)).toEqual([disabledBy('failing')]);
-    expect((await deliveryOf(t, await promise(t, endpoint))).status).toBe('held');
+    expect((await deliveryOf(t, await enqueueDelivery(t, endpoint))).status).toBe('held');
   });
 });
 
-describe('replays', () => {
-  test('go out behind everything live', async () => {
+describe('redeliveries', () => {
+  test('are sent after all live deliveries', async () => {
     const order: string[] = [];
     const receiver = await hook((response, { headers }) => {
       order.push(headers['webhook-id'] as string);
       setTimeout(() => response.end(), 2);
     });
     const endpoint = await addEndpoint(t, receiver.url);
-    const replayed = await Promise.all(Array.from({ length: 5 }, () => promise(t, endpoint)));
+    const replayed = await Promise.all(Array.from({ length: 5 }, () => enqueueDelivery(t, endpoint)));
     await t.pool.query("update delivery_queue set lane = 'redelivery'");
     const live: string[] = [];
-    for (let count = 0; count < 20; count++) live.push(await promise(t, endpoint));
+    for (let count = 0; count < 20; count++) live.push(await enqueueDelivery(t, endpoint));
     await work();
     await until(() => order.length, 25);
     const ids = (list: string[]) => list.map((id) => `msg_${id.replaceAll('-', '')}`);

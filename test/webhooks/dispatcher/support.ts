@@ -134,8 +134,8 @@ export const payloadOf = (campaignIds: readonly number[] = [7, 3], filler = ''):
     }),
   );
 
-/** Promises a delivery to a publisher's endpoint, as the wrap of a session does. Answers its id. */
-export async function promise(
+/** Creates a delivery to a publisher's endpoint, as the wrap of a session does. Returns its id. */
+export async function enqueueDelivery(
   { pool }: TestApp,
   endpoint: TestEndpoint,
   { payload = payloadOf(), dev = false }: { payload?: Buffer; dev?: boolean } = {},

@@ -38,7 +38,7 @@ const lastChanges = async (resource?: string): Promise<unknown> => (await log(re
 const put = (settings: object = {}) => me.call('PUT', path, { url, method: 'POST', ...settings });
 const act = (name: string, body?: object) => me.call('POST', `${path}/${name}`, body);
 
-test('every change of a webhook endpoint is written down: who, old and new', async () => {
+test('every change of a webhook endpoint is logged with its author, old and new values', async () => {
   await put();
   await put({ url: `${url}/2`, max_in_flight: 9 });
   expect(await lastChanges()).toEqual({ url: { old: url, new: `${url}/2` }, max_in_flight: { old: 4, new: 9 } });
@@ -76,7 +76,7 @@ test('every change of a webhook endpoint is written down: who, old and new', asy
   expect(await log('webhook-endpoints', await t.caller(await t.addPublisher()))).toEqual([]);
 });
 
-test('secrets and values of headers stay out of the log; that they changed is in it', async () => {
+test('secrets and header values stay out of the log, which only shows that they changed', async () => {
   const made = await put({ headers: { 'x-token': 'first-value', 'x-kept': 'kept-value' } });
   expect(await lastChanges()).toMatchObject({ headers: { old: null, new: { 'x-token': 'set', 'x-kept': 'set' } } });
   await put({ headers: { 'x-token': 'second-value', 'x-kept': 'kept-value', 'x-new': 'third-value' } });
@@ -100,7 +100,7 @@ test('secrets and values of headers stay out of the log; that they changed is in
   expect(rows[0].text).not.toContain('sealed');
 });
 
-test('what changes nothing, or is refused, leaves no trace', async () => {
+test('a change without effect, or a refused one, is not logged', async () => {
   await put({ headers: { 'x-token': 'value' } });
   await put({ headers: { 'x-token': 'value' } });
   await act('enable');
@@ -109,12 +109,12 @@ test('what changes nothing, or is refused, leaves no trace', async () => {
   expect(await log()).toHaveLength(1);
 });
 
-test('of two who set an endpoint at once, one created it', async () => {
+test('of two calls that set an endpoint at once, one created it', async () => {
   await Promise.all([put({ max_in_flight: 2 }), put({ max_in_flight: 3 })]);
   expect((await log()).map(({ action }) => action)).toEqual(['create', 'update']);
 });
 
-test('a change in the dashboard is in the name of who is signed in', async () => {
+test('a change in the dashboard is logged with the signed-in user', async () => {
   const admin = await signInAs(t, 'admin', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/settings/webhooks/usp.selection`;
   await admin.post(page, { url, method: 'POST', enabled: 'on', deadline_s: '5', max_in_flight: '4' });
@@ -145,7 +145,7 @@ test('an advertiser’s conversion secret: that it is set, changed and removed, 
   expect((await foreign.call('POST', secretPath)).status).toBe(404);
 });
 
-test('a change that cannot be written down is not made', async () => {
+test('a change that cannot be logged is not made', async () => {
   await put();
   const { advertiser } = await addCatalogue(me);
   await t.pool.query("alter table audit_log add constraint full_disk check (action = '') not valid");

@@ -36,7 +36,8 @@ async function addPublisher(): Promise<[number, string]> {
   );
   const id = rows[0]?.id as number;
   await t.pool.query(
-    "insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'test', decode($2, 'hex'), '{configurations}')",
+    `insert into api_keys (publisher_id, name, key_hash, permissions)
+    values ($1, 'test', decode($2, 'hex'), '{configurations}')`,
     [id, hashKey(text)],
   );
   await t.deps.catalog.refresh();
@@ -50,9 +51,9 @@ const put = (settings: object = {}, url = path) => call('PUT', url, { url: hook.
 const act = (name: string, payload?: object) => call('POST', `${path}/${name}`, payload);
 const stateOf = async () => (await call('GET', path)).json().data.state;
 
-async function promise(owner = publisherId): Promise<string | undefined> {
+async function enqueueDelivery(owner = publisherId): Promise<string | undefined> {
   const payload = () => Buffer.from('{"body":{}}');
-  const promised = {
+  const event = {
     publisherId: owner,
     event: 'usp.selection',
     sessionId: null,
@@ -61,7 +62,7 @@ async function promise(owner = publisherId): Promise<string | undefined> {
     payload,
     nowMs,
   };
-  return (await transaction(t.pool, (executor) => enqueue(executor, [promised])))[0];
+  return (await transaction(t.pool, (executor) => enqueue(executor, [event])))[0];
 }
 
 describe('settings', () => {
@@ -76,7 +77,7 @@ describe('settings', () => {
     expect((await call('GET', base, undefined, foreign)).json().data).toEqual([]);
   });
 
-  test('what is left out stays as it is, null is back to the default', async () => {
+  test('omitted settings stay unchanged, null restores the default', async () => {
     const given = {
       headers: { 'X-Shop': 'one', Authorization: 'Bearer t' },
       deadline_ms: 2000,
@@ -148,13 +149,13 @@ describe('settings', () => {
 });
 
 describe('pause and resume', () => {
-  test('a paused endpoint keeps what is promised queued; resuming may be at a limited rate', async () => {
+  test('a paused endpoint keeps its deliveries queued; resuming may be at a limited rate', async () => {
     await put();
     expect((await act('pause')).json().data).toMatchObject({ enabled: true, paused_at: new Date(nowMs).toISOString() });
     const pausedAt = new Date(nowMs).toISOString();
     nowMs += 1000;
     expect((await act('pause')).json().data.paused_at).toBe(pausedAt);
-    await promise();
+    await enqueueDelivery();
     expect(await stateOf()).toMatchObject({ status: 'paused', pending: 1, held: 0 });
     expect((await act('resume', { rate_per_s: 5 })).json().data).toMatchObject({
       paused_at: null,
@@ -164,7 +165,7 @@ describe('pause and resume', () => {
     expect((await act('resume', { rate_per_s: 0 })).statusCode).toBe(400);
   });
 
-  test('setting an endpoint anew does not end its pause', async () => {
+  test('saving an endpoint does not end its pause', async () => {
     await put();
     await act('pause');
     expect((await put({ deadline_ms: 5000 })).json().data.paused_at).not.toBeNull();
@@ -172,11 +173,11 @@ describe('pause and resume', () => {
 });
 
 describe('enable and disable', () => {
-  test('disabling holds what waits and what comes; enabling clears the reason', async () => {
+  test('disabling holds pending and new deliveries; enabling clears the reason', async () => {
     await put();
-    await promise();
+    await enqueueDelivery();
     expect((await act('disable')).json().data.enabled).toBe(false);
-    await promise();
+    await enqueueDelivery();
     expect(await stateOf()).toMatchObject({ status: 'disabled', pending: 0, held: 2 });
     await t.pool.query("update webhook_endpoints set disabled_reason = 'gone' where publisher_id = $1", [publisherId]);
     expect((await act('enable')).json().data).toMatchObject({ enabled: true, disabled_reason: null });
@@ -198,7 +199,7 @@ describe('rotate-secret', () => {
     };
   };
 
-  test('shows the new secret once; the old one signs beside it for a day, or as long as is asked', async () => {
+  test('shows the new secret once; the previous one signs too for a day or the given time', async () => {
     const first = (await put()).json().data.secret;
     const rotated = (await act('rotate-secret')).json().data;
     expect(rotated.secret).toMatch(/^whsec_/);
@@ -213,7 +214,7 @@ describe('rotate-secret', () => {
     expect([later(first), later(rotated.secret), later(second.secret)]).toEqual([false, false, true]);
   });
 
-  test('400: an overlap below nothing or over 7 days', async () => {
+  test('400: an overlap below 0 or over 7 days', async () => {
     await put();
     for (const overlap_s of [-1, 7 * 86_400 + 1, 1.5, '1'])
       expect((await act('rotate-secret', { overlap_s })).statusCode).toBe(400);
@@ -221,14 +222,14 @@ describe('rotate-secret', () => {
 });
 
 describe('DELETE', () => {
-  test('nothing is promised to a removed endpoint; what waited is held; set again it is new, with another secret', async () => {
+  test('a removed endpoint gets no deliveries, pending ones are held; set again, it has another secret', async () => {
     const first = (await put({ deadline_ms: 3000, headers: { 'x-a': 'b' } })).json().data;
-    await promise();
+    await enqueueDelivery();
     const removed = await call('DELETE', path);
     expect([removed.statusCode, removed.json().data]).toEqual([200, { event: 'usp.selection', removed: true }]);
     expect((await call('GET', path)).statusCode).toBe(404);
     expect((await call('GET', base)).json().data).toEqual([]);
-    expect(await promise()).toBeUndefined();
+    expect(await enqueueDelivery()).toBeUndefined();
     for (const name of ['pause', 'resume', 'enable', 'disable', 'rotate-secret'])
       expect((await act(name)).statusCode).toBe(404);
     expect((await call('DELETE', path)).statusCode).toBe(404);
@@ -239,7 +240,7 @@ describe('DELETE', () => {
     expect(await stateOf()).toMatchObject({ pending: 0, held: 1 });
   });
 
-  test('set again by two at once, one secret is shown, and it is the one that signs', async () => {
+  test('set again by two calls at once, one secret is shown, and it is the one that signs', async () => {
     await put();
     await call('DELETE', path);
     const answers = await Promise.all([put(), put(), put(), put()]);

@@ -51,7 +51,7 @@ const call = (method: 'GET' | 'PUT' | 'POST', url: string, payload?: object, wit
 const settings = () => ({ url: hook.url, method: 'POST', enabled: true });
 
 describe('PUT', () => {
-  test('201: the first call creates the endpoint and shows its secret this once', async () => {
+  test('201: the first call creates the endpoint and shows its secret once', async () => {
     const answer = await call('PUT', path, { url: hook.url, method: 'GET' });
     expect(answer.statusCode).toBe(201);
     const { message, data } = answer.json();
@@ -118,9 +118,9 @@ describe('PUT', () => {
     expect(answers.filter((answer) => answer.json().data.secret !== undefined)).toHaveLength(1);
   });
 
-  test('enabling an endpoint that was disabled clears the reason; what was held stays held', async () => {
+  test('enabling a disabled endpoint clears the reason; held deliveries stay held', async () => {
     await call('PUT', path, settings());
-    const promised = {
+    const event = {
       publisherId,
       event: 'usp.selection',
       sessionId: null,
@@ -129,12 +129,13 @@ describe('PUT', () => {
       payload: () => Buffer.from('{}'),
       nowMs,
     };
-    const [id] = await transaction(t.pool, (executor) => enqueue(executor, [promised]));
+    const [id] = await transaction(t.pool, (executor) => enqueue(executor, [event]));
     await call('PUT', path, { ...settings(), enabled: false });
     const fate = async () =>
       (
         await t.pool.query(
-          'select status, q.day is not null as queued from deliveries d left join delivery_queue q on q.delivery_id = d.id where d.id = $1',
+          `select status, q.day is not null as queued
+          from deliveries d left join delivery_queue q on q.delivery_id = d.id where d.id = $1`,
           [id],
         )
       ).rows[0];
@@ -190,7 +191,7 @@ describe('PUT', () => {
   });
 });
 
-describe('who may', () => {
+describe('permissions', () => {
   const routes = [
     ['PUT', path],
     ['GET', path],
@@ -228,7 +229,7 @@ describe('who may', () => {
 });
 
 describe('Test Endpoint', () => {
-  test('sends a dummy payload the way a delivery is sent and answers what came of it', async () => {
+  test('sends a sample payload as a delivery is sent and shows the response', async () => {
     const { secret } = (await call('PUT', path, settings())).json().data;
     const answer = await call('POST', `${path}/test`);
     expect(answer.statusCode).toBe(200);
@@ -261,8 +262,9 @@ describe('Test Endpoint', () => {
     };
     expect(payload.body).toMatchObject({ pub_user_id: 'test-user', selected: 1, session_id: expect.any(String) });
     const fields =
-      'campaign_id advertiser_name title short_headline short_description offer_description description terms_and_conditions click_url cta_yes cta_no ' +
-      'mini_text image pixel adv_pixel_url save_for_later_url is_loyalty loyalty_requirements offerwall_enabled wallet_enabled tags beacons creatives ' +
+      'campaign_id advertiser_name title short_headline short_description offer_description description ' +
+      'terms_and_conditions click_url cta_yes cta_no mini_text image pixel adv_pixel_url save_for_later_url ' +
+      'is_loyalty loyalty_requirements offerwall_enabled wallet_enabled tags beacons creatives ' +
       'useraction_cta useraction_url campaign';
     expect(Object.keys(payload.body.campaigns[0] ?? {})).toEqual(expect.arrayContaining(fields.split(' ')));
     expect((await t.pool.query('select 1 from deliveries where publisher_id = $1', [publisherId])).rows).toEqual([]);
@@ -271,7 +273,7 @@ describe('Test Endpoint', () => {
     );
   });
 
-  test('attempts settings before they are saved', async () => {
+  test('tests settings before they are saved', async () => {
     const answer = await call('POST', `${path}/test`, { url: `${hook.url}?a=1`, method: 'GET' });
     expect(answer.json().data).toMatchObject({ delivered: true, status: 200 });
     const [{ method, url }] = hook.taken as [(typeof hook.taken)[number]];
@@ -282,7 +284,7 @@ describe('Test Endpoint', () => {
     expect((await call('GET', path)).statusCode).toBe(404);
   });
 
-  test('the dummy payload leaves room in the URL of a GET endpoint of full length', async () => {
+  test('the sample payload fits into the URL of a GET endpoint of full length', async () => {
     const url = `${hook.url}?x=${'y'.repeat(2000 - hook.url.length - 3)}`;
     await call('POST', `${path}/test`, { url, method: 'GET' });
     expect(hook.taken[0]?.url.length).toBeLessThan(8000);
@@ -301,7 +303,7 @@ describe('Test Endpoint', () => {
     await gone.close();
   });
 
-  test('a failure is an answer, not an error', async () => {
+  test('200: a failed call is a result, not an error', async () => {
     const answer = await call('POST', `${path}/test`, { url: `http://127.0.0.1:${await closedPort()}/` });
     expect(answer.statusCode).toBe(200);
     expect(answer.json().data).toMatchObject({
@@ -313,17 +315,17 @@ describe('Test Endpoint', () => {
     });
   });
 
-  test('400: an address that may not be called', async () => {
+  test('400: a blocked address', async () => {
     const answer = await call('POST', `${path}/test`, { url: 'http://192.168.0.1/' });
     expect(answer.statusCode).toBe(400);
     expect(answer.json().error.code).toBe('invalid_endpoint');
   });
 
-  test('404: nothing saved and nothing given', async () => {
+  test('404: no URL saved and none given', async () => {
     expect((await call('POST', `${path}/test`)).json().error.code).toBe('endpoint_not_found');
   });
 
-  test('429: the eleventh test of a publisher within a minute, through whatever process', async () => {
+  test('429: the eleventh test of a publisher within a minute, in any process', async () => {
     const tested = async () => (await call('POST', `${path}/test`, { url: hook.url })).statusCode;
     const statuses: number[] = [];
     for (let count = 0; count < 10; count++) statuses.push(await tested());

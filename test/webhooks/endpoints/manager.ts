@@ -13,7 +13,7 @@ export type Manager = {
   /** Sets the endpoint of an event. @returns its id */
   endpoint: (url: string, settings?: object, event?: string) => Promise<number>;
   /** Promises a delivery, as a feature does. @returns its id */
-  promise: (given?: Partial<Given>) => Promise<string>;
+  enqueueDelivery: (given?: Partial<Given>) => Promise<string>;
 };
 
 type Given = {
@@ -32,7 +32,8 @@ export async function addManager(t: TestApp): Promise<Manager> {
   );
   const id = rows[0]?.id as number;
   await t.pool.query(
-    "insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'test', decode($2, 'hex'), '{configurations}')",
+    `insert into api_keys (publisher_id, name, key_hash, permissions)
+    values ($1, 'test', decode($2, 'hex'), '{configurations}')`,
     [id, hashKey(key)],
   );
   await t.deps.catalog.refresh();
@@ -51,11 +52,11 @@ export async function addManager(t: TestApp): Promise<Manager> {
       expect(answer.statusCode, answer.body).toBeLessThan(300);
       return answer.json().data.id;
     },
-    promise: async (given = {}) => {
+    enqueueDelivery: async (given = {}) => {
       const { payload = Buffer.from('{"body":{}}'), ...rest } = given;
       const defaults = { event: 'usp.selection', sessionId: null, pubUserId: null, nowMs: Date.now() };
-      const promised = { publisherId: id, dev: false, ...defaults, ...rest, payload: () => payload };
-      const ids = await transaction(t.pool, (executor) => enqueue(executor, [promised]));
+      const event = { publisherId: id, dev: false, ...defaults, ...rest, payload: () => payload };
+      const ids = await transaction(t.pool, (executor) => enqueue(executor, [event]));
       return ids[0] as string;
     },
   };

@@ -45,7 +45,7 @@ const cases: [string, Record<string, string>, Buffer, boolean][] = [
   ['with a time that is none', { ...headersFor([secret]), 'webhook-timestamp': 'x' }, body, false],
 ];
 
-describe('the code of the guide believes what is ours and nothing else', () => {
+describe('the code of the guide accepts valid webhooks and nothing else', () => {
   test.each(cases)('Node: %s', async (_name, headers, bytes, believed) => {
     const { verify } = await import(`data:text/javascript,${encodeURIComponent(codeOf('js'))}`);
     expect(verify(secret, headers, bytes)).toBe(believed);

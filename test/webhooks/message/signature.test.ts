@@ -25,7 +25,7 @@ const verify = (secret: string, id: string, text: string, signature: string): vo
 };
 
 describe('signing a webhook', () => {
-  test('an independent Standard Webhooks library verifies 10,000 texts with the endpoint secret', () => {
+  test('an independent Standard Webhooks library verifies 10,000 payloads with the endpoint secret', () => {
     const text = fc.string({ unit: 'grapheme', maxLength: 300 });
     fc.assert(
       fc.property(text, fc.uuid(), (body, id) => {
@@ -63,7 +63,7 @@ describe('signing a webhook', () => {
     );
   });
 
-  test('an ed25519 key is read back only from its own form, with halves that belong together', () => {
+  test('an ed25519 key is read only from its own format, with matching halves', () => {
     const [one, other] = [newV1aKey(), newV1aKey()].map((key) => Buffer.from(key.slice('whsk_'.length), 'base64')) as [
       Buffer,
       Buffer,
@@ -79,7 +79,7 @@ describe('signing a webhook', () => {
       expect(() => v1aKeyOf(text)).toThrow();
   });
 
-  test('the bytes are signed as they are, also where they are not text', () => {
+  test('the bytes are signed as they are, also if they are not text', () => {
     const key = secretBytes(newSecret());
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 4096 }), fc.uuid(), (bytes, id) => {
@@ -91,7 +91,7 @@ describe('signing a webhook', () => {
     );
   });
 
-  test('the known example of the library is met', () => {
+  test('the signature matches the example of the library', () => {
     const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
     const body = Buffer.from('{"test": 2432232314}');
     expect(
@@ -121,7 +121,7 @@ describe('signing a webhook', () => {
     expect(() => verify(secret, 'd1', '{"a":1}', sign({ ...signed, timestampS: timestampS + 1 }))).toThrow();
   });
 
-  test('nothing goes out unsigned, or with a time that is not in seconds', () => {
+  test('signing without a secret, or with a time that is not in seconds, is an error', () => {
     expect(() => sign({ id: 'd1', timestampS, body: Buffer.from(''), secrets: [] })).toThrow('at least one secret');
     expect(() => sign({ id: 'd1', timestampS: 1.5, body: Buffer.from(''), secrets: [Buffer.alloc(32)] })).toThrow(
       'whole seconds',

@@ -31,14 +31,15 @@ afterEach(() => hook.close());
 /** Lets these deliveries end as they would have long ago. */
 const end = (ids: readonly string[], status: string) =>
   t.pool.query(
-    'with gone as (delete from delivery_queue where delivery_id = any($1)) update deliveries set status = $2 where id = any($1)',
+    `with gone as (delete from delivery_queue where delivery_id = any($1))
+    update deliveries set status = $2 where id = any($1)`,
     [ids, status],
   );
 
 async function promiseMany(count: number, status: string, given: object = {}): Promise<string[]> {
   const ids: string[] = [];
   for (let index = 0; index < count; index++)
-    ids.push(await manager.promise({ nowMs: Date.now() - 60_000 + index, ...given }));
+    ids.push(await manager.enqueueDelivery({ nowMs: Date.now() - 60_000 + index, ...given }));
   await end(ids, status);
   return ids;
 }
@@ -47,7 +48,9 @@ const replay = (id: string, who = manager) => who.call('POST', `/deliveries/${id
 const queued = async (): Promise<{ delivery_id: string; lane: string; generation: number }[]> =>
   (
     await t.pool.query(
-      'select delivery_id, lane, generation from delivery_queue where endpoint_id in (select id from webhook_endpoints where publisher_id = $1) order by delivery_id',
+      `select delivery_id, lane, generation from delivery_queue
+      where endpoint_id in (select id from webhook_endpoints where publisher_id = $1)
+      order by delivery_id`,
       [manager.id],
     )
   ).rows;
@@ -55,7 +58,8 @@ const queued = async (): Promise<{ delivery_id: string; lane: string; generation
 /** Created = delivered + failed + held + pending, and what is pending is in the queue. */
 async function expectBalance(total: number): Promise<void> {
   const { rows } = await t.pool.query(
-    `select count(*)::int as created, count(*) filter (where status in ('delivered', 'failed', 'held', 'pending'))::int as known,
+    `select count(*)::int as created,
+      count(*) filter (where status in ('delivered', 'failed', 'held', 'pending'))::int as known,
       count(*) filter (where (status = 'pending') <> (q.delivery_id is not null))::int as astray
     from deliveries d left join delivery_queue q on q.delivery_id = d.id where publisher_id = $1`,
     [manager.id],
@@ -64,7 +68,7 @@ async function expectBalance(total: number): Promise<void> {
 }
 
 describe('POST /manage/v1/deliveries/{id}/replay', () => {
-  test('sends the same id and bytes again, signed anew, with all attempts, behind live deliveries', async () => {
+  test('sends the same id and bytes with a new signature and all attempts, after live deliveries', async () => {
     const { secret } = (
       await manager.call('PUT', '/webhook-endpoints/usp.selection', {
         url: hook.url,
@@ -74,7 +78,7 @@ describe('POST /manage/v1/deliveries/{id}/replay', () => {
     ).json().data;
     const payload = Buffer.from('{"body": {"a":  1}}');
     status = 500;
-    const id = await manager.promise({ payload });
+    const id = await manager.enqueueDelivery({ payload });
     const dispatcher = await startTestDispatcher(t);
     await until(async () => (await deliveryOf(t, id)).status, 'failed');
     await dispatcher.stop();
@@ -125,7 +129,7 @@ describe('POST /manage/v1/deliveries/{id}/replay', () => {
       const answer = await replay(id);
       return [answer.statusCode, answer.json().error.code];
     };
-    const pending = await manager.promise();
+    const pending = await manager.enqueueDelivery();
     expect(await refused(pending)).toEqual([409, 'delivery_pending']);
     const [erased = '', held = ''] = await promiseMany(2, 'held');
     await t.pool.query("update deliveries set erased_at = now(), payload = '' where id = $1", [erased]);
@@ -139,7 +143,7 @@ describe('POST /manage/v1/deliveries/{id}/replay', () => {
     await expectBalance(3);
   });
 
-  test('404: another publisher’s, one that never was, one older than deliveries are kept, and nonsense, all alike', async () => {
+  test('404: another publisher’s delivery, an unknown or expired one, and an invalid id', async () => {
     await manager.endpoint(hook.url);
     await foreign.endpoint(hook.url);
     const [id = ''] = await promiseMany(1, 'failed');
@@ -163,7 +167,7 @@ describe('POST /manage/v1/deliveries/{id}/replay', () => {
 describe('POST /manage/v1/deliveries/replay', () => {
   const ask = (body: object, who = manager) => who.call('POST', '/deliveries/replay', body);
 
-  test('a dry run counts what would be sent, and sends nothing', async () => {
+  test('a dry run counts the deliveries and sends none', async () => {
     await manager.endpoint(hook.url);
     await manager.endpoint(hook.url, {}, 'conversion');
     await promiseMany(3, 'failed', { pubUserId: 'anna' });
@@ -171,7 +175,7 @@ describe('POST /manage/v1/deliveries/replay', () => {
     const [erased] = await promiseMany(1, 'held');
     await t.pool.query('update deliveries set erased_at = now() where id = $1', [erased]);
     await promiseMany(4, 'delivered');
-    await manager.promise();
+    await manager.enqueueDelivery();
     const count = async (filter: object, who = manager) => (await ask({ ...filter, dry_run: true }, who)).json().data;
     expect(await count({ status: ['failed'] })).toEqual({ dry_run: true, count: 3, capped: false });
     expect(await count({ status: ['failed', 'held'] })).toMatchObject({ count: 5 });
@@ -186,10 +190,10 @@ describe('POST /manage/v1/deliveries/replay', () => {
     expect((await queued()).filter(({ lane }) => lane === 'redelivery')).toEqual([]);
   });
 
-  test('what an endpoint held while it was disabled is sent once it is enabled again', async () => {
+  test('deliveries held for a disabled endpoint are sent once it is enabled again', async () => {
     await manager.endpoint(hook.url);
     await manager.call('POST', '/webhook-endpoints/usp.selection/disable');
-    const ids = [await manager.promise(), await manager.promise(), await manager.promise()];
+    const ids = [await manager.enqueueDelivery(), await manager.enqueueDelivery(), await manager.enqueueDelivery()];
     await manager.call('POST', '/webhook-endpoints/usp.selection/enable');
     const answer = await ask({ status: ['held'] });
     expect(answer.statusCode, answer.body).toBe(202);
@@ -209,14 +213,17 @@ describe('POST /manage/v1/deliveries/replay', () => {
     await expectBalance(3);
   });
 
-  test('goes on where it was, slice by slice, however many workers do it, and queues each delivery once', async () => {
+  test('continues slice by slice with any number of workers, and queues each delivery once', async () => {
     const endpointId = await manager.endpoint(hook.url);
     await t.pool.query(
       `insert into deliveries (day, id, publisher_id, endpoint_id, event, payload, status)
-      select (now() - interval '1 hour')::date, (substr(h, 1, 8) || '-' || substr(h, 9, 4) || '-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid,
+      select (now() - interval '1 hour')::date,
+        (substr(h, 1, 8) || '-' || substr(h, 9, 4) || '-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid,
         $1, $2, 'usp.selection', '{}', case when n % 2 = 0 then 'failed' else 'delivered' end
       from generate_series(1, 3200) n
-      cross join lateral (select lpad(to_hex((extract(epoch from now() - interval '1 hour') * 1000)::bigint), 12, '0') as h) x`,
+      cross join lateral (
+        select lpad(to_hex((extract(epoch from now() - interval '1 hour') * 1000)::bigint), 12, '0') as h
+      ) x`,
       [manager.id, endpointId],
     );
     const { id } = (await ask({ status: ['failed'] })).json().data;
@@ -238,7 +245,8 @@ describe('POST /manage/v1/deliveries/replay', () => {
   test('waits while many redeliveries are due, so that the queue stays small', async () => {
     const endpointId = await manager.endpoint(hook.url);
     await t.pool.query(
-      "insert into delivery_queue (delivery_id, day, endpoint_id, due_at, lane) select gen_random_uuid(), now()::date, $1, now(), 'redelivery' from generate_series(1, 2000)",
+      `insert into delivery_queue (delivery_id, day, endpoint_id, due_at, lane)
+      select gen_random_uuid(), now()::date, $1, now(), 'redelivery' from generate_series(1, 2000)`,
       [endpointId],
     );
     await promiseMany(1, 'failed');
@@ -250,18 +258,18 @@ describe('POST /manage/v1/deliveries/replay', () => {
     expect(await findJob(t.pool, manager.id, id)).toMatchObject({ status: 'done', queued: 1 });
   });
 
-  test('what is promised after it is not part of it, nor what is sent meanwhile', async () => {
+  test('later deliveries are not part of it, nor those sent meanwhile', async () => {
     await manager.endpoint(hook.url);
     const [first = '', second = ''] = await promiseMany(2, 'failed');
     const { id } = (await ask({ status: ['failed'] })).json().data;
-    await end([await manager.promise({ nowMs: Date.now() + 5000 })], 'failed');
+    await end([await manager.enqueueDelivery({ nowMs: Date.now() + 5000 })], 'failed');
     await replay(first);
     await runSlice(t.pool, id, Date.now());
     expect(await findJob(t.pool, manager.id, id)).toMatchObject({ status: 'done', total: 2, queued: 1 });
     expect((await queued()).map(({ delivery_id }) => delivery_id).sort()).toEqual([first, second].sort());
   });
 
-  test('can be cancelled; what it was about is forgotten with its end', async () => {
+  test('can be cancelled; its user id is erased when it ends', async () => {
     await manager.endpoint(hook.url);
     await promiseMany(2, 'failed', { pubUserId: 'anna' });
     const { id } = (await ask({ status: ['failed'], pub_user_id: 'anna' })).json().data;
@@ -275,7 +283,7 @@ describe('POST /manage/v1/deliveries/replay', () => {
     expect(rows[0].filter).not.toContain('anna');
   });
 
-  test('409: a sixth at once', async () => {
+  test('409: a sixth redelivery at once', async () => {
     await manager.endpoint(hook.url);
     const answers = await Promise.all(Array.from({ length: 8 }, () => ask({ status: ['failed'] })));
     expect(answers.filter(({ statusCode }) => statusCode === 202)).toHaveLength(5);
@@ -300,7 +308,7 @@ describe('POST /manage/v1/deliveries/replay', () => {
     expect((await ask(body)).statusCode).toBe(400);
   });
 
-  test('404: another publisher’s replay can neither be seen nor cancelled', async () => {
+  test('404: another publisher’s redelivery can neither be seen nor cancelled', async () => {
     const { id } = (await ask({ status: ['failed'] })).json().data;
     for (const wanted of [id, newUuid7(Date.now()), 'x', '%00']) {
       const answers = [
@@ -315,11 +323,12 @@ describe('POST /manage/v1/deliveries/replay', () => {
   });
 });
 
-test('a worker stopped before the replay cannot settle what was queued again', async () => {
+test('a worker with a claim from before the redelivery cannot settle it', async () => {
   await manager.endpoint(hook.url);
   const [id = ''] = await promiseMany(1, 'failed');
   await t.pool.query(
-    'insert into delivery_attempts (day, delivery_id, generation, publisher_id, endpoint_id) select day, id, 7, publisher_id, endpoint_id from deliveries where id = $1',
+    `insert into delivery_attempts (day, delivery_id, generation, publisher_id, endpoint_id)
+    select day, id, 7, publisher_id, endpoint_id from deliveries where id = $1`,
     [id],
   );
   await replay(id);

@@ -15,8 +15,9 @@ export const isTrusted = `h.breaker_state = 'closed' and h.in_flight_limit is nu
 
 /*
  * $1 worker · $2 lane · $3 endpoints to claim from, in their order · $4 limit for trusted endpoints · $5 for all others
- * $6 limit of an unproven endpoint · $7 endpoints with calls in flight here, $8 how many · $9 endpoints with a slow call
- * $10 endpoints with a rate limit, $11 how many calls each may start · $12 whether ended leases may be taken over
+ * $6 limit of an unproven endpoint · $7 endpoints with calls in flight here, $8 how many
+ * $9 endpoints with a slow call
+ * $10 endpoints with a rate limit, $11 how many calls each may start · $12 whether expired leases may be taken over
  *
  * Only the endpoints asked for are read, so the cost follows what can be claimed: neither backlogs nor the number of
  * waiting endpoints count. The worker knows which ones may have something (`ready-queue.ts`); this statement decides.

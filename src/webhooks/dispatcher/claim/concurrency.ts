@@ -32,9 +32,9 @@ const unlimited = 1000;
 type Busy = { trusted: boolean; startsMs: Set<{ atMs: number }> };
 
 /**
- * Shares a worker's concurrency among endpoints: 60 % is reserved for trusted ones. Calls beyond the 40 % of the others,
- * as when many trusted endpoints hang at once, do not count against the trusted either; all together there are never
- * more than twice the concurrency.
+ * Shares a worker's concurrency among endpoints: 60 % is reserved for trusted ones. Calls beyond the 40 % of the
+ * others, as when many trusted endpoints hang at once, do not count against the trusted either; all together there are
+ * never more than twice the concurrency.
  */
 export function createConcurrency(total: number, now: () => number): Concurrency {
   const busy = new Map<number, Busy>();

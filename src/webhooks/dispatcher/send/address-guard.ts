@@ -18,8 +18,8 @@ export type BlockReason =
 export type UrlCheck = { ok: true; url: URL } | { ok: false; reason: BlockReason };
 
 /**
- * The addresses are left out of a refusal on purpose: it is shown to the author of the URL, who may be probing a private
- * net.
+ * The addresses are left out of a refusal on purpose: it is shown to the author of the URL, who may be probing a
+ * private net.
  */
 export type Resolution =
   | { ok: true; addresses: ResolvedAddress[] }

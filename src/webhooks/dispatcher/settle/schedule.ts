@@ -1,7 +1,7 @@
 import type { ErrorClass, SendResult } from '../send/result.ts';
 import { maxRetryAfterMs, parseRetryAfter } from '../send/retry-after.ts';
 
-/** Waits before each attempt (seconds): ten attempts over about 76 h, the first at once (docs/interface.md#webhooks). */
+/** Waits before each attempt (seconds): ten attempts over about 76 h (docs/interface.md#webhooks). */
 export const defaultSteps: readonly number[] = [0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
 /** Each wait is its step ±20 %, so that deliveries that failed together are not retried together. */
@@ -57,8 +57,8 @@ export type Verdict =
 
 /**
  * What the response to an attempt means (docs/interface.md#webhooks): 2xx delivered, 410 disables the endpoint, all
- * else is retried. `webhook-delivery: disable` disables with any status. Whether an attempt is left, {@link nextAttempt}
- * decides.
+ * else is retried. `webhook-delivery: disable` disables with any status. Whether an attempt is left, {@link
+ * nextAttempt} decides.
  * @param nowMs epoch milliseconds, for a `retry-after` that is a date
  */
 export function classify(result: SendResult, nowMs: number): Verdict {

@@ -31,8 +31,8 @@ type SettlerOptions = {
 /**
  * Group commit: a batch is written at once when none is under way; what arrives meanwhile is the next batch. A batch
  * that fails because the database is unavailable is written again until it succeeds: as long as no other worker has
- * taken the delivery over, its outcome counts. One that fails for another reason is written settlement by settlement, so
- * that none delays the others, and given up when its lease has surely ended.
+ * taken the delivery over, its outcome counts. One that fails for another reason is written settlement by settlement,
+ * so that none delays the others, and given up when its lease has surely ended.
  */
 export function createSettlementWriter({ write, onDone, logger, now }: SettlerOptions): SettlementWriter {
   const waiting: Entry[] = [];

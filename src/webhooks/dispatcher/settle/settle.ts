@@ -42,9 +42,9 @@ export type RequestHead = { method: Method; url: string; headers: Record<string,
 
 /*
  * One statement for settlements of one day: what still has the generation of its claim leaves the queue or is
- * rescheduled, and only for those the attempt, the delivery and the endpoint are written. An endpoint with another URL by
- * now is not disabled by a response of the old one. Where order is strict, a delivery keeps its place in the queue, and
- * the endpoint waits.
+ * rescheduled, and only for those the attempt, the delivery and the endpoint are written. An endpoint with another URL
+ * by now is not disabled by a response of the old one. Where order is strict, a delivery keeps its place in the queue,
+ * and the endpoint waits.
  *
  * `any($1)` beside a join that loops over many rows sorts the list for each of them: with it on the two partitioned
  * tables, 150 settlements took 75–220 ms instead of 9. The day's partitions are named, because an update of the whole
@@ -78,9 +78,9 @@ const statementFor = (partition: string): string => `
   ), recorded as (
     update delivery_attempts_${partition} a
     set finished_at = now(), outcome = o.outcome, status_code = o.status_code, error_class = o.error_class,
-      error_message = o.error_message, total_ms = round((o.timing ->> 'totalMs')::numeric), timing = o.timing, remote_address = o.remote_address,
-      response_headers = o.response_headers, response_body = o.response_body, next_attempt_at = o.next_at,
-      response_truncated = o.response_truncated, request = o.request
+      error_message = o.error_message, total_ms = round((o.timing ->> 'totalMs')::numeric), timing = o.timing,
+      remote_address = o.remote_address, response_headers = o.response_headers, response_body = o.response_body,
+      next_attempt_at = o.next_at, response_truncated = o.response_truncated, request = o.request
     from own o
     where a.day = o.day and a.delivery_id = o.delivery_id and a.generation = o.generation
   ), updated as (

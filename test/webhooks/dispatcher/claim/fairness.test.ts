@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createConcurrency } from '../../../../src/webhooks/dispatcher/claim/concurrency.ts';
 import { createTestApp, type TestApp } from '../../../support/test-app.ts';
-import { addEndpoint, createParts, promise, until } from '../support.ts';
+import { addEndpoint, createParts, enqueueDelivery, until } from '../support.ts';
 
 let t: TestApp;
 const { hook, dispatcher, end } = createParts(() => t);
@@ -14,46 +14,46 @@ afterEach(end);
 afterAll(() => t.close());
 
 describe('one endpoint and the others', () => {
-  test('one that hangs with a backlog holds four calls and keeps nobody waiting', async () => {
+  test('a hanging endpoint with a backlog has four calls and delays no other', async () => {
     const hanging = await hook(() => {});
     const healthy = await hook();
     const stuck = await addEndpoint(t, hanging.url, { deadline_ms: 30_000 });
-    for (let count = 0; count < 40; count++) await promise(t, stuck);
+    for (let count = 0; count < 40; count++) await enqueueDelivery(t, stuck);
     await dispatcher({ concurrency: 16, drainLimitMs: 0 });
     await until(() => hanging.taken.length, 4);
     const endpoint = await addEndpoint(t, healthy.url);
     for (let count = 1; count <= 20; count++) {
       const startMs = performance.now();
-      await promise(t, endpoint);
+      await enqueueDelivery(t, endpoint);
       await until(() => healthy.taken.length, count);
       expect((healthy.taken.at(-1)?.atMs ?? 0) - startMs).toBeLessThan(1000); // not by the poll, let alone the deadline
     }
     expect(hanging.taken).toHaveLength(4);
   });
 
-  test('an endpoint may be given more calls at once, also with two workers, and then has as many and no more', async () => {
+  test('a higher limit of calls at once is used and never exceeded, also by two workers', async () => {
     const hanging = await hook(() => {});
     const endpoint = await addEndpoint(t, hanging.url, { max_in_flight: 7 });
-    for (let count = 0; count < 30; count++) await promise(t, endpoint);
+    for (let count = 0; count < 30; count++) await enqueueDelivery(t, endpoint);
     for (let count = 0; count < 2; count++) await dispatcher({ concurrency: 40, drainLimitMs: 0 });
     await until(() => hanging.taken.length, 7);
     await new Promise((resolve) => setTimeout(resolve, 1300)); // a poll
     expect(hanging.taken).toHaveLength(7);
   });
 
-  test('a backlog is worked off as calls end, without waiting for a poll', async () => {
+  test('a backlog is delivered as calls end, without waiting for a poll', async () => {
     const receiver = await hook();
     const endpoint = await addEndpoint(t, receiver.url);
-    for (let count = 0; count < 60; count++) await promise(t, endpoint);
+    for (let count = 0; count < 60; count++) await enqueueDelivery(t, endpoint);
     await dispatcher({ concurrency: 3 });
     await until(() => receiver.taken.length, 60); // two a second by polls alone
   });
 
-  test('new endpoints that hang hold two fifths of the slots and no more', async () => {
+  test('hanging new endpoints take two fifths of the concurrency and no more', async () => {
     const hanging = await hook(() => {});
     for (let count = 0; count < 20; count++) {
       const endpoint = await addEndpoint(t, hanging.url, { deadline_ms: 30_000 });
-      for (let each = 0; each < 5; each++) await promise(t, endpoint);
+      for (let each = 0; each < 5; each++) await enqueueDelivery(t, endpoint);
     }
     await dispatcher({ concurrency: 60, drainLimitMs: 0 });
     await until(() => hanging.taken.length, 24);
@@ -61,7 +61,7 @@ describe('one endpoint and the others', () => {
     expect(hanging.taken).toHaveLength(24);
   });
 
-  test('endpoints in good standing are served while new ones that hang hold all they may', async () => {
+  test('trusted endpoints are served while hanging new ones use their whole share', async () => {
     const good = await addEndpoint(t, (await hook()).url);
     const receiver = await hook();
     await t.pool.query('update webhook_endpoints set url = $2 where id = $1', [good.id, receiver.url]);
@@ -69,21 +69,21 @@ describe('one endpoint and the others', () => {
     const hanging = await hook(() => {});
     for (let count = 0; count < 12; count++) {
       const endpoint = await addEndpoint(t, hanging.url, { deadline_ms: 30_000 });
-      for (let each = 0; each < 5; each++) await promise(t, endpoint);
+      for (let each = 0; each < 5; each++) await enqueueDelivery(t, endpoint);
     }
     await dispatcher({ concurrency: 10, drainLimitMs: 0 });
     await until(() => hanging.taken.length, 4);
-    for (let count = 0; count < 10; count++) await promise(t, good);
+    for (let count = 0; count < 10; count++) await enqueueDelivery(t, good);
     await until(() => receiver.taken.length, 10);
     expect(hanging.taken).toHaveLength(4);
   });
 });
 
-describe('slots', () => {
+describe('concurrency shares', () => {
   const fill = (slots: ReturnType<typeof createConcurrency>, endpointId: number, trusted: boolean, count: number) =>
     Array.from({ length: count }, () => slots.take(endpointId, trusted));
 
-  test('60 % are kept for endpoints in good standing, whatever the others ask for', () => {
+  test('60 % are reserved for trusted endpoints at any load of the others', () => {
     fc.assert(
       fc.property(fc.integer({ min: 3, max: 200 }), fc.array(fc.nat({ max: 9 }), { maxLength: 50 }), (total, asked) => {
         const slots = createConcurrency(total, () => 0);
@@ -96,7 +96,7 @@ describe('slots', () => {
     );
   });
 
-  test('an endpoint with a call that has been out for a second loses its good standing until the call ends, and the good ones get their slots back', () => {
+  test('an endpoint with a call of over a second is not trusted until the call ends', () => {
     let nowMs = 0;
     const slots = createConcurrency(10, () => nowMs);
     const releases = fill(slots, 1, true, 10);
@@ -109,7 +109,7 @@ describe('slots', () => {
     expect(slots.allowance()).toMatchObject({ trusted: 4, untrusted: 4, slowIds: [] });
   });
 
-  test('never more than twice the slots are in use, however many good endpoints begin to hang', () => {
+  test('never more than twice the concurrency is in use, however many trusted endpoints begin to hang', () => {
     let nowMs = 0;
     const slots = createConcurrency(10, () => nowMs);
     for (let endpointId = 1; endpointId < 100; endpointId++) {

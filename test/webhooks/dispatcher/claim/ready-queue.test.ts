@@ -4,10 +4,10 @@ import type { Candidate } from '../../../../src/webhooks/dispatcher/claim/claim.
 import { createReadyQueue, type ReadyQueue } from '../../../../src/webhooks/dispatcher/claim/ready-queue.ts';
 
 const ample = { trusted: 10, untrusted: 10 };
-const good = (endpointId: number, room = 4): Candidate => ({ endpointId, trusted: true, room });
-const doubtful = (endpointId: number, room = 4): Candidate => ({ endpointId, trusted: false, room });
+const trusted = (endpointId: number, room = 4): Candidate => ({ endpointId, trusted: true, room });
+const untrusted = (endpointId: number, room = 4): Candidate => ({ endpointId, trusted: false, room });
 
-/** One claim: candidates whose turn it is and finds what `found` says. @returns who was visited */
+/** One claim, which finds `found` deliveries by endpoint. @returns the endpoints it asked for */
 function claim(
   queue: ReadyQueue,
   candidates: readonly Candidate[],
@@ -20,27 +20,27 @@ function claim(
   return ids;
 }
 
-describe('whose turn it is', () => {
-  test('an endpoint that had nothing left is not visited again before something comes for it', () => {
+describe('the ready queue', () => {
+  test('an endpoint without deliveries is not claimed for before a new one arrives', () => {
     const queue = createReadyQueue();
     queue.arrived([7]);
-    expect(claim(queue, [good(7)], { 7: 1 })).toEqual([7]);
+    expect(claim(queue, [trusted(7)], { 7: 1 })).toEqual([7]);
     expect(queue.peek(ample)).toEqual([]);
     queue.arrived([7]);
     expect(queue.peek(ample)).toEqual([7]);
   });
 
-  test('one that holds all it may is not visited, whatever comes for it, until one of its calls has ended', () => {
+  test('an endpoint at its limit is not claimed for until one of its calls ends', () => {
     const queue = createReadyQueue();
     queue.arrived([7]);
-    claim(queue, [good(7)], { 7: 4 });
+    claim(queue, [trusted(7)], { 7: 4 });
     queue.arrived([7]);
     expect(queue.peek(ample)).toEqual([]);
     queue.freed(7);
     expect(queue.peek(ample)).toEqual([7]);
   });
 
-  test('one that may not be called costs no visit until somebody has looked', () => {
+  test('an endpoint that may not be called is not claimed for until a scan finds that it may', () => {
     const queue = createReadyQueue();
     queue.arrived([7]);
     expect(claim(queue, [])).toEqual([7]);
@@ -53,36 +53,36 @@ describe('whose turn it is', () => {
     expect(queue.peek(ample)).toEqual([7]);
   });
 
-  test('what comes while its endpoint is being visited is not forgotten, nor is a call that ends then', () => {
+  test('a delivery that arrives during a claim is not forgotten, nor a call that ends meanwhile', () => {
     const queue = createReadyQueue();
     queue.arrived([1, 2, 3]);
     const ids = queue.peek(ample);
     queue.arrived([1, 2]);
     queue.freed(2);
     queue.freed(3);
-    queue.update(ids, [good(1), good(2)], new Map([[2, 4]]), ample);
+    queue.update(ids, [trusted(1), trusted(2)], new Map([[2, 4]]), ample);
     expect(queue.peek(ample)).toEqual([3, 1, 2]);
   });
 
-  test('what comes while somebody looks is not forgotten', () => {
+  test('a delivery that arrives during a scan is not forgotten', () => {
     const queue = createReadyQueue();
     queue.arrived([7, 8]);
-    claim(queue, [good(7)], { 7: 4 });
+    claim(queue, [trusted(7)], { 7: 4 });
     queue.arrived([7, 8]);
     queue.scanned([{ endpointId: 8, callable: false, trusted: true }], true); // what was seen before 7 came
     expect(queue.peek(ample)).toEqual([7]);
   });
 
-  test('while somebody looks, part by part, who becomes full is still called again when one of its calls has ended', () => {
+  test('an endpoint that reaches its limit during a scan is called again when one of its calls ends', () => {
     const queue = createReadyQueue();
     queue.scanned([{ endpointId: 3, callable: true, trusted: true }], false);
-    expect(claim(queue, [good(3)], { 3: 4 })).toEqual([3]);
+    expect(claim(queue, [trusted(3)], { 3: 4 })).toEqual([3]);
     queue.scanned([{ endpointId: 9, callable: false, trusted: true }], true); // of 3 it saw what was before
     queue.freed(3);
     expect(queue.peek(ample)).toEqual([3]);
   });
 
-  test('who had been set aside and has nothing any more is called as soon as something comes', () => {
+  test('a parked endpoint without deliveries is called as soon as one arrives', () => {
     const queue = createReadyQueue();
     queue.scanned([{ endpointId: 7, callable: false, trusted: true }], true);
     queue.scanned([{ endpointId: 8, callable: false, trusted: true }], false);
@@ -93,25 +93,25 @@ describe('whose turn it is', () => {
     expect(queue.peek(ample)).toEqual([7]);
   });
 
-  test('who was cut off by the free slots keeps its turn; who was served goes to the end', () => {
+  test('an endpoint without a free slot keeps its place; a served one moves to the end', () => {
     const queue = createReadyQueue();
     queue.arrived([1, 2, 3]);
     const limits = { trusted: 3, untrusted: 0 };
-    expect(claim(queue, [good(1, 2), good(2), good(3)], { 1: 2, 2: 1 }, limits)).toEqual([1, 2, 3]);
+    expect(claim(queue, [trusted(1, 2), trusted(2), trusted(3)], { 1: 2, 2: 1 }, limits)).toEqual([1, 2, 3]);
     expect(queue.peek(ample)).toEqual([3, 2]);
   });
 
-  test('those in doubt wait in a line of their own and keep nobody waiting', () => {
+  test('untrusted endpoints have a queue of their own and delay no trusted one', () => {
     const queue = createReadyQueue();
     queue.arrived([1, 2, 3]);
     const limits = { trusted: 2, untrusted: 0 };
-    expect(claim(queue, [doubtful(1), doubtful(2)], {}, limits)).toEqual([1, 2]);
+    expect(claim(queue, [untrusted(1), untrusted(2)], {}, limits)).toEqual([1, 2]);
     queue.arrived([1, 2]);
     expect(queue.peek(limits)).toEqual([3]);
     expect(queue.peek(ample)).toEqual([3, 1, 2]);
   });
 
-  test('whatever has something to send is visited until all is sent, and then nothing is', () => {
+  test('an endpoint with deliveries is claimed for until all are sent, and then no longer', () => {
     const endpoints = fc.array(
       fc.record({ backlog: fc.nat({ max: 30 }), trusted: fc.boolean(), room: fc.integer({ min: 1, max: 4 }) }),
       {

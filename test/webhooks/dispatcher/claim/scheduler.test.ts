@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { scanQueue } from '../../../../src/webhooks/dispatcher/claim/scan.ts';
 import { createScheduler } from '../../../../src/webhooks/dispatcher/claim/scheduler.ts';
 import { createTestApp, type TestApp } from '../../../support/test-app.ts';
-import { addEndpoint, promise, type TestEndpoint } from '../support.ts';
+import { addEndpoint, enqueueDelivery, type TestEndpoint } from '../support.ts';
 
 let t: TestApp;
 beforeAll(async () => {
@@ -14,17 +14,17 @@ afterAll(() => t.close());
 async function addPaced(perS: number, maxInFlight: number, waiting: number): Promise<TestEndpoint> {
   const endpoint = await addEndpoint(t, 'http://127.0.0.1:9/', { rate_limit_per_s: perS, max_in_flight: maxInFlight });
   await t.pool.query('update endpoint_health set last_success_at = now() where endpoint_id = $1', [endpoint.id]);
-  for (let count = 0; count < waiting; count += 1) await promise(t, endpoint);
+  for (let count = 0; count < waiting; count += 1) await enqueueDelivery(t, endpoint);
   return endpoint;
 }
 
-test('an endpoint with a rate limit that holds all it may is not visited again and again while its rate would allow more', async () => {
+test('an endpoint at its concurrency limit is not claimed for again while its rate would allow more', async () => {
   let nowMs = 0;
   const scheduler = createScheduler(t.pool, 16, () => nowMs);
   const endpoint = await addPaced(1000, 2, 4);
   scheduler.arrived([endpoint.id]);
 
-  /** Scheduler until there is nothing to claim at once. @returns how many, and how much they claimed */
+  /** Claims until nothing is left to claim. @returns claims and claimed deliveries (counts) */
   async function untilDone(): Promise<{ candidates: number; claimed: number }> {
     for (let candidates = 0, claimed = 0; ; candidates += 1) {
       nowMs += 5;
@@ -42,7 +42,7 @@ test('an endpoint with a rate limit that holds all it may is not visited again a
   for (const one of held.splice(0)) scheduler.release(one);
 });
 
-test('an endpoint with a rate limit goes on as soon as its rate allows', async () => {
+test('an endpoint with a rate limit continues as soon as its rate allows', async () => {
   let nowMs = 0;
   const scheduler = createScheduler(t.pool, 16, () => nowMs);
   const endpoint = await addPaced(10, 8, 3);
@@ -58,7 +58,7 @@ test('an endpoint with a rate limit goes on as soon as its rate allows', async (
   expect(claimedAtMs).toEqual([0, 100, 200]);
 });
 
-test('a look finds each of a thousand endpoints once, however their rows lie on the disk', async () => {
+test('a scan finds each of a thousand endpoints once, in any physical order of their rows', async () => {
   const copied =
     'url, method, secret_sealed, deadline_ms, max_in_flight, event, enabled, created_at, updated_at'.replaceAll(
       /\w+/g,
@@ -66,7 +66,8 @@ test('a look finds each of a thousand endpoints once, however their rows lie on 
     );
   const endpoint = await addPaced(1, 1, 1);
   await t.pool.query(
-    "insert into publishers (name, sdk_id) select 'One of many', substr(md5(n::text), 1, 16) from generate_series(1, 1000) as n",
+    `insert into publishers (name, sdk_id)
+    select 'One of many', substr(md5(n::text), 1, 16) from generate_series(1, 1000) as n`,
   );
   await t.pool.query(
     `insert into webhook_endpoints (${copied.replaceAll('e.', '')}, publisher_id)
@@ -77,7 +78,8 @@ test('a look finds each of a thousand endpoints once, however their rows lie on 
     'insert into endpoint_health (endpoint_id) select id from webhook_endpoints on conflict do nothing',
   );
   await t.pool.query(`insert into delivery_queue (delivery_id, day, endpoint_id, due_at)
-    select gen_random_uuid(), current_date, e.id, now() from webhook_endpoints e join publishers p on p.id = e.publisher_id where p.name = 'One of many'`);
+    select gen_random_uuid(), current_date, e.id, now() from webhook_endpoints e
+    join publishers p on p.id = e.publisher_id where p.name = 'One of many'`);
   await t.pool.query('update webhook_endpoints set url = url where id % 3 = 0');
   await t.pool.query('analyze');
   const { rows } = await t.pool.query<{ id: number }>(
@@ -93,18 +95,18 @@ test('a look finds each of a thousand endpoints once, however their rows lie on 
   expect(seen).toEqual(rows.map(({ id }) => id));
 });
 
-test('an endpoint with a retry that waits for later is called at once with what comes new', async () => {
+test('an endpoint with a later retry gets a new delivery at once', async () => {
   await t.pool.query('delete from delivery_queue');
   const endpoint = await addPaced(1000, 4, 1);
   await t.pool.query("update delivery_queue set due_at = now() + interval '1 h'");
   const scheduler = createScheduler(t.pool, 16, () => 0);
   while (!(await scheduler.scan()));
-  const id = await promise(t, endpoint);
+  const id = await enqueueDelivery(t, endpoint);
   scheduler.arrived([endpoint.id]);
   expect((await scheduler.claim(1, { takeOver: false })).claimed.map(({ deliveryId }) => deliveryId)).toEqual([id]);
 });
 
-test('one claim takes 16 deliveries, where PostgreSQL is slow up to 64, and those that follow at once the rest', async () => {
+test('a claim takes 16 deliveries, up to 64 where PostgreSQL is slow, and the next claims take the rest', async () => {
   await t.pool.query('delete from delivery_queue');
   let nowMs = 0;
   let stepMs = 0;
@@ -124,7 +126,7 @@ test('one claim takes 16 deliveries, where PostgreSQL is slow up to 64, and thos
   expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(100);
 });
 
-test('a delivery that was promised weeks ago and waits for a last attempt is claimed with its own bytes', async () => {
+test('a delivery created weeks ago is claimed for its last attempt with its own bytes', async () => {
   await t.pool.query('delete from delivery_queue');
   await t.pool.query('select create_day_partitions(current_date - 20, current_date)');
   const endpoint = await addPaced(1000, 4, 1);
@@ -135,7 +137,7 @@ test('a delivery that was promised weeks ago and waits for a last attempt is cla
   );
   await t.pool.query('update delivery_queue set day = day - 20, attempts = 9');
   await t.pool.query('update webhook_endpoints set rate_limit_per_s = null');
-  const recent = await promise(t, endpoint);
+  const recent = await enqueueDelivery(t, endpoint);
   const scheduler = createScheduler(t.pool, 16, () => 0);
   scheduler.arrived([endpoint.id]);
   const { claimed } = await scheduler.claim(1, { takeOver: false });

@@ -4,7 +4,7 @@ import { claim } from '../../../../src/webhooks/dispatcher/claim/claim.ts';
 import { type Settlement, settle } from '../../../../src/webhooks/dispatcher/settle/settle.ts';
 import { workerLockClass } from '../../../../src/webhooks/dispatcher/worker-registry.ts';
 import { createTestApp, type TestApp } from '../../../support/test-app.ts';
-import { addEndpoint, attemptsOf, createParts, deliveryOf, promise, until } from '../support.ts';
+import { addEndpoint, attemptsOf, createParts, deliveryOf, enqueueDelivery, until } from '../support.ts';
 
 const claimAll = async (workerId: number) => {
   const endpoints = await t.pool.query<{ id: number }>('select id from webhook_endpoints');
@@ -55,8 +55,8 @@ async function deadWorker(): Promise<number> {
 }
 
 describe('leases', () => {
-  test('a claimed delivery is nobody else’s until its lease ends', async () => {
-    const id = await promise(t, await addEndpoint(t, (await hook()).url));
+  test('a claimed delivery is not claimed again until its lease expires', async () => {
+    const id = await enqueueDelivery(t, await addEndpoint(t, (await hook()).url));
     expect((await claimAll(1)).map(({ deliveryId, generation }) => [deliveryId, generation])).toEqual([[id, 1]]);
     expect(await claimAll(2)).toEqual([]);
     await t.pool.query("update delivery_queue set lease_until = now() - interval '1 ms'");
@@ -64,16 +64,17 @@ describe('leases', () => {
   });
 
   test('a lease outlasts the deadline of its call', async () => {
-    await promise(t, await addEndpoint(t, (await hook()).url, { deadline_ms: 7000 }));
+    await enqueueDelivery(t, await addEndpoint(t, (await hook()).url, { deadline_ms: 7000 }));
     await claimAll(1);
     const { rows } = await t.pool.query(
-      'select extract(epoch from lease_until - started_at)::float as s from delivery_queue q join delivery_attempts a using (delivery_id)',
+      `select extract(epoch from lease_until - started_at)::float as s
+      from delivery_queue q join delivery_attempts a using (delivery_id)`,
     );
     expect(rows).toEqual([{ s: 17 }]);
   });
 
   test('a worker whose lease was taken changes no row', async () => {
-    const id = await promise(t, await addEndpoint(t, (await hook()).url));
+    const id = await enqueueDelivery(t, await addEndpoint(t, (await hook()).url));
     const [stale] = await claimAll(1);
     await t.pool.query("update delivery_queue set lease_until = now() - interval '1 ms'");
     await claimAll(2);
@@ -92,9 +93,9 @@ describe('leases', () => {
     expect((await t.pool.query('select 1 from webhook_endpoints where not enabled')).rows).toEqual([]);
   });
 
-  test('of a mixed batch only what is still under lease is written', async () => {
+  test('of a batch, only settlements whose lease is still valid are written', async () => {
     const endpoint = await addEndpoint(t, (await hook()).url);
-    const ids = [await promise(t, endpoint), await promise(t, endpoint)];
+    const ids = [await enqueueDelivery(t, endpoint), await enqueueDelivery(t, endpoint)];
     const claimed = await claimAll(1);
     await t.pool.query('update delivery_queue set generation = 9 where delivery_id = $1', [ids[0]]);
     const settlements: Settlement[] = claimed.map((one) => ({ ...delivered, claimed: one }));
@@ -107,7 +108,7 @@ describe('leases', () => {
 
   test('a disabled endpoint is not called', async () => {
     const endpoint = await addEndpoint(t, (await hook()).url);
-    await promise(t, endpoint);
+    await enqueueDelivery(t, endpoint);
     await t.pool.query('update webhook_endpoints set enabled = false where id = $1', [endpoint.id]);
     expect(await claimAll(1)).toEqual([]);
     await t.pool.query('delete from webhook_endpoints where id = $1', [endpoint.id]);
@@ -115,9 +116,9 @@ describe('leases', () => {
 });
 
 describe('a worker that died', () => {
-  test('its deliveries are taken over within two seconds, when it had the time to come back', async () => {
+  test('its deliveries are taken over within two seconds, after it had the time to reconnect', async () => {
     const receiver = await hook();
-    const id = await promise(t, await addEndpoint(t, receiver.url));
+    const id = await enqueueDelivery(t, await addEndpoint(t, receiver.url));
     await claimAll(await deadWorker());
     const startMs = performance.now();
     await dispatcher();
@@ -135,7 +136,7 @@ describe('a worker that died', () => {
 
   test('a worker that holds its lock keeps its deliveries', async () => {
     const receiver = await hook();
-    const id = await promise(t, await addEndpoint(t, receiver.url));
+    const id = await enqueueDelivery(t, await addEndpoint(t, receiver.url));
     const worker = new pg.Client({ connectionString: t.databaseUrl });
     await worker.connect();
     await worker.query('select pg_advisory_lock($1, $2)', [workerLockClass, await deadWorker()]);
@@ -148,9 +149,9 @@ describe('a worker that died', () => {
     await until(async () => (await deliveryOf(t, id)).status, 'delivered');
   });
 
-  test('a delivery whose lease ended is taken over, although nobody knows its worker', async () => {
+  test('a delivery with an expired lease of an unknown worker is taken over', async () => {
     const receiver = await hook();
-    const id = await promise(t, await addEndpoint(t, receiver.url));
+    const id = await enqueueDelivery(t, await addEndpoint(t, receiver.url));
     await claimAll(99);
     await t.pool.query("update delivery_queue set lease_until = now() + interval '300 ms'");
     await dispatcher();
@@ -159,12 +160,12 @@ describe('a worker that died', () => {
 });
 
 describe('a worker that lost its lock', () => {
-  test('comes back under a new id and keeps its calls in flight', async () => {
+  test('reconnects under a new id and keeps its calls in flight', async () => {
     let release: () => void = () => {};
     const receiver = await hook((response) => {
       release = () => void response.end();
     });
-    const id = await promise(t, await addEndpoint(t, receiver.url));
+    const id = await enqueueDelivery(t, await addEndpoint(t, receiver.url));
     await dispatcher();
     await dispatcher();
     await until(() => receiver.taken.length, 1);
@@ -172,7 +173,8 @@ describe('a worker that lost its lock', () => {
       (await t.pool.query<{ worker_id: number }>('select worker_id from delivery_queue')).rows[0]?.worker_id;
     const before = await holder();
     await t.pool.query(
-      "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and classid = $1::int::oid and objid = $2::int::oid",
+      `select pg_terminate_backend(pid) from pg_locks
+      where locktype = 'advisory' and classid = $1::int::oid and objid = $2::int::oid`,
       [workerLockClass, before],
     );
     await until(async () => (await holder()) !== before, true);
@@ -183,7 +185,7 @@ describe('a worker that lost its lock', () => {
     expect(await attemptsOf(t, id)).toHaveLength(1);
   });
 
-  test('leases of a claim whose answer it never saw are due again at once', async () => {
+  test('deliveries of a claim whose result was lost are due again at once', async () => {
     const receiver = await hook();
     const worker = await dispatcher();
     await worker.stop();
@@ -202,7 +204,7 @@ describe('a worker that lost its lock', () => {
       broken = true;
       throw new Error('Connection terminated unexpectedly');
     }) as never;
-    const id = await promise(t, await addEndpoint(t, receiver.url));
+    const id = await enqueueDelivery(t, await addEndpoint(t, receiver.url));
     await dispatcher({ pool });
     await until(async () => (await deliveryOf(t, id)).status, 'delivered');
     expect((await attemptsOf(t, id)).map(({ outcome }) => outcome)).toEqual([null, 'delivered']);
@@ -216,11 +218,11 @@ describe('stop', () => {
       release = () => void response.end();
     });
     const endpoint = await addEndpoint(t, receiver.url);
-    const id = await promise(t, endpoint);
+    const id = await enqueueDelivery(t, endpoint);
     const worker = await dispatcher();
     await until(() => receiver.taken.length, 1);
     const stopped = worker.stop();
-    const late = await promise(t, endpoint);
+    const late = await enqueueDelivery(t, endpoint);
     release();
     await stopped;
     expect(await deliveryOf(t, id)).toMatchObject({ status: 'delivered' });
@@ -235,11 +237,11 @@ describe('stop', () => {
     expect((await t.pool.query('select 1 from dispatcher_workers')).rows).toEqual([]);
   });
 
-  test('hands back what did not end in time, without using up an attempt', async () => {
+  test('frees calls that did not end in time, without using up an attempt', async () => {
     const receiver = await hook((response, _taken, count) => {
       if (count > 1) response.end();
     });
-    const id = await promise(t, await addEndpoint(t, receiver.url));
+    const id = await enqueueDelivery(t, await addEndpoint(t, receiver.url));
     const worker = await dispatcher({ drainLimitMs: 100 });
     await until(() => receiver.taken.length, 1);
     await worker.stop();

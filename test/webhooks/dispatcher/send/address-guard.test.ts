@@ -142,6 +142,8 @@ describe('addresses that may not be called', () => {
   });
 });
 
+const hex = (value: number): string => value.toString(16);
+
 /** Every form in which IPv6 carries an IPv4 address, from its two halves in hex. */
 const embeddings: [string, (high: string, low: string) => string][] = [
   ['IPv4-mapped', (high, low) => `::ffff:${high}:${low}`],
@@ -152,7 +154,7 @@ const embeddings: [string, (high: string, low: string) => string][] = [
   [
     'local NAT64 /48',
     (high, low) =>
-      `64:ff9b:1:${high}:${(Number.parseInt(low, 16) >> 8).toString(16)}:${((Number.parseInt(low, 16) & 0xff) << 8).toString(16)}::`,
+      `64:ff9b:1:${high}:${hex(Number.parseInt(low, 16) >> 8)}:${hex((Number.parseInt(low, 16) & 0xff) << 8)}::`,
   ],
   ['6to4', (high, low) => `2002:${high}:${low}::1`],
   ['Teredo server', (high, low) => `2001:0:${high}:${low}::1`],

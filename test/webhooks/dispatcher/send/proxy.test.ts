@@ -59,7 +59,7 @@ const call = (url: string) => ({
 });
 
 describe('a proxy', () => {
-  test('is asked for the checked address, never the name; the receiver sees its own host and gets the exact bytes', async () => {
+  test('gets the checked address, never the name; the receiver sees its own host and the exact bytes', async () => {
     const proxy = await startProxy();
     let seen: { host: string | undefined; body: string; headers: object } | null = null;
     const receiver = await httpReceiver(async (request, response) => {
@@ -100,7 +100,7 @@ describe('a proxy', () => {
     });
   });
 
-  test('is not asked for an address that may not be called', async () => {
+  test('is not called for a blocked address', async () => {
     const proxy = await startProxy();
     const calls = sender({ proxy: parseHttpProxy(`http://127.0.0.1:${proxy.port}`, []) });
     expect(await calls.send(call('http://shop.test/hook'))).toEqual({ kind: 'blocked', reason: 'blocked_address' });

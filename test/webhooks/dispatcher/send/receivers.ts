@@ -48,7 +48,7 @@ export const httpsReceiver = (certificate: Certificate, handler: RequestListener
 export const tcpReceiver = (onData: (socket: Socket) => void): Promise<Receiver> =>
   listen(createTcp((socket) => void socket.once('data', () => onData(socket))));
 
-/** A port nobody listens on. */
+/** A port without a server. */
 export async function closedPort(): Promise<number> {
   const receiver = await tcpReceiver(() => {});
   await receiver.close();

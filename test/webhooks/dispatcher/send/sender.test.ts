@@ -160,7 +160,7 @@ describe('what comes back', () => {
     expect(canary.connections()).toBe(0);
   });
 
-  test('a packed body is kept packed: a small answer cannot unfold into a big one', async () => {
+  test('a compressed body is not decompressed: a small response cannot grow', async () => {
     const packed = gzipSync(Buffer.alloc(5_000_000));
     const target = await receiver((_request, response) =>
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(packed),
@@ -168,7 +168,7 @@ describe('what comes back', () => {
     expect(await sender().send(post(at(target)))).toMatchObject({ status: 200, body: packed, truncated: false });
   });
 
-  test('of an endless body 16 KiB are kept, the connection is dropped, and the status counts', async () => {
+  test('an endless body is cut at 16 KiB, the connection is closed, and the status counts', async () => {
     const target = await receiver((_request, response) => {
       const more = (): void => {
         while (!response.destroyed && response.write(Buffer.alloc(65_536, 'x')));
@@ -210,7 +210,7 @@ describe('what comes back', () => {
     if (result.kind === 'response') expect(JSON.stringify(result.headers).length).toBeLessThan(17_000);
   });
 
-  test('header names that mean something to JavaScript are plain names', async () => {
+  test('header names like __proto__ are plain names', async () => {
     const target = await raw('HTTP/1.1 200 OK\r\n__proto__: a\r\nconstructor: b\r\ncontent-length: 0\r\n\r\n');
     const result = await sender().send(post(at(target)));
     const headers = result.kind === 'response' ? result.headers : {};
@@ -225,7 +225,7 @@ describe('what comes back', () => {
 describe('one deadline over everything', () => {
   const timedOut = { kind: 'error', class: 'timeout' };
 
-  test('a resolver that never answers: our own fault, unless it answers for other names', async () => {
+  test('a resolver that never answers is a local failure, unless it answers for other names', async () => {
     const target = await receiver((_request, response) => response.end());
     const lookup: Lookup = (name) =>
       name === 'slow.test' ? new Promise(() => {}) : Promise.resolve([{ address: '127.0.0.1', family: 4 }]);
@@ -301,7 +301,7 @@ describe('when no answer comes, the reason is named', () => {
     expect(result).toMatchObject({ kind: 'error', class: 'dns' });
   });
 
-  test('dns or local: a resolver that fails is our own fault, unless it answers for other names', async () => {
+  test('dns or local: a failing resolver is a local failure, unless it answers for other names', async () => {
     const lookup: Lookup = (name) =>
       name === 'gone.test'
         ? Promise.resolve([])
@@ -317,7 +317,7 @@ describe('when no answer comes, the reason is named', () => {
     expect(await sender().send(post(at(target)))).toMatchObject({ kind: 'error', class: 'protocol' });
   });
 
-  test('connect: nobody listens', async () => {
+  test('connect: no server at that port', async () => {
     expect(await sender().send(post(at({ port: await closedPort() })))).toMatchObject({
       kind: 'error',
       class: 'connect',
@@ -418,7 +418,7 @@ describe('https', () => {
 });
 
 describe('connections', () => {
-  test('one is used again, and then no time was spent connecting', async () => {
+  test('a connection is reused without time for connecting', async () => {
     const target = await receiver((_request, response) => response.end('ok'));
     const sending = sender();
     expect(await sending.send(post(at(target)))).toMatchObject({
@@ -445,7 +445,7 @@ describe('connections', () => {
     expect(target.connections()).toBe(8);
   });
 
-  test('one that the receiver closed meanwhile is made anew, without an error', async () => {
+  test('a connection that the receiver closed is replaced without an error', async () => {
     const target = await receiver((_request, response) => response.end());
     const sending = sender();
     await sending.send(post(at(target)));

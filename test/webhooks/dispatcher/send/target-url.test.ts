@@ -26,9 +26,10 @@ const urlOf = (url: string, given: Partial<Target> = {}): string =>
   });
 
 describe('macros in the URL of an endpoint', () => {
-  test('are filled with the payload’s fields and the custom keys of the fetch, percent-encoded; nothing else is added', () => {
+  test('are replaced by payload fields and custom keys, percent-encoded; nothing else is added', () => {
     const url =
-      'https://t.example/{offer_id}/pb?a=1&cid={click_id}&p={payout}&cur={currency}&s={subid}&o={order.id}&l={is_loyalty}';
+      'https://t.example/{offer_id}/pb?a=1&cid={click_id}&p={payout}&cur={currency}' +
+      '&s={subid}&o={order.id}&l={is_loyalty}';
     expect(urlOf(url)).toBe('https://t.example/7/pb?a=1&cid=C-1&p=12.5&cur=EUR&s=a%20b%26c%3D%C3%BC&o=O%2F1&l=false');
   });
 
@@ -36,7 +37,7 @@ describe('macros in the URL of an endpoint', () => {
     expect(urlOf('https://t.example/?p={payout}&e={event}')).toBe('https://t.example/?p=12.5&e=purchase');
   });
 
-  test('unknown and empty ones become nothing', () => {
+  test('unknown and empty ones are removed', () => {
     expect(urlOf('https://t.example/?x={nothing}&t={txn_id}&c={constructor}&d={__proto__}')).toBe(
       'https://t.example/?x=&t=&c=&d=',
     );
@@ -46,7 +47,7 @@ describe('macros in the URL of an endpoint', () => {
     expect(new URL(urlOf('https://t.example/?all={payload}')).searchParams.get('all')).toBe(JSON.stringify(conversion));
   });
 
-  test('POST fills them, too', () => {
+  test('POST replaces them, too', () => {
     expect(urlOf('https://t.example/{offer_id}', { method: 'POST' })).toBe('https://t.example/7');
   });
 

@@ -11,7 +11,7 @@ const failed = (url: string): Settlement =>
     claimed: { endpointId: 1, maxInFlight: 4, healthy: true, url },
   }) as Settlement;
 
-test('what failed at one URL of an endpoint is not held against the next', () => {
+test('failures of one URL of an endpoint do not count for the next', () => {
   const watch = createHealthWatch(() => 0);
   const trips = (url: string): boolean => watch.observe([failed(url)])[0]?.trips ?? false;
   for (let count = 0; count < 9; count++) expect(trips('https://old.example/')).toBe(false);

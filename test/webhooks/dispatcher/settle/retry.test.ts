@@ -9,9 +9,9 @@ import {
   addEndpoint,
   attemptsOf,
   deliveryOf,
+  enqueueDelivery,
   type Hook,
   makeDue,
-  promise,
   startHook,
   startTestDispatcher,
   until,
@@ -47,7 +47,7 @@ const status =
 
 test('the attempts follow the schedule, and after the last one the delivery has failed', async () => {
   const hook = await answering(status(500));
-  const id = await promise(t, await addEndpoint(t, hook.url));
+  const id = await enqueueDelivery(t, await addEndpoint(t, hook.url));
   const waits: (number | null)[] = [];
   for (let attempts = 1; attempts <= defaultSteps.length; attempts++) {
     await untilAttempted(t, id, attempts);
@@ -79,10 +79,10 @@ test('the attempts follow the schedule, and after the last one the delivery has 
   });
 });
 
-test('every attempt has the same id and the same bytes, and is signed anew', async () => {
+test('every attempt has the same id and bytes and a new signature', async () => {
   const hook = await answering((response, _taken, count) => void response.writeHead(count < 3 ? 500 : 204).end());
   const endpoint = await addEndpoint(t, hook.url);
-  const id = await promise(t, endpoint);
+  const id = await enqueueDelivery(t, endpoint);
   for (const attempts of [1, 2, 3]) {
     await untilAttempted(t, id, attempts);
     await makeDue(t, id);
@@ -97,7 +97,7 @@ test('every attempt has the same id and the same bytes, and is signed anew', asy
 
 test("an endpoint's own schedule is followed", async () => {
   const hook = await answering(status(500));
-  const id = await promise(t, await addEndpoint(t, hook.url, { retry_steps_s: [0, 77] }));
+  const id = await enqueueDelivery(t, await addEndpoint(t, hook.url, { retry_steps_s: [0, 77] }));
   await untilAttempted(t, id, 1);
   expect((await attemptsOf(t, id))[0]?.wait_s).toBe(77);
   await makeDue(t, id);
@@ -113,30 +113,30 @@ describe('retry-after', () => {
     { name: '500, which may not ask for a wait', code: 500, value: '600', waitS: 5 },
   ])('$name', async ({ code, value, waitS }) => {
     const hook = await answering(status(code, { 'retry-after': value }));
-    const id = await promise(t, await addEndpoint(t, hook.url));
+    const id = await enqueueDelivery(t, await addEndpoint(t, hook.url));
     await untilAttempted(t, id, 1);
     expect((await attemptsOf(t, id))[0]).toMatchObject({ outcome: 'retry', status_code: code, wait_s: waitS });
   });
 });
 
-describe('what is no delivery', () => {
+describe('failed attempts', () => {
   test('a redirect is not followed and counts as a failed attempt', async () => {
     const elsewhere = await answering(status(200));
     const hook = await answering(status(302, { location: elsewhere.url }));
-    const id = await promise(t, await addEndpoint(t, hook.url));
+    const id = await enqueueDelivery(t, await addEndpoint(t, hook.url));
     await untilAttempted(t, id, 1);
     expect((await attemptsOf(t, id))[0]).toMatchObject({ outcome: 'retry', status_code: 302, error_class: 'redirect' });
     expect(elsewhere.taken).toEqual([]);
   });
 
   test('a refused connection', async () => {
-    const id = await promise(t, await addEndpoint(t, `http://127.0.0.1:${await closedPort()}/`));
+    const id = await enqueueDelivery(t, await addEndpoint(t, `http://127.0.0.1:${await closedPort()}/`));
     await untilAttempted(t, id, 1);
     expect((await attemptsOf(t, id))[0]).toMatchObject({ outcome: 'retry', status_code: null, error_class: 'connect' });
   });
 
-  test('an address that may not be called', async () => {
-    const id = await promise(t, await addEndpoint(t, 'http://10.0.0.1/'));
+  test('a blocked address', async () => {
+    const id = await enqueueDelivery(t, await addEndpoint(t, 'http://10.0.0.1/'));
     await untilAttempted(t, id, 1);
     const [attempt] = await attemptsOf(t, id);
     expect(attempt).toMatchObject({
@@ -147,9 +147,9 @@ describe('what is no delivery', () => {
     });
   });
 
-  test('silence until the deadline', async () => {
+  test('no response until the deadline', async () => {
     const hook = await answering(() => {});
-    const id = await promise(t, await addEndpoint(t, hook.url, { deadline_ms: 1000 }));
+    const id = await enqueueDelivery(t, await addEndpoint(t, hook.url, { deadline_ms: 1000 }));
     await untilAttempted(t, id, 1);
     expect((await attemptsOf(t, id))[0]).toMatchObject({ outcome: 'retry', error_class: 'timeout' });
   });
@@ -159,7 +159,7 @@ describe('what is no delivery', () => {
     const endpoint = await addEndpoint(t, hook.url);
     const foreign = createSecretBox(Buffer.alloc(32, 1)).seal('whsec_x', 'webhook-secret');
     await t.pool.query('update webhook_endpoints set secret_sealed = $1 where id = $2', [foreign, endpoint.id]);
-    const id = await promise(t, endpoint);
+    const id = await enqueueDelivery(t, endpoint);
     await untilAttempted(t, id, 1);
     expect((await attemptsOf(t, id))[0]).toMatchObject({ outcome: 'retry', error_class: 'local', wait_s: 1 });
     expect(await deliveryOf(t, id)).toMatchObject({ status: 'pending', attempts: 0 });
@@ -168,12 +168,12 @@ describe('what is no delivery', () => {
 });
 
 describe('410', () => {
-  test('the endpoint is disabled, the delivery has failed and what waits for the endpoint is held', async () => {
+  test('the endpoint is disabled, the delivery has failed, and its pending deliveries are held', async () => {
     const hook = await answering((response, _taken, count) => void response.writeHead(count === 1 ? 500 : 410).end());
     const endpoint = await addEndpoint(t, hook.url);
-    const waiting = await promise(t, endpoint);
+    const waiting = await enqueueDelivery(t, endpoint);
     await untilAttempted(t, waiting, 1);
-    const refused = await promise(t, endpoint);
+    const refused = await enqueueDelivery(t, endpoint);
     await until(async () => (await deliveryOf(t, waiting)).status, 'held');
     expect(await deliveryOf(t, waiting)).toEqual({
       status: 'held',
@@ -194,16 +194,16 @@ describe('410', () => {
       endpoint.id,
     ]);
     expect(rows).toEqual([{ enabled: false, disabled_reason: 'gone' }]);
-    expect((await deliveryOf(t, await promise(t, endpoint))).status).toBe('held');
+    expect((await deliveryOf(t, await enqueueDelivery(t, endpoint))).status).toBe('held');
   });
 
-  test('an answer of the old URL does not disable an endpoint that has a new one', async () => {
+  test('a response of the old URL does not disable an endpoint that has a new one', async () => {
     let release: () => void = () => {};
     const hook = await answering((response) => {
       release = () => void response.writeHead(410).end();
     });
     const endpoint = await addEndpoint(t, hook.url);
-    const id = await promise(t, endpoint);
+    const id = await enqueueDelivery(t, endpoint);
     await until(() => hook.taken.length, 1);
     await t.pool.query("update webhook_endpoints set url = url || '-new' where id = $1", [endpoint.id]);
     release();
@@ -213,11 +213,11 @@ describe('410', () => {
   });
 });
 
-test('an answer that is no text is written down byte for byte', async () => {
+test('a binary response is logged byte for byte', async () => {
   const hook = await answering(
     (response) => void response.writeHead(200, { 'x-odd': '\u00e9\u00ff' }).end(Buffer.from([0, 1, 255])),
   );
-  const id = await promise(t, await addEndpoint(t, hook.url));
+  const id = await enqueueDelivery(t, await addEndpoint(t, hook.url));
   await until(async () => (await deliveryOf(t, id)).status, 'delivered');
   expect((await attemptsOf(t, id))[0]?.response_body).toEqual(Buffer.from([0, 1, 255]));
 });

@@ -20,7 +20,7 @@ const answered = (status: number, headers: Record<string, string> = {}): SendRes
 const failed = (errorClass: ErrorClass): SendResult => ({ kind: 'error', class: errorClass, message: 'x', timing });
 
 describe('the retry schedule', () => {
-  test('a delivery is tried at once, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h, and then no more', () => {
+  test('ten attempts: at once, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h', () => {
     const waits = Array.from({ length: 11 }, (_, attempts) =>
       nextAttempt({ attempts, steps: defaultSteps, random: () => 0.5, retryAfterMs: null }),
     ).map((next) => (next === null ? null : next.delayMs / 1000));
@@ -45,7 +45,7 @@ describe('the retry schedule', () => {
     );
   });
 
-  test('a receiver can put an attempt off by up to 24 h, and never bring it forward or add one', () => {
+  test('a receiver can delay an attempt by up to 24 h, never advance it or add one', () => {
     fc.assert(
       fc.property(anySteps, fc.nat(25), anyRandom, fc.nat(10 * dayMs), (steps, attempts, random, retryAfterMs) => {
         const plain = nextAttempt({ attempts, steps, random: () => random, retryAfterMs: null });
@@ -56,7 +56,7 @@ describe('the retry schedule', () => {
     );
   });
 
-  test('deliveries that failed together come back apart', () => {
+  test('retries of deliveries that failed together are spread', () => {
     const ends = [0, 0.999].map(
       (random) => nextAttempt({ attempts: 2, steps: defaultSteps, random: () => random, retryAfterMs: null })?.delayMs,
     );
@@ -65,7 +65,7 @@ describe('the retry schedule', () => {
   });
 });
 
-describe('what an answer means', () => {
+describe('the outcome of a response', () => {
   test('every 2xx is delivered', () => {
     for (let status = 200; status < 300; status++)
       expect(classify(answered(status), nowMs)).toEqual({ outcome: 'delivered', status, disables: null });
@@ -75,7 +75,7 @@ describe('what an answer means', () => {
     expect(classify(answered(410), nowMs)).toEqual({ outcome: 'disable_endpoint', status: 410, disables: 'gone' });
   });
 
-  test('the header webhook-delivery: disable disables the endpoint with any status; a 2xx is delivered all the same', () => {
+  test('webhook-delivery: disable disables the endpoint with any status; a 2xx still counts as delivered', () => {
     const headers = { 'webhook-delivery': ' Disable' };
     expect(classify(answered(204, headers), nowMs)).toEqual({ outcome: 'delivered', status: 204, disables: 'asked' });
     for (const status of [302, 400, 429, 503])
@@ -134,7 +134,7 @@ describe('what an answer means', () => {
     },
   );
 
-  test('a failure of our own does not use up an attempt', () => {
+  test('a local failure does not use up an attempt', () => {
     expect(classify(failed('local'), nowMs)).toMatchObject({
       outcome: 'retry',
       countsAsAttempt: false,
@@ -173,7 +173,7 @@ describe('retry-after', () => {
     expect(parseRetryAfter(null, nowMs)).toBeNull();
   });
 
-  test('whatever a receiver sends, the wait is null or 0 to 24 h', () => {
+  test('for any header, the wait is null or 0 to 24 h', () => {
     fc.assert(
       fc.property(
         fc.oneof(
