@@ -2,7 +2,7 @@ import type { Executor } from '../../platform/db/pool.ts';
 import type { Method } from '../dispatcher/send/target-url.ts';
 import type { SealedHeaders, SealedSecrets } from './secrets.ts';
 
-/** What a publisher may set of an endpoint beside its URL and method. */
+/** Settings of an endpoint besides its URL and method. */
 export type EndpointSettings = {
   /** Sent with each call. */
   headers: SealedHeaders;
@@ -33,7 +33,7 @@ export type Endpoint = EndpointSettings & {
   disabledReason: string | null;
   /** null: not paused. */
   pausedAt: Date | null;
-  /** Deliveries a second until the backlog of a pause is gone; null: no limit. */
+  /** Deliveries a second until the backlog of a pause is delivered; null: no limit. */
   resumeRatePerS: number | null;
   createdAt: Date;
   updatedAt: Date;

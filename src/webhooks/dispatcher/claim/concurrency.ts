@@ -8,7 +8,7 @@ export type Allowance = {
   /** Endpoints with calls in flight, and how many. */
   busyIds: number[];
   busyCounts: number[];
-  /** Those of them with a slow call: not trusted, whatever the database says. */
+  /** Those of them with a slow call: not trusted, even if the database says so. */
   slowIds: number[];
 };
 

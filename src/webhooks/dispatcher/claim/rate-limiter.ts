@@ -12,14 +12,14 @@ export type RateLimiter = {
   ready: () => number[];
   /** A call starts. `perS` is the endpoint's rate; null where it has none. */
   spend: (endpointId: number, perS: number | null) => void;
-  /** Milliseconds until an endpoint that waits may be called; null: none waits. */
+  /** Milliseconds until a rate-limited endpoint may be called; null: none is. */
   nextMs: () => number | null;
 };
 
 /** Burst, as a part of a second's calls: enough to make up for late timers. */
 const burstS = 0.1;
 
-/** `offered`: calls it could start at the last claim (count); `waits`: no more were given to it because of that. */
+/** `offered`: calls it could start at the last claim (count); `waits`: it got no more because of that. */
 type Bucket = TokenBucket & { perS: number; offered: number; waits: boolean };
 
 export function createRateLimiter(now: () => number): RateLimiter {

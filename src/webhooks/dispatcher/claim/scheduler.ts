@@ -18,7 +18,7 @@ const redeliveryShare = 0.1;
 const lanes: readonly Lane[] = ['live', 'redelivery'];
 
 export type Scheduler = {
-  /** Scans the next page of the queue. @returns whether it was the last page; the next scan starts anew */
+  /** Scans the next page of the queue. @returns whether it was the last page; the next scan starts at the first */
   scan: () => Promise<boolean>;
   /** Live deliveries have come for these endpoints. */
   arrived: (endpointIds: readonly number[]) => void;
@@ -30,7 +30,7 @@ export type Scheduler = {
   release: (claimed: Claimed) => void;
   /** Calls in flight (count). */
   inFlight: () => number;
-  /** Milliseconds until an endpoint that waits for its rate limit may be called; null: none waits. */
+  /** Milliseconds until a rate-limited endpoint may be called; null: none is. */
   nextRateLimitedMs: () => number | null;
 };
 

@@ -67,10 +67,7 @@ export type Connection = {
   destroy: () => Promise<void>;
 };
 
-/**
- * A client of one socket, which it may have to make anew when the receiver has closed it: then again only to the vetted
- * addresses.
- */
+/** A client of one socket, which it replaces when the receiver has closed it: again only to the vetted addresses. */
 function openConnection(options: PoolOptions, onDisconnect: (connection: Connection) => void): Connection {
   let socket: Socket | null = null;
   const connect: buildConnector.connector = (_options, callback) => {

@@ -10,7 +10,7 @@ const maxInterim = 16;
 type Call = { url: URL; method: 'POST' | 'GET'; headers: Record<string, string>; body: Buffer | null };
 
 /**
- * One request and its response, as far as it is kept. Resolves once; what the connection says afterwards is ignored.
+ * One request and its response, as far as it is kept. Resolves once; later data of the connection is ignored.
  */
 export function exchange(
   connection: Connection,

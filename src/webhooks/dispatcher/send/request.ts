@@ -16,7 +16,7 @@ export type Message = {
   /** The endpoint's own headers; those it may not set are left out. */
   headers?: Readonly<Record<string, string>>;
   secrets: readonly Buffer[];
-  /** Ed25519 keys that sign beside the secrets. */
+  /** Ed25519 keys that sign in addition to the secrets. */
   v1aKeys?: readonly KeyObject[];
   nowMs: number;
   dev: boolean;

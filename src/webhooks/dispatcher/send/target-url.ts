@@ -20,7 +20,7 @@ export const maxUrlBytes = 8000;
 const maxFieldBytes = 600;
 
 /**
- * The address of a call, made from the endpoint's URL and the payload alone, so that it says the same on every attempt.
+ * The address of a call, made from the endpoint's URL and the payload alone, so that it is the same on every attempt.
  * Macros
  * are filled with fields of the payload or the custom keys in it, percent-encoded; unknown ones become empty. A GET
  * call also

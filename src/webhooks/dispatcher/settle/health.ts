@@ -1,10 +1,10 @@
 import type { Settlement } from './settle.ts';
 import { breakerFailureShare, breakerMinCalls, breakerWindowMs, timeoutAfterMs } from './thresholds.ts';
 
-/** What a finished call says of its endpoint. */
+/** The result of a finished call for the health of its endpoint. */
 type CallResult = 'success' | 'failure' | 'timeout';
 
-/** What a batch of calls says of one endpoint. */
+/** The results of a batch of calls for one endpoint. */
 export type Observation = {
   endpointId: number;
   maxInFlight: number;
@@ -22,7 +22,7 @@ export type Observation = {
   trips: boolean;
 };
 
-/** @returns null where the call says nothing: a local failure, or an endpoint that was disabled */
+/** @returns null where the call does not count: a local failure, or an endpoint that was disabled */
 function callResultOf({ outcome, errorClass, status, timing }: Settlement): CallResult | null {
   if (outcome === 'delivered') return 'success';
   if (outcome === 'endpoint_disabled' || errorClass === 'local' || errorClass === null) return null;
@@ -31,18 +31,18 @@ function callResultOf({ outcome, errorClass, status, timing }: Settlement): Call
     : 'failure';
 }
 
-/** Endpoints remembered by their URLs, since another URL starts anew (count); the least recently used is dropped. */
+/** Endpoints remembered by their URLs, since another URL resets them (count); the least recently used is dropped. */
 const maxRemembered = 10_000;
 
 type Window = { atMs: number; failed: boolean }[];
 
-/** Remembers the outcomes of the last minute and sums up what a batch of settlements says of its endpoints. */
+/** Keeps the outcomes of the last minute and summarises a batch of settlements by endpoint. */
 export type HealthWatch = { observe: (settlements: readonly Settlement[]) => Observation[] };
 
 export function createHealthWatch(now: () => number): HealthWatch {
   const windows = new Map<string, Window>();
 
-  /** @returns whether at least half of at least ten calls have failed within a minute; then it starts anew */
+  /** @returns whether at least half of at least ten calls have failed within a minute; that empties the window */
   function trips({ endpointId, url }: Settlement['claimed'], failed: boolean): boolean {
     const target = `${endpointId} ${url}`;
     const nowMs = now();

@@ -22,7 +22,7 @@ export type NextAttemptInput = {
 };
 
 /**
- * When the next attempt is due: the step's wait ±20 %, or later where `retry-after` says so (up to 24 h).
+ * When the next attempt is due: the step's wait ±20 %, or later as `retry-after` asks (up to 24 h).
  * @returns the wait from now in whole milliseconds; null when no attempt is left and the delivery has failed
  */
 export function nextAttempt({ attempts, steps, random, retryAfterMs }: NextAttemptInput): { delayMs: number } | null {
