@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /** A webhook as it was received. */
-export type Receipt = { id: string; sessionId: string; endpoint: number; accepted: boolean; atMs: number };
+type Receipt = { id: string; sessionId: string; endpoint: number; accepted: boolean; atMs: number };
 
 export type ChaosReceiver = { urlOf: (endpoint: number) => string; receipts: Receipt[]; close: () => void };
 

@@ -18,7 +18,7 @@ export type Stage = {
 };
 
 export const processNames = ['api', 'worker-1', 'worker-2'] as const;
-export type ProcessName = (typeof processNames)[number];
+type ProcessName = (typeof processNames)[number];
 
 /** Waits before each try, seconds: short, so that a run ends soon. */
 const retryStepsS = [0, ...Array.from({ length: 19 }, () => 1)];

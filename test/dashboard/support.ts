@@ -1,4 +1,4 @@
-import type { Response } from 'light-my-request';
+import type { LightMyRequestResponse as Response } from 'fastify';
 import { csrfTokenOf } from '../../src/dashboard/auth/csrf.ts';
 import { startSession } from '../../src/dashboard/auth/sessions.ts';
 import { createUser, type Role } from '../../src/dashboard/auth/users.ts';

@@ -20,13 +20,7 @@ export type Caller = {
   ) => Promise<Reply>;
 };
 
-export const publisherPermissions: Permission[] = [
-  'ads/offers',
-  'reports',
-  'configurations',
-  'offers/management',
-  'wallet',
-];
+const publisherPermissions: Permission[] = ['ads/offers', 'reports', 'configurations', 'offers/management', 'wallet'];
 
 export type ManagementApp = TestApp & {
   /** A key of a publisher, and calls with it. */

@@ -9,7 +9,7 @@ export type Answer = {
   body: unknown;
 };
 
-export type SessionData = {
+type SessionData = {
   session_id: string;
   pub_user_id: string;
   status: string;
@@ -18,7 +18,7 @@ export type SessionData = {
   wrapped_at: string | null;
 };
 
-export type FetchedOffer = { id: number; campaign_id: number } & Record<string, unknown>;
+type FetchedOffer = { id: number; campaign_id: number } & Record<string, unknown>;
 
 /** A fetched session: its offers in the order shown, and their campaign ids. */
 export type Fetched = { id: string; offers: FetchedOffer[]; ids: [number, number, number] };

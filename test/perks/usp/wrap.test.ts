@@ -208,7 +208,8 @@ describe('wrap', () => {
   test('that fails leaves the session open and sends nothing; the next one succeeds', async () => {
     const { id, ids } = await usp.fetch();
     await usp.select(id, ids[0]);
-    await t.pool.query(`create function refuse() returns trigger language plpgsql as 'begin raise exception ''refused''; end';
+    await t.pool.query(`create function refuse() returns trigger language plpgsql
+      as 'begin raise exception ''refused''; end';
       create trigger refuse before insert on delivery_queue for each row execute function refuse()`);
     const notified = await notifications(async () => {
       expect(await usp.wrap(id)).toMatchObject({ status: 500, code: 'internal' });
