@@ -43,7 +43,8 @@ export const cat: Motif = () => `
   <path d="M282 236L346 226"/><path d="M282 250L342 262"/></g>`;
 
 const bone = (x: number, y: number, scale: number, fill: string): string =>
-  `<path transform="translate(${x} ${y}) scale(${scale})" fill="${fill}" d="M-40-12a20 20 0 1 0-26 12a20 20 0 1 0 26 12H40a20 20 0 1 0 26-12a20 20 0 1 0-26-12Z"/>`;
+  `<path transform="translate(${x} ${y}) scale(${scale})" fill="${fill}"
+    d="M-40-12a20 20 0 1 0-26 12a20 20 0 1 0 26 12H40a20 20 0 1 0 26-12a20 20 0 1 0-26-12Z"/>`;
 
 export const petBowl: Motif = () => {
   const kibble = [

@@ -4,16 +4,21 @@ const pot = (x: number, y: number, scale: number, fill: string, rim: string): st
   at(
     x,
     y,
-    `<path d="M-78-110H78L58-8Q56 0 46 0H-46Q-56 0-58-8Z" fill="${fill}"/><rect x="-90" y="-134" width="180" height="34" rx="10" fill="${rim}"/><path d="M30-100H78L58-8Q56 0 46 0H22Q34-50 30-100Z" fill="#000" opacity=".1"/>`,
+    `<path d="M-78-110H78L58-8Q56 0 46 0H-46Q-56 0-58-8Z" fill="${fill}"/>
+      <rect x="-90" y="-134" width="180" height="34" rx="10" fill="${rim}"/>
+      <path d="M30-100H78L58-8Q56 0 46 0H22Q34-50 30-100Z" fill="#000" opacity=".1"/>`,
     0,
     scale,
   );
 
 export const plant: Motif = () => `
   ${groundShadow(100)}
-  ${leaf(190, 232, 150, 74, -62, '#2f8f5b')}${leaf(210, 232, 150, 74, 62, '#2f8f5b')}${leaf(192, 232, 186, 84, -34, '#48ad6d')}${leaf(208, 232, 186, 84, 34, '#3c9f63')}${leaf(200, 232, 212, 86, 0, '#63c684')}
+  ${leaf(190, 232, 150, 74, -62, '#2f8f5b')}${leaf(210, 232, 150, 74, 62, '#2f8f5b')}
+  ${leaf(192, 232, 186, 84, -34, '#48ad6d')}${leaf(208, 232, 186, 84, 34, '#3c9f63')}
+  ${leaf(200, 232, 212, 86, 0, '#63c684')}
   ${leaf(188, 232, 96, 54, -86, '#63c684')}${leaf(212, 232, 96, 54, 86, '#63c684')}
-  ${pot(200, 350, 0.98, '#e8744f', '#f38f6b')}<g fill="#fff" opacity=".85"><circle cx="168" cy="296" r="8"/><circle cx="200" cy="310" r="8"/><circle cx="232" cy="296" r="8"/></g>`;
+  ${pot(200, 350, 0.98, '#e8744f', '#f38f6b')}<g fill="#fff" opacity=".85"><circle cx="168" cy="296" r="8"/>
+  <circle cx="200" cy="310" r="8"/><circle cx="232" cy="296" r="8"/></g>`;
 
 export const cacti: Motif = () => `
   ${groundShadow(165)}
@@ -29,7 +34,9 @@ export const cacti: Motif = () => `
   <path d="M270 210q-16 34-6 64"/><path d="M314 210q16 34 6 64"/></g>
   <circle cx="292" cy="200" r="12" fill="#ffd166"/>
   ${pot(292, 350, 0.6, '#5f7adb', '#839af0')}
-  ${leaf(202, 290, 100, 26, -30, '#2f8f5b')}${leaf(202, 290, 120, 28, 0, '#48ad6d')}${leaf(202, 290, 100, 26, 30, '#2f8f5b')}${leaf(202, 290, 76, 22, -56, '#48ad6d')}${leaf(202, 290, 76, 22, 56, '#48ad6d')}
+  ${leaf(202, 290, 100, 26, -30, '#2f8f5b')}${leaf(202, 290, 120, 28, 0, '#48ad6d')}
+  ${leaf(202, 290, 100, 26, 30, '#2f8f5b')}${leaf(202, 290, 76, 22, -56, '#48ad6d')}
+  ${leaf(202, 290, 76, 22, 56, '#48ad6d')}
   ${pot(202, 354, 0.5, '#ef6f6c', '#ff8f88')}`;
 
 export const wateringCan: Motif = () => `
@@ -47,11 +54,17 @@ export const wateringCan: Motif = () => `
   </g>`;
 
 const book = (x: number, y: number, width: number, height: number, fill: string, band: string): string =>
-  `<rect x="${x}" y="${y}" width="${width}" height="${height}" rx="9" fill="${fill}"/><path d="M${x + width} ${y + 8}H${x + 34}a${(height - 16) / 2} ${(height - 16) / 2} 0 0 0 0 ${height - 16}H${x + width}Z" fill="#fff4dd"/><g stroke="#d9c6a0" stroke-width="2.5"><path d="M${x + 40} ${y + height * 0.4}H${x + width - 6}"/><path d="M${x + 40} ${y + height * 0.62}H${x + width - 6}"/></g><rect x="${x + width - 62}" y="${y}" width="20" height="${height}" fill="${band}" opacity=".95"/>`;
+  `<rect x="${x}" y="${y}" width="${width}" height="${height}" rx="9" fill="${fill}"/>
+    <path d="M${x + width} ${y + 8}H${x + 34}a${(height - 16) / 2} ${(height - 16) / 2} 0 0 0 0 ${height - 16}
+    H${x + width}Z" fill="#fff4dd"/><g stroke="#d9c6a0" stroke-width="2.5">
+    <path d="M${x + 40} ${y + height * 0.4}H${x + width - 6}"/>
+    <path d="M${x + 40} ${y + height * 0.62}H${x + width - 6}"/></g>
+    <rect x="${x + width - 62}" y="${y}" width="20" height="${height}" fill="${band}" opacity=".95"/>`;
 
 export const books: Motif = () => `
   ${groundShadow(150)}
-  ${book(60, 294, 280, 56, '#274690', '#f6bd60')}${book(80, 238, 250, 56, '#d1495b', '#ffe3a8')}${book(54, 186, 262, 52, '#2a9d8f', '#f4f1de')}${book(96, 138, 224, 48, '#f4a261', '#274690')}
+  ${book(60, 294, 280, 56, '#274690', '#f6bd60')}${book(80, 238, 250, 56, '#d1495b', '#ffe3a8')}
+  ${book(54, 186, 262, 52, '#2a9d8f', '#f4f1de')}${book(96, 138, 224, 48, '#f4a261', '#274690')}
   <g transform="rotate(-7 200 110)"><rect x="100" y="84" width="206" height="44" rx="9" fill="#6a4c93"/>
   <path d="M306 91H132a15 15 0 0 0 0 30H306Z" fill="#fff4dd"/>
   <path d="M250 84h22v66l-11-11l-11 11Z" fill="#ef476f"/></g>
@@ -60,7 +73,8 @@ export const books: Motif = () => `
 export const openBook: Motif = () => `
   ${groundShadow(170, 346)}
   <path d="M92 84A92 92 0 1 0 236 170A76 76 0 1 1 92 84Z" transform="translate(52 -24) scale(.86)" fill="#ffe08a"/>
-  ${star(282, 72, 20, '#fff')}${star(86, 150, 13, '#fff')}${star(318, 158, 13, '#ffe08a')}${sparkle(118, 70, 15, '#fff')}
+  ${star(282, 72, 20, '#fff')}${star(86, 150, 13, '#fff')}${star(318, 158, 13, '#ffe08a')}
+  ${sparkle(118, 70, 15, '#fff')}
   <path d="M22 218Q112 196 200 238Q288 196 378 218V338Q288 316 200 352Q112 316 22 338Z" fill="#7b2d43"/>
   <path d="M34 206Q120 184 200 228V338Q120 298 34 322Z" fill="#fffaf0"/>
   <path d="M366 206Q280 184 200 228V338Q280 298 366 322Z" fill="#f3e6cd"/>
@@ -71,12 +85,17 @@ export const openBook: Motif = () => `
 
 export const solarHouse: Motif = () => {
   const panel = (x: number, y: number) =>
-    `<path d="M${x} ${y}h54l-13 38h-54Z" fill="#1f4e9c"/><path d="M${x + 27} ${y}l-13 38M${x - 6.5} ${y + 19}h54" stroke="#7fb2ff" stroke-width="3"/>`;
+    `<path d="M${x} ${y}h54l-13 38h-54Z" fill="#1f4e9c"/>
+      <path d="M${x + 27} ${y}l-13 38M${x - 6.5} ${y + 19}h54" stroke="#7fb2ff" stroke-width="3"/>`;
+  const rays = [0, 45, 90, 135, 180, 225, 270, 315].map(
+    (angle) => `<path d="M334 18v-20" transform="rotate(${angle} 334 76)"/>`,
+  );
   return `
   ${groundShadow(175)}
   <circle cx="334" cy="76" r="40" fill="#ffe08a"/>
   <g stroke="#ffe08a" stroke-width="9"
-  stroke-linecap="round">${[0, 45, 90, 135, 180, 225, 270, 315].map((a) => `<path d="M334 18v-20" transform="rotate(${a} 334 76)"/>`).join('')}</g>
+  stroke-linecap="round">
+  ${rays.join('')}</g>
   <circle cx="60" cy="262" r="46" fill="#46a66a"/><circle cx="88" cy="286" r="34" fill="#5cbf7f"/>
   <rect x="58" y="290" width="14" height="60" rx="5" fill="#7a4a2a"/>
   <rect x="104" y="208" width="220" height="142" fill="#fff7ea"/>
@@ -90,16 +109,20 @@ export const solarHouse: Motif = () => {
   <path d="M257 246v56M220 274h74" stroke="#c9823f" stroke-width="6"/>`;
 };
 
+const bulbRay = (angle: number): string => `<path d="M200 10v-30" transform="rotate(${angle} 200 160)"/>`;
+
 export const bulb: Motif = () => `
   <defs>${gradient('bulb', '#fff3b0', '#ffc93c', 'down')}</defs>
   ${groundShadow(70, 372)}
   <g stroke="#fff" stroke-width="12"
-  stroke-linecap="round">${[-100, -66, -33, 0, 33, 66, 100].map((a) => `<path d="M200 10v-30" transform="rotate(${a} 200 160)"/>`).join('')}</g>
+  stroke-linecap="round">
+  ${[-100, -66, -33, 0, 33, 66, 100].map(bulbRay).join('')}</g>
   <path d="M200 38C270 38 318 90 318 154C318 206 284 226 262 262Q256 274 256 284H144Q144 274 138 262C116 226 82 206
   82 154C82 90 130 38 200 38Z" fill="url(#bulb)"/>
   <path d="M118 150a78 78 0 0 1 52-72" stroke="#fff" stroke-width="14" stroke-linecap="round" fill="none"
   opacity=".85"/>
-  ${leaf(196, 240, 108, 62, -24, '#3fa66b')}${leaf(204, 240, 96, 56, 30, '#2f8f5b')}<path d="M200 284V236" stroke="#2f8f5b" stroke-width="8"/>
+  ${leaf(196, 240, 108, 62, -24, '#3fa66b')}${leaf(204, 240, 96, 56, 30, '#2f8f5b')}
+  <path d="M200 284V236" stroke="#2f8f5b" stroke-width="8"/>
   <rect x="146" y="288" width="108" height="24" rx="12" fill="#5c6b8a"/>
   <rect x="152" y="316" width="96" height="22" rx="11" fill="#74839f"/>
   <path d="M168 342H232Q226 366 200 366Q174 366 168 342Z" fill="#44506a"/>`;

@@ -1,7 +1,9 @@
 import { gradient, groundShadow, heart, leaf, type Motif, steam } from './svg.ts';
 
 const tomato = (x: number, y: number, r: number): string =>
-  `<circle cx="${x}" cy="${y}" r="${r}" fill="#e5483a"/><path d="M${x - r * 0.55} ${y - r * 0.3}a${r * 0.65} ${r * 0.65} 0 0 1 ${r * 0.5} -${r * 0.4}" stroke="#ff9b8a" stroke-width="6" stroke-linecap="round" fill="none"/>`;
+  `<circle cx="${x}" cy="${y}" r="${r}" fill="#e5483a"/>
+    <path d="M${x - r * 0.55} ${y - r * 0.3}a${r * 0.65} ${r * 0.65} 0 0 1 ${r * 0.5} -${r * 0.4}" stroke="#ff9b8a"
+    stroke-width="6" stroke-linecap="round" fill="none"/>`;
 
 export const bowl: Motif = () => `
   <defs>${gradient('bowl', '#2f6f8f', '#1d4a66')}<clipPath id="bowl-shape"><path d="M45 205H355C355 300 290 350 200
@@ -10,7 +12,8 @@ export const bowl: Motif = () => `
   ${groundShadow(130)}
   ${steam(160, 108)}${steam(215, 96)}${steam(265, 112)}
   <g stroke="#8a4b2a" stroke-width="9" stroke-linecap="round"><path d="M268 195L372 62"/><path d="M292 200L388 84"/></g>
-  ${leaf(96, 215, 105, 62, -32, '#4fae5a')}${leaf(120, 215, 120, 66, -10, '#6cc56b')}${leaf(330, 215, 80, 56, 34, '#4fae5a')}
+  ${leaf(96, 215, 105, 62, -32, '#4fae5a')}${leaf(120, 215, 120, 66, -10, '#6cc56b')}
+  ${leaf(330, 215, 80, 56, 34, '#4fae5a')}
   <circle cx="245" cy="176" r="56" fill="#f7d58b"/><circle cx="215" cy="188" r="40" fill="#fbe6b5"/>
   <circle cx="285" cy="190" r="36" fill="#f2c66a"/>
   ${tomato(150, 180, 37)}${tomato(92, 196, 28)}
@@ -31,7 +34,8 @@ export const crate: Motif = () => `
   <g transform="rotate(16 300 190)"><rect x="272" y="48" width="52" height="190" rx="26" fill="#d98a3d"/>
   <g stroke="#f6c98a" stroke-width="7" stroke-linecap="round"><path d="M284 92l28 16"/><path d="M284 126l28 16"/>
   <path d="M284 160l28 16"/></g></g>
-  ${leaf(120, 220, 170, 66, -24, '#3f9a52')}${leaf(140, 220, 185, 70, -6, '#58b765')}${leaf(100, 220, 130, 60, -44, '#72ca76')}
+  ${leaf(120, 220, 170, 66, -24, '#3f9a52')}${leaf(140, 220, 185, 70, -6, '#58b765')}
+  ${leaf(100, 220, 130, 60, -44, '#72ca76')}
   <g><path d="M188 96l24 130h-50Z" fill="#ff8a3c" transform="rotate(180 187 160)"/>
   ${leaf(176, 98, 60, 24, -24, '#4fae5a')}${leaf(186, 98, 72, 24, 0, '#6cc56b')}${leaf(196, 98, 60, 24, 26, '#4fae5a')}
     <g stroke="#e56e1f" stroke-width="5" stroke-linecap="round"><path d="M168 130h18"/><path d="M190 158h14"/></g></g>
@@ -62,7 +66,8 @@ export const cup: Motif = () => `
   ${heart(190, 244, 0.95, '#e2703a')}`;
 
 const bean = (x: number, y: number, angle: number, scale = 1): string =>
-  `<g transform="translate(${x} ${y}) rotate(${angle}) scale(${scale})"><ellipse rx="17" ry="25" fill="#5a2f18"/><path d="M0-24q-13 14 0 24t0 24" stroke="#2f170a" stroke-width="5" fill="none" stroke-linecap="round"/></g>`;
+  `<g transform="translate(${x} ${y}) rotate(${angle}) scale(${scale})"><ellipse rx="17" ry="25" fill="#5a2f18"/>
+    <path d="M0-24q-13 14 0 24t0 24" stroke="#2f170a" stroke-width="5" fill="none" stroke-linecap="round"/></g>`;
 
 export const coffeeBag: Motif = () => `
   <defs>${gradient('bag', '#20705f', '#0f4a44')}</defs>

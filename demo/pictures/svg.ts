@@ -28,7 +28,8 @@ export type Picture = {
 };
 
 export const documentOf = (width: number, height: number, body: string): string =>
-  `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">${body}</svg>`;
+  `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">
+    ${body}</svg>`;
 
 export const gradient = (
   id: string,
@@ -38,7 +39,8 @@ export const gradient = (
 ): string => {
   const x2 = direction === 'down' ? 0 : 1;
   const y2 = direction === 'right' ? 0 : 1;
-  return `<linearGradient id="${id}" x1="0" y1="0" x2="${x2}" y2="${y2}"><stop offset="0" stop-color="${from}"/><stop offset="1" stop-color="${to}"/></linearGradient>`;
+  return `<linearGradient id="${id}" x1="0" y1="0" x2="${x2}" y2="${y2}"><stop offset="0" stop-color="${from}"/>
+    <stop offset="1" stop-color="${to}"/></linearGradient>`;
 };
 
 export const at = (x: number, y: number, body: string, rotate = 0, scale = 1): string =>
@@ -55,7 +57,8 @@ export const leaf = (
   rib = 'rgba(255,255,255,.35)',
 ): string => {
   const c = width * 0.67;
-  const shape = `M0 0C${c} ${-length * 0.3} ${c} ${-length * 0.7} 0 ${-length}C${-c} ${-length * 0.7} ${-c} ${-length * 0.3} 0 0Z`;
+  const [low, high] = [-length * 0.3, -length * 0.7];
+  const shape = `M0 0C${c} ${low} ${c} ${high} 0 ${-length}C${-c} ${high} ${-c} ${low} 0 0Z`;
   const line = `<path d="M0 0V${-length * 0.8}" stroke="${rib}" stroke-width="3" stroke-linecap="round"/>`;
   return at(x, y, `<path d="${shape}" fill="${fill}"/>${line}`, angle);
 };
@@ -63,7 +66,8 @@ export const leaf = (
 /** A four-pointed sparkle. */
 export const sparkle = (x: number, y: number, size: number, fill: string): string => {
   const q = size * 0.18;
-  return `<path transform="translate(${x} ${y})" fill="${fill}" d="M0 ${-size}Q${q} ${-q} ${size} 0Q${q} ${q} 0 ${size}Q${-q} ${q} ${-size} 0Q${-q} ${-q} 0 ${-size}Z"/>`;
+  return `<path transform="translate(${x} ${y})" fill="${fill}"
+    d="M0 ${-size}Q${q} ${-q} ${size} 0Q${q} ${q} 0 ${size}Q${-q} ${q} ${-size} 0Q${-q} ${-q} 0 ${-size}Z"/>`;
 };
 
 export const star = (x: number, y: number, radius: number, fill: string): string => {
@@ -86,7 +90,8 @@ export const cloud = (x: number, y: number, scale: number, fill = '#fff'): strin
 
 /** Wavy steam, rising from (x, y). */
 export const steam = (x: number, y: number): string =>
-  `<path d="M${x} ${y}c-18-22 18-36 0-58s14-32 2-50" fill="none" stroke="#fff" stroke-opacity=".75" stroke-width="10" stroke-linecap="round"/>`;
+  `<path d="M${x} ${y}c-18-22 18-36 0-58s14-32 2-50" fill="none" stroke="#fff" stroke-opacity=".75" stroke-width="10"
+    stroke-linecap="round"/>`;
 
 export const heart = (x: number, y: number, scale: number, fill: string): string =>
   at(
@@ -115,7 +120,8 @@ const PATTERNS: Record<Pattern, (width: number, height: number) => string> = {
     const kinds = [
       (x: number, y: number) => `<circle cx="${x}" cy="${y}" r="7" fill="#fff"/>`,
       (x: number, y: number) =>
-        `<rect x="-9" y="-4" width="18" height="8" rx="4" fill="#fff" transform="translate(${x} ${y}) rotate(${x % 180})"/>`,
+        `<rect x="-9" y="-4" width="18" height="8" rx="4" fill="#fff"
+          transform="translate(${x} ${y}) rotate(${x % 180})"/>`,
       (x: number, y: number) => sparkle(x, y, 14, '#fff'),
     ];
     const pieces = Array.from({ length: Math.round((width * height) / 15_000) }, (_, i) =>
@@ -144,14 +150,16 @@ const PATTERNS: Record<Pattern, (width: number, height: number) => string> = {
   waves(width, height) {
     const wave = (y: number, opacity: number) => {
       const step = width / 4;
-      return `<path d="M0 ${y}q${step / 2} -60 ${step} 0t${step} 0t${step} 0t${step} 0V${height}H0Z" fill="#fff" opacity="${opacity}"/>`;
+      return `<path d="M0 ${y}q${step / 2} -60 ${step} 0t${step} 0t${step} 0t${step} 0V${height}H0Z" fill="#fff"
+        opacity="${opacity}"/>`;
     };
     return wave(height * 0.62, 0.12) + wave(height * 0.76, 0.14) + wave(height * 0.88, 0.16);
   },
   rings(width, height) {
     const ring = (cx: number, cy: number, r: number) =>
       `<circle cx="${cx}" cy="${cy}" r="${r}"/><circle cx="${cx}" cy="${cy}" r="${r * 0.66}"/>`;
-    return `<g fill="none" stroke="#fff" stroke-width="${Math.round(height / 26)}" opacity=".14">${ring(width * 0.06, height * 0.92, height * 0.34)}${ring(width * 0.95, height * 0.08, height * 0.3)}</g>`;
+    return `<g fill="none" stroke="#fff" stroke-width="${Math.round(height / 26)}" opacity=".14">
+      ${ring(width * 0.06, height * 0.92, height * 0.34)}${ring(width * 0.95, height * 0.08, height * 0.3)}</g>`;
   },
 };
 
@@ -165,6 +173,7 @@ export const paint = (picture: Picture): string => {
   const placed = items.map(({ motif, x, y, scale, rotate }) =>
     at(x, y, `<g transform="translate(-200 -200)">${motif()}</g>`, rotate, scale),
   );
-  const back = `<defs>${gradient('back', from, to)}</defs><rect width="${width}" height="${height}" fill="url(#back)"/>`;
+  const back = `<defs>${gradient('back', from, to)}</defs>
+    <rect width="${width}" height="${height}" fill="url(#back)"/>`;
   return documentOf(width, height, back + PATTERNS[pattern](width, height) + circle + placed.join(''));
 };

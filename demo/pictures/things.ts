@@ -40,7 +40,8 @@ export const speaker: Motif = () => `
 export const serum: Motif = () => `
   <defs>${gradient('serum', '#ffd9c7', '#f0917a', 'down')}</defs>
   ${groundShadow(120)}
-  ${leaf(116, 350, 170, 64, -32, '#5fa777')}${leaf(98, 350, 120, 50, -64, '#84c49a')}${leaf(286, 350, 160, 60, 34, '#4c9467')}${leaf(304, 350, 110, 46, 66, '#84c49a')}
+  ${leaf(116, 350, 170, 64, -32, '#5fa777')}${leaf(98, 350, 120, 50, -64, '#84c49a')}
+  ${leaf(286, 350, 160, 60, 34, '#4c9467')}${leaf(304, 350, 110, 46, 66, '#84c49a')}
   <path d="M176 22Q176 6 200 6Q224 6 224 22V92H176Z" fill="#3d4a5c"/>
   <rect x="158" y="88" width="84" height="46" rx="8" fill="#d7b26d"/>
   <g stroke="#b58d43" stroke-width="4"><path d="M174 92v38"/><path d="M191 92v38"/><path d="M208 92v38"/>
@@ -127,7 +128,9 @@ export const cards: Motif = () => `
   ${sparkle(352, 90, 24, '#fff')}`;
 
 const coin = (x: number, y: number, r: number): string =>
-  `<circle cx="${x}" cy="${y}" r="${r}" fill="#ffc93c"/><circle cx="${x}" cy="${y}" r="${r * 0.74}" fill="none" stroke="#e09b1a" stroke-width="${r * 0.12}"/>${sparkle(x, y, r * 0.42, '#fff6d5')}`;
+  `<circle cx="${x}" cy="${y}" r="${r}" fill="#ffc93c"/>
+    <circle cx="${x}" cy="${y}" r="${r * 0.74}" fill="none" stroke="#e09b1a" stroke-width="${r * 0.12}"/>
+    ${sparkle(x, y, r * 0.42, '#fff6d5')}`;
 
 export const piggy: Motif = () => `
   <defs>${gradient('pig', '#ffb3c1', '#f4799a', 'down')}</defs>
@@ -150,9 +153,12 @@ export const coins: Motif = () => {
     Array.from(
       { length: count },
       (_, i) =>
-        `<rect x="${x}" y="${326 - i * 28}" width="96" height="26" rx="11" fill="${i % 2 ? '#ffc93c' : '#f2ac1d'}"/><path d="M${x + 18} ${332 - i * 28}v14M${x + 40} ${332 - i * 28}v14M${x + 62} ${332 - i * 28}v14" stroke="#c9820a" stroke-width="5" stroke-linecap="round" opacity=".6"/>`,
+        `<rect x="${x}" y="${326 - i * 28}" width="96" height="26" rx="11" fill="${i % 2 ? '#ffc93c' : '#f2ac1d'}"/>
+          <path d="M${x + 18} ${332 - i * 28}v14M${x + 40} ${332 - i * 28}v14M${x + 62} ${332 - i * 28}v14"
+          stroke="#c9820a" stroke-width="5" stroke-linecap="round" opacity=".6"/>`,
     ).join('');
-  return `${groundShadow(165, 354)}${stack(42, 3)}${stack(152, 5)}${stack(262, 7)}${leaf(306, 158, 84, 46, -34, '#48ad6d')}${leaf(312, 158, 96, 50, 22, '#2f8f5b')}${coin(92, 214, 30)}`;
+  return `${groundShadow(165, 354)}${stack(42, 3)}${stack(152, 5)}${stack(262, 7)}
+    ${leaf(306, 158, 84, 46, -34, '#48ad6d')}${leaf(312, 158, 96, 50, 22, '#2f8f5b')}${coin(92, 214, 30)}`;
 };
 
 export const tube: Motif = () => `

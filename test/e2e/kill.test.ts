@@ -130,7 +130,8 @@ describe('a kill -9 loses nothing that was answered', () => {
     expect(deliveries.filter((row) => !arrived.has(`msg_${row.id.replaceAll('-', '')}`))).toEqual([]);
     // Nothing arrives that was not wrapped.
     const { rows: phantoms } = await pool.query(
-      'select 1 from deliveries d where not exists (select 1 from usp_sessions u where u.session_id = d.session_id and u.wrapped_at is not null)',
+      `select 1 from deliveries d where not exists (
+        select 1 from usp_sessions u where u.session_id = d.session_id and u.wrapped_at is not null)`,
     );
     expect(phantoms).toEqual([]);
 

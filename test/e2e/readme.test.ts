@@ -11,7 +11,7 @@ const run = promisify(execFile);
 
 type ReceiverList = { count: number; secret: string; webhooks: { headers: Record<string, string>; body: string }[] };
 
-test('the start line of the README brings a server whose three curl commands end with a signed webhook, also after a kill -9', async () => {
+test('the README starts a server; its curl commands end with a signed webhook, after a kill too', async () => {
   const readme = await readFile('README.md', 'utf8');
   expect(readme).toContain('npm ci && npm start');
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-start-'));
@@ -63,6 +63,7 @@ test('the start line of the README brings a server whose three curl commands end
   } finally {
     process.kill(-(server.child.pid as number), 'SIGTERM');
     await endChild(server.child, 'SIGTERM');
-    await rm(folder, { recursive: true, force: true, maxRetries: 50, retryDelay: 200 }); // the database may still be ending
+    // The database may still be ending.
+    await rm(folder, { recursive: true, force: true, maxRetries: 50, retryDelay: 200 });
   }
 });

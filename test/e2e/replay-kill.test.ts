@@ -34,12 +34,13 @@ test('a replay survives a kill -9 of its worker: each delivery is queued once an
   await pool.query("select create_day_partitions((now() - interval '1 day')::date, (now() + interval '1 day')::date)");
   await pool.query(
     `insert into deliveries (day, id, publisher_id, endpoint_id, event, payload, status)
-    select (now() - interval '1 hour')::date, (substr(h, 1, 8) || '-' || substr(h, 9,
-      4) || '-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid,
+    select (now() - interval '1 hour')::date,
+      (substr(h, 1, 8) || '-' || substr(h, 9, 4) || '-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid,
       $1, $2, 'usp.selection', '{"body":{}}', 'failed'
     from generate_series(1, ${total}) n
-    cross join lateral (select lpad(to_hex((extract(epoch from now() - interval '1 hour') * 1000)::bigint), 12, '0')
-      as h) x`,
+    cross join lateral (
+      select lpad(to_hex((extract(epoch from now() - interval '1 hour') * 1000)::bigint), 12, '0') as h
+    ) x`,
     [publisherId, endpoint.id],
   );
   const filter = {

@@ -18,7 +18,7 @@ afterAll(async () => {
   await t.close();
 });
 
-test('a worker that is stopped past its lease changes no row when it goes on: another has finished its delivery', async () => {
+test('a worker stopped past its lease changes no row: another has finished its delivery', async () => {
   const waiting: (() => void)[] = [];
   const hook = await startHook((response, _taken, count) => {
     if (count === 1) waiting.push(() => response.writeHead(410).end());

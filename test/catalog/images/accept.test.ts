@@ -5,7 +5,8 @@ const browsers = {
   chrome: 'image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8',
   firefox: 'image/avif,image/webp,image/png,image/svg+xml,image/*;q=0.8,*/*;q=0.5',
   safari:
-    'image/webp,image/avif,image/jxl,image/heic,image/heic-sequence,video/*;q=0.8,image/png,image/svg+xml,image/*;q=0.8,*/*;q=0.5',
+    'image/webp,image/avif,image/jxl,image/heic,image/heic-sequence,video/*;q=0.8,' +
+    'image/png,image/svg+xml,image/*;q=0.8,*/*;q=0.5',
   olderSafari: 'image/webp,image/png,image/svg+xml,image/*;q=0.8,video/*;q=0.8,*/*;q=0.5',
 };
 

@@ -314,7 +314,7 @@ test('422 for a picture of too many pixels, whatever is said of its size', async
   expect((await get(url, { accept: 'image/avif' })).headers['content-type']).toBe('image/png');
 });
 
-test('503: a flood of different sizes is bounded; the other images are correct, and it recovers afterwards', async () => {
+test('503: a flood of sizes is bounded; the others are correct, and the server recovers', async () => {
   const answers = await Promise.all(
     Array.from({ length: 120 }, (_, index) =>
       testApp.app.inject({

@@ -16,7 +16,8 @@ async function snap(type: Type, orientation = 6): Promise<Buffer> {
       IFD3: { GPSLatitudeRef: 'N', GPSLatitude: '52/1 31/1 12/1' },
     })
     .withXmp(
-      '<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/></x:xmpmeta>',
+      '<x:xmpmeta xmlns:x="adobe:ns:meta/">' +
+        '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/></x:xmpmeta>',
     )
     .withMetadata({ orientation })
     .withIccProfile('p3')

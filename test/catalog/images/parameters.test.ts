@@ -41,7 +41,7 @@ describe('the size of an answer', () => {
     );
   });
 
-  test('with one side or none: never larger than the original, with the given ratio and, where possible, the given side', () => {
+  test('with one side or none: at most the original, the given ratio and, if possible, side', () => {
     const wish = fc.oneof(
       fc.record({ width: fc.option(side), height: fc.constant(null), aspectRatio: fc.option(ratio) }),
       fc.record({ width: fc.constant(null), height: fc.option(side), aspectRatio: fc.option(ratio) }),

@@ -29,7 +29,8 @@ function upload(
   const parts = Object.entries({ offer_id: String(offerId), ...fields }).map(
     ([name, value]) => `--${boundary}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
   );
-  const head = `--${boundary}\r\ncontent-disposition: form-data; name="image"; filename="a.bin"\r\ncontent-type: ${type}\r\n\r\n`;
+  const disposition = 'content-disposition: form-data; name="image"; filename="a.bin"';
+  const head = `--${boundary}\r\n${disposition}\r\ncontent-type: ${type}\r\n\r\n`;
   const body = Buffer.concat([Buffer.from(parts.join('') + head), bytes, Buffer.from(`\r\n--${boundary}--\r\n`)]);
   return me.call('POST', '/creatives', body, {
     'content-type': `multipart/form-data; boundary=${boundary}`,
@@ -67,9 +68,11 @@ describe('an upload', () => {
   });
 
   test('of a drawing becomes a PNG; nothing outside of it is loaded, no script survives', async () => {
-    const svg = `<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="40" height="20">
+    const namespaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"';
+    const file = '<image xlink:href="file:///etc/passwd" width="40" height="20"/>';
+    const svg = `<?xml version="1.0"?><svg ${namespaces} width="40" height="20">
       <script>alert(1)</script><rect width="40" height="20" fill="#fff"/>
-      <image xlink:href="file:///etc/passwd" width="40" height="20"/><image href="http://127.0.0.1:1/x.png" width="40" height="20"/>
+      ${file}<image href="http://127.0.0.1:1/x.png" width="40" height="20"/>
       <rect width="10" height="20" fill="#f00"/></svg>`;
     const { status, body } = await upload(Buffer.from(svg), 'image/svg+xml');
     expect(status).toBe(201);
@@ -105,13 +108,17 @@ describe('an upload', () => {
     const drawing =
       '<svg xmlns="http://www.w3.org/2000/svg" width="19000" height="19000"><rect width="9" height="9"/></svg>';
     expect(reasonOf(await upload(Buffer.from(drawing), 'image/svg+xml'))).toContain('million');
-    const laughs = `<!DOCTYPE svg [<!ENTITY a "aaaa">]><svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><text>&a;</text></svg>`;
+    const laughs =
+      '<!DOCTYPE svg [<!ENTITY a "aaaa">]>' +
+      '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><text>&a;</text></svg>';
     expect(reasonOf(await upload(Buffer.from(laughs), 'image/svg+xml'))).toContain('entities');
   });
 
-  test('of a drawing that takes minutes to render is refused after ten seconds, and delays no other request', async () => {
+  test('of a drawing that renders for minutes is refused after ten seconds, delaying no other', async () => {
     const steps = '<feMorphology radius="300"/><feGaussianBlur stdDeviation="300"/>'.repeat(40);
-    const drawing = `<svg xmlns="http://www.w3.org/2000/svg" width="6000" height="6000"><filter id="f">${steps}</filter><rect width="6000" height="6000" filter="url(#f)"/></svg>`;
+    const drawing =
+      `<svg xmlns="http://www.w3.org/2000/svg" width="6000" height="6000"><filter id="f">${steps}</filter>` +
+      '<rect width="6000" height="6000" filter="url(#f)"/></svg>';
     expect(reasonOf(await upload(Buffer.from(drawing), 'image/svg+xml'))).toContain('10 seconds');
     expect((await upload(png, 'image/png')).status).toBe(201);
   }, 25_000);

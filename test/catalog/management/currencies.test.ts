@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-test('a campaign that pays in another currency than the others is saved with a warning, shown on its page', async () => {
+test('a campaign that pays in another currency is saved with a warning, shown on its page', async () => {
   const me = await t.caller(await t.addPublisher());
   const { campaign, advertiser } = await addCatalogue(me);
   const more = { advertiser_id: advertiser, name: 'Box', landing_url: 'https://shop.example/', payout_amount: 1000 };

@@ -39,7 +39,9 @@ test('the commands of the guide work when pasted one after another', async () =>
     out,
   ).toEqual(['precondition_failed']);
   const { rows } = await t.pool.query(
-    "select o.active, count(c.id)::int as pictures from offers o join creatives c on c.offer_id = o.id where o.title = 'Half off your first box' group by o.id",
+    `select o.active, count(c.id)::int as pictures
+    from offers o join creatives c on c.offer_id = o.id
+    where o.title = 'Half off your first box' group by o.id`,
   );
   expect(rows).toEqual([{ active: false, pictures: 2 }]);
   expect(JSON.parse(await readFile(join(folder, 'catalogue.json'), 'utf8'))).toMatchObject({ perkwire_catalogue: 1 });

@@ -33,11 +33,13 @@ describe('a key', () => {
     const { key: _shownOnce, ...rest } = made.body.data;
     expect(shown.body.data).toEqual(rest);
     expect(rest.hint).toBe(key.slice(0, 7));
-    const { rows } =
-      await t.pool.query(`select string_agg(to_jsonb(k)::text, '') || (select string_agg(to_jsonb(a)::text, '')
-        from audit_log a)
-      || coalesce((select string_agg(convert_from(response_sealed, 'latin1'), '') from idempotency_keys), '')
-        as everything from api_keys k`);
+    const { rows } = await t.pool.query(
+      `select string_agg(to_jsonb(k)::text, '')
+        || (select string_agg(to_jsonb(a)::text, '') from audit_log a)
+        || coalesce((select string_agg(convert_from(response_sealed, 'latin1'), '') from idempotency_keys), '')
+        as everything
+      from api_keys k`,
+    );
     expect(rows[0].everything).not.toContain(key.slice(7));
   });
 

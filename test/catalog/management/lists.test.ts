@@ -11,8 +11,8 @@ beforeAll(async () => {
   ]);
   await t.pool.query(
     `insert into campaigns (publisher_id, advertiser_id, name, priority, active, landing_url)
-    select $1, $2, case n when 7 then 'Save 50%_now' else 'Campaign ' || n end, n % 3, n % 2 = 0,
-      'https://farm.example/'
+    select $1, $2, case n when 7 then 'Save 50%_now' else 'Campaign ' || n end,
+      n % 3, n % 2 = 0, 'https://farm.example/'
       from generate_series(1, 25) n`,
     [me.publisherId, rows[0].id],
   );

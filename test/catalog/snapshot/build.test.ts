@@ -162,7 +162,7 @@ describe('the offers of a publisher', () => {
     { selector: ({ id }) => id, maxLength: 25 },
   );
 
-  test('are sorted by priority, weight of the campaign, campaign, weight of the offer and id; active ones only', async () => {
+  test('are active, and sorted by priority, campaign weight, campaign, offer weight and id', async () => {
     await fc.assert(
       fc.asyncProperty(campaigns, offers, async (campaignList, offerList) => {
         const publisherOf = new Map(campaignList.map((campaign) => [campaign.id, campaign.publisher_id]));

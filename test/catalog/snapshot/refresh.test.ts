@@ -24,8 +24,8 @@ beforeEach(async () => {
 
 /** Of any two rows of a table, by a number. */
 const pick = (table: string, n: number, column = 'id'): string =>
-  `(select ${column} from ${table} order by ${column} offset ${n} % greatest(1, (select count(*)
-    from ${table})) limit 1)`;
+  `(select ${column} from ${table} order by ${column}
+    offset ${n} % greatest(1, (select count(*) from ${table})) limit 1)`;
 
 /** Changes as people and programs make them, also by hand. */
 const changes: ((n: number, m: number) => string)[] = [
@@ -36,15 +36,15 @@ const changes: ((n: number, m: number) => string)[] = [
   (n) => `update offers set deleted_at = null where id = ${pick('offers', n)}`,
   (n, m) => `update offers set campaign_id = ${pick('campaigns', m)} where id = ${pick('offers', n)}`,
   (n) =>
-    `insert into offers (publisher_id, campaign_id, title) select publisher_id, id, 'New' from campaigns
-      where id = ${pick('campaigns', n)}`,
+    `insert into offers (publisher_id, campaign_id, title)
+    select publisher_id, id, 'New' from campaigns where id = ${pick('campaigns', n)}`,
   (n) =>
-    `delete from offers o where id = ${pick('offers', n)} and not exists (select 1 from creatives
-      where offer_id = o.id)`,
+    `delete from offers o where id = ${pick('offers', n)}
+      and not exists (select 1 from creatives where offer_id = o.id)`,
   (n, m) => `update campaigns set weight = ${m} where id = ${pick('campaigns', n)}`,
   (n, m) =>
     `update campaigns set deleted_at = now() - interval '${[1, 30, 32][m % 3]} days'
-      where id = ${pick('campaigns', n)}`,
+    where id = ${pick('campaigns', n)}`,
   (n) => `update campaigns set deleted_at = null where id = ${pick('campaigns', n)}`,
   (n) => `update campaigns set active = not active where id = ${pick('campaigns', n)}`,
   (n, m) => `update campaigns set advertiser_id = ${pick('advertisers', m)} where id = ${pick('campaigns', n)}`,
@@ -52,8 +52,8 @@ const changes: ((n: number, m: number) => string)[] = [
     select publisher_id, id, 'New', 'https://shop.example/' from advertisers where id = ${pick('advertisers', n)}`,
   (n, m) => `update advertisers set name = 'Advertiser ${m}' where id = ${pick('advertisers', n)}`,
   (n, m) => `insert into campaign_publishers (campaign_id, publisher_id, priority)
-    values (${pick('campaigns', n)}, ${pick('publishers', m)}, 3) on conflict (campaign_id, publisher_id) do update
-      set priority = ${m}`,
+    values (${pick('campaigns', n)}, ${pick('publishers', m)}, 3)
+    on conflict (campaign_id, publisher_id) do update set priority = ${m}`,
   (n) => `delete from campaign_publishers where campaign_id = ${pick('campaigns', n)}`,
   (n, m) =>
     `update creatives set offer_id = ${pick('offers', m)}, is_primary = false where id = ${pick('creatives', n)}`,
@@ -63,17 +63,17 @@ const changes: ((n: number, m: number) => string)[] = [
   (n) => `delete from creatives where id = ${pick('creatives', n)}`,
   (n, m) =>
     `update publishers set time_zone = '${['UTC', 'Asia/Tokyo', 'America/New_York'][m % 3]}'
-      where id = ${pick('publishers', n)}`,
+    where id = ${pick('publishers', n)}`,
   (n, m) => `update publishers set name = 'Publisher ${m}' where id = ${pick('publishers', n)}`,
   (n) =>
     `update themes set deleted_at = case when deleted_at is null and not is_default then now() end
-      where id = ${pick('themes', n)}`,
+    where id = ${pick('themes', n)}`,
   (n) =>
-    `insert into sequence_rules (publisher_id, effect, match) values (${pick('publishers', n)}, 'deny',
-      '{"tags":["x"]}')`,
+    `insert into sequence_rules (publisher_id, effect, match)
+    values (${pick('publishers', n)}, 'deny', '{"tags":["x"]}')`,
   (n) =>
-    `insert into placements (publisher_id, name) values (${pick('publishers', n)}, 'place-${n}')
-      on conflict do nothing`,
+    `insert into placements (publisher_id, name)
+    values (${pick('publishers', n)}, 'place-${n}') on conflict do nothing`,
   () => `update offers set weight = weight + 1`,
   () => `update offers set title = title where false`,
 ];

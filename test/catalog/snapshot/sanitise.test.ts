@@ -97,7 +97,8 @@ describe('links', () => {
 
 test('structure and text of ordinary terms stay as they are', () => {
   const html =
-    '<h4>Terms</h4><p>For <strong>new</strong> customers &amp; friends.<br />Until 31&nbsp;May.</p><ul><li>One</li><li><em>Two</em></li></ul>' +
+    '<h4>Terms</h4><p>For <strong>new</strong> customers &amp; friends.<br />Until 31&nbsp;May.</p>' +
+    '<ul><li>One</li><li><em>Two</em></li></ul>' +
     '<table><thead><tr><th>A</th></tr></thead><tbody><tr><td>1<sup>2</sup></td></tr></tbody></table>';
   expect(sanitiseTerms(html)).toBe(html.replace('&nbsp;', '\u00a0'));
 });

@@ -58,7 +58,8 @@ const stylesShape: Shape = {
   offerwall: {
     button: all(
       'string',
-      'offerwall_mou_button_background offerwall_mou_button_color offerwall_mou_button_hover offerwall_mou_button_stroke',
+      'offerwall_mou_button_background offerwall_mou_button_color ' +
+        'offerwall_mou_button_hover offerwall_mou_button_stroke',
     ),
     tile: {
       ...all(

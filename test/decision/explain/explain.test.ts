@@ -58,7 +58,8 @@ describe('an offer that is not shown is explained by the first rule that shut it
       reason({ schedule: { time_zone: 'Europe/Berlin', hours: [{ days: [6], from: '09:00', to: '13:00' }] } }),
     ],
     [
-      "The custom attributes do not match the campaign's condition: basket is at least 50 and (tier is gold or vip is set).",
+      "The custom attributes do not match the campaign's condition: " +
+        'basket is at least 50 and (tier is gold or vip is set).',
       reason({
         conditions: {
           all: [

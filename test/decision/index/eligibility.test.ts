@@ -212,7 +212,7 @@ describe('a campaign is served', () => {
     const campaign = withRules(1, {
       schedule: { time_zone: 'Europe/Berlin', hours: [{ days: [7], from: '03:00', to: '04:00' }] },
     });
-    expect(served(campaign, { nowMs: Date.UTC(2026, 2, 29, 0, 59) })).toBe(false); // 01:59, an hour before 03:00 follows
+    expect(served(campaign, { nowMs: Date.UTC(2026, 2, 29, 0, 59) })).toBe(false); // 01:59; 03:00 is next
     expect(served(campaign, { nowMs: Date.UTC(2026, 2, 29, 1, 0) })).toBe(true);
     expect(served(campaign, { nowMs: Date.UTC(2026, 9, 25, 1, 59) })).toBe(false); // 02:59 for the second time
     expect(served(campaign, { nowMs: Date.UTC(2026, 9, 25, 2, 0) })).toBe(true);

@@ -252,7 +252,7 @@ describe.skipIf(!isRoot)('run by root', { timeout: promiseMs }, () => {
     await second.stop();
   });
 
-  test('copies programs from a folder only root may enter, repairs the copy, and never runs files of another user', async () => {
+  test('copies programs only root may read, repairs the copy, never runs files of another user', async () => {
     const folder = join(await newFolder(), 'closed');
     await mkdir(join(folder, 'native/bin'), { recursive: true });
     await mkdir(join(folder, 'native/lib'));

@@ -330,7 +330,8 @@ describe('a call is refused', () => {
   test('401 and 403: without a key, with a wrong one, with one that lacks ads/offers', async () => {
     const { id } = await usp.fetch();
     await t.pool.query(
-      "insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'r', sha256('reports-only'), '{reports}')",
+      `insert into api_keys (publisher_id, name, key_hash, permissions)
+      values ($1, 'r', sha256('reports-only'), '{reports}')`,
       [t.publisher.id],
     );
     await t.deps.catalog.refresh();

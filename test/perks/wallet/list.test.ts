@@ -66,7 +66,7 @@ describe('GET /wallet/v1/offers.json', () => {
     expect((await list(testApp, 'macro-user')).json().data.offers[0].title).toBe(seen?.title);
   });
 
-  test('its click URLs count as clicks of the session of the save, and still redirect to the offer after 30 days', async () => {
+  test('its click URLs count for the session of the save, and redirect even after 30 days', async () => {
     const [offer] = await showTo(testApp, 'clicker');
     await call(testApp, offer?.pixel ?? '');
     await save(testApp, offer as never);

@@ -189,7 +189,7 @@ describe('the remove button', () => {
     expect(formTokens((await open(page)).body, '/wallet/remove')).toEqual(tokens.slice(1));
   });
 
-  test('accepts its own tokens only: no page link, no tracking token, no altered or expired one, and no GET', async () => {
+  test('accepts only its own tokens, unaltered and unexpired: no page link, tracking token or GET', async () => {
     const { offer, page } = await saveOneFor(testApp, 'safe');
     const [token = ''] = formTokens((await open(page)).body, '/wallet/remove');
     const link = page.split('=')[1] as string;
@@ -248,7 +248,7 @@ describe('a link that is not good', () => {
     remove: createWalletLinks(createSigner(testApp.deps.config.tokenKeys, removePurpose)),
   });
 
-  test('is answered 400 with a page: absent, malformed, altered, twice, for another purpose, of no publisher', async () => {
+  test('gets 400 and a page: absent, malformed, altered, twice, for another purpose, no publisher', async () => {
     const { page } = await saveOneFor(testApp, 'u');
     const link = page.split('=')[1] as string;
     const claims = {
@@ -303,7 +303,7 @@ describe('a link that is not good', () => {
   });
 });
 
-test('a browser that opens a save link of an offer that cannot be saved gets a page; a program gets the error', async () => {
+test('a save link of an offer that cannot be saved gives browsers a page, programs the error', async () => {
   const [anonymous] = await showTo(testApp, null);
   const saved = await testApp.app.inject({
     method: 'GET',

@@ -46,7 +46,7 @@ describe('POST save_for_later_url', () => {
     ]);
   });
 
-  test('64 times at once through two processes gives one row and one response, as does a repeat days later', async () => {
+  test('64 times at once in two processes gives one row and response, as does a late repeat', async () => {
     const offer = await showOneTo(first, 'racer');
     const answers = await Promise.all(
       Array.from({ length: 64 }, (_, index) => save(index % 2 === 0 ? first : second, offer)),

@@ -80,7 +80,7 @@ test('a save and a removal reach the publisher’s server, each with what the us
   await hook.close();
 });
 
-test('exactly once, also for 64 concurrent saves or removals through two processes, and again for the next save', async () => {
+test('exactly once for 64 concurrent saves or removals in two processes; again at the next save', async () => {
   await setEndpoint('offer_saved');
   await setEndpoint('offer_removed');
   const offer = await showOneTo(first, 'racer');

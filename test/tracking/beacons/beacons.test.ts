@@ -102,7 +102,7 @@ describe('a beacon', () => {
     expect(stored).toEqual(offers.flatMap((offer) => beaconUrls(offer).map(([kind]) => `${kind} ${offer.id}`)).sort());
   });
 
-  test('among 3,000 that two processes get in opposite order is neither lost nor duplicated, without deadlock', async () => {
+  test('among 3,000 in opposite order at two processes is counted once, without deadlock', async () => {
     const offer = await showOffer(first, { pub_user_id: 'crowd' });
     const tokens = Array.from({ length: 500 }, () => mintLike(first, offer, { sessionId: newUuid7(nowMs) }));
     const urls = tokens.flatMap((token) =>

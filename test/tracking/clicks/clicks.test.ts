@@ -61,7 +61,8 @@ describe('a click', () => {
     const offer = await showOffer(first, { pub_user_id: 'user/1&x=y', placement: 'checkout' });
     await setLanding(
       offer,
-      'https://shop.example/{campaign_id}?c={click_id}&s={session_id}&p={placement}&u={pub_user_id}&o={offer_id}&pub={publisher_id}&x={nonsense}',
+      'https://shop.example/{campaign_id}?c={click_id}&s={session_id}&p={placement}&u={pub_user_id}' +
+        '&o={offer_id}&pub={publisher_id}&x={nonsense}',
     );
     const response = await seeAndClick(offer);
     expect(response.statusCode).toBe(302);

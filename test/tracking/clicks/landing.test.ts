@@ -42,7 +42,8 @@ const hostile = fc.oneof(
 describe('a landing page', () => {
   test('gets every macro, percent-encoded, in path, query and fragment', () => {
     const url = fill(
-      'https://shop.example/{campaign_id}/{placement}?c={click_id}&s={session_id}&u={pub_user_id}&o={offer_id}#p={publisher_id}',
+      'https://shop.example/{campaign_id}/{placement}?c={click_id}&s={session_id}&u={pub_user_id}' +
+        '&o={offer_id}#p={publisher_id}',
     );
     expect(url).toBe('https://shop.example/6/checkout?c=CLICK&s=SESSION&u=user%201&o=5#p=7');
   });

@@ -54,7 +54,7 @@ test('a conversion is posted back with every custom attribute, and its void with
   await setCampaign(t, click.campaign_id, { is_loyalty: false });
 });
 
-test('a campaign without loyalty earns none; a conversion of a suspicious click pays nothing but is posted back', async () => {
+test('no loyalty for a campaign without; a suspicious click pays nothing but is posted back', async () => {
   const plain = await clickOffer(t, { pub_user_id: 'user-8' });
   await track(t, { click_id: plain.clickId, payout: '3' });
   expect(await postbacks(t, plain.sessionId)).toMatchObject([

@@ -61,7 +61,9 @@ describe('where the advertiser has a secret', () => {
 
   test('the signature can be made with openssl, as the guide shows', async () => {
     const { clickId } = await clickOffer(t);
-    const script = `printf '%s\\n%s\\n%s\\n%s\\n%s\\n' "$CLICK_ID" purchase 49.90 EUR order-1001 | openssl dgst -sha256 -hmac "$SECRET" | sed 's/^.*= //'`;
+    const script =
+      `printf '%s\\n%s\\n%s\\n%s\\n%s\\n' "$CLICK_ID" purchase 49.90 EUR order-1001 | ` +
+      `openssl dgst -sha256 -hmac "$SECRET" | sed 's/^.*= //'`;
     const signature = execFileSync('sh', ['-c', script], {
       env: { ...process.env, CLICK_ID: clickId, SECRET: secret },
       encoding: 'utf8',

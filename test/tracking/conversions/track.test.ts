@@ -178,7 +178,7 @@ describe('a conversion', () => {
     expect(await bookings(t, sessionId)).toMatchObject([{ event: 'Kauf “größer”', txn_id: '\ufffdЖ/ñ' }]);
   });
 
-  test('of a bot, a scanned code, or a click without impression is stored with the reason, and pays nothing', async () => {
+  test('of a bot, scanned code or click without impression is stored with the reason, unpaid', async () => {
     const bot = await clickOffer(t, {}, { 'user-agent': googlebot });
     const unseen = await showOffer(t);
     const unseenClick = await clickIdOf(t, unseen.click_url);
