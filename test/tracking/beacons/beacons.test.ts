@@ -36,9 +36,10 @@ const beaconUrls = (offer: ShownOffer) =>
     ['close', offer.beacons.close],
   ] as const;
 
-/** Sends beacons at once; those that a starved machine answers with 503 again, as a client does, until all have 200. */
+/** Sends beacons at once; those answered 503 on a starved machine again, once the database is available. */
 async function sendAll(testApp: TestApp, urls: readonly string[]): Promise<void> {
   for (let left = urls; left.length > 0; ) {
+    await expect.poll(() => testApp.deps.dbHealth.isUp()).toBe(true);
     const statuses = await Promise.all(left.map(async (url) => (await call(testApp, url)).statusCode));
     expect(statuses.filter((status) => status !== 200 && status !== 503)).toEqual([]);
     left = left.filter((_, index) => statuses[index] === 503);
