@@ -1,5 +1,5 @@
-// Ends with one sentence and exit code 1 when this Node.js is older than package.json asks for. Old syntax only, so that
-// the versions it refuses can run it.
+// Ends with one sentence and exit code 1 when this Node.js is older than package.json asks for. Old syntax only, so
+// that the versions it refuses can run it.
 import { readFileSync } from 'node:fs';
 
 const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));

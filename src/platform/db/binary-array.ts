@@ -3,7 +3,7 @@ import { writeUuid } from '../lib/uuid7.ts';
 
 /**
  * Arrays in the binary form in which PostgreSQL takes parameters: nothing is parsed there, which makes a batch of
- * events cheaper by a tenth. The parameter has to be cast to the array's type in the statement, such as `$1::integer[]`.
+ * events cheaper by a tenth. The statement has to cast the parameter to the array's type, such as `$1::integer[]`.
  * @param pick the value of an item; null becomes NULL
  */
 export type BinaryArray<Value> = <Item>(items: readonly Item[], pick: (item: Item) => Value | null) => Buffer;
