@@ -1,16 +1,15 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { posix } from 'node:path';
 import { expect, test } from 'vitest';
+import { listFiles, readText } from './source.ts';
 
 const root = new URL('../../', import.meta.url);
-const read = (path: string): string => readFileSync(new URL(path, root), 'utf8');
-const list = (folder: string): string[] =>
-  readdirSync(new URL(folder, root), { recursive: true, encoding: 'utf8' })
-    .map((name) => `${folder}${name.replaceAll('\\', '/')}`)
-    .filter((path) => !/(^|\/)(node_modules|dist)\//.test(path));
 
-const documents = [...list('docs/'), 'README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md'].filter((path) =>
-  path.endsWith('.md'),
+const documents = [...listFiles('docs/', /\.md$/), 'README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md'];
+
+/** Files whose comments may refer to documents. */
+const code = ['src/', 'packages/', 'test/', 'bench/', 'migrations/', 'assets/'].flatMap((folder) =>
+  listFiles(folder, /\.(ts|js|mjs|sql|css)$/),
 );
 
 /** Anchors of a document's headings, as GitHub makes them. */
@@ -28,12 +27,12 @@ const anchorsOf = (text: string): Set<string> =>
 function problemOf(target: string): string | null {
   const [path = '', anchor] = target.split('#');
   if (!existsSync(new URL(path, root))) return 'there is no such file';
-  return anchor === undefined || anchorsOf(read(path)).has(anchor) ? null : 'it has no such heading';
+  return anchor === undefined || anchorsOf(readText(path)).has(anchor) ? null : 'it has no such heading';
 }
 
 test('every link of a document leads to a file and a heading that exist', () => {
   const links = documents.flatMap((from) =>
-    [...read(from).matchAll(/\]\(([^)\s]+)\)/g)]
+    [...readText(from).matchAll(/\]\(([^)\s]+)\)/g)]
       .map(([, target = '']) => target)
       .filter((target) => !/^[a-z]+:/.test(target))
       .map((target) => ({
@@ -50,12 +49,9 @@ test('every link of a document leads to a file and a heading that exist', () => 
 });
 
 test('every document that the code refers to exists, with its heading', () => {
-  const files = ['src/', 'packages/', 'test/', 'bench/', 'migrations/', 'assets/'].flatMap(list);
-  const references = files
-    .filter((path) => /\.(ts|js|mjs|sql|css)$/.test(path))
-    .flatMap((from) =>
-      [...read(from).matchAll(/\bdocs\/[\w/-]+\.md(?:#[\w-]+)?/g)].map(([target]) => ({ from, target })),
-    );
+  const references = code.flatMap((from) =>
+    [...readText(from).matchAll(/\bdocs\/[\w/-]+\.md(?:#[\w-]+)?/g)].map(([target]) => ({ from, target })),
+  );
   expect(references.length).toBeGreaterThan(50);
   const broken = references.flatMap(({ from, target }) => {
     const problem = problemOf(target);
@@ -65,11 +61,10 @@ test('every document that the code refers to exists, with its heading', () => {
 });
 
 test('no comment refers to a document that is not in the repository', () => {
-  const files = ['src/', 'packages/', 'test/', 'bench/', 'migrations/', 'assets/'].flatMap(list);
   const elsewhere =
     /\b(decisions?|specification),? (section )?\d|\b(decisions|offer-service|design|conventions)\.md\b/i;
-  const found = files
-    .filter((path) => /\.(ts|js|mjs|sql|css)$/.test(path) && path !== 'test/house/docs.test.ts')
-    .filter((path) => elsewhere.test(read(path)));
+  const found = code
+    .filter((path) => path !== 'test/house/docs.test.ts')
+    .filter((path) => elsewhere.test(readText(path)));
   expect(found).toEqual([]);
 });
