@@ -41,6 +41,7 @@ create table themes (
   unit_enabled boolean,
   settings jsonb not null default '{}',
   styles jsonb not null default '{}',
+  appearance jsonb not null default '{}',
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   deleted_at timestamptz,

@@ -111,6 +111,7 @@ describe('the unit', () => {
     unitEnabled: null,
     settings: {},
     styles: {},
+    appearance: {},
     ...over,
   });
   const placement = {

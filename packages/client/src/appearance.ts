@@ -122,6 +122,29 @@ export type OfferStyles = {
   };
 };
 
+/** Colours of a unit in dark mode, by their paths in {@link OfferStyles}. */
+export type DarkStyles = {
+  popup: Pick<OfferStyles['popup'], 'background' | 'shadow' | 'lightBox'>;
+  header: Pick<OfferStyles['header'], 'background' | 'textColor' | 'lead_in_text_color'>;
+  offerText: Pick<OfferStyles['offerText'], 'textColor' | 'buttonYes' | 'buttonNo'>;
+  footer: Pick<OfferStyles['footer'], 'textColor'>;
+  offerwall: {
+    button: OfferStyles['offerwall']['button'];
+    tile: Omit<OfferStyles['offerwall']['tile'], 'offerwall_mou_border_thickness'>;
+  };
+};
+
+/** What themes have beside settings and styles. Sent where a theme sets any of it, with every key. */
+export type OfferAppearance = {
+  /** `light`, `dark`, or `system`: as the user's device is set. */
+  color_scheme: string;
+  /** `compact`, `normal` or `relaxed`. */
+  spacing: string;
+  /** Greatest width in pixels; 0: that of the layout. */
+  width: number;
+  dark: DarkStyles;
+};
+
 /** Defaults of `settings` (docs/interface.md#settings-and-styles). Typed clients fail on a wrong type. */
 export const defaultSettings: OfferSettings = {
   ad_position: 'center',
@@ -234,5 +257,35 @@ export const defaultStyles: OfferStyles = {
     tile_radius: 12,
     mou_tile_gap: 16,
     offerwall_logo_url: '',
+  },
+};
+
+/** Defaults of `appearance` (docs/interface.md#settings-and-styles). */
+export const defaultAppearance: OfferAppearance = {
+  color_scheme: 'light',
+  spacing: 'normal',
+  width: 0,
+  dark: {
+    popup: { background: '#1a1d23', shadow: '0 12px 40px rgba(0, 0, 0, 0.6)', lightBox: 'rgba(0, 0, 0, 0.65)' },
+    header: { background: '#1a1d23', textColor: '#f1f3f7', lead_in_text_color: '#b3bac7' },
+    offerText: {
+      textColor: '#f1f3f7',
+      buttonYes: { background: '#86a8ff', hover: '#a5beff', stroke: '#86a8ff', color: '#0b1638' },
+      buttonNo: { background: '#1a1d23', hover: '#292e37', stroke: '#4b5360', color: '#f1f3f7' },
+    },
+    footer: { textColor: '#b3bac7' },
+    offerwall: {
+      button: {
+        offerwall_mou_button_background: '#86a8ff',
+        offerwall_mou_button_color: '#0b1638',
+        offerwall_mou_button_hover: '#a5beff',
+        offerwall_mou_button_stroke: '#86a8ff',
+      },
+      tile: {
+        offerwall_mou_border_color: '#363c47',
+        offerwall_mou_tile_background_hover_color: '#292e37',
+        mou_tile_background_color: '#22262e',
+      },
+    },
   },
 };

@@ -1,8 +1,11 @@
 /** Client of the offer service, for Node, browsers and React Native: no DOM, no dependencies. */
 export {
   type ButtonStyle,
+  type DarkStyles,
+  defaultAppearance,
   defaultSettings,
   defaultStyles,
+  type OfferAppearance,
   type OfferSettings,
   type OfferStyles,
 } from './appearance.ts';

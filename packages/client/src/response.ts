@@ -1,4 +1,4 @@
-import type { OfferSettings, OfferStyles } from './appearance.ts';
+import type { OfferAppearance, OfferSettings, OfferStyles } from './appearance.ts';
 
 /** The response of fetch-offers (docs/interface.md#response). */
 export type FetchOffersResponse = { data: OfferData };
@@ -12,6 +12,8 @@ export type OfferData = {
   session_id: string;
   settings: OfferSettings;
   styles: OfferStyles & { settings: OfferSettings };
+  /** Only of themes that set it; without it, the unit is light. */
+  appearance?: OfferAppearance;
 };
 
 /** One offer (docs/interface.md#offer-object). Every field is always present; absent text is "". */

@@ -1,4 +1,4 @@
-import { defaultSettings, defaultStyles } from '@perkwire/client';
+import { defaultAppearance, defaultSettings, defaultStyles } from '@perkwire/client';
 import { type TObject, type TProperties, Type } from '@sinclair/typebox';
 import type { ErrorDetail } from '../../platform/errors.ts';
 
@@ -20,6 +20,22 @@ function overridesOf(defaults: object): TObject {
 
 export const settingsOverrides = overridesOf(defaultSettings);
 export const stylesOverrides = overridesOf(defaultStyles);
+
+const oneOf = (values: readonly string[]) => Type.Optional(Type.Union(values.map((value) => Type.Literal(value))));
+
+const colorSchemes = ['light', 'dark', 'system'] as const;
+const spacings = ['compact', 'normal', 'relaxed'] as const;
+const maxUnitWidthPx = 2000;
+
+export const appearanceOverrides = Type.Object(
+  {
+    ...overridesOf(defaultAppearance).properties,
+    color_scheme: oneOf(colorSchemes),
+    spacing: oneOf(spacings),
+    width: Type.Optional(Type.Integer({ minimum: 0, maximum: maxUnitWidthPx })),
+  },
+  { additionalProperties: false },
+);
 
 type Overrides = { settings: Record<string, unknown>; styles: Record<string, unknown> };
 

@@ -3,7 +3,13 @@ import { audit } from './audit.ts';
 import { flag, nameField, offersPerResponse, percentage } from './fields.ts';
 import { orNull, type Resource, removal, stamps, type Values } from './resource.ts';
 import { columnsOf, viewOf } from './rows.ts';
-import { checkOverrides, settingsOverrides, stylesOverrides, warnOfOverrides } from './theme-settings.ts';
+import {
+  appearanceOverrides,
+  checkOverrides,
+  settingsOverrides,
+  stylesOverrides,
+  warnOfOverrides,
+} from './theme-settings.ts';
 import type { Work } from './unit-of-work.ts';
 
 type Overrides = Parameters<typeof checkOverrides>[0];
@@ -34,6 +40,11 @@ export const themes: Resource = {
         additionalProperties: false,
         default: {},
         description: 'What differs from the defaults.',
+      }),
+      appearance: Type.Object(appearanceOverrides.properties, {
+        additionalProperties: false,
+        default: {},
+        description: 'Dark mode, width and spacing: what differs from the defaults.',
       }),
     },
     { additionalProperties: false },

@@ -63,6 +63,7 @@ export type SeedCatalogue = {
     usp_check_all: boolean;
     settings: Record<string, unknown>;
     styles: Record<string, unknown>;
+    appearance?: Record<string, unknown>;
   }[];
   placements: { name: string; display_name: string; theme?: string }[];
   advertisers: { key: string; name: string }[];

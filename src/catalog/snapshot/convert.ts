@@ -73,6 +73,7 @@ function toTheme(row: ThemeRow): Theme {
     unitEnabled: row.unit_enabled,
     settings: row.settings,
     styles: row.styles,
+    appearance: row.appearance,
   };
 }
 

@@ -44,6 +44,7 @@ export type ThemeRow = {
   unit_enabled: boolean | null;
   settings: Record<string, unknown>;
   styles: Record<string, unknown>;
+  appearance: Record<string, unknown>;
 };
 
 export type PlacementRow = {

@@ -1,4 +1,13 @@
-import { defaultSettings, defaultStyles, type OfferSettings, type OfferStyles } from '@perkwire/client';
+import { isDeepStrictEqual } from 'node:util';
+import {
+  type DarkStyles,
+  defaultAppearance,
+  defaultSettings,
+  defaultStyles,
+  type OfferAppearance,
+  type OfferSettings,
+  type OfferStyles,
+} from '@perkwire/client';
 import type { Publisher, Theme } from './types.ts';
 
 type Corner = keyof OfferStyles['popup']['borderRadius'];
@@ -34,6 +43,32 @@ export function buildStyles(publisher: Publisher, theme: Theme | null, privacyUr
   styles.footer.publisher_name ||= publisher.name;
   styles.footer.publisher_privacy_policy ||= privacyUrl;
   return styles;
+}
+
+/** null where the theme sets none of it: strict clients then meet no member that they do not know. */
+export function buildAppearance(theme: Theme | null): OfferAppearance | null {
+  if (theme === null || Object.keys(theme.appearance).length === 0) return null;
+  return overlay({ ...defaultAppearance, dark: darkStylesOf(theme.styles) }, theme.appearance);
+}
+
+/** The dark palette of a theme that sets none: buttons keep the colours that the theme gives them. */
+function darkStylesOf(overrides: Readonly<Record<string, unknown>>): DarkStyles {
+  const { dark } = defaultAppearance;
+  const styles = overlay(defaultStyles, overrides);
+  const branded = <Colours extends object>(colours: Colours, own: Colours, plain: Colours): Colours =>
+    isDeepStrictEqual(own, plain) ? colours : own;
+  const { offerText, offerwall } = styles;
+  return {
+    ...dark,
+    offerText: {
+      ...dark.offerText,
+      buttonYes: branded(dark.offerText.buttonYes, offerText.buttonYes, defaultStyles.offerText.buttonYes),
+    },
+    offerwall: {
+      ...dark.offerwall,
+      button: branded(dark.offerwall.button, offerwall.button, defaultStyles.offerwall.button),
+    },
+  };
 }
 
 /** A deep copy of `base` with the values of `over` that have the same type. Unknown keys are ignored. */

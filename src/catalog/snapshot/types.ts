@@ -35,6 +35,7 @@ export type Theme = {
   /** Stored overrides of the defaults (decisions: settings and styles). */
   settings: Readonly<Record<string, unknown>>;
   styles: Readonly<Record<string, unknown>>;
+  appearance: Readonly<Record<string, unknown>>;
 };
 
 /** null: as the theme, else the publisher. */

@@ -1,4 +1,4 @@
-import { buildSettings, buildStyles } from '../../catalog/snapshot/theme-settings.ts';
+import { buildAppearance, buildSettings, buildStyles } from '../../catalog/snapshot/theme-settings.ts';
 import type { Offer, Publisher, Theme } from '../../catalog/snapshot/types.ts';
 import { type AnswerContext, createOfferRenderer, type OfferRenderer, type RendererDeps } from './offer-renderer.ts';
 import { asciiJson, joinParts, type Part } from './offer-template.ts';
@@ -89,9 +89,11 @@ function renderFrame(publisher: Publisher, theme: Theme | null, usp: boolean, pu
   const privacyUrl = privacyUrlOf(publisher, publicUrl);
   const settings = buildSettings(publisher, theme, usp, privacyUrl);
   const styles = { ...buildStyles(publisher, theme, privacyUrl), settings };
+  const appearance = buildAppearance(theme);
+  const more = appearance === null ? '' : `,"appearance":${asciiJson(appearance)}`;
   return [
     Buffer.from(`,"privacy_url":${asciiJson(privacyUrl)},"session_id":"`, 'latin1'),
-    Buffer.from(`","settings":${asciiJson(settings)},"styles":${asciiJson(styles)}}}`, 'latin1'),
+    Buffer.from(`","settings":${asciiJson(settings)},"styles":${asciiJson(styles)}${more}}}`, 'latin1'),
   ];
 }
 

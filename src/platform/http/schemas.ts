@@ -89,6 +89,9 @@ export const fetchOffersAnswer = Type.Object({
     session_id: Type.String({ format: 'uuid' }),
     settings: Type.Record(Type.String(), Type.Unknown()),
     styles: Type.Record(Type.String(), Type.Unknown()),
+    appearance: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), { description: 'Only of themes with dark mode, width or spacing.' }),
+    ),
   }),
 });
 

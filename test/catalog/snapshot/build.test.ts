@@ -104,6 +104,7 @@ const themeRow = (over: Partial<ThemeRow> & { id: number }): ThemeRow => ({
   unit_enabled: null,
   settings: {},
   styles: {},
+  appearance: {},
   ...over,
 });
 

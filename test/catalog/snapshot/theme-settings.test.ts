@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { buildSettings, buildStyles } from '../../../src/catalog/snapshot/theme-settings.ts';
+import { buildAppearance, buildSettings, buildStyles } from '../../../src/catalog/snapshot/theme-settings.ts';
 import type { Publisher, Theme } from '../../../src/catalog/snapshot/types.ts';
 
 type Kind = 'string' | 'integer' | 'boolean' | 'plain number';
@@ -33,7 +33,7 @@ const settingsShape: Shape = {
   offerText: all('string', 'font textColor tileTextAlignment buttonRadius fontSizeTitle fontSizeDescription'),
 };
 
-const stylesShape: Shape = {
+const stylesShape = {
   popup: {
     ...all('string', 'background shadow lightBox image_position'),
     showImage: 'boolean',
@@ -70,6 +70,28 @@ const stylesShape: Shape = {
     },
     ...all('integer', 'tile_radius mou_tile_gap'),
     offerwall_logo_url: 'string',
+  },
+} satisfies Shape;
+
+const appearanceShape: Shape = {
+  ...all('string', 'color_scheme spacing'),
+  width: 'integer',
+  dark: {
+    popup: all('string', 'background shadow lightBox'),
+    header: all('string', 'background textColor lead_in_text_color'),
+    offerText: {
+      textColor: 'string',
+      buttonYes: all('string', 'background hover stroke color'),
+      buttonNo: all('string', 'background hover stroke color'),
+    },
+    footer: all('string', 'textColor'),
+    offerwall: {
+      button: stylesShape.offerwall.button as Shape,
+      tile: all(
+        'string',
+        'offerwall_mou_border_color offerwall_mou_tile_background_hover_color mou_tile_background_color',
+      ),
+    },
   },
 };
 
@@ -125,8 +147,36 @@ const themeWith = (over: Partial<Record<keyof Theme, unknown>>): Theme =>
     offersPerResponse: null,
     settings: {},
     styles: {},
+    appearance: {},
     ...over,
   }) as Theme;
+
+describe('the appearance', () => {
+  test('is not there for a theme that sets none, so that strict clients meet no new member', () => {
+    expect([buildAppearance(null), buildAppearance(themeWith({}))]).toEqual([null, null]);
+  });
+
+  test('has every key, of the documented type, whatever of it is stored', () => {
+    fc.assert(
+      fc.property(storedLike(appearanceShape), (stored) => {
+        const appearance = JSON.parse(JSON.stringify(stored));
+        const built = buildAppearance(themeWith({ appearance: { ...appearance, color_scheme: 'system' } }));
+        expect(problems(built, appearanceShape)).toEqual([]);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('keeps the colours of a brand for its buttons in the dark, unless the theme names others', () => {
+    const styles = { offerText: { buttonYes: { background: '#b3411c', color: '#ffffff' } } };
+    const dark = (own: object) =>
+      buildAppearance(themeWith({ styles, appearance: { color_scheme: 'dark', dark: own } }))?.dark.offerText;
+    expect(dark({})?.buttonYes).toMatchObject({ background: '#b3411c', color: '#ffffff' });
+    expect(dark({})?.buttonNo.background).not.toBe('#ffffff');
+    const named = { offerText: { buttonYes: { background: '#ff8a5c' } } };
+    expect(dark(named)?.buttonYes).toMatchObject({ background: '#ff8a5c', color: '#ffffff' });
+  });
+});
 
 describe('settings and styles', () => {
   test('have every documented key and no other, of the documented type, without a theme', () => {

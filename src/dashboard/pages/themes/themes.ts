@@ -117,4 +117,5 @@ const previewedTheme = (values: Values): Theme => ({
   unitEnabled: null,
   settings: {},
   styles: {},
+  appearance: {},
 });
