@@ -9,7 +9,7 @@ import { createModelSource } from '../offers/model/source.ts';
 import type { OfferDeps } from '../offers/ports.ts';
 import { startDatabaseHealth } from '../platform/db/health.ts';
 import { ensurePartitions } from '../platform/db/partitions.ts';
-import { breakConnections, createPool } from '../platform/db/pool.ts';
+import { breakConnections, createPool, type PoolOptions } from '../platform/db/pool.ts';
 import { createAuthenticator } from '../platform/http/auth.ts';
 import { createFailureLimit } from '../platform/http/failure-limit.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -27,7 +27,12 @@ import type { WebhookDeps } from '../webhooks/ports.ts';
 /** Every port of every room. */
 export type Deps = CatalogDeps & OfferDeps & WebhookDeps;
 
-type DepsInput = { config: Config; databaseUrl: string; logger: Logger; now: () => number };
+type DepsInput = Pick<PoolOptions, 'queryTimeoutMs'> & {
+  config: Config;
+  databaseUrl: string;
+  logger: Logger;
+  now: () => number;
+};
 
 /** Opens what every role activeCaps, against a database whose migrations are applied. `close` ends it again. */
 export async function createDeps({
@@ -35,10 +40,17 @@ export async function createDeps({
   databaseUrl,
   logger,
   now,
+  ...poolOptions
 }: DepsInput): Promise<{ deps: Deps; close: () => Promise<void> }> {
   const geo = await loadGeo(config.geoipDb, logger);
   const onError = (err: Error): void => logger.debug({ err }, 'a database connection broke');
-  const pool = createPool({ url: databaseUrl, size: config.databasePoolSize, applicationName: 'perkwire', onError });
+  const pool = createPool({
+    url: databaseUrl,
+    size: config.databasePoolSize,
+    applicationName: 'perkwire',
+    onError,
+    ...poolOptions,
+  });
   await ensurePartitions(pool, now());
   const dbHealth = await startDatabaseHealth(databaseUrl, (up) =>
     up ? logger.info({}, 'the database is available') : logger.error({}, 'the database is unavailable'),

@@ -23,6 +23,7 @@ export type TestAppOptions = {
   databaseUrl?: string;
   config?: Partial<Config>;
   now?: () => number;
+  queryTimeoutMs?: number;
 };
 
 export const testConfig = (overrides: Partial<Config> = {}): Config => ({
@@ -54,11 +55,13 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
   const clone = options.databaseUrl === undefined ? await cloneDatabase() : null;
   const databaseUrl = options.databaseUrl ?? (clone as { url: string }).url;
   const config = testConfig(options.config);
+  const { now = Date.now, queryTimeoutMs } = options;
   const { deps, close } = await createDeps({
     config,
     databaseUrl,
     logger: createLogger(config.logLevel),
-    now: options.now ?? Date.now,
+    now,
+    ...(queryTimeoutMs === undefined ? {} : { queryTimeoutMs }),
   });
   const app = await buildApp(deps, { serveApi: true, demoReceiver: false });
   await app.ready();

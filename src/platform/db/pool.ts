@@ -12,10 +12,11 @@ export type PoolOptions = {
   onError: (err: Error) => void;
   /** Settings of PostgreSQL for each connection, such as `{ jit: 'off' }`. */
   settings?: Record<string, string>;
+  /** A statement that takes longer than this ends its connection (milliseconds). */
+  queryTimeoutMs?: number;
 };
 
-/** A statement that takes longer than this ends its connection (milliseconds). */
-const queryTimeoutMs = 10_000;
+const defaultQueryTimeoutMs = 10_000;
 
 /**
  * The server rolls back a transaction that is idle for this long, so that a frozen process does not keep its row locks
@@ -29,7 +30,14 @@ const connectTimeoutMs = 2_000;
 const socketsOf = new WeakMap<pg.Pool, Set<Socket>>();
 
 /** A pool of connections. Errors of idle connections go to `onError`; the pool recovers by itself. */
-export function createPool({ url, size, applicationName, onError, settings = {} }: PoolOptions): pg.Pool {
+export function createPool({
+  url,
+  size,
+  applicationName,
+  onError,
+  settings = {},
+  queryTimeoutMs = defaultQueryTimeoutMs,
+}: PoolOptions): pg.Pool {
   const sockets = new Set<Socket>();
   const pool = new pg.Pool({
     Client: QueryTimeoutClient,
@@ -58,7 +66,7 @@ export function createPool({ url, size, applicationName, onError, settings = {} 
 
 /**
  * Breaks every connection of a pool; it opens new ones when they are needed. For a database that became unavailable: a
- * connection to a lost machine would block its user until `queryTimeoutMs`.
+ * connection to a lost machine would block its user until the query timeout.
  */
 export function breakConnections(pool: pg.Pool): void {
   for (const socket of socketsOf.get(pool) ?? []) socket.destroy();
