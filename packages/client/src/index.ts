@@ -1,4 +1,4 @@
-/** Client of the offer service, for Node, browsers and React Native: no DOM, no dependencies. */
+/** Client of the offer service, for servers, browsers and React Native: no DOM, no dependencies. */
 export {
   type ButtonStyle,
   type DarkStyles,
@@ -25,6 +25,20 @@ export { injectApiResponse } from './inject.ts';
 export { NavigationGuard, type NavigationGuardOptions } from './navigation-guard.ts';
 export type { JsonValue, UserPayload } from './payload.ts';
 export type { Beacons, Creative, FetchOffersResponse, Offer, OfferCampaign, OfferData } from './response.ts';
+export type {
+  Ad,
+  AdActions,
+  AdConfig,
+  AdErrorKind,
+  AdEventArguments,
+  AdEventCallback,
+  AdEventPayloads,
+  AdLabels,
+  AdPosition,
+  AdRenderContext,
+  AdUser,
+  ShownOffer,
+} from './sdk.ts';
 export {
   type CheckoutHtmlOptions,
   type PrefetchHtmlOptions,
@@ -33,3 +47,19 @@ export {
   renderPrefetchHtml,
 } from './template.ts';
 export { normaliseUrl, requireBaseUrl } from './url.ts';
+export {
+  type VerifyWebhookOptions,
+  verifyWebhook,
+  type WebhookErrorReason,
+  type WebhookEvent,
+  type WebhookHeaders,
+  WebhookVerificationError,
+} from './webhook.ts';
+export type {
+  ConversionPayload,
+  SelectedCampaign,
+  UspSelectionPayload,
+  WalletPayload,
+  WebhookPayloads,
+  WebhookType,
+} from './webhook-events.ts';

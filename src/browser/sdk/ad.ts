@@ -1,3 +1,4 @@
+import type { Ad } from '../../../packages/client/src/sdk.ts';
 import {
   type AdOptions,
   type AdState,
@@ -11,29 +12,8 @@ import {
 import { autoShow } from './auto-show.ts';
 import { configOf } from './page.ts';
 import { openSession } from './session/session.ts';
-import type { AdConfig, Callback, UserPayload } from './types.ts';
+import type { AdConfig, Callback } from './types.ts';
 import { confirm } from './usp/confirmation.ts';
-
-/** `window.Ad` (docs/interface.md#web-sdk). Nothing throws and no promise is rejected: failures are `error` events. */
-export type Ad = {
-  init: (config?: AdConfig, callback?: Callback) => Promise<boolean>;
-  load: () => Promise<boolean>;
-  show: () => void;
-  close: () => void;
-  /** "No thanks" to the offer shown. */
-  reject: () => void;
-  /** Back to the previous offer. */
-  rewind: () => void;
-  isReady: () => boolean;
-  setApiResponse: (json: unknown) => Promise<boolean>;
-  /** Shows the present response from its first offer. */
-  reload: () => void;
-  /** Fetches anew and shows. */
-  refresh: () => Promise<boolean>;
-  setPayload: (user: UserPayload) => void;
-  /** Wraps the User Selected Perks session. */
-  confirm: () => Promise<boolean>;
-};
 
 export function createAd(options: AdOptions): Ad {
   const ad: AdState = { ...options, session: null, loading: null, cancelAutoShow: () => {} };

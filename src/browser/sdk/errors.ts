@@ -1,15 +1,4 @@
-/** The first three are those of docs/interface.md#client-errors. */
-export type ErrorKind =
-  | 'invalid_parameter'
-  | 'server_error'
-  | 'connection_error'
-  | 'not_ready'
-  | 'render_error'
-  | 'callback_error'
-  | 'beacon_error'
-  | 'usp_error'
-  | 'save_error'
-  | 'unexpected_error';
+import type { AdErrorKind as ErrorKind } from '../../../packages/client/src/sdk.ts';
 
 export class SdkError extends Error {
   readonly kind: ErrorKind;

@@ -1,13 +1,11 @@
-import { type Ad, createAd } from './ad.ts';
+import { createAd } from './ad.ts';
 import { createBridge } from './bridge.ts';
 import { createEmitter } from './events.ts';
 import { installOldNames } from './legacy-names.ts';
-import { type Page, scriptBaseOf, whenParsed } from './page.ts';
-
-type SdkWindow = Window & Page & { Ad?: Ad };
+import { scriptBaseOf, whenParsed } from './page.ts';
 
 /** Sets `window.Ad`, and initialises it where `window.AdConfig` names an account. */
-function install(page: SdkWindow): void {
+function install(page: Window): void {
   if (typeof page.Ad?.setApiResponse === 'function') return;
   installOldNames(page as unknown as Record<string, unknown>);
   const bridge = createBridge(page);

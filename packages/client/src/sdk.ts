@@ -1,0 +1,179 @@
+import type { OfferSettings, OfferStyles } from './appearance.ts';
+import type { AdEvent } from './callback.ts';
+import type { UserPayload } from './payload.ts';
+import type { Offer } from './response.ts';
+
+/** Types of the web SDK (docs/interface.md#web-sdk): `window.Ad`, `window.AdConfig`, `window.AdUser` and its events. */
+
+declare global {
+  // Empty without the DOM's types, as on a server; else they merge with the DOM's own.
+  interface Element {}
+  interface HTMLElement {}
+  interface HTMLTemplateElement {}
+  interface Window {
+    Ad?: Ad;
+    AdConfig?: AdConfig;
+    AdUser?: AdUser;
+  }
+}
+
+/** `window.AdUser`: the request body. */
+export type AdUser = UserPayload;
+
+/** The first three are those of docs/interface.md#client-errors. */
+export type AdErrorKind =
+  | 'invalid_parameter'
+  | 'server_error'
+  | 'connection_error'
+  | 'not_ready'
+  | 'render_error'
+  | 'callback_error'
+  | 'beacon_error'
+  | 'usp_error'
+  | 'save_error'
+  | 'unexpected_error';
+
+/** Where an offer stands; `current` from 1. */
+export type AdPosition = { current: number; total: number };
+
+/** The payload of each event. */
+export type AdEventPayloads = {
+  /** `total` is `offerCount`; 0 means that the section can be skipped. `response` when prefetching. */
+  ads_found: { offerCount: number; total: number; response?: unknown };
+  no_ads_found: { offerCount: number; total: number };
+  ad_shown: AdPosition;
+  ad_taken: AdPosition & { campaign_id: number };
+  ad_not_taken: AdPosition;
+  last_ad_taken: AdPosition;
+  closed_ads: AdPosition;
+  url_clicked: { target_url: string; url: string };
+  usp_selected: { campaign_id: number };
+  usp_unselected: { campaign_id: number };
+  /** Campaign ids. */
+  usp_confirmed: { selected: number[] };
+  error: { kind: AdErrorKind; message: string };
+};
+
+/** Name and payload of one event: comparing the name tells the payload's type. */
+export type AdEventArguments = { [Event in AdEvent]: [event: Event, payload: AdEventPayloads[Event]] }[AdEvent];
+
+/** Receives every event of the SDK. */
+export type AdEventCallback = (...event: AdEventArguments) => unknown;
+
+/** An offer as a page that draws its own unit gets it: every text plain, every URL http(s) or "". */
+export type ShownOffer = Pick<
+  Offer,
+  | 'id'
+  | 'campaign_id'
+  | 'title'
+  | 'advertiser_name'
+  | 'description'
+  | 'click_url'
+  | 'image'
+  | 'mini_text'
+  | 'terms_and_conditions'
+  | 'pixel'
+  | 'cta_yes'
+  | 'cta_no'
+  | 'adv_pixel_url'
+  | 'beacons'
+  | 'offerwall_enabled'
+  | 'wallet_enabled'
+  | 'offerwall_url'
+  | 'short_description'
+  | 'short_headline'
+  | 'is_loyalty'
+  | 'loyalty_requirements'
+> & {
+  useraction_cta: string;
+  useraction_url: string;
+  save_for_later_url: string;
+  creatives: { url: string; creative_type: string }[];
+};
+
+/** What the user can do with an offer; without one, the current offer is meant. */
+export type AdActions = {
+  take: (offer?: ShownOffer) => void;
+  reject: (offer?: ShownOffer) => void;
+  back: () => void;
+  close: () => void;
+  save: (offer?: ShownOffer) => Promise<boolean>;
+  select: (campaignId: number, selected?: boolean) => void;
+};
+
+/** What `AdConfig.render` gets. */
+export type AdRenderContext = {
+  /** Empty element of the page (outside the shadow root) to draw into. */
+  element: HTMLElement;
+  /** All offers of a multi unit, the one shown of a single unit. */
+  offers: ShownOffer[];
+  /** From 1. */
+  current: number;
+  total: number;
+  /** Campaign ids. */
+  selected: number[];
+  settings: OfferSettings;
+  styles: OfferStyles;
+  actions: AdActions;
+};
+
+/** Texts of the unit that do not come with the answer. */
+export type AdLabels = Record<'offers' | 'close' | 'back' | 'terms' | 'progress' | 'saved' | 'newTab', string>;
+
+/** `window.AdConfig`. */
+export type AdConfig = {
+  /** The publisher's SDK id. */
+  accountId?: string;
+  /** Fetch offers at once. Default true. */
+  autoLoad?: boolean;
+  /** Show them as soon as they are there. Default true. */
+  autoShow?: boolean;
+  /** Keep the answer in the storage of the origin for a later page, or show the one that is there. */
+  prefetch?: boolean;
+  /** Test answers; nothing is recorded. */
+  dev?: boolean | string | number;
+  themeId?: number | string;
+  placement?: string;
+  /** Embeds the unit; without it the unit stands over the page. */
+  targetElement?: string | Element;
+  /** Draw the unit yourself, by a template or a function. */
+  template?: string | HTMLTemplateElement;
+  render?: (context: AdRenderContext) => void;
+  /** Override those of the theme. */
+  settings?: Record<string, unknown>;
+  styles?: Record<string, unknown>;
+  callback?: AdEventCallback;
+  /** Base URL of the service; default: where the script came from. */
+  apiUrl?: string;
+  labels?: Partial<AdLabels>;
+  /** Query parameters of fetch-offers (docs/interface.md#fetch-offers). */
+  loyaltyboost?: string | number;
+  creative?: string | number;
+  campaignId?: string | number;
+  country?: string;
+};
+
+/** `window.Ad`. Nothing throws and no promise is rejected: failures are `error` events. */
+export type Ad = {
+  /** @returns whether there are offers */
+  init: (config?: AdConfig, callback?: AdEventCallback) => Promise<boolean>;
+  /** @returns whether there are offers */
+  load: () => Promise<boolean>;
+  show: () => void;
+  close: () => void;
+  /** "No thanks" to the offer shown. */
+  reject: () => void;
+  /** Back to the previous offer. */
+  rewind: () => void;
+  /** Whether there are offers to show. */
+  isReady: () => boolean;
+  /** Takes an answer that was fetched elsewhere, as JSON text or object. @returns whether it has offers */
+  setApiResponse: (json: unknown) => Promise<boolean>;
+  /** Shows the present answer from its first offer. */
+  reload: () => void;
+  /** Fetches anew and shows. @returns whether there are offers */
+  refresh: () => Promise<boolean>;
+  setPayload: (user: AdUser) => void;
+  /** Confirms the selected perks. @returns whether they are confirmed */
+  confirm: () => Promise<boolean>;
+};

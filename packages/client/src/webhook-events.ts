@@ -1,0 +1,108 @@
+import type { Beacons, Creative, OfferCampaign } from './response.ts';
+
+/** A selected campaign of `usp.selection`. Every field is always present; absent text is "". */
+export type SelectedCampaign = {
+  campaign_id: number;
+  advertiser_name: string;
+  title: string;
+  short_headline: string;
+  short_description: string;
+  offer_description: string;
+  description: string;
+  /** Sanitised HTML. */
+  terms_and_conditions: string;
+  click_url: string;
+  cta_yes: string;
+  cta_no: string;
+  mini_text: string;
+  image: string;
+  pixel: string;
+  adv_pixel_url: string;
+  /** "" where the wallet is off. */
+  save_for_later_url: string;
+  is_loyalty: boolean;
+  loyalty_requirements: { text?: string };
+  offerwall_enabled: boolean;
+  wallet_enabled: boolean;
+  tags: string[];
+  beacons: Beacons;
+  creatives: Creative[];
+  useraction_cta: string | null;
+  useraction_url: string | null;
+  campaign: OfferCampaign;
+  /** Old name of `is_loyalty`. */
+  is_loyaltyboost: boolean;
+  /** Old name of `loyalty_requirements`. */
+  loyaltyboost_requirements: { text?: string };
+  /** Old name of `wallet_enabled`. */
+  perkswallet_enabled: boolean;
+};
+
+/** Confirmed perks of a session (docs/interface.md#usp-webhook-payload). */
+export type UspSelectionPayload = {
+  body: {
+    pub_user_id: string;
+    /** 0 when nothing was selected; `campaigns` is empty then. */
+    selected: 0 | 1;
+    session_id: string;
+    /** In the order shown. */
+    campaigns: SelectedCampaign[];
+  };
+};
+
+/** An offer was saved to, or removed from, a user's wallet (docs/interface.md#events-and-macros). */
+export type WalletPayload<Event extends 'offer_saved' | 'offer_removed' = 'offer_saved' | 'offer_removed'> = {
+  event: Event;
+  pub_user_id: string;
+  offer_id: number;
+  advertiser_name: string;
+  headline: string;
+  short_headline: string;
+  description: string;
+  short_description: string;
+  mini_text: string;
+  click_url: string;
+  image: string;
+  cta_yes: string;
+  cta_no: string;
+  /** Terms and conditions, sanitised HTML. */
+  tnc: string;
+  /** ISO 8601. */
+  timestamp: string;
+};
+
+/** The postback of a conversion (docs/interface.md#events-and-macros). Times are ISO 8601. */
+export type ConversionPayload = {
+  conversion_id: string;
+  /** `void` takes back the conversion of the same id; its amounts are negative. */
+  status: 'recorded' | 'void';
+  event: string;
+  txn_id: string;
+  offer_id: number;
+  campaign_id: number;
+  advertiser_name: string;
+  payout: number;
+  currency: string;
+  is_loyalty: boolean;
+  loyalty_amount: number;
+  click_time: string;
+  conversion_time: string;
+  /** "" where nothing was voided. */
+  void_time: string;
+  session_id: string;
+  pub_user_id: string;
+  /** Why it is left out of money; "" for most. */
+  suspicious: string;
+  /** Every custom attribute of the fetch. */
+  payload: Record<string, unknown>;
+};
+
+/** The payload of each webhook event. */
+export type WebhookPayloads = {
+  'usp.selection': UspSelectionPayload;
+  offer_saved: WalletPayload<'offer_saved'>;
+  offer_removed: WalletPayload<'offer_removed'>;
+  conversion: ConversionPayload;
+};
+
+export type WebhookType = keyof WebhookPayloads;
