@@ -26,7 +26,11 @@ const { outputFiles } = await build({
   format: 'iife',
   platform: 'browser',
   target,
-  define: { UNIT_CSS: JSON.stringify(code.trim()) },
+  define: {
+    UNIT_CSS: JSON.stringify(code.trim()),
+    // Replaced when a script is served (src/browser/serve/script.ts).
+    PUBLIC_URL: JSON.stringify('%%PUBLIC_URL%%'),
+  },
   minify: true,
   legalComments: 'none',
   logLevel: 'warning',

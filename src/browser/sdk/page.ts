@@ -26,14 +26,6 @@ export function readSetup(page: Page, scriptBase: string): Setup {
   return { config, user, api: createApi(base, accountId), base };
 }
 
-/** Base URL of the service, from the script's own URL; "" when that cannot be found. */
-export function scriptBaseOf(page: Document): string {
-  const path = /\/sdk\/launcher(\.[\w]+)?\.js([?#].*)?$/;
-  const own = page.currentScript instanceof HTMLScriptElement ? page.currentScript.src : '';
-  const found = path.test(own) ? own : [...page.scripts].map((script) => script.src).find((src) => path.test(src));
-  return (found ?? '').replace(path, '');
-}
-
 export function whenParsed(work: () => void): void {
   if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', work, { once: true });
   else work();

@@ -18,9 +18,16 @@ type ScriptRoutes = {
 
 const launcherUrl = '/sdk/launcher.js';
 
+/** Where programs look for a launcher: under /sdk and, by older programs, at the root. */
+const launcherUrls = (...files: string[]): string[] => files.flatMap((file) => [`/sdk/${file}`, `/${file}`]);
+
 /** The hosted offerwall is only loaded by its own page, which names the hash. */
 const scripts: readonly ScriptRoutes[] = [
-  { name: 'launcher', plainUrls: [launcherUrl, '/sdk/launcher.min.js'], redirectTo: launcherUrl },
+  {
+    name: 'launcher',
+    plainUrls: launcherUrls('launcher.js', 'launcher.min.js', 'launcher.native.min.js'),
+    redirectTo: launcherUrl,
+  },
   { name: 'conversion', plainUrls: ['/sdk/conversion.js'], redirectTo: null },
   { name: 'offerwall', plainUrls: [], redirectTo: null },
 ];
@@ -28,9 +35,9 @@ const scripts: readonly ScriptRoutes[] = [
 const schema = { hide: true };
 
 /** The browser scripts (docs/interface.md#web-sdk), each by its name and by its content hash. */
-export async function sdkRoutes(app: App, { logger }: Pick<PlatformDeps, 'logger'>): Promise<void> {
+export async function sdkRoutes(app: App, { config, logger }: Pick<PlatformDeps, 'config' | 'logger'>): Promise<void> {
   for (const { name, plainUrls, redirectTo } of scripts) {
-    const script = await loadScript(name);
+    const script = await loadScript(name, config.publicUrl);
     if (script === null) logger.warn({ script: name }, 'a browser script is not built; run npm run build:sdk');
     for (const url of plainUrls)
       app.get(url, { schema }, async (request, reply) => sendScript(request, reply, script, plainCaching));

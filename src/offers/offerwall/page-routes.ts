@@ -23,7 +23,7 @@ const errorPages: ErrorPages = {
  */
 export async function offerwallPageRoutes(app: App, deps: CatalogDeps): Promise<void> {
   const { catalog, config } = deps;
-  const script = await loadScript('offerwall');
+  const script = await loadScript('offerwall', config.publicUrl);
 
   function publisherOf({ t, sdk_id: sdkId }: Record<string, unknown>): Publisher {
     if (t !== undefined) return openLink(deps, t).publisher;

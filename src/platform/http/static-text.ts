@@ -17,13 +17,17 @@ export type Encoding = 'br' | 'gzip' | 'identity';
 /** For addresses that hold the content's hash. */
 export const immutable = 'public, max-age=31536000, immutable';
 
-/** @returns null when there is no such file */
-export async function loadStaticText(file: URL | string): Promise<StaticText | null> {
-  const identity = await readFile(file).catch((err: NodeJS.ErrnoException) => {
+/** `edit`: what is sent instead of the file's text. @returns null when there is no such file */
+export async function loadStaticText(
+  file: URL | string,
+  edit: (text: string) => string = (text) => text,
+): Promise<StaticText | null> {
+  const text = await readFile(file, 'utf8').catch((err: NodeJS.ErrnoException) => {
     if (err.code === 'ENOENT') return null;
     throw err;
   });
-  if (identity === null) return null;
+  if (text === null) return null;
+  const identity = Buffer.from(edit(text));
   const [br, gzipped] = await Promise.all([
     promisify(brotliCompress)(identity),
     promisify(gzip)(identity, { level: 9 }),

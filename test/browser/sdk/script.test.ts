@@ -18,7 +18,8 @@ test('the script is at most 15 KB compressed', async () => {
 });
 
 test('any page may load it and caches it for five minutes', async () => {
-  for (const url of ['/sdk/launcher.js', '/sdk/launcher.min.js']) {
+  const names = ['launcher.js', 'launcher.min.js', 'launcher.native.min.js'];
+  for (const url of names.flatMap((name) => [`/sdk/${name}`, `/${name}`])) {
     const answer = await get(url, { origin: 'https://shop.example' });
     expect(answer.statusCode).toBe(200);
     expect(answer.headers).toMatchObject({
@@ -31,6 +32,12 @@ test('any page may load it and caches it for five minutes', async () => {
     const revalidated = await get(url, { 'if-none-match': String(answer.headers.etag) });
     expect([revalidated.statusCode, revalidated.body]).toEqual([304, '']);
   }
+});
+
+test('it names the service it was served by, for pages where it cannot tell from its own URL', async () => {
+  const { body } = await get('/launcher.min.js');
+  expect(body).toContain(JSON.stringify(t.deps.config.publicUrl));
+  expect(body).not.toContain('%%');
 });
 
 test('the URL with the content hash is immutable; that of another release redirects to the launcher', async () => {

@@ -1,0 +1,17 @@
+/** The service's own URL, inserted when the script is served (src/browser/serve/script.ts). */
+declare const PUBLIC_URL: string;
+
+/** The end of a launcher's URL: `/launcher.js`, `/sdk/launcher.min.js`, `/sdk/launcher.<hash>.js` … */
+const launcherPath = /(\/sdk)?\/launcher(\.\w+)*\.js([?#].*)?$/;
+
+/**
+ * Base URL of the service: from wherever this script was loaded (its element, any launcher's element, what was
+ * imported), else the service's own `PUBLIC_URL`.
+ */
+export function findBaseUrl(page: Document): string {
+  const own = (page.currentScript as HTMLScriptElement | null)?.src ?? '';
+  const elements = [...page.scripts].map(({ src }) => src);
+  const imports = performance.getEntriesByType('resource').map(({ name }) => name);
+  const found = [own, ...elements, ...imports].find((url) => launcherPath.test(url));
+  return found?.replace(launcherPath, '') ?? PUBLIC_URL;
+}
