@@ -102,6 +102,7 @@ describe('an answer shows', () => {
 describe('the unit', () => {
   const theme = (over: Partial<Theme>): Theme => ({
     id: 1,
+    key: 'theme',
     name: '',
     unit: 'mou',
     uspEnabled: false,

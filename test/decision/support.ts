@@ -131,6 +131,7 @@ export function publisherWith(offers: readonly Offer[], over: Partial<Publisher>
     privacyText: '',
     frameHosts: [],
     themes: new Map(),
+    themesByKey: new Map(),
     defaultTheme: null,
     placements: new Map(),
     index: step.value,

@@ -44,7 +44,7 @@ export async function creativeRoutes(app: App, door: Door): Promise<void> {
       const message = 'Creative created.';
       if (!request.isMultipart())
         return post(door, request, reply, async (work) =>
-          rowAnswer(creatives, work, await createRow(creatives, work, fieldsOf(request.body)), message, 201),
+          rowAnswer(creatives, work, await createRow(creatives, work, fieldsOf(request)), message, 201),
         );
       const { fields, bytes, declared } = await readForm(request);
       const upload = await readUpload(bytes, declared);

@@ -1,10 +1,12 @@
 import { Type } from '@sinclair/typebox';
 import type { FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
 import { AppError } from '../../platform/errors.ts';
+import { presentedKey } from '../../platform/http/auth.ts';
 import { callerOf } from '../caller.ts';
 import type { CatalogDeps } from '../ports.ts';
 import type { Permission, Publisher } from '../snapshot/types.ts';
 import { type Answer, once } from './idempotency.ts';
+import type { Resource } from './resource.ts';
 import type { Management } from './service.ts';
 import { type Actor, isOperator, type Work } from './unit-of-work.ts';
 
@@ -77,9 +79,15 @@ export async function post(
   return send(reply, answer);
 }
 
-/** The fields of a body, without a key that came in it. */
-export function fieldsOf(body: unknown): unknown {
+/**
+ * The fields of a body, without an API key that came in it.
+ * @param resource the kind of row whose fields they are: one with a field `key` keeps it where it is not the API key
+ */
+export function fieldsOf({ body, query, headers }: Sent, resource?: Resource): unknown {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
-  const { key: _key, api_key: _apiKey, ...fields } = body as Record<string, unknown>;
-  return fields;
+  const { key, api_key: _apiKey, ...fields } = body as Record<string, unknown>;
+  const isField = resource?.input.properties.key !== undefined && presentedKey({ query, headers, body: null }) !== null;
+  return isField && key !== undefined ? { ...fields, key } : fields;
 }
+
+type Sent = Pick<FastifyRequest, 'body' | 'query' | 'headers'>;

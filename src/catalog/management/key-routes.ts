@@ -22,7 +22,7 @@ export function keyRoutes(app: App, door: Door): void {
   };
   app.post('/manage/v1/keys', { schema, ...admit(door, keys.permission) }, (request, reply) =>
     post(door, request, reply, async (work) => {
-      const { view, secret } = await createKey(work, fieldsOf(request.body));
+      const { view, secret } = await createKey(work, fieldsOf(request));
       const answer = await rowAnswer(keys, work, view, 'Key created. It is shown only now.', 201);
       return { ...answer, body: { ...answer.body, data: { ...view, key: secret } } };
     }),

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { AppError } from '../../platform/errors.ts';
-import { maxPlacementLength, normalisePlacement } from '../snapshot/placement-name.ts';
+import { maxPlacementLength, normaliseName } from '../snapshot/names.ts';
 import { maxPlacements } from '../snapshot/placements.ts';
 import { offersPerResponse, percentage, text } from './fields.ts';
 import { idSchema, orNull, type Resource, stamps } from './resource.ts';
@@ -39,8 +39,7 @@ export const placements: Resource = {
   sorts: { name: 'text', created_at: 'timestamptz', updated_at: 'timestamptz' },
   filters: ['theme_id', 'auto_created', 'unit_enabled'],
   searched: ['name', 'display_name'],
-  prepare: (values) =>
-    typeof values.name === 'string' ? { ...values, name: normalisePlacement(values.name) } : values,
+  prepare: (values) => (typeof values.name === 'string' ? { ...values, name: normaliseName(values.name) } : values),
   beforeSave: async ({ executor, publisherId }, _values, current) => {
     if (current !== null) return;
     await executor.query('select 1 from publishers where id = $1 for update', [publisherId]);

@@ -44,7 +44,7 @@ export function provisionRoutes(app: App, door: Door): void {
     const { id, publisher_id } = request.params as { id: string; publisher_id: string };
     const match = request.headers['if-match'] ?? null;
     const data = await door.management.write(actor, publisherId, (work) =>
-      setProvision(work, id, publisher_id, (fieldsOf(request.body) ?? {}) as Values, match),
+      setProvision(work, id, publisher_id, (fieldsOf(request) ?? {}) as Values, match),
     );
     return send(reply, { status: 200, body: { message: 'Saved.', data }, headers: { etag: etagOf(data) } });
   });

@@ -111,7 +111,7 @@ function createRoute({ app, door, resource, path, hooks, tags, noun }: Routes): 
   };
   app.post(path, { schema, ...hooks }, (request, reply) =>
     post(door, request, reply, async (work) => {
-      const row = await createRow(resource, work, fieldsOf(request.body));
+      const row = await createRow(resource, work, fieldsOf(request, resource));
       return rowAnswer(resource, work, row, `${capital(resource.noun)} created.`, 201);
     }),
   );
@@ -141,7 +141,7 @@ function updateRoutes({ app, door, resource, one, hooks, tags, params, noun, key
     const { actor, publisherId } = callOf(request);
     const mode = { ifMatch: request.headers['if-match'] ?? null, replace };
     const answer = await door.management.write(actor, publisherId, async (work) => {
-      const row = await updateRow(resource, work, keyOf(request), fieldsOf(request.body), mode);
+      const row = await updateRow(resource, work, keyOf(request), fieldsOf(request, resource), mode);
       return rowAnswer(resource, work, row, `${capital(resource.noun)} saved.`);
     });
     return send(reply, answer);

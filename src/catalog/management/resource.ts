@@ -62,6 +62,8 @@ export type Resource = {
   searched: readonly string[];
   /** Puts given fields into the form in which they are kept, before they are checked. */
   prepare?: (values: Values) => Values;
+  /** Fills in what was left out, from the other fields and from other rows. */
+  complete?: (values: Values, work: Work, current: View | null) => Promise<Values>;
   /** Rules beyond the schema, on the whole row as it would be saved. */
   check?: (values: Values, work: Work, current: View | null) => ErrorDetail[] | Promise<ErrorDetail[]>;
   warn?: (view: View, work: Work) => Warning[] | Promise<Warning[]>;

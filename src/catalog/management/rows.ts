@@ -181,10 +181,11 @@ function withoutUnchangeable(resource: Resource, fields: Values, current: View):
   return rest;
 }
 
-/** The values, when they pass every rule. */
-async function checked(resource: Resource, work: Work, values: Values, current: View | null): Promise<Values> {
-  const shape = checkValue(resource.input, values);
+/** The values, completed, when they pass every rule. */
+async function checked(resource: Resource, work: Work, given: Values, current: View | null): Promise<Values> {
+  const shape = checkValue(resource.input, given);
   if (shape.length > 0) throw new AppError('invalid_request', { details: shape });
+  const values = (await resource.complete?.(given, work, current)) ?? given;
   requireOperator(resource, work, values, current);
   const details = [
     ...(await missingReferences(resource, work, values, current)),

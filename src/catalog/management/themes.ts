@@ -1,6 +1,9 @@
 import { Type } from '@sinclair/typebox';
+import type { ErrorDetail } from '../../platform/errors.ts';
+import { maxThemeKeyLength, normaliseName } from '../snapshot/names.ts';
+import { themeKeyFrom, themeKeyProblem } from '../snapshot/theme-key.ts';
 import { audit } from './audit.ts';
-import { flag, nameField, offersPerResponse, percentage } from './fields.ts';
+import { flag, nameField, offersPerResponse, percentage, text } from './fields.ts';
 import { orNull, type Resource, removal, stamps, type Values } from './resource.ts';
 import { columnsOf, viewOf } from './rows.ts';
 import {
@@ -24,6 +27,12 @@ export const themes: Resource = {
   input: Type.Object(
     {
       name: nameField(),
+      key: text(maxThemeKeyLength, {
+        default: '',
+        description:
+          'Names the theme in requests and pages (`themeId`). Kept in lower case, with hyphens for blanks and ' +
+          'underscores. Left out: made of the name.',
+      }),
       unit: Type.Union([Type.Literal('sou'), Type.Literal('mou')], { description: 'Single or multi offer unit.' }),
       is_default: flag(false, 'Used where neither the call nor the placement names a theme; there is one at most.'),
       usp_enabled: flag(false, 'User Selected Perks; in a multi offer unit only.'),
@@ -54,8 +63,13 @@ export const themes: Resource = {
   heldBy: [{ noun: 'placement', table: 'placements', column: 'theme_id', removable: false }],
   sorts: { id: 'integer', name: 'text', created_at: 'timestamptz', updated_at: 'timestamptz' },
   filters: ['unit', 'is_default', 'usp_enabled'],
-  searched: ['name'],
+  searched: ['name', 'key'],
+  unique: { themes_key: 'key' },
+  prepare: (values) => (typeof values.key === 'string' ? { ...values, key: normaliseName(values.key) } : values),
+  complete: async (values, work, current) =>
+    values.key === '' ? { ...values, key: current?.key ?? (await freeKey(work, String(values.name))) } : values,
   check: (values) => [
+    ...checkKey(values.key as string),
     ...(values.unit === 'sou' && values.usp_enabled === true
       ? [{ path: '/usp_enabled', message: 'User Selected Perks works only in a multi offer unit (mou)' }]
       : []),
@@ -69,6 +83,22 @@ export const themes: Resource = {
     await executor.query('update themes set is_default = false where id = $1', [id]);
   },
 };
+
+/** Empty: to be made of the name. */
+function checkKey(key: string): ErrorDetail[] {
+  const message = key === '' ? null : themeKeyProblem(key);
+  return message === null ? [] : [{ path: '/key', message }];
+}
+
+/** Themes that are made at once wait for each other at the publisher's row. */
+async function freeKey({ executor, publisherId }: Work, name: string): Promise<string> {
+  await executor.query('select 1 from publishers where id = $1 for no key update', [publisherId]);
+  const { rows } = await executor.query<{ key: string }>(
+    'select key from themes where publisher_id = $1 and deleted_at is null',
+    [publisherId],
+  );
+  return themeKeyFrom(name, new Set(rows.map(({ key }) => key)));
+}
 
 /** The theme that was the default is one no longer. Two at once wait for each other at the publisher's row. */
 async function yieldDefault(work: Work): Promise<void> {

@@ -2,7 +2,7 @@ import type { TSchema } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import { isTimeZone, minuteOf, timeOf } from '../../platform/lib/time-zone.ts';
-import { normalisePlacement } from '../snapshot/placement-name.ts';
+import { normaliseName } from '../snapshot/names.ts';
 import { checkCondition } from './conditions.ts';
 import { isCountry } from './countries.ts';
 import {
@@ -56,7 +56,7 @@ export function checkCapOverrides(caps: { frequency_caps: unknown; total_caps: u
 /** As `checkRules`, for a sequence rule. */
 export function checkSequenceRule(rule: unknown): ErrorDetail[] {
   return checked(sequenceRule, rule, ({ positions, match, placement }: SequenceRuleBody) => [
-    ...(placement === null || placement === normalisePlacement(placement)
+    ...(placement === null || placement === normaliseName(placement)
       ? []
       : [{ path: '/placement', message: 'must be the name of a placement: lower case, hyphens for blanks' }]),
     ...(positions?.length === 0

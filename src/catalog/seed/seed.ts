@@ -28,8 +28,8 @@ export async function seedCatalogue(
     [publisherId, hashKey(key), permissions.filter((permission) => permission !== 'accounts')],
   );
   const themes = new Map<string, number>();
-  for (const { key: theme, ...columns } of catalogue.themes)
-    themes.set(theme, await insert(executor, 'themes', { publisher_id: publisherId, ...columns }));
+  for (const theme of catalogue.themes)
+    themes.set(theme.key, await insert(executor, 'themes', { publisher_id: publisherId, ...theme }));
   for (const { name, display_name: displayName, theme } of catalogue.placements) {
     await executor.query(
       'insert into placements (publisher_id, name, display_name, theme_id) values ($1, $2, $3, $4)',

@@ -39,8 +39,8 @@ export type SeedCampaign = {
 };
 
 /**
- * A catalogue as demo/catalogue.json holds it: columns by name. `key` names an entry within the file; limits are those
- * of the database.
+ * A catalogue as demo/catalogue.json holds it: columns by name. `key` names an entry within the file, and a theme in
+ * requests, too; limits are those of the database.
  */
 export type SeedCatalogue = {
   publisher: {

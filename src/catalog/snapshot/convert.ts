@@ -47,6 +47,7 @@ export function toPublisher(
     privacyText: row.privacy_text,
     frameHosts: row.frame_hosts.filter(isFrameHost),
     themes,
+    themesByKey: new Map([...themes.values()].map((theme) => [theme.key, theme])),
     defaultTheme: (defaultRow && themes.get(defaultRow.id)) ?? null,
     placements: new Map(placementRows.map((placement) => [placement.name, toPlacement(placement)])),
   };
@@ -64,6 +65,7 @@ export const isFrameHost = (text: string): boolean =>
 function toTheme(row: ThemeRow): Theme {
   return {
     id: row.id,
+    key: row.key,
     name: row.name,
     unit: row.unit,
     uspEnabled: row.usp_enabled,

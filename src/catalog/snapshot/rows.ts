@@ -33,6 +33,7 @@ export type KeyRow = {
 
 export type ThemeRow = {
   id: number;
+  key: string;
   publisher_id: number;
   name: string;
   unit: Unit;

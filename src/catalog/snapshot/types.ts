@@ -24,6 +24,8 @@ export type Unit = 'sou' | 'mou';
 
 export type Theme = {
   id: number;
+  /** Normalised; names it in requests and pages. */
+  key: string;
   name: string;
   unit: Unit;
   uspEnabled: boolean;
@@ -82,6 +84,7 @@ export type Publisher = {
   /** CSP host sources of pages that may frame the offerwall. */
   frameHosts: readonly string[];
   themes: ReadonlyMap<number, Theme>;
+  themesByKey: ReadonlyMap<string, Theme>;
   defaultTheme: Theme | null;
   placements: ReadonlyMap<string, Placement>;
   index: OfferIndex;

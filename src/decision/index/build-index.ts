@@ -1,4 +1,4 @@
-import { normalisePlacement } from '../../catalog/snapshot/placement-name.ts';
+import { normaliseName } from '../../catalog/snapshot/names.ts';
 import type { IndexSource, Offer, Publisher } from '../../catalog/snapshot/types.ts';
 import { type Bits, emptyBits, fullBits, setBit } from './bitset.ts';
 import { type Candidate, type CompiledRules, compileRules, toCandidate } from './compile.ts';
@@ -22,7 +22,7 @@ const upper = (value: string): string => value.toUpperCase();
 const normalisers: Record<IndexedKey, (value: string) => string> = {
   countries: upper,
   regions: upper,
-  placements: normalisePlacement,
+  placements: normaliseName,
   platforms: lower,
   devices: lower,
   os: lower,

@@ -1,3 +1,4 @@
+import { findTheme } from '../../catalog/snapshot/theme-key.ts';
 import type { Publisher, Snapshot, Theme } from '../../catalog/snapshot/types.ts';
 import type { DecisionContext } from '../../decision/types.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
@@ -97,8 +98,9 @@ function themeOf(
   publisher: Publisher,
   { themeId, placement }: Pick<FetchOffersRequest, 'themeId' | 'placement'>,
 ): Theme | null {
-  const requested = themeId ?? publisher.placements.get(placement)?.themeId ?? null;
-  return (requested === null ? undefined : publisher.themes.get(requested)) ?? publisher.defaultTheme;
+  const requested = themeId === null ? null : findTheme(publisher, themeId);
+  const ofPlacement = publisher.themes.get(publisher.placements.get(placement)?.themeId ?? 0);
+  return requested ?? ofPlacement ?? publisher.defaultTheme;
 }
 
 /** Whether User Selected Perks is on in this answer (docs/interface.md#user-selected-perks). */

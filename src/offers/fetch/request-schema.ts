@@ -1,9 +1,21 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { maxPlacementLength } from '../../catalog/snapshot/placement-name.ts';
+import { maxPlacementLength } from '../../catalog/snapshot/names.ts';
 
 const noNul = '^[^\\u0000]*$';
 const text = (maxLength: number, description: string) =>
   Type.Optional(Type.String({ maxLength, pattern: noNul, description }));
+
+/** Numbers are taken as text. */
+const textOrNumber = (maxLength: number, description: string) =>
+  Type.Optional(Type.Union([Type.String({ maxLength, pattern: noNul }), Type.Number()], { description }));
+
+/** What cannot be read is ignored, never refused: apps in the stores send what nobody here knows. */
+const country = Type.Optional(
+  Type.Unknown({
+    description:
+      'ISO 3166-1, two or three letters of any case; overrides the country of the IP address. Anything else is ignored.',
+  }),
+);
 
 /** 10 to 5000, as text. */
 const timeoutText = Type.String({
@@ -23,12 +35,7 @@ export const fetchOffersQuery = Type.Object({
     Type.Union([Type.Literal('0'), Type.Literal('1')], { description: '1: only offers with an image.' }),
   ),
   campaignId: Type.Optional(Type.String({ pattern: '^[0-9]{1,40}$', description: 'Only the offer of this campaign.' })),
-  country: Type.Optional(
-    Type.String({
-      pattern: '^([A-Za-z]{2})?$',
-      description: 'ISO 3166-1 alpha-2; overrides the country of the IP address.',
-    }),
-  ),
+  country,
   pub_user_id: text(256, 'As in the body.'),
   timeout_ms: Type.Optional(timeoutText),
 });
@@ -41,23 +48,21 @@ export const fetchOffersBody = Type.Object(
     ),
     ua: text(2048, "The end user's user agent; default: the User-Agent header."),
     ip: text(64, "The end user's address; absent or `auto`: the caller's."),
-    ad_fp: text(256, 'Unique id of the end user, for caps and opt-outs.'),
-    pub_user_id: text(256, "The publisher's non-PII user id; required for User Selected Perks and the wallet."),
+    ad_fp: textOrNumber(256, 'Unique id of the end user, for caps and opt-outs.'),
+    pub_user_id: textOrNumber(256, "The publisher's non-PII user id; required for User Selected Perks and the wallet."),
     dev: Type.Optional(
       Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal(0), Type.Literal(1), Type.Boolean()], {
         description: '1: a test answer; nothing is recorded.',
       }),
     ),
-    country: Type.Optional(Type.String({ pattern: '^([A-Za-z]{2})?$', description: 'ISO 3166-1 alpha-2.' })),
+    country,
     creative: Type.Optional(
       Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal(0), Type.Literal(1), Type.Boolean()]),
     ),
     themeId: Type.Optional(
-      Type.Union([Type.Integer(), Type.String({ pattern: '^[0-9]{0,9}$' })], {
-        description: 'Theme to use; also `theme_id`.',
-      }),
+      Type.Unknown({ description: 'Id or key of a theme; also `theme_id`. What names no theme counts as not given.' }),
     ),
-    theme_id: Type.Optional(Type.Union([Type.Integer(), Type.String({ pattern: '^[0-9]{0,9}$' })])),
+    theme_id: Type.Optional(Type.Unknown({ description: 'Old name of `themeId`.' })),
     timeout_ms: Type.Optional(
       Type.Union([Type.Integer({ minimum: 10, maximum: 5000 }), timeoutText], { description: 'As in the query.' }),
     ),
@@ -68,8 +73,8 @@ export const fetchOffersBody = Type.Object(
       }),
     ),
     user_agent: text(2048, 'Old name of `ua`.'),
-    adpx_fp: text(256, 'Old name of `ad_fp`.'),
-    fingerprint: text(256, 'Old name of `ad_fp`.'),
+    adpx_fp: textOrNumber(256, 'Old name of `ad_fp`.'),
+    fingerprint: textOrNumber(256, 'Old name of `ad_fp`.'),
     key: Type.Optional(Type.String({ description: 'API key, where the query has none.' })),
     api_key: Type.Optional(Type.String({ description: 'API key, where the query has none.' })),
   },

@@ -74,6 +74,6 @@ export const requestLike = (session: WallSession, { ip, userAgent, gpc }: Client
   loyalty: 'also',
   onlyWithCreative: false,
   campaignId: null,
-  themeId: session.themeId,
+  themeId: session.themeId === null ? null : String(session.themeId),
   custom: session.custom,
 });

@@ -76,7 +76,8 @@ export function createAuthenticator<Caller, Permission extends string>({
 /** The hex digest under which a key is stored. Keys are long and random, so one fast hash is enough. */
 export const hashKey = (key: string): string => hash('sha256', key, 'hex');
 
-function presentedKey(source: KeySource): string | null {
+/** @throws AppError unknown_key where it is no text */
+export function presentedKey(source: KeySource): string | null {
   const query = source.query as Record<string, unknown>;
   const body = (typeof source.body === 'object' && source.body !== null ? source.body : {}) as Record<string, unknown>;
   const bearer = /^bearer +(\S+)$/i.exec(source.headers.authorization ?? '')?.[1];

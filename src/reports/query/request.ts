@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { normalisePlacement } from '../../catalog/snapshot/placement-name.ts';
+import { normaliseName } from '../../catalog/snapshot/names.ts';
 import type { Publisher } from '../../catalog/snapshot/types.ts';
 import { AppError } from '../../platform/errors.ts';
 import { readDayRange } from '../../platform/http/day-range.ts';
@@ -134,7 +134,7 @@ function readFilters(given: ActivityParameters): ActivityQuery['filters'] {
     const values = splitList(given[name] ?? '');
     if (values.length === 0) continue;
     filters[name] = values.map((value) => {
-      if (name === 'placement') return normalisePlacement(value);
+      if (name === 'placement') return normaliseName(value);
       if (name === 'country') return value.toLowerCase() === 'unknown' ? 'unknown' : value.toUpperCase();
       if (name === 'device' || name === 'os') return value.toLowerCase();
       if (!/^\d{1,9}$/.test(value)) throw invalid(name, 'must be a list of ids');

@@ -124,6 +124,26 @@ describe('a catalogue', () => {
     expect((await exported(me)).publisher).toMatchObject({ usp_enabled: false, currency_multiplier: 12.5 });
   });
 
+  test('of an earlier release, without keys of themes, gets them from the names', async () => {
+    const me = await t.caller(await t.addPublisher());
+    const file = structuredClone(await exported(demo));
+    for (const theme of file.themes) delete theme.key;
+    Object.assign(file.themes[1] as Row, { name: file.themes[0]?.name });
+    expect((await me.call('POST', '/catalogue/import', file)).status).toBe(201);
+    const keys = (await exported(me)).themes.map(({ key }) => key);
+    expect(keys.slice(0, 2)).toEqual(['perks-grid', 'perks-grid-2']);
+  });
+
+  test('with two themes of one key is refused', async () => {
+    const me = await t.caller(await t.addPublisher());
+    const file = structuredClone(await exported(demo));
+    Object.assign(file.themes[1] as Row, { key: file.themes[0]?.key });
+    const reply = await me.call('POST', '/catalogue/import', file);
+    expect((reply.body as unknown as { error: { details: unknown } }).error.details).toEqual([
+      { path: '/themes/1/key', message: 'stands for an earlier theme already' },
+    ]);
+  });
+
   test('with mistakes is refused as a whole, each with its path in the file', async () => {
     const me = await t.caller(await t.addPublisher());
     const file = structuredClone(await exported(demo));

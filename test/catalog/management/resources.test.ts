@@ -155,6 +155,41 @@ describe('a theme', () => {
     expect((await me.call('PATCH', `/themes/${theme.body.data.id}`, { unit: 'sou' })).status).toBe(400);
   });
 
+  test('has a key that is unique: given, or made of its name', async () => {
+    const make = (fields: object) => me.call('POST', '/themes', { unit: 'mou', ...fields });
+    const given = await make({ name: 'Night', key: ' Dark_Mode ' });
+    expect(given.body.data.key).toBe('dark-mode');
+    const made = await make({ name: 'Dark mode' });
+    expect(made.body.data.key).toBe('dark-mode-2');
+    expect((await make({ name: '2024' })).body.data.key).toBe('theme-2024');
+    expect((await make({ name: '夜 & Tag!' })).body.data.key).toBe('夜-tag');
+    expect((await make({ name: '***' })).body.data.key).toBe('theme');
+    const taken = await make({ name: 'Other', key: 'dark-mode' });
+    expect([taken.status, details(taken)]).toEqual([409, [{ path: '/key', message: 'is taken' }]]);
+    for (const key of ['42', 'a/b', '<b>', 'x'.repeat(65)]) {
+      const refused = await make({ name: 'Odd', key });
+      expect([refused.status, details(refused)[0]?.path], key).toEqual([400, '/key']);
+    }
+    const { id } = given.body.data;
+    expect((await me.call('PATCH', `/themes/${id}`, { name: 'Dusk' })).body.data.key).toBe('dark-mode');
+    expect((await me.call('PUT', `/themes/${id}`, { name: 'Dusk', unit: 'mou' })).body.data.key).toBe('dark-mode');
+    expect((await me.call('DELETE', `/themes/${id}`)).status).toBe(204);
+    expect((await make({ name: 'Again', key: 'dark-mode' })).status).toBe(201);
+  });
+
+  test('never keeps an API key of the body as its key', async () => {
+    const body = { name: 'Quiet', unit: 'mou', key: me.key };
+    const reply = await t.app.inject({ method: 'POST', url: '/manage/v1/themes', payload: body });
+    expect([reply.statusCode, reply.json().data.key]).toEqual([201, 'quiet']);
+  });
+
+  test('made at once with others of the same name gets a key of its own', async () => {
+    const replies = await Promise.all(
+      Array.from({ length: 6 }, () => me.call('POST', '/themes', { name: 'Twin', unit: 'sou' })),
+    );
+    expect(new Set(replies.map(({ body }) => body.data.key)).size).toBe(6);
+  });
+
   test('takes the settings and styles that exist, of their types', async () => {
     const reply = await me.call('POST', '/themes', {
       name: 'Odd',

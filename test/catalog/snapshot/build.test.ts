@@ -94,6 +94,7 @@ const creativeRow = (id: number, offerId: number): CreativeRow => ({
 
 const themeRow = (over: Partial<ThemeRow> & { id: number }): ThemeRow => ({
   publisher_id: 1,
+  key: `theme-${over.id}`,
   name: 'Theme',
   unit: 'mou',
   is_default: false,

@@ -350,6 +350,24 @@ describe('settings', () => {
     expect(refused.body).toContain('multi offer unit');
   });
 
+  test('a theme’s key is shown, edited, and refused at its field', async () => {
+    const path = own('/settings/themes');
+    const made = await admin.post(path, { name: 'Evening', key: 'Evening Look', unit: 'sou' });
+    const page = String(made.headers.location).replace(/\?.*/, '');
+    expect((await admin.get(path)).body).toContain('<code>evening-look</code>');
+    expect((await admin.get(page)).body).toMatch(/name="key"[^>]*value="evening-look"/);
+    const changed = await admin.post(page, { name: 'Evening', key: 'dusk', unit: 'sou' });
+    expect(changed.statusCode).toBe(303);
+    for (const [key, text] of [
+      ['77', 'Must not be a number'],
+      ['perks-grid', 'Is taken'],
+    ] as const) {
+      const refused = await admin.post(page, { name: 'Evening', key, unit: 'sou' });
+      expect(refused.statusCode).toBe(422);
+      expect(refused.body).toMatch(new RegExp(`id="[^"]*key-error">${text}`));
+    }
+  });
+
   test('a webhook endpoint is saved with its secret shown once, tested, paused and resumed', async () => {
     const path = own('/settings/webhooks/usp.selection');
     const fields = {

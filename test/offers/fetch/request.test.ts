@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { normalisePlacement } from '../../../src/catalog/snapshot/placement-name.ts';
+import { normaliseName } from '../../../src/catalog/snapshot/names.ts';
 import { isPii, readFetchOffers } from '../../../src/offers/fetch/request.ts';
 import type { FetchOffersBody, FetchOffersQuery } from '../../../src/offers/fetch/request-schema.ts';
 import { AppError } from '../../../src/platform/errors.ts';
@@ -55,9 +55,9 @@ describe('old names', () => {
   });
 
   test('theme_id means themeId, as number or text', () => {
-    expect(read({ theme_id: 5 }).themeId).toBe(5);
-    expect(read({ theme_id: '5' }).themeId).toBe(5);
-    expect(read({ themeId: '7', theme_id: 5 }).themeId).toBe(7);
+    expect(read({ theme_id: 5 }).themeId).toBe('5');
+    expect(read({ theme_id: 'Dark Mode' }).themeId).toBe('Dark Mode');
+    expect(read({ themeId: '7', theme_id: 5 }).themeId).toBe('7');
     expect(read({ themeId: '' }).themeId).toBeNull();
   });
 
@@ -117,6 +117,41 @@ describe('filters', () => {
     expect(read({ country: 'De' }, { country: 'US' }).country).toBe('DE');
     expect(read({ country: '' }, { country: 'us' }).country).toBe('US');
     expect(read({}).country).toBeNull();
+  });
+
+  test.each([
+    ['deu', 'DE'],
+    [' Gbr ', 'GB'],
+    ['xkx', 'XK'],
+    ['germany', null],
+    ['ZZ', null],
+    ['d', null],
+    [49, null],
+    [['DE'], null],
+    [{ code: 'DE' }, null],
+    [true, null],
+  ])('country %j is %j, and what is ignored is noted', (country, expected) => {
+    const noted: string[] = [];
+    const body = { placement: 'p', country } as FetchOffersBody;
+    expect(readFetchOffers({}, body, client, (path) => noted.push(path)).country).toBe(expected);
+    expect(noted).toEqual(expected === null ? ['/country'] : []);
+  });
+
+  test('a country of the body that names none leaves that of the query', () => {
+    expect(read({ country: 'nowhere' }, { country: 'fra' }).country).toBe('FR');
+  });
+
+  test('user ids may be numbers', () => {
+    expect(read({ pub_user_id: 42, ad_fp: 7 })).toMatchObject({ pubUserId: '42', adFp: '7' });
+    expect(read({ fingerprint: 1.5 }).adFp).toBe('1.5');
+    expect(read({ pub_user_id: 491511234567 }).pubUserId).toBe('491511234567');
+  });
+
+  test.each([[[1]], [{ id: 1 }], [true]])('theme %j is ignored and noted', (themeId) => {
+    const noted: string[] = [];
+    const body = { placement: 'p', themeId } as FetchOffersBody;
+    expect(readFetchOffers({}, body, client, (path) => noted.push(path)).themeId).toBeNull();
+    expect(noted).toEqual(['/themeId']);
   });
 
   test('pub_user_id is read from body, then query; empty counts as absent', () => {
@@ -184,8 +219,8 @@ describe('the placement', () => {
   test('stays as it is once normalised', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(0xffff)), (units) => {
-        const once = normalisePlacement(String.fromCharCode(...units));
-        expect(normalisePlacement(once)).toBe(once);
+        const once = normaliseName(String.fromCharCode(...units));
+        expect(normaliseName(once)).toBe(once);
         expect(once).not.toMatch(/[\s\u0085_A-Z]/);
       }),
     );
@@ -201,7 +236,7 @@ describe('the placement', () => {
   });
 
   test('has no character that the database treats as a blank', () => {
-    expect(normalisePlacement('a\u0085b\u00a0c\u2028d\ufeffe\u3000f')).toBe('a-b-c-d-e-f');
+    expect(normaliseName('a\u0085b\u00a0c\u2028d\ufeffe\u3000f')).toBe('a-b-c-d-e-f');
   });
 
   test.each([undefined, '', ' ', '\t\n'])('%j is missing', (placement) => {
@@ -222,16 +257,28 @@ describe('custom keys', () => {
     });
   });
 
-  test('are at most 50, with names of 1 to 64 and values of up to 512 characters', () => {
-    const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, '1']));
-    expect(read(keys(50)).custom.size).toBe(50);
-    expect(refusal(keys(51)).code).toBe('invalid_request');
+  test('are at most 50: those beyond are dropped and noted', () => {
+    const noted: string[] = [];
+    const body = { placement: 'p', ...Object.fromEntries(Array.from({ length: 52 }, (_, at) => [`k${at}`, '1'])) };
+    const { custom } = readFetchOffers({}, body, client, (path) => noted.push(path));
+    expect([...custom.keys()]).toEqual(Array.from({ length: 50 }, (_, at) => `k${at}`));
+    expect(noted).toEqual(['/k50', '/k51']);
+  });
+
+  test('that are lists or objects are dropped and noted beyond 512 characters of JSON', () => {
+    const noted: string[] = [];
+    const body = { placement: 'p', fits: ['v'.repeat(508)], list: ['v'.repeat(509)], object: { a: 'v'.repeat(512) } };
+    const { custom } = readFetchOffers({}, body, client, (path) => noted.push(path));
+    expect([...custom]).toEqual([['fits', JSON.stringify(body.fits)]]);
+    expect(noted).toEqual(['/list', '/object']);
+  });
+
+  test('have names of 1 to 64 and texts of up to 512 characters', () => {
     expect(read({ ['n'.repeat(64)]: 'v'.repeat(512) }).custom.size).toBe(1);
     expect(refusal({ ['n'.repeat(65)]: '1' }).code).toBe('invalid_request');
     expect(refusal({ note: 'v'.repeat(513) }).details).toEqual([
       { path: '/note', message: 'must have at most 512 characters' },
     ]);
-    expect(refusal({ list: ['v'.repeat(512)] }).details?.[0]?.path).toBe('/list');
   });
 
   test.each(['a b', 'ä', 'a/b', 'a$', ''])('may not be named %j', (name) => {

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -70,6 +70,36 @@ describe('migrations of our own', () => {
     // Partitions are made day by day, not by a migration.
     const made = (await tables(inject('templateUrl'))).filter((name) => !/_p\d{8}$/.test(name));
     expect(await tables(database.url)).toEqual(made);
+  });
+
+  test('give existing themes a key from their name', async () => {
+    const own = new URL('../../../migrations/', import.meta.url);
+    const files = (await readdir(own)).filter((name) => name.endsWith('.sql')).sort();
+    const at = files.findIndex((name) => name.endsWith('-theme-keys.sql'));
+    for (const name of files.slice(0, at)) await copyFile(new URL(name, own), join(folderPath, name));
+    await migrate(database.url, folder);
+    await query(
+      database.url,
+      `insert into publishers (name, sdk_id) values ('A', 'aaaaaaaaaaaaaaaa'), ('B', 'bbbbbbbbbbbbbbbb');
+      insert into themes (publisher_id, name, unit, deleted_at) values
+        (1, 'Dark Mode', 'sou', null), (1, 'dark_mode!', 'sou', null), (1, 'Dark mode 2', 'sou', null),
+        (1, '2024', 'sou', null), (1, '***', 'sou', null), (1, repeat('Long ', 40), 'sou', null),
+        (1, 'Dark Mode', 'sou', now()), (2, 'Dark Mode', 'sou', null)`,
+    );
+    await copyFile(new URL(files[at] as string, own), join(folderPath, files[at] as string));
+    await migrate(database.url, folder);
+    expect(
+      (await query<{ key: string }>(database.url, 'select key from themes order by id')).map(({ key }) => key),
+    ).toEqual([
+      'dark-mode',
+      'dark-mode-2',
+      'dark-mode-2-2',
+      'theme-2024',
+      'theme',
+      'long-long-long-long-long-long-long-long-long-long',
+      'dark-mode-3',
+      'dark-mode',
+    ]);
   });
 
   test('are applied once when two processes start together, and both find a complete database', async () => {

@@ -1,9 +1,11 @@
 import type { ErrorDetail } from '../../../platform/errors.ts';
 import { maxPlacements } from '../../snapshot/placements.ts';
+import { themeKeyFrom } from '../../snapshot/theme-key.ts';
 import { creatives } from '../creatives.ts';
 import { publishers } from '../publishers.ts';
 import { capital, defaultsOf, type Resource, type Values } from '../resource.ts';
 import { sequenceRules } from '../sequence-rules.ts';
+import { themes } from '../themes.ts';
 import type { Work } from '../unit-of-work.ts';
 import { checkValue } from '../validation-messages.ts';
 import { formatField, formatNumber, kinds, mapMatch } from './kinds.ts';
@@ -71,6 +73,7 @@ export async function parseCatalogue(
       at(path, missingReferences(kind, row.values, ids));
     }
   }
+  fillThemeKeys(rows.get(themes) ?? []);
   if (details.length === 0) at('', checkWhole(rows));
   if (details.length > 0) return { details };
   return {
@@ -116,16 +119,30 @@ function missingReferences(
   return details;
 }
 
+/** Files of earlier releases have no keys: they are made of the names. */
+function fillThemeKeys(list: readonly FileRow[]): void {
+  const taken = new Set(list.map(({ values }) => values.key));
+  for (const { values } of list) {
+    if (values.key !== '') continue;
+    values.key = themeKeyFrom(String(values.name), taken);
+    taken.add(values.key);
+  }
+}
+
 /** Constraints of the database that concern several rows. */
 function checkWhole(rows: ReadonlyMap<Resource, readonly FileRow[]>): ErrorDetail[] {
   const details: ErrorDetail[] = [];
   const primaries = new Set<unknown>();
+  const keys = new Set<unknown>();
   let defaults = 0;
   for (const [kind, list] of rows) {
     if (kind.name === 'placements' && list.length > maxPlacements)
       details.push({ path: '/placements', message: `A publisher has at most ${maxPlacements} placements` });
     for (const { values, path } of list) {
-      if (kind.name === 'themes' && values.is_default === true && ++defaults > 1)
+      if (kind === themes && keys.has(values.key))
+        details.push({ path: `${path}/key`, message: 'stands for an earlier theme already' });
+      if (kind === themes) keys.add(values.key);
+      if (kind === themes && values.is_default === true && ++defaults > 1)
         details.push({ path: `${path}/is_default`, message: 'is said of an earlier theme already' });
       if (kind !== creatives || values.is_primary !== true) continue;
       if (primaries.has(values.offer_id))

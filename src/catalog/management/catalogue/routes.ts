@@ -77,9 +77,7 @@ export function catalogueRoutes(app: App, door: Door): void {
     { schema: importSchema, bodyLimit: maxBytes, ...hooks },
     async (request, reply) => {
       const { actor, publisherId } = requireBoth(request);
-      const parsed = await door.management.read(actor, publisherId, (work) =>
-        parseCatalogue(fieldsOf(request.body), work),
-      );
+      const parsed = await door.management.read(actor, publisherId, (work) => parseCatalogue(fieldsOf(request), work));
       if ('details' in parsed) throw new AppError('invalid_request', { details: parsed.details });
       await checkPictures(parsed.catalogue);
       if ((request.query as { dry_run?: unknown }).dry_run === 'true') {

@@ -1,4 +1,4 @@
-import { normalisePlacement } from '../../../catalog/snapshot/placement-name.ts';
+import { normaliseName } from '../../../catalog/snapshot/names.ts';
 import type { Publisher } from '../../../catalog/snapshot/types.ts';
 import { explain } from '../../../decision/explain/explain.ts';
 import { type Explanation, type Geo, noHistory, unknownGeo } from '../../../decision/types.ts';
@@ -18,7 +18,7 @@ export function explainOffers(
   { placement, country, platform, device, custom }: SampleRequest,
   { model, nowMs, seed }: { model: Model; nowMs: number; seed: number },
 ): Explanation[] {
-  const name = normalisePlacement(placement);
+  const name = normaliseName(placement);
   const themeId = publisher.placements.get(name)?.themeId ?? null;
   const geo: Geo = { ...unknownGeo, country: country === '' ? null : country.toUpperCase() };
   return explain({

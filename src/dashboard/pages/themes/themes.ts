@@ -1,5 +1,6 @@
 import type { Values, View } from '../../../catalog/management/resource.ts';
 import { themes } from '../../../catalog/management/themes.ts';
+import { maxThemeKeyLength } from '../../../catalog/snapshot/names.ts';
 import type { Publisher, Theme, Unit } from '../../../catalog/snapshot/types.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import type { App } from '../../../platform/ports.ts';
@@ -32,7 +33,13 @@ export function themePages(app: App, services: PageServices): void {
     lead: 'Appearance and behaviour of units. Used by placement, by request, or as the default.',
     writes: 'admin',
     assets: ['preview.js'],
-    columns: [{ text: 'Name' }, { text: 'Unit' }, { text: 'User Selected Perks' }, { text: 'Updated' }],
+    columns: [
+      { text: 'Name' },
+      { text: 'Key' },
+      { text: 'Unit' },
+      { text: 'User Selected Perks' },
+      { text: 'Updated' },
+    ],
     cells: themeCells,
     empty: {
       title: 'No themes yet',
@@ -52,6 +59,7 @@ const themeCells = ({ path, publisher }: PublisherContext, row: View): Cell[] =>
   html`
     ${strongLink(path(`/settings/themes/${row.id}`), String(row.name))}
     ${row.is_default === true && badge('Default', 'info')}`,
+  html`<code>${String(row.key)}</code>`,
   row.unit === 'mou' ? 'Multi offer unit' : 'Single offer unit',
   row.usp_enabled === true ? badge(row.usp_check_all === true ? 'On, all selected' : 'On', 'good') : 'Off',
   moment(publisher, String(row.updated_at)),
@@ -68,6 +76,7 @@ const themeToForm = (values: Values): FormValues => ({
 
 const readTheme = (fields: Fields): Values => ({
   name: fields.text('name'),
+  key: fields.text('key'),
   unit: fields.text('unit'),
   is_default: fields.checked('is_default'),
   usp_enabled: fields.checked('usp_enabled'),
@@ -82,7 +91,14 @@ const unitChoices = [
 ];
 
 const themeFields = (form: FormBuilder, { offersPerResponse, uspEnabled }: Publisher): Html => html`
-  ${form.input('name', { label: 'Name', required: true })}
+  ${columns([
+    form.input('name', { label: 'Name', required: true }),
+    form.input('key', {
+      label: 'Key',
+      maxLength: maxThemeKeyLength,
+      hint: 'Names the theme in requests and pages (themeId), beside its id. Empty: made of the name.',
+    }),
+  ])}
   ${columns([
     form.select('unit', { label: 'Unit', choices: unitChoices }),
     form.input('offers_per_response', {
@@ -108,6 +124,7 @@ const themeFields = (form: FormBuilder, { offersPerResponse, uspEnabled }: Publi
 /** As much of a theme as a preview needs; the values may be invalid. */
 const previewedTheme = (values: Values): Theme => ({
   id: 0,
+  key: '',
   name: '',
   unit: (values.unit === 'sou' ? 'sou' : 'mou') satisfies Unit,
   uspEnabled: values.usp_enabled === true,
