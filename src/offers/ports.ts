@@ -2,6 +2,7 @@ import type { CatalogDeps } from '../catalog/ports.ts';
 import type { LiveUsage } from './caps/live-usage.ts';
 import type { Geo } from './context/geo.ts';
 import type { ModelSource } from './model/source.ts';
+import type { Notices } from './notices/notices.ts';
 
-/** `usage` and `model` are refreshed by background jobs. */
-export type OfferDeps = CatalogDeps & { geo: Geo; usage: LiveUsage; model: ModelSource };
+/** `usage` and `model` are refreshed, `notices` written by background jobs. */
+export type OfferDeps = CatalogDeps & { geo: Geo; usage: LiveUsage; model: ModelSource; notices: Notices };

@@ -4,6 +4,7 @@ import type { RetentionStep } from '../platform/db/retention.ts';
 import { dayMs, dayOf } from '../platform/lib/time.ts';
 import { deleteOldUsage } from './caps/usage.ts';
 import { deleteOldDecisionStates } from './decision-log/states.ts';
+import { deleteOldNotices } from './notices/write-notices.ts';
 
 /** Dev sessions deleted by one statement (count). */
 const devBatch = 5000;
@@ -23,6 +24,7 @@ export const applyOfferRetention: RetentionStep = async (pool, { retentionRawDay
   const devSessions = await deleteDevSessions(pool, new Date(nowMs - dayMs));
   await deleteOldDecisionStates(pool, nowMs);
   await deleteOldUsage(pool, nowMs);
+  await deleteOldNotices(pool, nowMs);
   return { partitions, devSessions };
 };
 

@@ -6,6 +6,7 @@ import { buildIndex } from '../decision/index/build-index.ts';
 import { createLiveUsage } from '../offers/caps/live-usage.ts';
 import { loadGeo } from '../offers/context/geo.ts';
 import { createModelSource } from '../offers/model/source.ts';
+import { createNotices } from '../offers/notices/notices.ts';
 import type { OfferDeps } from '../offers/ports.ts';
 import { startDatabaseHealth } from '../platform/db/health.ts';
 import { ensurePartitions } from '../platform/db/partitions.ts';
@@ -77,6 +78,7 @@ export async function createDeps({
     geo,
     usage: createLiveUsage({ pool, catalog, now }),
     model: createModelSource({ pool, catalog, now }),
+    notices: createNotices(now),
     tokens: createTokenCodec(createSigner(config.tokenKeys, 'tracking-token')),
     secretBox: createSecretBox(config.secretsKey),
     metrics,

@@ -57,6 +57,13 @@ export const createJobs = (deps: JobDeps): readonly Job[] => {
     },
     ...refreshJobs(deps),
     {
+      name: 'request notices',
+      roles: ['api'],
+      pauseMs: 1000,
+      locks: 'rows of request_notices, in the order of their key',
+      run: () => deps.notices.write(pool),
+    },
+    {
       name: 'reservation release',
       roles: ['worker'],
       pauseMs: 1000,

@@ -188,6 +188,14 @@ describe('from an empty database, in the browser only', () => {
     );
     expect((await usp(`session/${answer.data.session_id}.json`, { action: 'wrap' })).status).toBe(200);
     await call.filter({ hasText: 'confirmed, 1 perk' }).waitFor(limit);
+    const refused = await fetch(`${demo.url}/native/v4/offers.json?api_key=${key}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ placement: 'checkout', 'cart total': 5 }),
+    });
+    expect(refused.status).toBe(400);
+    const note = page.locator('ol.stream li').filter({ hasText: 'cart total' });
+    await note.filter({ hasText: 'refused' }).waitFor(limit);
     await screenshot('dashboard-live');
   });
 

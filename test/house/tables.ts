@@ -44,6 +44,10 @@ export const tables: Record<string, Ownership> = {
       tracking: 'clicks and conversions need the placement, user and attributes of their session',
     },
   },
+  request_notices: {
+    owner: 'offers',
+    readers: { dashboard: 'live requests show what was ignored or refused of them' },
+  },
   ...owned('tracking', ['conversions']),
   events: {
     owner: 'tracking',

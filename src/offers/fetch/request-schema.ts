@@ -13,7 +13,8 @@ const textOrNumber = (maxLength: number, description: string) =>
 const country = Type.Optional(
   Type.Unknown({
     description:
-      'ISO 3166-1, two or three letters of any case; overrides the country of the IP address. Anything else is ignored.',
+      'ISO 3166-1, two or three letters of any case; overrides the country of the IP address. ' +
+      'Anything else is ignored.',
   }),
 );
 

@@ -3,16 +3,17 @@ import { emptyBodyByDefault, nullFieldsAsAbsent } from '../../platform/http/body
 import { errorAnswers, fetchOffersAnswer } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import type { OfferDeps } from '../ports.ts';
-import { clientOf, readFetchOffers } from './request.ts';
+import { noteRefusals, readNoted } from './read-request.ts';
 import { fetchOffersBody, fetchOffersQuery } from './request-schema.ts';
 import type { OfferService } from './service.ts';
 
 /** Every version answers the same; v4 clients pass the SDK id as `api_key` (docs/interface.md#fetch-offers). */
 const paths = ['/native/v2/offers.json', '/native/v4/offers.json', '/native/v1/offers.json'];
 
-type OfferRoutes = Pick<OfferDeps, 'auth'> & { offers: OfferService };
+type OfferRoutes = Pick<OfferDeps, 'auth' | 'notices'> & { offers: OfferService };
 
-export async function offerRoutes(app: App, { auth, offers }: OfferRoutes): Promise<void> {
+export async function offerRoutes(app: App, { auth, notices, offers }: OfferRoutes): Promise<void> {
+  noteRefusals(app, { auth, notices });
   app.addHook('onClose', offers.drain);
   const schema = {
     summary: 'Fetch offers',
@@ -24,7 +25,7 @@ export async function offerRoutes(app: App, { auth, offers }: OfferRoutes): Prom
   const preValidation = [emptyBodyByDefault, nullFieldsAsAbsent, auth.requireKey('ads/offers')];
   for (const url of paths) {
     app.post(url, { schema, preValidation }, async (request, reply) => {
-      const fetchRequest = readFetchOffers(request.query, request.body, clientOf(request));
+      const fetchRequest = readNoted(request, request.query, request.body, notices);
       const answer = await offers.fetch(callerOf(request).publisher, fetchRequest);
       reply.type('application/json; charset=utf-8').header('cache-control', 'no-store');
       return reply.send(answer as never);

@@ -1,14 +1,15 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { FastifyReply } from 'fastify';
 import { callerOf } from '../../catalog/caller.ts';
-import type { CatalogDeps } from '../../catalog/ports.ts';
 import { AppError } from '../../platform/errors.ts';
 import { emptyBodyByDefault, nullFieldsAsAbsent } from '../../platform/http/body-parsing.ts';
 import { errorAnswers, fetchOffersAnswer } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
-import { clientOf, readFetchOffers } from '../fetch/request.ts';
+import { noteRefusals, readNoted } from '../fetch/read-request.ts';
+import { clientOf } from '../fetch/request.ts';
 import { fetchOffersBody, fetchOffersQuery } from '../fetch/request-schema.ts';
 import type { OfferService } from '../fetch/service.ts';
+import type { OfferDeps } from '../ports.ts';
 import { createOfferwall } from './service.ts';
 import type { WallPageRequest } from './wall.ts';
 
@@ -59,8 +60,9 @@ const answers = { 200: wallAnswer, ...errorAnswers(400, 401, 403, 413, 415) };
 /** The offerwall: all offers a user may see, page by page (docs/interface.md#offerwall). */
 export async function offerwallRoutes(
   app: App,
-  { offers, ...deps }: CatalogDeps & { offers: OfferService },
+  { offers, ...deps }: OfferDeps & { offers: OfferService },
 ): Promise<void> {
+  noteRefusals(app, deps);
   const wall = createOfferwall(deps, offers);
 
   function send(reply: FastifyReply, answer: Buffer): FastifyReply {
@@ -83,7 +85,7 @@ export async function offerwallRoutes(
       },
       async (request, reply) => {
         const { limit, cursor, ...body } = request.body;
-        const readRequest = () => readFetchOffers(request.query, body, clientOf(request));
+        const readRequest = () => readNoted(request, request.query, body, deps.notices);
         const page = pageRequestOf({
           ...(limit === undefined ? {} : { limit }),
           ...(cursor ? { cursor } : {}),

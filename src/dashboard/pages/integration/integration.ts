@@ -1,5 +1,6 @@
 import type { Publisher } from '../../../catalog/snapshot/types.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { hourMs, minuteMs } from '../../../platform/lib/time.ts';
 import type { App, PlatformDeps } from '../../../platform/ports.ts';
 import { badge, card, copyable, descriptionList, link, tabs } from '../../shell/components.ts';
 import { type PublisherContext, queryText } from '../../shell/context.ts';
@@ -7,6 +8,7 @@ import { createEventStreams, type StreamEvent } from '../../shell/event-streams.
 import { moment, plural } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
 import { type PageServices, publisherPages } from '../../shell/pages.ts';
+import { findNotices, noticeItem } from './live-notices.ts';
 import { findRequests, type LiveRequest, sessionIdAt, sessionsAfter } from './live-requests.ts';
 import { type Snippet, snippetsFor } from './snippets.ts';
 
@@ -15,7 +17,8 @@ const maxWatched = 30;
 /** New requests read at once. */
 const maxNew = 200;
 /** How far back a stream begins (milliseconds). */
-const lookbackMs = 60_000;
+const lookbackMs = minuteMs;
+const noticeLookbackMs = hourMs;
 
 /** Code snippets with the publisher's SDK id, and incoming requests live. */
 export function integrationPages(app: App, services: PageServices): void {
@@ -27,7 +30,9 @@ export function integrationPages(app: App, services: PageServices): void {
   app.get('/dashboard/p/:publisherId/integration/stream', { schema: { hide: true } }, (request, reply) => {
     const publisher = request.viewedPublisher;
     if (publisher === null) return reply.callNotFound();
-    streams.open(request, reply, { next: watchRequests(deps, publisher) });
+    const requests = watchRequests(deps, publisher);
+    const notices = watchNotices(deps, publisher);
+    streams.open(request, reply, { next: async () => [...(await notices()), ...(await requests())] });
   });
 }
 
@@ -76,7 +81,9 @@ const liveCard = ({ path }: PublisherContext): Html =>
       <ol class="stream" data-stream="${path('/integration/stream')}" aria-live="polite"
         aria-label="Requests, newest first"></ol>`,
     {
-      lead: 'Offer requests of the last minute and new ones, with their events. Development requests appear only here.',
+      lead:
+        'Offer requests of the last minute and new ones, with their events, and what of them was ignored, dropped or ' +
+        'refused in the last hour. Development requests appear only here.',
     },
   );
 
@@ -98,6 +105,21 @@ function watchRequests({ pool, now, dbHealth }: PlatformDeps, publisher: Publish
     }
     for (const id of [...known.keys()].slice(0, -maxWatched)) known.delete(id);
     return changed;
+  };
+}
+
+/** @returns a function that returns new and repeated notices each time it is called */
+function watchNotices({ pool, now, dbHealth }: PlatformDeps, publisher: Publisher): () => Promise<StreamEvent[]> {
+  let known = new Map<string, string>();
+  return async () => {
+    if (!dbHealth.isUp()) return [];
+    const notices = await findNotices(pool, publisher.id, now() - noticeLookbackMs);
+    const current = new Map(
+      notices.map((notice) => [`${notice.path} ${notice.message}`, noticeItem(notice, publisher).markup]),
+    );
+    const changed = [...current].filter(([name, markup]) => known.get(name) !== markup);
+    known = current;
+    return changed.map(([, data]) => ({ name: 'item', data }));
   };
 }
 
