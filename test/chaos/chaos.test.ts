@@ -15,6 +15,5 @@ describe('kill -9 of API, workers and PostgreSQL under load', () => {
       expect(found.committed).toBeGreaterThanOrEqual(size.wraps);
       expect(ok, JSON.stringify(found)).toBe(true);
     },
-    180_000,
   );
 });

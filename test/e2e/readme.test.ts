@@ -27,7 +27,7 @@ test('the README starts a server; its curl commands end with a signed webhook, a
     child.stdout.on('data', (chunk) => {
       output += chunk;
     });
-    await untilReady(`http://127.0.0.1:${port}/health/ready`, child, 60_000);
+    await untilReady(`http://127.0.0.1:${port}/health/ready`, child);
     while (!output.includes('"wrap"')) await new Promise((resolve) => setTimeout(resolve, 20));
     return { child, commands: output.split('\n').filter((line) => line.startsWith('curl ')) };
   };

@@ -81,8 +81,8 @@ export function endChild(child: ChildProcess, signal: NodeJS.Signals): Promise<n
   });
 }
 
-/** Resolves when the URL answers 200; throws when the process ends before, or after 30 s. */
-export async function untilReady(url: string, child: ChildProcess, limitMs = 30_000): Promise<void> {
+/** Resolves when the URL answers 200; throws when the process ends before, or after 2 minutes. */
+export async function untilReady(url: string, child: ChildProcess, limitMs = 120_000): Promise<void> {
   const endMs = performance.now() + limitMs;
   while (performance.now() < endMs) {
     if (child.exitCode !== null || child.signalCode !== null)

@@ -16,8 +16,6 @@ import { recordSettlements, reportSettlement } from './settle/record.ts';
 import type { Settlement } from './settle/settle.ts';
 import { createSettlementWriter, type SettlementResult } from './settle/settle-batches.ts';
 
-/** Finds deliveries without a notification, and retries that were not scheduled here (milliseconds). */
-const pollMs = 1000;
 /** How long `stop` waits for settlements once all calls have ended (milliseconds). */
 const settleLimitMs = 3000;
 
@@ -29,6 +27,8 @@ export type DispatcherOptions = AttemptTools & {
   concurrency: number;
   /** How long `stop` lets calls in flight continue (milliseconds). */
   drainLimitMs: number;
+  /** Finds deliveries without a notification, and retries that were not scheduled here (milliseconds). */
+  pollMs?: number;
   meter?: Meter;
 };
 
@@ -44,7 +44,7 @@ export type Dispatcher = {
  * worker died or lost its database between the call and the commit of its outcome (docs/interface.md#webhooks).
  */
 export async function startDispatcher(options: DispatcherOptions): Promise<Dispatcher> {
-  const { pool, databaseUrl, concurrency, now, meter = noMeter } = options;
+  const { pool, databaseUrl, concurrency, now, pollMs = 1000, meter = noMeter } = options;
   const logger = options.logger.child({ part: 'dispatcher' });
   const clock = (): number => performance.now();
   const scheduler = createScheduler(pool, concurrency, clock);

@@ -42,7 +42,7 @@ test('a user sees the unit in the page, selects a perk, confirms, and the verifi
     .locator('#webhooks li')
     .filter({ hasText: '1 selected' })
     .filter({ hasText: 'signature verified' })
-    .waitFor({ timeout: 15_000 });
+    .waitFor();
   expect(await page.getByRole('button', { name: 'Perks confirmed' }).isDisabled()).toBe(true);
   expect(problems).toEqual([]);
   const path = 'docs/images/demo.png';
@@ -55,7 +55,7 @@ test('with all perks picked from the start, every box is ticked, on the server a
   const { page } = await open('/demo?usp=all&dev=on');
   await expect.poll(() => page.getByRole('checkbox', { checked: true }).count()).toBe(3);
   await page.getByRole('button', { name: 'Confirm my perks' }).click();
-  await page.locator('#webhooks li').filter({ hasText: '3 selected' }).waitFor({ timeout: 15_000 });
+  await page.locator('#webhooks li').filter({ hasText: '3 selected' }).waitFor();
 });
 
 test.each(['sdk', 'api'])(

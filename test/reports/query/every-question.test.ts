@@ -24,7 +24,7 @@ beforeAll(async () => {
     values ($1, 'k', decode($2, 'hex'), '{reports}')`,
     [testApp.publisher.id, hashKey('reports')],
   );
-  await vi.waitUntil(() => testApp.deps.catalog.current().keys.has(hashKey('reports')), 5000);
+  await vi.waitUntil(() => testApp.deps.catalog.current().keys.has(hashKey('reports')), 60_000);
   await rollUpAll(testApp);
 });
 afterAll(() => testApp.close());

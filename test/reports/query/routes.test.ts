@@ -42,7 +42,7 @@ beforeAll(async () => {
     [hashKey('other')],
   );
   const hash = hashKey('other');
-  await vi.waitUntil(() => testApp.deps.catalog.current().keys.has(hash), 5000);
+  await vi.waitUntil(() => testApp.deps.catalog.current().keys.has(hash), 60_000);
   await rollUpAll(testApp);
 });
 afterAll(() => testApp.close());

@@ -20,16 +20,15 @@ afterAll(async () => {
   await database?.drop();
 });
 
-const until = async (condition: () => boolean): Promise<void> => {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 10));
-};
+const statusesOf = async (urls: string[]): Promise<number[]> =>
+  (await Promise.all(urls.map((url) => call(testApp, url)))).map((response) => response.statusCode);
 
 test('503 with retry-after while the database is unavailable, never a false 200; 200 afterwards', async () => {
   const urls = [offer.pixel, offer.beacons.close, offer.beacons.no_thanks_click, offer.click_url];
   relay.cut();
   // Both at the moment of the break, when a write may have come through unseen, and once it is known.
   const atOnce = await Promise.all(urls.map((url) => call(testApp, url)));
-  await until(() => !testApp.deps.dbHealth.isUp());
+  await expect.poll(testApp.deps.dbHealth.isUp).toBe(false);
   const later = await Promise.all(urls.map((url) => call(testApp, url)));
   for (const response of [...atOnce, ...later]) {
     expect(response.statusCode).toBe(503);
@@ -39,9 +38,7 @@ test('503 with retry-after while the database is unavailable, never a false 200;
     expect(response.json().error.code).toBe('unavailable');
   }
   relay.restore();
-  await until(() => testApp.deps.dbHealth.isUp());
-  const statuses = (await Promise.all(urls.map((url) => call(testApp, url)))).map((response) => response.statusCode);
-  expect(statuses).toEqual([200, 200, 200, 302]);
+  await expect.poll(() => statusesOf(urls)).toEqual([200, 200, 200, 302]);
   expect((await storedEvents(testApp)).map((event) => event.kind).sort()).toEqual([
     'click',
     'close',
@@ -52,8 +49,8 @@ test('503 with retry-after while the database is unavailable, never a false 200;
 
 test('a bad token is answered 400 while the database is unavailable', async () => {
   relay.cut();
-  await until(() => !testApp.deps.dbHealth.isUp());
+  await expect.poll(testApp.deps.dbHealth.isUp).toBe(false);
   expect((await call(testApp, '/sdk/v2/impression/p.png?t=nonsense')).statusCode).toBe(400);
   relay.restore();
-  await until(() => testApp.deps.dbHealth.isUp());
+  await expect.poll(testApp.deps.dbHealth.isUp).toBe(true);
 });

@@ -116,16 +116,15 @@ describe('leases', () => {
 });
 
 describe('a worker that died', () => {
-  test('its deliveries are taken over within two seconds, after it had the time to reconnect', async () => {
+  test('its deliveries are taken over long before their leases end, after it had the time to reconnect', async () => {
     const receiver = await hook();
     const id = await enqueueDelivery(t, await addEndpoint(t, receiver.url));
     await claimAll(await deadWorker());
+    await t.pool.query("update delivery_queue set lease_until = now() + interval '1 hour'");
     const startMs = performance.now();
     await dispatcher();
     await until(() => receiver.taken.length, 1);
-    const takenMs = (receiver.taken[0]?.atMs ?? 0) - startMs;
-    expect(takenMs).toBeGreaterThan(900);
-    expect(takenMs).toBeLessThan(2000);
+    expect((receiver.taken[0]?.atMs ?? 0) - startMs).toBeGreaterThan(900);
     await until(async () => (await deliveryOf(t, id)).status, 'delivered');
     expect((await attemptsOf(t, id)).map(({ generation, outcome }) => [generation, outcome])).toEqual([
       [1, null],

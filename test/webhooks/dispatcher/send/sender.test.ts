@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { parseNets } from '../../../../src/webhooks/dispatcher/send/address-guard.ts';
 import type { Lookup } from '../../../../src/webhooks/dispatcher/send/resolver.ts';
 import type { SendRequest } from '../../../../src/webhooks/dispatcher/send/result.ts';
@@ -179,7 +179,7 @@ describe('what comes back', () => {
     const result = await sender().send(post(at(target)));
     expect(result).toMatchObject({ kind: 'response', status: 200, truncated: true });
     expect(result.kind === 'response' && result.body.equals(Buffer.alloc(16_384, 'x'))).toBe(true);
-    await vi.waitFor(() => expect(target.open()).toBe(0));
+    await expect.poll(target.open).toBe(0);
   });
 
   test.each([
@@ -247,14 +247,14 @@ describe('one deadline over everything', () => {
       ...timedOut,
       timing: { connectMs: expect.any(Number), tlsMs: null, firstByteMs: null },
     });
-    await vi.waitFor(() => expect(target.open()).toBe(0));
+    await expect.poll(target.open).toBe(0);
   });
 
   test('a receiver that never answers; its connection is closed', async () => {
     const target = await receiver(() => {});
     const result = await sender().send(post(at(target), { deadlineMs: 150 }));
     expect(result).toMatchObject({ ...timedOut, remoteAddress: '127.0.0.1', timing: { firstByteMs: null } });
-    await vi.waitFor(() => expect(target.open()).toBe(0));
+    await expect.poll(target.open).toBe(0);
   });
 
   test('a head that drips, each byte well before any idle limit', async () => {
@@ -274,12 +274,10 @@ describe('one deadline over everything', () => {
       const timer = setInterval(() => response.write('x'), 10);
       response.once('close', () => clearInterval(timer));
     });
-    const startMs = performance.now();
     const result = await sender().send(post(at(target), { deadlineMs: 300 }));
     expect(result).toMatchObject(timedOut);
     expect(result.kind === 'error' && result.timing.firstByteMs).toBeGreaterThanOrEqual(0);
-    expect(performance.now() - startMs).toBeLessThan(1500);
-    await vi.waitFor(() => expect(target.open()).toBe(0));
+    await expect.poll(target.open).toBe(0);
   });
 
   test('the time of all parts counts together', async () => {
@@ -373,7 +371,7 @@ describe('when no answer comes, the reason is named', () => {
     await once(target.server, 'request');
     controller.abort();
     expect(await sending).toMatchObject(cancelled);
-    await vi.waitFor(() => expect(target.open()).toBe(0));
+    await expect.poll(target.open).toBe(0);
   });
 });
 
@@ -450,7 +448,7 @@ describe('connections', () => {
     const sending = sender();
     await sending.send(post(at(target)));
     (target.server as import('node:http').Server).closeIdleConnections();
-    await vi.waitFor(() => expect(target.open()).toBe(0));
+    await expect.poll(target.open).toBe(0);
     expect(await sending.send(post(at(target)))).toMatchObject({
       status: 200,
       timing: { connectMs: expect.any(Number) },
@@ -485,7 +483,7 @@ describe('connections', () => {
     expect(target.open()).toBe(2);
     await sending.close();
     expect(await slow).toMatchObject({ kind: 'error', class: 'local' });
-    await vi.waitFor(() => expect(target.open()).toBe(0));
+    await expect.poll(target.open).toBe(0);
     expect(await sending.send(post(at(target)))).toMatchObject({ kind: 'error', class: 'local' });
     expect(target.connections()).toBe(2);
   });
