@@ -1,6 +1,7 @@
+import { fileURLToPath } from 'node:url';
 import chromium from '@sparticuz/chromium';
 import pg from 'pg';
-import { type Browser, type BrowserContext, chromium as launcher } from 'playwright-core';
+import { type Browser, type BrowserContext, firefox, chromium as launcher } from 'playwright-core';
 
 const args = [
   '--headless',
@@ -19,9 +20,12 @@ const browserTimeoutMs = 60_000;
 export const userAgent =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/147.0.0.0 Safari/537.36';
 
+/** The browser that the tests of the SDK run in (npm run test:browsers). */
+const browserName = process.env.BROWSER === 'firefox' ? 'firefox' : 'chromium';
+
 /** A context of its own cookies and storage. */
 export async function newContext(browser: Browser): Promise<BrowserContext> {
-  const context = await browser.newContext({ userAgent });
+  const context = await browser.newContext(browserName === 'chromium' ? { userAgent } : {});
   context.setDefaultTimeout(browserTimeoutMs);
   return context;
 }
@@ -31,6 +35,11 @@ export async function newContext(browser: Browser): Promise<BrowserContext> {
  * database server they share.
  */
 export async function launchBrowser(databaseUrl: string): Promise<Browser> {
+  if (browserName === 'firefox')
+    return firefox.launch({
+      channel: 'moz-firefox',
+      executablePath: fileURLToPath(new URL('./firefox-bidi.js', import.meta.url)),
+    });
   const database = new URL(databaseUrl);
   database.pathname = '/postgres';
   const client = new pg.Client({ connectionString: database.href });
