@@ -25,8 +25,9 @@ import { registerErrorHandling } from './platform/http/error-handler.ts';
 import { closeGracefully } from './platform/http/graceful-close.ts';
 import { shedIdleConnections } from './platform/http/idle-connections.ts';
 import { registerOpenApi } from './platform/http/openapi.ts';
+import { registerRequestLog } from './platform/http/request-log.ts';
 import { sharedSchemas } from './platform/http/schemas.ts';
-import { createServer, registerRequestLog } from './platform/http/server.ts';
+import { createServer } from './platform/http/server.ts';
 import { countRequests, metricsRoutes } from './platform/metrics/routes.ts';
 import type { App } from './platform/ports.ts';
 import { privacyPageRoutes } from './privacy/page-routes.ts';
@@ -34,6 +35,7 @@ import { privacyUserRoutes } from './privacy/user-routes.ts';
 import { reportRoutes } from './reports/query/routes.ts';
 import type { Deps } from './runtime/create-deps.ts';
 import { userData } from './runtime/user-data.ts';
+import { beaconPaths } from './tracking/beacons/openapi.ts';
 import { conversionEvent } from './tracking/conversions/event-type.ts';
 import { conversionRoutes } from './tracking/conversions/routes.ts';
 import { trackingRoutes } from './tracking/routes.ts';
@@ -55,13 +57,13 @@ export type AppOptions = {
 
 /** The HTTP side: every plugin and feature, registered by hand, in order. */
 export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOptions): Promise<App> {
-  const app: App = createServer(deps);
+  const { app, direct } = createServer(deps);
   for (const schema of sharedSchemas) app.addSchema(schema);
   registerErrorHandling(app, deps.failures);
   registerRequestLog(app, deps.logger);
   closeGracefully(app);
   shedIdleConnections(app);
-  await registerOpenApi(app, deps.config.publicUrl);
+  await registerOpenApi(app, deps.config.publicUrl, serveApi ? beaconPaths() : {});
   await registerBodyParsing(app);
   app.decorateRequest('caller', null);
 
@@ -76,7 +78,7 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
     await open.register(offerRoutes, { ...deps, offers });
     await open.register(catalogueRoutes, deps);
     await open.register(offerwallRoutes, { ...deps, offers });
-    await open.register(trackingRoutes, deps);
+    await open.register(trackingRoutes, { ...deps, direct });
     await open.register(conversionRoutes, deps);
     await open.register(uspRoutes, deps);
     await open.register(walletRoutes, deps);

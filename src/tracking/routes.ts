@@ -1,16 +1,17 @@
 import type { CatalogDeps } from '../catalog/ports.ts';
+import type { DirectRoutes } from '../platform/http/direct-routes.ts';
 import type { App } from '../platform/ports.ts';
-import { beaconRoutes } from './beacons/routes.ts';
+import { addBeaconRoutes } from './beacons/routes.ts';
 import { createFollowClick } from './clicks/follow.ts';
 import { clickRoutes } from './clicks/routes.ts';
 import { createRecorder } from './recorder.ts';
 import { createTokenVerifier } from './verify-token.ts';
 
 /** Beacons and clicks, which share one recorder and one token verifier (docs/interface.md#tracking). */
-export async function trackingRoutes(app: App, deps: CatalogDeps): Promise<void> {
+export async function trackingRoutes(app: App, deps: CatalogDeps & { direct: DirectRoutes }): Promise<void> {
   const verify = createTokenVerifier(deps);
   const recorder = createRecorder(deps);
   app.addHook('onClose', recorder.drain);
-  await beaconRoutes(app, { ...deps, verify, recorder });
+  addBeaconRoutes(deps.direct, { ...deps, verify, recorder });
   await clickRoutes(app, { ...deps, verify, follow: createFollowClick(deps.config, recorder) });
 }

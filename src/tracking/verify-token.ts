@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify';
+import type { IncomingHttpHeaders } from 'node:http';
 import { eventKinds, type TrackedKind } from '../catalog/event-kinds.ts';
 import type { CatalogDeps } from '../catalog/ports.ts';
 import { eventRevenueMicros, isKnownTo } from '../catalog/snapshot/provisioning.ts';
@@ -19,11 +19,12 @@ export type TrackedRequest = {
 };
 
 /**
- * Verifies the token `t` of a request (docs/interface.md#tracking).
+ * Verifies the token of a request, its parameter `t` (docs/interface.md#tracking).
  * @returns null for a bad or expired token, or one of an offer that its publisher does not have
  */
 export type VerifyToken = (
-  request: Pick<FastifyRequest, 'headers' | 'method' | 'query'>,
+  request: { headers: IncomingHttpHeaders; method?: string | undefined },
+  token: unknown,
   kind: TrackedKind,
 ) => TrackedRequest | null;
 
@@ -33,9 +34,9 @@ export function createTokenVerifier({
   now,
 }: Pick<CatalogDeps, 'catalog' | 'tokens' | 'now'>): VerifyToken {
   const isBot = createBotCheck();
-  return ({ headers, method, query }, kind) => {
-    const { t: token } = query as { t?: unknown };
-    const claims = typeof token === 'string' ? tokens.read(token) : null;
+  return ({ headers, method }, token, kind) => {
+    if (typeof token !== 'string') return null;
+    const claims = tokens.read(token);
     if (claims === null) return null;
     const atMs = now();
     const offer = catalog.current().offers.get(claims.offerId);
@@ -50,6 +51,6 @@ export function createTokenVerifier({
       revenueMicros: eventRevenueMicros(kind, offer.campaign, claims.publisherId),
     };
     const recorded = !claims.dev && method === 'GET' && !isPrefetch(headers);
-    return { token: token as string, event, offer, recorded };
+    return { token, event, offer, recorded };
   };
 }

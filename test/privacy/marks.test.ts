@@ -4,6 +4,7 @@ import { embeddedDemoIds } from '../../src/embedded/demo/catalogue.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { createDeps } from '../../src/runtime/create-deps.ts';
 import { cloneDatabase } from '../support/database.ts';
+import { requestOver } from '../support/request.ts';
 import { type TestApp, testConfig } from '../support/test-app.ts';
 import { addPostbackEndpoint, type Clock, clickIdIn, track } from '../tracking/conversions/support.ts';
 import { browser, type ShownOffer } from '../tracking/journey.ts';
@@ -12,7 +13,7 @@ import { erase, tablesWith } from './support.ts';
 
 const marks = {
   ipOfBody: '203.0.113.177',
-  ipOfSocket: '198.51.100.211',
+  ipOfSocket: '127.98.51.211',
   ipV6: '2001:db8:77:88:aaaa:bbbb:cccc:dddd',
   fingerprint: 'fp-mark-7f3a9',
   pubUserId: 'user-mark-91c2',
@@ -55,12 +56,12 @@ afterAll(() => close());
 
 /** A request of the marked user. */
 const send = (method: 'GET' | 'POST' | 'DELETE', url: string, payload?: object) =>
-  t.app.inject({
+  requestOver(t.app, {
     method,
-    url: url.replace('http://perks.test', ''),
+    url,
     remoteAddress: marks.ipOfSocket,
     headers: { 'user-agent': marks.userAgent, 'x-forwarded-for': marks.ipV6 },
-    ...(payload === undefined ? {} : { payload }),
+    payload,
   });
 
 type Saveable = ShownOffer & { save_for_later_url: string; title: string };

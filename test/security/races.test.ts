@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { rollUp } from '../../src/reports/rollup/roll-up.ts';
 import { eraseNext } from '../privacy/support.ts';
 import { cloneDatabase } from '../support/database.ts';
+import { requestOver } from '../support/request.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
 const userAgent =
@@ -26,11 +27,10 @@ async function storm(apps: readonly TestApp[], round: number): Promise<number[]>
   let count = round;
   const pick = <T>(from: readonly T[]): T => from[count++ % from.length] as T;
   const call = async (method: 'GET' | 'POST' | 'PUT', url: string, payload?: object) => {
-    const path = url.replace('http://perks.test', '');
-    const answer = await pick(apps).app.inject({
+    const answer = await requestOver(pick(apps).app, {
       method,
-      url: path,
-      ...(payload && { payload }),
+      url,
+      payload,
       headers: { authorization: 'Bearer demo-key', 'user-agent': userAgent },
     });
     statuses.push(answer.statusCode);

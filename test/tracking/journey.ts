@@ -1,10 +1,10 @@
 import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Socket } from 'node:net';
-import type { LightMyRequestResponse } from 'fastify';
 import { expect } from 'vitest';
 import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
 import type { TokenClaims } from '../../src/platform/security/tracking-token.ts';
 import type { TrackedEvent } from '../../src/tracking/tracked-event.ts';
+import { type Answer, requestOver } from '../support/request.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
 /** One offer as a client sees it. */
@@ -63,12 +63,8 @@ export function call(
   url: string,
   headers: Record<string, string> = {},
   method: 'GET' | 'HEAD' = 'GET',
-): Promise<LightMyRequestResponse> {
-  return app.inject({
-    method,
-    url: url.replace('http://perks.test', ''),
-    headers: { 'user-agent': browser, ...headers },
-  });
+): Promise<Answer> {
+  return requestOver(app, { method, url, headers: { 'user-agent': browser, ...headers } });
 }
 
 export type StoredEvent = { session_id: string; offer_id: number; kind: string; suspicious: string | null };

@@ -1,4 +1,4 @@
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyBaseLogger, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isDatabaseUnavailable } from '../db/pool.ts';
 import { AppError, databaseUnavailable, type ErrorCode, type ErrorDetail } from '../errors.ts';
 import { loggedUrl } from '../logger.ts';
@@ -7,7 +7,7 @@ import type { FailureLimit } from './failure-limit.ts';
 import { detailsOf } from './validation.ts';
 
 /** The one form of every error answer (docs/interface.md#errors). */
-export type ErrorBody = {
+type ErrorBody = {
   message: string;
   error: { code: string; message: string; details?: readonly ErrorDetail[] };
   request_id: string;
@@ -44,9 +44,10 @@ const codeByStatus: Record<number, ErrorCode> = {
   503: 'unavailable',
 };
 
-export function errorBody(error: AppError, requestId: string): ErrorBody {
-  const { code, message, details } = error;
-  return { message, error: { code, message, ...(details === undefined ? {} : { details }) }, request_id: requestId };
+/** The body of an error answer. */
+export function errorText({ code, message, details }: AppError, requestId: string): string {
+  const error = { code, message, ...(details === undefined ? {} : { details }) };
+  return JSON.stringify({ message, error, request_id: requestId } satisfies ErrorBody);
 }
 
 /** Any failure as an error of the catalogue. An unexpected one becomes `internal`, without its message. */
@@ -66,34 +67,43 @@ export function toAppError(err: unknown): AppError {
   return new AppError('internal', { cause: err });
 }
 
+/** The headers of an answer in the error form. */
+export const errorHeaders = ({ retryAfterS }: AppError): Record<string, string> => ({
+  'cache-control': 'no-store',
+  'content-type': 'application/json; charset=utf-8',
+  ...(retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) }),
+});
+
 export function sendError(request: FastifyRequest, reply: FastifyReply, error: AppError): FastifyReply {
-  if (error.retryAfterS !== undefined) reply.header('retry-after', String(error.retryAfterS));
   const { errorPages } = request.routeOptions.config;
   if (errorPages !== undefined && readsPages(request)) return sendErrorPage(reply, error, errorPages);
-  return reply
-    .code(error.status)
-    .header('cache-control', 'no-store')
-    .type('application/json; charset=utf-8')
-    .send(JSON.stringify(errorBody(error, request.id)));
+  return reply.code(error.status).headers(errorHeaders(error)).send(errorText(error, request.id));
+}
+
+/** A request that failed. `ip`: the client's address. */
+export type FailedRequest = { method: string; url: string; id: string; ip: string };
+
+export type FailureDeps = { failures: FailureLimit; logger: Pick<FastifyBaseLogger, 'debug' | 'warn' | 'error'> };
+
+/** The error that a failed request is answered with. Limits failing clients, and logs failures of the server. */
+export function handleFailure(err: unknown, request: FailedRequest, { failures, logger }: FailureDeps): AppError {
+  const error = toAppError(err);
+  if (limitedCodes.has(error.code)) return failures.charge(request.ip) ?? error;
+  if (error.status >= 500) logFailure(request, error, logger);
+  return error;
 }
 
 /** The database's outage is logged once, by its health check; requests refused during it are logged at `debug`. */
-function logFailure(request: FastifyRequest, error: AppError): void {
+function logFailure({ method, url, id }: FailedRequest, error: AppError, logger: FailureDeps['logger']): void {
   const level = error.status !== 503 ? 'error' : error.cause === undefined ? 'debug' : 'warn';
-  request.log[level](
-    { err: error.cause ?? error, method: request.method, url: loggedUrl(request.url), requestId: request.id },
-    'request failed',
-  );
+  logger[level]({ err: error.cause ?? error, method, url: loggedUrl(url), requestId: id }, 'request failed');
 }
 
-/** Maps every failure to the one error form, limits failing clients and logs server errors. */
+/** Maps every failure to the one error form. */
 export function registerErrorHandling(app: FastifyInstance, failures: FailureLimit): void {
-  app.setErrorHandler((err, request, reply) => {
-    let error = toAppError(err);
-    if (limitedCodes.has(error.code)) error = failures.charge(request.ip) ?? error;
-    if (error.status >= 500) logFailure(request, error);
-    return sendError(request, reply, error);
-  });
+  app.setErrorHandler((err, request, reply) =>
+    sendError(request, reply, handleFailure(err, request, { failures, logger: request.log })),
+  );
 
   const routes: { method: string; pattern: RegExp }[] = [];
   app.addHook('onRoute', ({ method, url }) => {

@@ -32,6 +32,7 @@ const fallbackPage: ErrorPage = { title: 'This did not work', text: 'Go back to 
 /** Answers an error as a page; status and `retry-after` are those of the error form. */
 export function sendErrorPage(reply: FastifyReply, error: AppError, errorPages: ErrorPages): FastifyReply {
   const page = errorPages[error.code] ?? defaultPages[error.code] ?? fallbackPage;
+  if (error.retryAfterS !== undefined) reply.header('retry-after', String(error.retryAfterS));
   return reply.code(error.status).headers(headers).type('text/html; charset=utf-8').send(render(page));
 }
 

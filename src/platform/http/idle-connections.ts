@@ -1,8 +1,13 @@
 import type { Socket } from 'node:net';
 import type { App } from '../ports.ts';
 
-/** How long clients may take to send a request, and how often this is checked (milliseconds). */
-export const serverTimeouts = { requestTimeout: 30_000, headersTimeout: 10_000, connectionsCheckingInterval: 2_000 };
+/** How long clients may take to send a request or the next one, and how often this is checked (milliseconds). */
+export const serverTimeouts = {
+  requestTimeout: 30_000,
+  headersTimeout: 10_000,
+  keepAliveTimeout: 72_000,
+  connectionsCheckingInterval: 2_000,
+};
 
 /** Minimum pause between two rounds of closing idle connections (milliseconds). */
 const shedIntervalMs = 1000;

@@ -1,4 +1,4 @@
-import swagger from '@fastify/swagger';
+import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { App } from '../ports.ts';
 
@@ -8,10 +8,17 @@ Keys: query \`api_key\`, \`Authorization: Bearer\`, body \`key\` or body \`api_k
 The SDK id of a publisher works as a key that carries \`ads/offers\` only.
 Every error response has the form of the schema **Error**.`;
 
-/** The OpenAPI 3.1 description, made from the routes' schemas, at /docs/json, with a page to browse it at /docs. */
-export async function registerOpenApi(app: App, publicUrl: string): Promise<void> {
+/** Paths in OpenAPI's own terms, with their operations. */
+export type ApiPaths = NonNullable<NonNullable<FastifyDynamicSwaggerOptions['openapi']>['paths']>;
+
+/**
+ * The OpenAPI 3.1 description at /docs/json, made from the routes' schemas and the `paths` that are served directly,
+ * with a page to browse it at /docs.
+ */
+export async function registerOpenApi(app: App, publicUrl: string, paths: ApiPaths): Promise<void> {
   await app.register(swagger, {
     openapi: {
+      paths,
       openapi: '3.1.0',
       info: { title: 'Perkwire', version: '1.0.0', description },
       servers: [{ url: publicUrl }],

@@ -2,7 +2,7 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { errorCatalogue } from '../errors.ts';
 
 /** The error form (docs/interface.md#errors), as documented for every route. */
-const errorSchema = Type.Object(
+export const errorSchema = Type.Object(
   {
     message: Type.String(),
     error: Type.Object({

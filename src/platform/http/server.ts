@@ -1,38 +1,53 @@
-import { STATUS_CODES } from 'node:http';
+import { createServer as createHttpServer, type RequestListener, type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import Fastify, { LogController } from 'fastify';
 import { AppError, type ErrorCode } from '../errors.ts';
-import { loggedUrl } from '../logger.ts';
 import type { App, PlatformDeps } from '../ports.ts';
 import { maxBodyBytes } from './body-parsing.ts';
-import { errorBody, sendError, toAppError } from './error-handler.ts';
+import { createClientAddress, trustOf } from './client-address.ts';
+import { createDirectRoutes, type DirectRoutes } from './direct-routes.ts';
+import { errorText, sendError, toAppError } from './error-handler.ts';
 import { serverTimeouts } from './idle-connections.ts';
 import { lazySerializers } from './lazy-serializers.ts';
 
-/** The HTTP server without routes. */
-export function createServer({ config, logger }: Pick<PlatformDeps, 'config' | 'logger'>): App {
+/** Numbers the requests of a process. */
+function createRequestIds(): () => string {
   const prefix = Math.random().toString(36).slice(2, 8);
   let requests = 0;
-  const nextId = (): string => `${prefix}-${(++requests).toString(36)}`;
-  const hops = config.trustProxy;
-  return Fastify({
+  return () => `${prefix}-${(++requests).toString(36)}`;
+}
+
+type ServerDeps = Pick<PlatformDeps, 'config' | 'logger' | 'failures' | 'metrics'>;
+
+/** The HTTP server without routes: the framework, and before it the few paths that are served directly. */
+export function createServer({ config, logger, failures, metrics }: ServerDeps): { app: App; direct: DirectRoutes } {
+  const nextRequestId = createRequestIds();
+  const clientAddress = createClientAddress(config.trustProxy);
+  const direct = createDirectRoutes({ logger, failures, metrics, clientAddress, nextRequestId });
+  const app = Fastify({
+    serverFactory: (handler) => listenFirst(direct, handler),
     loggerInstance: logger,
     // Log lines name the request's id; a child logger for each request costs more than most requests log.
     childLoggerFactory: (parent) => parent,
     logController: new LogController({ disableRequestLogging: true }),
-    trustProxy: typeof hops === 'number' ? (_address: string, hop: number) => hop < hops : hops,
+    trustProxy: trustOf(config.trustProxy),
     bodyLimit: maxBodyBytes,
-    requestTimeout: serverTimeouts.requestTimeout,
-    http: serverTimeouts,
-    keepAliveTimeout: 72_000,
     return503OnClosing: false, // requests on open connections are still served while closing, with connection: close
     forceCloseConnections: 'idle',
-    genReqId: nextId,
+    genReqId: nextRequestId,
     frameworkErrors: (err, request, reply) => void sendError(request, reply, toAppError(err)),
-    clientErrorHandler: (err, socket) => answerUnparsable(err, socket, nextId()),
+    clientErrorHandler: (err, socket) => answerUnparsable(err, socket, nextRequestId()),
     schemaController: { compilersFactory: { buildSerializer: lazySerializers } },
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: true, allErrors: false } },
   }) as unknown as App;
+  return { app, direct };
+}
+
+function listenFirst(direct: DirectRoutes, handler: RequestListener): Server {
+  const server = createHttpServer(serverTimeouts, (request, response) => {
+    if (!direct.serve(server, request, response)) handler(request, response);
+  });
+  return server;
 }
 
 /** Errors of Node's HTTP parser and time limits. */
@@ -45,7 +60,7 @@ const connectionErrors: Record<string, ErrorCode> = {
 function answerUnparsable(err: NodeJS.ErrnoException, socket: Socket, requestId: string): void {
   if (!socket.writable) return void socket.destroy(err);
   const error = new AppError(connectionErrors[err.code ?? ''] ?? 'malformed_request');
-  const body = JSON.stringify(errorBody(error, requestId));
+  const body = errorText(error, requestId);
   const head = [
     `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
     'content-type: application/json; charset=utf-8',
@@ -53,16 +68,4 @@ function answerUnparsable(err: NodeJS.ErrnoException, socket: Socket, requestId:
     'connection: close',
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
-}
-
-/** One line for each request at level debug; failures are logged where they are handled. */
-export function registerRequestLog(app: App, logger: PlatformDeps['logger']): void {
-  if (!logger.isLevelEnabled('debug')) return;
-  app.addHook('onResponse', async (request, reply) => {
-    const { method, url, id } = request;
-    request.log.debug(
-      { method, url: loggedUrl(url), requestId: id, status: reply.statusCode, ms: Math.round(reply.elapsedTime) },
-      'request',
-    );
-  });
 }

@@ -1,9 +1,9 @@
-import { Type } from '@sinclair/typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { directAnswer } from '../../platform/http/direct-routes.ts';
 import type { FailureLimit } from '../../platform/http/failure-limit.ts';
 
 /** 1×1, transparent. */
-const image = Buffer.from(
+const png = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAAC0lEQVR42mNgAAIAAAUAAen63NgAAAAASUVORK5CYII=',
   'base64',
 );
@@ -16,7 +16,12 @@ export const trackingHeaders = {
 };
 const imageHeaders = { 'content-type': 'image/png', ...trackingHeaders };
 
-export const sendImage = (reply: FastifyReply): FastifyReply => reply.headers(imageHeaders).send(image);
+export const sendImage = (reply: FastifyReply): FastifyReply => reply.headers(imageHeaders).send(png);
+
+/** What a beacon is answered. */
+export const image = directAnswer(200, imageHeaders, png);
+/** The answer to a bad, expired or foreign token. */
+export const badTokenImage = directAnswer(400, imageHeaders, png);
 
 /** Answers a bad token with the image and 400, or 429 after too many failures of this address. */
 export function refuseToken(failures: FailureLimit, request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -24,14 +29,3 @@ export function refuseToken(failures: FailureLimit, request: FastifyRequest, rep
   if (limited !== null) throw limited;
   return sendImage(reply.code(400));
 }
-
-/** An image answer in the API reference. */
-export const imageAnswer = (description: string) => ({
-  description,
-  content: { 'image/png': { schema: Type.String({ format: 'binary' }) } },
-});
-
-export const recordedAnswer = imageAnswer('Recorded, now or earlier.');
-export const badTokenAnswer = imageAnswer(
-  'The token is bad, expired or foreign: the same image, and nothing is recorded.',
-);

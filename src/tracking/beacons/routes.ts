@@ -1,33 +1,26 @@
-import { Type } from '@sinclair/typebox';
 import { eventKinds, kindsWith } from '../../catalog/event-kinds.ts';
-import type { FailureLimit } from '../../platform/http/failure-limit.ts';
-import { errorAnswers } from '../../platform/http/schemas.ts';
-import type { App } from '../../platform/ports.ts';
+import type { CatalogDeps } from '../../catalog/ports.ts';
+import { createClientAddress } from '../../platform/http/client-address.ts';
+import type { DirectRoutes } from '../../platform/http/direct-routes.ts';
 import type { Recorder } from '../recorder.ts';
 import type { VerifyToken } from '../verify-token.ts';
-import { badTokenAnswer, recordedAnswer, refuseToken, sendImage } from './image-answer.ts';
+import { badTokenImage, image } from './image-answer.ts';
 
-type BeaconDeps = { failures: FailureLimit; verify: VerifyToken; recorder: Recorder };
+type BeaconDeps = Pick<CatalogDeps, 'config' | 'failures'> & { verify: VerifyToken; recorder: Recorder };
 
-/** A malformed query is answered with the image, not with a validation error: its schema only documents it. */
-export const unvalidated = { validatorCompiler: () => () => true };
-
-export const tokenQuery = Type.Object({
-  t: Type.Optional(Type.String({ description: 'Signed token of the offer in its session.' })),
-  cbuster: Type.Optional(Type.String({ description: 'Anything; keeps caches away.' })),
-});
-
-/** The image beacons, one route for each (docs/interface.md#tracking). */
-export async function beaconRoutes(app: App, { failures, verify, recorder }: BeaconDeps): Promise<void> {
+/** The image beacons (docs/interface.md#tracking). They are served directly: no other request is as frequent. */
+export function addBeaconRoutes(direct: DirectRoutes, { config, failures, verify, recorder }: BeaconDeps): void {
+  const clientAddress = createClientAddress(config.trustProxy);
   for (const kind of kindsWith('beacon')) {
-    const { path, summary } = eventKinds[kind].beacon;
-    const response = { 200: recordedAnswer, 400: badTokenAnswer, ...errorAnswers() };
-    const schema = { summary, tags: ['Tracking'], querystring: tokenQuery, response };
-    app.get(path, { schema, ...unvalidated }, async (request, reply) => {
-      const tracked = verify(request, kind);
-      if (tracked === null) return refuseToken(failures, request, reply);
+    direct.add(eventKinds[kind].beacon.path, async (request, { t }) => {
+      const tracked = verify(request, t, kind);
+      if (tracked === null) {
+        const limited = failures.charge(clientAddress(request));
+        if (limited !== null) throw limited;
+        return badTokenImage;
+      }
       if (tracked.recorded) await recorder.beacon(tracked.event, tracked.offer.campaign);
-      return sendImage(reply);
+      return image;
     });
   }
 }

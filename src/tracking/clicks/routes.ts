@@ -4,8 +4,8 @@ import { AppError } from '../../platform/errors.ts';
 import { type ErrorPages, isOpened } from '../../platform/http/error-pages.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
-import { badTokenAnswer, refuseToken, trackingHeaders } from '../beacons/image-answer.ts';
-import { tokenQuery, unvalidated } from '../beacons/routes.ts';
+import { refuseToken, trackingHeaders } from '../beacons/image-answer.ts';
+import { badTokenAnswer, tokenParameter } from '../beacons/openapi.ts';
 import type { TrackedRequest, VerifyToken } from '../verify-token.ts';
 import type { FollowClick } from './follow.ts';
 
@@ -19,13 +19,16 @@ const errorPages: ErrorPages = {
 };
 
 const clickQuery = Type.Object({
-  t: tokenQuery.properties.t,
+  t: Type.Optional(tokenParameter),
   save_for_later: Type.Optional(Type.String({ description: '1: keep the offer in the wallet instead.' })),
 });
 
 const redirect = {
   description: 'To the landing page, with the click id; with `save_for_later=1`, to the page that keeps the offer.',
 };
+
+/** A malformed query is answered with the image, not with a validation error: its schema only documents it. */
+const unvalidated = { validatorCompiler: () => () => true };
 
 const schema = {
   summary: 'Follow an offer',
@@ -43,10 +46,11 @@ export async function clickRoutes(app: App, { catalog, config, failures, verify,
     catalog.current().publishers.get(claims.publisherId)?.walletEnabled === true;
 
   app.get('/sdk/offer-click', { schema, ...unvalidated, config: { errorPages } }, async (request, reply) => {
-    const tracked = verify(request, 'click');
+    const { t, save_for_later } = request.query as Record<string, unknown>;
+    const tracked = verify(request, t, 'click');
     if (tracked === null && isOpened(request)) throw new AppError('invalid_token');
     if (tracked === null) return refuseToken(failures, request, reply);
-    const save = (request.query as { save_for_later?: unknown }).save_for_later === '1' && isSaveable(tracked);
+    const save = save_for_later === '1' && isSaveable(tracked);
     const location = save ? `${config.publicUrl}/wallet/v1/save.json?t=${tracked.token}` : await follow(tracked);
     return reply.code(302).headers(trackingHeaders).header('location', location).send();
   });

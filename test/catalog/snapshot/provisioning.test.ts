@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { requestOver } from '../../support/request.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 let t: TestApp;
@@ -31,7 +32,7 @@ test('a provisioned campaign is served, counted and clicked at the publisher by 
     'user-agent':
       'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/147.0.0.0 Safari/537.36',
   };
-  const get = (url = '') => t.app.inject({ url: url.replace('http://perks.test', ''), headers: person });
+  const get = (url = '') => requestOver(t.app, { url, headers: person });
   expect((await get(foreign?.pixel)).statusCode).toBe(200);
   expect((await get(foreign?.click_url)).statusCode).toBe(302);
   const events = await t.pool.query('select kind from events where publisher_id = $1 order by kind', [neighbour]);

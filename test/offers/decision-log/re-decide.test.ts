@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { requestOver } from '../../support/request.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 let t: TestApp;
@@ -75,7 +76,7 @@ describe('a stored decision', () => {
       );
       ids.push(...answers.map((answer) => answer.session_id));
       for (const { offers } of answers.slice(0, 10)) {
-        if (offers[0]) await t.app.inject({ url: offers[0].pixel.replace('http://perks.test', '') });
+        if (offers[0]) await requestOver(t.app, { url: offers[0].pixel });
       }
     }
     let filled = 0;

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { requestOver } from '../../support/request.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 const browser = 'Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0';
@@ -33,8 +34,8 @@ test('of many concurrent users, each has one session, and opted-out campaigns ar
     const { offers } = await fetchOffers(user);
     const [first] = offers;
     if (first === undefined) throw new Error('no offers');
-    const url = first.beacons.no_thanks_click.replace('http://perks.test', '');
-    const said = await t.app.inject({ url, headers: { 'user-agent': browser } });
+    const url = first.beacons.no_thanks_click;
+    const said = await requestOver(t.app, { url, headers: { 'user-agent': browser } });
     expect(said.statusCode).toBe(200);
     refused.set(user, first.campaign_id);
   }

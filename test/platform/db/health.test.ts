@@ -2,6 +2,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startDatabaseHealth } from '../../../src/platform/db/health.ts';
 import { cloneDatabase } from '../../support/database.ts';
+import { requestOver } from '../../support/request.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 type Proxy = {
@@ -183,11 +184,7 @@ describe('while the database is unavailable', () => {
   type Answer = { status: number; retryAfter: unknown; code: string | undefined; offers: Shown[] };
 
   async function send(method: 'GET' | 'POST', url: string, payload?: object): Promise<Answer> {
-    const answer = await t.app.inject({
-      method,
-      url: url.replace('http://perks.test', ''),
-      ...(payload === undefined ? {} : { payload }),
-    });
+    const answer = await requestOver(t.app, { method, url, payload });
     const json = String(answer.headers['content-type']).includes('json') ? answer.json() : {};
     return {
       status: answer.statusCode,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { requestOver } from '../../support/request.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 let t: TestApp;
@@ -39,7 +40,8 @@ describe('a user who opens an invalid link reads why', () => {
       const image = await get('/sdk/offer-click?t=nonsense', headers as Record<string, string>);
       expect([image.statusCode, image.headers['content-type']]).toEqual([400, 'image/png']);
     }
-    expect((await get('/event/record/close?t=nonsense')).headers['content-type']).toBe('image/png');
+    const beacon = await requestOver(t.app, { url: '/event/record/close?t=nonsense', headers: opening });
+    expect([beacon.statusCode, beacon.headers['content-type']]).toEqual([400, 'image/png']);
   });
 
   test('after too many attempts it asks the user to wait', async () => {

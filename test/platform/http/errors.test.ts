@@ -1,10 +1,12 @@
 import { type AddressInfo, connect } from 'node:net';
-import Fastify, { type FastifyInstance, type LightMyRequestResponse } from 'fastify';
+import Fastify, { type FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildApp } from '../../../src/app.ts';
 import { AppError, type ErrorCode, errorCatalogue } from '../../../src/platform/errors.ts';
 import { registerErrorHandling, toAppError } from '../../../src/platform/http/error-handler.ts';
 import { createFailureLimit } from '../../../src/platform/http/failure-limit.ts';
+import type { App } from '../../../src/platform/ports.ts';
+import { requestOver } from '../../support/request.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 let t: TestApp;
@@ -105,7 +107,7 @@ describe('a wrong method is answered 405 with the methods that work', () => {
     ['DELETE', '/sdk/v4/usp/session/0190f5c4-1111-7222-8333-944444444444.json', 'PUT, GET, HEAD, POST'],
     ['GET', '/sdk/v4/usp/0190f5c4-1111-7222-8333-944444444444/5/select.json', 'POST'],
   ] as const)('%s %s', async (method, url, allow) => {
-    const answer: LightMyRequestResponse = await app.inject({ method, url });
+    const answer = await requestOver(app as unknown as App, { method, url });
     expectForm(answer, 405, 'method_not_allowed');
     expect(String(answer.headers.allow).split(', ').sort()).toEqual(allow.split(', ').sort());
     expect(answer.headers['access-control-allow-origin']).toBe('*');

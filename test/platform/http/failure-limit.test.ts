@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import type { LightMyRequestResponse } from 'fastify';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createRateLimit } from '../../../src/platform/http/failure-limit.ts';
 import { takeToken } from '../../../src/platform/lib/token-bucket.ts';
+import { type Answer, requestOver } from '../../support/request.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 const startMs = Date.now();
@@ -21,11 +21,12 @@ let address: string;
 let addresses = 0;
 beforeEach(() => {
   nowMs = startMs;
-  address = `198.51.100.${++addresses}`;
+  address = `127.51.100.${++addresses}`;
 });
 
 type Call = { key?: string; url?: string; from?: string; forwardedFor?: string; app?: TestApp; placement?: string };
 
+/** `from`: one of 127.0.0.0/8 where a URL is given. */
 const call = ({
   key = 'bad-key',
   url,
@@ -33,14 +34,12 @@ const call = ({
   forwardedFor,
   app = t,
   placement = 'checkout',
-}: Call): Promise<LightMyRequestResponse> =>
-  app.app.inject({
-    method: url === undefined ? 'POST' : 'GET',
-    url: url ?? `/native/v4/offers.json?api_key=${key}`,
-    remoteAddress: from,
-    ...(forwardedFor === undefined ? {} : { headers: { 'x-forwarded-for': forwardedFor } }),
-    ...(url === undefined ? { payload: { placement } } : {}),
-  });
+}: Call): Promise<Answer> => {
+  const headers = forwardedFor === undefined ? {} : { 'x-forwarded-for': forwardedFor };
+  if (url !== undefined) return requestOver(app.app, { url, remoteAddress: from, headers });
+  const fetching = { method: 'POST', url: `/native/v4/offers.json?api_key=${key}`, payload: { placement } } as const;
+  return app.app.inject({ ...fetching, remoteAddress: from, headers });
+};
 
 async function statusesOf(count: number, make: (index: number) => Call): Promise<Record<number, number>> {
   const counts: Record<number, number> = {};
@@ -113,6 +112,20 @@ describe('failures of one address', () => {
     expect((await call(through('192.0.2.77'))).statusCode).toBe(401);
     // What the client itself wrote into the header stands before what the proxy added.
     expect((await call(through(`192.0.2.78, ${address}`))).statusCode).toBe(429);
+  });
+
+  test.each([
+    ['by its number of hops', 1],
+    ['by its address', ['127.51.0.1']],
+    ['as all are', true],
+  ])('are those of the client also for beacons, where a proxy is trusted %s', async (_, trustProxy) => {
+    const app = await createTestApp({ databaseUrl: t.databaseUrl, now: () => nowMs, config: { trustProxy } });
+    const url = '/event/record/close?t=nonsense';
+    const through = (client: string): Call => ({ app, url, from: '127.51.0.1', forwardedFor: client });
+    expect(await statusesOf(105, () => through('192.0.2.79'))).toEqual({ 400: 100, 429: 5 });
+    expect((await call(through('192.0.2.80'))).statusCode).toBe(400);
+    expect((await call({ app, url: '/nowhere', from: '127.51.0.1', forwardedFor: '192.0.2.79' })).statusCode).toBe(429);
+    await app.close();
   });
 });
 

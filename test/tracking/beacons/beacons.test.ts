@@ -2,6 +2,7 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { holdTable } from '../../support/locks.ts';
+import { requestOver } from '../../support/request.ts';
 import { createTwins, type TestApp } from '../../support/test-app.ts';
 import {
   call,
@@ -172,7 +173,7 @@ describe('a beacon', () => {
     const path = '/sdk/v2/impression/p.png';
     for (const query of [`cbuster=1&t=${token}`, `t=${token}&cbuster=1&x=2`])
       expect((await call(first, `${path}?${query}`)).statusCode).toBe(200);
-    const withBody = await first.app.inject({ url: `${path}?t=${token}`, payload: 'body' });
+    const withBody = await requestOver(first.app, { url: `${path}?t=${token}`, payload: 'body' });
     expect(withBody.statusCode).toBe(200);
     expect((await storedEvents(first)).map(({ kind }) => kind)).toEqual(['impression']);
   });
@@ -180,7 +181,7 @@ describe('a beacon', () => {
   test('asked for by POST is answered 405 and not counted', async () => {
     const offer = await showOffer(first);
     for (const [, url] of beaconUrls(offer)) {
-      const response = await first.app.inject({ method: 'POST', url: url.replace('http://perks.test', '') });
+      const response = await requestOver(first.app, { method: 'POST', url });
       expect([response.statusCode, response.headers.allow]).toEqual([405, 'GET, HEAD']);
     }
     expect(await storedEvents(first)).toEqual([]);
@@ -239,7 +240,7 @@ describe('a bad token', () => {
 
   test('counts against its address: after 100 at once 429 with retry-after, while valid beacons stay 200', async () => {
     const offer = await showOffer(first);
-    const from = (url: string) => first.app.inject({ url, remoteAddress: '203.0.113.9' });
+    const from = (url: string) => requestOver(first.app, { url, remoteAddress: '127.0.0.9' });
     const statuses: number[] = [];
     for (let index = 0; index < 101; index++)
       statuses.push((await from('/sdk/v2/impression/p.png?t=nonsense')).statusCode);
@@ -247,7 +248,7 @@ describe('a bad token', () => {
     const limited = await from('/sdk/offer-click?t=nonsense');
     expect(limited.json().error.code).toBe('too_many_requests');
     expect(limited.headers['retry-after']).toBe('1');
-    expect((await from(new URL(offer.pixel).pathname + new URL(offer.pixel).search)).statusCode).toBe(200);
+    expect((await from(offer.pixel)).statusCode).toBe(200);
     expect((await call(first, '/sdk/v2/impression/p.png?t=nonsense')).statusCode).toBe(400);
   });
 });

@@ -2,6 +2,7 @@ import { request as send } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { holdTable } from '../../support/locks.ts';
+import { requestOver } from '../../support/request.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { browser, fetchOffers } from '../journey.ts';
 
@@ -34,7 +35,7 @@ const beaconPaths = async (): Promise<[pixel: string, close: string]> => {
 
 test('beacons pipelined over one connection are answered each in full, in their order', async () => {
   const [pixel, close] = await beaconPaths();
-  const image = (await t.app.inject('/sdk/v2/impression/p.png')).rawPayload.toString('latin1');
+  const image = (await requestOver(t.app, { url: '/sdk/v2/impression/p.png' })).rawPayload.toString('latin1');
   const socket = connect({ port: portOf(), host: '127.0.0.1' });
   let text = '';
   socket.setEncoding('latin1').on('data', (piece) => {

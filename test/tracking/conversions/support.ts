@@ -18,7 +18,7 @@ type Timed = TestApp & { clock: Clock };
 export type Clicked = ShownOffer & { sessionId: string; clickId: string };
 
 /** The click id in the address of a landing page. */
-export function clickIdIn({ headers }: LightMyRequestResponse): string {
+export function clickIdIn({ headers }: Pick<LightMyRequestResponse, 'headers'>): string {
   const clickId = [...new URL(String(headers.location)).searchParams.values()].find((value) =>
     /^[A-Za-z0-9_-]{51}$/.test(value),
   );

@@ -1,0 +1,56 @@
+import { Agent, type IncomingMessage, request as send } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import type { LightMyRequestResponse } from 'fastify';
+import { getOrInsert } from '../../src/platform/lib/get-or-insert.ts';
+import type { App } from '../../src/platform/ports.ts';
+
+/** As `app.inject` takes them. */
+type RequestOptions = {
+  method?: string;
+  /** As it stands in the request line; the origin of URLs in answers is left out. */
+  url: string;
+  headers?: Record<string, string>;
+  payload?: string | object | undefined;
+  /** One of 127.0.0.0/8. */
+  remoteAddress?: string;
+};
+
+export type Answer = Pick<LightMyRequestResponse, 'statusCode' | 'headers' | 'rawPayload' | 'body' | 'json'>;
+
+const agent = new Agent({ keepAlive: true, maxSockets: 128 });
+const listening = new WeakMap<App, Promise<string>>();
+
+/** The port of an app, which listens from the first call on. */
+export async function portOf(app: App): Promise<number> {
+  if (!app.server.listening) await getOrInsert(listening, app, () => app.listen({ port: 0, host: '127.0.0.1' }));
+  return (app.server.address() as AddressInfo).port;
+}
+
+/** Sends a request over a socket, as clients do: `app.inject` does not reach what is served without the framework. */
+export async function requestOver(
+  app: App,
+  { method = 'GET', url, headers = {}, payload, remoteAddress = '127.0.0.1' }: RequestOptions,
+): Promise<Answer> {
+  const body = typeof payload === 'object' ? JSON.stringify(payload) : payload;
+  const incoming = await new Promise<IncomingMessage>((resolve, reject) => {
+    const path = url.replace(/^http:\/\/perks\.test/, '');
+    const type = typeof payload === 'object' ? { 'content-type': 'application/json' } : {};
+    const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
+    portOf(app).then((port) => {
+      const target = { host: '127.0.0.1', port, localAddress: remoteAddress, agent };
+      send({ ...target, method, path, headers: { ...type, ...length, ...headers } }, resolve)
+        .on('error', reject)
+        .end(body);
+    }, reject);
+  });
+  const rawPayload = await buffer(incoming);
+  const text = rawPayload.toString();
+  return {
+    statusCode: incoming.statusCode as number,
+    headers: incoming.headers,
+    rawPayload,
+    body: text,
+    json: () => JSON.parse(text),
+  };
+}
