@@ -1,5 +1,6 @@
 import cors from '@fastify/cors';
 import { sdkRoutes } from './browser/serve/routes.ts';
+import { templateRoutes } from './browser/serve/templates.ts';
 import { imageRoutes } from './catalog/images/routes.ts';
 import { conversionSecretRoutes } from './catalog/management/conversion-secret-routes.ts';
 import { managementRoutes } from './catalog/management/routes.ts';
@@ -85,6 +86,7 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
     await open.register(imageRoutes, deps);
     await open.register(privacyPageRoutes, deps);
     await open.register(sdkRoutes, deps);
+    await open.register(templateRoutes, deps);
     await open.register(reportRoutes, deps);
   });
   await app.register(offerwallPageRoutes, deps);

@@ -39,9 +39,9 @@ describe.each(pages)('%s', (_, template, html) => {
   });
 
   test('loads nothing but the launcher script', () => {
-    const loaded = [...html.matchAll(/\b(?:src|href|data|poster)\s*=\s*"([^"]*)"|url\(([^)]*)\)|@import/g)].map(
-      ([, url]) => url,
-    );
+    const loaded = [
+      ...html.matchAll(/\b(?:src|href|data|data-sdk|poster)\s*=\s*"([^"]*)"|url\(([^)]*)\)|@import/g),
+    ].map(([, url]) => url);
     expect(loaded).toEqual([ids.sdkCdnUrl]);
     expect(html.match(/https?:/g)).toHaveLength(1);
   });

@@ -194,6 +194,7 @@ describe('from an empty database, in the browser only', () => {
       body: JSON.stringify({ placement: 'checkout', 'cart total': 5 }),
     });
     expect(refused.status).toBe(400);
+    await demo.t.deps.notices.write(demo.t.pool); // a background job elsewhere
     const note = page.locator('ol.stream li').filter({ hasText: 'cart total' });
     await note.filter({ hasText: 'refused' }).waitFor(limit);
     await screenshot('dashboard-live');

@@ -190,8 +190,8 @@ describe('after an erasure', () => {
     expect((await save(t, shown)).statusCode).toBe(403);
     expect((await t.app.inject({ method: 'GET', url: saveUrlOf(shown) })).statusCode).toBe(403);
     const conversion = { click_id: click.clickId, payout: '2', txn_id: 'late-txn' };
-    expect((await track(t, conversion)).json()).toEqual({ message: 'recorded' });
-    expect((await track(t, conversion)).json()).toEqual({ message: 'duplicate' });
+    expect((await track(t, conversion)).json()).toMatchObject({ message: 'recorded' });
+    expect((await track(t, conversion)).json()).toMatchObject({ message: 'duplicate' });
     expect(await postbacks(t, click.sessionId)).toMatchObject([
       { payout: 2, pub_user_id: '', txn_id: '', payload: {} },
     ]);

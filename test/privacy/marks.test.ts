@@ -105,7 +105,9 @@ test('no table and no log line has the address or the fingerprint, nor, after an
     action: 'wrap',
     pub_user_id: marks.pubUserId,
   });
-  expect((await track(t, { click_id: clickId, payout: '5', txn_id: 'mark' })).json()).toEqual({ message: 'recorded' });
+  expect((await track(t, { click_id: clickId, payout: '5', txn_id: 'mark' })).json()).toMatchObject({
+    message: 'recorded',
+  });
   await send('GET', `/wallet/v1/offers.json?api_key=${key}&pub_user_id=${marks.pubUserId}`);
   await send('GET', `/nowhere?pub_user_id=${marks.pubUserId}&ad_fp=${marks.fingerprint}`);
   await send('GET', '/sdk/offer-click?t=bad');

@@ -32,6 +32,7 @@ export function activity(
     customKey: null,
     customValues: null,
     timeZone: 'UTC',
+    buckets: 'day',
     ...asked,
   });
 }

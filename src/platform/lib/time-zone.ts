@@ -10,6 +10,8 @@ const quarterMs = 15 * 60_000;
 
 /** Memory is bounded: zones × the quarters of an hour lately asked for. */
 const maxKnown = 2000;
+/** Callers name zones, in any case (count). */
+const maxFormats = 600;
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 const offsets = new Map<string, number>();
@@ -37,6 +39,7 @@ function formatOf(zone: string): Intl.DateTimeFormat {
       minute: 'numeric',
       second: 'numeric',
     });
+    if (formats.size >= maxFormats) formats.clear();
     formats.set(zone, format);
   }
   return format;

@@ -2,8 +2,9 @@ import { type Static, Type } from '@sinclair/typebox';
 import { normaliseName } from '../../catalog/snapshot/names.ts';
 import type { Publisher } from '../../catalog/snapshot/types.ts';
 import { AppError } from '../../platform/errors.ts';
-import { readDayRange } from '../../platform/http/day-range.ts';
-import { dayMs } from '../../platform/lib/time.ts';
+import { type DayRange, readDayRange } from '../../platform/http/day-range.ts';
+import { dayMs, hourMs } from '../../platform/lib/time.ts';
+import { isTimeZone, offsetMs } from '../../platform/lib/time-zone.ts';
 import { type DimensionName, dimensionNames } from '../metrics.ts';
 import type { ActivityQuery, ReportRequest } from './types.ts';
 import { viewNames } from './view.ts';
@@ -15,13 +16,17 @@ const text = (description: string) => Type.Optional(Type.String({ maxLength: 200
 export const activityQuery = Type.Object(
   {
     api_key: text('API key with `reports`.'),
-    from: text("First day, `2026-11-21`, in the publisher's time zone. Default: `to`, else yesterday."),
+    from: text('First day, `2026-11-21`, in the time zone. Default: `to`, else yesterday.'),
     to: text('Last day. Default: yesterday, or `from` where that is later.'),
+    start_date: text('The same as `from`.'),
+    end_date: text('The same as `to`.'),
+    timezone: text("IANA zone of days and hours, such as Europe/Berlin. Default: the publisher's."),
     aggregated_by: Type.Optional(
       Type.Unsafe<'day' | 'hour'>({ type: 'string', enum: ['day', 'hour'], description: 'Default: day.' }),
     ),
     group_by: text(
-      'List by commas of placement, campaign, offer, country, device, os, and one custom attribute as `custom.KEY`.',
+      'List by commas of placement, campaign, offer, country, device, os, and one custom attribute as `custom.KEY`. ' +
+        '`date` adds nothing: every row has one.',
     ),
     placement: text(
       'List by commas of placements that count; likewise the other dimensions, and custom attributes as `custom.KEY`.',
@@ -71,7 +76,10 @@ export async function readActivity(
 ): Promise<ReportRequest> {
   const aggregatedBy = given.aggregated_by ?? 'day';
   const mostDays = aggregatedBy === 'hour' ? maxDaysByHour : maxDays;
-  const range = readDayRange(given, dateIn(publisher.timeZone, nowMs - dayMs), mostDays);
+  const timeZone = given.timezone || publisher.timeZone;
+  if (!isTimeZone(timeZone)) throw invalid('timezone', 'is not a time zone (IANA name, such as Europe/Berlin)');
+  const days = { from: given.from ?? given.start_date, to: given.to ?? given.end_date };
+  const range = readDayRange(days, dateIn(timeZone, nowMs - dayMs), mostDays);
   const names = readNames(given.group_by ?? '');
   const keys = new Set<string>();
   for (const name of names) {
@@ -104,9 +112,18 @@ export async function readActivity(
       filters: readFilters(given),
       customKey,
       customValues,
-      timeZone: publisher.timeZone,
+      timeZone,
+      buckets: bucketsFor(timeZone, publisher.timeZone, range),
     },
   };
+}
+
+/** Hours of two zones begin together where their offsets differ by whole hours, on every day of the range. */
+function bucketsFor(timeZone: string, storedZone: string, { from, to }: DayRange): ActivityQuery['buckets'] {
+  if (timeZone === storedZone) return 'day';
+  for (let atMs = Date.parse(from) - dayMs; atMs <= Date.parse(to) + 2 * dayMs; atMs += dayMs)
+    if ((offsetMs(timeZone, atMs) - offsetMs(storedZone, atMs)) % hourMs !== 0) return 'none';
+  return 'hour';
 }
 
 /** The custom attribute that a name stands for, or null. */
@@ -116,7 +133,7 @@ async function customKeyOf(name: string, hasKey: (key: string) => Promise<boolea
 }
 
 function readNames(groupBy: string): string[] {
-  const names = splitList(groupBy);
+  const names = splitList(groupBy).filter((name) => name !== 'date');
   if (names.length > maxGroups) throw invalid('group_by', `must have at most ${maxGroups} dimensions`);
   if (new Set(names).size !== names.length) throw invalid('group_by', twice);
   return names;

@@ -32,17 +32,20 @@ export const dimensionColumns: Record<DimensionName, string> = {
 
 /**
  * The cheapest source that can answer. Raw rows are read only where no rollup can: a custom attribute beside other
- * dimensions, and more than two dimensions by the hour.
+ * dimensions, more than two dimensions by the hour, and what the buckets of the publisher's time zone do not fit.
  */
-export function sourceOf({ groupBy, filters, customKey, customValues, aggregatedBy }: ActivityQuery): Source {
+export function sourceOf(query: ActivityQuery): Source {
+  const { groupBy, filters, customKey, customValues, aggregatedBy, buckets } = query;
+  if (buckets === 'none') return { kind: 'raw' };
+
   const used = dimensionNames.filter((name) => groupBy.includes(name) || filters[name] !== undefined);
   const usesKey = customKey !== null && (groupBy.includes('custom') || customValues !== null);
   if (usesKey)
-    return used.length === 0
+    return used.length === 0 && (buckets === 'day' || aggregatedBy === 'hour')
       ? { kind: 'custom', key: customKey, grain: aggregatedBy === 'day' ? dayBit : 0 }
       : { kind: 'raw' };
   const mask = used.reduce((bits, name) => bits | dimensionBits[name], 0);
-  const usable = aggregatedBy === 'day' ? [mask | dayBit, mask] : [mask];
+  const usable = aggregatedBy === 'day' && buckets === 'day' ? [mask | dayBit, mask] : [mask];
   const grain = usable.find((candidate) => keptGrains.includes(candidate));
   return grain === undefined ? { kind: 'raw' } : { kind: 'rollups', grain };
 }

@@ -17,6 +17,8 @@ export type ActivityQuery = {
   customValues: readonly string[] | null;
   /** IANA name; a name this server does not know counts as UTC. */
   timeZone: string;
+  /** The shortest stored buckets that fit the time zone: those of another zone than the publisher's may not. */
+  buckets: 'day' | 'hour' | 'none';
 };
 
 /** The sums of one day or hour and one value of each dimension grouped by. */

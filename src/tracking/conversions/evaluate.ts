@@ -11,11 +11,14 @@ import type { ConversionReport } from './request.ts';
  */
 const maxClickAgeMs = 30 * dayMs;
 
-/** What is done with a report. `ignored`: of a developer's session, which is not stored. */
+/**
+ * What is done with a report, and its booking: the first one of a duplicate. `ignored`: of a developer's session, whose
+ * booking is not stored; null where it voids one.
+ */
 export type Evaluation =
   | { outcome: 'refused'; error: AppError }
-  | { outcome: 'duplicate' | 'ignored' }
-  | { outcome: 'book'; booking: Booking };
+  | { outcome: 'ignored'; booking: Booking | null }
+  | { outcome: 'book' | 'duplicate'; booking: Booking };
 
 /** The id of a new booking, the hash of the transaction id, and the time. */
 export type EvaluationInput = { id: string; txnKey: string; nowMs: number };
@@ -35,27 +38,36 @@ export function evaluate(report: ConversionReport, click: ConvertedClick, input:
   if (payoutMicros === null)
     return refused('invalid_request', 'payout is required: the campaign pays a share of the sale.');
   if (click.conversion !== null)
-    return isSame(report, click.conversion) ? { outcome: 'duplicate' } : conflict(click.conversion);
-  if (click.dev || click.clickAtMs === null) return { outcome: 'ignored' };
+    return isSame(report, click.conversion)
+      ? { outcome: 'duplicate', booking: click.conversion }
+      : conflict(click.conversion);
+  if (click.dev || click.clickAtMs === null)
+    return { outcome: 'ignored', booking: bookingOf(report, click, input, payoutMicros) };
   if (input.nowMs - click.clickAtMs > maxClickAgeMs) return refused('click_expired');
   if (click.bookings >= maxBookings) return refused('too_many_conversions');
+  return { outcome: 'book', booking: bookingOf(report, click, input, payoutMicros) };
+}
+
+function bookingOf(
+  report: ConversionReport,
+  click: ConvertedClick,
+  { id, txnKey, nowMs }: EvaluationInput,
+  payoutMicros: bigint,
+): Booking {
   const paidMicros = click.suspicious === null ? payoutMicros : 0n;
   return {
-    outcome: 'book',
-    booking: {
-      id: input.id,
-      event: report.event,
-      txnKey: input.txnKey,
-      isVoid: false,
-      givenMicros: report.givenMicros,
-      payoutMicros: paidMicros,
-      currency: report.currency ?? click.payout.currency,
-      isLoyalty: click.isLoyalty,
-      loyaltyMicros: click.isLoyalty ? times(paidMicros, click.currencyMultiplier) : 0n,
-      suspicious: click.suspicious,
-      clickAtMs: click.clickAtMs,
-      bookedAtMs: input.nowMs,
-    },
+    id,
+    event: report.event,
+    txnKey,
+    isVoid: false,
+    givenMicros: report.givenMicros,
+    payoutMicros: paidMicros,
+    currency: report.currency ?? click.payout.currency,
+    isLoyalty: click.isLoyalty,
+    loyaltyMicros: click.isLoyalty ? times(paidMicros, click.currencyMultiplier) : 0n,
+    suspicious: click.suspicious,
+    clickAtMs: click.clickAtMs ?? nowMs,
+    bookedAtMs: nowMs,
   };
 }
 
@@ -64,10 +76,10 @@ function evaluateVoid(
   { dev, conversion, void: existing }: ConvertedClick,
   { id, nowMs }: EvaluationInput,
 ): Evaluation {
-  if (dev) return { outcome: 'ignored' };
+  if (dev) return { outcome: 'ignored', booking: null };
   if (conversion === null) return refused('conversion_not_found');
   if (!isSame(report, conversion)) return conflict(conversion);
-  if (existing !== null) return { outcome: 'duplicate' };
+  if (existing !== null) return { outcome: 'duplicate', booking: existing };
   const { payoutMicros, loyaltyMicros } = conversion;
   return {
     outcome: 'book',

@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { parseMicros } from './amounts.ts';
 import { isCurrency } from './currencies.ts';
+import { findMisspelt } from './misspelt.ts';
 
 /** No control characters: PostgreSQL stores no NUL, and a line break would end a line of the signed text. */
 const noControlCharacters = '^[^\\u0000-\\u001f\\u007f]*$';
@@ -77,7 +78,7 @@ export function readConversion(query: ReportFields, body: ReportFields): Convers
   const payout = cleanOf('payout');
   const currency = cleanOf('currency').toUpperCase();
   const givenMicros = payout === '' ? null : parseMicros(payout);
-  const details: ErrorDetail[] = [];
+  const details: ErrorDetail[] = findMisspelt(given);
   if (cleanOf('click_id') === '') details.push({ path: '/click_id', message: 'is required' });
   if (payout !== '' && givenMicros === null)
     details.push({

@@ -8,13 +8,23 @@ import type { App } from '../../platform/ports.ts';
 import { sendImage } from '../beacons/image-answer.ts';
 import { imageAnswer } from '../beacons/openapi.ts';
 import { isPrefetch } from '../beacons/prefetch.ts';
+import { microsToNumber } from './amounts.ts';
 import { conversionBody, conversionQuery, readConversion } from './request.ts';
-import { createConversionService } from './service.ts';
+import { createConversionService, type ReportResult } from './service.ts';
 
 const trackPath = '/track';
 
 const tags = ['Conversions'];
-const answer = Type.Object({ message: Type.Union([Type.Literal('recorded'), Type.Literal('duplicate')]) });
+const booked = Type.Object({
+  event: Type.String(),
+  payout: Type.Number({ description: 'Negative for a void; 0 for a suspicious click.' }),
+  currency: Type.String({ description: 'ISO 4217.' }),
+  loyalty_amount: Type.Number({ description: "payout × the publisher's currency multiplier; 0 without loyalty." }),
+});
+const answer = Type.Object({
+  message: Type.Union([Type.Literal('recorded'), Type.Literal('duplicate')]),
+  data: Type.Union([booked, Type.Null()], { description: 'What was booked, now or at the first time.' }),
+});
 const response = { 200: answer, ...errorAnswers(400, 401, 404, 409, 413, 415) };
 const refusedImage = imageAnswer('Refused; nothing is recorded.');
 const imageAnswers = {
@@ -37,14 +47,14 @@ export async function conversionRoutes(app: App, deps: CatalogDeps): Promise<voi
   const exposeHeadRoute = false; // HEAD must not count
 
   const get = { ...shared, summary: 'Report a conversion', response };
-  app.get(trackPath, { schema: get, exposeHeadRoute }, async (request) => ({
-    message: await conversions.record(readConversion(request.query, {})),
-  }));
+  app.get(trackPath, { schema: get, exposeHeadRoute }, async (request) =>
+    toAnswer(await conversions.record(readConversion(request.query, {}))),
+  );
 
   const post = { ...get, body: conversionBody, consumes: ['application/json', 'application/x-www-form-urlencoded'] };
-  app.post(trackPath, { schema: post, preValidation: emptyBodyByDefault }, async (request) => ({
-    message: await conversions.record(readConversion(request.query, request.body)),
-  }));
+  app.post(trackPath, { schema: post, preValidation: emptyBodyByDefault }, async (request) =>
+    toAnswer(await conversions.record(readConversion(request.query, request.body))),
+  );
 
   const pixel = {
     ...shared,
@@ -68,3 +78,13 @@ export async function conversionRoutes(app: App, deps: CatalogDeps): Promise<voi
     return sendImage(reply);
   });
 }
+
+const toAnswer = ({ message, booking }: ReportResult) => ({
+  message,
+  data: booking && {
+    event: booking.event,
+    payout: microsToNumber(booking.payoutMicros),
+    currency: booking.currency,
+    loyalty_amount: microsToNumber(booking.loyaltyMicros),
+  },
+});

@@ -11,6 +11,7 @@ import { createUserKeys } from '../../platform/security/user-key.ts';
 import { book, type ReportBooking } from '../../reports/rollup/bookings.ts';
 import { enqueue, type OutboxEvent } from '../../webhooks/outbox.ts';
 import { type ClickRef, clickIdPurpose, createClickIdCodec } from '../clicks/click-id.ts';
+import type { Booking } from './booking.ts';
 import { countBookings } from './count-caps.ts';
 import { type Evaluation, evaluate } from './evaluate.ts';
 import { conversionEvent } from './event-type.ts';
@@ -20,8 +21,8 @@ import { buildPostback } from './postback.ts';
 import type { ConversionReport } from './request.ts';
 import { isSignedWith } from './signature.ts';
 
-/** A repeat of a report is answered `duplicate`, and changes nothing. */
-type ReportResult = 'recorded' | 'duplicate';
+/** A repeat of a report is answered `duplicate`, with the first booking, and changes nothing. */
+export type ReportResult = { message: 'recorded' | 'duplicate'; booking: Booking | null };
 
 export type ConversionService = {
   /**
@@ -50,7 +51,8 @@ export function createConversionService(deps: ServiceDeps): ConversionService {
       const txnKey = hashes.of(0, `transaction ${click.sessionId} ${report.txnId}`);
       const evaluation = await batcher.add({ report, click, txnKey });
       if (evaluation.outcome === 'refused') throw evaluation.error;
-      return evaluation.outcome === 'duplicate' ? 'duplicate' : 'recorded';
+      const message = evaluation.outcome === 'duplicate' ? 'duplicate' : 'recorded';
+      return { message, booking: evaluation.booking };
     },
     drain: batcher.drain,
   };

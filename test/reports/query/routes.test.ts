@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { hashKey } from '../../../src/platform/http/auth.ts';
-import { dayOf } from '../../../src/platform/lib/time.ts';
+import { dayMs, dayOf } from '../../../src/platform/lib/time.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { call, fetchOffers, googlebot } from '../../tracking/journey.ts';
 import { rollUpAll } from '../support.ts';
 
 const formula = '=HYPERLINK("http://evil.example";"x")';
 const today = dayOf(Date.now());
+const startedAtMs = Date.now();
 let testApp: TestApp;
 
 beforeAll(async () => {
@@ -86,6 +87,46 @@ test('200: rows by day and dimension, with rates, and totals in which a session 
   expect((await ask({ group_by: 'offer' })).json().data.totals).toMatchObject({ sessions: 3, impressions: 9 });
 });
 
+test('200: the other names of parameters mean the same', async () => {
+  const get = async (query: string) =>
+    (await testApp.app.inject({ url: `/native/activity.json?api_key=reports&${query}` })).json().data;
+  const plain = await get(`from=${today}&to=${today}`);
+  expect(plain.totals.sessions).toBe(3);
+  expect(await get(`start_date=${today}&end_date=${today}`)).toEqual(plain);
+  expect(await get(`start_date=${today}&end_date=${today}&group_by=date&timezone=UTC&format=json`)).toEqual(plain);
+  const grouped = await get(`from=${today}&to=${today}&group_by=date,placement`);
+  expect(grouped.group_by).toEqual(['placement']);
+  expect(grouped.rows).toHaveLength(2);
+});
+
+test('200: days and hours of another time zone than the publisher’s, whole hours apart or not', async () => {
+  const whole = { from: dayOf(Date.now() - dayMs), to: dayOf(Date.now() + dayMs) };
+  for (const timezone of ['Pacific/Kiritimati', 'America/New_York', 'Asia/Kolkata'])
+    for (const group_by of ['', 'placement', 'plan', 'placement,country,device'])
+      for (const aggregated_by of ['day', 'hour']) {
+        const answer = await ask({ ...whole, timezone, group_by, aggregated_by });
+        expect(answer.statusCode, answer.body).toBe(200);
+        const { time_zone, rows, totals } = answer.json().data;
+        expect([time_zone, totals.sessions, totals.impressions]).toEqual([timezone, 3, 9]);
+        const local = new Intl.DateTimeFormat('en-CA', { timeZone: timezone }).format(startedAtMs);
+        expect(rows.map(({ date }: { date: string }) => date)).toContain(local);
+        const offset = {
+          'Pacific/Kiritimati': /\+14:00$/,
+          'America/New_York': /-0[45]:00$/,
+          'Asia/Kolkata': /\+05:30$/,
+        };
+        if (aggregated_by === 'hour') expect(rows[0].hour).toMatch(offset[timezone as keyof typeof offset]);
+      }
+});
+
+test.each(['Mars/Olympus', '+05:30', "UTC'; drop table x", 'x'.repeat(300)])(
+  '400: %s is not a time zone',
+  async (timezone) => {
+    const answer = await ask({ timezone });
+    expect([answer.statusCode, answer.json().error.details[0].path]).toEqual([400, '/timezone']);
+  },
+);
+
 test('200: by the hour, times carry the offset of the time zone', async () => {
   const { rows } = (await ask({ aggregated_by: 'hour' })).json().data;
   expect(rows).toHaveLength(1);
@@ -97,14 +138,14 @@ test('200: by the hour, times carry the offset of the time zone', async () => {
 });
 
 test('200: a custom attribute with the name of a column appears beside that column', async () => {
-  for (const [key, value] of [
-    ['date', 'monday'],
-    ['revenue', 'high'],
+  for (const [key, value, name] of [
+    ['date', 'monday', 'custom.date'],
+    ['revenue', 'high', 'revenue'],
   ] as const) {
-    const { group_by, rows } = (await ask({ group_by: key })).json().data;
+    const { group_by, rows } = (await ask({ group_by: name })).json().data;
     expect(group_by).toEqual([`custom.${key}`]);
     expect(rows).toEqual([expect.objectContaining({ date: today, revenue: 0, sessions: 3, [`custom.${key}`]: value })]);
-    expect((await ask({ group_by: key, format: 'csv' })).body).toMatch(new RegExp(`^date,custom\\.${key},sessions,`));
+    expect((await ask({ group_by: name, format: 'csv' })).body).toMatch(new RegExp(`^date,custom\\.${key},sessions,`));
   }
 });
 

@@ -94,6 +94,7 @@ const ask = (asked: Partial<ActivityQuery>) =>
     customKey: null,
     customValues: null,
     timeZone: 'UTC',
+    buckets: 'day',
     ...asked,
   });
 

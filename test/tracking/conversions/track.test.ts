@@ -14,10 +14,16 @@ describe('a conversion', () => {
     const { clickId, sessionId } = await clickOffer(t);
     const fields = { click_id: clickId, event: 'purchase', payout: '12.345678', currency: 'eur', txn_id: 'T-1' };
     const first = await track(t, fields);
-    expect([first.statusCode, first.json()]).toEqual([200, { message: 'recorded' }]);
+    const booked = {
+      event: 'purchase',
+      payout: 12.345678,
+      currency: 'EUR',
+      loyalty_amount: first.json().data.loyalty_amount,
+    };
+    expect([first.statusCode, first.json()]).toEqual([200, { message: 'recorded', data: booked }]);
     expect(first.headers['cache-control']).toBe('no-store');
     const second = await track(t, fields);
-    expect([second.statusCode, second.json()]).toEqual([200, { message: 'duplicate' }]);
+    expect([second.statusCode, second.json()]).toEqual([200, { message: 'duplicate', data: booked }]);
     expect(await bookings(t, sessionId)).toEqual([
       {
         event: 'purchase',
@@ -32,6 +38,51 @@ describe('a conversion', () => {
     ]);
   });
 
+  test('answers the loyalty amount: the payout times the publisher’s multiplier', async () => {
+    await t.pool.query('update publishers set currency_multiplier = 12.5');
+    const { clickId, campaign_id } = await clickOffer(t);
+    await setCampaign(t, campaign_id, { is_loyalty: true });
+    const fields = { click_id: clickId, payout: '2', currency: 'USD', txn_id: 'loyal' };
+    const data = { event: 'conversion', payout: 2, currency: 'USD', loyalty_amount: 25 };
+    expect((await track(t, fields)).json()).toEqual({ message: 'recorded', data });
+    expect((await track(t, { click_id: clickId, txn_id: 'loyal' })).json()).toEqual({ message: 'duplicate', data });
+    expect((await track(t, { ...fields, void: '1' })).json()).toEqual({
+      message: 'recorded',
+      data: { ...data, payout: -2, loyalty_amount: -25 },
+    });
+  });
+
+  test.each([
+    ['amount', 'payout'],
+    ['Payout', 'payout'],
+    ['pay-out', 'payout'],
+    ['payot', 'payout'],
+    ['paoyut', 'payout'],
+    ['sale_amount', 'payout'],
+    ['transaction_id', 'txn_id'],
+    ['txnId', 'txn_id'],
+    ['curency', 'currency'],
+    ['events', 'event'],
+  ])('400: %s is refused with the hint %s, in the query and in the body', async (name, meant) => {
+    const { clickId, sessionId } = await clickOffer(t);
+    const message = `is not a parameter; did you mean ${meant}?`;
+    for (const reply of [
+      await track(t, { click_id: clickId, [name]: '5' }),
+      await post(t, { click_id: clickId, [name]: '5' }),
+    ]) {
+      expect(reply.statusCode).toBe(400);
+      expect(reply.json().error.details).toEqual([{ path: `/${name}`, message }]);
+    }
+    expect(await bookings(t, sessionId)).toEqual([]);
+  });
+
+  test('may carry parameters of the advertiser’s own, and other names beside the right ones', async () => {
+    const { clickId } = await clickOffer(t);
+    const own = { cb: '123', utm_source: 'x', amount: '9', order_id: '7', void_reason: '', v: '2', status: 'ok' };
+    const reply = await track(t, { click_id: clickId, payout: '5', txn_id: 'own', ...own });
+    expect(reply.json()).toMatchObject({ message: 'recorded', data: { payout: 5 } });
+  });
+
   test('may be reported by query, by form or as JSON, and is the same conversion', async () => {
     const { clickId } = await clickOffer(t);
     const form = await t.app.inject({
@@ -40,17 +91,13 @@ describe('a conversion', () => {
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       payload: `click_id=${clickId}&event=sale&payout=5.50&currency=USD&txn_id=77`,
     });
-    expect(form.json()).toEqual({ message: 'recorded' });
+    expect(form.json()).toMatchObject({ message: 'recorded' });
     expect(
       (await post(t, { click_id: clickId, event: 'sale', payout: 5.5, currency: 'USD', txn_id: 77 })).json(),
-    ).toEqual({
-      message: 'duplicate',
-    });
+    ).toMatchObject({ message: 'duplicate' });
     expect(
       (await track(t, { click_id: clickId, event: 'sale', payout: '5.5', currency: 'USD', txn_id: '77' })).json(),
-    ).toEqual({
-      message: 'duplicate',
-    });
+    ).toMatchObject({ message: 'duplicate' });
   });
 
   test('counts once for each event and each transaction of a click', async () => {
@@ -112,7 +159,9 @@ describe('a conversion', () => {
     const click = await clickOffer(t);
     const clickedMs = t.clock.ms;
     t.clock.ms = clickedMs + 30 * dayMs;
-    expect((await track(t, { click_id: click.clickId, txn_id: 'in time' })).json()).toEqual({ message: 'recorded' });
+    expect((await track(t, { click_id: click.clickId, txn_id: 'in time' })).json()).toMatchObject({
+      message: 'recorded',
+    });
     t.clock.ms += 1;
     const late = await track(t, { click_id: click.clickId, txn_id: 'late' });
     expect([late.statusCode, late.json().error.code]).toEqual([404, 'click_expired']);
@@ -192,7 +241,9 @@ describe('a conversion', () => {
     });
     const scanned = await clickIdOf(t, `/sdk/offer-click?t=${qrToken}`);
     for (const click_id of [bot.clickId, unseenClick, scanned])
-      expect((await track(t, { click_id, payout: '9', txn_id: 'suspicious' })).json()).toEqual({ message: 'recorded' });
+      expect((await track(t, { click_id, payout: '9', txn_id: 'suspicious' })).json()).toMatchObject({
+        message: 'recorded',
+      });
     const rows = (await bookings(t)).filter((row) => row.txn_id === 'suspicious');
     expect(rows.map((row) => [row.suspicious, row.given_micros, row.payout_micros]).toSorted()).toEqual([
       ['bot', '9000000', '0'],
@@ -205,7 +256,9 @@ describe('a conversion', () => {
     const shown = await showOffer(t, { dev: 1 });
     const clickId = await clickIdOf(t, shown.click_url);
     for (const fields of [{}, {}, { void: '1' }])
-      expect((await track(t, { click_id: clickId, payout: '3', ...fields })).json()).toEqual({ message: 'recorded' });
+      expect((await track(t, { click_id: clickId, payout: '3', ...fields })).json()).toMatchObject({
+        message: 'recorded',
+      });
     expect((await track(t, { click_id: clickId, payout: 'much' })).statusCode).toBe(400);
     expect(await bookings(t, shown.sessionId)).toEqual([]);
   });
@@ -215,7 +268,7 @@ describe('a conversion', () => {
     await Promise.all(Array.from({ length: 200 }, (_, index) => track(t, { click_id: clickId, txn_id: `n${index}` })));
     const answer = await track(t, { click_id: clickId, txn_id: 'one more' });
     expect([answer.statusCode, answer.json().error.code]).toEqual([409, 'too_many_conversions']);
-    expect((await track(t, { click_id: clickId, txn_id: 'n0' })).json()).toEqual({ message: 'duplicate' });
+    expect((await track(t, { click_id: clickId, txn_id: 'n0' })).json()).toMatchObject({ message: 'duplicate' });
     expect(await bookings(t, sessionId)).toHaveLength(200);
   });
 
@@ -232,14 +285,14 @@ describe('a void', () => {
     const fields = { click_id: clickId, event: 'purchase', txn_id: 'v', payout: '40.01', currency: 'USD' };
     await track(t, fields);
     t.clock.ms += 40 * dayMs;
-    expect((await track(t, { click_id: clickId, event: 'purchase', txn_id: 'v', void: '1' })).json()).toEqual({
+    expect((await track(t, { click_id: clickId, event: 'purchase', txn_id: 'v', void: '1' })).json()).toMatchObject({
       message: 'recorded',
     });
-    expect((await post(t, { click_id: clickId, event: 'purchase', txn_id: 'v', status: 'VOID' })).json()).toEqual({
-      message: 'duplicate',
-    });
+    expect((await post(t, { click_id: clickId, event: 'purchase', txn_id: 'v', status: 'VOID' })).json()).toMatchObject(
+      { message: 'duplicate' },
+    );
     t.clock.ms -= 40 * dayMs;
-    expect((await track(t, fields)).json()).toEqual({ message: 'duplicate' });
+    expect((await track(t, fields)).json()).toMatchObject({ message: 'duplicate' });
     expect((await bookings(t, sessionId)).map((row) => [row.void, row.payout_micros])).toEqual([
       [false, '40010000'],
       [true, '-40010000'],

@@ -29,7 +29,7 @@ export async function createWebViews(publicUrl: string) {
     return {
       html,
       csp: policy(publicUrl, {
-        scripts: ["'unsafe-hashes'", publicUrl, ...hashesOf(html, inlineScript)],
+        scripts: [publicUrl, ...hashesOf(html, inlineScript)],
         styles: hashesOf(html, inlineStyle),
       }),
     };
@@ -41,8 +41,8 @@ export async function createWebViews(publicUrl: string) {
   };
 }
 
-const inlineScript = /<script>([\s\S]*?)<\/script>|\sonerror="([^"]*)"/g;
+const inlineScript = /<script(?: data-sdk="[^"]*")?>([\s\S]*?)<\/script>/g;
 const inlineStyle = /<style>([\s\S]*?)<\/style>/g;
 
 const hashesOf = (html: string, pattern: RegExp): string[] =>
-  [...html.matchAll(pattern)].map((match) => `'sha256-${hash('sha256', match[1] ?? match[2] ?? '', 'base64')}'`);
+  [...html.matchAll(pattern)].map((match) => `'sha256-${hash('sha256', match[1] ?? '', 'base64')}'`);
