@@ -1,6 +1,5 @@
 import { newUuid7 } from '../src/platform/lib/uuid7.ts';
-import { createSigner } from '../src/platform/security/keyring.ts';
-import { clickIdPurpose, createClickIdCodec } from '../src/tracking/clicks/click-id.ts';
+import { createClickIdCodec } from '../src/tracking/clicks/click-id.ts';
 import { processSecrets } from '../test/support/server-process.ts';
 import { getRequest, type LoadResult } from './load.ts';
 import type { Row } from './report.ts';
@@ -50,9 +49,7 @@ async function makeClicks({ pool }: Awaited<ReturnType<typeof openStage>>, click
     'select id, campaign_id, publisher_id from offers order by id limit 1',
   );
   const offer = rows[0] as { id: number; campaign_id: number; publisher_id: number };
-  const codec = createClickIdCodec(
-    createSigner([{ id: 1, secret: processSecrets.TOKEN_KEYS.slice(2) }], clickIdPurpose),
-  );
+  const codec = createClickIdCodec([{ id: 1, secret: processSecrets.TOKEN_KEYS.slice(2) }]);
   const nowMs = Date.now();
   const ids = Array.from({ length: clicks }, () => newUuid7(nowMs));
   const values = [new Date(nowMs), ids, offer.publisher_id, offer.id, offer.campaign_id];

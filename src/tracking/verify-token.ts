@@ -14,7 +14,9 @@ export type TrackedRequest = {
   token: string;
   event: TrackedEvent;
   offer: Offer;
-  /** Whether the event is stored: those of developers' sessions, prefetches and HEAD are not. */
+  /** HEAD or a prefetch: nothing was shown or followed yet. */
+  isProbe: boolean;
+  /** Whether the event is stored: those of developers' sessions and of probes are not. */
   recorded: boolean;
 };
 
@@ -50,7 +52,7 @@ export function createTokenVerifier({
       suspicious: isBot(headers['user-agent']) ? 'bot' : claims.sessionId === null ? 'qr' : null,
       revenueMicros: eventRevenueMicros(kind, offer.campaign, claims.publisherId),
     };
-    const recorded = !claims.dev && method === 'GET' && !isPrefetch(headers);
-    return { token, event, offer, recorded };
+    const isProbe = method !== 'GET' || isPrefetch(headers);
+    return { token, event, offer, isProbe, recorded: !claims.dev && !isProbe };
   };
 }

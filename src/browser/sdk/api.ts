@@ -7,12 +7,15 @@ const timeoutMs = 10_000;
 /** `selected`: campaign ids. */
 export type SessionView = { status: string; selected: number[] };
 
+/** Campaign ids. */
+type SelectionChange = { selected: number[]; unselected: number[] };
+
 export type Api = {
   fetchOffers: (query: Record<string, unknown>, body: unknown) => Promise<unknown>;
   select: (sessionId: string, campaignId: number, selected: boolean, pubUserId: string) => Promise<unknown>;
-  updateSelection: (sessionId: string, change: { selected: number[]; unselected: number[] }) => Promise<unknown>;
+  updateSelection: (sessionId: string, change: SelectionChange, pubUserId: string) => Promise<unknown>;
   session: (sessionId: string, pubUserId: string) => Promise<SessionView>;
-  wrap: (sessionId: string) => Promise<SessionView>;
+  wrap: (sessionId: string, pubUserId: string) => Promise<SessionView>;
 };
 
 /**
@@ -38,9 +41,10 @@ export function createApi(base: string, accountId: string): Api {
           pub_user_id: pubUserId,
         }),
       ),
-    updateSelection: (id, change) => callJson('PUT', url(session(id)), change),
+    updateSelection: (id, change, pubUserId) => callJson('PUT', url(session(id), { pub_user_id: pubUserId }), change),
     session: async (id, pubUserId) => viewOf(await callJson('GET', url(session(id), { pub_user_id: pubUserId }))),
-    wrap: async (id) => viewOf(await callJson('POST', url(session(id)), { action: 'wrap' })),
+    wrap: async (id, pubUserId) =>
+      viewOf(await callJson('POST', url(session(id), { pub_user_id: pubUserId }), { action: 'wrap' })),
   };
 }
 

@@ -30,7 +30,7 @@ export const campaigns: Resource = {
       is_loyalty: flag(false, 'May be used as an incentive.'),
       offer_description: text(2000, { default: '' }),
       landing_url: httpsUrl(
-        'May hold macros after the host: `{click_id}`, `{session_id}`, `{placement}`, `{pub_user_id}`, `{offer_id}`, ' +
+        'May hold macros after the host: `{click_id}`, `{session_id}`, `{placement}`, `{offer_id}`, ' +
           '`{campaign_id}`, `{publisher_id}`.',
       ),
       click_id_param: Type.String({

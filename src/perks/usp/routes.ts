@@ -32,9 +32,7 @@ export async function uspRoutes(app: App, deps: CatalogDeps): Promise<void> {
     const schema = { ...shared, summary, params: campaignParams, body: userBody };
     app.post(url, { preValidation, schema }, async (request) => {
       const { session_id, campaign_id } = request.params;
-      const data = await usp.change(callOf(request, session_id, true), (session) =>
-        toggleOf(action, campaign_id, session),
-      );
+      const data = await usp.change(callOf(request, session_id), (session) => toggleOf(action, campaign_id, session));
       return { message, data };
     });
   }
@@ -43,14 +41,14 @@ export async function uspRoutes(app: App, deps: CatalogDeps): Promise<void> {
   app.put(sessionPath, { preValidation, schema: changeSchema }, async (request) => {
     const { selected = [], unselected = [] } = request.body;
     refuseContradiction(selected, unselected);
-    const call = callOf(request, request.params.session_id, false);
+    const call = callOf(request, request.params.session_id);
     const data = await usp.change(call, (session) => changeOf({ selected, unselected }, session));
     return { message: 'Selection changed', data };
   });
 
   const getSchema = { ...shared, summary: 'Show the session', params: sessionParams };
   app.get(sessionPath, { preValidation, schema: getSchema }, async (request) => {
-    const data = await usp.get(callOf(request, request.params.session_id, true));
+    const data = await usp.get(callOf(request, request.params.session_id));
     return { message: 'Session found', data };
   });
 
@@ -61,7 +59,7 @@ export async function uspRoutes(app: App, deps: CatalogDeps): Promise<void> {
     body: actionBody,
   };
   app.post(sessionPath, { preValidation, schema: wrapSchema }, async (request) => {
-    const data = await usp.wrap(callOf(request, request.params.session_id, false));
+    const data = await usp.wrap(callOf(request, request.params.session_id));
     return { message: 'Session wrapped', data };
   });
 }
@@ -70,12 +68,12 @@ async function noStore(_request: FastifyRequest, reply: FastifyReply): Promise<v
   reply.header('cache-control', 'no-store');
 }
 
-function callOf(request: FastifyRequest, sessionId: string, needsUser: boolean): UspCall {
+function callOf(request: FastifyRequest, sessionId: string): UspCall {
   const body = request.body as { pub_user_id?: string };
   const query = request.query as { pub_user_id?: string };
   // Normalised as in fetch-offers, so that the same text is the same user.
   const pubUserId = textOrNull(body.pub_user_id) ?? textOrNull(query.pub_user_id);
-  return { caller: callerOf(request), sessionId, pubUserId, needsUser };
+  return { caller: callerOf(request), sessionId, pubUserId };
 }
 
 /** @throws AppError invalid_request when an id is in both lists */

@@ -1,7 +1,11 @@
 import { Type } from '@sinclair/typebox';
 
 const userId = Type.Optional(
-  Type.String({ maxLength: 256, description: 'The pub_user_id of the fetch; in the body or the query.' }),
+  Type.String({
+    maxLength: 256,
+    description:
+      'The pub_user_id of the fetch, in the body or the query; required with the SDK id, optional with an API key.',
+  }),
 );
 
 /** Campaign ids of one change (count); an answer never shows more than 10. */

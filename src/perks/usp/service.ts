@@ -13,7 +13,7 @@ import { buildUspPayload } from './payload.ts';
 import { changeSelection, findUspSession, markWrapped, type SelectionChange, type UspSession } from './sessions.ts';
 
 /** The session of a call and its caller. `pubUserId` null: not given. */
-export type UspCall = { caller: Caller; sessionId: string; pubUserId: string | null; needsUser: boolean };
+export type UspCall = { caller: Caller; sessionId: string; pubUserId: string | null };
 
 /** The change that a call requests; gets the session, so that it can refuse campaigns that are not in it. */
 type ChangeOf = (session: UspSession) => SelectionChange;
@@ -38,18 +38,20 @@ const openForMs = dayMs;
 export function createUspService({ pool, dbHealth, tokens, config, now }: PlatformDeps): UspService {
   const failFast = createFailFast(dbHealth);
 
-  async function find({ caller, sessionId, pubUserId, needsUser }: UspCall): Promise<UspSession> {
+  async function find({ caller, sessionId, pubUserId }: UspCall): Promise<UspSession> {
+    // The SDK id is public: who calls with it shows by the user that the session is theirs. An API key needs no proof.
+    if (caller.key === null && pubUserId === null) throw new AppError('pub_user_id_required');
     const id = sessionId.toLowerCase();
     // A forged id can have a time beyond PostgreSQL's dates.
     if (!isUuid7(id) || timeOfUuid7(id) > now() + dayMs) throw new AppError('session_not_found');
     const session = await findUspSession(pool, caller.publisher.id, id);
     if (session === null) throw new AppError('session_not_found');
     // Before any other error, so that another user learns nothing about the session.
-    const isForeign = pubUserId !== null && session.pubUserId !== null && pubUserId !== session.pubUserId;
+    const hasUser = session.usp || session.pubUserId !== null; // also where the user was erased
+    const isForeign = pubUserId !== null && hasUser && pubUserId !== session.pubUserId;
     if (isForeign) throw new AppError('session_not_found');
     if (!session.usp) throw new AppError(session.pubUserId === null ? 'pub_user_id_required' : 'usp_not_enabled');
     if (!caller.publisher.uspEnabled) throw new AppError('usp_not_enabled');
-    if (pubUserId === null && needsUser) throw new AppError('pub_user_id_required');
     return session;
   }
 

@@ -1,6 +1,6 @@
+import type { TokenKey } from '../../config.ts';
 import { readUuid, writeUuid } from '../../platform/lib/uuid7.ts';
-import type { Signer } from '../../platform/security/keyring.ts';
-import { macLength } from '../../platform/security/mac.ts';
+import { createSealedIds } from '../../platform/security/sealed-id.ts';
 
 /** The click a click id names. */
 export type ClickRef = { sessionId: string; offerId: number };
@@ -11,34 +11,22 @@ export type ClickIdCodec = {
   read: (clickId: string) => ClickRef | null;
 };
 
-/** Purpose of the signer click ids need. */
-export const clickIdPurpose = 'click-id';
+/** Session and offer (bytes). */
+const idLength = 20;
 
-const dataLength = 22;
-/** 38 bytes leave two bits of the last character unused; they must be zero, so that a click has one spelling. */
-const pattern = /^[A-Za-z0-9_-]{50}[AEIMQUYcgkosw048]$/;
-
-/** Layout, 38 bytes: 0 version · 1 key id · 2–17 session · 18–21 offer · 22–37 HMAC. It cannot be forged. */
-export function createClickIdCodec(signer: Signer): ClickIdCodec {
+/** Click ids are opaque: advertisers get them, and must learn nothing of the session (docs/interface.md#tracking). */
+export function createClickIdCodec(tokenKeys: readonly TokenKey[]): ClickIdCodec {
+  const sealed = createSealedIds(tokenKeys, 'click-id', idLength);
   return {
     mint: ({ sessionId, offerId }) => {
-      const bytes = Buffer.alloc(dataLength + macLength);
-      bytes[0] = 1;
-      bytes[1] = signer.keyId;
-      writeUuid(sessionId, bytes, 2);
-      bytes.writeUInt32BE(offerId, 18);
-      signer.sign(bytes.subarray(0, dataLength)).copy(bytes, dataLength);
-      return bytes.toString('base64url');
+      const id = Buffer.alloc(idLength);
+      writeUuid(sessionId, id, 0);
+      id.writeUInt32BE(offerId, 16);
+      return sealed.seal(id);
     },
     read: (clickId) => {
-      if (!pattern.test(clickId)) return null;
-      const bytes = Buffer.from(clickId, 'base64url');
-      if (
-        bytes[0] !== 1 ||
-        !signer.verify(bytes[1] as number, bytes.subarray(0, dataLength), bytes.subarray(dataLength))
-      )
-        return null;
-      return { sessionId: readUuid(bytes, 2), offerId: bytes.readUInt32BE(18) };
+      const id = sealed.open(clickId);
+      return id && { sessionId: readUuid(id, 0), offerId: id.readUInt32BE(16) };
     },
   };
 }

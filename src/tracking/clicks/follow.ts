@@ -1,15 +1,16 @@
 import type { Config } from '../../config.ts';
-import { createSigner } from '../../platform/security/keyring.ts';
 import type { Recorder } from '../recorder.ts';
 import type { TrackedRequest } from '../verify-token.ts';
-import { clickIdPurpose, createClickIdCodec } from './click-id.ts';
+import { createClickIdCodec } from './click-id.ts';
 import { fillLanding, parseLanding } from './landing.ts';
+import { createSessionAlias } from './session-alias.ts';
 
 /** Stores a click, if it is recorded. @returns the URL of the landing page */
 export type FollowClick = (tracked: TrackedRequest) => Promise<string>;
 
 export function createFollowClick({ tokenKeys }: Pick<Config, 'tokenKeys'>, recorder: Recorder): FollowClick {
-  const clickIds = createClickIdCodec(createSigner(tokenKeys, clickIdPurpose));
+  const clickIds = createClickIdCodec(tokenKeys);
+  const aliasOf = createSessionAlias(tokenKeys);
   return async ({ event, offer: { campaign }, recorded }) => {
     const { claims } = event;
     const landing = parseLanding(campaign.landingUrl);
@@ -19,9 +20,8 @@ export function createFollowClick({ tokenKeys }: Pick<Config, 'tokenKeys'>, reco
       recorded || wantsSession ? await recorder.click({ ...event, recorded, wantsSession }, campaign) : null;
     return fillLanding(landing, campaign.clickIdParam, {
       click_id: clickIds.mint({ sessionId: event.sessionId, offerId: claims.offerId }),
-      session_id: claims.sessionId,
+      session_id: claims.sessionId && aliasOf(claims.sessionId, claims.campaignId),
       placement: session?.placement ?? null,
-      pub_user_id: session?.pubUserId ?? null,
       offer_id: claims.offerId,
       campaign_id: claims.campaignId,
       publisher_id: claims.publisherId,

@@ -15,7 +15,7 @@ import type { TrackedEvent } from '../tracked-event.ts';
 export type Click = TrackedEvent & { recorded: boolean; wantsSession: boolean };
 
 /** What the macros of a landing page may need of the session. */
-export type ClickSession = { placement: string | null; pubUserId: string | null };
+export type ClickSession = { placement: string };
 
 /** A click this soon after the impression is not a person's (milliseconds). */
 const tooFastMs = 100;
@@ -45,16 +45,16 @@ on conflict do nothing`;
 
 const clicksWithSessionSql = `
 with inserted as (${clicksSql})
-select c.index::integer, s.placement, s.pub_user_id
+select c.index::integer, s.placement
 from unnest($1::date[], $2::uuid[], $13::boolean[]) with ordinality as c (day, session_id, wanted, index)
 cross join lateral (
-  select placement, pub_user_id from sessions
+  select placement from sessions
   where day = any($12::date[]) and day = c.day and id = c.session_id
   offset 0
 ) s
 where c.wanted`;
 
-type SessionRow = { index: number; placement: string; pub_user_id: string | null };
+type SessionRow = { index: number; placement: string };
 
 /** Stores clicks. @returns for each what its landing page needs of the session, null where it needs nothing */
 export async function insertClicks(executor: Executor, clicks: readonly Click[]): Promise<(ClickSession | null)[]> {
@@ -68,7 +68,7 @@ export async function insertClicks(executor: Executor, clicks: readonly Click[])
     text: clicksWithSessionSql,
     values: [...valuesOf(clicks), booleans(clicks, (click) => click.wantsSession)],
   });
-  for (const row of rows) found[row.index - 1] = { placement: row.placement, pubUserId: row.pub_user_id };
+  for (const row of rows) found[row.index - 1] = { placement: row.placement };
   return found;
 }
 

@@ -6,9 +6,9 @@ export type Landing = UrlTemplate & { needsSession: boolean };
 /** Values of the macros. Absent or null ones, and unknown macros, become empty. */
 export type LandingValues = {
   click_id: string;
+  /** The session's alias for the campaign. */
   session_id: string | null;
   placement: string | null;
-  pub_user_id: string | null;
   offer_id: number;
   campaign_id: number;
   publisher_id: number;
@@ -18,8 +18,7 @@ export type LandingValues = {
 export function parseLanding(landingUrl: string): Landing | null {
   const template = /^https:/i.test(landingUrl) ? parseUrlTemplate(landingUrl) : null;
   if (template === null) return null;
-  const names = urlMacros(template);
-  return { ...template, needsSession: names.includes('placement') || names.includes('pub_user_id') };
+  return { ...template, needsSession: urlMacros(template).includes('placement') };
 }
 
 /**

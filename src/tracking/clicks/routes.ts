@@ -27,6 +27,8 @@ const redirect = {
   description: 'To the landing page, with the click id; with `save_for_later=1`, to the page that keeps the offer.',
 };
 
+const noDestination = { description: 'To HEAD and prefetches: nothing was followed yet.' };
+
 /** A malformed query is answered with the image, not with a validation error: its schema only documents it. */
 const unvalidated = { validatorCompiler: () => () => true };
 
@@ -34,7 +36,7 @@ const schema = {
   summary: 'Follow an offer',
   tags: ['Tracking'],
   querystring: clickQuery,
-  response: { 302: redirect, 400: badTokenAnswer, ...errorAnswers() },
+  response: { 204: noDestination, 302: redirect, 400: badTokenAnswer, ...errorAnswers() },
 };
 
 /** The redirect of a click to its landing page (docs/interface.md#tracking). */
@@ -50,6 +52,7 @@ export async function clickRoutes(app: App, { catalog, config, failures, verify,
     const tracked = verify(request, t, 'click');
     if (tracked === null && isOpened(request)) throw new AppError('invalid_token');
     if (tracked === null) return refuseToken(failures, request, reply);
+    if (tracked.isProbe) return reply.code(204).headers(trackingHeaders).send();
     const save = save_for_later === '1' && isSaveable(tracked);
     const location = save ? `${config.publicUrl}/wallet/v1/save.json?t=${tracked.token}` : await follow(tracked);
     return reply.code(302).headers(trackingHeaders).header('location', location).send();

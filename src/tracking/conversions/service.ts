@@ -5,12 +5,11 @@ import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { newUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
-import { createSigner } from '../../platform/security/keyring.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
 import { book, type ReportBooking } from '../../reports/rollup/bookings.ts';
 import { enqueue, type OutboxEvent } from '../../webhooks/outbox.ts';
-import { type ClickRef, clickIdPurpose, createClickIdCodec } from '../clicks/click-id.ts';
+import { type ClickRef, createClickIdCodec } from '../clicks/click-id.ts';
 import type { Booking } from './booking.ts';
 import { countBookings } from './count-caps.ts';
 import { type Evaluation, evaluate } from './evaluate.ts';
@@ -40,7 +39,7 @@ const maxItems = 128;
 
 export function createConversionService(deps: ServiceDeps): ConversionService {
   const { dbHealth, config, now } = deps;
-  const clickIds = createClickIdCodec(createSigner(config.tokenKeys, clickIdPurpose));
+  const clickIds = createClickIdCodec(config.tokenKeys);
   const hashes = createUserKeys(config.userPepper);
   const batcher = createBatcher<Item, Evaluation>({ write: (items) => recordBatch(deps, items), dbHealth, maxItems });
   return {

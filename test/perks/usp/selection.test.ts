@@ -194,17 +194,19 @@ describe('PUT of the selection', () => {
 });
 
 describe('a call is refused', () => {
+  const given = (user?: string, key?: string) => ({
+    ...(user !== undefined && { user }),
+    ...(key !== undefined && { key }),
+  });
   const calls = {
-    select: (id: string, campaign: number, user?: string) =>
-      usp.select(id, campaign, user === undefined ? {} : { user }),
-    unselect: (id: string, campaign: number, user?: string) =>
-      usp.unselect(id, campaign, user === undefined ? {} : { user }),
-    get: (id: string, _campaign: number, user?: string) => usp.get(id, user === undefined ? {} : { user }),
-    put: (id: string, _campaign: number, user?: string) => usp.put(id, {}, user === undefined ? {} : { user }),
-    wrap: (id: string, _campaign: number, user?: string) => usp.wrap(id, user === undefined ? {} : { user }),
+    select: (id: string, campaign: number, user?: string, key?: string) => usp.select(id, campaign, given(user, key)),
+    unselect: (id: string, campaign: number, user?: string, key?: string) =>
+      usp.unselect(id, campaign, given(user, key)),
+    get: (id: string, _campaign: number, user?: string, key?: string) => usp.get(id, given(user, key)),
+    put: (id: string, _campaign: number, user?: string, key?: string) => usp.put(id, {}, given(user, key)),
+    wrap: (id: string, _campaign: number, user?: string, key?: string) => usp.wrap(id, given(user, key)),
   };
   const all = Object.entries(calls);
-  const needsUser = all.filter(([name]) => ['select', 'unselect', 'get'].includes(name));
   const refusal = (status: number, code: string) => expect.objectContaining({ status, code });
 
   test.each(all)('404 session_not_found: %s of what is no session', async (_name, call) => {
@@ -235,11 +237,32 @@ describe('a call is refused', () => {
       expect(await call(id, ids[0], user)).toEqual(refusal(404, 'session_not_found'));
   });
 
-  test.each(needsUser)('400 pub_user_id_required: %s without it', async (_name, call) => {
+  test.each(all)('400 pub_user_id_required: %s by the SDK id without it', async (_name, call) => {
     const { id, ids } = await usp.fetch();
-    expect(await call(id, ids[0])).toEqual(refusal(400, 'pub_user_id_required'));
-    expect(await call(id, ids[0], ' ')).toEqual(refusal(400, 'pub_user_id_required'));
+    const key = t.publisher.sdkId;
+    expect(await call(id, ids[0], undefined, key)).toEqual(refusal(400, 'pub_user_id_required'));
+    expect(await call(id, ids[0], ' ', key)).toEqual(refusal(400, 'pub_user_id_required'));
+    // Not even whether there is such a session is said.
+    expect(await call(newUuid7(Date.now()), 1, undefined, key)).toEqual(refusal(400, 'pub_user_id_required'));
+    expect(await call(id, ids[0], 'u-2', key)).toEqual(refusal(404, 'session_not_found'));
+    expect(await call(id, ids[0], 'u-1', key)).toMatchObject({ status: 200, data: { pub_user_id: 'u-1' } });
   });
+
+  test.each(all)('not where an API key is used without it: %s', async (_name, call) => {
+    const { id, ids } = await usp.fetch();
+    expect(await call(id, ids[0])).toMatchObject({ status: 200, data: { session_id: id, pub_user_id: 'u-1' } });
+    expect((await call(id, ids[0], ' ')).status).toBe(200);
+  });
+
+  test.each(all)(
+    '404 session_not_found: %s of a session whose user was erased, whoever is named',
+    async (_name, call) => {
+      const { id, ids } = await usp.fetch();
+      await t.pool.query('update sessions set pub_user_id = null where id = $1', [id]);
+      for (const user of ['u-1', 'u-2'])
+        expect(await call(id, ids[0], user, t.publisher.sdkId)).toEqual(refusal(404, 'session_not_found'));
+    },
+  );
 
   test.each(all)('400 pub_user_id_required: %s where the fetch had none', async (_name, call) => {
     const { id, ids } = await usp.fetch({ pub_user_id: '' });
@@ -343,11 +366,12 @@ describe('a call is refused', () => {
       expect(await usp.get(id, { user: 'u-1', key })).toEqual(refusal(status, code));
   });
 
-  test('in the documented order: session, USP, user, campaign, state', async () => {
+  test('in the documented order: user, session, USP, campaign, state', async () => {
     const { id } = await usp.fetch();
     await usp.wrap(id);
     expect(await usp.select(id, 999_999)).toEqual(refusal(404, 'campaign_not_in_session'));
-    expect(await usp.select(id, 999_999, {})).toEqual(refusal(400, 'pub_user_id_required'));
+    const key = t.publisher.sdkId;
+    expect(await usp.select(id, 999_999, { key })).toEqual(refusal(400, 'pub_user_id_required'));
     const off = newUuid7(Date.now());
     await insertSession(t, { id: off, offerIds: [1], campaignIds: [1], pubUserId: 'u-1', usp: false });
     expect(await usp.select(off, 999_999, {})).toEqual(refusal(403, 'usp_not_enabled'));

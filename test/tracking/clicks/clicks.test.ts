@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
-import { createSigner } from '../../../src/platform/security/keyring.ts';
 import { createClickIdCodec } from '../../../src/tracking/clicks/click-id.ts';
+import { createSessionAlias } from '../../../src/tracking/clicks/session-alias.ts';
 import { holdTable } from '../../support/locks.ts';
 import { createTwins, type TestApp } from '../../support/test-app.ts';
 import {
@@ -58,7 +58,7 @@ async function seeAndClick(offer: ShownOffer, headers: Record<string, string> = 
 
 describe('a click', () => {
   test('is answered 302 to the landing page with its macros filled and a click id that names the click', async () => {
-    const offer = await showOffer(first, { pub_user_id: 'user/1&x=y', placement: 'checkout' });
+    const offer = await showOffer(first, { pub_user_id: 'user', placement: 'checkout/1&x=y' });
     await setLanding(
       offer,
       'https://shop.example/{campaign_id}?c={click_id}&s={session_id}&p={placement}&u={pub_user_id}' +
@@ -76,14 +76,14 @@ describe('a click', () => {
     expect(url.origin + url.pathname).toBe(`https://shop.example/${offer.campaign_id}`);
     const { c, ...rest } = Object.fromEntries(url.searchParams);
     expect(rest).toEqual({
-      s: offer.sessionId,
-      p: 'checkout',
-      u: 'user/1&x=y',
+      s: createSessionAlias(first.deps.config.tokenKeys)(offer.sessionId, offer.campaign_id),
+      p: 'checkout/1&x=y',
+      u: '',
       o: String(offer.id),
       pub: String(first.publisher.id),
       x: '',
     });
-    const clickIds = createClickIdCodec(createSigner(first.deps.config.tokenKeys, 'click-id'));
+    const clickIds = createClickIdCodec(first.deps.config.tokenKeys);
     expect(clickIds.read(c as string)).toEqual({ sessionId: offer.sessionId, offerId: offer.id });
     expect(await clicksStored()).toEqual([null]);
   });
@@ -97,7 +97,7 @@ describe('a click', () => {
 
   test('repeated 64 times at once on each of two processes goes to the same address and counts once', async () => {
     const offer = await showOffer(first, { pub_user_id: 'fast' });
-    await setLanding(offer, 'https://shop.example/?u={pub_user_id}');
+    await setLanding(offer, 'https://shop.example/?s={session_id}');
     await second.deps.catalog.refresh();
     await call(first, offer.pixel);
     nowMs += 1_000;
@@ -106,21 +106,25 @@ describe('a click', () => {
     );
     expect([...new Set(answers.map((answer) => answer.statusCode))]).toEqual([302]);
     const locations = new Set(answers.map((answer) => answer.headers.location));
-    expect([...locations]).toEqual([expect.stringMatching(/^https:\/\/shop\.example\/\?u=fast&click_id=[\w-]{51}$/)]);
+    expect([...locations]).toEqual([
+      expect.stringMatching(/^https:\/\/shop\.example\/\?s=[\w-]{22}&click_id=[\w-]{51}$/),
+    ]);
     expect(await clicksStored()).toEqual([null]);
   });
 
   test('of many users at once is answered with each one’s own values', async () => {
     const shown = await Promise.all(
-      Array.from({ length: 30 }, (_, index) => showOffer(first, { pub_user_id: `user-${index}` })),
+      Array.from({ length: 30 }, (_, index) => showOffer(first, { placement: `place-${index}` })),
     );
-    await setLanding(shown[0] as ShownOffer, 'https://shop.example/?u={pub_user_id}&s={session_id}');
+    await setLanding(shown[0] as ShownOffer, 'https://shop.example/?p={placement}&s={session_id}');
+    const aliasOf = createSessionAlias(first.deps.config.tokenKeys);
     const answers = await Promise.all(shown.map((offer) => call(first, offer.click_url)));
     answers.forEach((answer, index) => {
       const url = new URL(answer.headers.location as string);
-      expect([url.searchParams.get('u'), url.searchParams.get('s')]).toEqual([
-        `user-${index}`,
-        shown[index]?.sessionId,
+      const { sessionId, campaign_id } = shown[index] as (typeof shown)[number];
+      expect([url.searchParams.get('p'), url.searchParams.get('s')]).toEqual([
+        `place-${index}`,
+        aliasOf(sessionId, campaign_id),
       ]);
     });
   });
@@ -149,20 +153,30 @@ describe('a click', () => {
     expect(await storedEvents(first)).toEqual([]);
   });
 
-  test('by prefetch or HEAD, or in a dev session, is redirected and not counted', async () => {
+  test('by prefetch or HEAD is answered 204 without a destination, and not counted', async () => {
     const offer = await showOffer(first, { pub_user_id: 'ghost' });
-    const dev = await showOffer(first, { pub_user_id: 'developer', dev: 1 });
-    await setLanding(offer, 'https://shop.example/?u={pub_user_id}');
-    const locations = [
+    await setWallet(true, true);
+    const answers = [
       await call(first, offer.click_url, { 'sec-purpose': 'prefetch' }),
+      await call(first, offer.click_url, { purpose: 'prefetch', 'sec-fetch-mode': 'navigate', accept: 'text/html' }),
+      await call(first, offer.click_url, { 'x-moz': 'prefetch' }),
       await call(first, offer.click_url, {}, 'HEAD'),
-      await call(first, dev.click_url),
-    ].map((answer) => [answer.statusCode, new URL(answer.headers.location as string).searchParams.get('u')]);
-    expect(locations).toEqual([
-      [302, 'ghost'],
-      [302, 'ghost'],
-      [302, 'developer'],
-    ]);
+      await call(first, `${offer.click_url}&save_for_later=1`, {}, 'HEAD'),
+    ];
+    await setWallet(false, false);
+    for (const { statusCode, headers, body } of answers) {
+      expect([statusCode, headers.location, body]).toEqual([204, undefined, '']);
+      expect(headers['cache-control']).toBe('no-store');
+    }
+    expect((await call(first, '/sdk/offer-click?t=nonsense', {}, 'HEAD')).statusCode).toBe(400);
+    expect(await storedEvents(first)).toEqual([]);
+  });
+
+  test('in a dev session is redirected and not counted', async () => {
+    const dev = await showOffer(first, { pub_user_id: 'developer', dev: 1, placement: 'dev-place' });
+    await setLanding(dev, 'https://shop.example/?p={placement}');
+    const { statusCode, headers } = await call(first, dev.click_url);
+    expect([statusCode, new URL(headers.location as string).searchParams.get('p')]).toEqual([302, 'dev-place']);
     expect(await storedEvents(first)).toEqual([]);
   });
 
@@ -228,7 +242,7 @@ describe('a suspicious click', () => {
 describe('a scanned QR code', () => {
   test('is redirected years later, each scan stored as an event of its own, apart from the counts', async () => {
     const offer = await showOffer(first);
-    await setLanding(offer, 'https://shop.example/?p={placement}&u={pub_user_id}&s={session_id}');
+    await setLanding(offer, 'https://shop.example/?p={placement}&s={session_id}');
     const token = mintLike(first, offer, { sessionId: null, position: 0 });
     nowMs += 400 * dayMs;
     await first.pool.query('select create_day_partitions($1::date, $1::date)', [new Date(nowMs)]);
@@ -239,9 +253,9 @@ describe('a scanned QR code', () => {
     const urls = scans.map((scan) => new URL(scan.headers.location as string));
     for (const url of urls) {
       expect(url.origin).toBe('https://shop.example');
-      expect([url.searchParams.get('p'), url.searchParams.get('u'), url.searchParams.get('s')]).toEqual(['', '', '']);
+      expect([url.searchParams.get('p'), url.searchParams.get('s')]).toEqual(['', '']);
     }
-    const clickIds = createClickIdCodec(createSigner(first.deps.config.tokenKeys, 'click-id'));
+    const clickIds = createClickIdCodec(first.deps.config.tokenKeys);
     const named = urls.map((url) => clickIds.read(url.searchParams.get('click_id') as string)?.sessionId).sort();
     const stored = await storedEvents(first);
     expect(stored.map((event) => event.session_id).sort()).toEqual(named);

@@ -5,8 +5,7 @@ import { fillLanding, type Landing, type LandingValues, parseLanding } from '../
 const values: LandingValues = {
   click_id: 'CLICK',
   session_id: 'SESSION',
-  placement: 'checkout',
-  pub_user_id: 'user 1',
+  placement: 'check out',
   offer_id: 5,
   campaign_id: 6,
   publisher_id: 7,
@@ -45,12 +44,12 @@ describe('a landing page', () => {
       'https://shop.example/{campaign_id}/{placement}?c={click_id}&s={session_id}&u={pub_user_id}' +
         '&o={offer_id}#p={publisher_id}',
     );
-    expect(url).toBe('https://shop.example/6/checkout?c=CLICK&s=SESSION&u=user%201&o=5#p=7');
+    expect(url).toBe('https://shop.example/6/check%20out?c=CLICK&s=SESSION&u=&o=5#p=7');
   });
 
   test('gets nothing for a macro nobody knows, or a value nobody gave', () => {
-    const url = fill('https://shop.example/?a={nonsense}&b={constructor}&c={click_id}&u={pub_user_id}', {
-      pub_user_id: null,
+    const url = fill('https://shop.example/?a={nonsense}&b={constructor}&c={click_id}&u={placement}', {
+      placement: null,
     });
     expect(url).toBe('https://shop.example/?a=&b=&c=CLICK&u=');
   });
@@ -71,7 +70,7 @@ describe('a landing page', () => {
 
   test('says whether it asks for something only the session knows', () => {
     expect(parseLanding('https://shop.example/?p={placement}')?.needsSession).toBe(true);
-    expect(parseLanding('https://shop.example/#{pub_user_id}')?.needsSession).toBe(true);
+    expect(parseLanding('https://shop.example/#{placement}')?.needsSession).toBe(true);
     expect(parseLanding('https://shop.example/?c={click_id}&s={session_id}')?.needsSession).toBe(false);
   });
 
@@ -90,18 +89,18 @@ describe('a landing page', () => {
 
   test('cannot be moved to another origin, out of its path or into other headers by any value', () => {
     fc.assert(
-      fc.property(hostile, hostile, (userId, placement) => {
-        const given = { pub_user_id: userId, placement };
+      fc.property(hostile, hostile, (sessionId, placement) => {
+        const given = { session_id: sessionId, placement };
         const url = new URL(
           fill(
-            'https://shop.example/deep/{pub_user_id}/{placement}/end?u={pub_user_id}&p={placement}#{pub_user_id}',
+            'https://shop.example/deep/{session_id}/{placement}/end?s={session_id}&p={placement}#{session_id}',
             given,
           ),
         );
         expect(url.origin).toBe('https://shop.example');
         expect(url.pathname).toMatch(/^\/deep\/[^/]*\/[^/]*\/end$/);
-        expect([...url.searchParams.keys()]).toEqual(['u', 'p', 'click_id']);
-        expect(url.searchParams.get('u')).toBe(userId.toWellFormed());
+        expect([...url.searchParams.keys()]).toEqual(['s', 'p', 'click_id']);
+        expect(url.searchParams.get('s')).toBe(sessionId.toWellFormed());
         expect(url.searchParams.get('p')).toBe(placement.toWellFormed());
         expect(url.searchParams.get('click_id')).toBe('CLICK');
         expect(url.href).toMatch(/^[\x21-\x7e]+$/);
@@ -112,20 +111,20 @@ describe('a landing page', () => {
 
   test('cannot be moved to another origin by a macro right behind the host, or in it', () => {
     const templates = fc.constantFrom(
-      'https://shop.example{pub_user_id}',
-      'https://shop.example/{pub_user_id}',
-      'https://shop.example?{pub_user_id}',
-      'https://shop.example#{pub_user_id}',
-      'https://shop.example\\{pub_user_id}',
-      'https://{pub_user_id}.shop.example/',
-      'https://{pub_user_id}@shop.example/',
-      'https://shop.example:{pub_user_id}/',
+      'https://shop.example{placement}',
+      'https://shop.example/{placement}',
+      'https://shop.example?{placement}',
+      'https://shop.example#{placement}',
+      'https://shop.example\\{placement}',
+      'https://{placement}.shop.example/',
+      'https://{placement}@shop.example/',
+      'https://shop.example:{placement}/',
     );
     fc.assert(
-      fc.property(templates, hostile, (template, userId) => {
+      fc.property(templates, hostile, (template, placement) => {
         const landing = parseLanding(template);
         if (landing === null) return;
-        const url = fillLanding(landing, 'click_id', { ...values, pub_user_id: userId });
+        const url = fillLanding(landing, 'click_id', { ...values, placement });
         expect(new URL(url).origin).toBe(new URL(template).origin);
       }),
       { numRuns: 1000 },
@@ -133,7 +132,7 @@ describe('a landing page', () => {
   });
 
   test('with parts that mean something to a pattern is filled literally', () => {
-    expect(fill('https://shop.example/?u={pub_user_id}', { pub_user_id: "$&$1$'" })).toBe(
+    expect(fill('https://shop.example/?u={placement}', { placement: "$&$1$'" })).toBe(
       'https://shop.example/?u=%24%26%241%24%27&click_id=CLICK',
     );
   });

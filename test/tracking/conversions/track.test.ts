@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { dayMs } from '../../../src/platform/lib/time.ts';
-import { call, googlebot, showOffer, tokenOf } from '../journey.ts';
-import { bookings, clickIdIn, clickIdOf, clickOffer, createTimedApp, post, setCampaign, track } from './support.ts';
+import { createClickIdCodec } from '../../../src/tracking/clicks/click-id.ts';
+import { googlebot, showOffer, tokenOf } from '../journey.ts';
+import { bookings, clickIdOf, clickOffer, createTimedApp, post, setCampaign, track } from './support.ts';
 
 let t: Awaited<ReturnType<typeof createTimedApp>>;
 beforeAll(async () => {
@@ -171,7 +172,10 @@ describe('a conversion', () => {
   test('of an unknown click, of a changed click id, or of none, is refused', async () => {
     const { clickId } = await clickOffer(t);
     const shown = await showOffer(t);
-    const neverClicked = clickIdIn(await call(t, shown.click_url, {}, 'HEAD'));
+    const neverClicked = createClickIdCodec(t.deps.config.tokenKeys).mint({
+      sessionId: shown.sessionId,
+      offerId: shown.id,
+    });
     const changed = (clickId[0] === 'A' ? 'B' : 'A') + clickId.slice(1);
     for (const click_id of [
       changed,

@@ -36,9 +36,10 @@ export function flush(usp: UspState): void {
   if (usp.confirming !== null && !usp.wrapSent) wrap(usp).catch(() => {});
 }
 
-const updateSelection = (usp: UspState): Promise<unknown> => usp.api.updateSelection(usp.sessionId, mergePending(usp));
+const updateSelection = (usp: UspState): Promise<unknown> =>
+  usp.api.updateSelection(usp.sessionId, mergePending(usp), usp.pubUserId);
 
 function wrap(usp: UspState): Promise<SessionView> {
   usp.wrapSent = true;
-  return usp.api.wrap(usp.sessionId);
+  return usp.api.wrap(usp.sessionId, usp.pubUserId);
 }
