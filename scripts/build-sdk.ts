@@ -1,5 +1,4 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { build, transform } from 'esbuild';
 import { minify } from 'terser';
 
@@ -11,7 +10,8 @@ const unitCss = await readFile(new URL('src/browser/sdk/unit/unit.css', root));
 const { code } = await transform(unitCss, { loader: 'css', minify: true });
 
 /**
- * Bundles the web SDK into dist/sdk/launcher.js; the script of the hosted offerwall and the conversion tag beside it.
+ * Bundles the web SDK into dist/sdk/launcher.js, with its style sheet unit.css; the script of the hosted offerwall and
+ * the conversion tag beside it.
  */
 const { outputFiles } = await build({
   absWorkingDir: root.pathname,
@@ -27,9 +27,9 @@ const { outputFiles } = await build({
   platform: 'browser',
   target,
   define: {
-    UNIT_CSS: JSON.stringify(code.trim()),
     // Replaced when a script is served (src/browser/serve/script.ts).
     PUBLIC_URL: JSON.stringify('%%PUBLIC_URL%%'),
+    UNIT_CSS_PATH: JSON.stringify('%%UNIT_CSS_PATH%%'),
   },
   minify: true,
   legalComments: 'none',
@@ -37,9 +37,11 @@ const { outputFiles } = await build({
   write: false,
 });
 
+await mkdir(new URL('dist/sdk', root), { recursive: true });
+await writeFile(new URL('dist/sdk/unit.css', root), code.trim());
+
 // What esbuild leaves shrinks by another 2 % compressed.
 for (const { path, text } of outputFiles) {
   const { code: script = '' } = await minify(text, { ecma: 2020, compress: { passes: 2 } });
-  await mkdir(dirname(path), { recursive: true });
   await writeFile(path, script);
 }

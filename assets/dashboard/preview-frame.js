@@ -5,24 +5,27 @@ window.AdConfig = { accountId: 'preview', autoLoad: false, targetElement: '#unit
 window.AdUser = { placement: 'preview', pub_user_id: 'preview' };
 
 const sessionId = '00000000-0000-7000-8000-000000000000';
-window.fetch = async () =>
-  new Response(
-    JSON.stringify({
-      message: '',
-      data: {
-        session_id: sessionId,
-        pub_user_id: 'preview',
-        status: 'open',
-        selected: [],
-        unselected: [],
-        wrapped_at: null,
-      },
-    }),
-    {
-      status: 200,
-      headers: { 'content-type': 'application/json' },
-    },
-  );
+const realFetch = window.fetch.bind(window);
+window.fetch = async (url, init) =>
+  String(url).endsWith('.css')
+    ? realFetch(url, init)
+    : new Response(
+        JSON.stringify({
+          message: '',
+          data: {
+            session_id: sessionId,
+            pub_user_id: 'preview',
+            status: 'open',
+            selected: [],
+            unselected: [],
+            wrapped_at: null,
+          },
+        }),
+        {
+          status: 200,
+          headers: { 'content-type': 'application/json' },
+        },
+      );
 window.open = () => null;
 window.addEventListener(
   'click',

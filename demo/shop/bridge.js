@@ -2,3 +2,8 @@
 window.Android = {
   adCallback: (event, json) => window.parent.postMessage({ event, payload: JSON.parse(json) }, window.location.origin),
 };
+
+// Its navigation delegate: the app opened the link when it heard `url_clicked`, so its web view does not follow it.
+window.addEventListener('click', (event) => {
+  if (event.composedPath().some((element) => element instanceof HTMLAnchorElement)) event.preventDefault();
+});

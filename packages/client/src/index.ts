@@ -34,8 +34,11 @@ export type {
   AdEventCallback,
   AdEventPayloads,
   AdLabels,
+  AdMountConfig,
   AdPosition,
-  AdRenderContext,
+  AdRender,
+  AdRenderUnit,
+  AdUnit,
   AdUser,
   ShownOffer,
 } from './sdk.ts';

@@ -31,6 +31,8 @@ export type AdErrorKind =
   | 'beacon_error'
   | 'usp_error'
   | 'save_error'
+  | 'storage_error'
+  | 'closed'
   | 'unexpected_error';
 
 /** Where an offer stands; `current` from 1. */
@@ -101,21 +103,28 @@ export type AdActions = {
   select: (campaignId: number, selected?: boolean) => void;
 };
 
-/** What `AdConfig.render` gets. */
-export type AdRenderContext = {
-  /** Empty element of the page (outside the shadow root) to draw into. */
+/** Where `AdConfig.render` draws, and what its page can do. */
+export type AdRenderUnit = {
+  /** Element of the page (outside any shadow root) with the template's content, or empty. */
   element: HTMLElement;
-  /** All offers of a multi unit, the one shown of a single unit. */
-  offers: ShownOffer[];
-  /** From 1. */
-  current: number;
+  /** Number of offers. */
   total: number;
   /** Campaign ids. */
   selected: number[];
-  settings: OfferSettings;
-  styles: OfferStyles;
   actions: AdActions;
 };
+
+/**
+ * Draws the offer at `index` (from 0); units with it show one offer after another. What it returns is shown where it is
+ * HTML text or a node; false: the SDK draws the unit.
+ */
+export type AdRender = (
+  data: ShownOffer,
+  index: number,
+  settings: OfferSettings,
+  styles: OfferStyles,
+  unit: AdRenderUnit,
+) => unknown;
 
 /** Texts of the unit that do not come with the answer. */
 export type AdLabels = Record<'offers' | 'close' | 'back' | 'terms' | 'progress' | 'saved' | 'newTab', string>;
@@ -132,13 +141,18 @@ export type AdConfig = {
   prefetch?: boolean;
   /** Test answers; nothing is recorded. */
   dev?: boolean | string | number;
+  /** Id or key of a theme. */
   themeId?: number | string;
+  /** The same as `themeId`. */
+  theme_id?: number | string;
   placement?: string;
-  /** Embeds the unit; without it the unit stands over the page. */
+  /** Embeds the unit: an element, its id, or a selector. Without it the unit stands over the page. */
   targetElement?: string | Element;
-  /** Draw the unit yourself, by a template or a function. */
-  template?: string | HTMLTemplateElement;
-  render?: (context: AdRenderContext) => void;
+  /** The same as `targetElement`. */
+  containerId?: string | Element;
+  /** Draw the unit yourself, by a template (HTML text, a selector, an element) or a function. */
+  template?: string | Element;
+  render?: AdRender;
   /** Override those of the theme. */
   settings?: Record<string, unknown>;
   styles?: Record<string, unknown>;
@@ -153,12 +167,25 @@ export type AdConfig = {
   country?: string;
 };
 
+/** What `Ad.mount` takes: what it does not name is taken from `window.AdConfig`. */
+export type AdMountConfig = AdConfig & {
+  /** Overrides members of `window.AdUser`. */
+  user?: AdUser;
+};
+
 /** `window.Ad`. Nothing throws and no promise is rejected: failures are `error` events. */
-export type Ad = {
+export type Ad = AdUnit & {
+  /** A unit of its own beside that of the page: own offers, events and perks. It starts by itself. */
+  mount: (config?: AdMountConfig) => AdUnit;
+};
+
+/** One unit. Nothing throws and no promise is rejected: failures are `error` events. */
+export type AdUnit = {
   /** @returns whether there are offers */
   init: (config?: AdConfig, callback?: AdEventCallback) => Promise<boolean>;
   /** @returns whether there are offers */
   load: () => Promise<boolean>;
+  /** Shows the offers; while an offer is shown, the next one. */
   show: () => void;
   close: () => void;
   /** "No thanks" to the offer shown. */
@@ -167,7 +194,10 @@ export type Ad = {
   rewind: () => void;
   /** Whether there are offers to show. */
   isReady: () => boolean;
-  /** Takes an answer that was fetched elsewhere, as JSON text or object. @returns whether it has offers */
+  /**
+   * Takes an answer that was fetched elsewhere, as JSON text or object, and shows it with `autoShow`.
+   * @returns whether it has offers
+   */
   setApiResponse: (json: unknown) => Promise<boolean>;
   /** Shows the present answer from its first offer. */
   reload: () => void;

@@ -1,74 +1,169 @@
 import { readAnswer } from './answer.ts';
-import type { Bridge } from './bridge.ts';
+import { autoShow } from './auto-show.ts';
+import type { Source } from './config.ts';
 import { describeError, SdkError } from './errors.ts';
-import { configOf, type Page, readSetup } from './page.ts';
-import { findOpenSession, type LoadedOffers, loadOffers } from './session/load-offers.ts';
+import type { Emitter } from './events.ts';
+import { readSetup, type Setup } from './page.ts';
+import { findOpenSession, type LoadedOffers } from './session/load-offers.ts';
 import { removePrefetched } from './session/prefetch.ts';
 import { createOfferSession, disposeSession, type OfferSession, openSession } from './session/session.ts';
-import type { Emit } from './types.ts';
 import { confirm } from './usp/confirmation.ts';
 import { createUsp } from './usp/usp.ts';
 
-export type AdOptions = { page: Page; scriptBase: string; bridge: Bridge; emit: Emit };
+export type AdOptions = {
+  source: Source;
+  scriptBase: string;
+  emitter: Emitter;
+  /** Beside the unit of the page: keeps its own answers in web storage. */
+  mounted: boolean;
+};
 
-/** What the methods of one `Ad` share. */
+/** Offers on their way. */
+export type Loading = {
+  /** Equal for equal requests, or for equal responses that the page passed. */
+  key: string;
+  /** The page passed the response. */
+  given: boolean;
+  result: Promise<boolean>;
+  /** Show them as soon as they are there. */
+  show: boolean;
+  /** The unit was closed meanwhile. */
+  closed: boolean;
+};
+
+/** What the methods of one unit share. */
 export type AdState = AdOptions & {
   session: OfferSession | null;
-  loading: Promise<boolean> | null;
-  cancelAutoShow: () => void;
+  loading: Loading | null;
+  /** The unit starts by itself, but has not yet. */
+  startPending: boolean;
+  /** `ads_found` was emitted for the offers of this page, and no unit of them has ended. */
+  announced: boolean;
+  /** The next `reload()` changes nothing, because `setApiResponse` shows by itself. */
+  ignoreReload: boolean;
+  /** The last fetch failed, which was reported. */
+  failed: boolean;
+  /** Problems that were emitted. */
+  reported: Set<string>;
+  /** Null where no show is pending. */
+  cancelAutoShow: (() => void) | null;
 };
+
+export const createAdState = (options: AdOptions): AdState => ({
+  ...options,
+  session: null,
+  loading: null,
+  startPending: false,
+  announced: false,
+  ignoreReload: false,
+  failed: false,
+  reported: new Set(),
+  cancelAutoShow: null,
+});
 
 export const isReady = ({ session }: AdState): boolean => (session?.answer.offers.length ?? 0) > 0;
 
 /** Emits an error, for methods that never throw. */
-export function reportError({ emit }: AdState, err: unknown): false {
-  emit('error', describeError(err));
+export function reportError({ emitter }: AdState, err: unknown): false {
+  emitter.emit('error', describeError(err));
   return false;
 }
 
+/** Emits an error the first time. */
+export function reportOnce(ad: AdState, err: SdkError): void {
+  if (!ad.reported.has(err.message)) reportError(ad, err);
+  ad.reported.add(err.message);
+}
+
+/** Emits what is wrong with the configuration, as one event. @throws SdkError invalid_parameter */
+export function setupOf(ad: AdState): Setup {
+  const { problems, ...setup } = readSetup(ad.source, ad.scriptBase);
+  if (problems.length > 0) reportOnce(ad, new SdkError('invalid_parameter', problems.join(' ')));
+  const { accountId, placement } = setup.config;
+  return { ...setup, storageKey: ad.mounted ? `${accountId}:${placement}` : String(accountId) };
+}
+
 /** Replaces the session by one of this response. @returns whether it has offers. @throws SdkError */
-export function startSession(ad: AdState, { raw, stored }: LoadedOffers): boolean {
-  const { page, scriptBase, bridge, emit } = ad;
-  const answer = readAnswer(raw, configOf(page));
+export function startSession(
+  ad: AdState,
+  setup: Setup,
+  { raw, stored }: LoadedOffers,
+  { key, given, style }: Pick<OfferSession, 'key' | 'given' | 'style'>,
+): boolean {
+  const { emitter } = ad;
+  const { config } = setup;
+  const answer = readAnswer(raw, config);
+  stopAutoShow(ad);
+  ad.ignoreReload = false;
   if (ad.session !== null) disposeSession(ad.session);
-  ad.session = createOfferSession({ ...readSetup(page, scriptBase), answer, stored, bridge, emit });
+  ad.session = createOfferSession({
+    ...setup,
+    key,
+    given,
+    style,
+    answer,
+    stored,
+    emit: emitter.emit,
+    onEnd: () => {
+      ad.announced = false;
+      ad.ignoreReload = false;
+    },
+    onStorageFailure: () =>
+      reportOnce(ad, new SdkError('storage_error', 'The selection cannot be stored: a reload of the page loses it.')),
+  });
   const count = answer.offers.length;
-  const prefetch = configOf(page).prefetch === true;
-  // A host app that prefetches reads the count, also when it is 0 (docs/interface.md#web-sdk).
-  if (count > 0 || prefetch)
-    emit('ads_found', { offerCount: count, total: count, ...(prefetch ? { response: raw } : {}) });
-  if (count === 0) emit('no_ads_found', { offerCount: 0, total: 0 });
+  announce(ad, count, config.prefetch === true ? { response: raw } : null);
+  if (count === 0) emitter.emit('no_ads_found', { offerCount: 0, total: 0 });
   return count > 0;
 }
 
-/** Calls during a load share its result. @returns whether there are offers */
-export async function load(ad: AdState): Promise<boolean> {
-  ad.cancelAutoShow();
-  ad.loading ??= loadAndStart(ad)
-    .catch((err) => reportError(ad, err))
-    .finally(() => {
-      ad.loading = null;
-    });
-  return ad.loading;
+/** A host app that prefetches (`extra`) reads the count, also when it is 0 (docs/interface.md#web-sdk). */
+export function announce(ad: AdState, count: number, extra: { response?: unknown } | null): void {
+  if (ad.announced || (count === 0 && extra === null)) return;
+  ad.announced = true;
+  ad.emitter.emit('ads_found', { offerCount: count, total: count, ...extra });
 }
 
-const loadAndStart = async (ad: AdState): Promise<boolean> =>
-  startSession(ad, await loadOffers(readSetup(ad.page, ad.scriptBase)));
+export function stopAutoShow(ad: AdState): void {
+  ad.cancelAutoShow?.();
+  ad.cancelAutoShow = null;
+}
+
+/** Shows the session by itself, unless it was shown before. */
+export function scheduleShow(ad: AdState, config: { autoShow?: boolean }): void {
+  const { session } = ad;
+  if (config.autoShow === false || session === null || session.opened || !isReady(ad)) return;
+  stopAutoShow(ad);
+  ad.cancelAutoShow = autoShow(session.answer.settings, () => {
+    try {
+      open(ad);
+    } catch (err) {
+      reportError(ad, err);
+    }
+  });
+}
 
 /** @throws SdkError */
-export function show(ad: AdState): void {
-  ad.cancelAutoShow();
-  if (ad.session === null) throw new SdkError('not_ready', 'Call load() first.');
-  if (!isReady(ad) || ad.session.unit !== null) return;
-  removePrefetched(configOf(ad.page).accountId as string);
+export function open(ad: AdState): void {
+  stopAutoShow(ad);
+  if (ad.session === null || !isReady(ad)) return;
+  removePrefetched(ad.session.storageKey);
   openSession(ad.session);
 }
 
+/** Shows the offers; while one is shown, the next. @throws SdkError */
+export function show(ad: AdState): void {
+  if (ad.loading !== null) ad.loading.show = true;
+  else if (ad.session?.unit) ad.session.unit.actions.next();
+  else if (ad.session !== null) open(ad);
+  else if (!ad.failed) throw new SdkError('not_ready', 'There are no offers yet: call load() first.');
+}
+
 /** Confirms the session that an earlier page of the tab stored. @throws SdkError */
-export async function confirmStoredSession({ page, scriptBase, emit }: AdState): Promise<boolean> {
-  const { api, config, user } = readSetup(page, scriptBase);
-  const stored = await findOpenSession(api, config.accountId as string, user);
+export async function confirmStoredSession(ad: AdState): Promise<boolean> {
+  const { api, storageKey, user } = setupOf(ad);
+  const stored = await findOpenSession(api, storageKey, user);
   if (stored === null) throw new SdkError('usp_error', 'There is no session to confirm.');
-  const usp = createUsp({ ...stored, api, emit, onChange: () => {} });
+  const usp = createUsp({ ...stored, api, emit: ad.emitter.emit, onChange: () => {} });
   return confirm(usp).finally(usp.removeListeners);
 }

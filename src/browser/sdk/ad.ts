@@ -1,72 +1,134 @@
-import type { Ad } from '../../../packages/client/src/sdk.ts';
+import type { AdMountConfig, AdUnit } from '../../../packages/client/src/sdk.ts';
 import {
   type AdOptions,
   type AdState,
   confirmStoredSession,
+  createAdState,
   isReady,
-  load,
   reportError,
+  reportOnce,
+  scheduleShow,
   show,
-  startSession,
+  stopAutoShow,
 } from './ad-state.ts';
-import { autoShow } from './auto-show.ts';
-import { configOf } from './page.ts';
+import type { Bridge } from './bridge.ts';
+import { checkConfig, type Source } from './config.ts';
+import { SdkError } from './errors.ts';
+import { createEmitter } from './events.ts';
+import { load, takeResponse } from './load.ts';
 import { openSession } from './session/session.ts';
 import type { AdConfig, Callback } from './types.ts';
 import { confirm } from './usp/confirmation.ts';
 
-export function createAd(options: AdOptions): Ad {
-  const ad: AdState = { ...options, session: null, loading: null, cancelAutoShow: () => {} };
-  const { page } = options;
+/** One unit: that of the page (`window.Ad`), or one of `Ad.mount` (docs/interface.md#web-sdk). */
+export function createUnit(
+  options: AdOptions,
+): AdUnit & { startWhen: (scheduled: (start: () => void) => void) => void } {
+  const ad: AdState = createAdState(options);
+  const { source } = options;
   const reported = (err: unknown): false => reportError(ad, err);
   /** Runs a method; what it throws becomes an event. */
-  const guarded = (work: () => void): void => {
+  const guarded = <Value>(work: () => Value): Value | false => {
     try {
-      work();
+      return work();
     } catch (err) {
-      reported(err);
+      return reported(err);
     }
   };
-  const showGuarded = (): void => guarded(() => show(ad));
+  /** A page that calls a method before its unit has started does not wait for the start. */
+  const start = (): void => {
+    if (ad.startPending) init().catch(reported);
+  };
 
-  async function init(given?: AdConfig, callback?: Callback): Promise<boolean> {
-    Object.assign(configOf(page), given, callback === undefined ? {} : { callback });
-    const config = configOf(page);
-    if (config.autoLoad === false) return isReady(ad);
-    const found = await load(ad);
-    if (found && config.autoShow !== false && ad.session !== null)
-      ad.cancelAutoShow = autoShow(ad.session.answer.settings, showGuarded);
-    return found;
-  }
+  const init = (given?: AdConfig, callback?: Callback): Promise<boolean> => initialise(ad, given, callback);
+
+  const showOrNext = (): void => {
+    start();
+    show(ad);
+  };
 
   return {
     init: (given, callback) => init(given, callback).catch(reported),
-    load: () => load(ad),
-    show: showGuarded,
-    close: () => guarded(() => ad.session?.unit?.actions.close()),
-    reject: () => guarded(() => ad.session?.unit?.actions.reject()),
-    rewind: () => guarded(() => ad.session?.unit?.actions.back()),
+    load: () => {
+      ad.startPending = false;
+      return load(ad);
+    },
+    show: () => void guarded(showOrNext),
+    close: () => {
+      stopAutoShow(ad);
+      ad.startPending = false;
+      if (ad.loading !== null) Object.assign(ad.loading, { show: false, closed: true });
+      guarded(() => ad.session?.unit?.actions.close());
+    },
+    reject: () => void guarded(() => ad.session?.unit?.actions.reject()),
+    rewind: () => void guarded(() => ad.session?.unit?.actions.back()),
     isReady: () => isReady(ad),
-    setApiResponse: async (json) => {
-      try {
-        return startSession(ad, { raw: json, stored: null });
-      } catch (err) {
-        return reported(err);
-      }
+    setApiResponse: (json) => {
+      ad.startPending = false;
+      return takeResponse(ad, json);
     },
     reload: () =>
-      guarded(() => {
-        if (ad.session !== null && isReady(ad)) openSession(ad.session);
+      void guarded(() => {
+        start();
+        const ignored = ad.ignoreReload;
+        ad.ignoreReload = false;
+        if (ignored) return;
+        if (ad.loading === null && ad.session?.unit) openSession(ad.session);
         else show(ad);
       }),
     refresh: async () => {
-      const found = await load(ad);
-      if (found) showGuarded();
-      return found;
+      ad.startPending = false;
+      const loading = load(ad, true);
+      if (ad.loading !== null) ad.loading.show = true;
+      return loading;
     },
     setPayload: (payload) => {
-      page.AdUser = payload;
+      source.user = payload;
     },
-    confirm: async () => (ad.session?.usp ? confirm(ad.session.usp) : confirmStoredSession(ad).catch(reported)),
+    confirm: async () => {
+      await ad.loading?.result;
+      return ad.session?.usp ? confirm(ad.session.usp) : confirmStoredSession(ad).catch(reported);
+    },
+    startWhen: (scheduled) => {
+      ad.startPending = true;
+      scheduled(start);
+    },
   };
+}
+
+/** Takes over what the page configures, and loads. @returns whether there are offers */
+async function initialise(ad: AdState, given?: AdConfig, callback?: Callback): Promise<boolean> {
+  const { source, emitter } = ad;
+  ad.startPending = false;
+  if (given !== undefined && given !== null && typeof given !== 'object')
+    reportOnce(ad, new SdkError('invalid_parameter', 'The configuration is not an object.'));
+  else Object.assign(source.config, given, typeof callback === 'function' && { callback });
+  emitter.flush();
+  const { config } = checkConfig(source.config);
+  if (config.autoLoad === false) return isReady(ad);
+  const found = await load(ad);
+  scheduleShow(ad, config);
+  return found;
+}
+
+/** A unit beside that of the page, which it takes what it is not given from. */
+export function mountUnit(page: Source, given: AdMountConfig, bridge: Bridge, scriptBase: string): AdUnit {
+  const { user: ownUser, ...own } = Object(given) as AdMountConfig;
+  const { autoLoad: _load, autoShow: _show, targetElement: _target, containerId: _id, ...shared } = Object(page.config);
+  const placement = own.placement === undefined ? {} : { placement: own.placement };
+  let user = { ...ownUser, ...placement };
+  const config: AdConfig = { ...shared, ...own };
+  const source: Source = {
+    config,
+    get user() {
+      return { ...page.user, ...user };
+    },
+    set user(payload) {
+      user = { ...payload, ...placement };
+    },
+  };
+  const emitter = createEmitter(() => config.callback, bridge, own.callback === undefined ? placement : {});
+  const unit = createUnit({ source, scriptBase, emitter, mounted: true });
+  void unit.init();
+  return unit;
 }

@@ -15,11 +15,15 @@ export function readAnswer(given: unknown, config: AdConfig): Answer {
   const data = fieldsOf(fieldsOf(raw).data ?? raw);
   if (!Array.isArray(data.offers)) throw new SdkError('server_error', 'The response has no offers list.');
   const styles = fieldsOf(data.styles);
+  const sent = overlay(defaultSettings, fieldsOf(data.settings ?? styles.settings));
+  const settings = overlay(sent, config.settings);
   return {
     offers: data.offers.map(readOffer).filter((offer) => offer !== null),
     sessionId: textOf(data.session_id),
     privacyUrl: urlOf(data.privacy_url),
-    settings: overlay(overlay(defaultSettings, fieldsOf(data.settings ?? styles.settings)), config.settings),
+    // Only the service can allow User Selected Perks.
+    settings: { ...settings, enable_usp: sent.enable_usp && settings.enable_usp },
+    allSelected: sent.usp_all_offers_checked,
     styles: overlay(overlay(defaultStyles, styles), config.styles),
     raw,
   };

@@ -2,7 +2,7 @@ import { SdkError } from './errors.ts';
 import { tryCall } from './try-call.ts';
 
 /** Deadline of a call, response body included. */
-const timeoutMs = 10_000;
+export const callTimeoutMs = 10_000;
 
 /** `selected`: campaign ids. */
 export type SessionView = { status: string; selected: number[] };
@@ -30,7 +30,8 @@ export function createApi(base: string, accountId: string): Api {
     return `${base}${path}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;
   };
   const usp = (path: string): string => `/sdk/v4/usp/${path}.json`;
-  const session = (id: string): string => usp(`session/${encodeURIComponent(id)}`);
+  const session = (id: string, pubUserId: string): string =>
+    url(usp(`session/${encodeURIComponent(id)}`), { pub_user_id: pubUserId });
 
   return {
     fetchOffers: (query, body) => callJson('POST', url('/native/v4/offers.json', query), body),
@@ -41,10 +42,9 @@ export function createApi(base: string, accountId: string): Api {
           pub_user_id: pubUserId,
         }),
       ),
-    updateSelection: (id, change, pubUserId) => callJson('PUT', url(session(id), { pub_user_id: pubUserId }), change),
-    session: async (id, pubUserId) => viewOf(await callJson('GET', url(session(id), { pub_user_id: pubUserId }))),
-    wrap: async (id, pubUserId) =>
-      viewOf(await callJson('POST', url(session(id), { pub_user_id: pubUserId }), { action: 'wrap' })),
+    updateSelection: (id, change, pubUserId) => callJson('PUT', session(id, pubUserId), change),
+    session: async (id, pubUserId) => viewOf(await callJson('GET', session(id, pubUserId))),
+    wrap: async (id, pubUserId) => viewOf(await callJson('POST', session(id, pubUserId), { action: 'wrap' })),
   };
 }
 
@@ -59,7 +59,7 @@ export async function callJson(method: string, url: string, body?: unknown): Pro
     credentials: 'omit',
     cache: 'no-store',
     keepalive: (text?.length ?? 0) < 30_000,
-    signal: AbortSignal.timeout(timeoutMs),
+    signal: AbortSignal.timeout(callTimeoutMs),
   };
   if (text !== null) Object.assign(init, { body: text, headers: { 'content-type': 'application/json' } });
   const { status, ok, content } = await exchange(url, init);

@@ -12,7 +12,9 @@ export const handlerNames = ['adCallback', 'adpxCallback'] as const;
 /** The fingerprint of a user payload under any of its names. */
 export const fingerprintOf = (user: Record<string, unknown>): unknown => user.ad_fp ?? user.adpx_fp ?? user.fingerprint;
 
-export const themeIdOf = (user: Record<string, unknown>): unknown => user.themeId ?? user.theme_id;
+/** The theme that a user payload or a configuration names. */
+export const themeIdOf = ({ themeId, theme_id }: { themeId?: unknown; theme_id?: unknown }): unknown =>
+  themeId ?? theme_id;
 
 /** An offer of an answer with old field names, under the new ones too. */
 export const withNewOfferNames = (offer: Record<string, unknown>): Record<string, unknown> => ({
@@ -22,8 +24,12 @@ export const withNewOfferNames = (offer: Record<string, unknown>): Record<string
   ...offer,
 });
 
-/** Makes each old global an alias of the new one, for reading and for assignment. */
-export function installOldNames(page: Record<string, unknown>): void {
+/**
+ * Makes each old global an alias of the new one, for reading and for assignment.
+ * @returns whether the page uses the old names
+ */
+export function installOldNames(page: Record<string, unknown>): boolean {
+  const usesOld = page.AdConfig === undefined && page.AdpxConfig !== undefined;
   for (const [old, name] of oldGlobals) {
     page[name] ??= page[old];
     try {
@@ -39,4 +45,5 @@ export function installOldNames(page: Record<string, unknown>): void {
       page[old] = page[name];
     }
   }
+  return usesOld;
 }

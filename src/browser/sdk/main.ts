@@ -1,6 +1,7 @@
-import { createAd } from './ad.ts';
+import { createUnit, mountUnit } from './ad.ts';
 import { findBaseUrl } from './base-url.ts';
 import { createBridge } from './bridge.ts';
+import { pageSource } from './config.ts';
 import { createEmitter } from './events.ts';
 import { installOldNames } from './legacy-names.ts';
 import { whenParsed } from './page.ts';
@@ -8,12 +9,13 @@ import { whenParsed } from './page.ts';
 /** Sets `window.Ad`, and initialises it where `window.AdConfig` names an account. */
 function install(page: Window): void {
   if (typeof page.Ad?.setApiResponse === 'function') return;
-  installOldNames(page as unknown as Record<string, unknown>);
-  const bridge = createBridge(page);
-  const emit = createEmitter(() => page.AdConfig?.callback, bridge);
-  const ad = createAd({ page, scriptBase: findBaseUrl(document), bridge, emit });
-  page.Ad = ad;
-  if (page.AdConfig?.accountId !== undefined) whenParsed(() => void ad.init());
+  const scriptBase = findBaseUrl(document);
+  const bridge = createBridge(page, installOldNames(page as unknown as Record<string, unknown>));
+  const source = pageSource(page);
+  const emitter = createEmitter(() => source.config.callback, bridge);
+  const { startWhen, ...unit } = createUnit({ source, scriptBase, emitter, mounted: false });
+  page.Ad = { ...unit, mount: (config) => mountUnit(source, config ?? {}, bridge, scriptBase) };
+  if (source.config.accountId !== undefined) startWhen(whenParsed);
 }
 
 install(window);

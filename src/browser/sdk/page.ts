@@ -1,32 +1,38 @@
 import { type Api, createApi } from './api.ts';
+import { checkConfig, type Source } from './config.ts';
 import { SdkError } from './errors.ts';
 import type { AdConfig, UserPayload } from './types.ts';
 
-/** Globals of the page that belong to the SDK. */
-export type Page = { AdConfig?: AdConfig; AdUser?: UserPayload };
+/** The configuration of a unit, checked. */
+export type Setup = {
+  config: AdConfig;
+  user: UserPayload;
+  api: Api;
+  base: string;
+  /** Name of the unit's answers in web storage. */
+  storageKey: string;
+};
 
-/** `window.AdConfig`, created where the page has none. */
-export function configOf(page: Page): AdConfig {
-  page.AdConfig ??= {};
-  return page.AdConfig;
-}
-
-/** The configuration of the page, checked. */
-export type Setup = { config: AdConfig; user: UserPayload; api: Api; base: string };
-
-/** @throws SdkError invalid_parameter */
-export function readSetup(page: Page, scriptBase: string): Setup {
-  const config = configOf(page);
+/**
+ * `problems`: a sentence for each wrong member, which is ignored.
+ * @throws SdkError invalid_parameter
+ */
+export function readSetup(source: Source, scriptBase: string): Omit<Setup, 'storageKey'> & { problems: string[] } {
+  const { config, problems } = checkConfig(source.config);
   const { accountId } = config;
   const base = (config.apiUrl ?? scriptBase).replace(/\/+$/, '');
-  if (typeof accountId !== 'string' || accountId === '')
-    throw new SdkError('invalid_parameter', 'AdConfig.accountId is missing.');
-  if (!URL.canParse(base)) throw new SdkError('invalid_parameter', 'AdConfig.apiUrl is not a URL.');
-  const user = typeof page.AdUser === 'object' && page.AdUser !== null ? page.AdUser : {};
-  return { config, user, api: createApi(base, accountId), base };
+  const fail = (message: string): never => {
+    throw new SdkError('invalid_parameter', [message, ...problems].join(' '));
+  };
+  if (accountId === undefined || accountId === '') fail('AdConfig.accountId is missing.');
+  if (!/^https?:/.test(base) || !URL.canParse(base)) fail('AdConfig.apiUrl is not a URL.');
+  const isUser = typeof source.user === 'object' && !Array.isArray(source.user);
+  if (!isUser) problems.push('AdUser is not an object.');
+  return { config, user: isUser ? source.user : {}, api: createApi(base, accountId as string), base, problems };
 }
 
 export function whenParsed(work: () => void): void {
   if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', work, { once: true });
-  else work();
+  // Later than the page's own handler of the script's load, which may call init().
+  else setTimeout(work);
 }

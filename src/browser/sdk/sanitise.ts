@@ -27,9 +27,17 @@ export function sanitise(html: string): DocumentFragment {
   return clean;
 }
 
+/** HTML that the page itself wrote, such as its template. @throws where the page's Trusted Types policy forbids it */
+export function parseHtml(html: string): DocumentFragment {
+  const fragment = document.createDocumentFragment();
+  fragment.append(...document.importNode(parseDocument(html).body, true).childNodes);
+  return fragment;
+}
+
+const parseDocument = (html: string): Document => new DOMParser().parseFromString(trusted(html), 'text/html');
+
 /** An inert document: nothing in it runs or loads. undefined: the page's Trusted Types policy forbids parsing. */
-const parse = (html: string): Document | undefined =>
-  tryCall(() => new DOMParser().parseFromString(trusted(html), 'text/html'));
+const parse = (html: string): Document | undefined => tryCall(() => parseDocument(html));
 
 let policy: ReturnType<TrustedTypes['createPolicy']> | undefined;
 

@@ -3,7 +3,8 @@ import { tryCall } from './try-call.ts';
 /** Web storage of JSON values. Where it is blocked, full or has foreign text, reading finds nothing. */
 type JsonStorage = {
   read: (key: string) => unknown;
-  write: (key: string, value: unknown) => void;
+  /** @returns whether it is stored now */
+  write: (key: string, value: unknown) => boolean;
   remove: (key: string) => void;
 };
 
@@ -12,7 +13,11 @@ const prefix = 'perkwire:';
 /** `area` is a function, because the mere access throws where storage is blocked. */
 const storageOf = (area: () => Storage): JsonStorage => ({
   read: (key) => tryCall(() => JSON.parse(area().getItem(prefix + key) ?? 'null') as unknown),
-  write: (key, value) => tryCall(() => area().setItem(prefix + key, JSON.stringify(value))),
+  write: (key, value) =>
+    tryCall(() => {
+      area().setItem(prefix + key, JSON.stringify(value));
+      return true;
+    }) === true,
   remove: (key) => tryCall(() => area().removeItem(prefix + key)),
 });
 

@@ -14,7 +14,7 @@ export type {
   AdConfig,
   AdEventCallback as Callback,
   AdLabels as Labels,
-  AdRenderContext as RenderContext,
+  AdRenderUnit as RenderUnit,
   ShownOffer as Offer,
 } from '../../../packages/client/src/sdk.ts';
 
@@ -26,6 +26,8 @@ export type Answer = {
   privacyUrl: string;
   settings: OfferSettings;
   styles: OfferStyles;
+  /** Whether the perks of the session started selected on the server. */
+  allSelected: boolean;
   /** The response as it came, to be stored for a later page. */
   raw: unknown;
 };
@@ -35,4 +37,5 @@ export type UserPayload = Record<string, unknown>;
 
 export type EventName = AdEvent;
 
-export type Emit = <Name extends EventName>(event: Name, payload: AdEventPayloads[Name]) => void;
+/** @returns what the page's callback returned */
+export type Emit = <Name extends EventName>(event: Name, payload: AdEventPayloads[Name]) => unknown;

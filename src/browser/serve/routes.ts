@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../platform/errors.ts';
 import { immutable, sendStaticText } from '../../platform/http/static-text.ts';
 import type { App, PlatformDeps } from '../../platform/ports.ts';
-import { loadScript, type Script, type ScriptName } from './script.ts';
+import { type BrowserFile, loadScript, loadUnitStyle, type ScriptName } from './script.ts';
 
 /** A release reaches pages within this time. */
 const plainMaxAgeS = 300;
@@ -40,27 +40,31 @@ export async function sdkRoutes(app: App, { config, logger }: Pick<PlatformDeps,
     const script = await loadScript(name, config.publicUrl);
     if (script === null) logger.warn({ script: name }, 'a browser script is not built; run npm run build:sdk');
     for (const url of plainUrls)
-      app.get(url, { schema }, async (request, reply) => sendScript(request, reply, script, plainCaching));
+      app.get(url, { schema }, async (request, reply) => sendFile(request, reply, script, plainCaching));
     app.get<{ Params: { hash: string } }>(
       `/sdk/${name}.:hash(^[0-9a-f]{12}).js`,
       { schema },
       async (request, reply) => {
-        if (script === null || request.params.hash === script.hash)
-          return sendScript(request, reply, script, immutable);
-        if (redirectTo === null) return sendScript(request, reply, script, 'no-store');
+        if (script === null || request.params.hash === script.hash) return sendFile(request, reply, script, immutable);
+        if (redirectTo === null) return sendFile(request, reply, script, 'no-store');
         return reply.header('cache-control', 'no-store').redirect(redirectTo);
       },
     );
   }
+  const style = await loadUnitStyle();
+  app.get<{ Params: { hash: string } }>('/sdk/unit.:hash(^[0-9a-f]{12}).css', { schema }, async (request, reply) =>
+    sendFile(request, reply, style, request.params.hash === style?.hash ? immutable : 'no-store', 'text/css'),
+  );
 }
 
-function sendScript(
+function sendFile(
   request: FastifyRequest,
   reply: FastifyReply,
-  script: Script | null,
+  file: BrowserFile | null,
   caching: string,
+  type = 'text/javascript',
 ): FastifyReply {
-  if (script === null) throw new AppError('not_found');
-  reply.headers({ 'content-location': script.path, 'cross-origin-resource-policy': 'cross-origin' });
-  return sendStaticText(request, reply, script, { type: 'text/javascript', caching });
+  if (file === null) throw new AppError('not_found');
+  reply.headers({ 'content-location': file.path, 'cross-origin-resource-policy': 'cross-origin' });
+  return sendStaticText(request, reply, file, { type, caching });
 }

@@ -70,44 +70,12 @@ describe('prefetch', () => {
 });
 
 describe('host apps', () => {
-  const stubs = `window.got = { flutter: [], react: [], webkit: [], android: [] };
-    window.flutter_inappwebview = {
-      callHandler: (...args) => { got.flutter.push(args); return Promise.resolve(null); },
-    };
-    window.ReactNativeWebView = { postMessage: (text) => got.react.push(JSON.parse(text)) };
-    window.webkit = { messageHandlers: { adCallback: { postMessage: (message) => got.webkit.push(message) } } };
-    window.Android = { adpxCallback: (event, json) => got.android.push([event, JSON.parse(json)]) };`;
-
-  test('get every event by their own interface, under both handler names, and open links themselves', async () => {
-    const { page, until } = await stage.open({ user: newUser(), before: stubs });
-    await until('ad_shown');
-    await page.locator('.btn.yes').click();
-    const { url } = (await until('url_clicked')) as { url: string };
-    await until('ad_shown', 2);
-    expect(page.context().pages()).toHaveLength(1);
-    expect(url).toContain('/sdk/offer-click?t=');
-    type Got = { flutter: unknown[][]; react: object[]; webkit: object[]; android: unknown[][] };
-    const got = await page.evaluate(() => (window as unknown as { got: Got }).got);
-    const clicked = { target_url: url, url };
-    expect(got.flutter).toContainEqual(['adCallback', 'url_clicked', clicked]);
-    expect(got.flutter).toContainEqual(['adpxCallback', 'url_clicked', clicked]);
-    expect(got.react).toContainEqual({ name: 'url_clicked', ...clicked });
-    expect(got.webkit).toContainEqual({ name: 'url_clicked', ...clicked });
-    expect(got.android).toContainEqual(['url_clicked', clicked]);
-    expect(got.android.map(([event]) => event)).toEqual([
-      'ads_found',
-      'ad_shown',
-      'url_clicked',
-      'ad_taken',
-      'ad_shown',
-    ]);
-  });
-
   test('that throw do not stop the unit', async () => {
     const before = `window.flutter_inappwebview = { callHandler: () => Promise.reject(new Error('no')) };
-      window.ReactNativeWebView = { postMessage: () => { throw new Error('no'); } };`;
-    const { until, problems } = await stage.open({ user: newUser(), before });
-    await until('ad_shown');
+      window.ReactNativeWebView = { postMessage: () => { throw new Error('no'); } };
+      delete AdConfig.callback;`;
+    const { page, problems } = await stage.open({ user: newUser(), before });
+    await page.locator('.btn.no').waitFor();
     expect(problems).toEqual([]);
   });
 
@@ -295,7 +263,8 @@ describe('the page', () => {
     await until('ad_shown');
     await page.getByRole('checkbox').first().check();
     await until('usp_selected');
-    expect(await until('error')).toEqual({ kind: 'callback_error', message: 'mine' });
+    expect(await until('error')).toMatchObject({ kind: 'storage_error' });
+    expect(await until('error', 2)).toEqual({ kind: 'callback_error', message: 'mine' });
     expect(problems).toEqual([]);
   });
 

@@ -12,9 +12,9 @@ afterAll(() => t.close());
 
 const get = (url: string, headers: Record<string, string> = {}) => t.app.inject({ url, headers });
 
-test('the script is at most 15 KB compressed', async () => {
-  const { rawPayload } = await get('/sdk/launcher.js');
-  expect(gzipSync(rawPayload, { level: 9 }).length).toBeLessThanOrEqual(15 * 1024);
+test('the script is at most 15,000 bytes compressed', async () => {
+  const { rawPayload } = await get('/launcher.min.js');
+  expect(gzipSync(rawPayload, { level: 9 }).length).toBeLessThanOrEqual(15_000);
 });
 
 test('any page may load it and caches it for five minutes', async () => {
@@ -69,6 +69,20 @@ test('it is compressed for clients that accept that', async () => {
     'identity',
     'identity',
   ]);
+});
+
+test('its style sheet is named by its content, and immutable', async () => {
+  const { body } = await get('/launcher.js');
+  const [path = ''] = body.match(/\/sdk\/unit\.[0-9a-f]{12}\.css/) ?? [];
+  const style = await get(path, { origin: 'https://shop.example' });
+  expect(style.headers).toMatchObject({
+    'content-type': 'text/css; charset=utf-8',
+    'cache-control': 'public, max-age=31536000, immutable',
+    'access-control-allow-origin': '*',
+    'cross-origin-resource-policy': 'cross-origin',
+  });
+  const other = await get('/sdk/unit.0123456789ab.css');
+  expect([other.statusCode, other.body, other.headers['cache-control']]).toEqual([200, style.body, 'no-store']);
 });
 
 test('it contains nothing that a strict policy forbids', async () => {

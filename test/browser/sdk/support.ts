@@ -22,6 +22,8 @@ export type PageSetup = {
   context?: BrowserContext;
   /** The API in place of the real one. */
   apiUrl?: string;
+  /** The whole page, in place of all of the above but the context; `%%HOST%%` is the service. */
+  document?: string;
 };
 
 export type OpenPage = {
@@ -143,6 +145,7 @@ function servePage(setups: Map<string, PageSetup>, apiUrl: string, path: string,
     'content-type': 'text/html; charset=utf-8',
     ...(setup.csp === undefined ? {} : { 'content-security-policy': setup.csp }),
   });
+  if (setup.document !== undefined) return void response.end(setup.document.replaceAll('%%HOST%%', apiUrl));
   response.end(`<!doctype html><html ${setup.html ?? 'lang="en"'}>
 <meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Shop</title>
 <body><main><h1>Thank you for your order</h1>${setup.body ?? ''}</main>

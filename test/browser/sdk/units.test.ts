@@ -242,9 +242,9 @@ describe('pages that draw the unit themselves', () => {
   });
 
   test('by a function; when it throws, the SDK draws the unit', async () => {
-    const before = `AdConfig.render = ({ element, offers, actions }) => {
+    const before = `AdConfig.render = (data, index, settings, styles, { element, actions }) => {
       if (window.broken) throw new Error('oh');
-      element.textContent = offers[0].title; element.onclick = () => { window.broken = true; actions.reject(); };
+      element.textContent = data.title; element.onclick = () => { window.broken = true; actions.reject(); };
     };`;
     const { page, until } = await stage.open({
       user: single(),
@@ -253,7 +253,7 @@ describe('pages that draw the unit themselves', () => {
       config: { targetElement: '#here' },
     });
     await until('ad_shown');
-    await page.locator('[data-perkwire] > div').click();
+    await page.locator('[data-offer-id]').click();
     expect(await until('error')).toEqual({ kind: 'render_error', message: 'oh' });
     await page.locator('.btn.no').waitFor();
   });

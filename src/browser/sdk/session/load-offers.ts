@@ -7,14 +7,19 @@ import { findPrefetched, storePrefetched } from './prefetch.ts';
 import { findStoredSession, removeStoredSession, type StoredSession } from './stored-session.ts';
 
 /** A response to show. `stored`: the session of an earlier page of this tab that it belongs to. */
-export type LoadedOffers = { raw: unknown; stored: StoredSession | null };
+export type LoadedOffers = {
+  raw: unknown;
+  stored: StoredSession | null;
+  /** Whether a later page can show it, where that was asked for. */
+  saved: boolean;
+};
 
 /** Placement of pages that name none; one is required (docs/interface.md#request-body). */
 const defaultPlacement = 'web';
 
 export function requestBody(config: AdConfig, user: UserPayload): UserPayload {
   const dev = ['1', 1, true].includes(config.dev as string) ? { dev: '1' } : {};
-  const themeId = config.themeId ?? themeIdOf(user);
+  const themeId = themeIdOf(config) ?? themeIdOf(user);
   return {
     placement: config.placement ?? defaultPlacement,
     ...user,
@@ -24,25 +29,24 @@ export function requestBody(config: AdConfig, user: UserPayload): UserPayload {
 }
 
 /** The offers of this tab's session, of an earlier page's prefetch, or of a fetch, in this order. Errors: SdkError */
-export async function loadOffers({ api, config, user }: Setup): Promise<LoadedOffers> {
-  const accountId = config.accountId as string;
+export async function loadOffers({ api, config, user, storageKey }: Setup): Promise<LoadedOffers> {
   const body = requestBody(config, user);
-  const stored = await findOpenSession(api, accountId, body);
-  if (stored !== null && stored.placement === String(body.placement)) return { raw: stored.raw, stored };
-  const prefetched = config.prefetch === true ? findPrefetched(accountId, user) : null;
-  if (prefetched !== null) return { raw: prefetched, stored: null };
+  const stored = await findOpenSession(api, storageKey, body);
+  if (stored !== null && stored.placement === String(body.placement)) return { raw: stored.raw, stored, saved: true };
+  const prefetched = config.prefetch === true ? findPrefetched(storageKey, user) : null;
+  if (prefetched !== null) return { raw: prefetched, stored: null, saved: true };
   const { loyaltyboost, creative, campaignId, country } = config;
   const raw = await api.fetchOffers({ loyaltyboost, creative, campaignId, country }, body);
-  if (config.prefetch === true) storePrefetched(accountId, user, raw);
-  return { raw, stored: null };
+  const saved = config.prefetch !== true || storePrefetched(storageKey, user, raw);
+  return { raw, stored: null, saved };
 }
 
 /**
  * The tab's stored session with the server's selection; as it was stored where the server does not respond. null: there
  * is none, or it is over.
  */
-export async function findOpenSession(api: Api, accountId: string, user: UserPayload): Promise<StoredSession | null> {
-  const stored = findStoredSession(accountId, user);
+export async function findOpenSession(api: Api, storageKey: string, user: UserPayload): Promise<StoredSession | null> {
+  const stored = findStoredSession(storageKey, user);
   if (stored === null) return null;
   try {
     const view = await api.session(stored.sessionId, stored.pubUserId);
@@ -50,6 +54,6 @@ export async function findOpenSession(api: Api, accountId: string, user: UserPay
   } catch (err) {
     if (isTransient(err)) return stored;
   }
-  removeStoredSession(accountId);
+  removeStoredSession(storageKey);
   return null;
 }

@@ -11,10 +11,11 @@ type PrefetchedResponse = { atMs: number; user: string; placement: string; raw: 
 export const identityOf = (user: UserPayload): string =>
   JSON.stringify([user.pub_user_id ?? null, fingerprintOf(user) ?? null]);
 
-const keyOf = (accountId: string): string => `answer:${accountId}`;
+const keyOf = (storageKey: string): string => `answer:${storageKey}`;
 
-export function storePrefetched(accountId: string, user: UserPayload, raw: unknown): void {
-  originStorage.write(keyOf(accountId), {
+/** @returns whether it could be stored */
+export function storePrefetched(storageKey: string, user: UserPayload, raw: unknown): boolean {
+  return originStorage.write(keyOf(storageKey), {
     atMs: Date.now(),
     user: identityOf(user),
     placement: String(user.placement ?? ''),
@@ -23,11 +24,11 @@ export function storePrefetched(accountId: string, user: UserPayload, raw: unkno
 }
 
 /** The response that an earlier page prefetched for this user, or null. */
-export function findPrefetched(accountId: string, user: UserPayload): unknown {
-  const found = originStorage.read(keyOf(accountId)) as PrefetchedResponse | null | undefined;
+export function findPrefetched(storageKey: string, user: UserPayload): unknown {
+  const found = originStorage.read(keyOf(storageKey)) as PrefetchedResponse | null | undefined;
   if (!found || !(Math.abs(Date.now() - found.atMs) < prefetchTtlMs) || found.user !== identityOf(user)) return null;
   return user.placement === undefined || found.placement === String(user.placement) ? found.raw : null;
 }
 
 /** Called when it is shown, so that no later page shows it a second time. */
-export const removePrefetched = (accountId: string): void => originStorage.remove(keyOf(accountId));
+export const removePrefetched = (storageKey: string): void => originStorage.remove(keyOf(storageKey));

@@ -1,36 +1,49 @@
 import { type Beacons, createBeacons } from '../beacons.ts';
-import type { Bridge } from '../bridge.ts';
 import { describeError } from '../errors.ts';
 import { defaultLabels } from '../labels.ts';
 import type { Setup } from '../page.ts';
 import type { Answer, Emit } from '../types.ts';
-import type { Unit } from '../unit/drawing.ts';
+import type { Unit } from '../unit/types.ts';
 import { openUnit, removeUnit } from '../unit/unit.ts';
 import { isOpen, type UspState } from '../usp/state.ts';
-import { createUsp } from '../usp/usp.ts';
+import { changeSelection, createUsp } from '../usp/usp.ts';
 import { requestBody } from './load-offers.ts';
 import { identityOf } from './prefetch.ts';
 import { removeStoredSession, type StoredSession, storeSession } from './stored-session.ts';
 
 export type OfferSessionOptions = Setup & {
+  /** Equal for equal requests, or for equal responses that the page passed. */
+  key: string;
+  /** The page passed the response. */
+  given: boolean;
+  style: CSSStyleSheet;
   answer: Answer;
   stored: StoredSession | null;
-  bridge: Bridge;
   emit: Emit;
+  /** The unit has ended. */
+  onEnd: () => void;
+  onStorageFailure: () => void;
 };
 
 /** One response with all that belongs to it: its beacons, its perks, and the unit while it is shown. */
-export type OfferSession = OfferSessionOptions & { beacons: Beacons; usp: UspState | null; unit: Unit | null };
+export type OfferSession = OfferSessionOptions & {
+  beacons: Beacons;
+  usp: UspState | null;
+  unit: Unit | null;
+  /** The unit was shown. */
+  opened: boolean;
+};
 
 export function createOfferSession(options: OfferSessionOptions): OfferSession {
   const { config, user, base, emit, stored } = options;
-  const onBeaconFailure = (err: unknown): void => emit('error', describeError(err, 'beacon_error'));
+  const onBeaconFailure = (err: unknown): void => void emit('error', describeError(err, 'beacon_error'));
   const session: OfferSession = {
     ...options,
     user: requestBody(config, user),
     beacons: createBeacons(new URL(base).origin, onBeaconFailure, stored?.seenOfferIds),
     usp: null,
     unit: null,
+    opened: false,
   };
   session.usp = createSessionUsp(session);
   return session;
@@ -38,11 +51,15 @@ export function createOfferSession(options: OfferSessionOptions): OfferSession {
 
 /** Shows the unit from its first offer. */
 export function openSession(session: OfferSession): void {
-  const { config, unit } = session;
+  const { config, unit, usp } = session;
   if (unit !== null) removeUnit(unit);
+  session.unit = null;
+  if (usp !== null && !session.opened) selectAsShown(session, usp);
+  session.opened = true;
   const labels = { ...defaultLabels, ...config.labels };
   const onEnd = (): void => {
     session.unit = null;
+    session.onEnd();
   };
   session.unit = openUnit({ ...session, labels, onEnd });
 }
@@ -58,12 +75,11 @@ function createSessionUsp(session: OfferSession): UspState | null {
   const { answer, stored, user, api, emit } = session;
   const { settings, sessionId, offers } = answer;
   if (!settings.enable_usp || !settings.multi_offer_unit || sessionId === '') return null;
-  const preselected = settings.usp_all_offers_checked ? offers.map((offer) => offer.campaign_id) : [];
   return createUsp({
     api,
     sessionId,
     pubUserId: String(user.pub_user_id ?? ''),
-    selected: stored?.selected ?? preselected,
+    selected: stored?.selected ?? (answer.allSelected ? offers.map((offer) => offer.campaign_id) : []),
     pending: stored?.pending ?? [],
     confirmationEvent: settings.usp_confirmation_event,
     emit,
@@ -74,16 +90,26 @@ function createSessionUsp(session: OfferSession): UspState | null {
   });
 }
 
+/** What is shown selected is what is sent: page settings may select all, or none, where the server does not. */
+function selectAsShown({ answer, stored }: OfferSession, usp: UspState): void {
+  const wanted = answer.settings.usp_all_offers_checked;
+  if (stored !== null || wanted === answer.allSelected) return;
+  changeSelection(
+    usp,
+    answer.offers.map((offer) => ({ campaignId: offer.campaign_id, selected: wanted })),
+  );
+}
+
 /** Stored from the first change to the confirmation. */
-function syncStoredSession({ answer, config, user, usp, beacons }: OfferSession): void {
-  const accountId = config.accountId as string;
+function syncStoredSession(session: OfferSession): void {
+  const { answer, storageKey, user, usp, beacons } = session;
   if (usp === null) return;
   const { sessionId, pubUserId, confirmationEvent, selected, pending } = usp;
   if (!isOpen(usp) && pending.length === 0) {
-    removeStoredSession(accountId);
+    removeStoredSession(storageKey);
     return;
   }
-  storeSession(accountId, {
+  const saved = storeSession(storageKey, {
     user: identityOf(user),
     placement: String(user.placement ?? ''),
     sessionId,
@@ -94,4 +120,5 @@ function syncStoredSession({ answer, config, user, usp, beacons }: OfferSession)
     pending,
     seenOfferIds: [...beacons.seenOfferIds],
   });
+  if (!saved) session.onStorageFailure();
 }

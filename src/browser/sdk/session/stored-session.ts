@@ -19,16 +19,17 @@ export type StoredSession = {
   seenOfferIds: number[];
 };
 
-const keyOf = (accountId: string): string => `usp:${accountId}`;
+const keyOf = (storageKey: string): string => `usp:${storageKey}`;
 
-export const storeSession = (accountId: string, session: StoredSession): void =>
-  tabStorage.write(keyOf(accountId), session);
+/** @returns whether it could be stored */
+export const storeSession = (storageKey: string, session: StoredSession): boolean =>
+  tabStorage.write(keyOf(storageKey), session);
 
-export const removeStoredSession = (accountId: string): void => tabStorage.remove(keyOf(accountId));
+export const removeStoredSession = (storageKey: string): void => tabStorage.remove(keyOf(storageKey));
 
 /** The session of an earlier page of this tab with this user, or null. */
-export function findStoredSession(accountId: string, user: UserPayload): StoredSession | null {
-  const stored = tabStorage.read(keyOf(accountId)) as StoredSession | null | undefined;
+export function findStoredSession(storageKey: string, user: UserPayload): StoredSession | null {
+  const stored = tabStorage.read(keyOf(storageKey)) as StoredSession | null | undefined;
   return stored?.user === identityOf(user) && typeof stored.sessionId === 'string' && Array.isArray(stored.selected)
     ? stored
     : null;

@@ -13,8 +13,13 @@ export type ActionPorts = {
   announce: (text: string) => void;
 };
 
+export type UnitActions = Actions & {
+  /** Single unit: on to the next offer, without an answer to this one. */
+  next: () => void;
+};
+
 /** What the user, or a page that draws the unit itself, can do (docs/interface.md#showing-offers). */
-export function createActions(unit: UnitState, { redraw, end, announce }: ActionPorts): Actions {
+export function createActions(unit: UnitState, { redraw, end, announce }: ActionPorts): UnitActions {
   const { beacons, usp, emit, labels } = unit;
 
   function next(): void {
@@ -32,6 +37,9 @@ export function createActions(unit: UnitState, { redraw, end, announce }: Action
   }
 
   return {
+    next: () => {
+      if (!unit.multi && !unit.ended) next();
+    },
     take: (offer = currentOffer(unit)) => {
       if (unit.ended) return;
       const position = positionOf(unit, offer);

@@ -1,38 +1,75 @@
 import { SdkError } from '../errors.ts';
-import { sanitise } from '../sanitise.ts';
-import type { AdConfig, Offer, RenderContext } from '../types.ts';
+import { parseHtml, sanitise } from '../sanitise.ts';
+import type { AdConfig, Offer, RenderUnit } from '../types.ts';
+import { anchor, h } from '../views/dom.ts';
+import type { Frame } from './frame.ts';
+import { currentOffers } from './state.ts';
+import { findElement } from './target.ts';
+import type { Unit } from './types.ts';
+
+/** Whether the page draws the unit itself. */
+export const isCustom = ({ render, template }: AdConfig): boolean => render !== undefined || template !== undefined;
+
+/** Embeds what the page draws as its only content, without a shadow root: its styles and selectors apply. */
+export function openBareFrame(target: Element): Frame {
+  const host = h('div', { 'data-perkwire': '' });
+  target.replaceChildren(host);
+  const slotElement = (): HTMLElement => {
+    const element = h('div');
+    host.replaceChildren(element);
+    return element;
+  };
+  return { setContent: () => {}, slotElement, announce: () => {}, remove: () => host.remove() };
+}
 
 /**
- * Lets the page draw the unit: by `render`, or by a `template` that is cloned for each offer.
- * In a template, `data-ad="title"` names the field that fills an element, `data-ad-action="take"` the action of a
- * click: take, reject, back, close, save, select (a checkbox).
- * @returns the elements whose visibility counts, with their offers: those marked `data-offer-id`, else the whole unit
+ * Lets the page draw the unit: a `template` is cloned for each offer, and `render` called with it. In a template,
+ * `data-ad="title"` names the field that fills an element, `data-ad-action="take"` the action of a click: take, reject,
+ * back, close, save, select (a checkbox).
+ * @returns the elements whose visibility counts, with their offers
+ * @throws SdkError render_error
  */
-export function customView(config: AdConfig, context: RenderContext): Map<Element, Offer> {
-  if (config.render !== undefined) config.render(context);
-  else for (const offer of context.offers) context.element.append(cloneTemplate(templateOf(config), offer, context));
-  const marked = new Map<Element, Offer>();
-  for (const offer of context.offers) {
-    const element = context.element.querySelector(`[data-offer-id="${offer.id}"]`);
-    if (element !== null) marked.set(element, offer);
-  }
-  return marked;
+export function customView(unit: Unit): Map<Element, Offer> {
+  const { config, answer, frame, offers } = unit;
+  const slot = frame.slotElement();
+  const elements = currentOffers(unit).map((offer): [Element, Offer] => {
+    const element = h('div', { 'data-offer-id': offer.id });
+    slot.append(element);
+    if (config.template !== undefined) element.append(contentOf(config.template));
+    for (const part of element.querySelectorAll<HTMLElement>('[data-ad]')) fill(part, offer);
+    for (const part of element.querySelectorAll<HTMLElement>('[data-ad-action]')) bind(part, offer, unit);
+    const index = offers.indexOf(offer);
+    const drawn = config.render?.(offer, index, answer.settings, answer.styles, renderUnitOf(unit, element));
+    if (drawn === false) throw new SdkError('render_error', 'AdConfig.render returned false.');
+    if (typeof drawn === 'string') element.replaceChildren(parseHtml(drawn));
+    else if (drawn instanceof Node) element.replaceChildren(drawn);
+    return [element, offer];
+  });
+  return new Map(elements);
 }
 
-function templateOf({ template }: AdConfig): HTMLTemplateElement {
-  const found = typeof template === 'string' ? document.querySelector(template) : template;
-  if (!(found instanceof HTMLTemplateElement))
-    throw new SdkError('render_error', 'There is no <template> of that name.');
-  return found;
+const renderUnitOf = (unit: Unit, element: HTMLElement): RenderUnit => ({
+  element,
+  total: unit.offers.length,
+  selected: [...(unit.usp?.selected ?? [])],
+  actions: { ...unit.actions, take: (offer = currentOffers(unit)[0]) => offer && follow(unit, offer) },
+});
+
+/** Takes an offer, and opens its link like a link of the page. */
+function follow(unit: Unit, offer: Offer): void {
+  const link = anchor(offer.click_url, '', (event) => unit.onLink(offer.click_url, event));
+  link.click();
+  unit.actions.take(offer);
 }
 
-function cloneTemplate(template: HTMLTemplateElement, offer: Offer, context: RenderContext): HTMLElement {
-  const item = document.createElement('div');
-  item.dataset.offerId = String(offer.id);
-  item.append(document.importNode(template.content, true));
-  for (const element of item.querySelectorAll<HTMLElement>('[data-ad]')) fill(element, offer);
-  for (const element of item.querySelectorAll<HTMLElement>('[data-ad-action]')) bind(element, offer, context);
-  return item;
+/** @throws SdkError */
+function contentOf(template: string | Element): Node {
+  if (typeof template === 'string' && template.includes('<')) return parseHtml(template);
+  const found = findElement(template);
+  if (!found) throw new SdkError('render_error', 'There is no element AdConfig.template.');
+  return found instanceof HTMLTemplateElement
+    ? document.importNode(found.content, true)
+    : parseHtml(found.textContent ?? '');
 }
 
 function fill(element: HTMLElement, offer: Offer): void {
@@ -40,16 +77,24 @@ function fill(element: HTMLElement, offer: Offer): void {
   const value = offer[name];
   if (typeof value !== 'string') return;
   if (element instanceof HTMLImageElement) element.src = value;
-  else if (name === 'terms_and_conditions') element.replaceChildren(sanitise(offer[name]));
+  else if (element instanceof HTMLAnchorElement) Object.assign(element, { href: value, target: '_blank' });
+  else if (name === 'terms_and_conditions') element.replaceChildren(sanitise(value));
   else element.textContent = value;
 }
 
-function bind(element: HTMLElement, offer: Offer, { actions, selected }: RenderContext): void {
+function bind(element: HTMLElement, offer: Offer, unit: Unit): void {
+  const { actions, usp, onLink } = unit;
   const action = element.dataset.adAction;
+  const click = (event: Event): void => {
+    if (action === 'take' && element instanceof HTMLAnchorElement && element.href !== '') {
+      onLink(element.href, event);
+      actions.take(offer);
+    } else if (action === 'take') follow(unit, offer);
+    else if (action === 'reject' || action === 'save') void actions[action](offer);
+    else if (action === 'back' || action === 'close') actions[action]();
+  };
   if (action === 'select' && element instanceof HTMLInputElement) {
-    element.checked = selected.includes(offer.campaign_id);
+    element.checked = usp?.selected.has(offer.campaign_id) === true;
     element.addEventListener('change', () => actions.select(offer.campaign_id, element.checked));
-  } else if (action === 'take' || action === 'reject' || action === 'save')
-    element.addEventListener('click', () => void actions[action](offer));
-  else if (action === 'back' || action === 'close') element.addEventListener('click', () => actions[action]());
+  } else element.addEventListener('click', click);
 }

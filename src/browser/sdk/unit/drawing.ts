@@ -1,22 +1,12 @@
 import { describeError } from '../errors.ts';
 import { progressText } from '../labels.ts';
-import type { Actions, Offer } from '../types.ts';
+import type { Offer } from '../types.ts';
 import { multiView } from '../views/multi.ts';
 import { singleView } from '../views/single.ts';
 import { watchVisibility } from '../visibility.ts';
-import { customView } from './custom-view.ts';
-import type { Frame } from './frame.ts';
-import { currentOffer, currentOffers, positionOf, type UnitState } from './state.ts';
-
-/** A unit on the page, with what its last unit left to refresh and to stop. */
-export type Unit = UnitState & {
-  actions: Actions;
-  frame: Frame;
-  onLink: (url: string, event: Event | null) => void;
-  /** Draws the selection. */
-  refresh: () => void;
-  stopWatching: () => void;
-};
+import { customView, isCustom } from './custom-view.ts';
+import { currentOffer, currentOffers, positionOf } from './state.ts';
+import type { Unit } from './types.ts';
 
 /** Draws the current offers, and counts impressions: of a single unit at once, of a grid by visibility. */
 export function draw(unit: Unit, moveFocus: boolean): void {
@@ -43,31 +33,17 @@ function drawMulti(unit: Unit, moveFocus: boolean): void {
   watch(unit, new Map([...view.tiles].map(([offer, tile]) => [tile, offer])));
 }
 
-/** @returns whether the page drew the unit itself */
+/** @returns whether the page drew the unit itself; where it fails, the SDK draws this unit from now on */
 function drawCustom(unit: Unit): boolean {
-  const { config, answer, actions, frame, usp, onLink, emit } = unit;
-  if (config.render === undefined && config.template === undefined) return false;
+  if (unit.customFailed || !isCustom(unit.config)) return false;
   try {
-    const offers = currentOffers(unit);
-    const elements = customView(config, {
-      element: frame.slotElement(),
-      offers,
-      ...positionOf(unit, offers[0] as Offer),
-      selected: [...(usp?.selected ?? [])],
-      settings: answer.settings,
-      styles: answer.styles,
-      actions: {
-        ...actions,
-        take: (offer = currentOffer(unit)) => {
-          onLink(offer.click_url, null);
-          actions.take(offer);
-        },
-      },
-    });
+    const elements = customView(unit);
     if (unit.multi) watch(unit, elements);
     return true;
   } catch (err) {
-    emit('error', describeError(err, 'render_error'));
+    unit.customFailed = true;
+    unit.useOwnFrame();
+    unit.emit('error', describeError(err, 'render_error'));
     return false;
   }
 }

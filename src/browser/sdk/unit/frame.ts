@@ -4,9 +4,6 @@ import { footer, header } from '../views/header-footer.ts';
 import { rememberFocus, trapTab } from './focus.ts';
 import { themeSheet } from './theme.ts';
 
-/** Text of unit.css, inserted by the build (scripts/build-sdk.ts). */
-declare const UNIT_CSS: string;
-
 /** The container of the offers, in its own shadow root: a dialog over the page, or a block within it. */
 export type Frame = {
   /** Replaces the content; `moveFocus`: after an action of the user. */
@@ -21,21 +18,22 @@ export type Frame = {
 export type FrameOptions = {
   answer: Answer;
   labels: Labels;
+  style: CSSStyleSheet;
   /** Where to embed the unit; null: over the page. */
   target: Element | null;
   multi: boolean;
+  /** Without header, footer and border, because the page draws the unit itself. */
+  bare: boolean;
   onClose: () => void;
   onLink: (url: string, event: Event) => void;
 };
 
 export function openFrame(options: FrameOptions): Frame {
-  const { answer, labels, target, onClose } = options;
+  const { answer, labels, style, target, bare, onClose } = options;
   const { settings } = answer;
   const host = h('div', { 'data-perkwire': '' });
   const root = host.attachShadow({ mode: 'open' });
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(UNIT_CSS);
-  root.adoptedStyleSheets = [sheet, themeSheet(answer)];
+  root.adoptedStyleSheets = [style, themeSheet(answer)];
 
   const restoreFocus = rememberFocus();
   const headingId = newId();
@@ -46,7 +44,7 @@ export function openFrame(options: FrameOptions): Frame {
   );
   const status = h('p', { class: 'sr', role: 'status' });
   const scroll = h('div', 'scroll');
-  const withHeader = (target === null || settings.embedded.showHeader) && answer.styles.header.text !== '';
+  const withHeader = !bare && (target === null || settings.embedded.showHeader) && answer.styles.header.text !== '';
   const name = withHeader ? { 'aria-labelledby': headingId } : { 'aria-label': labels.offers };
   const frame = h(
     target === null ? 'dialog' : 'section',
@@ -55,7 +53,7 @@ export function openFrame(options: FrameOptions): Frame {
     withHeader ? header(answer, headingId) : null,
     scroll,
   );
-  if (target === null || settings.embedded.showFooter) frame.append(footer(answer, options.onLink));
+  if (!bare && (target === null || settings.embedded.showFooter)) frame.append(footer(answer, options.onLink));
   frame.append(status);
   root.append(frame);
   (target ?? document.body ?? document.documentElement).append(host);

@@ -1,5 +1,4 @@
 import type { Beacons } from '../beacons.ts';
-import type { Bridge } from '../bridge.ts';
 import type { AdConfig, Answer, Emit, Labels, Offer } from '../types.ts';
 import type { UspState } from '../usp/state.ts';
 
@@ -7,11 +6,11 @@ export type UnitOptions = {
   answer: Answer;
   config: AdConfig;
   labels: Labels;
+  style: CSSStyleSheet;
   /** Base URL of the service. */
   base: string;
   beacons: Beacons;
   usp: UspState | null;
-  bridge: Bridge;
   emit: Emit;
   onEnd: () => void;
 };
@@ -19,7 +18,7 @@ export type UnitOptions = {
 /** One unit, and where the user is in its offers. */
 export type UnitState = UnitOptions & {
   offers: readonly Offer[];
-  /** A grid of offers, instead of one after another. */
+  /** A grid of offers, instead of one after another (as `render` draws them). */
   multi: boolean;
   /** Single unit: the offer shown, from 0. */
   index: number;
@@ -29,6 +28,8 @@ export type UnitState = UnitOptions & {
   /** Offers whose `ad_shown` was emitted. */
   shown: Set<Offer>;
   ended: boolean;
+  /** The page could not draw the unit itself. */
+  customFailed: boolean;
 };
 
 export function createState(options: UnitOptions): UnitState {
@@ -36,12 +37,13 @@ export function createState(options: UnitOptions): UnitState {
   return {
     ...options,
     offers,
-    multi: settings.multi_offer_unit,
+    multi: settings.multi_offer_unit && options.config.render === undefined,
     index: 0,
     remaining: new Set(offers),
     taken: new Set(),
     shown: new Set(),
     ended: false,
+    customFailed: false,
   };
 }
 

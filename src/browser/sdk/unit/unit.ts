@@ -1,21 +1,22 @@
-import { SdkError } from '../errors.ts';
-import type { AdConfig, Answer } from '../types.ts';
+import { describeError, SdkError } from '../errors.ts';
 import { createActions } from './actions.ts';
-import { draw, type Unit } from './drawing.ts';
-import { openFrame } from './frame.ts';
+import { isCustom, openBareFrame } from './custom-view.ts';
+import { draw } from './drawing.ts';
+import { type FrameOptions, openFrame } from './frame.ts';
 import { createState, type UnitOptions } from './state.ts';
+import { targetOf } from './target.ts';
+import type { Unit } from './types.ts';
 
 /**
  * Displays a response's offers (docs/interface.md#showing-offers).
- * @throws SdkError render_error when there is no element to embed it in
+ * @throws SdkError render_error; nothing is left on the page then
  */
 export function openUnit(options: UnitOptions): Unit {
-  const { answer, config, beacons, bridge, emit, onEnd } = options;
+  const { answer, config, beacons, emit, onEnd } = options;
   const state = createState(options);
-  const onLink = (url: string, event: Event | null): void => {
-    if (bridge.present()) event?.preventDefault();
-    else if (event === null) window.open(url, '_blank', 'noopener');
-    emit('url_clicked', { target_url: url, url });
+  // The browser follows the link like any other, also in a web view, whose app may open it itself.
+  const onLink = (url: string, event: Event): void => {
+    if (emit('url_clicked', { target_url: url, url }) === false) event.preventDefault();
   };
   const actions = createActions(state, {
     redraw: () => draw(unit, true),
@@ -25,11 +26,27 @@ export function openUnit(options: UnitOptions): Unit {
       emit('closed_ads', { current: unit.index + 1, total: unit.offers.length });
       onEnd();
     },
-    announce: (text) => frame.announce(text),
+    announce: (text) => unit.frame.announce(text),
   });
-  const frame = openFrame({ ...state, target: targetOf(config, answer), onClose: actions.close, onLink });
-  const unit = Object.assign(state, { actions, frame, onLink, refresh: () => {}, stopWatching: () => {} });
-  draw(unit, false);
+  const target = targetOf(config, answer);
+  const frameOptions: FrameOptions = { ...state, target, bare: isCustom(config), onClose: actions.close, onLink };
+  const unit: Unit = Object.assign(state, {
+    actions,
+    frame: frameOptions.bare && target !== null ? openBareFrame(target) : openFrame(frameOptions),
+    useOwnFrame: () => {
+      unit.frame.remove();
+      unit.frame = openFrame({ ...frameOptions, bare: false });
+    },
+    onLink,
+    refresh: () => {},
+    stopWatching: () => {},
+  });
+  try {
+    draw(unit, false);
+  } catch (err) {
+    removeUnit(unit);
+    throw new SdkError('render_error', describeError(err).message);
+  }
   return unit;
 }
 
@@ -38,13 +55,4 @@ export function removeUnit(unit: Unit): void {
   unit.ended = true;
   unit.stopWatching();
   unit.frame.remove();
-}
-
-/** The element of the page to embed the unit in; null: over the page. */
-function targetOf(config: AdConfig, { settings: { embedded } }: Answer): Element | null {
-  const wanted = config.targetElement ?? (embedded.enabled ? embedded.targetElement : '');
-  if (wanted === '') return null;
-  const found = typeof wanted === 'string' ? document.querySelector(wanted) : wanted;
-  if (!(found instanceof Element)) throw new SdkError('render_error', 'There is no element targetElement.');
-  return found;
 }

@@ -1,6 +1,7 @@
 import type { SessionView } from '../api.ts';
-import { withRetries } from '../retry.ts';
-import { mergePending, reportError, type UspState } from './state.ts';
+import { SdkError } from '../errors.ts';
+import { isTransient, withRetries } from '../retry.ts';
+import { mergePending, reportError, type UspState, undoChange } from './state.ts';
 
 /**
  * Sends what is pending, then wraps the session. Later calls get the first one's result, unless it failed.
@@ -15,8 +16,7 @@ export function confirm(usp: UspState): Promise<boolean> {
 async function wrapSession(usp: UspState): Promise<boolean> {
   try {
     if (usp.sending !== null) await usp.sending;
-    if (usp.pending.length > 0) await withRetries(() => updateSelection(usp));
-    usp.pending.length = 0;
+    if (usp.pending.length > 0) await sendTogether(usp);
     const view = await withRetries(() => wrap(usp));
     usp.closed = true;
     usp.onChange();
@@ -26,6 +26,19 @@ async function wrapSession(usp: UspState): Promise<boolean> {
     usp.confirming = null;
     reportError(usp, err);
     return false;
+  }
+}
+
+/** What the server refuses is undone and reported; the rest of the selection is confirmed all the same. */
+async function sendTogether(usp: UspState): Promise<void> {
+  try {
+    await withRetries(() => updateSelection(usp));
+    usp.pending.length = 0;
+  } catch (err) {
+    if (isTransient(err) || (err instanceof SdkError && err.status === 409)) throw err;
+    for (const refused of usp.pending.splice(0)) undoChange(usp, refused);
+    usp.onChange();
+    reportError(usp, err);
   }
 }
 

@@ -1,6 +1,6 @@
 import { SdkError } from '../errors.ts';
 import { isTransient } from '../retry.ts';
-import { isOpen, reportError, type UspState } from './state.ts';
+import { isOpen, reportError, type UspState, undoChange } from './state.ts';
 
 /** Delay before a change that failed for a transient reason is sent again. */
 const resendDelayMs = 3000;
@@ -13,7 +13,10 @@ export function sendPending(usp: UspState): void {
   });
 }
 
-/** One call after another, so that the server gets the changes in the user's order. */
+/**
+ * One call after another, so that the server gets the changes in the user's order. What it refuses is undone, and
+ * reported.
+ */
 async function sendInOrder(usp: UspState): Promise<void> {
   const { api, sessionId, pubUserId, pending } = usp;
   for (let change = pending[0]; change !== undefined && isOpen(usp); change = pending[0]) {
@@ -22,7 +25,10 @@ async function sendInOrder(usp: UspState): Promise<void> {
     } catch (err) {
       if (isTransient(err)) return void setTimeout(sendPending, resendDelayMs, usp);
       usp.closed ||= err instanceof SdkError && err.status === 409;
+      for (const refused of pending.splice(0, usp.closed ? pending.length : 1)) undoChange(usp, refused);
+      usp.onChange();
       reportError(usp, err);
+      continue;
     }
     pending.shift();
     usp.onChange();

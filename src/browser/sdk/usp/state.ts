@@ -54,6 +54,11 @@ export function applyChange(usp: UspState, change: PerkChange): void {
   usp.pending.push(change);
 }
 
+/** Undoes a change that the server refused, unless a later one of the campaign is pending. */
+export function undoChange({ selected, pending }: UspState, { campaignId, selected: wanted }: PerkChange): void {
+  if (!pending.some((later) => later.campaignId === campaignId)) selected[wanted ? 'delete' : 'add'](campaignId);
+}
+
 /** The pending changes as one; the last of each campaign counts. */
 export function mergePending({ pending }: UspState): { selected: number[]; unselected: number[] } {
   const last = new Map(pending.map((change) => [change.campaignId, change.selected]));
@@ -62,4 +67,5 @@ export function mergePending({ pending }: UspState): { selected: number[]; unsel
   return { selected: idsWhere(true), unselected: idsWhere(false) };
 }
 
-export const reportError = ({ emit }: UspState, err: unknown): void => emit('error', describeError(err, 'usp_error'));
+export const reportError = ({ emit }: UspState, err: unknown): void =>
+  void emit('error', describeError(err, 'usp_error'));

@@ -1,6 +1,6 @@
 import { confirm, flush } from './confirmation.ts';
 import { sendPending } from './sender.ts';
-import { applyChange, createState, isOpen, type UspOptions, type UspState } from './state.ts';
+import { applyChange, createState, isOpen, type PerkChange, type UspOptions, type UspState } from './state.ts';
 
 /** Listens for the confirmation, and sends what an earlier page left pending. */
 export function createUsp(options: UspOptions): UspState {
@@ -18,6 +18,13 @@ export function createUsp(options: UspOptions): UspState {
   for (const change of options.pending) applyChange(usp, change);
   sendPending(usp);
   return usp;
+}
+
+/** Changes that nobody clicked. */
+export function changeSelection(usp: UspState, changes: readonly PerkChange[]): void {
+  for (const change of changes) applyChange(usp, change);
+  usp.onChange();
+  sendPending(usp);
 }
 
 /** A change by the user; ignored when it changes nothing or the selection is confirmed. */

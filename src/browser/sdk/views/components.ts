@@ -9,7 +9,7 @@ export type ViewContext = {
   actions: Actions;
   /** Base URL of the service, and of its images. */
   base: string;
-  /** Called for every clicked link: a host app opens it instead of the browser. */
+  /** Called for every clicked link, before the browser follows it. */
   onLink: (url: string, event: Event) => void;
 };
 

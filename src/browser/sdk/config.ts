@@ -1,0 +1,60 @@
+import type { AdConfig, UserPayload } from './types.ts';
+
+/** What a unit is configured by; read anew for each load, because pages change their globals. */
+export type Source = { config: AdConfig; user: UserPayload };
+
+/** Globals of the page that belong to the SDK. */
+export type Page = { AdConfig?: AdConfig; AdUser?: UserPayload };
+
+/** The globals of the page, created where it has none. */
+export const pageSource = (page: Page): Source => ({
+  get config() {
+    page.AdConfig ??= {};
+    return page.AdConfig;
+  },
+  get user() {
+    page.AdUser ??= {};
+    return page.AdUser;
+  },
+  set user(user) {
+    page.AdUser = user;
+  },
+});
+
+/** The types of each member of `AdConfig`. */
+const memberTypes: Record<keyof AdConfig, string> = {
+  accountId: 'string',
+  autoLoad: 'boolean',
+  autoShow: 'boolean',
+  prefetch: 'boolean',
+  dev: 'boolean string number',
+  themeId: 'string number',
+  theme_id: 'string number',
+  placement: 'string',
+  targetElement: 'string object',
+  containerId: 'string object',
+  template: 'string object',
+  render: 'function',
+  settings: 'object',
+  styles: 'object',
+  callback: 'function',
+  apiUrl: 'string',
+  labels: 'object',
+  loyaltyboost: 'string number',
+  creative: 'string number',
+  campaignId: 'string number',
+  country: 'string',
+};
+
+/** The members that can be used, and a sentence for each that cannot. */
+export function checkConfig(given: AdConfig): { config: AdConfig; problems: string[] } {
+  const problems: string[] = [];
+  const entries = Object.entries(Object(given)).filter(([name, value]) => {
+    const types = Object.hasOwn(memberTypes, name) ? memberTypes[name as keyof AdConfig] : null;
+    if (value === undefined || value === null) return false;
+    if (types?.includes(typeof value)) return true;
+    problems.push(`AdConfig.${name} ${types === null ? 'is not known' : `is not a ${types.replaceAll(' ', ' or ')}`}.`);
+    return false;
+  });
+  return { config: Object.fromEntries(entries) as AdConfig, problems };
+}

@@ -1,0 +1,112 @@
+import {
+  type AdState,
+  announce,
+  isReady,
+  type Loading,
+  open,
+  reportError,
+  reportOnce,
+  scheduleShow,
+  setupOf,
+  startSession,
+} from './ad-state.ts';
+import { SdkError } from './errors.ts';
+import type { Setup } from './page.ts';
+import { type LoadedOffers, loadOffers, requestBody } from './session/load-offers.ts';
+import type { OfferSession } from './session/session.ts';
+import { loadStyle } from './unit/style.ts';
+
+/**
+ * Fetches offers, unless those of the same request, or those that the page passed, are there or on their way. `fresh`:
+ * fetches in any case.
+ * @returns whether there are offers
+ */
+export async function load(ad: AdState, fresh = false): Promise<boolean> {
+  return begin(ad, (setup) => {
+    const { base, config, user } = setup;
+    const { accountId, prefetch, loyaltyboost, creative, campaignId, country } = config;
+    const query = [accountId, prefetch, loyaltyboost, creative, campaignId, country];
+    const key = keyOf([base, query, requestBody(config, user)]);
+    const { loading, session } = ad;
+    if (loading !== null && (loading.key === key || loading.given)) return loading;
+    if (!fresh && loading === null && isCurrent(session, key)) return null;
+    if (fresh) ad.announced = false;
+    return start(ad, setup, { key, given: false, offers: () => loadOffers(setup) });
+  });
+}
+
+/** Takes a response that was fetched elsewhere; a fetch in flight is ignored. @returns whether it has offers */
+export async function takeResponse(ad: AdState, raw: unknown): Promise<boolean> {
+  return begin(ad, (setup) => {
+    const key = keyOf(raw);
+    const { loading, session, cancelAutoShow } = ad;
+    if (loading?.key === key) return loading;
+    if (session?.key === key && (session.unit ?? cancelAutoShow) !== null) return null;
+    return start(ad, setup, { key, given: true, offers: async () => ({ raw, stored: null, saved: true }) });
+  });
+}
+
+/** Calls that come together share one load; null: what is there will do. */
+async function begin(ad: AdState, choose: (setup: Setup) => Loading | null): Promise<boolean> {
+  try {
+    const loading = choose(setupOf(ad));
+    if (loading === null) return isReady(ad);
+    loading.closed = false;
+    return await loading.result;
+  } catch (err) {
+    return reportError(ad, err);
+  }
+}
+
+type Request = { key: string; given: boolean; offers: () => Promise<LoadedOffers> };
+
+function start(ad: AdState, setup: Setup, request: Request): Loading {
+  const { key, given } = request;
+  const show = ad.loading?.show === true;
+  const loading: Loading = { key, given, result: Promise.resolve(false), show, closed: false };
+  ad.loading = loading;
+  ad.failed = false;
+  loading.result = finish(ad, setup, loading, request);
+  return loading;
+}
+
+/** Starts the session once its offers and the style sheet are there, unless a later load took its place. */
+async function finish(ad: AdState, setup: Setup, loading: Loading, { offers }: Request): Promise<boolean> {
+  const { config, base } = setup;
+  const { key, given } = loading;
+  try {
+    const [loaded, style] = await Promise.all([offers(), loadStyle(base)]);
+    if (ad.loading !== loading) return ad.loading?.result ?? isReady(ad);
+    ad.loading = null;
+    if (loading.closed) throw new SdkError('closed', 'The offers arrived after close(), and are not shown.');
+    if (!loaded.saved)
+      reportOnce(ad, new SdkError('storage_error', 'The offers cannot be stored: a later page fetches them anew.'));
+    const found = startSession(ad, setup, loaded, { key, given, style });
+    if (loading.show) open(ad);
+    else if (given) {
+      ad.ignoreReload = config.autoShow !== false;
+      scheduleShow(ad, config);
+    }
+    return found;
+  } catch (err) {
+    if (ad.loading !== null && ad.loading !== loading) return ad.loading.result;
+    ad.loading = null;
+    ad.failed = true;
+    reportError(ad, err);
+    if (config.prefetch === true && !loading.closed) announce(ad, 0, {});
+    return false;
+  }
+}
+
+/** Equal for equal values. */
+function keyOf(value: unknown): string {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return ''; // cyclic, which the request reports
+  }
+}
+
+/** Whether the session's offers are still to be shown, or are on display. */
+const isCurrent = (session: OfferSession | null, key: string): boolean =>
+  session !== null && (session.key === key || session.given) && (!session.opened || session.unit !== null);
