@@ -3,13 +3,17 @@
  * alone, so an explanation repeats the draws of its decision although it looks at more offers.
  */
 
-/** One salt range for each purpose; ids are added to those of `revenue` (offer) and `pacing` (campaign). */
+/**
+ * One salt range for each purpose; added are offer ids to `revenue`, campaign ids to `pacing`, and the place of a class
+ * in the index to `layers`.
+ */
 export const salts = {
   revenue: 0,
   pacing: 0x80000000,
   isExploration: 0xc0000001,
   exploredOffer: 0xc0000002,
   propensity: 0xc0010000,
+  layers: 0xd0000000,
 };
 
 /** 32 well-mixed bits of a seed and a salt (murmur3's finaliser). */
@@ -30,21 +34,8 @@ export function hashText(text: string): number {
   return mix(h, text.length);
 }
 
-/** Quantiles of the standard normal distribution; a draw picks one of them. */
-const quantileBits = 12;
-const quantiles = Float64Array.from({ length: 2 ** quantileBits }, (_, at) =>
-  normalQuantile((at + 0.5) / 2 ** quantileBits),
-);
-
-/** The highest draw of `standardNormal`. */
-export const maxNormal = quantiles.at(-1) as number;
-
-/** A draw of the standard normal distribution. */
-export const standardNormal = (seed: number, salt: number): number =>
-  quantiles[mix(seed, salt) >>> (32 - quantileBits)] as number;
-
 /** Inverse of the normal distribution function (Abramowitz and Stegun 26.2.23; error below 4.5e-4). */
-function normalQuantile(p: number): number {
+export function normalQuantile(p: number): number {
   if (p > 0.5) return -normalQuantile(1 - p);
   const t = Math.sqrt(-2 * Math.log(p));
   return (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308))) - t;

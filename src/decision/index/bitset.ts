@@ -19,6 +19,10 @@ export const setBit = (bits: Bits, index: number): void => {
   bits[index >>> 5] = (bits[index >>> 5] as number) | (1 << (index & 31));
 };
 
+export const clearBit = (bits: Bits, index: number): void => {
+  bits[index >>> 5] = (bits[index >>> 5] as number) & ~(1 << (index & 31));
+};
+
 export const hasBit = (bits: Bits, index: number): boolean =>
   (((bits[index >>> 5] as number) >>> (index & 31)) & 1) === 1;
 
@@ -32,16 +36,37 @@ export function subtract(bits: Bits, other: Bits): void {
   for (let word = 0; word < bits.length; word++) bits[word] = (bits[word] as number) & ~(other[word] as number);
 }
 
-/** The first member from `from` on and before `to`; -1: none. */
-export function nextBit(bits: Bits, from: number, to: number): number {
+/** The member after `skipped` others from `from` on and before `to`; -1: none. */
+export function nextBit(bits: Bits, from: number, to: number, skipped = 0): number {
+  if (from >= to) return -1;
   let word = from >>> 5;
-  let rest = from < to ? (bits[word] as number) & (-1 << (from & 31)) : 0;
-  const lastWord = (to - 1) >>> 5;
-  while (rest === 0) {
+  let rest = (bits[word] as number) & (-1 << (from & 31));
+  let left = skipped;
+  for (let count = countOnes(rest); count <= left; count = countOnes(rest)) {
+    left -= count;
     word += 1;
-    if (word > lastWord || from >= to) return -1;
+    if (word << 5 >= to) return -1;
     rest = bits[word] as number;
   }
+  for (; left > 0; left--) rest &= rest - 1; // without the lowest member
   const found = (word << 5) + 31 - Math.clz32(rest & -rest);
   return found < to ? found : -1;
+}
+
+/** Number of members from `from` on and before `to`. */
+export function countBits(bits: Bits, from: number, to: number): number {
+  let count = 0;
+  for (let word = from >>> 5; word << 5 < to; word++) count += countOnes(bits[word] as number);
+  if (from < to) {
+    count -= countOnes((bits[from >>> 5] as number) & ~(-1 << (from & 31)));
+    if ((to & 31) !== 0) count -= countOnes((bits[to >>> 5] as number) & (-1 << (to & 31)));
+  }
+  return count;
+}
+
+/** Ones of a word, added in parallel (Hacker's Delight 5-1). */
+function countOnes(word: number): number {
+  let ones = word - ((word >>> 1) & 0x55555555);
+  ones = (ones & 0x33333333) + ((ones >>> 2) & 0x33333333);
+  return Math.imul((ones + (ones >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 }

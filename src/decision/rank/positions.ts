@@ -27,16 +27,18 @@ type Filling = FillOptions & {
  * @returns `blocked`: how many candidates were left out by sequence rules alone
  */
 export function fillPositions(options: FillOptions): { chosen: RankedCandidate[]; blocked: number } {
-  const filling: Filling = { ...options, conflicts: createConflicts(options.onOfferwall), pending: [] };
+  const { stream, count, onOfferwall, sequence, onExcluded } = options;
+  const conflicts = createConflicts(onOfferwall);
+  const filling: Filling = { stream, count, onOfferwall, sequence, onExcluded, conflicts, pending: [] };
   const chosen: RankedCandidate[] = [];
-  while (chosen.length < options.count) {
+  while (chosen.length < count) {
     const best = takeBest(filling, chosen.length + 1);
     if (best === null) break;
     filling.conflicts.add(best.candidate);
     chosen.push(best);
   }
   const blocked = filling.pending.length;
-  if (options.onExcluded !== undefined) reportRest(filling, options.onExcluded);
+  if (onExcluded !== undefined) reportRest(filling, onExcluded);
   return { chosen, blocked };
 }
 

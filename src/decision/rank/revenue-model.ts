@@ -2,8 +2,9 @@ import type { Payout } from '../../catalog/snapshot/types.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import type { Candidate } from '../index/compile.ts';
 import type { EligibilityIndex, PriorityClass } from '../index/eligibility.ts';
-import { maxNormal, salts, standardNormal } from '../random.ts';
+import { salts } from '../random.ts';
 import type { DecisionInput, Posteriors } from '../types.ts';
+import { drawNormal, type Layer, wholeNormal } from './layers.ts';
 import { ratePosteriorsOf } from './rate-posteriors.ts';
 
 /**
@@ -12,14 +13,28 @@ import { ratePosteriorsOf } from './rate-posteriors.ts';
  * objects would cost more than the arithmetic.
  */
 export type RevenueModel = {
+  candidates: readonly Candidate[];
+  /** The class in the index, as in `PriorityClass`. */
+  from: number;
+  to: number;
   /** Salts of the draws. */
   offerIds: Int32Array;
-  mean: Float64Array;
-  /** Mean and standard deviation of the cube root of a draw, in units of the cube root of `mean`. */
-  rootMean: Float64Array;
-  rootDeviation: Float64Array;
-  /** The highest possible draw; NaN until the candidate is estimated. */
-  max: Float64Array;
+  /**
+   * Rows of `rowLength`: mean (NaN until the candidate is estimated), then mean and standard deviation of the cube root
+   * of a draw, in units of the cube root of the mean. Rows, because a draw of one in thousands waits for its memory.
+   */
+  rows: Float64Array;
+  /** null: not made yet. */
+  order: RevenueOrder | null;
+};
+
+/** All candidates of a class, those of high revenue first. */
+export type RevenueOrder = {
+  members: Int32Array;
+  /** The lowest of each member and those after it. */
+  lowestMembers: Int32Array;
+  /** `revenueBoundsBelow` by layer. */
+  bounds: Map<Layer, Float64Array>;
 };
 
 /** Value of a sale where none is known yet, in millionths. */
@@ -30,6 +45,8 @@ const defaultSaleMicros = 50_000_000;
  * of that of a fixed 10 % exploration, against 0.5 to 1.0 with 1; above 2 the second best offer sometimes stays first.
  */
 const posteriorSharpness = 2;
+
+const rowLength = 3;
 
 /** Placements whose models are kept, for one index and one state of the posteriors. */
 const maxPlacements = 32;
@@ -50,39 +67,73 @@ export function revenueModelOf(
   return getOrInsert(byClass, priorityClass, () => emptyModel(index, priorityClass));
 }
 
-function emptyModel({ candidates }: EligibilityIndex, { from, to }: PriorityClass): RevenueModel {
-  const size = to - from;
-  return {
-    offerIds: Int32Array.from(candidates.slice(from, to), ({ offer }) => offer.id),
-    mean: new Float64Array(size),
-    rootMean: new Float64Array(size),
-    rootDeviation: new Float64Array(size),
-    max: new Float64Array(size).fill(Number.NaN),
-  };
-}
+const emptyModel = ({ candidates }: EligibilityIndex, { from, to }: PriorityClass): RevenueModel => ({
+  candidates,
+  from,
+  to,
+  offerIds: Int32Array.from(candidates.slice(from, to), ({ offer }) => offer.id),
+  rows: new Float64Array((to - from) * rowLength).fill(Number.NaN),
+  order: null,
+});
 
 /**
  * Expected revenue of one impression as sampled for a seed (Thompson sampling), in millionths. The posterior is
  * approximated by a Gamma distribution of the same mean and variance, and its draw by the cube of a normal one (Wilson
  * and Hilferty). The candidate must have been estimated.
+ * @param layer the part of the distribution to draw from
  */
-export function drawRevenue(model: RevenueModel, at: number, seed: number): number {
-  const z = standardNormal(seed, salts.revenue + (model.offerIds[at] as number));
-  return revenueAt(model, at, z);
+export function drawRevenue(model: RevenueModel, at: number, seed: number, layer: Layer = wholeNormal): number {
+  return revenueAt(model, at, drawNormal(layer, seed, salts.revenue + (model.offerIds[at] as number)));
 }
 
-function revenueAt({ mean, rootMean, rootDeviation }: RevenueModel, at: number, z: number): number {
-  const root = (rootMean[at] as number) + (rootDeviation[at] as number) * z;
-  return root <= 0 ? 0 : (mean[at] as number) * root * root * root;
+function revenueAt({ rows }: RevenueModel, at: number, z: number): number {
+  const row = at * rowLength;
+  const root = (rows[row + 1] as number) + (rows[row + 2] as number) * z;
+  return root <= 0 ? 0 : (rows[row] as number) * root * root * root;
 }
 
-/** Fills in the model for the candidate at a place. */
-export function estimateRevenue(model: RevenueModel, at: number, candidate: Candidate, input: DecisionInput): void {
-  const { mean, relativeVariance } = estimate(candidate, input);
-  model.mean[at] = mean;
-  model.rootMean[at] = 1 - relativeVariance / 9;
-  model.rootDeviation[at] = Math.sqrt(relativeVariance) / 3;
-  model.max[at] = revenueAt(model, at, maxNormal);
+export const meanRevenueOf = ({ rows }: RevenueModel, at: number): number => rows[at * rowLength] as number;
+
+/** Fills in the model for the candidate at a place, unless it was. */
+export function ensureEstimated(model: RevenueModel, at: number, input: DecisionInput): void {
+  if (!Number.isNaN(meanRevenueOf(model, at))) return;
+  const { mean, relativeVariance } = estimate(model.candidates[model.from + at] as Candidate, input);
+  model.rows.set([mean, 1 - relativeVariance / 9, Math.sqrt(relativeVariance) / 3], at * rowLength);
+}
+
+/** Candidates are ordered by their revenue at this draw, at which few are among the best (standard deviations). */
+const highNormal = 2;
+
+/** The order of a class, made when first asked for: all its candidates are estimated. */
+export function revenueOrderOf(model: RevenueModel, input: DecisionInput): RevenueOrder {
+  if (model.order === null) {
+    const high = Float64Array.from(model.offerIds, (_, at) => {
+      ensureEstimated(model, at, input);
+      return revenueAt(model, at, highNormal);
+    });
+    const members = Int32Array.from(high, (_, at) => at);
+    members.sort((a, b) => (high[b] as number) - (high[a] as number) || a - b);
+    model.order = { members, lowestMembers: fromEnd(members, Math.min), bounds: new Map() };
+  }
+  return model.order;
+}
+
+/** For each place of an order: no draw from a layer below a given one, of this candidate or those after it, is higher. */
+export function revenueBoundsBelow(model: RevenueModel, { members, bounds }: RevenueOrder, layer: Layer): Float64Array {
+  return getOrInsert(bounds, layer, () => {
+    return fromEnd(
+      Float64Array.from(members, (member) => revenueAt(model, member, layer.floor)),
+      Math.max,
+    );
+  });
+}
+
+/** Each value combined with all after it. */
+function fromEnd<T extends Int32Array | Float64Array>(values: T, combine: (a: number, b: number) => number): T {
+  const combined = values.slice() as T;
+  for (let at = combined.length - 2; at >= 0; at--)
+    combined[at] = combine(combined[at] as number, combined[at + 1] as number);
+  return combined;
 }
 
 /** Mean of the expected revenue, and its variance divided by the squared mean. */

@@ -1,0 +1,75 @@
+import { type Bits, clearBit, hasBit, nextBit } from '../index/bitset.ts';
+import { mix, salts } from '../random.ts';
+import type { DecisionInput } from '../types.ts';
+import { drawMisses, type Layer, layersFor } from './layers.ts';
+import {
+  drawRevenue,
+  ensureEstimated,
+  type RevenueModel,
+  revenueBoundsBelow,
+  revenueOrderOf,
+} from './revenue-model.ts';
+import { add, isFullAbove, type Top } from './top.ts';
+
+type DrawOptions = {
+  model: RevenueModel;
+  /** The candidates that passed the index filters. */
+  bits: Bits;
+  /** How many of them are in the class. */
+  count: number;
+  input: DecisionInput;
+};
+
+/**
+ * Adds the best draws of a class. Few candidates are all drawn. Of many, draws are made layer by layer of the normal
+ * distribution: unless it is in a layer above, each candidate's draw is in a layer with the same probability,
+ * independently of the others. Gaps between successes of such trials are distributed geometrically, so the candidates
+ * with draws in the layer are found by drawing gaps, without a trial for each; and those whose draws in the remaining
+ * layers could not be among the best are left out. So the result is distributed as if each candidate was drawn, and
+ * takes a time that hardly grows with their number. Draws do not depend on how many of the best are asked for.
+ */
+export function bestDraws(options: DrawOptions, top: Top): Top {
+  const [highest, ...lower] = layersFor(options.count);
+  if (highest === undefined) drawAll(options, top);
+  else drawLayers(options, highest, lower, top);
+  return top;
+}
+
+function drawAll({ model, bits, input }: DrawOptions, top: Top): void {
+  const { from, to } = model;
+  for (let bit = nextBit(bits, from, to); bit !== -1; bit = nextBit(bits, bit + 1, to)) {
+    ensureEstimated(model, bit - from, input);
+    add(top, drawRevenue(model, bit - from, input.seed), bit - from);
+  }
+}
+
+function drawLayers({ model, bits, input }: DrawOptions, highest: Layer, lower: readonly Layer[], top: Top): void {
+  const { from, to } = model;
+  const undrawn = bits.slice();
+  const classSeed = mix(input.seed, salts.layers + from);
+  const draw = (layer: Layer, bit: number): void => {
+    add(top, drawRevenue(model, bit - from, input.seed, layer), bit - from);
+    clearBit(undrawn, bit);
+  };
+  const highestSeed = mix(classSeed, 0);
+  for (let trial = 0, bit = from - 1; ; trial++) {
+    bit = nextBit(bits, bit + 1, to, drawMisses(highest, highestSeed, trial));
+    if (bit === -1) break;
+    ensureEstimated(model, bit - from, input);
+    draw(highest, bit);
+  }
+  const order = revenueOrderOf(model, input);
+  const { members, lowestMembers } = order;
+  let above = highest;
+  for (const layer of lower) {
+    const bounds = revenueBoundsBelow(model, order, above);
+    const seed = mix(classSeed, layer.depth);
+    for (let trial = 0, at = 0; ; trial++, at++) {
+      at += drawMisses(layer, seed, trial);
+      if (at >= members.length || isFullAbove(top, bounds[at] as number, lowestMembers[at] as number)) break;
+      const bit = from + (members[at] as number);
+      if (hasBit(undrawn, bit)) draw(layer, bit);
+    }
+    above = layer;
+  }
+}
