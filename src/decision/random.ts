@@ -1,6 +1,6 @@
 /**
  * Random numbers derived from a seed and a salt, without state: what is drawn for one purpose depends on these two
- * alone, so an explanation repeats the draws of its decision although it looks at more offers.
+ * alone, not on what was drawn before, so an explanation repeats the draws of its decision although it asks for more.
  */
 
 /**

@@ -55,13 +55,11 @@ export function nextBit(bits: Bits, from: number, to: number, skipped = 0): numb
 
 /** Number of members from `from` on and before `to`. */
 export function countBits(bits: Bits, from: number, to: number): number {
-  let count = 0;
-  for (let word = from >>> 5; word << 5 < to; word++) count += countOnes(bits[word] as number);
-  if (from < to) {
-    count -= countOnes((bits[from >>> 5] as number) & ~(-1 << (from & 31)));
-    if ((to & 31) !== 0) count -= countOnes((bits[to >>> 5] as number) & (-1 << (to & 31)));
-  }
-  return count;
+  if (from >= to) return 0;
+  const last = (to - 1) >>> 5;
+  let count = -countOnes((bits[from >>> 5] as number) & ~(-1 << (from & 31)));
+  for (let word = from >>> 5; word <= last; word++) count += countOnes(bits[word] as number);
+  return (to & 31) === 0 ? count : count - countOnes((bits[last] as number) & (-1 << (to & 31)));
 }
 
 /** Ones of a word, added in parallel (Hacker's Delight 5-1). */
