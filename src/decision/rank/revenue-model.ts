@@ -118,7 +118,7 @@ export function revenueOrderOf(model: RevenueModel, input: DecisionInput): Reven
   return model.order;
 }
 
-/** For each place of an order: no draw from a layer below a given one, of this candidate or those after it, is higher. */
+/** For each place of an order: no draw below a layer, of this candidate or those after it, is higher. */
 export function revenueBoundsBelow(model: RevenueModel, { members, bounds }: RevenueOrder, layer: Layer): Float64Array {
   return getOrInsert(bounds, layer, () => {
     return fromEnd(
