@@ -1,8 +1,9 @@
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/support/longest-first.ts';
 
 /** Limits only end tests that hang: on a busy machine a condition may take long to come true (milliseconds). */
-const conditionLimitMs = 60_000;
-const testLimitMs = 300_000;
+const conditionLimitMs = 180_000;
+const testLimitMs = 900_000;
 
 export default defineConfig({
   test: {
@@ -10,8 +11,10 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup.ts'],
     testTimeout: testLimitMs,
     hookTimeout: testLimitMs,
+    teardownTimeout: conditionLimitMs,
     expect: { poll: { timeout: conditionLimitMs, interval: 20 } },
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     // Files share the modules of their worker: importing the server anew for each file took a quarter of the run.
     isolate: false,
   },

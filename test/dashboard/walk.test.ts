@@ -2,15 +2,11 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { firstOperatorLink } from '../../src/dashboard/auth/first-operator.ts';
 import { type DemoServer, startDemoServer } from '../embedded/demo/support.ts';
-import { launchBrowser, userAgent } from '../support/browser.ts';
+import { closeContexts, newContext, openBrowser, userAgent } from '../support/browser.ts';
 import { type Hook, startHook } from '../webhooks/dispatcher/support.ts';
-
-/** For every condition: a limit of the test, not of the product. The machine may be starved. */
-const limit = { timeout: 120_000 };
-vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 
 let demo: DemoServer;
 let hook: Hook;
@@ -22,7 +18,7 @@ const pageErrors: string[] = [];
 beforeAll(async () => {
   demo = await startDemoServer();
   hook = await startHook();
-  browser = await launchBrowser(inject('templateUrl'));
+  browser = await openBrowser(inject('templateUrl'));
   context = await open({ viewport: { width: 1280, height: 860 } });
   page = await context.newPage();
   page.on('pageerror', (err) => pageErrors.push(String(err)));
@@ -31,16 +27,13 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
-  await browser?.close();
+  await closeContexts(browser);
   await hook?.close();
   await demo?.close();
 });
 
-async function open(options: BrowserContextOptions): Promise<BrowserContext> {
-  const opened = await browser.newContext({ userAgent, locale: 'en-GB', ...options });
-  opened.setDefaultTimeout(limit.timeout);
-  return opened;
-}
+const open = (options: BrowserContextOptions): Promise<BrowserContext> =>
+  newContext(browser, { locale: 'en-GB', ...options });
 
 /** UPDATE_IMAGES=1 replaces the screenshots of the documentation. */
 async function screenshot(name: string): Promise<void> {
@@ -52,7 +45,7 @@ const press = (name: string) => page.getByRole('button', { name, exact: true }).
 const follow = (name: string) => page.getByRole('link', { name, exact: true }).first().click();
 const menu = (name: string) =>
   page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name, exact: true }).click();
-const message = (text: string) => page.getByRole('status').filter({ hasText: text }).first().waitFor(limit);
+const message = (text: string) => page.getByRole('status').filter({ hasText: text }).first().waitFor();
 
 describe('from an empty database, in the browser only', () => {
   let base = '';
@@ -67,12 +60,12 @@ describe('from an empty database, in the browser only', () => {
     await page.getByLabel('New password', { exact: true }).fill('six calm badgers');
     await page.getByLabel('Repeat new password').fill('six calm badgers');
     await press('Create account');
-    await page.getByRole('heading', { name: 'Publishers' }).waitFor(limit);
+    await page.getByRole('heading', { name: 'Publishers' }).waitFor();
     await press('Sign out');
     await page.getByLabel('E-mail address').fill('ada@example.com');
     await page.getByLabel('Password').fill('six calm badgers');
     await press('Sign in');
-    await page.getByRole('heading', { name: 'Publishers' }).waitFor(limit);
+    await page.getByRole('heading', { name: 'Publishers' }).waitFor();
   });
 
   test('creates a publisher with User Selected Perks, and an API key', async () => {
@@ -95,7 +88,7 @@ describe('from an empty database, in the browser only', () => {
     await page.getByLabel('Name', { exact: true }).fill('Perks');
     await page.getByRole('checkbox', { name: 'User Selected Perks' }).check();
     await page.getByLabel('Heading', { exact: true }).first().fill('Choose your thank-you');
-    await page.frameLocator('iframe').getByText('Choose your thank-you').waitFor(limit);
+    await page.frameLocator('iframe').getByText('Choose your thank-you').waitFor();
     await press('Save');
     await message('Perks saved');
   });
@@ -122,9 +115,9 @@ describe('from an empty database, in the browser only', () => {
       .fill('Baked this morning, at your door tomorrow. Skip a week whenever you like.');
     await page.getByLabel('Yes button', { exact: true }).fill('Bake me one');
     const preview = page.frameLocator('iframe');
-    await preview.getByText('A first loaf on us').first().waitFor(limit);
+    await preview.getByText('A first loaf on us').first().waitFor();
     await page.getByRole('button', { name: 'Single', exact: true }).click();
-    await preview.getByText('Bake me one').first().waitFor(limit);
+    await preview.getByText('Bake me one').first().waitFor();
     expect(await page.locator('#f-title-count').innerText()).toBe('18 / 90 ideal 40');
     await press('Save');
     await message('Offer saved');
@@ -133,17 +126,15 @@ describe('from an empty database, in the browser only', () => {
     await message('Image saved');
     const isSeen = 'document.querySelector("#creatives img").naturalWidth > 0';
     await page.locator('#creatives img').scrollIntoViewIfNeeded();
-    await expect.poll(() => page.evaluate(isSeen), limit).toBe(true);
+    await expect.poll(() => page.evaluate(isSeen)).toBe(true);
     await page.getByRole('button', { name: 'Dismiss' }).click();
     await page.evaluate('scrollTo(0, 0); document.activeElement.blur()');
     await expect
-      .poll(
-        () =>
-          preview
-            .locator('img')
-            .first()
-            .evaluate((image: unknown) => (image as { naturalWidth: number }).naturalWidth > 0),
-        limit,
+      .poll(() =>
+        preview
+          .locator('img')
+          .first()
+          .evaluate((image: unknown) => (image as { naturalWidth: number }).naturalWidth > 0),
       )
       .toBe(true);
     await screenshot('dashboard-offer');
@@ -153,10 +144,10 @@ describe('from an empty database, in the browser only', () => {
     await menu('Webhooks');
     await page.getByLabel('URL').fill(hook.url);
     await press('Test Endpoint');
-    await page.getByText('Test delivered.').waitFor(limit);
+    await page.getByText('Test delivered.').waitFor();
     expect(hook.taken.at(-1)?.headers['perkwire-test']).toBe('1');
     await press('Save');
-    await page.getByText('Signing secret created.').waitFor(limit);
+    await page.getByText('Signing secret created.').waitFor();
     hook.taken.length = 0;
   });
 
@@ -174,9 +165,9 @@ describe('from an empty database, in the browser only', () => {
       { title: 'A first loaf on us', image: expect.stringContaining('/images/') },
     ]);
     const call = page.locator('ol.stream li').filter({ hasText: answer.data.session_id });
-    await call.filter({ hasText: 'checkout' }).waitFor(limit);
+    await call.filter({ hasText: 'checkout' }).waitFor();
     await fetch(answer.data.offers[0]?.pixel ?? '', { headers: { 'user-agent': userAgent } });
-    await call.filter({ hasText: '1 impression' }).waitFor(limit);
+    await call.filter({ hasText: '1 impression' }).waitFor();
     const usp = (path: string, body: object) =>
       fetch(`${demo.url}/sdk/v4/usp/${path}?api_key=${key}&pub_user_id=shopper-7`, {
         method: 'POST',
@@ -187,7 +178,7 @@ describe('from an empty database, in the browser only', () => {
       200,
     );
     expect((await usp(`session/${answer.data.session_id}.json`, { action: 'wrap' })).status).toBe(200);
-    await call.filter({ hasText: 'confirmed, 1 perk' }).waitFor(limit);
+    await call.filter({ hasText: 'confirmed, 1 perk' }).waitFor();
     const refused = await fetch(`${demo.url}/native/v4/offers.json?api_key=${key}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -196,22 +187,22 @@ describe('from an empty database, in the browser only', () => {
     expect(refused.status).toBe(400);
     await demo.t.deps.notices.write(demo.t.pool); // a background job elsewhere
     const note = page.locator('ol.stream li').filter({ hasText: 'cart total' });
-    await note.filter({ hasText: 'refused' }).waitFor(limit);
+    await note.filter({ hasText: 'refused' }).waitFor();
     await screenshot('dashboard-live');
   });
 
   test('shows the delivery with its payload, and redelivers it', async () => {
     await menu('Deliveries');
-    await page.getByRole('cell', { name: 'usp.selection' }).first().waitFor(limit);
+    await page.getByRole('cell', { name: 'usp.selection' }).first().waitFor();
     await page.getByRole('table').getByRole('link').first().click();
-    await page.locator('#delivery').getByText('delivered').first().waitFor(limit);
+    await page.locator('#delivery').getByText('delivered').first().waitFor();
     await page.getByText('"pub_user_id": "shopper-7"').waitFor();
     await press('Redeliver');
     await message('Redelivery queued');
-    await expect.poll(() => page.locator('.timeline li').count(), limit).toBe(2);
+    await expect.poll(() => page.locator('.timeline li').count()).toBe(2);
     await page.locator('.timeline summary').first().click();
     await screenshot('dashboard-delivery');
-    await expect.poll(() => hook.taken.length, limit).toBe(2);
+    await expect.poll(() => hook.taken.length).toBe(2);
     expect(hook.taken[0]?.body).toEqual(hook.taken[1]?.body);
     expect(hook.taken[0]?.headers['webhook-id']).toBe(hook.taken[1]?.headers['webhook-id']);
   });
@@ -307,7 +298,7 @@ describe('for all users', () => {
       .poll(async () => {
         await tab.goto(`${demo.url}/dashboard/p/1/overview`);
         return tab.locator('[data-chart] canvas').count();
-      }, limit)
+      })
       .toBeGreaterThan(0);
     expect(broken).toEqual([]);
     await posix.close();
@@ -347,7 +338,7 @@ describe('for all users', () => {
     await tab.getByRole('dialog').waitFor({ state: 'detached' });
     await tab.getByLabel('Name').focus();
     await tab.keyboard.press('Enter');
-    await tab.getByRole('status').filter({ hasText: 'saved' }).waitFor(limit);
+    await tab.getByRole('status').filter({ hasText: 'saved' }).waitFor();
     await tab.close();
   });
 });

@@ -1,7 +1,13 @@
 import { fileURLToPath } from 'node:url';
 import chromium from '@sparticuz/chromium';
 import pg from 'pg';
-import { type Browser, type BrowserContext, firefox, chromium as launcher } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  firefox,
+  chromium as launcher,
+} from 'playwright-core';
 
 const args = [
   '--headless',
@@ -14,7 +20,7 @@ const args = [
 ];
 
 /** Limit of every wait and navigation; only ends tests that hang. */
-const browserTimeoutMs = 60_000;
+const browserTimeoutMs = 180_000;
 
 /** Of a browser with a window; that of a headless one counts as a bot. */
 export const userAgent =
@@ -24,16 +30,26 @@ export const userAgent =
 const browserName = process.env.BROWSER === 'firefox' ? 'firefox' : 'chromium';
 
 /** A context of its own cookies and storage. */
-export async function newContext(browser: Browser): Promise<BrowserContext> {
-  const context = await browser.newContext(browserName === 'chromium' ? { userAgent } : {});
+export async function newContext(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
+  const context = await browser.newContext({ ...(browserName === 'chromium' ? { userAgent } : {}), ...options });
   context.setDefaultTimeout(browserTimeoutMs);
   return context;
 }
 
-/**
- * A real browser. The first worker unpacks it; the others must not run a part of it, so all wait for a lock of the
- * database server they share.
- */
+let shared: Promise<Browser> | undefined;
+
+/** A real browser, which serves all test files of this worker and ends with it. */
+export function openBrowser(databaseUrl: string): Promise<Browser> {
+  shared ??= launchBrowser(databaseUrl);
+  return shared;
+}
+
+/** To be called at the end of a test file, for the next one. */
+export async function closeContexts(browser: Browser): Promise<void> {
+  await Promise.all(browser.contexts().map((context) => context.close()));
+}
+
+/** The first worker unpacks it; the others must not run a part of it, so all wait for a lock of the database server. */
 export async function launchBrowser(databaseUrl: string): Promise<Browser> {
   if (browserName === 'firefox')
     return firefox.launch({

@@ -25,7 +25,7 @@ export async function cloneDatabase(): Promise<{ url: string; drop: () => Promis
 /** The same with connections to it, for what needs no application. */
 export async function clonePool(size: number): Promise<{ pool: pg.Pool; close: () => Promise<void> }> {
   const { url, drop } = await cloneDatabase();
-  const pool = createPool({ url, size, applicationName: 'perkwire-test', onError: () => {} });
+  const pool = createPool({ url, size, applicationName: 'perkwire-test', onError: () => {}, queryTimeoutMs: 120_000 });
   return { pool, close: () => pool.end().then(drop) };
 }
 

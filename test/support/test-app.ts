@@ -23,6 +23,7 @@ export type TestAppOptions = {
   databaseUrl?: string;
   config?: Partial<Config>;
   now?: () => number;
+  /** Long by default: a starved machine is not a dead database. */
   queryTimeoutMs?: number;
 };
 
@@ -55,13 +56,13 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
   const clone = options.databaseUrl === undefined ? await cloneDatabase() : null;
   const databaseUrl = options.databaseUrl ?? (clone as { url: string }).url;
   const config = testConfig(options.config);
-  const { now = Date.now, queryTimeoutMs } = options;
+  const { now = Date.now, queryTimeoutMs = 120_000 } = options;
   const { deps, close } = await createDeps({
     config,
     databaseUrl,
     logger: createLogger(config.logLevel),
     now,
-    ...(queryTimeoutMs === undefined ? {} : { queryTimeoutMs }),
+    queryTimeoutMs,
   });
   const app = await buildApp(deps, { serveApi: true, demoReceiver: false });
   await app.ready();

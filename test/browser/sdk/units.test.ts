@@ -171,14 +171,18 @@ describe('the single unit', () => {
   });
 
   test('shows the close button after the delay of the theme', async () => {
+    const context = await stage.newContext();
+    await context.clock.install();
     const { page, until, names } = await stage.open({
+      context,
       user: single(),
-      config: { settings: { enable_close_delay: true, close_delay: 1 } },
+      config: { settings: { enable_close_delay: true, close_delay: 60 } },
     });
     await until('ad_shown');
     await page.keyboard.press('Escape');
     expect(await page.getByRole('button', { name: 'Close' }).count()).toBe(0);
     expect(await names()).not.toContain('closed_ads');
+    await page.clock.fastForward(60_000);
     await page.getByRole('button', { name: 'Close' }).click();
     await until('closed_ads');
   });

@@ -1,22 +1,22 @@
 import { existsSync } from 'node:fs';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { launchBrowser, userAgent } from '../../support/browser.ts';
+import { closeContexts, newContext, openBrowser } from '../../support/browser.ts';
 import { type DemoServer, startDemoServer } from './support.ts';
 
 let demo: DemoServer;
 let browser: Browser;
 beforeAll(async () => {
   demo = await startDemoServer();
-  browser = await launchBrowser(inject('templateUrl'));
+  browser = await openBrowser(inject('templateUrl'));
 });
 afterAll(async () => {
-  await browser?.close();
+  await closeContexts(browser);
   await demo?.close();
 });
 
 async function open(path: string, options: BrowserContextOptions = {}): Promise<{ page: Page; problems: string[] }> {
-  const context = await browser.newContext({ userAgent, viewport: { width: 1360, height: 1100 }, ...options });
+  const context = await newContext(browser, { viewport: { width: 1360, height: 1100 }, ...options });
   await context.route(/\.example\//, (route) =>
     route.fulfill({ status: 200, contentType: 'text/html', body: 'advertiser' }),
   );

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { launchBrowser, newContext } from '../../../support/browser.ts';
+import { closeContexts, newContext, openBrowser } from '../../../support/browser.ts';
 import { freePort } from '../../../support/server-process.ts';
 import { bookings, type Clicked, clickOffer, createTimedApp } from '../../../tracking/conversions/support.ts';
 
@@ -35,10 +35,10 @@ beforeAll(async () => {
   }).listen(0, '127.0.0.1');
   await new Promise((resolve) => shop.once('listening', resolve));
   shopUrl = `http://127.0.0.1:${(shop.address() as AddressInfo).port}`;
-  browser = await launchBrowser(inject('templateUrl'));
+  browser = await openBrowser(inject('templateUrl'));
 });
 afterAll(async () => {
-  await browser?.close();
+  await closeContexts(browser);
   shop?.close();
   await t?.close();
 });
