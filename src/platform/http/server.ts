@@ -8,7 +8,7 @@ import { createClientAddress, trustOf } from './client-address.ts';
 import { createDirectRoutes, type DirectRoutes } from './direct-routes.ts';
 import { errorText, sendError, toAppError } from './error-handler.ts';
 import { serverTimeouts } from './idle-connections.ts';
-import { lazySerializers } from './lazy-serializers.ts';
+import { lazySerializers, lazyValidators } from './lazy-compilers.ts';
 
 /** Numbers the requests of a process. */
 function createRequestIds(): () => string {
@@ -37,7 +37,7 @@ export function createServer({ config, logger, failures, metrics }: ServerDeps):
     genReqId: nextRequestId,
     frameworkErrors: (err, request, reply) => void sendError(request, reply, toAppError(err)),
     clientErrorHandler: (err, socket) => answerUnparsable(err, socket, nextRequestId()),
-    schemaController: { compilersFactory: { buildSerializer: lazySerializers } },
+    schemaController: { compilersFactory: { buildSerializer: lazySerializers, buildValidator: lazyValidators } },
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: true, allErrors: false } },
   }) as unknown as App;
   return { app, direct };

@@ -23,13 +23,13 @@ export async function startDemoServer(): Promise<DemoServer> {
     nowMs: Date.now(),
   } as const;
   await saveEndpoint(pool, secretBox, { ...endpoint, url: `${url}/demo/receiver` });
-  const worker = await startTestJobs(t);
+  const jobs = [await startTestJobs(t), await startTestJobs(t, 'request notices')];
   return {
     t,
     app,
     url,
     close: async () => {
-      await worker.stop();
+      for (const job of jobs) await job.stop();
       await app.close();
       await t.close();
     },
