@@ -66,7 +66,7 @@ comment on column user_history.exposures is
   '[event, offer, campaign, advertiser, epoch ms, count] each; only what a frequency cap counts.';
 comment on column user_history.reservations is '"session offer" → such an exposure, of an impression still to come.';
 
-create table campaign_use (
+create table campaign_usage (
   campaign_id integer not null,
   publisher_id integer not null,
   period text not null,
@@ -75,11 +75,11 @@ create table campaign_use (
   micros bigint not null default 0,
   primary key (campaign_id, publisher_id, period)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
-create index campaign_use_period on campaign_use (period);
-comment on table campaign_use is 'What campaigns with total caps have used in a period.';
-comment on column campaign_use.publisher_id is '0: over all publishers.';
-comment on column campaign_use.period is 'lifetime, or hour, day or month with its start in UTC.';
-comment on column campaign_use.micros is 'Money in millionths.';
+create index campaign_usage_period on campaign_usage (period);
+comment on table campaign_usage is 'What campaigns with total caps have used in a period.';
+comment on column campaign_usage.publisher_id is '0: over all publishers.';
+comment on column campaign_usage.period is 'lifetime, or hour, day or month with its start in UTC.';
+comment on column campaign_usage.micros is 'Money in millionths.';
 
 create table cap_reservations (
   session_id uuid not null,
@@ -94,9 +94,9 @@ create table cap_reservations (
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create index cap_reservations_expiry on cap_reservations (expires_at);
 comment on table cap_reservations is
-  'The part of campaign_use that is reserved for responses whose paying event is still to come.';
-comment on column cap_reservations.publisher_id is 'As in campaign_use.';
-comment on column cap_reservations.periods is 'Those of campaign_use it is counted in.';
+  'The part of campaign_usage that is reserved for responses whose paying event is still to come.';
+comment on column cap_reservations.publisher_id is 'As in campaign_usage.';
+comment on column cap_reservations.periods is 'Those of campaign_usage it is counted in.';
 
 create table decision_states (
   id text primary key,

@@ -20,6 +20,9 @@ export const offerLimits = {
   terms_and_conditions: { maxLength: 20_000 },
 } as const satisfies Record<string, TextLimit>;
 
+/** Limits of a campaign's texts, by column; `tag` is one of `tags` (characters). The database checks the others. */
+export const campaignLimits = { category: 100, tag: 100, offer_description: 2000 } as const;
+
 export type LimitedText = keyof typeof offerLimits;
 
 /** null: the field has no ideal length of its own. */

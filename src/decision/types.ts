@@ -86,10 +86,10 @@ export const noHistory: UserHistory = { optOuts: {}, exposures: [] };
 export type PeriodUse = Readonly<Record<CapPeriod, number>>;
 
 /** Use of a campaign, reservations included; `budget` in millionths of the payout's currency. */
-export type CapUse = Readonly<Record<CapMetric, PeriodUse>>;
+export type CapUsage = Readonly<Record<CapMetric, PeriodUse>>;
 
 /** By `totalsKey`; missing: no use. */
-export type Totals = ReadonlyMap<string, CapUse>;
+export type Totals = ReadonlyMap<string, CapUsage>;
 
 /** Key of a campaign's use at all publishers (`publisherId` null), or at one whose provisioning sets total caps. */
 export const totalsKey = (campaignId: number, publisherId: number | null): string =>

@@ -29,7 +29,7 @@ const refreshJobs = ({ usage, model }: Pick<Deps, 'usage' | 'model'>): readonly 
     roles: ['api'],
     pauseMs: 1000,
     pausePerRun: 20,
-    locks: 'none: reads campaign_use into memory',
+    locks: 'none: reads campaign_usage into memory',
     run: usage.refresh,
   },
   {
@@ -67,7 +67,7 @@ export const createJobs = (deps: JobDeps): readonly Job[] => {
       name: 'reservation release',
       roles: ['worker'],
       pauseMs: 1000,
-      locks: 'expired rows of cap_reservations, then rows of campaign_use',
+      locks: 'expired rows of cap_reservations, then rows of campaign_usage',
       run: () => releaseExpiredReservations(pool, now()),
     },
     {

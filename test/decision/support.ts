@@ -11,7 +11,7 @@ import type {
 import { decide } from '../../src/decision/decide.ts';
 import { buildIndex } from '../../src/decision/index/build-index.ts';
 import {
-  type CapUse,
+  type CapUsage,
   type Decision,
   type DecisionContext,
   type DecisionInput,
@@ -192,7 +192,7 @@ export const sequenceRule = (id: number, over: Partial<SequenceRule>): SequenceR
 
 const unused: PeriodUse = { hour: 0, day: 0, month: 0, lifetime: 0 };
 
-export const useOf = (over: { [Metric in keyof CapUse]?: Partial<PeriodUse> }): CapUse => ({
+export const useOf = (over: { [Metric in keyof CapUsage]?: Partial<PeriodUse> }): CapUsage => ({
   impressions: { ...unused, ...over.impressions },
   clicks: { ...unused, ...over.clicks },
   budget: { ...unused, ...over.budget },

@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox';
+import { campaignLimits } from '../offer-limits.ts';
 import { campaignRules, payoutKinds } from '../rules/rules.ts';
 import { checkRules } from '../rules/validate.ts';
 import { advertisers } from './advertisers.ts';
@@ -21,14 +22,18 @@ export const campaigns: Resource = {
     {
       advertiser_id: idSchema,
       name: nameField(),
-      category: text(100, { default: '' }),
-      tags: Type.Array(Type.String({ minLength: 1, maxLength: 100 }), { maxItems: 50, uniqueItems: true, default: [] }),
+      category: text(campaignLimits.category, { default: '' }),
+      tags: Type.Array(Type.String({ minLength: 1, maxLength: campaignLimits.tag }), {
+        maxItems: 50,
+        uniqueItems: true,
+        default: [],
+      }),
       active: flag(true),
       priority: Type.Integer({ minimum: 0, maximum: 10_000, default: 100, description: 'Lower is shown first.' }),
       weight: weight('Among equal priorities, higher is shown first.'),
       is_product: flag(false),
       is_loyalty: flag(false, 'May be used as an incentive.'),
-      offer_description: text(2000, { default: '' }),
+      offer_description: text(campaignLimits.offer_description, { default: '' }),
       landing_url: httpsUrl(
         'May hold macros after the host: `{click_id}`, `{session_id}`, `{placement}`, `{offer_id}`, ' +
           '`{campaign_id}`, `{publisher_id}`.',

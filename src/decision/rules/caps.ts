@@ -1,7 +1,7 @@
 import type { FrequencyCap } from '../../catalog/rules/rules.ts';
 import type { Offer } from '../../catalog/snapshot/types.ts';
 import type { Candidate, CompiledTotalCap } from '../index/compile.ts';
-import type { CapUse, Exposure, Totals } from '../types.ts';
+import type { CapUsage, Exposure, Totals } from '../types.ts';
 
 /**
  * The first frequency cap of the campaign that a user has reached, or null. Windows roll: an event exactly as old as
@@ -53,7 +53,7 @@ export function reachedTotalCap(
   return null;
 }
 
-export const usedOf = ({ cap }: CompiledTotalCap, use: CapUse | undefined): number => use?.[cap.metric][cap.per] ?? 0;
+export const usedOf = ({ cap }: CompiledTotalCap, use: CapUsage | undefined): number => use?.[cap.metric][cap.per] ?? 0;
 
 /** Highest cost of one paid event, in millionths; 1 for a share of a sale, whose amount is unknown beforehand. */
 function maxCostOf({ kind, amountMicros }: Candidate['payout']): number {

@@ -1,6 +1,6 @@
 import type { CapMetric, CapPeriod } from '../../catalog/rules/rules.ts';
 import { capPeriods } from '../../catalog/rules/rules.ts';
-import { type CapUse, totalsKey } from '../../decision/types.ts';
+import { type CapUsage, totalsKey } from '../../decision/types.ts';
 import { bigints, integers, texts } from '../../platform/db/binary-array.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs } from '../../platform/lib/time.ts';
@@ -59,7 +59,7 @@ const mostMicros = 9e15;
 
 /* All writers lock rows in the order of their keys, which avoids deadlocks. */
 const addSql = `
-insert into campaign_use as known (${columns})
+insert into campaign_usage as known (${columns})
 select ${columns}
 from unnest($1::integer[], $2::integer[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[])
   as given (${columns})
@@ -92,7 +92,7 @@ export async function addUsage(executor: Executor, deltas: readonly UsageDelta[]
 export async function loadUsage(executor: Executor, periods: readonly string[]): Promise<CampaignUsage[]> {
   const { rows } = await executor.query<UseRow>({
     name: 'load_use',
-    text: `select ${columns} from campaign_use where period = any($1::text[])`,
+    text: `select ${columns} from campaign_usage where period = any($1::text[])`,
     values: [periods],
   });
   return rows.map(toUsed);
@@ -104,7 +104,7 @@ const keptMs = { hour: 3 * dayMs, day: 70 * dayMs, month: 800 * dayMs };
 /** Retention: deletes the usage of periods that are long over. */
 export async function deleteOldUsage(executor: Executor, nowMs: number): Promise<void> {
   for (const [per, ms] of Object.entries(keptMs)) {
-    await executor.query("delete from campaign_use where period like $1 || ' %' and period < $1 || ' ' || $2", [
+    await executor.query("delete from campaign_usage where period like $1 || ' %' and period < $1 || ' ' || $2", [
       per,
       new Date(nowMs - ms).toISOString(),
     ]);
@@ -173,7 +173,7 @@ const metrics: readonly [CapMetric, keyof Amounts][] = [
 ];
 
 /** The usage of a total in each of its current periods. */
-export function capUsageOf(table: UsageTable, total: LimitedTotal, atMs: number): CapUse {
+export function capUsageOf(table: UsageTable, total: LimitedTotal, atMs: number): CapUsage {
   const amounts = capPeriods.map(
     (per) => [per, table.get(total.campaignId, total.publisherId, periodName(per, total.timeZone, atMs))] as const,
   );
@@ -181,5 +181,5 @@ export function capUsageOf(table: UsageTable, total: LimitedTotal, atMs: number)
     metric,
     Object.fromEntries(amounts.map(([per, amount]) => [per, amount[field]])),
   ]);
-  return Object.fromEntries(entries) as CapUse;
+  return Object.fromEntries(entries) as CapUsage;
 }

@@ -1,5 +1,5 @@
 import type { Offer } from '../../catalog/snapshot/types.ts';
-import type { CapUse, DecisionContext, DecisionInput, Exposure, OptOuts } from '../../decision/types.ts';
+import type { CapUsage, DecisionContext, DecisionInput, Exposure, OptOuts } from '../../decision/types.ts';
 
 /** What a session stores of its decision beside its columns. As JSON: `[1, catalogVersion, scores, inputs]`. */
 export type DecisionRecord = {
@@ -25,7 +25,7 @@ export type StoredInputs = {
   count?: number;
   optOuts?: OptOuts;
   exposures?: readonly Exposure[];
-  totals?: readonly [string, CapUse][];
+  totals?: readonly [string, CapUsage][];
   /** Id of the model; absent: the empty model. */
   model?: string;
 };

@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { FastifyReply } from 'fastify';
 import { callerOf } from '../../catalog/caller.ts';
+import { campaignLimits } from '../../catalog/offer-limits.ts';
 import { AppError } from '../../platform/errors.ts';
 import { emptyBodyByDefault, nullFieldsAsAbsent } from '../../platform/http/body-parsing.ts';
 import { errorAnswers, fetchOffersAnswer } from '../../platform/http/schemas.ts';
@@ -32,7 +33,9 @@ const wallQuery = Type.Object({
   limit: Type.Optional(limitSchema),
   cursor: Type.Optional(cursorSchema),
   q: Type.Optional(Type.String({ maxLength: 100, description: 'Only offers that hold all of these words.' })),
-  category: Type.Optional(Type.String({ maxLength: 100, description: 'Only offers of this category.' })),
+  category: Type.Optional(
+    Type.String({ maxLength: campaignLimits.category, description: 'Only offers of this category.' }),
+  ),
 });
 
 const browseQuery = Type.Composite([fetchOffersQuery, wallQuery]);

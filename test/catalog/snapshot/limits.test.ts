@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { offerLimits } from '../../../src/catalog/offer-limits.ts';
+import { campaignLimits, offerLimits } from '../../../src/catalog/offer-limits.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { clonePool } from '../../support/database.ts';
 
@@ -44,6 +44,12 @@ describe('a text over its limit is refused by the database itself, and one at it
     expect(await tryToSet('offers', column, 'x'.repeat(limit))).toBeNull();
     expect(await tryToSet('offers', column, 'ä'.repeat(limit))).toBeNull();
     expect(await tryToSet('offers', column, 'x'.repeat(limit + 1))).toBe(`offers_${column}_check`);
+  });
+
+  test.each(['category', 'offer_description'] as const)('%s of a campaign', async (column) => {
+    const limit = campaignLimits[column];
+    expect(await tryToSet('campaigns', column, 'x'.repeat(limit))).toBeNull();
+    expect(await tryToSet('campaigns', column, 'x'.repeat(limit + 1))).toBe(`campaigns_${column}_check`);
   });
 });
 

@@ -4,7 +4,7 @@ import type { FrequencyCap, TotalCap } from '../../../src/catalog/rules/rules.ts
 import { decide } from '../../../src/decision/decide.ts';
 import { mix } from '../../../src/decision/random.ts';
 import { reachedFrequencyCap } from '../../../src/decision/rules/caps.ts';
-import { type CapUse, type Exposure, totalsKey } from '../../../src/decision/types.ts';
+import { type CapUsage, type Exposure, totalsKey } from '../../../src/decision/types.ts';
 import {
   campaignOf,
   inputOf,
@@ -136,7 +136,7 @@ describe('frequency caps', () => {
 });
 
 describe('total caps', () => {
-  const served = (cap: TotalCap, use: CapUse, amount = 0.5): boolean =>
+  const served = (cap: TotalCap, use: CapUsage, amount = 0.5): boolean =>
     shown(offersOf(withRules(1, { total_caps: [cap] }, { payout: pays('cpc', amount) })), {
       totals: new Map([['1', use]]),
     }).length === 1;

@@ -32,7 +32,7 @@ const exposuresOf = async (pubUserId: string): Promise<unknown[][]> => {
 const usageOf = async (campaignId: number) => {
   const { rows } = await t.pool.query(
     `select split_part(period, $2, 1) as per, impressions::int, clicks::int, micros::int
-      from campaign_use where campaign_id = $1 order by period`,
+      from campaign_usage where campaign_id = $1 order by period`,
     [campaignId, ' '],
   );
   return rows;

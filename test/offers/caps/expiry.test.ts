@@ -30,7 +30,7 @@ async function show(campaignId: number, user: string): Promise<ShownOffer | null
 const usageOf = async (campaignId: number) =>
   (
     await t.pool.query(
-      `select impressions::int, clicks::int, micros::int from campaign_use
+      `select impressions::int, clicks::int, micros::int from campaign_usage
         where campaign_id = $1 and period = 'lifetime'`,
       [campaignId],
     )

@@ -25,7 +25,7 @@ afterAll(() => t.close());
 /** What a campaign has spent, beside what is only held for answers. */
 async function spent(campaignId: number): Promise<number> {
   const { rows } = await t.pool.query(
-    `select (select coalesce(sum(micros), 0) from campaign_use where campaign_id = $1 and period = 'lifetime')
+    `select (select coalesce(sum(micros), 0) from campaign_usage where campaign_id = $1 and period = 'lifetime')
       - (select coalesce(sum(micros), 0) from cap_reservations where campaign_id = $1) as micros`,
     [campaignId],
   );
