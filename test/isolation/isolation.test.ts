@@ -32,6 +32,7 @@ const ownOnly = new Set([
   'post /native/v4/offers.json',
   'post /native/v4/offerwall.json',
   'post /native/v4/perkswall.json',
+  'post /native/v2/perkswall.json',
   'post /manage/v1/publishers',
   'post /manage/v1/keys',
   'post /manage/v1/themes',

@@ -73,7 +73,7 @@ export async function offerwallRoutes(
     return reply.send(answer as never);
   }
 
-  for (const url of ['/native/v4/offerwall.json', '/native/v4/perkswall.json'])
+  for (const url of ['/native/v4/offerwall.json', '/native/v4/perkswall.json', '/native/v2/perkswall.json'])
     app.post(
       url,
       {
