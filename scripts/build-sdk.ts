@@ -18,6 +18,7 @@ const { outputFiles } = await build({
   entryPoints: {
     launcher: 'src/browser/sdk/main.ts',
     offerwall: 'src/browser/sdk/wall/main.ts',
+    perkswall: 'src/browser/sdk/wall/launcher.ts',
     conversion: 'src/browser/sdk/conversion/main.ts',
   },
   outdir: 'dist/sdk',

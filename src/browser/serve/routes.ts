@@ -28,6 +28,7 @@ const scripts: readonly ScriptRoutes[] = [
     plainUrls: launcherUrls('launcher.js', 'launcher.min.js', 'launcher.native.min.js'),
     redirectTo: launcherUrl,
   },
+  { name: 'perkswall', plainUrls: launcherUrls('launcher.perkswall.js'), redirectTo: '/sdk/launcher.perkswall.js' },
   { name: 'conversion', plainUrls: ['/sdk/conversion.js'], redirectTo: null },
   { name: 'offerwall', plainUrls: [], redirectTo: null },
 ];

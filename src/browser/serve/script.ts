@@ -4,7 +4,7 @@ import { loadStaticText, type StaticText } from '../../platform/http/static-text
 export type BrowserFile = StaticText & { path: string };
 
 /** Outputs of `npm run build:sdk`: the web SDK, the hosted offerwall's script, the advertisers' conversion tag. */
-export type ScriptName = 'launcher' | 'offerwall' | 'conversion';
+export type ScriptName = 'launcher' | 'perkswall' | 'offerwall' | 'conversion';
 
 /** Correct from `src` and from `dist`. */
 const fileUrl = (file: string): URL => new URL(`../../../dist/sdk/${file}`, import.meta.url);

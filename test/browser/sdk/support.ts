@@ -20,6 +20,8 @@ export type PageSetup = {
   csp?: string;
   viewport?: { width: number; height: number };
   context?: BrowserContext;
+  /** Path of the script. */
+  script?: string;
   /** The API in place of the real one. */
   apiUrl?: string;
   /** The whole page, in place of all of the above but the context; `%%HOST%%` is the service. */
@@ -149,7 +151,7 @@ function servePage(setups: Map<string, PageSetup>, apiUrl: string, path: string,
   response.end(`<!doctype html><html ${setup.html ?? 'lang="en"'}>
 <meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Shop</title>
 <body><main><h1>Thank you for your order</h1>${setup.body ?? ''}</main>
-<script src="/${name}/setup.js"></script><script src="${apiUrl}/sdk/launcher.js"></script></body></html>`);
+<script src="/${name}/setup.js"></script><script src="${apiUrl}${setup.script ?? '/sdk/launcher.js'}"></script></body></html>`);
 }
 
 function setupScript({ config = {}, user = {}, before = '', apiUrl }: PageSetup): string {

@@ -155,18 +155,20 @@ describe('the hosted offerwall', () => {
     for (const button of await buttons.all()) expect((await button.boundingBox())?.height).toBeLessThan(60);
   });
 
-  test('emits url_clicked in a web view and opens nothing', async () => {
+  test('in a web view reports each event once, and a click navigates like the link it is', async () => {
     const before = `window.posted = [];
       window.ReactNativeWebView = { postMessage: (text) => window.posted.push(JSON.parse(text)) };`;
     const { page } = await openWall(`sdk_id=${sdkId}&placement=wall`, { before });
     const link = tiles(page).first().locator('a.main');
-    await link.click();
-    const posted = await page.evaluate(
-      () => (window as unknown as { posted: { name: string; target_url: string }[] }).posted,
-    );
+    await Promise.all([page.waitForEvent('popup'), link.click()]);
+    const posted = await page.evaluate(() => (window as unknown as { posted: Record<string, unknown>[] }).posted);
     const href = await link.getAttribute('href');
-    expect(posted).toEqual([{ name: 'url_clicked', target_url: href, url: href }]);
-    expect(page.context().pages()).toHaveLength(1);
+    expect(posted).toEqual([
+      { name: 'ads_found', offerCount: expect.any(Number), total: expect.any(Number) },
+      { name: 'url_clicked', target_url: href, url: href },
+    ]);
+    const clicks = "select 1 from events where kind = 'click'";
+    await expect.poll(async () => (await stage.t.pool.query(clicks)).rowCount).toBe(1);
   });
 
   test('posts url_clicked to a page of an allowed host that frames it; another host must not frame it', async () => {
@@ -184,7 +186,7 @@ describe('the hosted offerwall', () => {
           (window as unknown as { messages: { name: string }[] }).messages.map(({ name }) => name),
         ),
       )
-      .toEqual(['url_clicked']);
+      .toEqual(['ads_found', 'url_clicked']);
     await stage.t.pool.query("update publishers set frame_hosts = '{https://elsewhere.example}' where sdk_id = $1", [
       sdkId,
     ]);

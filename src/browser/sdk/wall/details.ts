@@ -5,8 +5,8 @@ import { anchor, button, h } from '../views/dom.ts';
 import { imageElement, imageUrl } from '../views/image.ts';
 import { type TileContext, takeLink } from './tile.ts';
 
-/** All of one offer in a dialog, which its button, Escape or a click outside closes. */
-export function openDetails(offer: Offer, context: TileContext): void {
+/** All of one offer in a dialog of `root`, which its button, Escape or a click outside closes. */
+export function openDetails(offer: Offer, context: TileContext, root: HTMLElement): void {
   const { onLink, answer } = context;
   const dialog = h(
     'dialog',
@@ -35,7 +35,7 @@ export function openDetails(offer: Offer, context: TileContext): void {
   );
   dialog.addEventListener('click', (event) => event.target === dialog && dialog.close());
   dialog.addEventListener('close', () => dialog.remove());
-  document.body.append(dialog);
+  root.append(dialog);
   dialog.showModal();
 }
 

@@ -4,7 +4,8 @@ import { anchor, h } from '../views/dom.ts';
 /** Elements of the page, empty until the first offers are there. */
 export type Layout = ReturnType<typeof createLayout>;
 
-export function createLayout(root: HTMLElement) {
+/** @param standalone whether the wall has a heading and a logo of its own */
+export function createLayout(root: HTMLElement, standalone: boolean) {
   const search = h('input', {
     type: 'search',
     placeholder: 'Search offers',
@@ -12,7 +13,7 @@ export function createLayout(root: HTMLElement) {
     maxlength: 100,
     autocomplete: 'off',
   });
-  const header = h('header', 'head', h('h1', '', document.title), search);
+  const header = h('header', 'head', standalone && h('h1', '', document.title), search);
   const categories = h('nav', { class: 'chips', 'aria-label': 'Categories' });
   const featured = h('ul', { class: 'featured', 'aria-label': 'Featured offers', hidden: true });
   const grid = h('ul', { class: 'grid', 'aria-label': 'Offers' });
@@ -20,18 +21,18 @@ export function createLayout(root: HTMLElement) {
   const more = h('button', { type: 'button', class: 'button more', hidden: true }, 'Show more');
   const footer = h('footer', 'foot');
   root.replaceChildren(header, categories, featured, grid, status, more, footer);
-  return { root, header, search, categories, featured, grid, status, more, footer };
+  return { root, standalone, header, search, categories, featured, grid, status, more, footer };
 }
 
 /** The publisher's theme, logo and privacy page, which come with the first response. */
 export function applyBranding(
-  { header, footer }: Layout,
+  { root, standalone, header, footer }: Layout,
   { styles, privacyUrl }: Answer,
   onLink: (url: string, event: Event) => void,
 ): void {
-  applyTheme(styles);
+  applyTheme(root, styles);
   const { offerwall_logo_url: logo } = styles.offerwall;
-  if (/^https:\/\//.test(logo))
+  if (standalone && /^https:\/\//.test(logo))
     header.prepend(h('img', { class: 'logo', src: logo, alt: styles.footer.publisher_name }));
   if (privacyUrl === '') return;
   const label = styles.footer.privacy || 'Privacy';
@@ -39,8 +40,7 @@ export function applyBranding(
 }
 
 /** Set property by property, which a page without inline styles allows. */
-function applyTheme({ offerwall, offerText }: Answer['styles']): void {
-  const { style } = document.documentElement;
+function applyTheme({ style }: HTMLElement, { offerwall, offerText }: Answer['styles']): void {
   const { button: buttons, tile: tiles } = offerwall;
   const properties = {
     '--action': buttons.offerwall_mou_button_background,

@@ -1,4 +1,4 @@
-import { SdkError } from '../errors.ts';
+import { describeError, SdkError } from '../errors.ts';
 import { button, h } from '../views/dom.ts';
 import { watchVisibility, whenVisible } from '../visibility.ts';
 import { openDetails } from './details.ts';
@@ -24,6 +24,7 @@ export async function loadMore(wall: WallState): Promise<void> {
     if (generation === wall.generation) appendPage(wall, page);
   } catch (err) {
     const retry = button('button', () => void loadMore(wall), 'Try again');
+    wall.emit('error', describeError(err));
     if (generation === wall.generation) status.replaceChildren(messageOf(err), retry);
   } finally {
     wall.loading = false;
@@ -47,7 +48,12 @@ function appendPage(wall: WallState, page: WallPage): void {
   const { answer, nextCursor } = page;
   if (!wall.started) start(wall, page);
   const isFirst = wall.cursor === null && offersByElement.size === 0;
-  const context: TileContext = { answer, base, onLink, openDetails: (offer) => openDetails(offer, context) };
+  const context: TileContext = {
+    answer,
+    base,
+    onLink,
+    openDetails: (offer) => openDetails(offer, context, layout.root),
+  };
   const featured = isFirst && !isFiltered(wall) && page.total > featuredCount ? featuredCount : 0;
   const elements = answer.offers.map((offer, index) => {
     const element = tile(offer, context, index < featured);
@@ -63,11 +69,13 @@ function appendPage(wall: WallState, page: WallPage): void {
   if (isFirst) layout.root.dataset.state = isEmpty ? 'empty' : 'ready';
   whenVisible(() => watchVisibility(elements, (element) => markSeen(wall, element)));
   const [first] = answer.offers;
-  if (isFirst && opensFirstOffer(wall) && first !== undefined) openDetails(first, context);
+  if (isFirst && opensFirstOffer(wall) && first !== undefined) context.openDetails(first);
 }
 
-function start(wall: WallState, { answer, categories }: WallPage): void {
+function start(wall: WallState, { answer, categories, total }: WallPage): void {
   wall.started = true;
+  wall.emit('ads_found', { offerCount: total, total });
+  if (total === 0) wall.emit('no_ads_found', { offerCount: 0, total: 0 });
   applyBranding(wall.layout, answer, wall.onLink);
   addCategories(wall, categories);
 }

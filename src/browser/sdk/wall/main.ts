@@ -1,13 +1,26 @@
 import { createBeacons } from '../beacons.ts';
 import { createBridge } from '../bridge.ts';
+import { createEmitter } from '../events.ts';
 import { startWall } from './wall.ts';
 
 /** The hosted offerwall: a page of its own, in a browser, a frame or a web view. */
-const { origin } = window.location;
-startWall({
-  root: document.getElementById('wall') as HTMLElement,
-  query: new URLSearchParams(window.location.search),
-  base: origin,
-  bridge: createBridge(window),
-  beacons: createBeacons(origin, () => {}), // a beacon given up after its retries has no one to be reported to
-});
+function start(): void {
+  const { origin, search } = window.location;
+  const { emit } = createEmitter(() => undefined, createBridge(window));
+  startWall({
+    root: document.getElementById('wall') as HTMLElement,
+    query: new URLSearchParams(search),
+    base: origin,
+    emit: (event, payload) => {
+      // Any origin: the publisher decides which hosts may frame the page.
+      if (window.parent !== window) window.parent.postMessage({ name: event, ...payload }, '*');
+      return emit(event, payload);
+    },
+    beacons: createBeacons(origin, () => {}), // a beacon given up after its retries has no one to be reported to
+  });
+}
+
+/** A page that a browser renders in advance opens no session before it is shown. */
+if ((document as { prerendering?: boolean }).prerendering === true)
+  document.addEventListener('prerenderingchange', start, { once: true });
+else start();

@@ -20,10 +20,14 @@ export type WallSource = (filter: Filter, cursor: string | null) => Promise<Wall
 /** Offers of one page (count). */
 const pageSize = 24;
 
-/** Parameters of a URL with the publisher's SDK id that become the body of the call. */
-const bodyNames = ['placement', 'pub_user_id', 'ad_fp', 'country', 'theme_id', 'dev', 'consent'];
+/** Parameters of a page's URL that are not the user's. */
+const pageParameters = ['accountId', 'sdk_id', 'standalone', 'language', 'lang', 'open', 'key', 'api_key'];
 
-/** The wall of the page's URL: of the signed link of an offer (`t`), or of the publisher's `sdk_id`. */
+/** What the service would refuse is left out: a link may carry anything. */
+const isAttribute = ([name, value]: [string, string]): boolean =>
+  /^[\w.-]{1,64}$/.test(name) && !['__proto__', 'constructor', 'prototype'].includes(name) && value.length <= 512;
+
+/** The wall of the page's URL: of the signed link of an offer (`t`), or of the publisher's SDK id (`accountId`). */
 export function createSource(base: string, query: URLSearchParams): WallSource {
   let session: string | null = null;
   return async ({ text, category }, cursor) => {
@@ -39,14 +43,16 @@ export function createSource(base: string, query: URLSearchParams): WallSource {
 
 function urlOf(base: string, query: URLSearchParams, search: URLSearchParams): string {
   const token = query.get('t');
-  search.set(token === null ? 'api_key' : 't', token ?? query.get('sdk_id') ?? '');
+  search.set(token === null ? 'api_key' : 't', token ?? query.get('accountId') ?? query.get('sdk_id') ?? '');
   return `${base}${token === null ? '/native/v4/offerwall.json' : '/offerwall/offers.json'}?${search}`;
 }
 
-const bodyOf = (query: URLSearchParams): Record<string, string> => ({
-  ...(query.has('t') ? {} : { placement: 'offerwall' }),
-  ...Object.fromEntries(bodyNames.flatMap((name) => (query.has(name) ? [[name, query.get(name) as string]] : []))),
-});
+/** All other parameters are what the page knows of the user (docs/interface.md#offerwall). */
+function bodyOf(query: URLSearchParams): Record<string, string> {
+  if (query.has('t')) return {};
+  const given = [...query].filter(([name, value]) => !pageParameters.includes(name) && value !== '');
+  return { placement: 'offerwall', ...Object.fromEntries(given.filter(isAttribute)) };
+}
 
 function readPage(raw: unknown): WallPage & { session: string | null } {
   const data = ((raw as { data?: unknown }).data ?? {}) as Record<string, unknown>;

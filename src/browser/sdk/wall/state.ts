@@ -1,6 +1,5 @@
 import type { Beacons } from '../beacons.ts';
-import type { Bridge } from '../bridge.ts';
-import type { Offer } from '../types.ts';
+import type { Emit, Offer } from '../types.ts';
 import type { Layout } from './layout.ts';
 import type { Filter, WallSource } from './source.ts';
 
@@ -10,7 +9,8 @@ export type WallOptions = {
   query: URLSearchParams;
   /** Origin of the service. */
   base: string;
-  bridge: Bridge;
+  /** Tells the host of an event. @returns false where it wants no navigation */
+  emit: Emit;
   beacons: Beacons;
 };
 

@@ -9,19 +9,16 @@ const preloadDistancePx = 600;
 
 /** Shows the wall: a featured row, a grid that grows as the user scrolls, search and categories. */
 export function startWall(options: WallOptions): void {
-  const { root, query, base, bridge, beacons } = options;
-  const layout = createLayout(root);
+  const { root, query, base, emit, beacons } = options;
+  const layout = createLayout(root, !['0', 'false'].includes(query.get('standalone') ?? ''));
   const { more } = layout;
   const wall: WallState = {
     ...options,
     layout,
     loadPage: createSource(base, query),
     onLink: (url, event) => {
-      if (bridge.present()) event.preventDefault();
-      const payload = { target_url: url, url };
-      bridge.post('url_clicked', payload);
-      // Any origin: the publisher decides which hosts may frame the page.
-      if (window.parent !== window) window.parent.postMessage({ name: 'url_clicked', ...payload }, '*');
+      // The link then navigates: a host that opens it from the event cancels that in its navigation delegate.
+      if (emit('url_clicked', { target_url: url, url }) === false) event.preventDefault();
     },
     filter: { text: '', category: null },
     offersByElement: new Map(),

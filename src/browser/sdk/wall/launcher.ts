@@ -1,0 +1,73 @@
+import { findBaseUrl } from '../base-url.ts';
+import { createBeacons } from '../beacons.ts';
+import { createBridge } from '../bridge.ts';
+import { pageSource } from '../config.ts';
+import { describeError, SdkError } from '../errors.ts';
+import { createEmitter } from '../events.ts';
+import { installOldNames, themeIdOf } from '../legacy-names.ts';
+import { whenParsed } from '../page.ts';
+import type { AdConfig, Emit, UserPayload } from '../types.ts';
+import { findElement } from '../unit/target.ts';
+import { h } from '../views/dom.ts';
+import { startWall } from './wall.ts';
+
+/** Limit of the wait for the style sheet (milliseconds); without it the wall is drawn plain. */
+const styleTimeoutMs = 5000;
+
+/**
+ * `launcher.perkswall.js`: draws the offerwall into the container that `window.AdConfig` names, for the user of
+ * `window.AdUser` (docs/interface.md#offerwall). Nothing throws: failures are `error` events.
+ */
+async function install(page: Window, base: string): Promise<void> {
+  const bridge = createBridge(page, installOldNames(page as unknown as Record<string, unknown>));
+  const { config, user } = pageSource(page);
+  const { emit } = createEmitter(() => page.AdConfig?.callback, bridge);
+  try {
+    await draw(config, user, (config.apiUrl ?? base).replace(/\/+$/, ''), emit);
+  } catch (err) {
+    emit('error', describeError(err));
+  }
+}
+
+async function draw(config: AdConfig, user: UserPayload, base: string, emit: Emit): Promise<void> {
+  const { accountId, dev, country } = config;
+  if (typeof accountId !== 'string' || accountId === '')
+    throw new SdkError('invalid_parameter', 'AdConfig.accountId is missing.');
+  const container = findElement(config.containerId ?? config.targetElement);
+  if (!container) throw new SdkError('render_error', 'AdConfig.containerId names no element of the page.');
+  const themeId = themeIdOf(config);
+  const query = queryOf({ themeId, dev: dev === true ? '1' : dev, country, ...user, accountId, standalone: '0' });
+  const host = h('div', { 'data-perkswall': '' });
+  const shadow = host.attachShadow({ mode: 'open' });
+  const root = h('div', { id: 'wall' });
+  shadow.append(root);
+  shadow.adoptedStyleSheets = await loadStyle(base, query);
+  container.querySelector(':scope > [data-perkswall]')?.remove();
+  container.append(host);
+  const beacons = createBeacons(new URL(base).origin, (err) => emit('error', describeError(err)));
+  startWall({ root, query, base, emit, beacons });
+}
+
+/** The parameters with which the hosted page would be opened. */
+const queryOf = (fields: Record<string, unknown>): URLSearchParams =>
+  new URLSearchParams(
+    Object.entries(fields)
+      .filter(([, value]) => value !== undefined && value !== null)
+      .map(([name, value]) => [name, typeof value === 'object' ? JSON.stringify(value) : String(value)]),
+  );
+
+/** The wall in the publisher's theme; a constructed sheet, which a strict policy of the page allows. */
+async function loadStyle(base: string, query: URLSearchParams): Promise<CSSStyleSheet[]> {
+  const names = ['accountId', 'themeId', 'placement'].filter((name) => query.has(name));
+  const search = new URLSearchParams(names.map((name) => [name, query.get(name) ?? '']));
+  try {
+    const signal = AbortSignal.timeout(styleTimeoutMs);
+    const response = await fetch(`${base}/offerwall/v2/style.css?${search}`, { credentials: 'omit', signal });
+    return response.ok ? [await new CSSStyleSheet().replace(await response.text())] : [];
+  } catch {
+    return [];
+  }
+}
+
+const base = findBaseUrl(document);
+whenParsed(() => void install(window, base));

@@ -1,0 +1,137 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { type PageSetup, type Stage, serveAdvertisers, startStage, storedKinds } from './support.ts';
+
+const sdkId = '0123456789abcdef';
+
+let stage: Stage;
+beforeAll(async () => {
+  stage = await startStage();
+});
+afterAll(() => stage?.close());
+afterEach(async () => {
+  await stage.t.pool.query('delete from events; delete from sessions');
+});
+
+const open = (setup: PageSetup) =>
+  stage.open({
+    script: '/launcher.perkswall.js',
+    body: '<div id="perks"></div>',
+    viewport: { width: 1200, height: 900 },
+    ...setup,
+  });
+
+type Session = {
+  placement: string;
+  custom: Record<string, string> | null;
+  country: string | null;
+  theme: string | null;
+};
+
+const sessions = async (): Promise<Session[]> =>
+  (
+    await stage.t.pool.query<Session>(
+      `select s.placement, s.custom, s.country, t.key as theme
+      from sessions s left join themes t on t.id = s.theme_id order by s.id`,
+    )
+  ).rows;
+
+describe('launcher.perkswall.js', () => {
+  test.each(['perks', '#perks', 'main > div'])('draws the wall into the container %j', async (containerId) => {
+    const { page, until, names, problems } = await open({ config: { containerId } });
+    const found = await until('ads_found');
+    expect(found.offerCount).toBeGreaterThan(3);
+    await page.locator('#perks .tile').first().waitFor();
+    expect(await page.locator('#perks .tile').count()).toBeGreaterThan(3);
+    expect(await names()).toEqual(['ads_found']);
+    expect(problems).toEqual([]);
+  });
+
+  test('takes the theme by its key, the country and the click id, which come back with conversions', async () => {
+    const user = { c_id: 'click-77', country: 'deu', pub_user_id: 'perks-1' };
+    const { page, until } = await open({ config: { containerId: 'perks', themeId: 'Single Offer' }, user });
+    await until('ads_found');
+    expect(await sessions()).toEqual([
+      { placement: 'offerwall', custom: { c_id: 'click-77' }, country: 'DE', theme: 'single-offer' },
+    ]);
+    await expect.poll(() => storedKinds(stage)).toContain('impression');
+    const link = page.locator('#perks .tile a.main').first();
+    await Promise.all([page.waitForEvent('popup'), link.click()]);
+    const url = await link.getAttribute('href');
+    expect(await until('url_clicked')).toEqual({ target_url: url, url });
+    await expect.poll(async () => (await storedKinds(stage)).filter((kind) => kind === 'click').length).toBe(1);
+  });
+
+  test('looks the same whatever styles the page has, and under a policy of hosts and no inline style', async () => {
+    const csp = `default-src 'none'; script-src 'self' ${stage.url}; connect-src ${stage.url} https:; img-src *`;
+    const { page, until, problems } = await open({ config: { containerId: 'perks' }, csp });
+    await until('ads_found');
+    const tile = page.locator('#perks .tile').first();
+    await tile.waitFor();
+    expect(await tile.evaluate((element) => getComputedStyle(element).display)).toBe('flex');
+    expect(await page.evaluate(() => getComputedStyle(document.body).margin)).toBe('8px');
+    await tile.getByRole('button').last().click();
+    await page.getByRole('dialog').waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  test('without container or account reports one error and draws nothing', async () => {
+    for (const config of [
+      { containerId: 'nowhere' },
+      { containerId: '<<<' },
+      { containerId: 'perks', accountId: '' },
+    ]) {
+      const { until, names, problems } = await open({ config });
+      await until('error');
+      expect(await names()).toEqual(['error']);
+      expect(problems).toEqual([]);
+    }
+    expect(await sessions()).toEqual([]);
+  });
+});
+
+describe('the hosted page /offerwall/v2/', () => {
+  async function visit(query: string) {
+    const context = await stage.newContext();
+    await serveAdvertisers(context);
+    const page = await context.newPage();
+    const problems: string[] = [];
+    page.on('pageerror', (err) => problems.push(String(err)));
+    page.on('console', (message) => {
+      if (/Content Security Policy|Refused/.test(message.text())) problems.push(message.text());
+    });
+    await page.goto(`${stage.url}/offerwall/v2/?accountId=${sdkId}&${query}`);
+    await page.locator('.tile').first().waitFor();
+    return { page, problems };
+  }
+
+  test('passes theme, country, click id and further parameters on, and leaves out what would be refused', async () => {
+    const hostile = encodeURIComponent('"><img src=x onerror=alert(1)>');
+    const { page, problems } = await visit(
+      `themeId=single-offer&country=fr&c_id=${hostile}&pub_user_id=perks-2&plan=gold&a%20b=1&__proto__=1&long=${'x'.repeat(600)}`,
+    );
+    expect(await sessions()).toEqual([
+      {
+        placement: 'offerwall',
+        custom: { c_id: '"><img src=x onerror=alert(1)>', plan: 'gold' },
+        country: 'FR',
+        theme: 'single-offer',
+      },
+    ]);
+    expect(await page.locator('img[src=x]').count()).toBe(0);
+    expect(problems).toEqual([]);
+    expect(await page.getByRole('heading', { level: 1 }).count()).toBe(1);
+  });
+
+  test('with standalone=0 has no heading of its own', async () => {
+    const { page } = await visit('standalone=0');
+    expect(await page.getByRole('heading', { level: 1 }).count()).toBe(0);
+  });
+
+  test('counts one session, impressions and the click', async () => {
+    const { page } = await visit('c_id=k-1');
+    await expect.poll(() => storedKinds(stage)).toContain('impression');
+    await Promise.all([page.waitForEvent('popup'), page.locator('.tile a.main').first().click()]);
+    await expect.poll(async () => (await storedKinds(stage)).filter((kind) => kind === 'click').length).toBe(1);
+    expect(await sessions()).toHaveLength(1);
+  });
+});
