@@ -186,7 +186,7 @@ beforeAll(async () => {
   t = await createTestApp();
   // What other programs may have stored: texts for numbers, numbers for texts, keys that nobody knows.
   await t.pool.query(`update themes set
-    settings = settings || '{"delay": "300", "show_close": "yes", "screen_margin": 1e300, "unknown": 1, "embedded": []}',
+    settings = settings || '{"delay": "300", "show_close": "yes", "screen_margin": 1e300, "new": 1, "embedded": []}',
     styles = styles || '{"popup": {"borderRadius": {"top_left": "4px"}, "showImage": 1}, "header": null, "footer": 5}'
     where key = 'single-offer'`);
   await t.deps.catalog.refresh();

@@ -19,8 +19,8 @@ const errorPages: ErrorPages = {
 
 /**
  * The hosted page of the offerwall, in a browser, a frame or a web view: `/offerwall?t=…` from an offer's
- * `offerwall_url`, or `/offerwall/v2/?accountId=…&themeId=…&country=…&c_id=…` with what is known of the user. Deciding
- * and recording begin when its script requests offers.
+ * `offerwall_url`, or `/offerwall/v2/?accountId=…&themeId=…&country=…&c_id=…` with user data.
+ * Deciding and recording begin when its script requests offers.
  */
 export async function offerwallPageRoutes(app: App, deps: CatalogDeps): Promise<void> {
   const { catalog, config } = deps;

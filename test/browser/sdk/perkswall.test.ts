@@ -107,7 +107,8 @@ describe('the hosted page /offerwall/v2/', () => {
   test('passes theme, country, click id and further parameters on, and leaves out what would be refused', async () => {
     const hostile = encodeURIComponent('"><img src=x onerror=alert(1)>');
     const { page, problems } = await visit(
-      `themeId=single-offer&country=fr&c_id=${hostile}&pub_user_id=perks-2&plan=gold&a%20b=1&__proto__=1&long=${'x'.repeat(600)}`,
+      `themeId=single-offer&country=fr&c_id=${hostile}&pub_user_id=perks-2&plan=gold&a%20b=1&__proto__=1` +
+        `&long=${'x'.repeat(600)}`,
     );
     expect(await sessions()).toEqual([
       {

@@ -151,7 +151,8 @@ function servePage(setups: Map<string, PageSetup>, apiUrl: string, path: string,
   response.end(`<!doctype html><html ${setup.html ?? 'lang="en"'}>
 <meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Shop</title>
 <body><main><h1>Thank you for your order</h1>${setup.body ?? ''}</main>
-<script src="/${name}/setup.js"></script><script src="${apiUrl}${setup.script ?? '/sdk/launcher.js'}"></script></body></html>`);
+<script src="/${name}/setup.js"></script>
+<script src="${apiUrl}${setup.script ?? '/sdk/launcher.js'}"></script></body></html>`);
 }
 
 function setupScript({ config = {}, user = {}, before = '', apiUrl }: PageSetup): string {

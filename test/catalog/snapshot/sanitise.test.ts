@@ -20,7 +20,7 @@ function intruders(html: string): string[] {
       name === 'a' && close === ''
         ? ours.every((one) => names.includes(one)) &&
           names.every((one) => ours.includes(one) || /^href=https:\/\//i.test(one))
-        : names.length === 0;
+        : names.every((one) => /^style=[\w\s:;#.%(),/-]*$/.test(one) && !/url|position|expression/i.test(one));
     if (!allowed.has(name) || !fine) found.push(whole);
     return '';
   });
@@ -54,6 +54,33 @@ describe('hostile terms lose what is hostile', () => {
     expect(intruders(clean)).toEqual([]);
     expect(clean).not.toMatch(/javascript:|onerror=|onload=/i);
     if (expected !== null) expect(clean).toBe(expected);
+  });
+});
+
+describe('inline styles', () => {
+  test.each([
+    ['color:#c00', 'color:#c00'],
+    ['color: RED; background-color: rgb(0 0 0 / 50%)', 'color:RED;background-color:rgb(0 0 0 / 50%)'],
+    ['font-weight:700;text-align:center;font-size:12px', 'font-weight:700;text-align:center;font-size:12px'],
+    ['font-size:0.9em', 'font-size:0.9em'],
+  ])('keep colour, weight, alignment and size: %s', (style, kept) => {
+    expect(sanitiseTerms(`<p style="${style}">x</p>`)).toBe(`<p style="${kept}">x</p>`);
+  });
+
+  test.each([
+    'position:fixed;inset:0',
+    'background:url(https://evil.example/x)',
+    'background-color:url(https://evil.example/x)',
+    'color:expression(alert(1))',
+    'color:var(--x)',
+    'font-size:9999px',
+    'font-size:100vw',
+    'margin:-99px',
+    'display:none',
+    'color:red;}body{display:none',
+  ])('lose all else: %s', (style) => {
+    const clean = sanitiseTerms(`<p style="${style}">x</p>`);
+    expect(['<p>x</p>', '<p style="color:red">x</p>', '<p style="">x</p>']).toContain(clean);
   });
 });
 
