@@ -268,6 +268,38 @@ describe('the page', () => {
     expect(problems).toEqual([]);
   });
 
+  test('gets one error event for all that is wrong with its configuration, and the unit all the same', async () => {
+    const config = { colour: 'red', autoShow: 'yes', settings: 7, themeId: null };
+    const { page, until, names, problems } = await stage.open({ user: newUser(), config });
+    await until('ad_shown');
+    await page.evaluate('Ad.init(5), Ad.load()');
+    const { kind, message } = await until('error');
+    expect(kind).toBe('invalid_parameter');
+    for (const name of ['colour', 'autoShow', 'settings']) expect(message).toContain(`AdConfig.${name}`);
+    expect((await names()).filter((name) => name === 'ad_shown')).toHaveLength(1);
+    expect(problems).toEqual([]);
+  });
+
+  test('gets an error event, and no unit, when offers arrive after close()', async () => {
+    const { page, until, names } = await stage.open({ user: newUser(), config: { autoLoad: false } });
+    expect(await page.evaluate('(() => { const loaded = Ad.load(); Ad.show(); Ad.close(); return loaded; })()')).toBe(
+      false,
+    );
+    expect(await until('error')).toMatchObject({ kind: 'closed' });
+    expect(await names()).toEqual(['error']);
+    expect(await page.locator('[data-perkwire]').count()).toBe(0);
+  });
+
+  test.each(['connect-src', 'the style sheet'])('gets one error event when its policy blocks %s', async (blocked) => {
+    const csp = blocked === 'connect-src' ? "connect-src 'none'" : `connect-src ${stage.url}/native/`;
+    const { page, until, names } = await stage.open({ user: newUser(), csp, config: { prefetch: true } });
+    expect(await until('error')).toMatchObject({ kind: 'connection_error' });
+    expect(await until('ads_found')).toMatchObject({ offerCount: 0 });
+    await page.evaluate('Ad.show()');
+    expect(await names()).toEqual(['error', 'ads_found']);
+    expect(await page.locator('[data-perkwire]').count()).toBe(0);
+  });
+
   test('gets an error event when there is no element to embed the unit in', async () => {
     const { page, until } = await stage.open({ user: newUser(), config: { targetElement: '#gone' } });
     expect(await until('error')).toMatchObject({ kind: 'render_error' });

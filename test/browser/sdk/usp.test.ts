@@ -174,6 +174,32 @@ describe('User Selected Perks, from selection to webhook', () => {
     await stage.t.deps.catalog.refresh();
   });
 
+  test('what page settings tick is sent, and what the server refuses is unticked', async () => {
+    const user = newUser();
+    const opened = await stage.open({ user, config: { settings: { usp_all_offers_checked: true } } });
+    await box(opened, 2).waitFor();
+    expect(await Promise.all([0, 1, 2].map((index) => box(opened, index).isChecked()))).toEqual([true, true, true]);
+    const { campaign_ids } = await rowOf(user);
+    await expect.poll(async () => (await rowOf(user)).selected).toEqual(campaign_ids);
+    await opened.page.route('**/unselect.json*', (route) =>
+      route.fulfill({ status: 403, json: {}, headers: { 'access-control-allow-origin': '*' } }),
+    );
+    await box(opened, 1).click();
+    await opened.until('error');
+    await expect.poll(() => box(opened, 1).isChecked()).toBe(true);
+    await opened.page.evaluate('Ad.confirm()');
+    expect(await opened.until('usp_confirmed')).toEqual({ selected: campaign_ids });
+    expect((await opened.names()).filter((name) => name === 'error')).toHaveLength(1);
+  });
+
+  test('page settings cannot allow perks where the server does not', async () => {
+    const settings = { enable_usp: true, multi_offer_unit: true, usp_all_offers_checked: true };
+    const opened = await stage.open({ user: { ...newUser(), placement: 'order-status' }, config: { settings } });
+    await opened.page.locator('.tile').nth(2).waitFor();
+    expect(await opened.page.getByRole('checkbox').count()).toBe(0);
+    expect(opened.calls().filter((call) => call.includes('/usp/'))).toEqual([]);
+  });
+
   test('the event that the theme names confirms', async () => {
     const user = newUser();
     const opened = await stage.open({ user, config: { settings: { usp_confirmation_event: 'shop:paid' } } });
