@@ -1,10 +1,17 @@
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 /**
- * Runs the browser tests of the SDK in Firefox (and, as in the whole suite, in Chromium): `npm run test:browsers`,
+ * Runs the browser tests of the SDK in Chromium (as the whole suite does), Firefox and WebKit: `npm run test:browsers`,
  * `npm run test:browsers -- firefox test/browser/sdk/usp.test.ts`. Says what is not installed.
  */
-const programs: Record<string, readonly string[]> = { chromium: [], firefox: ['firefox-esr'] };
+const programs: Record<string, Readonly<Record<string, string>>> = {
+  chromium: {},
+  firefox: { 'firefox-esr': 'firefox-esr' },
+  webkit: { WebKitWebDriver: 'webkit2gtk-driver', Xvfb: 'xvfb' },
+};
 
 const isInstalled = (program: string): boolean => spawnSync('which', [program]).status === 0;
 
@@ -12,14 +19,38 @@ const given = process.argv.slice(2);
 const named = given.filter((argument) => argument in programs);
 const paths = given.filter((argument) => !(argument in programs));
 
+/** Failures of tests that need what the driver does not have (test/support/webkit/page.ts). */
+const cannot = /WebDriver of WebKit cannot ([^.\n]*)\./;
+
+type Report = { testResults: { message: string; assertionResults: { status: string; failureMessages: string[] }[] }[] };
+
+/** What a run found, from vitest's JSON report; null: it failed. */
+function summary(reportPath: string): string | null {
+  const { testResults } = JSON.parse(readFileSync(reportPath, 'utf8')) as Report;
+  const tests = testResults.flatMap(({ assertionResults }) => assertionResults);
+  const failures = tests.filter(({ status }) => status === 'failed').map((test) => test.failureMessages.join('\n'));
+  const reasons = failures.map((message) => cannot.exec(message)?.[1]);
+  if (reasons.includes(undefined) || testResults.some(({ message }) => message !== '')) return null;
+  const passed = tests.filter(({ status }) => status === 'passed').length;
+  return `${passed} passed${reasons.length > 0 ? `; ${reasons.length} need what the driver cannot: ${[...new Set(reasons)].join(', ')}` : ''}`;
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'perkwire-browsers-'));
 const results = (named.length > 0 ? named : Object.keys(programs)).map((browser) => {
-  const missing = (programs[browser] ?? []).filter((program) => !isInstalled(program));
-  if (missing.length > 0) return `${browser}: not installed; apt-get install ${missing.join(' ')}`;
-  const { status } = spawnSync('npx', ['vitest', 'run', ...(paths.length > 0 ? paths : ['test/browser/sdk'])], {
+  const missing = Object.entries(programs[browser] ?? {}).flatMap(([program, name]) =>
+    isInstalled(program) ? [] : [name],
+  );
+  if (missing.length > 0) return `${browser}: not run; apt-get install ${missing.join(' ')}`;
+  const report = join(folder, `${browser}.json`);
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+  const files = paths.length > 0 ? paths : ['test/browser/sdk'];
+  spawnSync('npx', ['vitest', 'run', '--maxWorkers=1', ...reporters, ...files], {
     stdio: 'inherit',
     env: { ...process.env, BROWSER: browser },
   });
-  if (status !== 0) process.exitCode = 1;
-  return `${browser}: ${status === 0 ? 'passed' : 'failed'}`;
+  const found = summary(report);
+  if (found === null) process.exitCode = 1;
+  return `${browser}: ${found ?? 'failed'}`;
 });
+rmSync(folder, { recursive: true });
 process.stdout.write(`\n${results.join('\n')}\n`);

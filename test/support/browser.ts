@@ -8,6 +8,7 @@ import {
   firefox,
   chromium as launcher,
 } from 'playwright-core';
+import { launchWebkit } from './webkit/browser.ts';
 
 const args = [
   '--headless',
@@ -27,7 +28,7 @@ export const userAgent =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/147.0.0.0 Safari/537.36';
 
 /** The browser that the tests of the SDK run in (npm run test:browsers). */
-const browserName = process.env.BROWSER === 'firefox' ? 'firefox' : 'chromium';
+export const browserName = process.env.BROWSER || 'chromium';
 
 /** A context of its own cookies and storage. */
 export async function newContext(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
@@ -51,6 +52,7 @@ export async function closeContexts(browser: Browser): Promise<void> {
 
 /** The first worker unpacks it; the others must not run a part of it, so all wait for a lock of the database server. */
 export async function launchBrowser(databaseUrl: string): Promise<Browser> {
+  if (browserName === 'webkit') return launchWebkit();
   if (browserName === 'firefox')
     return firefox.launch({
       channel: 'moz-firefox',

@@ -122,7 +122,7 @@ describe('the page', () => {
     await until('ad_shown');
     const added = await page.evaluate(() => {
       const before = JSON.parse((window as unknown as { globalsBefore: string }).globalsBefore) as string[];
-      return Object.getOwnPropertyNames(window).filter((name) => !before.includes(name));
+      return Object.getOwnPropertyNames(window).filter((name) => !before.includes(name) && !name.startsWith('__pw'));
     });
     expect(added.sort()).toEqual(['Ad', 'Adpx', 'AdpxConfig', 'AdpxUser', 'globalsBefore'].sort());
     expect(

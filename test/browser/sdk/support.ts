@@ -1,8 +1,8 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
 import { expect, inject } from 'vitest';
-import { closeContexts, newContext, openBrowser } from '../../support/browser.ts';
+import { browserName, closeContexts, newContext, openBrowser } from '../../support/browser.ts';
 import { freePort } from '../../support/server-process.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
@@ -18,6 +18,8 @@ export type PageSetup = {
   /** Attributes of the html element. */
   html?: string;
   csp?: string;
+  /** Of the script tags. */
+  nonce?: string | undefined;
   viewport?: { width: number; height: number };
   context?: BrowserContext;
   /** Path of the script. */
@@ -70,16 +72,29 @@ export async function startStage(): Promise<Stage> {
     return pageUrl + path;
   };
 
+  let recorder: (request: IncomingMessage) => void = () => {};
+  /** Of all pages, from now on; for a browser that does not show its requests. */
+  function recordAtService(requests: Request[]): void {
+    t.app.server.off('request', recorder);
+    recorder = ({ method = '', url: path = '' }) => {
+      const request = { method: () => method, url: () => url + path };
+      if (method !== 'OPTIONS') requests.push(request as Request);
+    };
+    t.app.server.on('request', recorder);
+  }
+
   async function open(setup: PageSetup = {}): Promise<OpenPage> {
     const context = setup.context ?? (await newContext(browser));
     const page = await context.newPage();
     if (setup.viewport !== undefined) await page.setViewportSize(setup.viewport);
     const requests: Request[] = [];
     const problems: string[] = [];
-    page.on('request', (request) => requests.push(request));
+    if (browserName === 'webkit') recordAtService(requests);
+    else page.on('request', (request) => requests.push(request));
     page.on('pageerror', (err) => problems.push(String(err)));
     page.on('console', (message) => {
-      if (/Content Security Policy|Trusted/.test(message.text())) problems.push(message.text());
+      if (/Content.Security.Policy|Trusted/.test(message.text()) && !/favicon/.test(message.text()))
+        problems.push(message.text());
     });
     await serveAdvertisers(context);
     await page.goto(urlOf(setup));
@@ -104,7 +119,8 @@ export async function startStage(): Promise<Stage> {
 }
 
 /** Pages of advertisers, without a network. */
-export const serveAdvertisers = (context: BrowserContext): Promise<unknown> =>
+export const serveAdvertisers = async (context: BrowserContext): Promise<unknown> =>
+  browserName !== 'webkit' &&
   context.route(/\.example\//, (route) => route.fulfill({ contentType: 'text/html', body: 'advertiser' }));
 
 function openPage(page: Page, requests: Request[], problems: string[]): OpenPage {
@@ -148,11 +164,12 @@ function servePage(setups: Map<string, PageSetup>, apiUrl: string, path: string,
     ...(setup.csp === undefined ? {} : { 'content-security-policy': setup.csp }),
   });
   if (setup.document !== undefined) return void response.end(setup.document.replaceAll('%%HOST%%', apiUrl));
+  const nonce = setup.nonce === undefined ? '' : ` nonce="${setup.nonce}"`;
   response.end(`<!doctype html><html ${setup.html ?? 'lang="en"'}>
 <meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Shop</title>
 <body><main><h1>Thank you for your order</h1>${setup.body ?? ''}</main>
-<script src="/${name}/setup.js"></script>
-<script src="${apiUrl}${setup.script ?? '/sdk/launcher.js'}"></script></body></html>`);
+<script${nonce} src="/${name}/setup.js"></script>
+<script${nonce} src="${apiUrl}${setup.script ?? '/sdk/launcher.js'}"></script></body></html>`);
 }
 
 function setupScript({ config = {}, user = {}, before = '', apiUrl }: PageSetup): string {

@@ -1,0 +1,48 @@
+import type { Browser } from 'playwright-core';
+import { createPage, openWindow, orCannot, waitLimitMs } from './page.ts';
+import { startDriver } from './session.ts';
+
+/**
+ * WebKit by WebDriver, under the names of Playwright that the tests of the SDK use. Its last context is the only one
+ * that is open.
+ */
+export async function launchWebkit(): Promise<Browser> {
+  const driver = await startDriver();
+
+  async function newContext() {
+    const session = await driver.newSession();
+    const current = { handle: (await session.call('GET', '/window')) as string };
+    const handles = () => session.call('GET', '/window/handles') as Promise<string[]>;
+    const known = new Set(await handles());
+    let unused: string | null = current.handle;
+
+    /** A window that a page opened. */
+    const waitForPage = async () => {
+      const endMs = performance.now() + waitLimitMs;
+      for (;;) {
+        const handle = (await handles()).find((one) => !known.has(one));
+        if (handle !== undefined) return pageOf(handle);
+        if (performance.now() > endMs) throw new Error('no window was opened');
+      }
+    };
+    const pageOf = (handle: string) => {
+      known.add(handle);
+      return createPage(openWindow(session, handle, current), waitForPage);
+    };
+    const newPage = async () => {
+      const handle =
+        unused ?? ((await session.call('POST', '/window/new', { type: 'window' })) as { handle: string }).handle;
+      unused = null;
+      return pageOf(handle);
+    };
+    return orCannot({
+      newPage,
+      waitForEvent: waitForPage,
+      setDefaultTimeout: () => {},
+      close: session.end,
+    });
+  }
+
+  const contexts = () => [{ close: driver.endSession }];
+  return { newContext, contexts, close: driver.close } as unknown as Browser;
+}

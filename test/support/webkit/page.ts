@@ -1,0 +1,107 @@
+import { readFileSync } from 'node:fs';
+import { createLocators } from './locator.ts';
+import type { Session } from './session.ts';
+
+const findSource = readFileSync(new URL('./find.js', import.meta.url), 'utf8').replace('export ', '');
+
+/** Limit of every wait; only ends tests that hang. */
+export const waitLimitMs = 60_000;
+
+/** A reference to an element, as WebDriver names it. */
+export type ElementRef = Record<string, string>;
+
+/** One window of a session. */
+export type Window = {
+  /** Runs a function text in the page, with `find` in scope; promises are awaited. */
+  run: <Value>(functionText: string, ...args: unknown[]) => Promise<Value>;
+  /** Of WebDriver, in this window. */
+  call: Session['call'];
+};
+
+export function openWindow(session: Session, handle: string, current: { handle: string }): Window {
+  const call: Session['call'] = async (method, path, body) => {
+    if (current.handle !== handle) await session.call('POST', '/window', { handle });
+    current.handle = handle;
+    return session.call(method, path, body);
+  };
+  const run = async <Value>(functionText: string, ...args: unknown[]): Promise<Value> => {
+    const script = `const done = arguments[arguments.length - 1];
+${findSource}
+Promise.resolve().then(() => (${functionText})(...arguments[0]))
+  .then((value) => done({ value }), (err) => done({ error: String(err) }));`;
+    const { value, error } = (await call('POST', '/execute/async', { script, args: [args] })) as {
+      value: Value;
+      error?: string;
+    };
+    if (error !== undefined) throw new Error(`page: ${error}`);
+    return value;
+  };
+  return { run, call };
+}
+
+/** What WebDriver cannot do: tests that need it are counted apart (scripts/test-browsers.ts). */
+const cannot = (what: string): never => {
+  throw new Error(`WebDriver of WebKit cannot ${what}.`);
+};
+
+/** Members that are not there say so, by an error that is counted apart. */
+export const orCannot = <Target extends object>(target: Target): Target =>
+  new Proxy(target, {
+    get: (found, name) =>
+      name in found || typeof name === 'symbol' || name === 'then'
+        ? Reflect.get(found, name)
+        : () => cannot(`do "${name}"`),
+  });
+
+const keys: Record<string, string> = { Tab: '\uE004', Enter: '\uE007', Escape: '\uE00C', Shift: '\uE008', Space: ' ' };
+
+/** The part of Playwright's `Page` that the tests of the SDK use. */
+export function createPage(window: Window, waitForPage: () => Promise<unknown>) {
+  const { run, call } = window;
+  const locators = createLocators(window);
+
+  const press = async (combination: string): Promise<void> => {
+    const values = combination.split('+').map((name) => keys[name] ?? name);
+    const actions = [
+      ...values.map((value) => ({ type: 'keyDown', value })),
+      ...values.reverse().map((value) => ({ type: 'keyUp', value })),
+    ];
+    await call('POST', '/actions', { actions: [{ type: 'key', id: 'keyboard', actions }] });
+  };
+
+  return orCannot({
+    ...locators,
+    goto: (url: string) => call('POST', '/url', { url }),
+    reload: () => call('POST', '/refresh'),
+    url: () => cannot('tell the URL at once'),
+    textContent: (css: string) => locators.locator(css).textContent(),
+    evaluate: (given: unknown, argument?: unknown) =>
+      typeof given === 'function'
+        ? run(String(given), argument)
+        : String(given).includes(';')
+          ? run(`() => { ${given} }`)
+          : run(`() => { const value = (${given}); return typeof value === 'function' ? value() : value; }`),
+    waitForFunction: async (given: unknown, argument?: unknown) => {
+      const text = typeof given === 'function' ? String(given) : `() => (${given})`;
+      const endMs = performance.now() + waitLimitMs;
+      while (!(await run(text, argument))) if (performance.now() > endMs) throw new Error(`waited in vain for ${text}`);
+    },
+    waitForTimeout: (ms: number) => new Promise((resolve) => setTimeout(resolve, ms)),
+    setViewportSize: async ({ width, height }: { width: number; height: number }) => {
+      const resize = async (extra: [number, number]) =>
+        call('POST', '/window/rect', { width: width + extra[0], height: height + extra[1] });
+      await resize([0, 0]);
+      const inner = await run<[number, number]>('() => [innerWidth, innerHeight]');
+      await resize([width - inner[0], height - inner[1]]);
+    },
+    keyboard: { press },
+    addScriptTag: ({ content }: { content?: string }) =>
+      content === undefined ? cannot('load a script') : run(`() => { (0, eval)(${JSON.stringify(content)}); }`),
+    mouse: orCannot({}),
+    setDefaultTimeout: () => {},
+    /** Errors of the page and messages of its console do not show. */
+    on: () => {},
+    context: () => orCannot({ waitForEvent: waitForPage }),
+    close: () => call('DELETE', '/window'),
+  });
+}

@@ -1,0 +1,75 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { endChild, freePort, untilReady } from '../server-process.ts';
+
+/** A WebDriver session (https://www.w3.org/TR/webdriver2) below its URL. */
+export type Session = {
+  call: (method: 'GET' | 'POST' | 'DELETE', path: string, body?: object) => Promise<unknown>;
+  end: () => Promise<void>;
+};
+
+export type Driver = {
+  newSession: () => Promise<Session>;
+  endSession: () => Promise<void>;
+  close: () => Promise<void>;
+};
+
+/** WebKitWebDriver on a screen of its own. */
+export async function startDriver(): Promise<Driver> {
+  const screen = spawn('Xvfb', ['-displayfd', '3', '-screen', '0', '1600x1200x24', '-nolisten', 'tcp'], {
+    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+  });
+  const display = await firstOutput(screen);
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const driver = spawn('WebKitWebDriver', ['-p', String(port)], {
+    stdio: 'ignore',
+    env: { ...process.env, DISPLAY: `:${display}`, WEBKIT_DISABLE_COMPOSITING_MODE: '1' },
+  });
+  await untilReady(`${url}/status`, driver);
+  process.once('exit', () => {
+    driver.kill();
+    screen.kill();
+  });
+  let current: Session | null = null;
+  return {
+    newSession: async () => {
+      // The driver has one session at a time.
+      await current?.end();
+      current = await openSession(url);
+      return current;
+    },
+    endSession: async () => current?.end(),
+    close: async () => {
+      await current?.end();
+      await endChild(driver, 'SIGTERM');
+      await endChild(screen, 'SIGTERM');
+    },
+  };
+}
+
+async function firstOutput({ stdio: [, , , pipe] }: ChildProcess): Promise<string> {
+  if (pipe === null || pipe === undefined) throw new Error('no pipe');
+  return new Promise((resolve) => pipe.once('data', (chunk) => resolve(String(chunk).trim())));
+}
+
+const capabilities = { alwaysMatch: { 'webkitgtk:browserOptions': { args: ['--automation'] } } };
+
+async function openSession(url: string): Promise<Session> {
+  const { sessionId } = (await command(`${url}/session`, 'POST', { capabilities })) as { sessionId: string };
+  const base = `${url}/session/${sessionId}`;
+  let ended: Promise<unknown> | null = null;
+  return {
+    call: (method, path, body) => command(base + path, method, body),
+    end: async () => {
+      ended ??= command(base, 'DELETE').catch(() => {});
+      await ended;
+    },
+  };
+}
+
+async function command(url: string, method: string, body?: object): Promise<unknown> {
+  const response = await fetch(url, { method, ...(method === 'POST' ? { body: JSON.stringify(body ?? {}) } : {}) });
+  const { value } = (await response.json()) as { value: { error?: string; message?: string } | null };
+  if (!response.ok) throw new Error(`WebDriver ${method} ${new URL(url).pathname}: ${value?.error} ${value?.message}`);
+  return value;
+}
