@@ -25,6 +25,7 @@ export type AdErrorKind =
   | 'invalid_parameter'
   | 'server_error'
   | 'connection_error'
+  | 'blocked'
   | 'not_ready'
   | 'render_error'
   | 'callback_error'
@@ -206,4 +207,6 @@ export type AdUnit = {
   setPayload: (user: AdUser) => void;
   /** Confirms the selected perks. @returns whether they are confirmed */
   confirm: () => Promise<boolean>;
+  /** Removes the unit and its listeners, without events and beacons. */
+  destroy: () => void;
 };

@@ -16,7 +16,7 @@ import { checkConfig, type Source } from './config.ts';
 import { SdkError } from './errors.ts';
 import { createEmitter } from './events.ts';
 import { load, takeResponse } from './load.ts';
-import { openSession } from './session/session.ts';
+import { disposeSession, openSession } from './session/session.ts';
 import type { AdConfig, Callback } from './types.ts';
 import { confirm } from './usp/confirmation.ts';
 
@@ -88,6 +88,13 @@ export function createUnit(
     confirm: async () => {
       await ad.loading?.result;
       return ad.session?.usp ? confirm(ad.session.usp) : confirmStoredSession(ad).catch(reported);
+    },
+    destroy: () => {
+      stopAutoShow(ad);
+      ad.startPending = false;
+      ad.loading = null; // its response is ignored
+      if (ad.session !== null) disposeSession(ad.session);
+      ad.session = null;
     },
     startWhen: (scheduled) => {
       ad.startPending = true;

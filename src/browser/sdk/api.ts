@@ -1,4 +1,5 @@
 import { SdkError } from './errors.ts';
+import { callError } from './policy.ts';
 import { tryCall } from './try-call.ts';
 
 /** Deadline of a call, response body included. */
@@ -76,10 +77,8 @@ async function exchange(url: string, init: RequestInit): Promise<{ status: numbe
     return { status: response.status, ok: response.ok, content: tryCall(() => JSON.parse(text)) };
   } catch (err) {
     const timedOut = err instanceof DOMException && err.name === 'TimeoutError';
-    throw new SdkError(
-      'connection_error',
-      timedOut ? 'The service did not answer in time.' : 'The service cannot be reached.',
-    );
+    if (timedOut) throw new SdkError('connection_error', 'The service did not answer in time.');
+    throw await callError(url, 'connection_error', 'The service cannot be reached.');
   }
 }
 

@@ -1,4 +1,5 @@
 import { SdkError } from './errors.ts';
+import { callError } from './policy.ts';
 import { withRetries } from './retry.ts';
 import type { Offer } from './types.ts';
 
@@ -44,7 +45,7 @@ async function sendOnce(url: string, origin: string): Promise<void> {
   try {
     response = await fetch(withCacheBuster(url), { mode, keepalive: true, credentials: 'omit', cache: 'no-store' });
   } catch {
-    throw new SdkError('beacon_error', 'A beacon could not be sent.');
+    throw await callError(url, 'beacon_error', 'A beacon could not be sent.');
   }
   if (!response.ok && response.type !== 'opaque')
     throw new SdkError('beacon_error', `A beacon was answered ${response.status}.`, response.status);

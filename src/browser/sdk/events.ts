@@ -1,4 +1,4 @@
-import type { AdEventArguments } from '../../../packages/client/src/sdk.ts';
+import type { AdEventArguments, AdEventPayloads } from '../../../packages/client/src/sdk.ts';
 import type { Bridge } from './bridge.ts';
 import { describeError } from './errors.ts';
 import type { Callback, Emit } from './types.ts';
@@ -18,6 +18,7 @@ const maxWaitingEvents = 50;
  */
 export function createEmitter(callbackOf: () => Callback | undefined, bridge: Bridge, extra: object = {}): Emitter {
   const waiting: AdEventArguments[] = [];
+  const blocked = new Set<string>();
 
   const flush = (): void => {
     for (const [event, payload] of waiting.splice(0)) emit(event, payload);
@@ -25,6 +26,9 @@ export function createEmitter(callbackOf: () => Callback | undefined, bridge: Br
 
   const emit: Emit = (event, members) => {
     const payload = { ...members, ...extra };
+    // A policy blocks each image and each beacon alike: one error tells it.
+    const { kind, message = '' } = payload as Partial<AdEventPayloads['error']>;
+    if (kind === 'blocked' && blocked.size === blocked.add(message).size) return undefined;
     const callback = callbackOf();
     if (typeof callback === 'function') {
       if (waiting.length > 0) flush();

@@ -5,7 +5,7 @@ const retryDelaysMs = [500, 2000, 6000];
 
 /** Whether a later attempt may succeed: no response (status 0), too many requests, or a failure of the server. */
 export const isTransient = (err: unknown): boolean =>
-  err instanceof SdkError && (err.status === 0 || err.status === 429 || err.status >= 500);
+  err instanceof SdkError && err.kind !== 'blocked' && (err.status === 0 || err.status === 429 || err.status >= 500);
 
 /** Runs `work`, and again after each transient failure, at most four times. @throws what the last attempt threw */
 export async function withRetries<Value>(work: () => Promise<Value>): Promise<Value> {

@@ -1,4 +1,6 @@
-import type { Answer, Labels } from '../types.ts';
+import { describeError } from '../errors.ts';
+import { watchPolicy } from '../policy.ts';
+import type { Answer, Emit, Labels } from '../types.ts';
 import { h, newId } from '../views/dom.ts';
 import { footer, header } from '../views/header-footer.ts';
 import { rememberFocus, trapTab } from './focus.ts';
@@ -24,6 +26,9 @@ export type FrameOptions = {
   multi: boolean;
   /** Without header, footer and border, because the page draws the unit itself. */
   bare: boolean;
+  /** Base URL of the service. */
+  base: string;
+  emit: Emit;
   onClose: () => void;
   onLink: (url: string, event: Event) => void;
 };
@@ -32,6 +37,7 @@ export function openFrame(options: FrameOptions): Frame {
   const { answer, labels, style, target, bare, onClose } = options;
   const { settings } = answer;
   const host = h('div', { 'data-perkwire': '' });
+  const unwatch = watchPolicy(options.base, (err) => options.emit('error', describeError(err)));
   const root = host.attachShadow({ mode: 'open' });
   root.adoptedStyleSheets = [style, themeSheet(answer)];
 
@@ -84,6 +90,7 @@ export function openFrame(options: FrameOptions): Frame {
       status.textContent = text;
     },
     remove: () => {
+      unwatch();
       clearTimeout(timer);
       const hadFocus = root.activeElement !== null || host.contains(document.activeElement) || target === null;
       host.remove();

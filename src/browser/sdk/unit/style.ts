@@ -1,5 +1,6 @@
 import { callTimeoutMs } from '../api.ts';
 import { SdkError } from '../errors.ts';
+import { callError } from '../policy.ts';
 
 /** Path of unit.css by its content, inserted when the script is served (src/browser/serve/script.ts). */
 declare const UNIT_CSS_PATH: string;
@@ -25,6 +26,6 @@ async function fetchSheet(url: string): Promise<CSSStyleSheet> {
     return await new CSSStyleSheet().replace(await response.text());
   } catch (err) {
     if (err instanceof SdkError) throw err;
-    throw new SdkError('connection_error', 'The style sheet cannot be reached.');
+    throw await callError(url, 'connection_error', 'The style sheet cannot be reached.');
   }
 }
