@@ -146,6 +146,11 @@ describe('the configuration', () => {
     );
   });
 
+  test('leaves the script of a checkout page to its template, where none is given', () => {
+    const { sdkId } = ids;
+    expect(renderCheckoutHtml('%%SDK_ID%% %%SDK_CDN_URL%%', { sdkId, mode: 'sdk' })).toBe(`${sdkId} %%SDK_CDN_URL%%`);
+  });
+
   test('encodes a script URL for an attribute and for a string', () => {
     const sdkCdnUrl = `https://x.example/a"b'c<d>e\\f\`g;h?i=1&j=2`;
     expect(renderPrefetchHtml('%%SDK_CDN_URL%%', { ...ids, sdkCdnUrl })).toBe(

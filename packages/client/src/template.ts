@@ -14,7 +14,11 @@ export type PrefetchHtmlOptions = {
   user?: UserPayload;
 };
 
-export type CheckoutHtmlOptions = PrefetchHtmlOptions & { mode: PrefetchMode };
+export type CheckoutHtmlOptions = Omit<PrefetchHtmlOptions, 'sdkCdnUrl'> & {
+  /** Default: left to the template, which then loads the launcher of the service that it came from. */
+  sdkCdnUrl?: string;
+  mode: PrefetchMode;
+};
 
 /** Value of `%%CONFIG%%` for each mode (docs/interface.md#web-views). */
 export const configFragments: Readonly<Record<PrefetchMode, string>> = {
@@ -35,7 +39,7 @@ function render(template: string, { sdkId, sdkCdnUrl, mode, user = {} }: Checkou
   const userLiteral = objectLiteral(user);
   const values: Record<string, string> = {
     '%%SDK_ID%%': requireSdkId(sdkId),
-    '%%SDK_CDN_URL%%': scriptUrl(sdkCdnUrl),
+    '%%SDK_CDN_URL%%': sdkCdnUrl === undefined ? '%%SDK_CDN_URL%%' : scriptUrl(sdkCdnUrl),
     '%%CONFIG%%': configFragments[mode],
     '%%AdUser%%': userLiteral,
   };

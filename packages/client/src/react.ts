@@ -1,0 +1,141 @@
+'use client';
+
+import {
+  type CSSProperties,
+  createContext,
+  createElement,
+  type ReactElement,
+  type ReactNode,
+  useContext,
+  useEffect,
+  useRef,
+} from 'react';
+import { loadLauncher } from './launcher.ts';
+import type { AdConfig, AdEventArguments, AdEventCallback, AdEventPayloads, AdUnit, AdUser } from './sdk.ts';
+
+/** Where the offers come from. */
+export type PerkwireService = {
+  /** Base URL of the service, such as `https://offers.example`. */
+  baseUrl: string;
+  /** The publisher's SDK id. */
+  sdkId: string;
+  /** Of the page's content security policy, where it has one with nonces. */
+  nonce?: string;
+};
+
+const ServiceContext = createContext<Partial<PerkwireService>>({});
+
+/** Names the service once for all units below it. */
+export const PerkwireProvider = ({ children, ...service }: PerkwireService & { children?: ReactNode }): ReactElement =>
+  createElement(ServiceContext.Provider, { value: service }, children);
+
+export type OfferUnitProps = Partial<PerkwireService> & {
+  /** Page or section where the unit stands, such as `checkout`. */
+  placement: string;
+  /** User data; perks and wallet need its `pub_user_id`. */
+  user?: AdUser;
+  /** Id or key of a theme; default: that of the placement. */
+  theme?: string | number;
+  /** Language of the unit's own words, such as `de`; default: that of the page. */
+  language?: string;
+  /** When it becomes true, the selected perks are confirmed: set it when the order is placed. */
+  confirm?: boolean;
+  /** Further configuration of the SDK. */
+  config?: Omit<AdConfig, 'accountId' | 'apiUrl' | 'callback' | 'placement' | 'targetElement' | 'themeId' | 'language'>;
+  /** Campaign ids; once for a session. */
+  onPerksConfirmed?: (selected: number[]) => void;
+  /** Number of offers; 0: the unit shows nothing. */
+  onOffersFound?: (count: number) => void;
+  onClosed?: () => void;
+  onError?: (error: AdEventPayloads['error']) => void;
+  /** Every event of the SDK. Returning `false` for `url_clicked` keeps the SDK from opening the link. */
+  onEvent?: AdEventCallback;
+  className?: string;
+  style?: CSSProperties;
+};
+
+/**
+ * A unit of offers, embedded where it stands (docs/interface.md#web-sdk). It mounts anew when what it is configured
+ * by changes; event handlers may change at any time. Renders an empty `div` on a server.
+ */
+export function OfferUnit(props: OfferUnitProps): ReactElement {
+  const element = useRef<HTMLDivElement>(null);
+  const unit = useRef<AdUnit | null>(null);
+  const latest = useRef(props);
+  const confirmation = useRef({ last: props.confirm === true, pending: false });
+  const { baseUrl, sdkId, nonce } = { ...useContext(ServiceContext), ...definedOnly(props) };
+  const { placement, user, theme, language, config, confirm = false } = props;
+  // Compared by content: objects in props are new ones in each rendering.
+  const configuration = JSON.stringify([placement, user, theme, language, config]);
+
+  useEffect(() => {
+    latest.current = props;
+  });
+
+  /** Now, or as soon as the unit is there. */
+  const confirmPerks = (): void => {
+    confirmation.current.pending = unit.current === null;
+    void unit.current?.confirm();
+  };
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `configuration` stands for what it holds
+  useEffect(() => {
+    const { current: targetElement } = element;
+    if (targetElement === null || baseUrl === undefined || sdkId === undefined) {
+      latest.current.onError?.({ kind: 'invalid_parameter', message: 'OfferUnit needs baseUrl and sdkId.' });
+      return;
+    }
+    let unmounted = false;
+    const mount = async (): Promise<void> => {
+      const ad = await loadLauncher(baseUrl, nonce);
+      if (unmounted) return;
+      unit.current = ad.mount({
+        ...config,
+        accountId: sdkId,
+        apiUrl: baseUrl,
+        placement,
+        targetElement,
+        user: user ?? {},
+        ...(theme === undefined ? {} : { themeId: theme }),
+        ...(language === undefined ? {} : { language }),
+        callback: (...event) => (unmounted ? false : dispatch(latest.current, event)),
+      });
+      if (confirmation.current.pending) confirmPerks();
+    };
+    mount().catch((err: unknown) => {
+      if (!unmounted) latest.current.onError?.({ kind: 'connection_error', message: String((err as Error).message) });
+    });
+    return () => {
+      unmounted = true;
+      unit.current?.destroy();
+      unit.current = null;
+    };
+  }, [baseUrl, sdkId, nonce, configuration]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: acts on the change of `confirm` alone
+  useEffect(() => {
+    const { last } = confirmation.current;
+    confirmation.current.last = confirm;
+    if (confirm && !last) confirmPerks();
+  }, [confirm]);
+
+  return createElement('div', { ref: element, className: props.className, style: props.style });
+}
+
+/** Calls the handlers of one event. @returns what `onEvent` answered */
+function dispatch(props: OfferUnitProps, event: AdEventArguments): unknown {
+  const [name, payload] = event;
+  if (name === 'usp_confirmed') props.onPerksConfirmed?.(payload.selected);
+  else if (name === 'ads_found') props.onOffersFound?.(payload.offerCount);
+  else if (name === 'no_ads_found') props.onOffersFound?.(0);
+  else if (name === 'closed_ads') props.onClosed?.();
+  else if (name === 'error') props.onError?.(payload);
+  return props.onEvent?.(...event);
+}
+
+/** Service props that are given, so that an absent one does not hide the provider's. */
+const definedOnly = ({ baseUrl, sdkId, nonce }: OfferUnitProps): Partial<PerkwireService> => ({
+  ...(baseUrl === undefined ? {} : { baseUrl }),
+  ...(sdkId === undefined ? {} : { sdkId }),
+  ...(nonce === undefined ? {} : { nonce }),
+});
