@@ -32,7 +32,8 @@ function summary(reportPath: string): string | null {
   const reasons = failures.map((message) => cannot.exec(message)?.[1]);
   if (reasons.includes(undefined) || testResults.some(({ message }) => message !== '')) return null;
   const passed = tests.filter(({ status }) => status === 'passed').length;
-  return `${passed} passed${reasons.length > 0 ? `; ${reasons.length} need what the driver cannot: ${[...new Set(reasons)].join(', ')}` : ''}`;
+  const needs = reasons.length > 0 ? `; ${reasons.length} need what the driver cannot: ${[...new Set(reasons)]}` : '';
+  return `${passed} passed${needs}`;
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'perkwire-browsers-'));

@@ -89,13 +89,7 @@ export function createUnit(
       await ad.loading?.result;
       return ad.session?.usp ? confirm(ad.session.usp) : confirmStoredSession(ad).catch(reported);
     },
-    destroy: () => {
-      stopAutoShow(ad);
-      ad.startPending = false;
-      ad.loading = null; // its response is ignored
-      if (ad.session !== null) disposeSession(ad.session);
-      ad.session = null;
-    },
+    destroy: () => destroy(ad),
     startWhen: (scheduled) => {
       ad.startPending = true;
       scheduled(start);
@@ -116,6 +110,15 @@ async function initialise(ad: AdState, given?: AdConfig, callback?: Callback): P
   const found = await load(ad);
   scheduleShow(ad, config);
   return found;
+}
+
+/** Without events and beacons. */
+function destroy(ad: AdState): void {
+  stopAutoShow(ad);
+  ad.startPending = false;
+  ad.loading = null; // its response is ignored
+  if (ad.session !== null) disposeSession(ad.session);
+  ad.session = null;
 }
 
 /** A unit beside that of the page, which it takes what it is not given from. */
