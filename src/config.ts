@@ -25,6 +25,7 @@ export type Config = {
   /** null: use the embedded database. */
   databaseUrl: string | null;
   databasePoolSize: number;
+  commitTimeoutMs: number;
   dataDir: string;
   tokenKeys: readonly TokenKey[];
   userPepper: string;
@@ -89,6 +90,7 @@ export function loadConfig(
     trustProxy: parseTrustProxy(raw.TRUST_PROXY, problems),
     databaseUrl: parseDatabaseUrl(raw.DATABASE_URL, problems),
     databasePoolSize: raw.DATABASE_POOL_SIZE,
+    commitTimeoutMs: raw.COMMIT_TIMEOUT_MS,
     dataDir: raw.DATA_DIR,
     tokenKeys: [],
     userPepper: raw.USER_PEPPER,

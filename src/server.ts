@@ -6,6 +6,7 @@ import { firstOperatorLink } from './dashboard/auth/first-operator.ts';
 import { startDemo } from './embedded/demo/start.ts';
 import { printWelcome } from './embedded/demo/welcome.ts';
 import { GeoError } from './offers/context/geo.ts';
+import { findWritableUrl } from './platform/db/find-writable.ts';
 import { migrate } from './platform/db/migrate.ts';
 import { createLogger, type Logger } from './platform/logger.ts';
 import { createDeps } from './runtime/create-deps.ts';
@@ -55,7 +56,7 @@ async function main(): Promise<void> {
 async function start(config: Config, logger: Logger, parts: Parts): Promise<void> {
   const embedded = config.databaseUrl === null;
   const databaseUrl = config.databaseUrl ?? (await startEmbedded(config, logger, parts));
-  const applied = await migrate(databaseUrl);
+  const applied = await migrate(await findWritableUrl(databaseUrl));
   if (applied.length > 0) logger.info({ applied }, 'migrations applied');
   if (config.roles.includes('migrate')) return;
 
@@ -66,7 +67,7 @@ async function start(config: Config, logger: Logger, parts: Parts): Promise<void
   const serveApi = config.roles.includes('api');
   const app = await buildApp(deps, { serveApi, demoReceiver: embedded });
   parts.add('http', () => app.close());
-  const jobs = createJobs({ ...deps, databaseUrl, pid: process.pid });
+  const jobs = createJobs({ ...deps, pid: process.pid });
   const background = await runJobs(
     jobs.filter((job) => job.roles.some((role) => config.roles.includes(role))),
     deps,

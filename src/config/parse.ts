@@ -1,4 +1,5 @@
 import type { Variables } from './schema.ts';
+import { parseServerList } from './server-list.ts';
 
 const roles = ['api', 'worker', 'migrate'] as const;
 export type Role = (typeof roles)[number];
@@ -33,8 +34,11 @@ export function parsePublicUrl(raw: Pick<Variables, 'PUBLIC_URL' | 'PORT'>, prob
 
 export function parseDatabaseUrl(text: string, problems: string[]): string | null {
   if (text === '') return null;
-  if (!URL.canParse(text) || !/^postgres(ql)?:$/.test(new URL(text).protocol))
-    problems.push('DATABASE_URL must begin with postgres:// or postgresql://');
+  try {
+    parseServerList(text);
+  } catch (err) {
+    problems.push((err as Error).message);
+  }
   return text;
 }
 

@@ -20,13 +20,22 @@ export const configSchema = Type.Object({
   }),
   DATABASE_URL: Type.String({
     default: '',
-    description: 'PostgreSQL 14 or newer. Empty: an embedded PostgreSQL with the demo catalogue in DATA_DIR.',
+    description:
+      'PostgreSQL 14 or newer; of several hosts (postgres://a:5432,b:5432/db) the writable one. Empty: an embedded ' +
+      'one with the demo catalogue in DATA_DIR.',
   }),
   DATABASE_POOL_SIZE: Type.Integer({
     default: 12,
     minimum: 4,
     maximum: 200,
     description: 'Connections of one process (count).',
+  }),
+  COMMIT_TIMEOUT_MS: Type.Integer({
+    default: 2000,
+    minimum: 500,
+    maximum: 60_000,
+    description:
+      'Milliseconds without a commit after which the database is unavailable (503) and a write ends its connection.',
   }),
   DATA_DIR: Type.String({ default: '.data', description: 'Folder of the embedded database and its secrets.' }),
   TOKEN_KEYS: Type.String({

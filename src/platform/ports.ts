@@ -19,6 +19,8 @@ import type { TokenCodec } from './security/tracking-token.ts';
 export type PlatformDeps = {
   config: Config;
   pool: pg.Pool;
+  /** For batches: a statement that takes longer than COMMIT_TIMEOUT_MS ends its connection. */
+  flushPool: pg.Pool;
   dbHealth: DatabaseHealth;
   logger: Logger;
   failures: FailureLimit;

@@ -11,6 +11,7 @@ import type { OfferDeps } from '../offers/ports.ts';
 import { startDatabaseHealth } from '../platform/db/health.ts';
 import { ensurePartitions } from '../platform/db/partitions.ts';
 import { breakConnections, createPool, type PoolOptions } from '../platform/db/pool.ts';
+import { createServers, type ServerUrl } from '../platform/db/servers.ts';
 import { createAuthenticator } from '../platform/http/auth.ts';
 import { createFailureLimit } from '../platform/http/failure-limit.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -26,7 +27,12 @@ import { createDispatcherMetrics } from '../webhooks/metrics.ts';
 import type { WebhookDeps } from '../webhooks/ports.ts';
 
 /** Every port of every room. */
-export type Deps = CatalogDeps & OfferDeps & WebhookDeps;
+export type Deps = CatalogDeps &
+  OfferDeps &
+  WebhookDeps & {
+    /** Where a connection outside of the pools goes: to the writable server. */
+    databaseUrl: ServerUrl;
+  };
 
 type DepsInput = Pick<PoolOptions, 'queryTimeoutMs'> & {
   config: Config;
@@ -34,6 +40,9 @@ type DepsInput = Pick<PoolOptions, 'queryTimeoutMs'> & {
   logger: Logger;
   now: () => number;
 };
+
+/** Connections for batches, beside DATABASE_POOL_SIZE (count). Each kind of batch has two in flight at most. */
+const flushConnections = 8;
 
 /** Opens what every role activeCaps, against a database whose migrations are applied. `close` ends it again. */
 export async function createDeps({
@@ -45,19 +54,30 @@ export async function createDeps({
 }: DepsInput): Promise<{ deps: Deps; close: () => Promise<void> }> {
   const geo = await loadGeo(config.geoipDb, logger);
   const onError = (err: Error): void => logger.debug({ err }, 'a database connection broke');
-  const pool = createPool({
-    url: databaseUrl,
-    size: config.databasePoolSize,
-    applicationName: 'perkwire',
-    onError,
+  const servers = createServers(databaseUrl);
+  const dbHealth = await startDatabaseHealth({
+    servers,
+    commitTimeoutMs: config.commitTimeoutMs,
+    now,
+    onChange: (up, reason) =>
+      up
+        ? logger.info({}, 'the database is available')
+        : logger.error({ reason: reason?.message }, 'the database is unavailable'),
+  });
+  const options = { url: servers.current, applicationName: 'perkwire', onError, onAnswer: dbHealth.sawAnswer };
+  const pool = createPool({ ...options, size: config.databasePoolSize, ...poolOptions });
+  const flushPool = createPool({
+    ...options,
+    size: flushConnections,
+    queryTimeoutMs: config.commitTimeoutMs,
     ...poolOptions,
   });
+  dbHealth.onDown(() => {
+    breakConnections(pool);
+    breakConnections(flushPool);
+  });
   await ensurePartitions(pool, now());
-  const dbHealth = await startDatabaseHealth(databaseUrl, (up) =>
-    up ? logger.info({}, 'the database is available') : logger.error({}, 'the database is unavailable'),
-  );
-  dbHealth.onDown(() => breakConnections(pool));
-  const catalog = await startCatalogStore({ pool, databaseUrl, logger, buildIndex });
+  const catalog = await startCatalogStore({ pool, databaseUrl: servers.current, logger, buildIndex });
   const sender = createSender({
     allowNets: parseNets(config.webhookAllowNets),
     allowHttp: config.webhookAllowHttp,
@@ -70,6 +90,8 @@ export async function createDeps({
   const deps: Deps = {
     config,
     pool,
+    flushPool,
+    databaseUrl: servers.current,
     dbHealth,
     catalog,
     logger,
@@ -90,6 +112,7 @@ export async function createDeps({
     await sender.close();
     await catalog.stop();
     await dbHealth.stop();
+    await flushPool.end();
     await pool.end();
   };
   return { deps, close };

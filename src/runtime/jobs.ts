@@ -20,7 +20,7 @@ const everyRole: readonly Role[] = ['api', 'worker'];
 const hourly = { roles: everyRole, pauseMs: hourMs, retryMs: minuteMs };
 const partitionLock = "advisory lock 'perkwire_partitions'";
 
-type JobDeps = Deps & { databaseUrl: string; pid: number };
+type JobDeps = Deps & { pid: number };
 
 /** Jobs that keep data of the database in memory. */
 const refreshJobs = ({ usage, model }: Pick<Deps, 'usage' | 'model'>): readonly Job[] => [

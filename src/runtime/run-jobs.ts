@@ -33,7 +33,7 @@ type ServiceJob = Description & { start: () => Promise<Stoppable> };
 
 export type Job = LoopJob | ServiceJob;
 
-type RunnerDeps = { dbHealth: DatabaseHealth; logger: Logger };
+type RunnerDeps = { dbHealth: Pick<DatabaseHealth, 'isUp' | 'sawFailure'>; logger: Logger };
 
 /** Starts the jobs; `stop` resolves when all of them have ended. */
 export async function runJobs(jobs: readonly Job[], deps: RunnerDeps): Promise<Stoppable> {
@@ -58,6 +58,7 @@ function runLoop(job: LoopJob, { dbHealth, logger }: RunnerDeps): Stoppable {
       const longPauseMs = pausePerRun * (performance.now() - startMs);
       return typeof givenMs === 'number' ? givenMs : Math.max(pauseMs, longPauseMs);
     } catch (err) {
+      if (isDatabaseUnavailable(err)) dbHealth.sawFailure(err);
       const level = failing || isDatabaseUnavailable(err) ? 'debug' : 'error';
       logger[level]({ err, job: name }, 'a background job failed and will be retried');
       failing = true;

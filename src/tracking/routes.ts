@@ -10,7 +10,7 @@ import { createTokenVerifier } from './verify-token.ts';
 /** Beacons and clicks, which share one recorder and one token verifier (docs/interface.md#tracking). */
 export async function trackingRoutes(app: App, deps: CatalogDeps & { direct: DirectRoutes }): Promise<void> {
   const verify = createTokenVerifier(deps);
-  const recorder = createRecorder(deps);
+  const recorder = createRecorder({ ...deps, pool: deps.flushPool });
   app.addHook('onClose', recorder.drain);
   addBeaconRoutes(deps.direct, { ...deps, verify, recorder });
   await clickRoutes(app, { ...deps, verify, follow: createFollowClick(deps.config, recorder) });

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { breakConnections, createPool } from '../platform/db/pool.ts';
+import type { ServerUrl } from '../platform/db/servers.ts';
 import type { Logger } from '../platform/logger.ts';
 import { createSigner } from '../platform/security/keyring.ts';
 import { noMeter } from './dispatcher/meter.ts';
@@ -28,7 +29,7 @@ const plannerSettings = {
 const connections = 3;
 
 /** The pool of the dispatcher alone. */
-export const createDispatcherPool = (databaseUrl: string, logger: Logger): pg.Pool =>
+export const createDispatcherPool = (databaseUrl: ServerUrl, logger: Logger): pg.Pool =>
   createPool({
     url: databaseUrl,
     size: connections,
@@ -40,7 +41,7 @@ export const createDispatcherPool = (databaseUrl: string, logger: Logger): pg.Po
 /** Starts the dispatcher of this process, with a pool of its own. */
 export async function startDispatcherJob(
   deps: WebhookDeps,
-  databaseUrl: string,
+  databaseUrl: ServerUrl,
 ): Promise<{ stop: () => Promise<void> }> {
   const { config, logger, sender, secretBox, dispatcherMetrics, now } = deps;
   const pool = createDispatcherPool(databaseUrl, logger);

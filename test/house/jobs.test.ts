@@ -5,6 +5,7 @@ import { sources } from './source.ts';
 const periodic: Record<string, string> = {
   'src/runtime/run-jobs.ts': 'runs the table of jobs',
   'src/catalog/snapshot/store.ts': 'the catalogue poll is part of an open snapshot, without which no process serves',
+  'src/platform/db/health.ts': 'its ticks measure the time that the process had; jobs wait for its state',
   'src/webhooks/dispatcher/worker.ts': 'the poll of the job "webhook dispatcher"',
 };
 

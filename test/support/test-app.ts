@@ -66,7 +66,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
   });
   const app = await buildApp(deps, { serveApi: true, demoReceiver: false });
   await app.ready();
-  const offerJobs = createJobs({ ...deps, databaseUrl, pid: 0 }).filter(({ name }) => offerJobNames.includes(name));
+  const offerJobs = createJobs({ ...deps, pid: 0 }).filter(({ name }) => offerJobNames.includes(name));
   const background = await runJobs(offerJobs, deps);
   const [publisher] = [...deps.catalog.current().publishers.values()];
   return {

@@ -1,7 +1,7 @@
 import type pg from 'pg';
-
 import { listen } from '../../platform/db/listen.ts';
 import { transaction } from '../../platform/db/pool.ts';
+import type { ServerUrl } from '../../platform/db/servers.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { buildSnapshot } from './build.ts';
 import { loadRows, loadVersion } from './load.ts';
@@ -19,7 +19,7 @@ export type CatalogStore = {
 /** Period of the version poll, which finds changes whose notification was lost (milliseconds). */
 const pollMs = 500;
 
-type CatalogStoreOptions = { pool: pg.Pool; databaseUrl: string; logger: Logger; buildIndex: BuildIndex };
+type CatalogStoreOptions = { pool: pg.Pool; databaseUrl: ServerUrl; logger: Logger; buildIndex: BuildIndex };
 
 /** Loads the catalogue and follows its changes by NOTIFY, and by a poll of its version each 500 ms. */
 export async function startCatalogStore(options: CatalogStoreOptions): Promise<CatalogStore> {

@@ -1,3 +1,4 @@
+import { findWritableUrl } from '../../platform/db/find-writable.ts';
 import { migrate } from '../../platform/db/migrate.ts';
 import { createPool, transaction } from '../../platform/db/pool.ts';
 import { loadDemoCatalogue, randomDemoIds } from './catalogue.ts';
@@ -7,9 +8,10 @@ import { loadDemoCatalogue, randomDemoIds } from './catalogue.ts';
  * once.
  */
 async function main(): Promise<void> {
-  const url = process.env.DATABASE_URL;
-  if (url === undefined || url === '')
+  const databaseUrl = process.env.DATABASE_URL ?? '';
+  if (databaseUrl === '')
     throw new Error('Set DATABASE_URL. Without it, npm start brings a database with the demo catalogue of its own.');
+  const url = await findWritableUrl(databaseUrl);
   await migrate(url);
   const pool = createPool({ url, size: 2, applicationName: 'perkwire-demo-load', onError: () => {} });
   try {

@@ -32,14 +32,14 @@ export type OfferService = {
 };
 
 export function createOfferService(deps: OfferDeps): OfferService {
-  const { pool, dbHealth, tokens, config, logger, now, usage, model } = deps;
+  const { pool, flushPool, dbHealth, tokens, config, logger, now, usage, model } = deps;
   const renderer = createRenderer({ publicUrl: config.publicUrl, tokens, qrCodes: createQrCodes() });
   const failFast = createFailFast(dbHealth);
   const placements = createPlacements(pool, failFast);
   const open = createFetchOpener(deps);
   const states = createStateWriter(deps);
-  const late = createLateAnswers({ pool, dbHealth, logger, now, renderer });
-  const pathDeps = { pool, dbHealth, now, model, states, renderer, late };
+  const late = createLateAnswers({ pool: flushPool, dbHealth, logger, now, renderer });
+  const pathDeps = { pool: flushPool, dbHealth, now, model, states, renderer, late };
   const uncapped = createUncappedFetch(pathDeps);
   const capped = createCappedFetch({ ...pathDeps, usage });
 

@@ -29,15 +29,18 @@ export async function writeBatch<Item, Result>(
   const { entries } = batch;
   try {
     const results = await write(entries.map((entry) => entry.item));
-    dbHealth.sawAnswer();
+    dbHealth.sawCommit();
     onCommit();
     entries.forEach((entry, index) => {
       entry.resolve(results[index] as Result);
     });
   } catch (err) {
     if (entries.length > 1 && !isDatabaseUnavailable(err)) return writeEach({ write, dbHealth }, batch);
+    if (isDatabaseUnavailable(err)) {
+      batch.abandoned = true;
+      dbHealth.sawFailure(err);
+    }
     rejectAll(entries, err);
-    if (isDatabaseUnavailable(err)) batch.abandoned = true;
   }
 }
 

@@ -1,127 +1,202 @@
-import { Socket } from 'node:net';
-import pg from 'pg';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createSilence, tickMs } from './available-time.ts';
+import { NotReplicatedError } from './connection.ts';
+import { type Found, findWritable } from './find-writable.ts';
+import { type HealthLink, isDiskFull, openHealthLink } from './health-link.ts';
+import type { Servers } from './servers.ts';
 
-/** Whether the database is available, known at every moment without a query. */
+/** Whether the database can commit, known at every moment without a query. */
 export type DatabaseHealth = {
   isUp: () => boolean;
   /** Reports a response to any statement, which counts as much as one to a probe. */
   sawAnswer: () => void;
+  /** Reports the commit of a batch. */
+  sawCommit: () => void;
+  /** Reports that the database could not do something: it is asked to commit at once. */
+  sawFailure: (err: unknown) => void;
   /** Calls back when the database becomes unavailable. */
   onDown: (listener: () => void) => void;
+  /** By how much this process's clock is off the database's, at least (milliseconds). */
+  clockSkewMs: () => number;
   stop: () => Promise<void>;
 };
 
-/** Pause between two probes (milliseconds). */
-const probeIntervalMs = 50;
+export type HealthOptions = {
+  servers: Servers;
+  /** @param reason why it is not up */
+  onChange: (up: boolean, reason?: Error) => void;
+  /** A database that commits nothing for this long is unavailable (milliseconds). */
+  commitTimeoutMs: number;
+  /** Clock that is compared with the database's, epoch milliseconds. */
+  now: () => number;
+};
+
 /**
- * The database is unavailable when no statement, neither the probe nor another, is answered for this long
- * (milliseconds). A slow disk delays commits, not the probe's read.
+ * The database is unavailable when no statement, neither the probe nor another, is answered for this long, in time that
+ * this process had (milliseconds). A slow disk delays commits, not the probe's read.
  */
 const probeTimeoutMs = 220;
-/** A timer this late means that this process is short of CPU, so that the missing response proves nothing. */
-const starvedMs = 25;
+/** A server that was slow lately gets so many times as long as its slowest answer took, up to a limit (ms). */
+const slownessFactor = 4;
+const longestProbeTimeoutMs = 1_500;
+/** Of the slowest answer counted at the next probe: it is forgotten within some ten seconds. */
+const slownessKept = 0.98;
+/** A batch may have had nothing to write: commits of others excuse a missing own one up to so many timeouts. */
+const longestExcuse = 3;
+/** Between the beginnings of two searches for the writable server, at least (milliseconds). */
+const searchIntervalMs = 50;
 
 /**
- * Probes the database over a connection of its own, so that requests are refused at once (503) while it is unavailable
- * instead of hanging on a dead connection, and are served again as soon as it is back.
+ * Finds the writable server and asks it to answer and to commit, so that requests are refused at once (503) while the
+ * database is unavailable, and served again as soon as it commits. What is merely late is waited for
+ * (docs/operations.md#database-health). Resolves when the first answer, or failure, is known.
  */
-export async function startDatabaseHealth(url: string, onChange: (up: boolean) => void): Promise<DatabaseHealth> {
-  const listeners: (() => void)[] = [];
-  let up = false;
+export async function startDatabaseHealth(options: HealthOptions): Promise<DatabaseHealth> {
+  const { servers } = options;
+  const signs = createSigns(options);
+  const state = createState(options.onChange);
+  const { isUp, set } = state;
   let stopped = false;
-  let timer: NodeJS.Timeout | undefined;
-  let lastAnswerMs = 0;
+  let link: HealthLink | null = null;
+  let commitPid: number | null = null;
 
-  function set(next: boolean): void {
-    if (next === up || stopped) return;
-    up = next;
-    if (!up) for (const listener of listeners) listener();
-    onChange(up);
+  const ticker = setInterval(() => {
+    const problem = signs.tick();
+    if (problem === null) return;
+    set(false, problem);
+    link?.lose(problem);
+  }, tickMs).unref();
+
+  async function follow(found: Found): Promise<void> {
+    if (found.url !== servers.current()) set(false, new Error('another server has become the primary'));
+    servers.use(found.url);
+    signs.found(isUp());
+    link = openHealthLink(found, {
+      ...options,
+      commitIntervalMs: options.commitTimeoutMs / 2,
+      previousPid: commitPid,
+      onAnswer: signs.answered,
+      onCommit: (databaseMs, sentMs, receivedMs) => {
+        signs.committed(databaseMs, sentMs, receivedMs);
+        set(true);
+      },
+      onDiskFull: (err) => set(false, err),
+    });
+    await link.lost.catch((err: Error) => {
+      commitPid = link?.commitPid() ?? null;
+      link = null;
+      // A connection that broke says little: what is found next decides.
+      if (err instanceof NotReplicatedError) set(false, err);
+    });
   }
-  const connection = createProbeConnection(url, () => set(false));
 
-  async function probe(): Promise<void> {
-    try {
-      await withTimeout(connection.probe(), () => lastAnswerMs);
-      set(true);
-    } catch {
-      connection.drop();
-      set(false);
+  async function run(): Promise<void> {
+    while (!stopped) {
+      const pause = sleep(searchIntervalMs);
+      try {
+        const found = await findWritable(servers, 'perkwire-health');
+        if (stopped) found.connection.destroy();
+        else await follow(found);
+      } catch (err) {
+        set(false, err as Error);
+      }
+      state.becomeKnown();
+      await pause;
     }
-    if (!stopped) timer = setTimeout(probe, probeIntervalMs);
   }
 
-  await probe();
+  void run();
+  await state.known;
   return {
-    isUp: () => up,
-    sawAnswer: () => {
-      lastAnswerMs = performance.now();
+    isUp,
+    sawAnswer: signs.answers.end,
+    sawCommit: signs.commits.end,
+    sawFailure: (err) => {
+      // What it stored may be on no replica, and is on them once a later commit is.
+      if (err instanceof NotReplicatedError) set(false, err);
+      link?.askNow(isDiskFull(err));
     },
-    onDown: (listener) => listeners.push(listener),
+    onDown: state.onDown,
+    clockSkewMs: signs.clockSkewMs,
     stop: async () => {
       stopped = true;
-      clearTimeout(timer);
-      await connection.end();
+      state.freeze();
+      clearInterval(ticker);
+      link?.lose(new Error('stopped'));
     },
   };
 }
 
-type ProbeConnection = { probe: () => Promise<unknown>; drop: () => void; end: () => Promise<void> };
+/** Up or down, and who is told. */
+function createState(onChange: HealthOptions['onChange']) {
+  const listeners: (() => void)[] = [];
+  let up = false;
+  let frozen = false;
+  let becomeKnown = (): void => {};
+  const known = new Promise<void>((resolve) => {
+    becomeKnown = resolve;
+  });
+  return {
+    isUp: () => up,
+    set: (next: boolean, reason?: Error): void => {
+      becomeKnown();
+      if (next === up || frozen) return;
+      up = next;
+      if (!up) for (const listener of listeners) listener();
+      onChange(up, reason);
+    },
+    onDown: (listener: () => void) => void listeners.push(listener),
+    /** Resolves when the state is first set. */
+    known,
+    becomeKnown: () => becomeKnown(),
+    /** No change is reported any more. */
+    freeze: () => {
+      frozen = true;
+    },
+  };
+}
 
-/** Connects when it is first needed, and again after a `drop`. */
-function createProbeConnection(url: string, onBreak: () => void): ProbeConnection {
-  let current: { client: pg.Client; socket: Socket } | null = null;
+/** What was heard of the database, and when that is too little. */
+function createSigns({ commitTimeoutMs }: Pick<HealthOptions, 'commitTimeoutMs'>) {
+  const clock = (): number => performance.now();
+  const [answers, ownCommits, commits] = [createSilence(clock), createSilence(clock), createSilence(clock)];
+  let slowestMs = 0;
+  let skewMs = 0;
 
-  /** Destroys the socket: an orderly end would wait for a server that hangs. */
-  function drop(): void {
-    current?.socket.destroy();
-    current = null;
-  }
+  const isSilent = (): boolean =>
+    answers.availableMs() >= probeTimeoutMs &&
+    answers.elapsedMs() >= Math.min(slownessFactor * slowestMs, longestProbeTimeoutMs);
 
-  async function connect(): Promise<pg.Client> {
-    const socket = new Socket();
-    const client = new pg.Client({
-      connectionString: url,
-      application_name: 'perkwire-health',
-      stream: () => socket,
-    });
-    client.on('error', () => {
-      if (current?.client !== client) return;
-      drop();
-      onBreak();
-    });
-    current = { client, socket };
-    await client.connect();
-    return client;
-  }
+  const isCommitLate = (): boolean =>
+    ownCommits.availableMs() >= commitTimeoutMs &&
+    (commits.availableMs() >= commitTimeoutMs || ownCommits.availableMs() >= longestExcuse * commitTimeoutMs);
 
   return {
-    probe: async () => (current?.client ?? (await connect())).query('select 1'),
-    drop,
-    end: async () => {
-      await current?.client.end().catch(() => {});
+    answers,
+    commits,
+    /** A server was found. One that is not known to commit gets the time for its first commit. */
+    found: (isUp: boolean) => {
+      answers.end();
+      if (isUp) return;
+      ownCommits.end();
+      commits.end();
+    },
+    answered: (tookMs: number) => {
+      slowestMs = Math.max(tookMs, slownessKept * slowestMs);
+      answers.end();
+    },
+    committed: (databaseMs: number, sentMs: number, receivedMs: number) => {
+      const halfMs = (receivedMs - sentMs) / 2;
+      skewMs = Math.max(0, Math.abs(databaseMs - (sentMs + halfMs)) - halfMs);
+      ownCommits.end();
+    },
+    clockSkewMs: () => skewMs,
+    /** @returns why the database is unavailable; null where it is not */
+    tick: (): Error | null => {
+      const nowMs = clock();
+      for (const silence of [answers, ownCommits, commits]) silence.tick(nowMs);
+      if (isSilent()) return new Error(`no answer within ${probeTimeoutMs} ms`);
+      return isCommitLate() ? new Error(`no commit within ${commitTimeoutMs} ms`) : null;
     },
   };
-}
-
-/**
- * Rejects when `work` takes longer than `probeTimeoutMs`, counted from the last response to any statement, and not
- * while this process is short of CPU.
- */
-function withTimeout(work: Promise<unknown>, lastAnswerMs: () => number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let timer: NodeJS.Timeout;
-    const wait = (forMs: number): void => {
-      const dueMs = performance.now() + forMs;
-      timer = setTimeout(() => {
-        const nowMs = performance.now();
-        const leftMs = lastAnswerMs() + probeTimeoutMs - nowMs;
-        if (nowMs - dueMs > starvedMs) wait(probeTimeoutMs);
-        else if (leftMs > 1) wait(leftMs);
-        else reject(new Error(`no answer within ${probeTimeoutMs} ms`));
-      }, forMs);
-    };
-    wait(probeTimeoutMs);
-    work.then(() => resolve(), reject).finally(() => clearTimeout(timer));
-  });
 }

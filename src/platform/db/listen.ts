@@ -1,4 +1,5 @@
-import pg from 'pg';
+import { Connection } from './connection.ts';
+import type { ServerUrl } from './servers.ts';
 
 const reconnectMs = 500;
 
@@ -8,8 +9,8 @@ const reconnectMs = 500;
  * (re)connect it calls back once with an empty one, because something may have been missed.
  * @returns stops listening
  */
-export function listen(databaseUrl: string, channel: string, onNotify: (payload: string) => void): () => Promise<void> {
-  let client: pg.Client | null = null;
+export function listen(server: ServerUrl, channel: string, onNotify: (payload: string) => void): () => Promise<void> {
+  let client: Connection | null = null;
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
 
@@ -21,8 +22,8 @@ export function listen(databaseUrl: string, channel: string, onNotify: (payload:
   }
 
   async function connect(): Promise<void> {
-    const fresh = new pg.Client({
-      connectionString: databaseUrl,
+    const fresh = new Connection({
+      server,
       application_name: `perkwire-listen`,
       connectionTimeoutMillis: 2000,
       keepAlive: true,

@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
-import pg from 'pg';
+import type pg from 'pg';
+import { Connection } from './connection.ts';
 
 const migrationsFolder = new URL('../../../migrations/', import.meta.url);
 
@@ -9,7 +10,7 @@ const migrationsFolder = new URL('../../../migrations/', import.meta.url);
  * @returns the names applied now
  */
 export async function migrate(databaseUrl: string, folder: URL = migrationsFolder): Promise<string[]> {
-  const client = new pg.Client({ connectionString: databaseUrl, application_name: 'perkwire-migrate' });
+  const client = new Connection({ server: databaseUrl, application_name: 'perkwire-migrate' });
   await client.connect();
   try {
     await client.query("select pg_advisory_lock(hashtext('perkwire_migrate'))");

@@ -1,28 +1,21 @@
 import { Socket } from 'node:net';
 import pg from 'pg';
-import { QueryTimeoutClient } from './query-timeout-client.ts';
+import { Connection, type ConnectionOptions } from './connection.ts';
+import type { ServerUrl } from './servers.ts';
 
 /** Anything that runs a statement: a pool or one connection inside a transaction. */
 export type Executor = Pick<pg.Pool, 'query'>;
 
 export type PoolOptions = {
-  url: string;
+  url: ServerUrl;
   size: number;
   applicationName: string;
   onError: (err: Error) => void;
-  /** Settings of PostgreSQL for each connection, such as `{ jit: 'off' }`. */
-  settings?: Record<string, string>;
-  /** A statement that takes longer than this ends its connection (milliseconds). */
+  /** A statement that takes longer than this ends its connection (milliseconds). Default: 10 s. */
   queryTimeoutMs?: number;
-};
+} & Pick<ConnectionOptions, 'settings' | 'onAnswer'>;
 
 const defaultQueryTimeoutMs = 10_000;
-
-/**
- * The server rolls back a transaction that is idle for this long, so that a frozen process does not keep its row locks
- * (milliseconds).
- */
-const idleInTransactionTimeoutMs = 5_000;
 
 /** How long a new connection may take (milliseconds). */
 const connectTimeoutMs = 2_000;
@@ -30,31 +23,26 @@ const connectTimeoutMs = 2_000;
 const socketsOf = new WeakMap<pg.Pool, Set<Socket>>();
 
 /** A pool of connections. Errors of idle connections go to `onError`; the pool recovers by itself. */
-export function createPool({
-  url,
-  size,
-  applicationName,
-  onError,
-  settings = {},
-  queryTimeoutMs = defaultQueryTimeoutMs,
-}: PoolOptions): pg.Pool {
+export function createPool(options: PoolOptions): pg.Pool {
+  const { url, size, applicationName, onError, queryTimeoutMs = defaultQueryTimeoutMs, settings, onAnswer } = options;
   const sockets = new Set<Socket>();
+  const connectionOptions: Pick<ConnectionOptions, 'server' | 'settings' | 'onAnswer'> = {
+    server: url,
+    ...(settings === undefined ? {} : { settings }),
+    ...(onAnswer === undefined ? {} : { onAnswer }),
+  };
   const pool = new pg.Pool({
-    Client: QueryTimeoutClient,
+    ...connectionOptions,
+    Client: Connection as unknown as new () => pg.ClientBase, // pg hands it all of these options
     stream: () => {
       const socket = new Socket();
       sockets.add(socket);
       return socket.once('close', () => sockets.delete(socket));
     },
-    connectionString: url,
     max: size,
     application_name: applicationName,
-    options: Object.entries(settings)
-      .map(([name, value]) => `-c ${name}=${value}`)
-      .join(' '),
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs,
-    idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
     idleTimeoutMillis: 30_000,
     keepAlive: true,
   });
@@ -105,11 +93,11 @@ const connectionCodes = new Set([
 
 /**
  * Whether an error means that the database could not be reached or could not finish (SQLSTATE classes 08, 53, 57 and
- * driver errors), in contrast to an invalid statement. The outcome of a write is then unknown.
+ * driver errors), or not vouch for it, in contrast to an invalid statement. The outcome of a write is then unknown.
  */
 export function isDatabaseUnavailable(err: unknown): boolean {
   if (!(err instanceof Error)) return false;
   const { code } = err as { code?: unknown };
-  if (typeof code === 'string') return connectionCodes.has(code) || /^(08|53|57|58|25006|XX)/.test(code);
+  if (typeof code === 'string') return connectionCodes.has(code) || /^(08|40003|53|57|58|25006|XX)/.test(code);
   return /timeout|terminated|connection|not queryable|after calling end/i.test(err.message);
 }

@@ -1,4 +1,5 @@
-import pg from 'pg';
+import { findWritable } from '../../platform/db/find-writable.ts';
+import { createServers } from '../../platform/db/servers.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import { verifyRollups } from './verify.ts';
 
@@ -12,8 +13,7 @@ async function main(): Promise<number> {
   if (![from, to].every((day) => /^\d{4}-\d{2}-\d{2}$/.test(day)))
     throw new Error('days must have the form 2026-11-21');
   if (process.env.DATABASE_URL === undefined) throw new Error('DATABASE_URL is not set');
-  const client = new pg.Client({ connectionString: process.env.DATABASE_URL, application_name: 'perkwire-verify' });
-  await client.connect();
+  const { connection: client } = await findWritable(createServers(process.env.DATABASE_URL), 'perkwire-verify');
   try {
     const { compared, differences } = await verifyRollups(client, from, to);
     for (const { rollup, differences: columns } of differences)

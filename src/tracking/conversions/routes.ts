@@ -37,7 +37,7 @@ const imageAnswers = {
 
 /** Advertisers' reports of conversions (docs/interface.md#conversions), server to server or as an image on a page. */
 export async function conversionRoutes(app: App, deps: CatalogDeps): Promise<void> {
-  const conversions = createConversionService(deps);
+  const conversions = createConversionService({ ...deps, pool: deps.flushPool });
   app.addHook('onClose', conversions.drain);
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store').header('cross-origin-resource-policy', 'cross-origin');

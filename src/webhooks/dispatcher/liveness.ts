@@ -1,4 +1,6 @@
-import pg from 'pg';
+import type pg from 'pg';
+import { Connection } from '../../platform/db/connection.ts';
+import type { ServerUrl } from '../../platform/db/servers.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { findDeadWorkers, freeLeases, lockNewId, register } from './worker-registry.ts';
 
@@ -24,7 +26,7 @@ export type Liveness = {
 };
 
 type LivenessOptions = {
-  databaseUrl: string;
+  databaseUrl: ServerUrl;
   logger: Logger;
   /** There may be something to claim: the worker is connected, or leases of a dead one were freed. */
   onWork: () => void;
@@ -82,8 +84,8 @@ export async function startLiveness(options: LivenessOptions): Promise<Liveness>
 }
 
 async function connect(state: State): Promise<void> {
-  const client = new pg.Client({
-    connectionString: state.databaseUrl,
+  const client = new Connection({
+    server: state.databaseUrl,
     application_name: 'perkwire-worker',
     connectionTimeoutMillis: 2000,
     query_timeout: probeTimeoutMs,

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { listen } from '../../platform/db/listen.ts';
+import type { ServerUrl } from '../../platform/db/servers.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { outboxChannel } from '../outbox-channel.ts';
 import { type ClaimLoop, createClaimLoop } from './claim/claim-loop.ts';
@@ -21,7 +22,7 @@ const settleLimitMs = 3000;
 
 export type DispatcherOptions = AttemptTools & {
   pool: pg.Pool;
-  databaseUrl: string;
+  databaseUrl: ServerUrl;
   logger: Logger;
   /** Calls in flight at once (count). */
   concurrency: number;

@@ -2,10 +2,11 @@ import fc from 'fast-check';
 import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Batcher, createBatcher } from '../../../src/platform/db/batcher.ts';
-import { type DatabaseHealth, startDatabaseHealth } from '../../../src/platform/db/health.ts';
+import type { DatabaseHealth } from '../../../src/platform/db/health.ts';
 import { breakConnections, createPool, transaction } from '../../../src/platform/db/pool.ts';
 import { AppError } from '../../../src/platform/errors.ts';
 import { cloneDatabase } from '../../support/database.ts';
+import { followHealth } from '../../support/health.ts';
 import { holdTable } from '../../support/locks.ts';
 import { startRelay } from '../../tracking/journey.ts';
 
@@ -22,7 +23,7 @@ beforeAll(async () => {
   observer = createPool({ url: database.url, size: 2, applicationName: 'perkwire-test', onError: () => {} });
   pool = createPool({ url: relay.url, size: 6, applicationName: 'perkwire-test', onError: () => {} });
   await observer.query('create table ledger (id integer primary key, batch integer not null, check (id >= 0))');
-  dbHealth = await startDatabaseHealth(relay.url, () => {});
+  ({ dbHealth } = await followHealth(relay.url));
   dbHealth.onDown(() => breakConnections(pool));
 });
 beforeEach(async () => {
@@ -252,8 +253,8 @@ describe('when the database becomes unavailable', () => {
     await batcher.drain();
     await expect.poll(dbHealth.isUp).toBe(false);
     await expect(batcher.add(51)).rejects.toMatchObject({ code: 'unavailable', status: 503, retryAfterS: 1 });
-    // What only waited was never sent.
-    expect(batches).toHaveLength(2);
+    // None is sent twice.
+    expect(batches.flat()).toHaveLength(new Set(batches.flat()).size);
   });
 
   test('and available again, writing continues', async () => {

@@ -5,15 +5,12 @@ import { createFailFast } from '../../../src/platform/db/fail-fast.ts';
 function fakeHealth() {
   const listeners: (() => void)[] = [];
   let up = true;
-  let answers = 0;
+  const failures: unknown[] = [];
   return {
     isUp: () => up,
-    sawAnswer: () => {
-      answers += 1;
-    },
-    answers: () => answers,
+    sawFailure: (err: unknown) => void failures.push(err),
+    failures,
     onDown: (listener: () => void) => void listeners.push(listener),
-    stop: async () => {},
     goDown: () => {
       up = false;
       for (const listener of listeners) listener();
@@ -42,10 +39,13 @@ test('a call under way is rejected when the database becomes unavailable', async
   await expect(hanging).rejects.toMatchObject(unavailable);
 });
 
-test('results and errors of the work are passed on, and a result counts as an answer of the database', async () => {
+test('results and errors of the work are passed on, and failures of the database reported', async () => {
   const dbHealth = fakeHealth();
   const failFast = createFailFast(dbHealth);
   await expect(failFast(async () => 7)).resolves.toBe(7);
   await expect(failFast(() => Promise.reject(new Error('mine')))).rejects.toThrow('mine');
-  expect(dbHealth.answers()).toBe(1);
+  expect(dbHealth.failures).toEqual([]);
+  const full = Object.assign(new Error('no space left'), { code: '53100' });
+  await expect(failFast(() => Promise.reject(full))).rejects.toBe(full);
+  expect(dbHealth.failures).toEqual([full]);
 });

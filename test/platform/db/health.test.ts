@@ -1,84 +1,13 @@
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { startDatabaseHealth } from '../../../src/platform/db/health.ts';
+import { createPool } from '../../../src/platform/db/pool.ts';
 import { cloneDatabase } from '../../support/database.ts';
+import { followHealth } from '../../support/health.ts';
+import { type DatabaseProxy, startProxy } from '../../support/proxy.ts';
 import { requestOver } from '../../support/request.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
-type Proxy = {
-  url: string;
-  /** Breaks every connection and refuses new ones. */
-  cut: () => void;
-  /** Takes connections and bytes, and hands nothing on, like a server that hangs. */
-  freeze: () => void;
-  /** Ends both: what was held back is handed on. */
-  heal: () => void;
-  /** Ends a freeze for new connections only: the old ones hang for ever, like those of a machine that is gone. */
-  strand: () => void;
-  /** Connections with bytes that are held back (count). */
-  held: () => number;
-  close: () => void;
-};
-
-/** Stands between the application and the database. */
-async function startProxy(databaseUrl: string): Promise<Proxy> {
-  const target = new URL(databaseUrl);
-  let links: { sockets: Socket[]; held: [Socket, Buffer][]; frozen: boolean }[] = [];
-  let refusing = false;
-  let freezing = false;
-
-  const server = createServer({ allowHalfOpen: true }, (client) => {
-    if (refusing) return void client.resetAndDestroy();
-    const upstream = connect(Number(target.port), target.hostname);
-    const link = { sockets: [client, upstream], held: [] as [Socket, Buffer][], frozen: freezing };
-    links.push(link);
-    for (const [from, to] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      from.on('data', (bytes) => (link.frozen ? link.held.push([to, bytes]) : to.write(bytes)));
-      from.on('end', () => link.frozen || to.end());
-      from.on('error', () => {}).on('close', () => link.frozen || to.destroy());
-    }
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = new URL(databaseUrl);
-  url.hostname = '127.0.0.1';
-  url.port = String((server.address() as AddressInfo).port);
-
-  const cut = (): void => {
-    refusing = true;
-    for (const socket of links.flatMap(({ sockets }) => sockets)) socket.destroy();
-    links = [];
-  };
-  return {
-    url: url.href,
-    cut,
-    freeze: () => {
-      freezing = true;
-      for (const link of links) link.frozen = true;
-    },
-    heal: () => {
-      refusing = false;
-      freezing = false;
-      for (const link of links) {
-        link.frozen = false;
-        for (const [to, bytes] of link.held.splice(0)) to.write(bytes);
-      }
-    },
-    strand: () => {
-      freezing = false;
-    },
-    held: () => links.filter(({ held }) => held.length > 0).length,
-    close: () => {
-      cut();
-      server.close();
-    },
-  };
-}
-
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
-let proxy: Proxy;
+let proxy: DatabaseProxy;
 beforeAll(async () => {
   database = await cloneDatabase();
   proxy = await startProxy(database.url);
@@ -89,15 +18,17 @@ afterAll(async () => {
   await database?.drop();
 });
 
+/** Looks at the database from beside. */
+async function observe() {
+  const pool = createPool({ url: database.url, size: 1, applicationName: 'perkwire-test', onError: () => {} });
+  return { pool, close: () => pool.end() };
+}
+
 /** How often conditions are polled. */
 const often = { interval: 20 };
 
 describe('the health of the database', () => {
-  async function follow() {
-    const changes: boolean[] = [];
-    const dbHealth = await startDatabaseHealth(proxy.url, (up) => changes.push(up));
-    return { dbHealth, changes };
-  }
+  const follow = () => followHealth(proxy.url);
 
   test('is known from the start', async () => {
     const { dbHealth, changes } = await follow();
@@ -141,6 +72,34 @@ describe('the health of the database', () => {
     clearInterval(others);
     await expect.poll(dbHealth.isUp, often).toBe(false);
     await dbHealth.stop();
+  });
+
+  test('stays up while this process is too busy to read what the database answered', async () => {
+    const { dbHealth, changes } = await follow();
+    for (let round = 0; round < 8; round++) {
+      const endMs = performance.now() + 400;
+      while (performance.now() < endMs);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(changes).toEqual([true]);
+    await dbHealth.stop();
+  });
+
+  test('stays up when one of its connections is ended, and asks over a new one', async () => {
+    const { dbHealth, changes } = await follow();
+    const { pool, close } = await observe();
+    for (const name of ['perkwire-health', 'perkwire-commit']) {
+      const pids = async () =>
+        (await pool.query('select pid from pg_stat_activity where application_name = $1', [name])).rows;
+      const before = await pids();
+      await pool.query('select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1', [name]);
+      await expect.poll(async () => (await pids()).length, often).toBe(1);
+      expect(await pids()).not.toEqual(before);
+    }
+    expect(changes).toEqual([true]);
+    await dbHealth.stop();
+    await close();
   });
 
   test('can be stopped while the database is unavailable', async () => {

@@ -1,8 +1,7 @@
 import { createServer, type Server } from 'node:net';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createPool, isDatabaseUnavailable, transaction } from '../../../src/platform/db/pool.ts';
-import { QueryTimeoutClient } from '../../../src/platform/db/query-timeout-client.ts';
 import { cloneDatabase } from '../../support/database.ts';
 
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
@@ -158,13 +157,13 @@ test('a transaction that its process forgets is rolled back by the server', asyn
 });
 
 test('a statement that hangs ends its connection and counts as unavailable; other connections stay open', async () => {
-  const hasty = new pg.Pool({
-    Client: QueryTimeoutClient,
-    connectionString: database.url,
-    query_timeout: 1500,
-    max: 2,
+  const hasty = createPool({
+    url: database.url,
+    size: 2,
+    applicationName: 'perkwire-test',
+    queryTimeoutMs: 1500,
+    onError: () => {},
   });
-  hasty.on('error', () => {});
   const read = async () =>
     (await hasty.query<{ pid: number }>('select pg_backend_pid() as pid, pg_sleep(0.1)')).rows[0]?.pid as number;
   const pids = async () => (await Promise.all([read(), read()])).sort((a, b) => a - b);

@@ -5,6 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { parseArgs } from 'node:util';
 import type pg from 'pg';
 import { parseImageStore } from '../../../config/image-store.ts';
+import { findWritableUrl } from '../../../platform/db/find-writable.ts';
 import { migrate } from '../../../platform/db/migrate.ts';
 import { createPool, transaction } from '../../../platform/db/pool.ts';
 import { AppError } from '../../../platform/errors.ts';
@@ -44,12 +45,18 @@ async function main(): Promise<void> {
     options: { publisher: { type: 'string' }, 'dry-run': { type: 'boolean', default: false } },
   });
   const [action, file] = positionals;
-  const url = process.env.DATABASE_URL ?? '';
-  if ((action !== 'export' && action !== 'import') || file === undefined || positionals.length > 2 || url === '')
+  const databaseUrl = process.env.DATABASE_URL ?? '';
+  if (
+    (action !== 'export' && action !== 'import') ||
+    file === undefined ||
+    positionals.length > 2 ||
+    databaseUrl === ''
+  )
     throw new Error(usage);
   const publisher = values.publisher === undefined ? null : Number(values.publisher);
   if (publisher !== null && !(Number.isInteger(publisher) && publisher > 0 && publisher < 2 ** 31))
     throw new Error(usage);
+  const url = await findWritableUrl(databaseUrl);
   await migrate(url);
   const pool = createPool({ url, size: 2, applicationName: 'perkwire-catalogue', onError: () => {} });
   try {

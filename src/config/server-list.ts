@@ -1,0 +1,29 @@
+const form = /^(?<scheme>postgres(?:ql)?:\/\/)(?<login>[^/?#]*@)?(?<hosts>[^/?#@]*)(?<rest>.*)$/;
+
+/**
+ * Splits `postgres://user:password@a:5432,b:5432/database?target_session_attrs=read-write`, as libpq takes it, into one
+ * URL for each host. @throws Error with a sentence
+ */
+export function parseServerList(databaseUrl: string): string[] {
+  const { scheme, login = '', hosts, rest } = form.exec(databaseUrl)?.groups ?? {};
+  if (scheme === undefined || hosts === undefined || rest === undefined)
+    throw new Error('DATABASE_URL must begin with postgres:// or postgresql://');
+  const urls = hosts.split(',').map((host) => `${scheme}${login}${host}${rest}`);
+  // pg takes a URL without a host: a socket, or another host, is named by a parameter.
+  if (urls.length === 1 && hosts === '') return urls.map(withoutSessionAttrs);
+  if (!urls.every((url) => URL.canParse(url)) || hosts.split(',').includes(''))
+    throw new Error('DATABASE_URL must look like postgres://user:password@host:5432,host:5432/database');
+  return urls.map(withoutSessionAttrs);
+}
+
+/** Of libpq's values those that a program that writes can mean. */
+const accepted = ['any', 'read-write', 'primary'];
+
+function withoutSessionAttrs(text: string): string {
+  if (!text.includes('target_session_attrs')) return text;
+  const url = new URL(text);
+  const wanted = url.searchParams.get('target_session_attrs') ?? 'any';
+  if (!accepted.includes(wanted)) throw new Error('DATABASE_URL must have target_session_attrs=read-write, or none');
+  url.searchParams.delete('target_session_attrs');
+  return url.href;
+}

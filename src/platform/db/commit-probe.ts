@@ -1,0 +1,59 @@
+import { Connection } from './connection.ts';
+import { ReadOnlyError } from './find-writable.ts';
+
+/** Asks the database to commit, over a connection of its own. */
+export type CommitProbe = {
+  /**
+   * Commits. @param withSpace also takes a page of disk space, which a full disk refuses
+   * @returns the database's clock (epoch milliseconds) @throws what kept it from committing
+   */
+  commit: (withSpace: boolean) => Promise<number>;
+  /** Names the server process, for `endCommitProbe`. */
+  backendPid: number;
+  destroy: () => void;
+};
+
+const applicationName = 'perkwire-commit';
+
+/** Writes to the log alone, which PostgreSQL flushes and replicates as any commit; no table changes. */
+const commitSql = `
+select pg_logical_emit_message(true, 'perkwire', ''), current_setting('transaction_read_only')::boolean as read_only,
+  extract(epoch from clock_timestamp())::float8 * 1000 as now_ms`;
+
+/** Statements sent together are one transaction. A table that was just truncated has no page to put a row on. */
+const takeSpaceSql = 'truncate space_probe; insert into space_probe default values';
+
+export async function openCommitProbe(url: string): Promise<CommitProbe> {
+  const connection = new Connection({ server: url, application_name: applicationName, keepAlive: true });
+  connection.on('error', () => {});
+  try {
+    await connection.connect();
+    const { rows } = await connection.query<{ pid: number }>('select pg_backend_pid() as pid');
+    return {
+      backendPid: rows[0]?.pid ?? 0,
+      commit: async (withSpace) => {
+        if (withSpace) await connection.query(takeSpaceSql);
+        const { rows } = await connection.query<{ read_only: boolean; now_ms: number }>(commitSql);
+        const [answer] = rows;
+        if (answer === undefined || answer.read_only) throw new ReadOnlyError();
+        return answer.now_ms;
+      },
+      destroy: () => connection.destroy(),
+    };
+  } catch (err) {
+    connection.destroy();
+    throw err;
+  }
+}
+
+/**
+ * Ends the server process of a probe that hangs in its commit, which would otherwise stay until a replica answers: one
+ * more for each try. Nothing is lost with it.
+ */
+export async function endCommitProbe(connection: Connection, backendPid: number): Promise<void> {
+  await connection.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+    where pid = $1 and application_name = $2 and usename = current_user`,
+    [backendPid, applicationName],
+  );
+}

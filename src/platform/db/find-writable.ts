@@ -1,0 +1,86 @@
+import { Connection } from './connection.ts';
+import { createServers, type Servers } from './servers.ts';
+
+/** A connection to the server that can be written to. */
+export type Found = { url: string; connection: Connection };
+
+/** How long a server may take to accept a connection and to say what it is (milliseconds). */
+const answerTimeoutMs = 1_000;
+/** How long further servers are waited for once one is found to be writable (milliseconds). */
+const othersTimeoutMs = 100;
+
+/** Timelines are the first 8 hex digits of a WAL file's name; each promotion begins a new one. */
+const roleSql = `
+select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean as read_only,
+  case when pg_is_in_recovery() then '' else left(pg_walfile_name(pg_current_wal_lsn()), 8) end as timeline`;
+
+type Candidate = Found & { timeline: string };
+
+export class ReadOnlyError extends Error {
+  /** SQLSTATE read_only_sql_transaction. */
+  readonly code = '25006';
+  constructor() {
+    super('the server is read-only: a standby, or set so');
+  }
+}
+
+/**
+ * Connects to the server of the list that can be written to. Of several that say so (a primary that was cut off does,
+ * until it knows), the one on the latest timeline. The caller ends the connection.
+ * @throws what the servers answered, ReadOnlyError where one answered that it cannot be written to
+ */
+export async function findWritable({ all }: Pick<Servers, 'all'>, applicationName: string): Promise<Found> {
+  const candidates: Candidate[] = [];
+  const errors: Error[] = [];
+  const asked = all.map((url) =>
+    ask(url, applicationName).then(
+      (candidate) => candidates.push(candidate),
+      (err: Error) => errors.push(err),
+    ),
+  );
+  const answered = Promise.all(asked);
+  await Promise.any([answered, firstOf(asked, candidates).then(() => pause(othersTimeoutMs))]);
+  const [best, ...others] = candidates.sort((a, b) => b.timeline.localeCompare(a.timeline));
+  for (const { connection } of others) connection.destroy();
+  void answered.then(() => {
+    for (const { connection } of candidates) if (connection !== best?.connection) connection.destroy();
+  });
+  if (best === undefined) throw errors.find((err) => err instanceof ReadOnlyError) ?? errors[0];
+  return best;
+}
+
+/** The URL of the server that can be written to, for a program that makes its connections at once and then ends. */
+export async function findWritableUrl(databaseUrl: string): Promise<string> {
+  const { url, connection } = await findWritable(createServers(databaseUrl), 'perkwire-start');
+  connection.destroy();
+  return url;
+}
+
+/** Resolves when one of the promises has made a candidate; rejects when none does. */
+const firstOf = (asked: readonly Promise<unknown>[], candidates: readonly unknown[]): Promise<void> =>
+  Promise.any(
+    asked.map(async (one) => {
+      await one;
+      if (candidates.length === 0) throw new Error('none yet');
+    }),
+  );
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());
+
+async function ask(url: string, applicationName: string): Promise<Candidate> {
+  const connection = new Connection({ server: url, application_name: applicationName, keepAlive: true });
+  connection.on('error', () => {});
+  const timer = setTimeout(() => connection.destroy(new Error('timeout: no answer')), answerTimeoutMs);
+  try {
+    await connection.connect();
+    const { rows } = await connection.query<{ read_only: boolean; timeline: string }>(roleSql);
+    const [role] = rows;
+    if (role === undefined || role.read_only) throw new ReadOnlyError();
+    return { url, connection, timeline: role.timeline };
+  } catch (err) {
+    connection.destroy();
+    throw err;
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { createSilence, tickMs } from '../../../src/platform/db/available-time.ts';
+
+/** A silence on a clock that the test moves. */
+function silenceAt(startMs = 1000) {
+  let nowMs = startMs;
+  const silence = createSilence(() => nowMs);
+  return {
+    ...silence,
+    /** Ticks that come so many milliseconds after one another. */
+    ticks: (count: number, everyMs: number) => {
+      for (let tick = 0; tick < count; tick++) {
+        nowMs += everyMs;
+        silence.tick(nowMs);
+      }
+    },
+  };
+}
+
+test('a process that runs on time had all of the time', () => {
+  const silence = silenceAt();
+  silence.ticks(10, tickMs);
+  expect([silence.availableMs(), silence.elapsedMs()]).toEqual([10 * tickMs, 10 * tickMs]);
+});
+
+test('a tick that comes late counts as one: a starved or frozen process had the time of a few ticks only', () => {
+  const silence = silenceAt();
+  silence.ticks(4, 200);
+  expect([silence.availableMs(), silence.elapsedMs()]).toEqual([4 * tickMs, 800]);
+  silence.ticks(1, 3_600_000);
+  expect(silence.availableMs()).toBe(5 * tickMs);
+});
+
+test('what is heard ends it; time before that is not counted again by the next tick', () => {
+  const silence = silenceAt();
+  silence.ticks(8, tickMs);
+  silence.end();
+  expect([silence.availableMs(), silence.elapsedMs()]).toEqual([0, 0]);
+  silence.ticks(2, 10);
+  expect(silence.availableMs()).toBe(20);
+});

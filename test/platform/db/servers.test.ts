@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startDatabaseHealth } from '../../../src/platform/db/health.ts';
+import { listen } from '../../../src/platform/db/listen.ts';
+import { createPool } from '../../../src/platform/db/pool.ts';
+import { createServers } from '../../../src/platform/db/servers.ts';
+import { cloneDatabase } from '../../support/database.ts';
+import { type DatabaseProxy, startProxy } from '../../support/proxy.ts';
+
+const urlsOf = (databaseUrl: string) => createServers(databaseUrl).all;
+
+test('DATABASE_URL lists servers as libpq takes them', () => {
+  expect(urlsOf('postgres://u:p%40@a:5432,b:5433/db?target_session_attrs=read-write&sslmode=disable')).toEqual([
+    'postgres://u:p%40@a:5432/db?sslmode=disable',
+    'postgres://u:p%40@b:5433/db?sslmode=disable',
+  ]);
+  expect(urlsOf('postgresql://a,[::1]:5433/db')).toEqual(['postgresql://a/db', 'postgresql://[::1]:5433/db']);
+  expect(urlsOf('postgres://u@a/db')).toEqual(['postgres://u@a/db']);
+  expect(urlsOf('postgres:///db?host=/run/postgresql')).toEqual(['postgres:///db?host=/run/postgresql']);
+});
+
+test.each([
+  ['mysql://a/db', 'must begin with postgres://'],
+  ['postgres://a:1,b:x/db', 'must look like'],
+  ['postgres://a,,b/db', 'must look like'],
+  ['postgres://a,b/db?target_session_attrs=standby', 'target_session_attrs=read-write'],
+])('%s is refused with a sentence', (url, problem) => {
+  expect(() => createServers(url)).toThrow(problem);
+});
+
+let database: Awaited<ReturnType<typeof cloneDatabase>>;
+let proxies: DatabaseProxy[];
+beforeAll(async () => {
+  database = await cloneDatabase();
+  proxies = [await startProxy(database.url), await startProxy(database.url)];
+});
+afterAll(async () => {
+  for (const proxy of proxies) proxy.close();
+  await database?.drop();
+});
+
+test('every connection goes to a server that can be written to, and follows when it moves', async () => {
+  const [first, second] = proxies as [DatabaseProxy, DatabaseProxy];
+  const hosts = [first, second].map(({ url }) => new URL(url).host).join(',');
+  first.cut();
+  const servers = createServers(database.url.replace(new URL(database.url).host, hosts));
+  const dbHealth = await startDatabaseHealth({ servers, onChange: () => {}, commitTimeoutMs: 2000, now: Date.now });
+  const pool = createPool({ url: servers.current, size: 2, applicationName: 'perkwire-test', onError: () => {} });
+  let notified = 0;
+  const unlisten = listen(servers.current, 'moved', (payload) => {
+    if (payload === 'yes') notified += 1;
+  });
+  expect(servers.current()).toBe(second.url);
+  expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+
+  first.heal();
+  second.cut();
+  await expect.poll(servers.current).toBe(first.url);
+  await expect.poll(dbHealth.isUp).toBe(true);
+  expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+  await expect
+    .poll(async () => {
+      await pool.query("select pg_notify('moved', 'yes')");
+      return notified;
+    })
+    .toBeGreaterThan(0);
+
+  await unlisten();
+  await pool.end();
+  await dbHealth.stop();
+});

@@ -1,0 +1,74 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { embeddedDemoIds, loadDemoCatalogue } from '../../src/embedded/demo/catalogue.ts';
+import { startEmbeddedPostgres } from '../../src/embedded/postgres/index.ts';
+import { migrate } from '../../src/platform/db/migrate.ts';
+import { createPool, transaction } from '../../src/platform/db/pool.ts';
+
+/** A PostgreSQL of one test file, which may harm it. */
+export type OwnPostgres = {
+  url: string;
+  dataDir: string;
+  /** Runs a statement as an administrator. */
+  query: <Row extends pg.QueryResultRow>(text: string) => Promise<Row[]>;
+  /** Every commit waits for a replica that never answers. */
+  silenceStandby: () => Promise<void>;
+  answerStandby: () => Promise<void>;
+  /** Signals every process of the server. */
+  signalAll: (signal: 'SIGSTOP' | 'SIGCONT' | 'SIGKILL') => void;
+  close: () => Promise<void>;
+};
+
+/** Starts one with the schema and the demo catalogue. */
+export async function startOwnPostgres({ flags = [] as string[] } = {}): Promise<OwnPostgres> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'perkwire-own-'));
+  await chmod(dataDir, 0o755); // as root, the database runs as another user, who must get in
+  const server = await startEmbeddedPostgres({ dataDir, flags: ['fsync=off', ...flags] });
+  await migrate(server.url);
+  const pool = createPool({ url: server.url, size: 1, applicationName: 'perkwire-test', onError: () => {} });
+  await transaction(pool, (executor) => loadDemoCatalogue(executor, embeddedDemoIds));
+  await pool.end();
+  const admin = new pg.Pool({ connectionString: server.url, max: 1, application_name: 'perkwire-test-admin' });
+  admin.on('error', () => {});
+  const query: OwnPostgres['query'] = async (text) => (await admin.query(text)).rows;
+  const setStandby = async (name: string): Promise<void> => {
+    await query(`alter system set synchronous_standby_names = '${name}'`);
+    await query('select pg_reload_conf()');
+  };
+  return {
+    url: server.url,
+    dataDir,
+    query,
+    silenceStandby: () => setStandby('ghost'),
+    answerStandby: () => setStandby(''),
+    signalAll: (signal) => {
+      const postmaster = Number(/^\d+/.exec(readFileSync(pidFileOf(dataDir), 'utf8'))?.[0]);
+      const ids = [postmaster, ...childrenOf(postmaster)];
+      for (const id of signal === 'SIGCONT' ? ids.reverse() : ids) process.kill(id, signal);
+    },
+    close: async () => {
+      await admin.end();
+      await server.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+const pidFileOf = (dataDir: string): string => join(dataDir, 'postgres', 'postmaster.pid');
+
+/** Processes whose parent is this one, by proc(5): the parent stands second behind the name in parentheses. */
+const childrenOf = (pid: number): number[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((name) => {
+      try {
+        const stat = readFileSync(`/proc/${name}/stat`, 'utf8');
+        return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) === pid;
+      } catch {
+        return false; // it has ended meanwhile
+      }
+    })
+    .map(Number);

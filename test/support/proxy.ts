@@ -1,0 +1,74 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+/** A connection to a database that can fail in the ways of networks and machines. */
+export type DatabaseProxy = {
+  url: string;
+  /** Breaks every connection and refuses new ones. */
+  cut: () => void;
+  /** Takes connections and bytes, and hands nothing on, like a server that hangs. */
+  freeze: () => void;
+  /** Ends both: what was held back is handed on. */
+  heal: () => void;
+  /** Ends a freeze for new connections only: the old ones hang for ever, like those of a machine that is gone. */
+  strand: () => void;
+  /** Connections with bytes that are held back (count). */
+  held: () => number;
+  close: () => void;
+};
+
+/** Stands between the application and the database. */
+export async function startProxy(databaseUrl: string): Promise<DatabaseProxy> {
+  const target = new URL(databaseUrl);
+  let links: { sockets: Socket[]; held: [Socket, Buffer][]; frozen: boolean }[] = [];
+  let refusing = false;
+  let freezing = false;
+
+  const server = createServer({ allowHalfOpen: true }, (client) => {
+    if (refusing) return void client.resetAndDestroy();
+    const upstream = connect(Number(target.port), target.hostname);
+    const link = { sockets: [client, upstream], held: [] as [Socket, Buffer][], frozen: freezing };
+    links.push(link);
+    for (const [from, to] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      from.on('data', (bytes) => (link.frozen ? link.held.push([to, bytes]) : to.write(bytes)));
+      from.on('end', () => link.frozen || to.end());
+      from.on('error', () => {}).on('close', () => link.frozen || to.destroy());
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = new URL(databaseUrl);
+  url.hostname = '127.0.0.1';
+  url.port = String((server.address() as AddressInfo).port);
+
+  const cut = (): void => {
+    refusing = true;
+    for (const socket of links.flatMap(({ sockets }) => sockets)) socket.destroy();
+    links = [];
+  };
+  return {
+    url: url.href,
+    cut,
+    freeze: () => {
+      freezing = true;
+      for (const link of links) link.frozen = true;
+    },
+    heal: () => {
+      refusing = false;
+      freezing = false;
+      for (const link of links) {
+        link.frozen = false;
+        for (const [to, bytes] of link.held.splice(0)) to.write(bytes);
+      }
+    },
+    strand: () => {
+      freezing = false;
+    },
+    held: () => links.filter(({ held }) => held.length > 0).length,
+    close: () => {
+      cut();
+      server.close();
+    },
+  };
+}
