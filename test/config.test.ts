@@ -42,6 +42,7 @@ describe('defaults', () => {
       trustProxy: false,
       databaseUrl,
       databasePoolSize: 12,
+      commitTimeoutMs: 2000,
       dataDir: '.data',
       tokenKeys: [{ id: 1, secret: 'a'.repeat(32) }],
       userPepper: 'p'.repeat(32),

@@ -17,8 +17,12 @@ export type PoolOptions = {
 
 const defaultQueryTimeoutMs = 10_000;
 
-/** How long a new connection may take (milliseconds). */
-const connectTimeoutMs = 2_000;
+/**
+ * How long a new connection, or the wait for one that is free, may take (milliseconds). On a busy machine both take long
+ * without anything being wrong; when the database is unavailable `breakConnections` ends the first, and `createFailFast`
+ * and the batchers the second.
+ */
+const connectTimeoutMs = 10_000;
 
 const socketsOf = new WeakMap<pg.Pool, Set<Socket>>();
 
