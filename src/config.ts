@@ -119,6 +119,8 @@ export function loadConfig(
     if (raw.USER_PEPPER.length < 32) problems.push('USER_PEPPER must be set, with 32 or more characters');
     if (config.secretsKey.length !== 32)
       problems.push('SECRETS_KEY must be 32 bytes in base64 (openssl rand -base64 32)');
+    if (raw.DATABASE_URL !== '' && raw.PUBLIC_URL === '')
+      problems.push('PUBLIC_URL must be set where DATABASE_URL is: the origin that clients see');
   } else if (config.databaseUrl === null && raw.DATABASE_URL === '')
     problems.push('DATABASE_URL is required for the role migrate');
   if (raw.METRICS_TOKEN !== '' && raw.METRICS_TOKEN.length < 32)

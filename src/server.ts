@@ -5,10 +5,14 @@ import { type Config, ConfigError, loadConfig } from './config.ts';
 import { firstOperatorLink } from './dashboard/auth/first-operator.ts';
 import { startDemo } from './embedded/demo/start.ts';
 import { printWelcome } from './embedded/demo/welcome.ts';
+import type { EmbeddedPostgres } from './embedded/postgres/index.ts';
+import { superviseEmbedded } from './embedded/postgres/supervise.ts';
 import { GeoError } from './offers/context/geo.ts';
-import { findWritableUrl } from './platform/db/find-writable.ts';
 import { migrate } from './platform/db/migrate.ts';
+import { openCheckedDatabase } from './platform/db/startup-checks.ts';
 import { createLogger, type Logger } from './platform/logger.ts';
+import { checkSecrets } from './platform/security/canary.ts';
+import { StartupError } from './platform/startup-error.ts';
 import { createDeps } from './runtime/create-deps.ts';
 import { createJobs } from './runtime/jobs.ts';
 import { listen } from './runtime/listen.ts';
@@ -24,7 +28,10 @@ import { handledSignals, onStopSignal } from './runtime/signals.ts';
  */
 setFlagsFromString('--no-allocation-site-pretenuring');
 
-/** Runs the service until a stop signal. @throws ConfigError, GeoError with a message for the operator */
+/** How long a database that does not answer yet is waited for (milliseconds). */
+const databaseWaitMs = 30_000;
+
+/** Runs the service until a stop signal. @throws ConfigError, GeoError, StartupError with a message for the operator */
 async function main(): Promise<void> {
   const config = loadConfig(process.env, embeddedSecrets);
   const logger = createLogger(config.logLevel);
@@ -55,25 +62,29 @@ async function main(): Promise<void> {
 /** The start order; the first failure stops what was started. */
 async function start(config: Config, logger: Logger, parts: Parts): Promise<void> {
   const embedded = config.databaseUrl === null;
-  const databaseUrl = config.databaseUrl ?? (await startEmbedded(config, logger, parts));
-  const applied = await migrate(await findWritableUrl(databaseUrl));
+  const database = embedded ? await startEmbedded(config, logger, parts) : null;
+  const databaseUrl = config.databaseUrl ?? (database as EmbeddedPostgres).url;
+  const applied = await migrate(await openCheckedDatabase(databaseUrl, databaseWaitMs));
   if (applied.length > 0) logger.info({ applied }, 'migrations applied');
   if (config.roles.includes('migrate')) return;
 
   const { deps, close } = await createDeps({ config, databaseUrl, logger, now: Date.now });
   parts.add('database', close);
+  await checkSecrets(deps.pool, deps.secretBox, config.userPepper);
+  if (database !== null) parts.add('supervision of the embedded database', superviseEmbedded(database, deps));
   const firstStart = embedded && (await startDemo(deps));
 
   const serveApi = config.roles.includes('api');
   const app = await buildApp(deps, { serveApi, demoReceiver: embedded });
   parts.add('http', () => app.close());
+  // Before any work begins: a process whose port is taken claims nothing.
+  await listen(app, config);
   const jobs = createJobs({ ...deps, pid: process.pid });
   const background = await runJobs(
     jobs.filter((job) => job.roles.some((role) => config.roles.includes(role))),
     deps,
   );
   parts.add('background jobs', background.stop);
-  await listen(app, config);
   logger.info({ roles: config.roles, port: config.port, embedded, firstStart }, 'ready');
   if (embedded && serveApi) {
     const dashboardLink = await firstOperatorLink(deps.pool, config.publicUrl, deps.now());
@@ -81,19 +92,21 @@ async function start(config: Config, logger: Logger, parts: Parts): Promise<void
   }
 }
 
-async function startEmbedded(config: Config, logger: Logger, parts: Parts): Promise<string> {
+async function startEmbedded(config: Config, logger: Logger, parts: Parts): Promise<EmbeddedPostgres> {
   const { startEmbeddedPostgres } = await import('./embedded/postgres/index.ts');
   const database = await startEmbeddedPostgres({ dataDir: config.dataDir, log: (line) => logger.info({}, line) });
   parts.add('embedded database', database.stop);
   // The demo's receiver is on this machine.
   config.webhookAllowNets = [config.webhookAllowNets, '127.0.0.0/8', '::1/128'].filter((nets) => nets !== '').join(',');
   config.webhookAllowHttp = true;
-  return database.url;
+  return database;
 }
 
 /** What an operator reads when the service cannot start. */
 const failureText = (err: Error): string =>
-  err instanceof ConfigError || err instanceof GeoError ? err.message : (err.stack ?? err.message);
+  err instanceof ConfigError || err instanceof GeoError || err instanceof StartupError
+    ? err.message
+    : (err.stack ?? err.message);
 
 main().catch((err: Error) => {
   process.stderr.write(`${failureText(err)}\n`);

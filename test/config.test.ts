@@ -5,6 +5,7 @@ const databaseUrl = 'postgres://perkwire@localhost:5432/perkwire';
 const secretsKey = Buffer.alloc(32, 7).toString('base64');
 const given = {
   DATABASE_URL: databaseUrl,
+  PUBLIC_URL: 'https://perks.example.com',
   TOKEN_KEYS: `1:${'a'.repeat(32)}`,
   USER_PEPPER: 'p'.repeat(32),
   SECRETS_KEY: secretsKey,
@@ -38,7 +39,7 @@ describe('defaults', () => {
       roles: ['api', 'worker'],
       host: '127.0.0.1',
       port: 8080,
-      publicUrl: 'http://localhost:8080',
+      publicUrl: 'https://perks.example.com',
       trustProxy: false,
       databaseUrl,
       databasePoolSize: 12,
@@ -72,8 +73,13 @@ describe('defaults', () => {
       expect(load(Object.fromEntries(names.map((name) => [name, blank])))).toEqual(load());
   });
 
-  test('the public URL follows the port, and a given one loses its trailing slash', () => {
-    expect(load({ PORT: '9000' }).publicUrl).toBe('http://localhost:9000');
+  test('the public URL is demanded with a database, follows the port without, and loses its trailing slash', () => {
+    expect(problemsOf({ PUBLIC_URL: '' })).toEqual([
+      'PUBLIC_URL must be set where DATABASE_URL is: the origin that clients see',
+    ]);
+    const { TOKEN_KEYS, USER_PEPPER, SECRETS_KEY } = given;
+    const embedded = loadConfig({ PORT: '9000' }, () => ({ TOKEN_KEYS, USER_PEPPER, SECRETS_KEY }));
+    expect(embedded.publicUrl).toBe('http://localhost:9000');
     expect(load({ PORT: '9000', PUBLIC_URL: 'https://perks.example.com/' }).publicUrl).toBe(
       'https://perks.example.com',
     );

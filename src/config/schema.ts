@@ -11,7 +11,8 @@ export const configSchema = Type.Object({
   PORT: Type.Integer({ default: 8080, minimum: 1, maximum: 65535, description: 'TCP port to listen on.' }),
   PUBLIC_URL: Type.String({
     default: '',
-    description: 'Origin of every URL sent out (never the Host header). Default http://localhost:PORT.',
+    description:
+      'Origin of every URL sent out (never the Host header). Required with DATABASE_URL, else http://localhost:PORT.',
   }),
   TRUST_PROXY: Type.String({
     default: '',

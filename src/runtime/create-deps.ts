@@ -59,6 +59,8 @@ export async function createDeps({
     servers,
     commitTimeoutMs: config.commitTimeoutMs,
     now,
+    onClockSkew: (skewMs) =>
+      logger.warn({ skewMs: Math.round(skewMs) }, 'the clocks of this machine and of the database differ'),
     onChange: (up, reason) =>
       up
         ? logger.info({}, 'the database is available')

@@ -33,5 +33,20 @@ function keptSecrets(dataDir: string): SecretVariables {
   } finally {
     rmSync(draft);
   }
-  return JSON.parse(readFileSync(path, 'utf8')) as SecretVariables;
+  return parseSecrets(path, readFileSync(path, 'utf8'));
+}
+
+/** @throws Error where the file was cut or changed; made anew, the secrets would not fit the data */
+function parseSecrets(path: string, text: string): SecretVariables {
+  const damaged = new Error(`${path} is damaged; restore it from a backup, or remove the folder to begin anew`);
+  let found: Partial<SecretVariables> | null;
+  try {
+    found = JSON.parse(text);
+  } catch {
+    throw damaged;
+  }
+  const { TOKEN_KEYS, USER_PEPPER, SECRETS_KEY } = found ?? {};
+  if (![TOKEN_KEYS, USER_PEPPER, SECRETS_KEY].every((value) => typeof value === 'string' && value !== ''))
+    throw damaged;
+  return found as SecretVariables;
 }

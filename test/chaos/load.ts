@@ -1,49 +1,74 @@
 import type { Stage } from './stage.ts';
 
+/** One call. `status` 0: no answer. */
+export type Call = { atMs: number; tookMs: number; status: number };
+
 export type Load = {
   /** Sessions whose wrap was answered with 200. */
   wrapped: string[];
+  /** Sessions the impression of whose first offer was answered with 200. */
+  seen: string[];
+  /** Answers other than 200, and how long calls took. */
+  calls: Call[];
   /** Resolves when that many are wrapped. */
   reach: (count: number) => Promise<void>;
   /** Ends the users after what they are doing. */
   stop: () => Promise<void>;
 };
 
+type Fetched = { data: { session_id: string; offers: { pixel: string }[] } };
+
 const users = 16;
 const pauseMs = 50;
 
 /**
- * Users who fetch offers and wrap the session, again and again, whatever happens to the servers, until `total` wraps
+ * Users who fetch offers, see the first and wrap the session, again and again, whatever happens to the servers, until `total` wraps
  * were answered.
  */
-export function startLoad(stage: Stage, total: number): Load {
+export function startLoad(stage: Pick<Stage, 'apiUrl' | 'keys'>, total: number): Load {
   const wrapped: string[] = [];
+  const seen: string[] = [];
+  const calls: Call[] = [];
   const waiting: { count: number; resolve: () => void }[] = [];
   let running = true;
   let turn = 0;
 
-  const call = async (path: string, body: object): Promise<unknown> => {
-    const answer = await fetch(`${stage.apiUrl()}${path}`, {
+  const call = async (url: string, options: RequestInit = {}): Promise<Response> => {
+    const atMs = performance.now();
+    let status = 0;
+    try {
+      const answer = await fetch(url, { ...options, signal: AbortSignal.timeout(5000) });
+      status = answer.status;
+      if (!answer.ok) throw new Error(String(status));
+      return answer;
+    } finally {
+      calls.push({ atMs, tookMs: performance.now() - atMs, status });
+    }
+  };
+
+  const post = (path: string, body: object): Promise<Response> =>
+    call(`${stage.apiUrl()}${path}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(body),
-      signal: AbortSignal.timeout(5000),
     });
-    if (!answer.ok) throw new Error(String(answer.status));
-    return answer.json();
-  };
 
   async function user(): Promise<void> {
     while (running && wrapped.length < total) {
       turn += 1;
       const key = stage.keys[turn % stage.keys.length];
       try {
-        const fetched = await call(`/native/v4/offers.json?api_key=${key}`, {
+        const fetched = await post(`/native/v4/offers.json?api_key=${key}`, {
           placement: 'checkout',
           pub_user_id: `user-${turn}`,
         });
-        const { session_id } = (fetched as { data: { session_id: string } }).data;
-        await call(`/sdk/v4/usp/session/${session_id}.json?api_key=${key}`, { action: 'wrap' });
+        const { session_id, offers } = ((await fetched.json()) as Fetched).data;
+        const pixel = offers[0]?.pixel;
+        if (pixel !== undefined) {
+          await call(pixel);
+          seen.push(session_id);
+        }
+        await post(`/sdk/v4/usp/session/${session_id}.json?api_key=${key}`, { action: 'wrap' });
         wrapped.push(session_id);
         for (const one of waiting) if (wrapped.length >= one.count) one.resolve();
       } catch {
@@ -55,6 +80,8 @@ export function startLoad(stage: Stage, total: number): Load {
   const done = Promise.all(Array.from({ length: users }, user));
   return {
     wrapped,
+    seen,
+    calls,
     reach: (count) =>
       new Promise((resolve) => {
         if (wrapped.length >= count) resolve();

@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util';
+import { failoverRun } from './failover.ts';
 import { killRun, outageRun, rollingRun } from './scenarios.ts';
 
 /*
- * npm run chaos -- [--scenario kills|rolling|outage] [--runs 20] [--seed N] [--wraps 2000] [--endpoints 50]
+ * npm run chaos -- [--scenario kills|rolling|outage|failover] [--runs 20] [--seed N] [--wraps 2000] [--endpoints 50]
  *
  * A run can be had again by its seed, which is printed; only the timing differs. Exits with 1 when a run broke a
  * promise.
@@ -22,6 +23,7 @@ const msOr = (defaultS: number): number => Number(values.seconds ?? defaultS) * 
 const scenarios: Record<string, (seed: number) => Promise<{ ok: boolean }>> = {
   kills: (seed) => killRun(seed, size),
   rolling: (seed) => rollingRun(seed, { ...size, everyMs: 10_000, durationMs: msOr(120) }),
+  failover: (seed) => failoverRun(seed, size),
   outage: (seed) => outageRun(seed, { ...size, downMs: msOr(30) }),
 };
 const scenario = scenarios[values.scenario];

@@ -1,12 +1,16 @@
 import pg from 'pg';
 import { createPublisher } from '../../bench/catalogue.ts';
+import { findWritableUrl } from '../../src/platform/db/find-writable.ts';
 import { freePort, type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { type ChaosPostgres, startChaosPostgres } from './postgres.ts';
 import { type ChaosReceiver, startChaosReceiver } from './receiver.ts';
 
+/** A database that the stage's processes use. */
+type Database = { url: string; close: () => Promise<void> };
+
 /** One API, two workers, a database and a receiver, each of which can be ended on its own. */
-export type Stage = {
-  postgres: ChaosPostgres;
+export type Stage<Postgres extends Database = ChaosPostgres> = {
+  postgres: Postgres;
   pool: pg.Pool;
   receiver: ChaosReceiver;
   apiUrl: () => string;
@@ -23,9 +27,16 @@ type ProcessName = (typeof processNames)[number];
 /** Waits before each try, seconds: short, so that a run ends soon. */
 const retryStepsS = [0, ...Array.from({ length: 19 }, () => 1)];
 
-export async function openStage(endpoints: number, draw: () => number): Promise<Stage> {
-  const postgres = await startChaosPostgres();
-  const pool = new pg.Pool({ connectionString: postgres.url, max: 2 });
+export const openStage = async (endpoints: number, draw: () => number): Promise<Stage> =>
+  openStageOn(await startChaosPostgres(), endpoints, draw);
+
+/** @param postgres with the schema */
+export async function openStageOn<Postgres extends Database>(
+  postgres: Postgres,
+  endpoints: number,
+  draw: () => number,
+): Promise<Stage<Postgres>> {
+  const pool = new pg.Pool({ connectionString: await findWritableUrl(postgres.url), max: 2 });
   pool.on('error', () => {}); // the database is killed on purpose
   const receiver = await startChaosReceiver(draw);
   const keys = Array.from({ length: endpoints }, (_, index) => `chaos-${index}`);

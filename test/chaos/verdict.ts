@@ -27,7 +27,10 @@ export type Verdict = {
 const settleLimitMs = 90_000;
 
 /** Waits until everything is delivered, and compares. */
-export async function judge({ pool, receiver }: Stage, wrapped: readonly string[]): Promise<Verdict> {
+export async function judge(
+  { pool, receiver }: Pick<Stage, 'pool' | 'receiver'>,
+  wrapped: readonly string[],
+): Promise<Verdict> {
   const endMs = performance.now() + settleLimitMs;
   let balance = await reconcileDeliveries(pool);
   while (balance.delivered < balance.created && performance.now() < endMs) {

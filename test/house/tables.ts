@@ -11,7 +11,7 @@ const owned = (owner: string, names: readonly string[]): Record<string, Ownershi
 const conversionOfClick = 'one statement finds the click of a conversion with all that books it, for a whole batch';
 
 export const tables: Record<string, Ownership> = {
-  ...owned('platform', ['space_probe']),
+  ...owned('platform', ['installation', 'space_probe']),
   ...owned('catalog', [
     ...['api_keys', 'audit_log', 'catalog_changes', 'creative_images', 'creatives', 'idempotency_keys'],
     ...['placements', 'sequence_rules', 'themes'],

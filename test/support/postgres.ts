@@ -19,6 +19,8 @@ export type OwnPostgres = {
   answerStandby: () => Promise<void>;
   /** Signals every process of the server. */
   signalAll: (signal: 'SIGSTOP' | 'SIGCONT' | 'SIGKILL') => void;
+  /** Starts the server again where its process has died. */
+  ensureRunning: () => Promise<void>;
   close: () => Promise<void>;
 };
 
@@ -42,13 +44,16 @@ export async function startOwnPostgres({ flags = [] as string[] } = {}): Promise
     url: server.url,
     dataDir,
     query,
-    silenceStandby: () => setStandby('ghost'),
+    silenceStandby: async () => {
+      await setStandby('ghost');
+      await untilCommitsWait(server.url);
+    },
     answerStandby: () => setStandby(''),
     signalAll: (signal) => {
-      const postmaster = Number(/^\d+/.exec(readFileSync(pidFileOf(dataDir), 'utf8'))?.[0]);
-      const ids = [postmaster, ...childrenOf(postmaster)];
+      const ids = serverProcesses(join(dataDir, 'postgres'));
       for (const id of signal === 'SIGCONT' ? ids.reverse() : ids) process.kill(id, signal);
     },
+    ensureRunning: server.ensureRunning,
     close: async () => {
       await admin.end();
       await server.stop();
@@ -57,7 +62,23 @@ export async function startOwnPostgres({ flags = [] as string[] } = {}): Promise
   };
 }
 
-const pidFileOf = (dataDir: string): string => join(dataDir, 'postgres', 'postmaster.pid');
+/** The setting takes effect some time after the reload: resolves when a commit has waited for the replica. */
+async function untilCommitsWait(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url, statement_timeout: 200 });
+  let waited = false;
+  client.on('notice', () => {
+    waited = true;
+  });
+  await client.connect();
+  while (!waited) await client.query("select pg_logical_emit_message(true, 'test', '')");
+  await client.end();
+}
+
+/** The processes of the server on a data folder, its first one first. */
+export function serverProcesses(folder: string): number[] {
+  const postmaster = Number(/^\d+/.exec(readFileSync(join(folder, 'postmaster.pid'), 'utf8'))?.[0]);
+  return [postmaster, ...childrenOf(postmaster)];
+}
 
 /** Processes whose parent is this one, by proc(5): the parent stands second behind the name in parentheses. */
 const childrenOf = (pid: number): number[] =>

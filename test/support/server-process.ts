@@ -43,6 +43,7 @@ export async function startServerProcess({
       ...processSecrets,
       DATABASE_URL: databaseUrl,
       PORT: String(usedPort),
+      PUBLIC_URL: `http://localhost:${usedPort}`,
       LOG_LEVEL: 'warn',
       WEBHOOK_ALLOW_NETS: '127.0.0.0/8',
       WEBHOOK_ALLOW_HTTP: 'true',

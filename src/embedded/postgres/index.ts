@@ -3,7 +3,7 @@ import { openCluster } from './cluster.ts';
 import { connectionUrl, ensureDatabase } from './connection.ts';
 import { launch } from './launch.ts';
 import { anyAttached, attach, withStartLock } from './locks.ts';
-import { findRunning, stopRunning } from './server.ts';
+import { findRunning, isRunning, stopRunning } from './server.ts';
 
 export interface EmbeddedPostgresOptions {
   /**
@@ -19,6 +19,8 @@ export interface EmbeddedPostgresOptions {
 export interface EmbeddedPostgres {
   /** `postgres://perkwire:<password>@127.0.0.1:<port>/perkwire` */
   url: string;
+  /** Starts the server again where its process has died. @throws when it cannot be started on its port */
+  ensureRunning(): Promise<void>;
   /** Stops the server, unless another living process uses it too. Safe to call twice. */
   stop(): Promise<void>;
   /** Whether the server was already running: started by another process, or left by one that was killed. */
@@ -54,7 +56,14 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
         stopping ??= withStartLock(dataDir, leave);
         return stopping;
       };
-      return { url: connectionUrl(address), stop, reused: running !== undefined };
+      const ensureRunning = () =>
+        withStartLock(dataDir, async () => {
+          if (stopping !== undefined || (await isRunning(cluster))) return;
+          const again = await launch(cluster);
+          if (again.port !== port)
+            throw new Error(`PostgreSQL runs on port ${again.port} now: start the service again`);
+        });
+      return { url: connectionUrl(address), ensureRunning, stop, reused: running !== undefined };
     } catch (err) {
       await detach();
       throw err;

@@ -71,6 +71,8 @@ export class Connection extends pg.Client {
     this.on('notice', ({ routine }) => {
       if (routine === replicationWait) this.#unreplicated = true;
     });
+    // One that breaks while its settings are made has no other listener yet; its statements fail all the same.
+    this.on('error', () => {});
     this.once('end', () => clearTimeout(this.#timer));
   }
 

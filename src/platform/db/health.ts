@@ -29,7 +29,13 @@ export type HealthOptions = {
   commitTimeoutMs: number;
   /** Clock that is compared with the database's, epoch milliseconds. */
   now: () => number;
+  /** Called when the two clocks begin to differ by more than `clockWarningMs`. */
+  onClockSkew?: (skewMs: number) => void;
 };
+
+/** Clocks that differ by more are reported; by more than the second, the process is not ready (milliseconds). */
+const clockWarningMs = 2_000;
+export const clockLimitMs = 60_000;
 
 /**
  * The database is unavailable when no statement, neither the probe nor another, is answered for this long, in time that
@@ -157,7 +163,7 @@ function createState(onChange: HealthOptions['onChange']) {
 }
 
 /** What was heard of the database, and when that is too little. */
-function createSigns({ commitTimeoutMs }: Pick<HealthOptions, 'commitTimeoutMs'>) {
+function createSigns({ commitTimeoutMs, onClockSkew }: Pick<HealthOptions, 'commitTimeoutMs' | 'onClockSkew'>) {
   const clock = (): number => performance.now();
   const [answers, ownCommits, commits] = [createSilence(clock), createSilence(clock), createSilence(clock)];
   let slowestMs = 0;
@@ -187,7 +193,9 @@ function createSigns({ commitTimeoutMs }: Pick<HealthOptions, 'commitTimeoutMs'>
     },
     committed: (databaseMs: number, sentMs: number, receivedMs: number) => {
       const halfMs = (receivedMs - sentMs) / 2;
+      const wasSkewed = skewMs > clockWarningMs;
       skewMs = Math.max(0, Math.abs(databaseMs - (sentMs + halfMs)) - halfMs);
+      if (skewMs > clockWarningMs && !wasSkewed) onClockSkew?.(skewMs);
       ownCommits.end();
     },
     clockSkewMs: () => skewMs,

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import type pg from 'pg';
 import { Connection } from './connection.ts';
 
-const migrationsFolder = new URL('../../../migrations/', import.meta.url);
+export const migrationsFolder = new URL('../../../migrations/', import.meta.url);
 
 /**
  * Applies the migrations that are missing, each in its own transaction, forward only. Processes that start together

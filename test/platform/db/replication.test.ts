@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createPool, transaction } from '../../../src/platform/db/pool.ts';
 import { followHealth } from '../../support/health.ts';
 import { type OwnPostgres, startOwnPostgres } from '../../support/postgres.ts';
+import { requestOver } from '../../support/request.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 let server: OwnPostgres;
@@ -39,13 +40,13 @@ const waiting = async () => (await server.query("select 1 from pg_stat_activity 
 test('while a synchronous standby is silent: not ready, 503 at once, and ready again when it answers', async () => {
   const url = await pixel();
   await server.silenceStandby();
-  const first = t.app.inject(url);
+  const first = requestOver(t.app, { url });
   await expect.poll(ready).toBe(503);
   expect((await first).statusCode).toBe(503);
-  for (let count = 0; count < 5; count++) expect((await t.app.inject(url)).statusCode).toBe(503);
+  for (let count = 0; count < 5; count++) expect((await requestOver(t.app, { url })).statusCode).toBe(503);
   await server.answerStandby();
   await expect.poll(ready).toBe(200);
-  expect((await t.app.inject(url)).statusCode).toBe(200);
+  expect((await requestOver(t.app, { url })).statusCode).toBe(200);
 });
 
 test('an idle process notices a silent standby, too, and leaves one server process waiting however long', async () => {
@@ -75,7 +76,7 @@ test('an idle process notices a silent standby, too, and leaves one server proce
 test('a commit that PostgreSQL did not replicate is not answered 2xx', async () => {
   const url = await pixel();
   await server.silenceStandby();
-  const answer = t.app.inject(url);
+  const answer = requestOver(t.app, { url });
   // Of the waiting processes that of the beacon: cancelled, it says COMMIT with a warning.
   await expect
     .poll(async () => {
@@ -164,9 +165,9 @@ test('after a write that failed for want of disk space the process is not ready 
     `create trigger full_disk before insert on ${table} for each statement execute function refuse()`;
   await server.query(full('events'));
   await server.query(full('space_probe'));
-  expect((await t.app.inject(url)).statusCode).toBe(503);
+  expect((await requestOver(t.app, { url })).statusCode).toBe(503);
   await expect.poll(ready).toBe(503);
   await server.query('drop function refuse() cascade');
   await expect.poll(ready).toBe(200);
-  expect((await t.app.inject(url)).statusCode).toBe(200);
+  expect((await requestOver(t.app, { url })).statusCode).toBe(200);
 });

@@ -1,0 +1,130 @@
+import { readdir } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { StartupError } from '../startup-error.ts';
+import { Connection } from './connection.ts';
+import { type Found, findWritable, ReadOnlyError } from './find-writable.ts';
+import { migrationsFolder } from './migrate.ts';
+import { isDatabaseUnavailable } from './pool.ts';
+import { createServers } from './servers.ts';
+
+const retryMs = 250;
+const oldestVersion = 14;
+
+/**
+ * The URL of the writable server, once it is known that this program can use its database; nothing is changed there
+ * (docs/operations.md#the-start-ends-with-a-sentence).
+ * @param limitMs how long an unreachable or read-only database is waited for
+ * @throws StartupError
+ */
+export async function openCheckedDatabase(databaseUrl: string, limitMs: number): Promise<string> {
+  const { url, connection } = await waitForWritable(databaseUrl, limitMs);
+  try {
+    await checkServer(connection);
+    await checkSchema(connection);
+    await checkPooling(connection, url);
+  } finally {
+    connection.destroy();
+  }
+  return url;
+}
+
+async function waitForWritable(databaseUrl: string, limitMs: number): Promise<Found> {
+  const servers = createServers(databaseUrl);
+  const endMs = performance.now() + limitMs;
+  for (;;) {
+    try {
+      return await findWritable(servers, 'perkwire-start');
+    } catch (err) {
+      // A wrong password or database name does not mend itself; a failover, or a start, does.
+      if (!isDatabaseUnavailable(err)) throw new StartupError(`DATABASE_URL: ${(err as Error).message}. Correct it.`);
+      if (performance.now() >= endMs) throw unreachable(err as Error, servers.all, limitMs);
+      await sleep(retryMs);
+    }
+  }
+}
+
+function unreachable(err: Error, urls: readonly string[], limitMs: number): StartupError {
+  if (err instanceof ReadOnlyError)
+    return new StartupError(
+      'DATABASE_URL: the database is read-only, a standby or set so. List the primary too, as in ' +
+        'postgres://a:5432,b:5432/perkwire, or end default_transaction_read_only.',
+    );
+  const hosts = urls.map((url) => new URL(url).host).join(', ');
+  const reason = err.message || (err as { code?: string }).code;
+  return new StartupError(
+    `DATABASE_URL: no database answered at ${hosts} within ${limitMs / 1000} s (${reason}). Start it, or correct the URL.`,
+  );
+}
+
+async function checkServer(connection: Connection): Promise<void> {
+  const { rows } = await connection.query<{ version: string; number: number; commit: string }>(
+    `select version(), current_setting('server_version_num')::int as number,
+      current_setting('synchronous_commit') as commit`,
+  );
+  const [server] = rows;
+  if (server === undefined || !server.version.startsWith('PostgreSQL '))
+    throw new StartupError('DATABASE_URL: this is no PostgreSQL. Use PostgreSQL 14 or newer.');
+  const major = Math.floor(server.number / 10_000);
+  if (major < oldestVersion)
+    throw new StartupError(`DATABASE_URL: PostgreSQL ${major} is too old. Use PostgreSQL ${oldestVersion} or newer.`);
+  if (server.commit !== 'on' && server.commit !== 'remote_apply')
+    throw new StartupError(
+      `DATABASE_URL: synchronous_commit stays ${server.commit} although it was set to on, so that answered writes ` +
+        'could be lost. Connect to PostgreSQL itself, or by a pooler in session mode.',
+    );
+}
+
+/** Tables of the schema that no extension brought, and whether our list of migrations is among them. */
+const tablesSql = `
+select count(*)::int as tables,
+  exists (
+    select from information_schema.columns
+    where table_schema = current_schema and table_name = 'schema_migrations' and column_name = 'applied_at'
+  ) as ours
+from pg_class
+where relnamespace = current_schema::regnamespace and relkind in ('r', 'p')
+  and not exists (select from pg_depend where objid = pg_class.oid and deptype = 'e')`;
+
+async function checkSchema(connection: Connection): Promise<void> {
+  const { rows } = await connection.query<{ tables: number; ours: boolean }>(tablesSql);
+  const [schema] = rows;
+  if (schema === undefined || schema.tables === 0) return;
+  if (!schema.ours)
+    throw new StartupError(
+      'DATABASE_URL: the database holds tables of another program. Use an empty one: createdb perkwire.',
+    );
+  const applied = await connection.query<{ name: string }>('select name from schema_migrations order by name');
+  const known = new Set(await readdir(migrationsFolder));
+  const newer = applied.rows.find(({ name }) => !known.has(name));
+  if (newer !== undefined)
+    throw new StartupError(
+      `The database's schema is newer than this program (it has ${newer.name}). Run the version that wrote it, or ` +
+        'restore the backup from before the upgrade.',
+    );
+}
+
+/**
+ * A pooler that shares server connections by transactions hands the one that was used last to whoever begins one: two
+ * connections then have the same server process, or one has two.
+ */
+async function checkPooling(first: Connection, url: string): Promise<void> {
+  const pidOf = async (connection: Connection): Promise<number | undefined> =>
+    (await connection.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid;
+  const second = new Connection({ server: url, application_name: 'perkwire-start' });
+  second.on('error', () => {});
+  await second.connect();
+  try {
+    const before = await pidOf(first);
+    await second.query('begin');
+    const other = await pidOf(second);
+    const after = await pidOf(first);
+    await second.query('rollback');
+    if (before === other || before !== after)
+      throw new StartupError(
+        'DATABASE_URL: this is a pooler in transaction mode, in which settings, locks and notifications are lost. ' +
+          'Set its pool_mode to session, or connect to PostgreSQL itself.',
+      );
+  } finally {
+    second.destroy();
+  }
+}

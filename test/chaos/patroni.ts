@@ -1,0 +1,210 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { chmod, chown, mkdir, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { serverProcesses } from '../support/postgres.ts';
+import { type DatabaseProxy, startProxy } from '../support/proxy.ts';
+import { endChild, freePort } from '../support/server-process.ts';
+
+/** What Patroni waits for a leader that is silent (seconds); the smallest it takes. */
+export const ttlS = 20;
+
+/** One PostgreSQL with its Patroni. All that others reach of it goes through proxies that can be frozen. */
+type Node = {
+  name: string;
+  restUrl: string;
+  /** What clients and replicas connect to. */
+  front: DatabaseProxy;
+  toEtcd: DatabaseProxy;
+  dataDir: string;
+  child: ChildProcess;
+};
+
+export type PatroniCluster = {
+  url: string;
+  leader: () => Promise<string>;
+  syncStandby: () => Promise<string>;
+  kill: (name: string) => void;
+  stop: (name: string) => void;
+  cutNetwork: (name: string) => void;
+  switchOver: (from: string, to: string) => Promise<void>;
+  /** Undoes whatever was done to a node, and waits until all three run with a synchronous standby. */
+  mend: (name: string) => Promise<void>;
+  close: () => Promise<void>;
+};
+
+const user = 'postgres';
+
+/** @throws where a program is missing, saying how it is installed */
+export async function startPatroniCluster(): Promise<PatroniCluster> {
+  const binDir = postgresBinaries();
+  for (const program of ['patroni', 'etcd']) requireProgram(program);
+  const folder = await mkdtemp(join(tmpdir(), 'perkwire-failover-'));
+  await chmod(folder, 0o755);
+  const ids = { uid: idOf('-u'), gid: idOf('-g') };
+  const etcdPort = await freePort();
+  const etcd = spawn('etcd', etcdArgs(join(folder, 'etcd'), etcdPort, await freePort()), { stdio: 'ignore' });
+  const nodes: Node[] = [];
+  for (const name of ['one', 'two', 'three']) nodes.push(await startNode({ name, folder, binDir, etcdPort, ids }));
+  const nodeOf = (name: string): Node => nodes.find((node) => node.name === name) as Node;
+  await untilHealthy(nodes);
+  return {
+    url: `postgres://${user}:${user}@${nodes.map(({ front }) => new URL(front.url).host).join(',')}/postgres`,
+    leader: () => memberOf(nodes, 'leader'),
+    syncStandby: () => memberOf(nodes, 'sync_standby'),
+    kill: (name) => signal(nodeOf(name), 'SIGKILL'),
+    stop: (name) => signal(nodeOf(name), 'SIGSTOP'),
+    cutNetwork: (name) => {
+      nodeOf(name).front.freeze();
+      nodeOf(name).toEtcd.freeze();
+    },
+    switchOver: async (leader, candidate) => {
+      const answer = await fetch(`${nodeOf(leader).restUrl}/switchover`, {
+        method: 'POST',
+        body: JSON.stringify({ leader, candidate }),
+      });
+      if (!answer.ok) throw new Error(`Patroni did not switch over: ${await answer.text()}`);
+    },
+    mend: async (name) => {
+      const node = nodeOf(name);
+      node.front.heal();
+      node.toEtcd.heal();
+      if (node.child.exitCode === null && node.child.signalCode === null) signal(node, 'SIGCONT');
+      else node.child = await startPatroni(folder, name, ids);
+      await untilHealthy(nodes);
+    },
+    close: async () => {
+      for (const node of nodes) {
+        signal(node, 'SIGCONT');
+        signal(node, 'SIGKILL');
+        node.front.close();
+        node.toEtcd.close();
+      }
+      await endChild(etcd, 'SIGKILL');
+      await rm(folder, { recursive: true, force: true, maxRetries: 50, retryDelay: 200 });
+    },
+  };
+}
+
+const install = 'apt-get install patroni etcd-server postgresql (Debian)';
+
+function postgresBinaries(): string {
+  const root = '/usr/lib/postgresql';
+  const newest = existsSync(root) ? readdirSync(root).sort((a, b) => Number(b) - Number(a))[0] : undefined;
+  if (newest === undefined) throw new Error(`the scenario "failover" needs PostgreSQL in ${root}: ${install}`);
+  return join(root, newest, 'bin');
+}
+
+function requireProgram(program: string): void {
+  const found = (process.env.PATH ?? '').split(':').some((folder) => existsSync(join(folder, program)));
+  if (!found) throw new Error(`the scenario "failover" needs ${program}: ${install}`);
+}
+
+const idOf = (flag: string): number => Number(execFileSync('id', [flag, user], { encoding: 'utf8' }));
+
+const etcdArgs = (dataDir: string, port: number, peerPort: number): string[] => {
+  const [client, peer] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${peerPort}`];
+  return [
+    ...['--data-dir', dataDir, '--listen-client-urls', client, '--advertise-client-urls', client],
+    ...['--listen-peer-urls', peer, '--initial-advertise-peer-urls', peer, '--initial-cluster', `default=${peer}`],
+  ];
+};
+
+type Ids = { uid: number; gid: number };
+type NodeOptions = { name: string; folder: string; binDir: string; etcdPort: number; ids: Ids };
+
+async function startNode({ name, folder, binDir, etcdPort, ids }: NodeOptions): Promise<Node> {
+  const [restPort, port] = [await freePort(), await freePort()];
+  const front = await startProxy(`postgres://127.0.0.1:${port}/postgres`);
+  const toEtcd = await startProxy(`http://127.0.0.1:${etcdPort}`);
+  const home = join(folder, name);
+  await mkdir(home);
+  await chown(home, ids.uid, ids.gid);
+  const rest = `127.0.0.1:${restPort}`;
+  const parameters = { unix_socket_directories: home, max_connections: 200, wal_sender_timeout: '5s' };
+  const settings = {
+    scope: 'perkwire',
+    name,
+    restapi: { listen: rest, connect_address: rest },
+    etcd3: { hosts: [new URL(toEtcd.url).host] },
+    bootstrap: {
+      dcs: {
+        ...{ ttl: ttlS, loop_wait: 2, retry_timeout: 5, synchronous_mode: true, synchronous_mode_strict: true },
+        postgresql: { use_pg_rewind: true, parameters: { ...parameters, unix_socket_directories: undefined } },
+      },
+      initdb: [{ encoding: 'UTF8' }, 'data-checksums'],
+      pg_hba: ['host replication all 127.0.0.1/32 trust', 'host all all 127.0.0.1/32 trust', 'local all all trust'],
+    },
+    postgresql: {
+      listen: `127.0.0.1:${port}`,
+      connect_address: new URL(front.url).host,
+      data_dir: join(home, 'data'),
+      bin_dir: binDir,
+      pgpass: join(home, 'pgpass'),
+      authentication: {
+        superuser: { username: user, password: user },
+        replication: { username: 'replicator', password: 'replicator' },
+      },
+      parameters,
+    },
+  };
+  // JSON is YAML.
+  await writeFile(join(home, 'patroni.yml'), JSON.stringify(settings));
+  const child = await startPatroni(folder, name, ids);
+  return { name, restUrl: `http://${rest}`, front, toEtcd, dataDir: join(home, 'data'), child };
+}
+
+async function startPatroni(folder: string, name: string, ids: Ids): Promise<ChildProcess> {
+  const log = await open(join(folder, name, 'patroni.log'), 'a');
+  const child = spawn('patroni', [join(folder, name, 'patroni.yml')], {
+    ...ids,
+    cwd: join(folder, name),
+    stdio: ['ignore', log.fd, log.fd],
+  });
+  await log.close();
+  return child;
+}
+
+/** Signals Patroni, and then every process of its PostgreSQL. */
+function signal({ child, dataDir }: Node, name: NodeJS.Signals): void {
+  const ids = existsSync(join(dataDir, 'postmaster.pid')) ? serverProcesses(dataDir) : [];
+  for (const id of [child.pid as number, ...ids]) {
+    try {
+      process.kill(id, name);
+    } catch {
+      // It has ended.
+    }
+  }
+}
+
+type Member = { name: string; role: string; state: string };
+
+/** What the first Patroni that answers says of all. */
+async function membersOf(nodes: readonly Node[]): Promise<Member[]> {
+  for (const { restUrl } of nodes) {
+    const answer = await fetch(`${restUrl}/cluster`, { signal: AbortSignal.timeout(2000) }).catch(() => null);
+    if (answer?.ok) return ((await answer.json()) as { members?: Member[] }).members ?? [];
+  }
+  return [];
+}
+
+async function memberOf(nodes: readonly Node[], role: string): Promise<string> {
+  const found = (await membersOf(nodes)).find((member) => member.role === role);
+  if (found === undefined) throw new Error(`no server of the cluster is its ${role}`);
+  return found.name;
+}
+
+const healthyLimitMs = 180_000;
+
+async function untilHealthy(nodes: readonly Node[]): Promise<void> {
+  const endMs = performance.now() + healthyLimitMs;
+  for (;;) {
+    const members = await membersOf(nodes);
+    const roles = members.filter(({ state }) => ['running', 'streaming'].includes(state)).map(({ role }) => role);
+    if (roles.length === nodes.length && roles.includes('leader') && roles.includes('sync_standby')) return;
+    if (performance.now() > endMs) throw new Error(`the cluster is not whole: ${JSON.stringify(members)}`);
+    await sleep(500);
+  }
+}

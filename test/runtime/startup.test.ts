@@ -1,0 +1,124 @@
+import { spawn } from 'node:child_process';
+import { createServer } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createPool } from '../../src/platform/db/pool.ts';
+import { openCheckedDatabase } from '../../src/platform/db/startup-checks.ts';
+import { checkSecrets } from '../../src/platform/security/canary.ts';
+import { createSecretBox } from '../../src/platform/security/secret-box.ts';
+import { cloneDatabase, clonePool } from '../support/database.ts';
+import { freePort, processSecrets } from '../support/server-process.ts';
+import { createTestApp } from '../support/test-app.ts';
+
+let database: Awaited<ReturnType<typeof cloneDatabase>>;
+beforeAll(async () => {
+  database = await cloneDatabase();
+});
+afterAll(() => database?.drop());
+
+/** Runs statements on a database of its own. */
+async function prepare(...statements: string[]): Promise<{ url: string; drop: () => Promise<void> }> {
+  const clone = await cloneDatabase();
+  const pool = createPool({ url: clone.url, size: 1, applicationName: 'perkwire-test', onError: () => {} });
+  for (const statement of statements)
+    await pool.query(statement.replaceAll('DATABASE', new URL(clone.url).pathname.slice(1)));
+  await pool.end();
+  return clone;
+}
+
+test('a database that fits is used', async () => {
+  expect(await openCheckedDatabase(database.url, 0)).toBe(database.url);
+});
+
+test.each([
+  [
+    "a newer program's",
+    "The database's schema is newer than this program (it has 9999-future.sql)",
+    ["insert into schema_migrations (name) values ('9999-future.sql')"],
+  ],
+  ["another program's", 'the database holds tables of another program', ['drop table schema_migrations']],
+  ['a read-only', 'the database is read-only', ['alter database DATABASE set default_transaction_read_only = on']],
+])('%s database ends the start with a sentence', async (_name, sentence, statements) => {
+  const clone = await prepare(...statements);
+  await expect(openCheckedDatabase(clone.url, 0)).rejects.toThrow(sentence);
+  await expect(openCheckedDatabase(clone.url, 0)).rejects.toHaveProperty('name', 'StartupError');
+  await clone.drop();
+});
+
+test('an unreachable database is waited for, and then named with its variable and reason', async () => {
+  const port = await freePort();
+  const url = `postgres://u:secret@127.0.0.1:${port}/x`;
+  const failed = openCheckedDatabase(url, 1000).catch((err: Error) => err.message);
+  expect(await failed).toMatch(/^DATABASE_URL: no database answered at 127.0.0.1:\d+ within 1 s \(.*ECONNREFUSED/);
+  expect(await failed).not.toContain('secret');
+});
+
+test('a wrong password, or the name of no database, is not waited for', async () => {
+  for (const part of ['pathname', 'password'] as const) {
+    const url = new URL(database.url);
+    url[part] = 'wrong';
+    await expect(openCheckedDatabase(url.href, 3_600_000)).rejects.toThrow(/^DATABASE_URL: .*Correct it\.$/);
+  }
+});
+
+test('other secrets than those of the database end the start, and name which', async () => {
+  const { pool, close } = await clonePool(2);
+  const [box, otherBox] = [createSecretBox(Buffer.alloc(32, 1)), createSecretBox(Buffer.alloc(32, 2))];
+  const [pepper, otherPepper] = ['p'.repeat(32), 'q'.repeat(32)];
+  await Promise.all([checkSecrets(pool, box, pepper), checkSecrets(pool, box, pepper)]);
+  await checkSecrets(pool, box, pepper);
+  await expect(checkSecrets(pool, otherBox, pepper)).rejects.toThrow(/^SECRETS_KEY is not the one/);
+  await expect(checkSecrets(pool, box, otherPepper)).rejects.toThrow(/^USER_PEPPER is not the one/);
+  await close();
+});
+
+test('a process whose clock is more than a minute off the database is not ready', async () => {
+  let nowMs = Date.now();
+  const t = await createTestApp({ now: () => nowMs });
+  const ready = async () => (await t.app.inject('/health/ready')).json();
+  await expect.poll(ready).toMatchObject({ status: 'ok', clock: true });
+  nowMs = Date.now() + 120_000;
+  await expect.poll(ready).toMatchObject({ status: 'unavailable', clock: false, database: true });
+  nowMs = Date.now();
+  await expect.poll(ready).toMatchObject({ status: 'ok', clock: true });
+  await t.close();
+});
+
+/** Runs the built server until it ends. */
+function run(env: Record<string, string>): Promise<{ code: number | null; stderr: string }> {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, ['dist/server.js'], {
+      env: { ...process.env, ...processSecrets, PUBLIC_URL: 'http://perks.test', LOG_LEVEL: 'fatal', ...env },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let stderr = '';
+    child.stderr.on('data', (text) => {
+      stderr += text;
+    });
+    child.once('close', (code) => resolve({ code, stderr }));
+  });
+}
+
+test('the process ends with code 1 and one sentence, without a stack', async () => {
+  const clone = await prepare('drop table schema_migrations');
+  const { code, stderr } = await run({ DATABASE_URL: clone.url, PORT: String(await freePort()) });
+  expect(code).toBe(1);
+  expect(stderr).toBe(
+    'DATABASE_URL: the database holds tables of another program. Use an empty one: createdb perkwire.\n',
+  );
+  await clone.drop();
+});
+
+test('a process whose port is taken ends with code 1, and no worker was registered', async () => {
+  const clone = await cloneDatabase();
+  const taken = createServer();
+  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+  const { port } = taken.address() as { port: number };
+  const { code, stderr } = await run({ DATABASE_URL: clone.url, PORT: String(port) });
+  expect([code, stderr]).toEqual([1, expect.stringContaining(`127.0.0.1:${port} is in use by another program`)]);
+  const pool = createPool({ url: clone.url, size: 1, applicationName: 'perkwire-test', onError: () => {} });
+  expect((await pool.query('select * from dispatcher_workers')).rows).toEqual([]);
+  expect((await pool.query('select * from processes')).rows).toEqual([]);
+  taken.close();
+  await pool.end();
+  await clone.drop();
+});
