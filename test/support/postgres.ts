@@ -46,7 +46,7 @@ export async function startOwnPostgres({ flags = [] as string[] } = {}): Promise
     query,
     silenceStandby: async () => {
       await setStandby('ghost');
-      await untilCommitsWait(server.url);
+      await untilCommitsWait(server.url, query);
     },
     answerStandby: () => setStandby(''),
     signalAll: (signal) => {
@@ -63,14 +63,23 @@ export async function startOwnPostgres({ flags = [] as string[] } = {}): Promise
 }
 
 /** The setting takes effect some time after the reload: resolves when a commit has waited for the replica. */
-async function untilCommitsWait(url: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url, statement_timeout: 200 });
-  let waited = false;
-  client.on('notice', () => {
-    waited = true;
-  });
+async function untilCommitsWait(url: string, query: OwnPostgres['query']): Promise<void> {
+  const client = new pg.Client({ connectionString: url, application_name: 'perkwire-test-waits' });
   await client.connect();
-  while (!waited) await client.query("select pg_logical_emit_message(true, 'test', '')");
+  for (let waited = false; !waited; ) {
+    let committed = false;
+    const commit = client.query("select pg_logical_emit_message(true, 'test', '')").then(() => {
+      committed = true;
+    });
+    while (!committed && !waited) {
+      const rows = await query(
+        `select pg_cancel_backend(pid) from pg_stat_activity
+        where application_name = 'perkwire-test-waits' and wait_event = 'SyncRep'`,
+      );
+      waited = rows.length > 0;
+    }
+    await commit;
+  }
   await client.end();
 }
 
