@@ -22,8 +22,8 @@ const users = 16;
 const pauseMs = 50;
 
 /**
- * Users who fetch offers, see the first and wrap the session, again and again, whatever happens to the servers, until `total` wraps
- * were answered.
+ * Users who fetch offers, see the first and wrap the session, again and again, whatever happens to the servers, until
+ * `total` wraps were answered.
  */
 export function startLoad(stage: Pick<Stage, 'apiUrl' | 'keys'>, total: number): Load {
   const wrapped: string[] = [];

@@ -35,7 +35,7 @@ async function waitForWritable(databaseUrl: string, limitMs: number): Promise<Fo
     try {
       return await findWritable(servers, 'perkwire-start');
     } catch (err) {
-      // A wrong password or database name does not mend itself; a failover, or a start, does.
+      // A wrong password or database name does not correct itself; a failover, or a start, does.
       if (!isDatabaseUnavailable(err)) throw new StartupError(`DATABASE_URL: ${(err as Error).message}. Correct it.`);
       if (performance.now() >= endMs) throw unreachable(err as Error, servers.all, limitMs);
       await sleep(retryMs);
@@ -52,7 +52,8 @@ function unreachable(err: Error, urls: readonly string[], limitMs: number): Star
   const hosts = urls.map((url) => new URL(url).host).join(', ');
   const reason = err.message || (err as { code?: string }).code;
   return new StartupError(
-    `DATABASE_URL: no database answered at ${hosts} within ${limitMs / 1000} s (${reason}). Start it, or correct the URL.`,
+    `DATABASE_URL: no database answered at ${hosts} within ${limitMs / 1000} s (${reason}). ` +
+      'Start it, or correct the URL.',
   );
 }
 
@@ -104,7 +105,7 @@ async function checkSchema(connection: Connection): Promise<void> {
 }
 
 /**
- * A pooler that shares server connections by transactions hands the one that was used last to whoever begins one: two
+ * A pooler that shares server connections by transactions hands the one that was used last to the next that begins one: two
  * connections then have the same server process, or one has two.
  */
 async function checkPooling(first: Connection, url: string): Promise<void> {
