@@ -18,9 +18,9 @@ export type PoolOptions = {
 const defaultQueryTimeoutMs = 10_000;
 
 /**
- * How long a new connection, or the wait for a free one, may take (milliseconds). A busy machine makes both long without
- * anything being wrong; when the database is unavailable `breakConnections` ends the first, `createFailFast` and the
- * batchers the second.
+ * How long a new connection, or the wait for a free one, may take (milliseconds). A busy machine makes both long
+ * without anything being wrong; when the database is unavailable `breakConnections` ends the first, `createFailFast`
+ * and the batchers the second.
  */
 const connectTimeoutMs = 10_000;
 

@@ -105,8 +105,8 @@ async function checkSchema(connection: Connection): Promise<void> {
 }
 
 /**
- * A pooler that shares server connections by transactions hands the one that was used last to the next that begins one: two
- * connections then have the same server process, or one has two.
+ * A pooler that shares server connections by transactions hands the one that was used last to the next that begins
+ * one: two connections then have the same server process, or one has two.
  */
 async function checkPooling(first: Connection, url: string): Promise<void> {
   const pidOf = async (connection: Connection): Promise<number | undefined> =>
