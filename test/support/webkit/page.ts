@@ -50,7 +50,7 @@ export const orCannot = <Target extends object>(target: Target): Target =>
     get: (found, name) =>
       name in found || typeof name === 'symbol' || name === 'then'
         ? Reflect.get(found, name)
-        : () => cannot(`do "${name}"`),
+        : new Proxy(() => cannot(`do "${name}"`), { get: () => cannot(`do "${name}"`) }),
   });
 
 const keys: Record<string, string> = { Tab: '\uE004', Enter: '\uE007', Escape: '\uE00C', Shift: '\uE008', Space: ' ' };
