@@ -9,7 +9,7 @@ import { type LoadResult, runLoad } from './load.ts';
 import { benchRefresh } from './refresh.ts';
 import { type Row, writeReport } from './report.ts';
 import { openStage, startBare } from './stage.ts';
-import { benchWrapLatency } from './wrap.ts';
+import { benchWrapLatency, benchWraps } from './wrap.ts';
 
 /** Seconds of each measurement; `npm run bench -- 3` for a short look. */
 const seconds = Number(process.argv[2] ?? 8);
@@ -27,6 +27,7 @@ try {
     rows.push(...(await benchFetch(stage, measure, perkwire.port, bare.port)));
     rows.push(...(await benchBeacons(stage, { measure, seconds }, perkwire.port, bare.port)));
     rows.push(...(await benchWrapLatency(stage, perkwire.port, bare.port)));
+    rows.push(...(await benchWraps(stage, measure, { port: perkwire.port, seconds })));
     rows.push(...(await benchConversions(stage, measure, { port: perkwire.port, barePort: bare.port, seconds })));
     rows.push(...(await benchImages(stage.pool, measure, perkwire.port)));
   } finally {

@@ -1,6 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { LoadResult } from './load.ts';
+import { newUuid7 } from '../src/platform/lib/uuid7.ts';
+import type { Measure } from './conversions.ts';
+import { type LoadResult, postRequest } from './load.ts';
 import type { Row } from './report.ts';
 import type { openStage } from './stage.ts';
 
@@ -73,6 +75,63 @@ export async function benchWrapLatency(
       note: `${rows[0].count} deliveries for ${wraps} wraps`,
     },
   ];
+}
+
+/** Most wraps made ready for each second of load (count). */
+const maxPerS = 10_000;
+
+/**
+ * Wraps of open sessions, each of its own, at 64 connections; then with commits that take 8 ms longer (PostgreSQL's
+ * `commit_delay`), as on a distant disk. Deliveries are counted against answers.
+ */
+export async function benchWraps(
+  stage: Awaited<ReturnType<typeof openStage>>,
+  measure: Measure,
+  { port, seconds }: { port: number; seconds: number },
+): Promise<Row[]> {
+  const rows: Row[] = [];
+  const receiver = createServer((request, response) => {
+    request.resume().on('end', () => response.end('ok'));
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => receiver.once('listening', resolve));
+  const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`;
+  const endpoint = '/manage/v1/webhook-endpoints/usp.selection?api_key=bench-100';
+  await call(port, 'PUT', endpoint, { url, method: 'POST', enabled: true });
+  for (const delayMs of [0, 8]) {
+    await stage.pool.query(`alter system set commit_delay = ${delayMs * 1000}`);
+    await stage.pool.query('alter system set commit_siblings = 0');
+    await stage.pool.query('select pg_reload_conf()');
+    const ids = await openSessions(stage, port, maxPerS * (seconds + Math.min(5, seconds)));
+    const count = async (): Promise<number> =>
+      Number((await stage.pool.query('select count(*) from deliveries')).rows[0].count);
+    const before = await count();
+    let sent = 0;
+    const what = `wrap, 64 connections${delayMs === 0 ? '' : `, commits ${delayMs} ms slower`}`;
+    const measured = await measure(what, 64, port, () =>
+      postRequest(`/sdk/v4/usp/session/${ids[sent++]}.json?api_key=bench-100`, '{"action":"wrap"}'),
+    );
+    rows.push({ what, measured, bare: null, note: `${(await count()) - before} deliveries for ${sent} answers` });
+  }
+  await stage.pool.query('alter system reset commit_delay');
+  await stage.pool.query('select pg_reload_conf()');
+  receiver.close();
+  receiver.closeAllConnections();
+  return rows;
+}
+
+/** Copies of one session. @returns their ids */
+async function openSessions({ pool }: Awaited<ReturnType<typeof openStage>>, port: number, count: number) {
+  const body = { placement: 'checkout', pub_user_id: 'wraps' };
+  const answer = await call(port, 'POST', '/native/v4/offers.json?api_key=bench-100', body);
+  const { data } = answer as { data: { session_id: string } };
+  const nowMs = Date.now();
+  const ids = Array.from({ length: count }, () => newUuid7(nowMs));
+  await pool.query(
+    `insert into sessions select (jsonb_populate_record(s, jsonb_build_object('id', copy.id))).*
+    from sessions s, unnest($2::uuid[]) copy (id) where s.id = $1`,
+    [data.session_id, ids],
+  );
+  return ids;
 }
 
 function summary(latencies: number[]): LoadResult {

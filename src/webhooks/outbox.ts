@@ -1,7 +1,7 @@
-import type { Executor } from '../platform/db/pool.ts';
+import type { Executor, Transaction } from '../platform/db/pool.ts';
 import { dayOfUuid7, newUuid7 } from '../platform/lib/uuid7.ts';
 import { countMoves } from './deliveries/counts.ts';
-import { maxPayloadLength, outboxChannel } from './outbox-channel.ts';
+import { tellWorkers } from './outbox-channel.ts';
 
 /** An event that a publisher may receive. */
 export type OutboxEvent = {
@@ -29,10 +29,10 @@ type Delivery = { target: Target; source: OutboxEvent; id: string; payload: Buff
 /**
  * Creates a delivery of each event to each endpoint that the publisher has configured for it; held where the endpoint
  * is disabled. Must run in the transaction that writes what the event reports: both are written, or neither. Takes many
- * events at once, in two statements.
+ * events at once, in two statements. Workers are told after the commit.
  * @returns the ids of the deliveries, UUIDv7
  */
-export async function enqueue(executor: Executor, events: readonly OutboxEvent[]): Promise<string[]> {
+export async function enqueue(executor: Transaction, events: readonly OutboxEvent[]): Promise<string[]> {
   if (events.length === 0) return [];
   const targets = await lockTargets(executor, events);
   const deliveries = events.flatMap((source) => {
@@ -41,7 +41,10 @@ export async function enqueue(executor: Executor, events: readonly OutboxEvent[]
     const payload = source.payload();
     return own.map((target) => ({ target, source, id: source.id ?? newUuid7(source.nowMs), payload }));
   });
-  if (deliveries.length > 0) await insertDeliveries(executor, deliveries);
+  if (deliveries.length > 0) {
+    const queued = await insertDeliveries(executor, deliveries);
+    if (queued.length > 0) executor.onCommit((pool) => tellWorkers(pool, queued));
+  }
   return deliveries.map(({ id }) => id);
 }
 
@@ -57,10 +60,13 @@ order by id for share`,
   return rows;
 }
 
-/** Due at the earlier of both clocks, so that no difference between them delays the first attempt. */
-async function insertDeliveries(executor: Executor, deliveries: readonly Delivery[]): Promise<void> {
+/**
+ * Due at the earlier of both clocks, so that no difference between them delays the first attempt.
+ * @returns the endpoints of those that are queued
+ */
+async function insertDeliveries(executor: Executor, deliveries: readonly Delivery[]): Promise<number[]> {
   const column = <Value>(read: (delivery: Delivery) => Value): Value[] => deliveries.map(read);
-  await executor.query({
+  const { rows } = await executor.query<{ endpoint_id: number }>({
     name: 'insert_deliveries',
     text: `with created as (
   insert into deliveries (
@@ -81,8 +87,7 @@ async function insertDeliveries(executor: Executor, deliveries: readonly Deliver
 ), counted as (
   ${countMoves('select publisher_id, day, null as was, status as became from created')}
 )
-select pg_notify('${outboxChannel}', left(string_agg(distinct endpoint_id::text, ' '), ${maxPayloadLength}))
-from queued having count(*) > 0`,
+select distinct endpoint_id from queued`,
     values: [
       column(({ id }) => dayOfUuid7(id)),
       column(({ id }) => id),
@@ -97,4 +102,5 @@ from queued having count(*) > 0`,
       column(({ source }) => new Date(source.nowMs)),
     ],
   });
+  return rows.map(({ endpoint_id }) => endpoint_id);
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { transaction } from '../../src/platform/db/pool.ts';
 import { createUserKeys } from '../../src/platform/security/user-key.ts';
 import { sweepUser } from '../../src/privacy/sweep.ts';
 import { userData } from '../../src/runtime/user-data.ts';
@@ -115,10 +116,8 @@ test('an erasure renews its lease after each piece of any number of webhooks', a
     dev: false,
   };
   const payload = () => Buffer.from('{}');
-  await enqueue(
-    t.pool,
-    Array.from({ length: 450 }, () => ({ ...delivery, payload, nowMs: t.clock.ms })),
-  );
+  const events = Array.from({ length: 450 }, () => ({ ...delivery, payload, nowMs: t.clock.ms }));
+  await transaction(t.pool, (executor) => enqueue(executor, events));
   const subject = {
     publisherId: t.publisher.id,
     namedBy: 'pub_user_id',
@@ -148,7 +147,9 @@ test('pending webhooks of the user fail and are never sent, so that counts stay 
   const [pending = '', delivered = '', held = ''] = (
     await Promise.all(
       [1, 2, 3].map(() =>
-        enqueue(t.pool, [{ ...delivery, payload: () => Buffer.from('{"u":"awaited-77"}'), nowMs: t.clock.ms }]),
+        transaction(t.pool, (executor) =>
+          enqueue(executor, [{ ...delivery, payload: () => Buffer.from('{"u":"awaited-77"}'), nowMs: t.clock.ms }]),
+        ),
       ),
     )
   ).flat();
@@ -267,7 +268,7 @@ test.each(['pub_user_id', 'ad_fp'] as const)(
     await askErasure(t, { [namedBy]: user[namedBy] });
     while (await eraseNext(t.deps));
     // As calls write it that had read the session before.
-    const [id] = await enqueue(t.pool, [
+    const events = [
       {
         ...{
           publisherId: t.publisher.id,
@@ -278,7 +279,8 @@ test.each(['pub_user_id', 'ad_fp'] as const)(
         },
         ...{ payload: () => Buffer.from(JSON.stringify(user)), nowMs: t.clock.ms },
       },
-    ]);
+    ];
+    const [id] = await transaction(t.pool, (executor) => enqueue(executor, events));
     await track(t, { click_id: click.clickId, payout: '3', txn_id: `txn under way ${namedBy}` });
     await t.pool.query(
       `insert into wallet_items

@@ -1,16 +1,12 @@
 import type { Caller } from '../../catalog/caller.ts';
+import { createBatcher } from '../../platform/db/batcher.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
-import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { isUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { PlatformDeps } from '../../platform/ports.ts';
-import { insertEvents } from '../../tracking/beacons/insert-events.ts';
-import { type PerkEvent, perkEvent } from '../../tracking/tracked-event.ts';
-import { enqueue } from '../../webhooks/outbox.ts';
-import { uspSelection } from './event-type.ts';
-import { buildUspPayload } from './payload.ts';
-import { changeSelection, findUspSession, markWrapped, type SelectionChange, type UspSession } from './sessions.ts';
+import { changeSelection, findUspSession, type SelectionChange, type UspSession } from './sessions.ts';
+import { type Wrap, wrapBatch } from './wrap.ts';
 
 /** The session of a call and its caller. `pubUserId` null: not given. */
 export type UspCall = { caller: Caller; sessionId: string; pubUserId: string | null };
@@ -37,6 +33,10 @@ const openForMs = dayMs;
  */
 export function createUspService({ pool, dbHealth, tokens, config, now }: PlatformDeps): UspService {
   const failFast = createFailFast(dbHealth);
+  const wraps = createBatcher({
+    write: (items: readonly Wrap[]) => wrapBatch({ pool, tokens, config }, items),
+    dbHealth,
+  });
 
   async function find({ caller, sessionId, pubUserId }: UspCall): Promise<UspSession> {
     // The SDK id is public: who calls with it shows by the user that the session is theirs. An API key needs no proof.
@@ -73,22 +73,9 @@ export function createUspService({ pool, dbHealth, tokens, config, now }: Platfo
     const session = await find(call);
     if (session.wrappedAt !== null) return viewOf(session, now());
     if (isExpired(session, now())) throw new AppError('session_expired');
-    await wrapOnce(session, call.caller, now());
-    return get(call);
+    const wrapped = await wraps.add({ session, caller: call.caller, nowMs: now() });
+    return wrapped === null ? get(call) : viewOf(wrapped, now());
   }
-
-  /** Wraps and enqueues the webhook in one transaction, unless a parallel call was first. */
-  const wrapOnce = (session: UspSession, { publisher, snapshot }: Caller, nowMs: number): Promise<void> =>
-    transaction(pool, async (executor) => {
-      const selected = await markWrapped(executor, session, nowMs);
-      if (selected === null) return;
-      const context = { publisher, offers: snapshot.offers, tokens, publicUrl: config.publicUrl };
-      const payload = (): Buffer => buildUspPayload(session, selected, context);
-      const { id: sessionId, publisherId, pubUserId, dev } = session;
-      const events = dev ? [] : selectionEvents(session, selected, nowMs);
-      if (events.length > 0) await insertEvents(executor, events);
-      await enqueue(executor, [{ publisherId, event: uspSelection.name, sessionId, pubUserId, dev, payload, nowMs }]);
-    });
 
   return {
     get: (call) => failFast(() => get(call)),
@@ -96,24 +83,6 @@ export function createUspService({ pool, dbHealth, tokens, config, now }: Platfo
     wrap: (call) => failFast(() => wrap(call)),
   };
 }
-
-/** The events of the selected perks, for the reports. */
-const selectionEvents = (
-  { id, publisherId, offerIds, campaignIds }: UspSession,
-  selected: readonly number[],
-  nowMs: number,
-): PerkEvent[] =>
-  campaignIds.flatMap((campaignId, index) => {
-    const claims = {
-      publisherId,
-      sessionId: id,
-      offerId: offerIds[index] as number,
-      campaignId,
-      position: index + 1,
-      dev: false,
-    };
-    return selected.includes(campaignId) ? [perkEvent('selection', claims, nowMs)] : [];
-  });
 
 const isExpired = (session: UspSession, nowMs: number): boolean => nowMs - timeOfUuid7(session.id) > openForMs;
 

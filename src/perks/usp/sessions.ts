@@ -1,6 +1,7 @@
 import type { MacroValues } from '../../offers/render/macros.ts';
+import { dates, integers, timestamps, uuids } from '../../platform/db/binary-array.ts';
 import type { Executor } from '../../platform/db/pool.ts';
-import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
+import { dayOfUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 
 /** A fetch-offers session with its selection. Everything but `selected` and `wrappedAt` is fixed by the fetch. */
 export type UspSession = {
@@ -92,18 +93,40 @@ returning selected`,
 }
 
 /**
- * Wraps a session and keeps its row locked to the end of the transaction: of parallel wraps, one gets an answer.
- * @returns the final selection; null when the session was wrapped already
+ * Wraps sessions, each given once, and keeps their rows locked to the end of the transaction: of parallel wraps of a
+ * session, one gets an answer. Rows are locked in the order of their keys, so that two batches cannot deadlock.
+ * @returns the final selections by session id; those of sessions that were wrapped already are missing
  */
-export async function markWrapped(executor: Executor, session: UspSession, nowMs: number): Promise<number[] | null> {
-  const { rows } = await executor.query<{ selected: number[] }>({
+export async function markWrapped(
+  executor: Executor,
+  wraps: readonly { session: UspSession; nowMs: number }[],
+): Promise<Map<string, number[]>> {
+  // The initial selections of all are one array; a session has its elements from `first` to `last`.
+  const initial: number[] = [];
+  const ranges = wraps.map(({ session }) => {
+    const first = initial.length + 1;
+    initial.push(...session.initial);
+    return { first, last: initial.length };
+  });
+  const { rows } = await executor.query<{ session_id: string; selected: number[] }>({
     name: 'mark_usp_wrapped',
     text: `insert into usp_sessions (day, session_id, publisher_id, selected, wrapped_at)
-values ($1::date, $2::uuid, $3, $4::integer[], $5::timestamptz)
+select day, session_id, publisher_id, ($7::integer[])[first:last], wrapped_at
+from unnest($1::date[], $2::uuid[], $3::integer[], $4::timestamptz[], $5::integer[], $6::integer[])
+  as given (day, session_id, publisher_id, wrapped_at, first, last)
+order by session_id
 on conflict (day, session_id) do update set wrapped_at = excluded.wrapped_at
 where usp_sessions.wrapped_at is null
-returning selected`,
-    values: [dayOfUuid7(session.id), session.id, session.publisherId, session.initial, new Date(nowMs)],
+returning session_id, selected`,
+    values: [
+      dates(wraps, ({ session }) => timeOfUuid7(session.id)),
+      uuids(wraps, ({ session }) => session.id),
+      integers(wraps, ({ session }) => session.publisherId),
+      timestamps(wraps, ({ nowMs }) => nowMs),
+      integers(ranges, ({ first }) => first),
+      integers(ranges, ({ last }) => last),
+      integers(initial, (id) => id),
+    ],
   });
-  return rows[0]?.selected ?? null;
+  return new Map(rows.map(({ session_id, selected }) => [session_id, selected]));
 }

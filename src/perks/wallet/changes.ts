@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { v7 } from 'uuid';
-import type { Executor } from '../../platform/db/pool.ts';
+import type { Transaction } from '../../platform/db/pool.ts';
 import { timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { enqueue } from '../../webhooks/outbox.ts';
 import type { WalletItem } from './items.ts';
@@ -17,7 +17,7 @@ type WalletChange = {
 };
 
 /** Enqueues the webhook of a change, in the transaction that makes the change: both are committed, or neither. */
-export type NotifyChange = (executor: Executor, change: WalletChange) => Promise<void>;
+export type NotifyChange = (executor: Transaction, change: WalletChange) => Promise<void>;
 
 export const createChangeNotifier =
   (savedOffersOf: (items: readonly WalletItem[]) => SavedOffer[]): NotifyChange =>

@@ -64,14 +64,23 @@ export function breakConnections(pool: pg.Pool): void {
   for (const socket of socketsOf.get(pool) ?? []) socket.destroy();
 }
 
+/** An open transaction. */
+export type Transaction = Executor & {
+  /** Called once after the commit, with the transaction's pool; not when it is rolled back. Must not throw. */
+  onCommit: (run: (pool: pg.Pool) => void) => void;
+};
+
 /** Runs `work` in one transaction: committed when it resolves, rolled back when it throws. */
-export async function transaction<T>(pool: pg.Pool, work: (executor: Executor) => Promise<T>): Promise<T> {
+export async function transaction<T>(pool: pg.Pool, work: (executor: Transaction) => Promise<T>): Promise<T> {
   const client = await pool.connect();
+  const committed: ((pool: pg.Pool) => void)[] = [];
   let broken: Error | undefined;
   try {
     await client.query('begin');
-    const result = await work(client);
+    const query: Executor['query'] = client.query.bind(client);
+    const result = await work({ query, onCommit: (run) => committed.push(run) });
     await client.query('commit');
+    for (const run of committed) run(pool);
     return result;
   } catch (err) {
     await client.query('rollback').catch((rollbackErr: Error) => {

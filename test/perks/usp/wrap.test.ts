@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { dayMs } from '../../../src/platform/lib/time.ts';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { untilWaiting } from '../../support/locks.ts';
@@ -42,8 +42,8 @@ const payloadOf = (delivery: { payload: Buffer } | undefined): Payload => JSON.p
 const parallel = <T>(count: number, call: (index: number, calls: UspCalls) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, index) => call(index, index % 2 === 0 ? usp : uspCalls(other))));
 
-/** What is notified on the outbox channel while `work` runs. */
-async function notifications(work: () => Promise<void>): Promise<number> {
+/** Waits for `expected` notifications on the outbox channel during and after `work`. @returns their number */
+async function notifications(work: () => Promise<void>, expected = 0): Promise<number> {
   const client = new pg.Client({ connectionString: t.databaseUrl });
   await client.connect();
   let count = 0;
@@ -52,6 +52,7 @@ async function notifications(work: () => Promise<void>): Promise<number> {
   });
   await client.query('listen perkwire_outbox');
   await work();
+  await vi.waitUntil(() => count >= expected, { timeout: 20_000 });
   await client.query('select 1'); // what was committed before has been handed over by now
   await client.end();
   return count;
@@ -139,7 +140,7 @@ describe('wrap', () => {
 
   test('wakes the workers, once the delivery is committed', async () => {
     const { id } = await usp.fetch();
-    expect(await notifications(() => usp.wrap(id).then(() => {}))).toBe(1);
+    expect(await notifications(() => usp.wrap(id).then(() => {}), 1)).toBe(1);
     expect(await notifications(() => usp.wrap(id).then(() => {}))).toBe(0);
   });
 
@@ -252,6 +253,21 @@ describe('in parallel, over two processes', () => {
     expect(answers.map((answer) => answer.status)).toEqual(Array(32).fill(200));
     expect(new Set(answers.map((answer) => JSON.stringify(answer.body))).size).toBe(1);
     expect(await deliveriesOf(t, id)).toHaveLength(1);
+  });
+
+  test('wraps of many sessions, some of them twice, each promise one delivery with their own selection', async () => {
+    const sessions = await Promise.all(Array.from({ length: 24 }, () => usp.fetch()));
+    await Promise.all(sessions.map(({ id, ids }, index) => usp.select(id, ids[index % 3] as number)));
+    const calls = [...sessions, ...sessions.slice(0, 8)];
+    const answers = await Promise.all(calls.map(({ id }) => usp.wrap(id)));
+    for (const [index, { id, ids }] of sessions.entries()) {
+      const selected = [ids[index % 3]];
+      expect(answers[index]).toMatchObject({ status: 200, data: { session_id: id, status: 'wrapped', selected } });
+      const deliveries = await deliveriesOf(t, id);
+      expect(deliveries).toHaveLength(1);
+      expect(payloadOf(deliveries[0]).body).toMatchObject({ session_id: id, selected: 1 });
+    }
+    expect(answers.slice(24).map(({ body }) => body)).toEqual(answers.slice(0, 8).map(({ body }) => body));
   });
 
   test('32 wraps of a session that was never ticked promise exactly one delivery', async () => {

@@ -1,0 +1,63 @@
+import type { Caller } from '../../catalog/caller.ts';
+import { transaction } from '../../platform/db/pool.ts';
+import type { PlatformDeps } from '../../platform/ports.ts';
+import { insertEvents } from '../../tracking/beacons/insert-events.ts';
+import { type PerkEvent, perkEvent } from '../../tracking/tracked-event.ts';
+import { enqueue, type OutboxEvent } from '../../webhooks/outbox.ts';
+import { uspSelection } from './event-type.ts';
+import { buildUspPayload } from './payload.ts';
+import { markWrapped, type UspSession } from './sessions.ts';
+
+export type Wrap = { session: UspSession; caller: Caller; nowMs: number };
+
+/**
+ * Wraps sessions, stores their selections for the reports and enqueues their webhooks, all in one transaction.
+ * @returns for each, the wrapped session; null where another call was first
+ */
+export async function wrapBatch(
+  deps: Pick<PlatformDeps, 'pool' | 'tokens' | 'config'>,
+  items: readonly Wrap[],
+): Promise<(UspSession | null)[]> {
+  const firsts = [...new Map(items.toReversed().map((item) => [item.session.id, item])).values()];
+  const selections = await transaction(deps.pool, async (executor) => {
+    const wrapped = await markWrapped(executor, firsts);
+    const done = firsts.flatMap((item) => {
+      const selected = wrapped.get(item.session.id);
+      return selected === undefined ? [] : [{ ...item, selected }];
+    });
+    const events = done.flatMap(selectionEvents);
+    if (events.length > 0) await insertEvents(executor, events);
+    await enqueue(
+      executor,
+      done.map((item) => toWebhook(deps, item)),
+    );
+    return wrapped;
+  });
+  return items.map((item) => {
+    const selected = firsts.includes(item) ? selections.get(item.session.id) : undefined;
+    return selected === undefined ? null : { ...item.session, selected, wrappedAt: new Date(item.nowMs) };
+  });
+}
+
+type Wrapped = Wrap & { selected: readonly number[] };
+
+function toWebhook(
+  { tokens, config }: Pick<PlatformDeps, 'tokens' | 'config'>,
+  { session, caller: { publisher, snapshot }, selected, nowMs }: Wrapped,
+): OutboxEvent {
+  const { id: sessionId, publisherId, pubUserId, dev } = session;
+  const context = { publisher, offers: snapshot.offers, tokens, publicUrl: config.publicUrl };
+  const payload = (): Buffer => buildUspPayload(session, selected, context);
+  return { publisherId, event: uspSelection.name, sessionId, pubUserId, dev, payload, nowMs };
+}
+
+/** The events of the selected perks, for the reports. */
+function selectionEvents({ session, selected, nowMs }: Wrapped): PerkEvent[] {
+  const { id: sessionId, publisherId, offerIds, campaignIds, dev } = session;
+  if (dev) return [];
+  return campaignIds.flatMap((campaignId, index) => {
+    const offerId = offerIds[index] as number;
+    const claims = { publisherId, sessionId, offerId, campaignId, position: index + 1, dev };
+    return selected.includes(campaignId) ? [perkEvent('selection', claims, nowMs)] : [];
+  });
+}
