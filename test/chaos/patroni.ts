@@ -18,6 +18,8 @@ type Node = {
   /** What clients and replicas connect to. */
   front: DatabaseProxy;
   toEtcd: DatabaseProxy;
+  /** What the other Patronis ask whether this one is alive. */
+  toRest: DatabaseProxy;
   dataDir: string;
   child: ChildProcess;
 };
@@ -59,6 +61,7 @@ export async function startPatroniCluster(): Promise<PatroniCluster> {
     cutNetwork: (name) => {
       nodeOf(name).front.freeze();
       nodeOf(name).toEtcd.freeze();
+      nodeOf(name).toRest.freeze();
     },
     switchOver: async (leader, candidate) => {
       const answer = await fetch(`${nodeOf(leader).restUrl}/switchover`, {
@@ -71,6 +74,7 @@ export async function startPatroniCluster(): Promise<PatroniCluster> {
       const node = nodeOf(name);
       node.front.heal();
       node.toEtcd.heal();
+      node.toRest.heal();
       if (node.child.exitCode === null && node.child.signalCode === null) signal(node, 'SIGCONT');
       else node.child = await startPatroni(folder, name, ids);
       await untilHealthy(nodes);
@@ -81,6 +85,7 @@ export async function startPatroniCluster(): Promise<PatroniCluster> {
         signal(node, 'SIGKILL');
         node.front.close();
         node.toEtcd.close();
+        node.toRest.close();
       }
       await endChild(etcd, 'SIGKILL');
       await rm(folder, { recursive: true, force: true, maxRetries: 50, retryDelay: 200 });
@@ -119,6 +124,7 @@ async function startNode({ name, folder, binDir, etcdPort, ids }: NodeOptions): 
   const [restPort, port] = [await freePort(), await freePort()];
   const front = await startProxy(`postgres://127.0.0.1:${port}/postgres`);
   const toEtcd = await startProxy(`http://127.0.0.1:${etcdPort}`);
+  const toRest = await startProxy(`http://127.0.0.1:${restPort}`);
   const home = join(folder, name);
   await mkdir(home);
   await chown(home, ids.uid, ids.gid);
@@ -127,7 +133,7 @@ async function startNode({ name, folder, binDir, etcdPort, ids }: NodeOptions): 
   const settings = {
     scope: 'perkwire',
     name,
-    restapi: { listen: rest, connect_address: rest },
+    restapi: { listen: rest, connect_address: new URL(toRest.url).host },
     etcd3: { hosts: [new URL(toEtcd.url).host] },
     bootstrap: {
       dcs: {
@@ -153,7 +159,7 @@ async function startNode({ name, folder, binDir, etcdPort, ids }: NodeOptions): 
   // JSON is YAML.
   await writeFile(join(home, 'patroni.yml'), JSON.stringify(settings));
   const child = await startPatroni(folder, name, ids);
-  return { name, restUrl: `http://${rest}`, front, toEtcd, dataDir: join(home, 'data'), child };
+  return { name, restUrl: `http://${rest}`, front, toEtcd, toRest, dataDir: join(home, 'data'), child };
 }
 
 async function startPatroni(folder: string, name: string, ids: Ids): Promise<ChildProcess> {
