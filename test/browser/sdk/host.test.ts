@@ -293,7 +293,7 @@ describe('the page', () => {
   test.each(['connect-src', 'the style sheet'])('gets one error event when its policy blocks %s', async (blocked) => {
     const csp = blocked === 'connect-src' ? "connect-src 'none'" : `connect-src ${stage.url}/native/`;
     const { page, until, names } = await stage.open({ user: newUser(), csp, config: { prefetch: true } });
-    expect(await until('error')).toMatchObject({ kind: 'connection_error' });
+    expect(await until('error')).toMatchObject({ kind: 'blocked' });
     expect(await until('ads_found')).toMatchObject({ offerCount: 0 });
     await page.evaluate('Ad.show()');
     expect(await names()).toEqual(['error', 'ads_found']);
