@@ -1,10 +1,10 @@
-import { Type } from '@sinclair/typebox';
+import { type Static, Type } from '@sinclair/typebox';
 import { callOf, publisherQuery } from '../catalog/management/http.ts';
 import type { CatalogDeps } from '../catalog/ports.ts';
 import { createFailFast } from '../platform/db/fail-fast.ts';
 import { AppError } from '../platform/errors.ts';
 import { emptyBodyByDefault } from '../platform/http/body-parsing.ts';
-import { errorAnswers } from '../platform/http/schemas.ts';
+import { errorAnswers, textOrNumber } from '../platform/http/schemas.ts';
 import { textOrNull } from '../platform/lib/text-or-null.ts';
 import { isUuid7, newUuid7 } from '../platform/lib/uuid7.ts';
 import type { App } from '../platform/ports.ts';
@@ -18,11 +18,9 @@ import type { UserDataSteps } from './steps.ts';
 const erasurePath = '/manage/v1/privacy/erasure';
 const tags = ['Privacy'];
 
-const identifier = (description: string) =>
-  Type.Optional(Type.String({ maxLength: 256, pattern: '^[^\\u0000]*$', description }));
 const userBody = Type.Object({
-  pub_user_id: identifier('Your id of the user. Give this or `ad_fp`.'),
-  ad_fp: identifier('The id of the device or browser that fetches named. Give this or `pub_user_id`.'),
+  pub_user_id: textOrNumber(256, 'Your id of the user. Give this or `ad_fp`.'),
+  ad_fp: textOrNumber(256, 'The id of the device or browser that fetches named. Give this or `pub_user_id`.'),
 });
 
 const erasureAnswer = Type.Object({
@@ -113,11 +111,7 @@ export async function privacyUserRoutes(app: App, deps: PrivacyDeps): Promise<vo
 }
 
 /** @throws AppError invalid_request unless exactly one identifier is given */
-function subjectOf(
-  userKeys: UserKeys,
-  publisherId: number,
-  body: { pub_user_id?: string; ad_fp?: string },
-): UserSubject {
+function subjectOf(userKeys: UserKeys, publisherId: number, body: Static<typeof userBody>): UserSubject {
   const [pubUserId, adFp] = [textOrNull(body.pub_user_id), textOrNull(body.ad_fp)];
   const identifier = pubUserId ?? adFp;
   if (identifier === null || (pubUserId !== null && adFp !== null))

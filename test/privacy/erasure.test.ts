@@ -327,7 +327,7 @@ describe('a request', () => {
       { pub_user_id: 'a', ad_fp: 'b' },
       { pub_user_id: 'a\0' },
       { pub_user_id: 'x'.repeat(257) },
-      { pub_user_id: 7 },
+      { pub_user_id: ['a'] },
     ])
       expect([body, (await askErasure(t, body)).statusCode]).toEqual([body, 400]);
   });

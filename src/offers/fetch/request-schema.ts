@@ -1,13 +1,9 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { maxPlacementLength } from '../../catalog/snapshot/names.ts';
+import { noNul, textOrNumber } from '../../platform/http/schemas.ts';
 
-const noNul = '^[^\\u0000]*$';
 const text = (maxLength: number, description: string) =>
   Type.Optional(Type.String({ maxLength, pattern: noNul, description }));
-
-/** Numbers are taken as text. */
-const textOrNumber = (maxLength: number, description: string) =>
-  Type.Optional(Type.Union([Type.String({ maxLength, pattern: noNul }), Type.Number()], { description }));
 
 /** What cannot be read is ignored, never refused: apps in the stores send what nobody here knows. */
 const country = Type.Optional(

@@ -48,10 +48,6 @@ export const clientOf = ({ ip, headers }: Pick<FastifyRequest, 'ip' | 'headers'>
 const isConsentRefused = (consent: unknown): boolean =>
   consent === '0' || consent === 0 || consent === false || consent === 'false';
 
-/** A text that some clients send as a number. */
-const textOfNumber = (value: string | number | undefined): string | null =>
-  textOrNull(typeof value === 'number' ? String(value) : value);
-
 /**
  * Reads query and body, both already checked against their schemas.
  * @param note is told what of it is ignored or dropped
@@ -72,7 +68,7 @@ export function readFetchOffers(
     throw new AppError('invalid_request', {
       details: [{ path: '/placement', message: `must have at most ${maxPlacementLength} characters` }],
     });
-  const pubUserId = textOfNumber(body.pub_user_id) ?? textOrNull(query.pub_user_id);
+  const pubUserId = textOrNull(body.pub_user_id) ?? textOrNull(query.pub_user_id);
   if (pubUserId !== null && isPii(pubUserId))
     throw new AppError('pub_user_id_is_pii', {
       details: [{ path: '/pub_user_id', message: 'must not be an e-mail address or a phone number' }],
@@ -86,7 +82,7 @@ export function readFetchOffers(
     ip: ip === null || ip.toLowerCase() === 'auto' ? client.ip : ip,
     country: readCountry(body.country, note) ?? readCountry(query.country, note),
     consent,
-    adFp: consent ? textOfNumber(body.ad_fp) : null,
+    adFp: consent ? textOrNull(body.ad_fp) : null,
     pubUserId: consent ? pubUserId : null,
     dev: isSet(body.dev),
     loyalty: query.loyaltyboost === '2' ? 'only' : query.loyaltyboost === '1' ? 'also' : 'none',
@@ -108,7 +104,7 @@ function readCountry(given: unknown, note: Note): string | null {
 
 function readThemeName(given: unknown, note: Note): string | null {
   if (given === undefined) return null;
-  if (typeof given === 'string' || typeof given === 'number') return textOfNumber(given);
+  if (typeof given === 'string' || typeof given === 'number') return textOrNull(given);
   note('/themeId', 'ignored: neither the id nor the key of a theme');
   return null;
 }

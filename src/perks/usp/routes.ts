@@ -69,7 +69,7 @@ async function noStore(_request: FastifyRequest, reply: FastifyReply): Promise<v
 }
 
 function callOf(request: FastifyRequest, sessionId: string): UspCall {
-  const body = request.body as { pub_user_id?: string };
+  const body = request.body as { pub_user_id?: string | number };
   const query = request.query as { pub_user_id?: string };
   // Normalised as in fetch-offers, so that the same text is the same user.
   const pubUserId = textOrNull(body.pub_user_id) ?? textOrNull(query.pub_user_id);

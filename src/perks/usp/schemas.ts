@@ -1,11 +1,9 @@
 import { Type } from '@sinclair/typebox';
+import { textOrNumber } from '../../platform/http/schemas.ts';
 
-const userId = Type.Optional(
-  Type.String({
-    maxLength: 256,
-    description:
-      'The pub_user_id of the fetch, in the body or the query; required with the SDK id, optional with an API key.',
-  }),
+const userId = textOrNumber(
+  256,
+  'The pub_user_id of the fetch, in the body or the query; required with the SDK id, optional with an API key.',
 );
 
 /** Campaign ids of one change (count); an answer never shows more than 10. */

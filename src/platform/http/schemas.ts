@@ -36,6 +36,13 @@ export const creativeSchema = Type.Object(
 
 const creativeRef = Type.Unsafe<Static<typeof creativeSchema>>(Type.Ref('Creative'));
 
+/** Text without NUL, which PostgreSQL refuses. */
+export const noNul = '^[^\\u0000]*$';
+
+/** Optional text; numbers are taken as text. */
+export const textOrNumber = (maxLength: number, description: string) =>
+  Type.Optional(Type.Union([Type.String({ maxLength, pattern: noNul }), Type.Number()], { description }));
+
 const nullableText = Type.Union([Type.String(), Type.Null()]);
 
 /** The offer object (docs/interface.md#offer-object). */

@@ -1,5 +1,8 @@
-/** Trimmed text with lone surrogates replaced, which PostgreSQL refuses; null where nothing is left. */
-export function textOrNull(value: string | undefined): string | null {
-  const clean = value?.toWellFormed().trim();
-  return clean === undefined || clean === '' ? null : clean;
+/**
+ * Trimmed text with lone surrogates replaced, which PostgreSQL refuses; null where nothing is left. Numbers, which some
+ * clients send for ids, become text.
+ */
+export function textOrNull(value: string | number | undefined): string | null {
+  const clean = value === undefined ? '' : String(value).toWellFormed().trim();
+  return clean === '' ? null : clean;
 }

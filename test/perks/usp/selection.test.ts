@@ -109,6 +109,13 @@ describe('select and unselect', () => {
     });
   });
 
+  test('take a number for the text that fetch-offers made of it', async () => {
+    const { id, ids } = await usp.fetch({ pub_user_id: 42 });
+    const answer = { status: 200, data: { pub_user_id: '42' } };
+    expect(await usp.select(id, ids[0], { body: { pub_user_id: 42 } })).toMatchObject(answer);
+    expect(await usp.select(id, ids[0], { user: '42' })).toMatchObject(answer);
+  });
+
   test('know a user id that was sent with blanks around it', async () => {
     const { id, ids } = await usp.fetch({ pub_user_id: ' u-9 ' });
     expect(await usp.select(id, ids[0], { user: ' u-9 ' })).toMatchObject({
@@ -342,9 +349,9 @@ describe('a call is refused', () => {
     },
   );
 
-  test('400 invalid_request: a pub_user_id that is no text', async () => {
+  test('400 invalid_request: a pub_user_id that is neither text nor a number, or too long', async () => {
     const { id, ids } = await usp.fetch();
-    expect(await usp.select(id, ids[0], { body: { pub_user_id: 1 } })).toEqual(refusal(400, 'invalid_request'));
+    expect(await usp.select(id, ids[0], { body: { pub_user_id: ['u-1'] } })).toEqual(refusal(400, 'invalid_request'));
     expect(await usp.select(id, ids[0], { body: { pub_user_id: 'u'.repeat(257) } })).toEqual(
       refusal(400, 'invalid_request'),
     );
