@@ -1,9 +1,11 @@
 import { Type } from '@sinclair/typebox';
-import { textOrNumber } from '../../platform/http/schemas.ts';
 
-const userId = textOrNumber(
-  256,
-  'The pub_user_id of the fetch, in the body or the query; required with the SDK id, optional with an API key.',
+/** Any text: one that no fetch could have is just another user's. Numbers are taken as text. */
+const userId = Type.Optional(
+  Type.Union([Type.String({ maxLength: 256 }), Type.Number()], {
+    description:
+      'The pub_user_id of the fetch, in the body or the query; required with the SDK id, optional with an API key.',
+  }),
 );
 
 /** Campaign ids of one change (count); an answer never shows more than 10. */

@@ -62,9 +62,9 @@ test.each(['sdk', 'api'])(
   'with prefetch by %s, the offers are fetched in the basket and shown after the order without a call',
   async (prefetch) => {
     const { page, problems } = await open(`/demo?prefetch=${prefetch}&place=modal&unit=single&step=basket&dev=on`);
+    await event(page, prefetch === 'sdk' ? 'ads_found' : 'response stored').waitFor();
     const calls: string[] = [];
     page.on('request', (request) => calls.push(new URL(request.url()).pathname));
-    await event(page, prefetch === 'sdk' ? 'ads_found' : 'response stored').waitFor();
     await page.getByRole('link', { name: 'Place the order' }).click();
     await page.getByRole('dialog').waitFor();
     await event(page, 'ad_shown').waitFor();

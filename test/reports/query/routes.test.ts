@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { hashKey } from '../../../src/platform/http/auth.ts';
 import { dayMs, dayOf } from '../../../src/platform/lib/time.ts';
+import { portOf } from '../../support/request.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { call, fetchOffers, googlebot } from '../../tracking/journey.ts';
 import { rollUpAll } from '../support.ts';
@@ -235,7 +236,7 @@ test('many reports from raw rows of one publisher do not delay another publisher
 });
 
 test('a report is cancelled when its client disconnects, running or waiting', async () => {
-  const url = new URL(await testApp.app.listen({ port: 0, host: '127.0.0.1' }));
+  const url = new URL(`http://127.0.0.1:${await portOf(testApp.app)}`);
   url.pathname = '/native/activity.json';
   url.search = String(new URLSearchParams({ api_key: 'reports', from: today, to: today, ...rawReport }));
   const holder = await testApp.pool.connect();
