@@ -1,6 +1,8 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { build, transform } from 'esbuild';
 import { minify } from 'terser';
+import { defaultSettings, defaultStyles } from '../packages/client/src/appearance.ts';
+import { languages } from '../src/platform/messages/languages.ts';
 
 /** Browsers of the last three years. */
 const target = ['chrome119', 'edge119', 'firefox119', 'safari17'];
@@ -10,8 +12,8 @@ const unitCss = await readFile(new URL('src/browser/sdk/unit/unit.css', root));
 const { code } = await transform(unitCss, { loader: 'css', minify: true });
 
 /**
- * Bundles the web SDK into dist/sdk/launcher.js, with its style sheet unit.css; the script of the hosted offerwall and
- * the conversion tag beside it.
+ * Bundles the web SDK into dist/sdk/launcher.js, with what all units share in unit.json; the script of the hosted
+ * offerwall and the conversion tag beside it.
  */
 const { outputFiles } = await build({
   absWorkingDir: root.pathname,
@@ -30,7 +32,10 @@ const { outputFiles } = await build({
   define: {
     // Replaced when a script is served (src/browser/serve/script.ts).
     PUBLIC_URL: JSON.stringify('%%PUBLIC_URL%%'),
-    UNIT_CSS_PATH: JSON.stringify('%%UNIT_CSS_PATH%%'),
+    UNIT_PATH: JSON.stringify('%%UNIT_PATH%%'),
+    UNIT_LABELS: JSON.stringify(languages.en.unit.labels),
+    WALL_WORDS: JSON.stringify(languages.en.offerwall),
+    LANGUAGES: JSON.stringify(Object.keys(languages)),
   },
   minify: true,
   legalComments: 'none',
@@ -39,10 +44,27 @@ const { outputFiles } = await build({
 });
 
 await mkdir(new URL('dist/sdk', root), { recursive: true });
-await writeFile(new URL('dist/sdk/unit.css', root), code.trim());
+const shared = { css: code.trim(), labels: languages.en.unit.labels, settings: defaultSettings, styles: defaultStyles };
+await writeFile(new URL('dist/sdk/unit.json', root), JSON.stringify(shared));
+
+/** Members of the SDK's own objects, which get short names: no page, answer or storage has them. */
+const ownMembers = [
+  ...['removeListeners', 'customFailed', 'useOwnFrame', 'stopWatching', 'cancelAutoShow', 'ignoreReload'],
+  ...['startPending', 'onStorageFailure', 'storageKey', 'scriptBase', 'slotElement', 'setContent', 'allSelected'],
+  ...['wrapSent', 'confirming', 'noThanks', 'onLink', 'redraw', 'updateSelection', 'fetchOffers', 'privacyUrl'],
+  ...['emitter', 'announced', 'unitFile', 'onClose', 'onChange', 'onEnd', 'announce'],
+  ...['mounted', 'opened', 'remaining', 'shown', 'ended', 'multi', 'sending', 'given', 'stored', 'frame', 'taken'],
+  ...['reported', 'problems', 'failed', 'tiles', 'answer', 'session', 'closed', 'startWhen', 'onReady', 'impression'],
+];
+
+const regex = new RegExp(`^(${ownMembers.join('|')})$`);
 
 // What esbuild leaves shrinks by another 2 % compressed.
 for (const { path, text } of outputFiles) {
-  const { code: script = '' } = await minify(text, { ecma: 2020, compress: { passes: 2 } });
+  const { code: script = '' } = await minify(text, {
+    ecma: 2020,
+    compress: { passes: 3, unsafe_arrows: true, pure_getters: true },
+    mangle: path.endsWith('launcher.js') ? { properties: { regex } } : true,
+  });
   await writeFile(path, script);
 }

@@ -7,7 +7,7 @@ window.AdUser = { placement: 'preview', pub_user_id: 'preview' };
 const sessionId = '00000000-0000-7000-8000-000000000000';
 const realFetch = window.fetch.bind(window);
 window.fetch = async (url, init) =>
-  String(url).endsWith('.css')
+  /\/sdk\/(messages|unit)\./.test(String(url))
     ? realFetch(url, init)
     : new Response(
         JSON.stringify({

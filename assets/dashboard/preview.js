@@ -1,89 +1,106 @@
-// Sends the values of a form with `data-previewed` to the preview frame while they are edited.
+// Shows what a form with `data-previewed` describes in the preview frame, while it is edited.
 
-const holder = document.querySelector('[data-preview]');
+const panel = document.querySelector('.preview');
 const form = document.querySelector('form[data-previewed]');
-const frame = holder?.querySelector('iframe');
+const frame = panel?.querySelector('iframe');
 
-/** The part of the preview that is not in the form: settings, styles, creatives and further offers. */
-const base = holder === null ? null : JSON.parse(holder.dataset.preview);
-let unit = base?.unit ?? 'mou';
+/** Of each group of switches the chosen value, by the group's name. */
+const chosen = {};
 
-/** Fields named `prefix.a.b` as nested objects. Empty fields are left out: the default applies. */
-function nested(prefix) {
-  const found = {};
-  for (const control of form.elements) {
-    if (!control.name?.startsWith(`${prefix}.`)) continue;
-    const path = control.name.slice(prefix.length + 1).split('.');
-    const value =
-      control.type === 'checkbox'
-        ? control.checked
-        : control.dataset.kind === 'number'
-          ? Number(control.value)
-          : control.value;
-    if (value === '' || Number.isNaN(value)) continue;
-    const last = path.pop();
-    let at = found;
-    for (const name of path) at = at[name] ??= {};
-    at[last] = value;
-  }
-  return found;
+const stateOf = () => JSON.parse(panel.querySelector('[data-preview]').dataset.preview);
+
+/** Screens of the preview, in CSS pixels; the frame is scaled down to the width of the panel. */
+const screens = { phone: { width: 375, height: 700 }, desktop: { width: 1100, height: 900 } };
+
+function layOut() {
+  const { width, height } = screens[chosen.size];
+  const stage = panel.querySelector('.preview-stage');
+  const scale = Math.min(1, stage.clientWidth / width);
+  stage.style.height = `${Math.round(height * scale)}px`;
+  Object.assign(frame.style, { width: `${width}px`, height: `${height}px`, transform: `scale(${scale})` });
+  frame.style.marginInlineStart = `${Math.max(0, (stage.clientWidth - width * scale) / 2)}px`;
 }
 
-function merged(under, over) {
-  const result = { ...under };
-  for (const [key, value] of Object.entries(over))
-    result[key] =
-      typeof value === 'object' && value !== null && !Array.isArray(value) ? merged(under[key] ?? {}, value) : value;
-  return result;
+/** The texts of the offer that is being edited. */
+function withTyped(offers, fields) {
+  const typed = Object.fromEntries(fields.map((name) => [name, form.elements[name]?.value ?? '']));
+  const [first, ...others] = offers;
+  return [{ ...first, ...typed, title: typed.title || typed.short_headline || 'Your headline' }, ...others];
 }
 
 function answer() {
-  const fields = Object.fromEntries(
-    [...form.elements].filter(({ name }) => name).map((control) => [control.name, control.value]),
-  );
-  const checked = (name) => form.elements[name]?.checked === true;
-  const offers = [...base.offers];
-  if (base.kind === 'offer') {
-    const typed = Object.fromEntries(base.fields.map((name) => [name, fields[name] ?? '']));
-    offers[0] = { ...offers[0], ...typed, title: typed.title || typed.short_headline || 'Your headline' };
-  }
-  const multi = (base.kind === 'theme' ? fields.unit : unit) === 'mou';
-  const usp = base.kind === 'theme' ? multi && checked('usp_enabled') : multi && base.settings.enable_usp;
+  const { kind, settings, styles, appearance, offers, fields } = stateOf();
+  const multi = chosen.unit === 'mou';
+  const shown = kind === 'offer' ? withTyped(offers, fields) : offers;
+  const scheme = appearance?.color_scheme ?? 'light';
   return {
-    offers: multi ? offers : offers.slice(0, base.kind === 'offer' ? 1 : undefined),
-    settings: merged(merged(base.settings, nested('settings')), {
+    page: { scheme: chosen.scheme, dir: chosen.dir },
+    offers: multi || kind === 'theme' ? shown : shown.slice(0, 1),
+    settings: {
+      ...settings,
       multi_offer_unit: multi,
-      enable_usp: usp,
-      usp_all_offers_checked:
-        usp && (base.kind === 'theme' ? checked('usp_check_all') : base.settings.usp_all_offers_checked),
-      embedded: { enabled: true },
+      enable_usp: multi && settings.enable_usp,
+      embedded: { ...settings.embedded, enabled: true },
       delay: 0,
       show_ads_on_exit: false,
+    },
+    styles,
+    // The frame has the colours of this device; the switch is that of the user's.
+    ...(appearance !== null && {
+      appearance: { ...appearance, color_scheme: scheme === 'system' ? chosen.scheme : scheme },
     }),
-    styles: merged(base.styles, nested('styles')),
   };
 }
 
-let timer;
 const post = () => frame.contentWindow.postMessage(answer(), location.origin);
+
+let generation = 0;
+
+/** A theme is completed by the server, which also names texts that are hard to read. */
+async function update() {
+  if (stateOf().kind === 'theme') {
+    const current = ++generation;
+    const body = new URLSearchParams(new FormData(form));
+    const response = await fetch(panel.dataset.frame, { method: 'POST', body }).catch(() => null);
+    if (response?.ok !== true || current !== generation) return;
+    const state = new DOMParser().parseFromString(await response.text(), 'text/html');
+    panel.querySelector('.preview-state').replaceChildren(...state.body.childNodes);
+  }
+  post();
+}
+
+let timer;
 const debounceMs = 150;
-const postSoon = () => {
+const updateSoon = () => {
   clearTimeout(timer);
-  timer = setTimeout(post, debounceMs);
+  timer = setTimeout(update, debounceMs);
 };
 
+function choose(name, value) {
+  chosen[name] = value;
+  for (const button of panel.querySelectorAll(`[data-switch="${name}"]`))
+    button.setAttribute('aria-pressed', String(button.dataset.value === value));
+}
+
 if (form !== null && frame !== undefined) {
-  form.addEventListener('input', postSoon);
-  form.addEventListener('change', postSoon);
+  for (const button of panel.querySelectorAll('[data-switch]')) {
+    const { switch: name, value } = button.dataset;
+    if (button.getAttribute('aria-pressed') === 'true') chosen[name] = value;
+    button.addEventListener('click', () => {
+      choose(name, value);
+      layOut();
+      post();
+    });
+  }
+  form.addEventListener('input', updateSoon);
+  form.addEventListener('change', ({ target }) => {
+    if (target.name === 'unit') choose('unit', target.value);
+    updateSoon();
+  });
+  window.addEventListener('resize', layOut);
   window.addEventListener('message', ({ origin, source, data }) => {
     if (origin === location.origin && source === frame.contentWindow && data === 'preview-ready') post();
   });
-  for (const button of holder.querySelectorAll('[data-unit]'))
-    button.addEventListener('click', () => {
-      unit = button.dataset.unit;
-      for (const other of holder.querySelectorAll('[data-unit]'))
-        other.setAttribute('aria-pressed', String(other === button));
-      post();
-    });
-  frame.src = holder.dataset.frame;
+  layOut();
+  frame.src = panel.dataset.frame;
 }

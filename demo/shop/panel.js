@@ -13,6 +13,8 @@
   const pollIntervalMs = 1000;
   let lastText = '';
   let eventCount = 0;
+  // Lists that scroll can be scrolled by keyboard.
+  for (const id of ['webhooks', 'beacons', 'events']) byId(id).tabIndex = 0;
 
   const beaconItem = ({ at, kind, title, offer_id, suspicious }) =>
     item(

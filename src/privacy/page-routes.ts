@@ -1,10 +1,12 @@
 import { Type } from '@sinclair/typebox';
+import { hostedStyle } from '../catalog/hosted-style.ts';
 import type { CatalogDeps } from '../catalog/ports.ts';
 import { AppError } from '../platform/errors.ts';
 import type { ErrorPages } from '../platform/http/error-pages.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
+import { requestLanguage } from '../platform/messages/languages.ts';
 import type { App } from '../platform/ports.ts';
-import { renderPrivacyPage } from './page.ts';
+import { renderPrivacyPage, rules } from './page.ts';
 
 const schema = {
   summary: 'Privacy page',
@@ -16,18 +18,14 @@ const schema = {
   },
 };
 
-const errorPages: ErrorPages = {
-  not_found: {
-    title: 'Page not found',
-    text: 'The link to this page is wrong or out of date. Ask the site that showed you the offers.',
-  },
-};
+const errorPages: ErrorPages = ({ privacy }) => ({ not_found: privacy.notFound });
 
 const headers = {
   'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cache-control': 'public, max-age=300',
+  vary: 'accept-language',
 };
 
 /** `GET /privacy/{sdk_id}`: the page of `privacy_url` where the publisher has none (docs/interface.md#privacy). */
@@ -39,6 +37,8 @@ export async function privacyPageRoutes(
     const publisher = catalog.current().publishersBySdkId.get(request.params.sdkId);
     if (publisher === undefined) throw new AppError('not_found');
     const page = renderPrivacyPage({
+      language: requestLanguage(request.query, request.headers['accept-language']),
+      style: hostedStyle(publisher, publisher.defaultTheme, rules),
       publisherName: publisher.name,
       ownText: publisher.privacyText,
       rawDays: config.retentionRawDays,

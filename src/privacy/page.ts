@@ -1,4 +1,5 @@
 import { type Html, html, nothing, pageOf, trusted } from '../platform/http/html.ts';
+import { fillMessage, type Language, languages, type Messages } from '../platform/messages/languages.ts';
 
 export type PrivacyPage = {
   publisherName: string;
@@ -7,37 +8,44 @@ export type PrivacyPage = {
   /** Retention of sessions and events, and of deliveries. */
   rawDays: number;
   deliveryDays: number;
+  language: Language;
+  style: string;
 };
 
 /** The privacy page of a publisher without one of its own: its text, else what is stored and how to ask. */
-export const renderPrivacyPage = (page: PrivacyPage): string =>
-  pageOf({
-    title: 'Offers and your privacy',
-    style,
+export function renderPrivacyPage(page: PrivacyPage): string {
+  const { title } = languages[page.language].privacy;
+  return pageOf({
+    title,
+    language: page.language,
+    style: page.style,
     body: html`<main>
-<h1>Offers and your privacy</h1>
+<h1>${title}</h1>
 ${page.ownText.trim() === '' ? standardText(page) : ownText(page.ownText)}
 </main>`,
   });
+}
 
-const style = `:root{color-scheme:light dark}
-body{font:16px/1.6 system-ui,sans-serif;margin:0;color:#1f2430;background:#fff}
-main{max-width:40rem;margin:3rem auto;padding:0 1rem}
-h1{font-size:1.5rem;line-height:1.25}
-h2{font-size:1.1rem;margin-top:2rem}
-a{color:#2347c5}
-table{border-collapse:collapse;width:100%}
-td,th{text-align:left;vertical-align:top;padding:.4rem .6rem .4rem 0;border-bottom:1px solid #8884}
+/** Rules of the page, over those of all hosted pages. */
+export const rules = `
+body{background:var(--surface);line-height:1.6}
+main{max-width:44rem;margin:clamp(1.5rem,6vw,3rem) auto;padding:0 1rem}
+h2{font-size:1.125rem;margin-top:2rem}
+p{margin-top:1rem}
+table{border-collapse:collapse;width:100%;margin-top:.5rem}
+td,th{text-align:start;vertical-align:top;padding:.5rem .75rem .5rem 0;border-bottom:1px solid var(--line)}
+th{color:var(--quiet);font-size:.875rem;font-weight:600}
+td{min-width:6rem}
+td+td::before{display:none;content:attr(data-name) ": ";color:var(--quiet)}
 @media(max-width:34rem){
 tr,td{display:block}
-tr{padding:.6rem 0;border-bottom:1px solid #8884}
-td{padding:.1rem 0;border:0}
+tr{padding:.625rem 0;border-bottom:1px solid var(--line)}
+td{padding:.125rem 0;border:0}
 td:first-child{font-weight:600}
+td+td::before{display:inline}
 tr:first-child{display:none}
-td+td::before{content:"Purpose: "}
-td+td+td::before{content:"Kept for: "}
 }
-@media(prefers-color-scheme:dark){body{color:#e8eaf0;background:#15171c}a{color:#9db2ff}}`;
+`;
 
 /** Plain text with its paragraphs and lines. */
 function ownText(text: string): Html {
@@ -45,45 +53,39 @@ function ownText(text: string): Html {
     .split(/\n\s*\n/)
     .map((paragraph) => paragraph.trim())
     .filter((paragraph) => paragraph !== '');
-  return html`${paragraphs.map((paragraph) => html`<p>${paragraph.split('\n').map(lineOf)}</p>\n`)}`;
+  return html`${paragraphs.map((paragraph) => html`<p dir="auto">${paragraph.split('\n').map(lineOf)}</p>\n`)}`;
 }
 
 const lineOf = (line: string, index: number): Html => html`${index === 0 ? nothing : trusted('<br>')}${line}`;
 
-const standardText = ({ publisherName, rawDays, deliveryDays }: PrivacyPage): Html => html`
-<p>${publisherName} shows you offers of its partners. This page says which data is stored for that, for how long, and
-how to ask for it.</p>
-<h2>What is stored</h2>
+function standardText({ publisherName, rawDays, deliveryDays, language }: PrivacyPage): Html {
+  const { privacy } = languages[language];
+  const fill = (text: string, count = rawDays): string => fillMessage(text, { publisher: publisherName, count });
+  const rows: [string, string, string][] = [
+    [privacy.activity, privacy.activityPurpose, privacy.days],
+    [privacy.identity, privacy.identityPurpose, privacy.identityKept],
+    [privacy.attributes, privacy.attributesPurpose, privacy.days],
+    [privacy.saved, privacy.savedPurpose, privacy.savedKept],
+    [privacy.messages, privacy.messagesPurpose, fill(privacy.days, deliveryDays)],
+  ];
+  return html`
+<p>${fill(privacy.intro)}</p>
+<h2>${privacy.stored}</h2>
 <table>
-<tr><th scope="col">Data</th><th scope="col">Purpose</th><th scope="col">Kept for</th></tr>
-<tr>
-<td>Which offers you were shown, opened, saved or declined, when, and on what kind of device, with the country, region
-and city of your network address</td>
-<td>counting, and payment by partners</td>
-<td>${rawDays} days</td>
-</tr>
-<tr>
-<td>A number in place of your name, and the id by which ${publisherName} knows you</td>
-<td>limiting how often you see an offer, respecting a “no thanks”, and passing your perks to ${publisherName}</td>
-<td>${rawDays} days; a “no thanks” for as long as it applies</td>
-</tr>
-<tr>
-<td>Data that ${publisherName} adds, such as an order number</td>
-<td>returning it to ${publisherName} with a purchase you made</td>
-<td>${rawDays} days</td>
-</tr>
-<tr><td>Offers you saved</td><td>showing them to you again</td><td>until you remove them</td></tr>
-<tr><td>Messages about your choices to ${publisherName}</td><td>delivery</td><td>${deliveryDays} days</td></tr>
+<tr><th scope="col">${privacy.data}</th><th scope="col">${privacy.purpose}</th><th scope="col">${privacy.kept}</th></tr>
+${rows.map((cells) => rowOf(privacy, cells.map((cell) => fill(cell)) as typeof cells))}
 </table>
-<h2>What is not stored</h2>
-<p>Your network address: it is used to find the country you are in, and then discarded. You are not asked for an e-mail
-address or a phone number. The offers store nothing on your device but what the page itself needs, and set no
-cookies.</p>
-<h2>Your choice</h2>
-<p>If your browser sends the “Global Privacy Control” signal, you are shown offers without being recognised, and no
-number is stored for you.</p>
-<p>Perks you choose are passed to ${publisherName} only.</p>
-<h2>How to ask</h2>
-<p>To see the data stored about you, or to have it erased, ask ${publisherName}. An erasure is done within a minute
-after ${publisherName} has requested it.</p>
+<h2>${privacy.notStored}</h2>
+<p>${privacy.notStoredText}</p>
+<h2>${privacy.choice}</h2>
+<p>${privacy.choiceSignal}</p>
+<p>${fill(privacy.choicePerks)}</p>
+<h2>${privacy.ask}</h2>
+<p>${fill(privacy.askText)}</p>
+`;
+}
+
+const rowOf = (privacy: Messages['privacy'], [data, purpose, kept]: [string, string, string]): Html =>
+  html`<tr><td>${data}</td><td data-name="${privacy.purpose}">${purpose}</td>
+<td data-name="${privacy.kept}">${kept}</td></tr>
 `;

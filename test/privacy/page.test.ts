@@ -28,7 +28,9 @@ test('without a text of the publisher the page says which data is stored, how lo
 test('the publisher’s own text is shown instead, with its paragraphs and lines', async () => {
   await setPublisher({ privacy_text: 'We & you.\n\nSecond <3\nline. <script>alert(1)</script>' });
   const { body } = await page();
-  expect(body).toContain('<p>We &amp; you.</p>\n<p>Second &lt;3<br>line. &lt;script&gt;alert(1)&lt;/script&gt;</p>');
+  expect(body).toContain(
+    '<p dir="auto">We &amp; you.</p>\n<p dir="auto">Second &lt;3<br>line. &lt;script&gt;alert(1)&lt;/script&gt;</p>',
+  );
   for (const other of ['<script', '90 days']) expect(body).not.toContain(other);
 });
 

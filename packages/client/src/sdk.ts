@@ -128,7 +128,7 @@ export type AdRender = (
 ) => unknown;
 
 /** Texts of the unit that do not come with the answer. */
-export type AdLabels = Record<'offers' | 'close' | 'back' | 'terms' | 'progress' | 'saved' | 'newTab', string>;
+export type AdLabels = Record<'offers' | 'close' | 'done' | 'back' | 'terms' | 'progress' | 'saved' | 'newTab', string>;
 
 /** `window.AdConfig`. */
 export type AdConfig = {
@@ -157,9 +157,14 @@ export type AdConfig = {
   /** Override those of the theme. */
   settings?: Record<string, unknown>;
   styles?: Record<string, unknown>;
+  /** The same for `appearance`; `color_scheme` is for pages that have a switch of their own. */
+  appearance?: { color_scheme?: 'light' | 'dark' | 'system'; spacing?: string; width?: number; dark?: object };
   callback?: AdEventCallback;
   /** Base URL of the service; default: where the script came from. */
   apiUrl?: string;
+  /** BCP 47 tag of the unit's texts; default: the page's `lang`, else the browser's. */
+  language?: string;
+  /** Texts in place of those of the language. */
   labels?: Partial<AdLabels>;
   /** Query parameters of fetch-offers (docs/interface.md#fetch-offers). */
   loyaltyboost?: string | number;

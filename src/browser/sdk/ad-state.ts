@@ -88,19 +88,17 @@ export function startSession(
   ad: AdState,
   setup: Setup,
   { raw, stored }: LoadedOffers,
-  { key, given, style }: Pick<OfferSession, 'key' | 'given' | 'style'>,
+  looks: Pick<OfferSession, 'key' | 'given' | 'unitFile' | 'words'>,
 ): boolean {
   const { emitter } = ad;
   const { config } = setup;
-  const answer = readAnswer(raw, config);
+  const answer = readAnswer(raw, config, looks.unitFile);
   stopAutoShow(ad);
   ad.ignoreReload = false;
   if (ad.session !== null) disposeSession(ad.session);
   ad.session = createOfferSession({
     ...setup,
-    key,
-    given,
-    style,
+    ...looks,
     answer,
     stored,
     emit: emitter.emit,

@@ -1,21 +1,27 @@
-import { defaultSettings, defaultStyles } from '../../../packages/client/src/appearance.ts';
+import type { OfferAppearance } from '../../../packages/client/src/appearance.ts';
 import { SdkError } from './errors.ts';
 import { withNewOfferNames } from './legacy-names.ts';
-import type { AdConfig, Answer, Creative, Offer } from './types.ts';
+import type { AdConfig, Answer, Creative, Defaults, Offer } from './types.ts';
 
 type Fields = Record<string, unknown>;
+
+/** Where an offer words none. */
+export const defaultAnswers = { cta_yes: 'Yes, please', cta_no: 'No, thanks' };
 
 /**
  * Makes a response of fetch-offers safe to show: every field has its type, every URL is http(s), texts are plain.
  * Accepts the JSON text, the whole response, or its `data`. Offers without a usable click URL are left out.
  * @throws SdkError server_error when it is no such response
  */
-export function readAnswer(given: unknown, config: AdConfig): Answer {
+export function readAnswer(given: unknown, config: AdConfig, defaults: Defaults): Answer {
   const raw = typeof given === 'string' ? parse(given) : given;
   const data = fieldsOf(fieldsOf(raw).data ?? raw);
   if (!Array.isArray(data.offers)) throw new SdkError('server_error', 'The response has no offers list.');
-  const styles = fieldsOf(data.styles);
-  const sent = overlay(defaultSettings, fieldsOf(data.settings ?? styles.settings));
+  const ownStyles = fieldsOf(data.styles);
+  const styles = overlay(defaults.styles, ownStyles);
+  const appearance = { ...fieldsOf(data.appearance), ...config.appearance };
+  const { color_scheme, spacing, width, dark } = appearance as Partial<OfferAppearance>;
+  const sent = overlay(defaults.settings, fieldsOf(data.settings ?? ownStyles.settings));
   const settings = overlay(sent, config.settings);
   return {
     offers: data.offers.map(readOffer).filter((offer) => offer !== null),
@@ -24,7 +30,9 @@ export function readAnswer(given: unknown, config: AdConfig): Answer {
     // Only the service can allow User Selected Perks.
     settings: { ...settings, enable_usp: sent.enable_usp && settings.enable_usp },
     allSelected: sent.usp_all_offers_checked,
-    styles: overlay(overlay(defaultStyles, styles), config.styles),
+    styles: overlay(styles, config.styles),
+    dark: color_scheme === 'dark' || color_scheme === 'system' ? overlay(styles, dark) : null,
+    appearance: { color_scheme: `${color_scheme}`, spacing: `${spacing}`, width: Number(width) || 0 },
     raw,
   };
 }
@@ -79,8 +87,8 @@ function readOffer(given: unknown): Offer | null {
     description: texts.description || texts.short_description,
     short_description: texts.short_description || texts.description,
     short_headline: texts.short_headline || texts.title,
-    cta_yes: texts.cta_yes || 'Yes, please',
-    cta_no: texts.cta_no || 'No, thanks',
+    cta_yes: texts.cta_yes || defaultAnswers.cta_yes,
+    cta_no: texts.cta_no || defaultAnswers.cta_no,
     terms_and_conditions: textOf(from.terms_and_conditions),
     beacons: { close: urlOf(beacons.close), no_thanks_click: urlOf(beacons.no_thanks_click) },
     creatives: Array.isArray(from.creatives) ? from.creatives.map(readCreative).filter(({ url }) => url !== '') : [],

@@ -14,7 +14,8 @@ import { SdkError } from './errors.ts';
 import type { Setup } from './page.ts';
 import { type LoadedOffers, loadOffers, requestBody } from './session/load-offers.ts';
 import type { OfferSession } from './session/session.ts';
-import { loadStyle } from './unit/style.ts';
+import { loadUnitFile } from './unit/unit-file.ts';
+import { loadWords } from './words.ts';
 
 /**
  * Fetches offers, unless those of the same request, or those that the page passed, are there or on their way. `fresh`:
@@ -70,18 +71,18 @@ function start(ad: AdState, setup: Setup, request: Request): Loading {
   return loading;
 }
 
-/** Starts the session once its offers and the style sheet are there, unless a later load took its place. */
+/** Starts the session once its offers and the unit's file are there, unless a later load took its place. */
 async function finish(ad: AdState, setup: Setup, loading: Loading, { offers }: Request): Promise<boolean> {
   const { config, base } = setup;
   const { key, given } = loading;
   try {
-    const [loaded, style] = await Promise.all([offers(), loadStyle(base)]);
+    const [loaded, unitFile, words] = await Promise.all([offers(), loadUnitFile(base), loadWords(config, base)]);
     if (ad.loading !== loading) return ad.loading?.result ?? isReady(ad);
     ad.loading = null;
     if (loading.closed) throw new SdkError('closed', 'The offers arrived after close(), and are not shown.');
     if (!loaded.saved)
       reportOnce(ad, new SdkError('storage_error', 'The offers cannot be stored: a later page fetches them anew.'));
-    const found = startSession(ad, setup, loaded, { key, given, style });
+    const found = startSession(ad, setup, loaded, { key, given, unitFile, words });
     if (loading.show) open(ad);
     else if (given) {
       ad.ignoreReload = config.autoShow !== false;

@@ -54,7 +54,8 @@ function copyInto(target: Node, source: Node, depth: number): void {
     if (node.nodeType !== Node.ELEMENT_NODE || depth > maxDepth) continue;
     const name = (node as Element).localName;
     if (droppedTags.has(name) || (node as Element).namespaceURI !== 'http://www.w3.org/1999/xhtml') continue;
-    const copy = allowedTags.has(name) ? target.appendChild(document.createElement(name)) : target;
+    const tag = name.replace(/^h\d/, 'h4');
+    const copy = allowedTags.has(name) ? target.appendChild(document.createElement(tag)) : target;
     if (name === 'a') setLink(copy as HTMLAnchorElement, (node as Element).getAttribute('href') ?? '');
     copyInto(copy, node, depth + 1);
   }

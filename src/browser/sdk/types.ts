@@ -1,4 +1,4 @@
-import type { OfferSettings, OfferStyles } from '../../../packages/client/src/appearance.ts';
+import type { OfferAppearance, OfferSettings, OfferStyles } from '../../../packages/client/src/appearance.ts';
 import type { AdEvent } from '../../../packages/client/src/callback.ts';
 import type { AdEventPayloads, ShownOffer } from '../../../packages/client/src/sdk.ts';
 
@@ -18,6 +18,9 @@ export type {
   ShownOffer as Offer,
 } from '../../../packages/client/src/sdk.ts';
 
+/** Behaviour and appearance where neither service nor page sets any. */
+export type Defaults = { settings: OfferSettings; styles: OfferStyles };
+
 export type Creative = ShownOffer['creatives'][number];
 
 export type Answer = {
@@ -28,6 +31,9 @@ export type Answer = {
   styles: OfferStyles;
   /** Whether the perks of the session started selected on the server. */
   allSelected: boolean;
+  /** `styles` in dark mode; null: always light. */
+  dark: OfferStyles | null;
+  appearance: Pick<OfferAppearance, 'color_scheme' | 'spacing' | 'width'>;
   /** The response as it came, to be stored for a later page. */
   raw: unknown;
 };

@@ -1,8 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../platform/errors.ts';
-import { immutable, sendStaticText } from '../../platform/http/static-text.ts';
+import { immutable, packStaticText, sendStaticText } from '../../platform/http/static-text.ts';
+import { languages } from '../../platform/messages/languages.ts';
 import type { App, PlatformDeps } from '../../platform/ports.ts';
-import { type BrowserFile, loadScript, loadUnitStyle, type ScriptName } from './script.ts';
+import { type BrowserFile, loadScript, loadUnitFile, type ScriptName } from './script.ts';
 
 /** A release reaches pages within this time. */
 const plainMaxAgeS = 300;
@@ -52,10 +53,22 @@ export async function sdkRoutes(app: App, { config, logger }: Pick<PlatformDeps,
       },
     );
   }
-  const style = await loadUnitStyle();
-  app.get<{ Params: { hash: string } }>('/sdk/unit.:hash(^[0-9a-f]{12}).css', { schema }, async (request, reply) =>
-    sendFile(request, reply, style, request.params.hash === style?.hash ? immutable : 'no-store', 'text/css'),
+  const unit = await loadUnitFile();
+  app.get<{ Params: { hash: string } }>('/sdk/unit.:hash(^[0-9a-f]{12}).json', { schema }, async (request, reply) =>
+    sendFile(request, reply, unit, request.params.hash === unit?.hash ? immutable : 'no-store', 'application/json'),
   );
+  await wordsRoutes(app);
+}
+
+/** The words of one language (src/platform/messages), which the scripts load where the page is not English. */
+async function wordsRoutes(app: App): Promise<void> {
+  for (const [language, { unit, offerwall }] of Object.entries(languages)) {
+    const text = await packStaticText(JSON.stringify({ language, unit, offerwall }));
+    app.get(`/sdk/messages.${language}.json`, { schema }, async (request, reply) => {
+      reply.header('cross-origin-resource-policy', 'cross-origin');
+      return sendStaticText(request, reply, text, { type: 'application/json', caching: plainCaching });
+    });
+  }
 }
 
 function sendFile(

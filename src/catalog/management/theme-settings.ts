@@ -1,6 +1,8 @@
 import { defaultAppearance, defaultSettings, defaultStyles } from '@perkwire/client';
 import { type TObject, type TProperties, Type } from '@sinclair/typebox';
 import type { ErrorDetail } from '../../platform/errors.ts';
+import { lowContrasts } from '../contrast.ts';
+import { buildAppearance, overlay } from '../snapshot/theme-settings.ts';
 
 const maxTextLength = 2000;
 const maxNumber = 86_400_000;
@@ -76,10 +78,16 @@ export function checkOverrides(theme: Overrides): ErrorDetail[] {
   return details;
 }
 
-export const warnOfOverrides = ({ settings }: Pick<Overrides, 'settings'>): ErrorDetail[] =>
-  derived
-    .filter((name) => Object.hasOwn(settings, name))
+/** Overrides without effect, and texts that are hard to read. */
+export const warnOfTheme = (theme: Overrides & { appearance: Record<string, unknown> }): ErrorDetail[] => [
+  ...derived
+    .filter((name) => Object.hasOwn(theme.settings, name))
     .map((name) => ({
       path: `/settings/${name}`,
       message: 'has no effect here: it follows from the publisher and the theme',
-    }));
+    })),
+  ...lowContrasts(overlay(defaultStyles, theme.styles), buildAppearance(theme)).map(({ path, on, ratio }) => ({
+    path: `/${path.replaceAll('.', '/')}`,
+    message: `is hard to read on ${on}: ${ratio}:1, below 4.5:1`,
+  })),
+];

@@ -11,11 +11,12 @@ import {
   checkOverrides,
   settingsOverrides,
   stylesOverrides,
-  warnOfOverrides,
+  warnOfTheme,
 } from './theme-settings.ts';
 import type { Work } from './unit-of-work.ts';
 
 type Overrides = Parameters<typeof checkOverrides>[0];
+type ThemeValues = Parameters<typeof warnOfTheme>[0];
 
 /** How a publisher's unit looks and behaves. */
 export const themes: Resource = {
@@ -75,7 +76,7 @@ export const themes: Resource = {
       : []),
     ...checkOverrides(values as Overrides),
   ],
-  warn: (view) => warnOfOverrides(view as Overrides),
+  warn: (view) => warnOfTheme(view as ThemeValues),
   beforeSave: async (work, values, current) => {
     if (values.is_default === true && current?.is_default !== true) await yieldDefault(work);
   },

@@ -46,13 +46,13 @@ export function buildStyles(publisher: Publisher, theme: Theme | null, privacyUr
 }
 
 /** null where the theme sets none of it: strict clients then meet no member that they do not know. */
-export function buildAppearance(theme: Theme | null): OfferAppearance | null {
+export function buildAppearance(theme: Pick<Theme, 'styles' | 'appearance'> | null): OfferAppearance | null {
   if (theme === null || Object.keys(theme.appearance).length === 0) return null;
   return overlay({ ...defaultAppearance, dark: darkStylesOf(theme.styles) }, theme.appearance);
 }
 
 /** The dark palette of a theme that sets none: buttons keep the colours that the theme gives them. */
-function darkStylesOf(overrides: Readonly<Record<string, unknown>>): DarkStyles {
+export function darkStylesOf(overrides: Readonly<Record<string, unknown>>): DarkStyles {
   const { dark } = defaultAppearance;
   const styles = overlay(defaultStyles, overrides);
   const branded = <Colours extends object>(colours: Colours, own: Colours, plain: Colours): Colours =>
@@ -72,7 +72,7 @@ function darkStylesOf(overrides: Readonly<Record<string, unknown>>): DarkStyles 
 }
 
 /** A deep copy of `base` with the values of `over` that have the same type. Unknown keys are ignored. */
-function overlay<Base extends object>(base: Base, over: Readonly<Record<string, unknown>>): Base {
+export function overlay<Base extends object>(base: Base, over: Readonly<Record<string, unknown>>): Base {
   const result: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(base)) {
     const given = Object.hasOwn(over, key) ? over[key] : undefined;

@@ -1,21 +1,21 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { loadScript } from '../../browser/serve/script.ts';
+import { hostedStyle } from '../../catalog/hosted-style.ts';
 import type { CatalogDeps } from '../../catalog/ports.ts';
-import type { Publisher } from '../../catalog/snapshot/types.ts';
+import { findTheme } from '../../catalog/snapshot/theme-key.ts';
+import type { Publisher, Theme } from '../../catalog/snapshot/types.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { ErrorPages } from '../../platform/http/error-pages.ts';
+import { requestLanguage } from '../../platform/messages/languages.ts';
 import type { App } from '../../platform/ports.ts';
 import { openLink, requireOfferwall } from './links.ts';
 import { renderPage } from './page.ts';
-import { pageHeaders, style } from './style.ts';
+import { pageHeaders, rules } from './style.ts';
 
-const errorPages: ErrorPages = {
-  offerwall_not_enabled: { title: 'Not available', text: 'There is no offerwall here.' },
-  invalid_token: {
-    title: 'This link does not work',
-    text: 'It is incomplete or has expired. Open it again from where you found it.',
-  },
-};
+const errorPages: ErrorPages = ({ offerwall }) => ({
+  offerwall_not_enabled: offerwall.notEnabled,
+  invalid_token: offerwall.invalidLink,
+});
 
 /**
  * The hosted page of the offerwall, in a browser, a frame or a web view: `/offerwall?t=…` from an offer's
@@ -36,17 +36,21 @@ export async function offerwallPageRoutes(app: App, deps: CatalogDeps): Promise<
 
   const showPage = async (request: FastifyRequest, reply: FastifyReply) => {
     if (script === null) throw new AppError('not_found');
-    const publisher = publisherOf(request.query as Record<string, unknown>);
+    const query = request.query as Record<string, unknown>;
+    const publisher = publisherOf(query);
+    const style = hostedStyle(publisher, themeOf(publisher, query), rules);
+    const language = requestLanguage(query, request.headers['accept-language']);
     return reply
-      .headers(pageHeaders(config.publicUrl, publisher.frameHosts))
+      .headers(pageHeaders(config.publicUrl, publisher.frameHosts, style))
       .type('text/html; charset=utf-8')
-      .send(renderPage('More offers', script.path));
+      .send(renderPage({ language, style, scriptPath: script.path }));
   };
   for (const url of paths) app.get(url, { schema: { hide: true }, config: { errorPages } }, showPage);
 
   // For the wall that a page draws into a container of its own, behind a shadow root.
   app.get('/offerwall/v2/style.css', { schema: { hide: true } }, async (request, reply) => {
-    publisherOf(request.query as Record<string, unknown>);
+    const query = request.query as Record<string, unknown>;
+    const publisher = publisherOf(query);
     return reply
       .headers({
         'access-control-allow-origin': '*',
@@ -55,7 +59,7 @@ export async function offerwallPageRoutes(app: App, deps: CatalogDeps): Promise<
         'x-content-type-options': 'nosniff',
       })
       .type('text/css; charset=utf-8')
-      .send(shadowStyle(style));
+      .send(shadowStyle(hostedStyle(publisher, themeOf(publisher, query), rules)));
   });
 }
 
@@ -64,3 +68,11 @@ const paths = ['/offerwall', '/offerwall/v2', '/offerwall/v2/'];
 
 /** The style sheet of a page for a shadow root, whose host stands for the page's root and body. */
 const shadowStyle = (sheet: string): string => sheet.replace(/(^|[{}\s,])(?::root|body)(?=[{\s,])/g, '$1:host');
+
+/** As the page's offers will have it: the theme that the URL names, else that of its placement, else the default. */
+function themeOf(publisher: Publisher, query: Record<string, unknown>): Theme | null {
+  const { theme_id: id, themeId = id, placement } = query;
+  const named = typeof themeId === 'string' ? findTheme(publisher, themeId) : null;
+  const ofPlacement = typeof placement === 'string' ? publisher.placements.get(placement)?.themeId : null;
+  return named ?? publisher.themes.get(ofPlacement ?? 0) ?? publisher.defaultTheme;
+}

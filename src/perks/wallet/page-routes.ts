@@ -1,4 +1,5 @@
 import type { OfferDeps } from '../../offers/ports.ts';
+import { languageOf, requestLanguage } from '../../platform/messages/languages.ts';
 import type { App } from '../../platform/ports.ts';
 import { walletErrorPages } from './error-pages.ts';
 import { removePath, savePath } from './page.ts';
@@ -12,7 +13,10 @@ const options = { schema: { hide: true }, config: { errorPages: walletErrorPages
 /** The page of a user's saved offers and its buttons. A signed link gives access to one wallet. */
 export async function walletPageRoutes(app: App, deps: OfferDeps): Promise<void> {
   const pages = createPages(deps);
-  const headers = { ...pageHeaders(deps.config.publicUrl), 'content-type': 'text/html; charset=utf-8' };
+  const headersOf = (style: string) => ({
+    ...pageHeaders(deps.config.publicUrl, style),
+    'content-type': 'text/html; charset=utf-8',
+  });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',
@@ -21,16 +25,19 @@ export async function walletPageRoutes(app: App, deps: OfferDeps): Promise<void>
   );
 
   app.get(walletPagePath, options, async (request, reply) => {
-    const text = await pages.show(request.query as Fields);
-    return reply.headers(headers).send(text);
+    const language = requestLanguage(request.query, request.headers['accept-language']);
+    const { page, style } = await pages.show(request.query as Fields, language);
+    return reply.headers(headersOf(style)).send(page);
   });
   app.post(removePath, options, async (request, reply) => {
-    const link = await pages.remove(fieldsOf(request.body));
-    return reply.code(303).headers(headers).header('location', pathOf(link)).send();
+    const form = fieldsOf(request.body);
+    const link = await pages.remove(form);
+    return reply.code(303).headers(headersOf('')).header('location', pathOf(link, form)).send();
   });
   app.post(savePath, options, async (request, reply) => {
-    const link = await pages.save(fieldsOf(request.body));
-    return reply.code(303).headers(headers).header('location', pathOf(link)).send();
+    const form = fieldsOf(request.body);
+    const link = await pages.save(form);
+    return reply.code(303).headers(headersOf('')).header('location', pathOf(link, form)).send();
   });
 }
 
@@ -39,4 +46,7 @@ type Fields = Record<string, unknown>;
 const fieldsOf = (body: unknown): Fields => (body ?? {}) as Fields;
 
 /** Relative, so that it works under any name of the server. */
-const pathOf = (link: string): string => `${walletPagePath}?t=${link}`;
+function pathOf(link: string, form: Fields): string {
+  const language = languageOf(form.language);
+  return `${walletPagePath}?t=${link}${language === null ? '' : `&language=${language}`}`;
+}

@@ -1,19 +1,22 @@
+import { hostedStyle } from '../../catalog/hosted-style.ts';
 import type { CatalogDeps } from '../../catalog/ports.ts';
 import { fillCopy } from '../../offers/render/macros.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { Language } from '../../platform/messages/languages.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
 import { createWalletLinks, openPurpose, removePurpose, type WalletClaims } from './links.ts';
 import { renderWallet, type WalletPage } from './page.ts';
 import type { SavedOffer } from './saved-offers.ts';
 import { createWalletService } from './service.ts';
+import { rules } from './style.ts';
 
 /** Values of a query or a form, not validated. */
 type Fields = Readonly<Record<string, unknown>>;
 
 /** The actions of the page. Errors: invalid_token for any invalid link; wallet_not_enabled. */
 export type Pages = {
-  /** The page of the link `t`; with a tracking token `save`, it offers to save that one. @returns HTML */
-  show: (query: Fields) => Promise<string>;
+  /** The page of the link `t`; with a tracking token `save`, it offers to save that one. @returns HTML, its style */
+  show: (query: Fields, language: Language) => Promise<{ page: string; style: string }>;
   /** Removes the offer that the signed `t` names; repeated, it changes nothing. @returns the link to the page */
   remove: (form: Fields) => Promise<string>;
   /** Saves the offer of the tracking token `t`. @returns the link to the page */
@@ -42,7 +45,7 @@ export function createPages(deps: CatalogDeps): Pages {
   }
 
   return {
-    show: async ({ t, save }) => {
+    show: async ({ t, save }, language) => {
       const claims = openLinks.read(t, now());
       const publisher = claims === null ? undefined : catalog.current().publishers.get(claims.publisherId);
       if (claims === null || publisher === undefined) throw new AppError('invalid_token');
@@ -53,7 +56,10 @@ export function createPages(deps: CatalogDeps): Pages {
         ...offer,
         removeToken: removeLinks.mint({ ...claims, offerId: offer.view.id }),
       }));
-      return renderWallet({ publisherName: publisher.name, publicUrl: config.publicUrl, offers, saveable });
+      const style = hostedStyle(publisher, publisher.defaultTheme, rules);
+      const { publicUrl } = config;
+      const page = renderWallet({ publisherName: publisher.name, publicUrl, language, style, offers, saveable });
+      return { page, style };
     },
     remove: async ({ t }) => {
       const claims = removeLinks.read(t, now());

@@ -1,13 +1,14 @@
 import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AppError, ErrorCode } from '../errors.ts';
+import { type Language, languages, type Messages, requestLanguage } from '../messages/languages.ts';
 import { html, pageOf } from './html.ts';
 
 /** The title and text of an error page. */
 type ErrorPage = { title: string; text: string };
 
 /** For routes that users open in a browser: the page shown instead of the error form, by error code. */
-export type ErrorPages = Partial<Record<ErrorCode, ErrorPage>>;
+export type ErrorPages = (messages: Messages) => Partial<Record<ErrorCode, ErrorPage>>;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -23,17 +24,19 @@ export const readsPages = ({ headers }: Pick<FastifyRequest, 'headers'>): boolea
 export const isOpened = (request: Pick<FastifyRequest, 'headers'>): boolean =>
   readsPages(request) && request.headers['sec-fetch-mode'] === 'navigate';
 
-const defaultPages: ErrorPages = {
-  too_many_requests: { title: 'Too many attempts', text: 'Wait a moment, then load the page again.' },
-  unavailable: { title: 'Not available right now', text: 'Wait a moment, then load the page again.' },
-};
-const fallbackPage: ErrorPage = { title: 'This did not work', text: 'Go back to where you came from and try again.' };
-
-/** Answers an error as a page; status and `retry-after` are those of the error form. */
+/** Answers an error as a page in the user's language; status and `retry-after` are those of the error form. */
 export function sendErrorPage(reply: FastifyReply, error: AppError, errorPages: ErrorPages): FastifyReply {
-  const page = errorPages[error.code] ?? defaultPages[error.code] ?? fallbackPage;
+  const { query, headers: given } = reply.request;
+  const language = requestLanguage(query, given['accept-language']);
+  const { errors } = languages[language];
+  const pages: ReturnType<ErrorPages> = {
+    too_many_requests: errors.tooMany,
+    unavailable: errors.unavailable,
+    ...errorPages(languages[language]),
+  };
+  const page = pages[error.code] ?? errors.failed;
   if (error.retryAfterS !== undefined) reply.header('retry-after', String(error.retryAfterS));
-  return reply.code(error.status).headers(headers).type('text/html; charset=utf-8').send(render(page));
+  return reply.code(error.status).headers(headers).type('text/html; charset=utf-8').send(render(page, language));
 }
 
 const style = `
@@ -62,5 +65,5 @@ const headers = {
   'x-robots-tag': 'noindex, nofollow',
 };
 
-const render = ({ title, text }: ErrorPage): string =>
-  pageOf({ title, style, body: html`<main><section><h1>${title}</h1><p>${text}</p></section></main>` });
+const render = ({ title, text }: ErrorPage, language: Language): string =>
+  pageOf({ title, language, style, body: html`<main><section><h1>${title}</h1><p>${text}</p></section></main>` });

@@ -1,4 +1,5 @@
 import { escapeHtml } from '../lib/escape-html.ts';
+import { directionOf, type Language } from '../messages/languages.ts';
 
 /** Markup that may stand in a page as it is. */
 export type Html = { readonly markup: string };
@@ -24,7 +25,14 @@ export const trusted = (markup: string): Html => ({ markup });
 
 export const nothing: Html = trusted('');
 
-type PageParts = { title: string; style: string; body: Html; head?: Html; viewport?: string };
+type PageParts = {
+  title: string;
+  style: string;
+  body: Html;
+  head?: Html;
+  viewport?: string;
+  language?: Language;
+};
 
 /** A page by itself, with its style inside. */
 export const pageOf = ({
@@ -33,9 +41,10 @@ export const pageOf = ({
   body,
   head = nothing,
   viewport = 'width=device-width, initial-scale=1',
+  language = 'en',
 }: PageParts): string =>
   html`<!doctype html>
-<html lang="en">
+<html lang="${language}" dir="${directionOf(language)}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="${viewport}">

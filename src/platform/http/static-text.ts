@@ -26,8 +26,11 @@ export async function loadStaticText(
     if (err.code === 'ENOENT') return null;
     throw err;
   });
-  if (text === null) return null;
-  const identity = Buffer.from(edit(text));
+  return text === null ? null : packStaticText(edit(text));
+}
+
+export async function packStaticText(text: string): Promise<StaticText> {
+  const identity = Buffer.from(text);
   const [br, gzipped] = await Promise.all([
     promisify(brotliCompress)(identity),
     promisify(gzip)(identity, { level: 9 }),

@@ -11,12 +11,7 @@ import type { FollowClick } from './follow.ts';
 
 type ClickDeps = Pick<CatalogDeps, 'catalog' | 'config' | 'failures'> & { verify: VerifyToken; follow: FollowClick };
 
-const errorPages: ErrorPages = {
-  invalid_token: {
-    title: 'This offer is gone',
-    text: 'The link is incomplete or has expired. Look for the offer where you found it.',
-  },
-};
+const errorPages: ErrorPages = ({ errors }) => ({ invalid_token: errors.offerGone });
 
 const clickQuery = Type.Object({
   t: Type.Optional(tokenParameter),

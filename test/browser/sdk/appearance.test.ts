@@ -1,95 +1,279 @@
-import { existsSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type PageSetup, type Stage, startStage } from './support.ts';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import sharp from 'sharp';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { type DemoServer, startDemoServer } from '../../embedded/demo/support.ts';
+import { launchBrowser, newContext } from '../../support/browser.ts';
 
-const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+/** Evaluated, not loaded: the pages' policies allow no script of others. */
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const sdkId = '0123456789abcdef';
 
-let stage: Stage;
+/** `npm run docs:images` renews the pictures of the documentation. */
+const pictureFolder = process.env.UPDATE_IMAGES === undefined ? null : 'docs/images';
+
+let demo: DemoServer;
+let browser: Browser;
 beforeAll(async () => {
-  stage = await startStage();
+  demo = await startDemoServer();
+  browser = await launchBrowser(inject('templateUrl'));
 });
-afterAll(() => stage.close());
+afterAll(async () => {
+  await browser?.close();
+  await demo?.close();
+});
 
+/** A mode of the page: colours as the device, texts and direction as the page. */
+type Mode = { name: string; colorScheme: 'light' | 'dark'; language: string };
+
+const modes: readonly Mode[] = [
+  { name: 'light', colorScheme: 'light', language: 'en' },
+  { name: 'dark', colorScheme: 'dark', language: 'en' },
+  { name: 'rtl', colorScheme: 'light', language: 'ar' },
+];
+
+type Surface = {
+  name: string;
+  open: (language: string) => Promise<Page>;
+  /** Shown when the page is complete. */
+  ready: string;
+};
+
+async function newPage(viewport: BrowserContextOptions['viewport'] = { width: 1100, height: 820 }): Promise<Page> {
+  const context = await newContext(browser);
+  await context.route(/\.example\//, (route) => route.fulfill({ contentType: 'text/html', body: 'advertiser' }));
+  const page = await context.newPage();
+  await page.setViewportSize(viewport ?? { width: 1100, height: 820 });
+  await page.emulateMedia({ reducedMotion: 'reduce' });
+  return page;
+}
+
+/** A shop's page with a unit: in the page, or over it. */
+async function openUnit(
+  placement: string,
+  {
+    embedded,
+    language,
+    viewport,
+  }: { embedded: boolean; language: string; viewport?: { width: number; height: number } },
+): Promise<Page> {
+  const page = await newPage(viewport);
+  await showUnit(page, placement, { embedded, language });
+  return page;
+}
+
+async function showUnit(
+  page: Page,
+  placement: string,
+  { embedded, language }: { embedded: boolean; language: string },
+): Promise<void> {
+  const config = { accountId: sdkId, ...(embedded && { targetElement: '#unit' }) };
+  const user = { placement, pub_user_id: `look-${placement}-${embedded}-${language}` };
+  const direction = language === 'ar' ? 'rtl' : 'ltr';
+  const body = `<!doctype html><html lang="${language}" dir="${direction}"><meta charset="utf-8">
+<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>Shop</title>
+<style>body{font:16px/1.5 system-ui;margin:0;padding:24px}main{max-width:1040px;margin:auto}h1{margin:0 0 16px}</style>
+<main><h1>Thank you for your order</h1><div id="unit"></div></main>
+<script>AdConfig = ${JSON.stringify(config)}; AdUser = ${JSON.stringify(user)};</script>
+<script src="/sdk/launcher.js"></script></html>`;
+  await page.route('**/shop-page', (route) => route.fulfill({ contentType: 'text/html', body }));
+  await page.goto(`${demo.url}/shop-page`);
+}
+
+const unit = (name: string, placement: string, embedded: boolean): Surface => ({
+  name: `unit-${name}-${embedded ? 'embedded' : 'modal'}`,
+  open: (language) => openUnit(placement, { embedded, language }),
+  ready: placement === 'order-status' ? '[data-perkwire] .single' : '[data-perkwire] .tile',
+});
+
+async function openWallet(language: string): Promise<Page> {
+  const payload = { placement: 'checkout', pub_user_id: 'look-wallet' };
+  const { data } = (
+    await demo.t.app.inject({ method: 'POST', url: `/native/v4/offers.json?api_key=${sdkId}`, payload })
+  ).json() as { data: { offers: { save_for_later_url: string }[] } };
+  let link = '';
+  for (const { save_for_later_url: url } of data.offers)
+    link = (await demo.t.app.inject({ method: 'POST', url: url.replace(demo.url, '') })).json().data.wallet_url;
+  const page = await newPage();
+  await page.goto(`${link}&language=${language}`);
+  return page;
+}
+
+async function openPath(path: string, viewport?: { width: number; height: number }): Promise<Page> {
+  const page = await newPage(viewport);
+  await page.goto(demo.url + path);
+  return page;
+}
+
+const surfaces: readonly Surface[] = [
+  unit('single', 'order-status', false),
+  unit('single', 'order-status', true),
+  unit('multi', 'checkout', false),
+  unit('multi', 'checkout', true),
+  { name: 'wallet', open: openWallet, ready: '.tile' },
+  {
+    name: 'offerwall',
+    open: (language) => openPath(`/offerwall?sdk_id=${sdkId}&placement=look&language=${language}`),
+    ready: '.tile',
+  },
+  { name: 'privacy', open: (language) => openPath(`/privacy/${sdkId}?language=${language}`), ready: 'table' },
+  {
+    name: 'demo-shop',
+    open: async (language) => {
+      const page = await openPath('/demo', { width: 1360, height: 1100 });
+      if (language === 'ar')
+        await page.evaluate(() => {
+          document.documentElement.dir = 'rtl';
+        });
+      return page;
+    },
+    ready: '#perks .tile',
+  },
+];
+
+/** What axe finds on the whole page, shadow roots included. */
 async function violations(page: Page): Promise<string[]> {
-  await page.addScriptTag({ path: axePath });
+  if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axe);
   return page.evaluate(async () => {
     type Result = { violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] };
-    const { axe } = window as unknown as { axe: { run: (context: object) => Promise<Result> } };
-    const result = await axe.run({ include: ['[data-perkwire]'] });
+    const { axe } = window as unknown as { axe: { run: () => Promise<Result> } };
+    const result = await axe.run();
     return result.violations.flatMap(({ id, nodes }) =>
       nodes.map((node) => `${id}: ${node.html} ${node.failureSummary ?? ''}`),
     );
   });
 }
 
-/** Waits until images are loaded and animations have ended. */
-async function waitUntilSettled(page: Page): Promise<void> {
-  await page.locator('[data-perkwire] img').first().waitFor();
-  await page.emulateMedia({ reducedMotion: 'reduce' });
-  await page.waitForFunction(() =>
-    [...(document.querySelector('[data-perkwire]')?.shadowRoot?.querySelectorAll('img') ?? [])].every(
-      (image) => image.complete && image.naturalWidth > 0,
-    ),
-  );
-}
-
-const user = { placement: 'order-status', pub_user_id: 'appearance-1' };
-const units: [string, string, PageSetup][] = [
-  ['the single unit', 'sou.png', { user, viewport: { width: 1200, height: 860 } }],
-  [
-    'the grid with perks to select',
-    'mou.png',
-    { user: { ...user, placement: 'checkout' }, viewport: { width: 1200, height: 860 } },
-  ],
-];
-
-// UPDATE_IMAGES=1 renews the screenshots of the documentation.
-describe('the appearance of the units', () => {
-  test.each(units)('%s has no accessibility violation', async (_name, file, setup) => {
-    const { page, until } = await stage.open(setup);
-    await until('ad_shown');
-    await waitUntilSettled(page);
-    if (file === 'mou.png') await page.getByRole('checkbox').nth(1).check();
-    expect(await violations(page)).toEqual([]);
-    await page.locator('summary').first().click();
-    expect(await violations(page)).toEqual([]);
-    await page.locator('summary').first().click();
-    await page.mouse.move(0, 0);
-    await page.screenshot(
-      existsSync(`docs/images/${file}`) && process.env.UPDATE_IMAGES === undefined
-        ? {}
-        : { path: `docs/images/${file}` },
-    );
+/** Waits until the images in view are there. */
+const untilImagesAreLoaded = (page: Page): Promise<unknown> =>
+  page.waitForFunction(() => {
+    const shadow = document.querySelector('[data-perkwire]')?.shadowRoot;
+    const images = [...document.images, ...(shadow?.querySelectorAll('img') ?? [])];
+    return images
+      .filter((image) => image.getBoundingClientRect().top < window.innerHeight)
+      .every((image) => image.complete && image.naturalWidth > 0);
   });
 
+async function takePicture(page: Page, name: string): Promise<void> {
+  if (pictureFolder === null) return;
+  await page.evaluate(() => window.scrollTo(0, 0));
+  await page.mouse.move(0, 0);
+  const png = await page.screenshot();
+  await sharp(png)
+    .resize({ width: 1000, withoutEnlargement: true })
+    .webp({ quality: 78 })
+    .toFile(`${pictureFolder}/${name}.webp`);
+}
+
+describe('the unit', () => {
   test.each(['order-status', 'checkout'])(
-    'fits a screen of 320 pixels, left to right and right to left, at %s',
+    'fits a screen of 320 pixels with long German words, at %s',
     async (placement) => {
-      for (const html of ['lang="en"', 'lang="ar" dir="rtl"']) {
-        const { page, until } = await stage.open({
-          html,
-          user: { placement, pub_user_id: `narrow-${html.length}` },
-          viewport: { width: 320, height: 640 },
-        });
-        await until('ad_shown');
-        await waitUntilSettled(page);
-        const { scrolls, outside } = await page.evaluate(() => {
-          const root = document.querySelector('[data-perkwire]')?.shadowRoot as ShadowRoot;
-          const scroll = root.querySelector('.scroll') as HTMLElement;
-          const boxes = [...root.querySelectorAll('.scroll :is(h3,a,button,label,img,p):not(.sr)')].map((element) =>
-            element.getBoundingClientRect(),
-          );
-          return {
-            scrolls:
-              scroll.scrollWidth > scroll.clientWidth || document.documentElement.scrollWidth > window.innerWidth,
-            outside: boxes.filter((box) => box.left < 0 || box.right > window.innerWidth).length,
-          };
-        });
-        expect({ scrolls, outside }).toEqual({ scrolls: false, outside: 0 });
-        expect(await violations(page)).toEqual([]);
-      }
+      const page = await openUnit(placement, {
+        embedded: false,
+        language: 'de',
+        viewport: { width: 320, height: 640 },
+      });
+      await page.locator('[data-perkwire] :is(.single, .tile)').first().waitFor();
+      const { scrolls, outside } = await page.evaluate(() => {
+        const root = document.querySelector('[data-perkwire]')?.shadowRoot as ShadowRoot;
+        const scroll = root.querySelector('.scroll') as HTMLElement;
+        const boxes = [...root.querySelectorAll('.scroll :is(h3,a,button,label,img,p):not(.sr)')].map((element) =>
+          element.getBoundingClientRect(),
+        );
+        return {
+          scrolls: scroll.scrollWidth > scroll.clientWidth || document.documentElement.scrollWidth > window.innerWidth,
+          outside: boxes.filter((box) => box.left < 0 || box.right > window.innerWidth).length,
+        };
+      });
+      expect({ scrolls, outside }).toEqual({ scrolls: false, outside: 0 });
+      const small = await page.evaluate(() =>
+        [...(document.querySelector('[data-perkwire]')?.shadowRoot?.querySelectorAll('a,button,label,summary') ?? [])]
+          .map((element) => ({ text: element.textContent, box: element.getBoundingClientRect() }))
+          .filter(({ box }) => box.height > 0 && (box.height < 44 || box.width < 44))
+          .map(({ text }) => text),
+      );
+      expect(small).toEqual([]);
+      expect(await violations(page)).toEqual([]);
+      await page.context().close();
     },
   );
+
+  test('speaks the language of the page; a theme’s own texts and labels of the page win', async () => {
+    const page = await openUnit('order-status', { embedded: false, language: 'de' });
+    await page.getByRole('button', { name: 'Schließen' }).waitFor();
+    expect(await page.getByRole('heading', { name: 'Your order is on its way' }).count()).toBe(1);
+    expect(await page.locator('[data-perkwire] footer a', { hasText: 'Datenschutz' }).count()).toBe(1);
+    await page.evaluate(`AdConfig.labels = { close: 'Weg damit' }; Ad.reload()`);
+    await page.getByRole('button', { name: 'Weg damit' }).waitFor();
+    await page.context().close();
+  });
+
+  test('is English when the words of the language cannot be loaded', async () => {
+    const page = await newPage();
+    await page.route('**/sdk/messages.*', (route) => route.abort());
+    await showUnit(page, 'order-status', { embedded: false, language: 'fr' });
+    await page.getByRole('button', { name: 'Close' }).waitFor();
+    await page.context().close();
+  });
+
+  test('over the page and with several offers, is closed by "Done"', async () => {
+    const page = await openUnit('checkout', { embedded: false, language: 'en' });
+    await page.getByRole('button', { name: 'Done' }).click();
+    await expect.poll(() => page.locator('[data-perkwire]').count()).toBe(0);
+    await page.context().close();
+  });
+
+  test.each(['order-status', 'checkout'])('has at most three actions a card, at %s', async (placement) => {
+    const page = await openUnit(placement, { embedded: true, language: 'en' });
+    const cards = page.locator('[data-perkwire] :is(.offer, .tile)');
+    await cards.first().waitFor();
+    for (const card of await cards.all()) {
+      const actions = card.locator('a:visible, button:visible, label:visible');
+      expect(await actions.count()).toBeLessThanOrEqual(3);
+      const looks = await actions.evaluateAll((all) =>
+        all.map((one) => {
+          const { backgroundColor, borderTopColor, borderTopWidth } = getComputedStyle(one);
+          return [backgroundColor, borderTopWidth === '0px' ? 'none' : borderTopColor].join();
+        }),
+      );
+      expect(new Set(looks).size).toBe(looks.length);
+    }
+    await page.context().close();
+  });
+
+  test('reads an English headline from left to right on a page that reads from right to left', async () => {
+    const page = await openUnit('checkout', { embedded: true, language: 'ar' });
+    const titles = page.locator('[data-perkwire] .title');
+    await titles.first().waitFor();
+    const directions = await titles.evaluateAll((all) =>
+      all.map((one) => [getComputedStyle(one).direction, getComputedStyle(one.closest('.tile') as Element).direction]),
+    );
+    expect(new Set(directions.map(String))).toEqual(new Set(['ltr,rtl']));
+    await page.context().close();
+  });
+});
+
+describe.each(surfaces)('$name', ({ name, open, ready }) => {
+  test('has no accessibility violation in light, in dark and right to left', async () => {
+    let page: Page | null = null;
+    let opened = '';
+    for (const { name: mode, colorScheme, language } of modes) {
+      if (language !== opened) {
+        await page?.context().close();
+        page = await open(language);
+        opened = language;
+        await page.locator(ready).first().waitFor();
+        await untilImagesAreLoaded(page);
+      }
+      const shown = page as Page;
+      await shown.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+      await takePicture(shown, `${name}-${mode}`);
+      for (const summary of await shown.locator('summary').all()) await summary.click();
+      expect(await violations(shown), mode).toEqual([]);
+      for (const summary of await shown.locator('summary').all()) await summary.click();
+    }
+    await page?.context().close();
+  });
 });

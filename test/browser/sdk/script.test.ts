@@ -71,18 +71,18 @@ test('it is compressed for clients that accept that', async () => {
   ]);
 });
 
-test('its style sheet is named by its content, and immutable', async () => {
+test('what its units share is named by its content, and immutable', async () => {
   const { body } = await get('/launcher.js');
-  const [path = ''] = body.match(/\/sdk\/unit\.[0-9a-f]{12}\.css/) ?? [];
-  const style = await get(path, { origin: 'https://shop.example' });
-  expect(style.headers).toMatchObject({
-    'content-type': 'text/css; charset=utf-8',
+  const [path = ''] = body.match(/\/sdk\/unit\.[0-9a-f]{12}\.json/) ?? [];
+  const unit = await get(path, { origin: 'https://shop.example' });
+  expect(unit.headers).toMatchObject({
+    'content-type': 'application/json; charset=utf-8',
     'cache-control': 'public, max-age=31536000, immutable',
     'access-control-allow-origin': '*',
     'cross-origin-resource-policy': 'cross-origin',
   });
-  const other = await get('/sdk/unit.0123456789ab.css');
-  expect([other.statusCode, other.body, other.headers['cache-control']]).toEqual([200, style.body, 'no-store']);
+  const other = await get('/sdk/unit.0123456789ab.json');
+  expect([other.statusCode, other.body, other.headers['cache-control']]).toEqual([200, unit.body, 'no-store']);
 });
 
 test('it contains nothing that a strict policy forbids', async () => {

@@ -103,7 +103,7 @@ describe('the hosted offerwall', () => {
     const { page } = await openWall(`sdk_id=${sdkId}&placement=wall`);
     await expect.poll(() => tiles(page).count()).toBeGreaterThan(20);
     for (let step = 0; step < 10; step += 1) await page.mouse.wheel(0, 5000);
-    await page.getByText('That is all.').waitFor();
+    await page.getByText('You have seen all offers.').waitFor();
     const ids = await tiles(page).evaluateAll((elements) =>
       elements.map((element) => (element as HTMLElement).dataset.offerId),
     );

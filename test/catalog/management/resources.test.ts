@@ -342,7 +342,7 @@ test("a publisher's own privacy text is shown as text", async () => {
   await me.call('PATCH', `/publishers/${me.publisherId}`, { privacy_text: 'We keep <b>little</b>.\n\nAsk us.' });
   const { body } = await me.call('GET', `/publishers/${me.publisherId}`);
   const page = await t.app.inject(`/privacy/${body.data.sdk_id}`);
-  expect(page.body).toContain('<p>We keep &lt;b&gt;little&lt;/b&gt;.</p>\n<p>Ask us.</p>');
+  expect(page.body).toContain('<p dir="auto">We keep &lt;b&gt;little&lt;/b&gt;.</p>\n<p dir="auto">Ask us.</p>');
 });
 
 test('an operator serves a campaign to another publisher, and no more', async () => {

@@ -82,7 +82,7 @@ test.each(['off', 'sdk', 'api'])(
     await phone.getByRole('button', { name: 'Place the order' }).click();
     const view = phone.frameLocator('iframe.view');
     await view.getByRole('checkbox').first().check();
-    await view.locator('.quiet').first().click();
+    await view.locator('.minor').first().click();
     await phone.getByRole('dialog', { name: 'External browser' }).getByText(demo.url).waitFor();
     await phone.getByRole('button', { name: 'Back to the app' }).click();
     await phone.getByRole('button', { name: 'Confirm my perks' }).click();

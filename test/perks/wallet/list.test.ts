@@ -45,7 +45,7 @@ describe('GET /wallet/v1/offers.json', () => {
   test('gives the link to the same wallet as a page', async () => {
     const { offer } = await saveOneFor(testApp, 'owner');
     const { wallet_url } = (await list(testApp, 'owner')).json().data;
-    expect((await call(testApp, wallet_url)).body).toContain(`<h2>${offer.title}</h2>`);
+    expect((await call(testApp, wallet_url)).body).toContain(`<h2 dir="auto">${offer.title}</h2>`);
     nowMs += 59 * 86_400_000;
     expect((await call(testApp, wallet_url)).statusCode).toBe(200);
     nowMs += 86_400_000;

@@ -37,7 +37,7 @@ describe('the page of a signed link', () => {
     expect(response.statusCode).toBe(200);
     expect(response.headers['content-type']).toBe('text/html; charset=utf-8');
     expect(response.body).toContain('1 saved offer ·');
-    expect(response.body).toContain(`<h2>${offer.title}</h2>`);
+    expect(response.body).toContain(`<h2 dir="auto">${offer.title}</h2>`);
     expect(response.body).toContain(`href="${offer.click_url}"`);
     const [, picture = ''] = /<img src="([^"]+)"/.exec(response.body) ?? [];
     const image = await testApp.app.inject(local(picture.replaceAll('&amp;', '&')));
@@ -71,11 +71,11 @@ describe('the page of a signed link', () => {
   test('works on a narrow screen and by keyboard: named links and buttons, a language, a viewport', async () => {
     const { page } = await saveOneFor(testApp, 'reader');
     const { body } = await open(page);
-    expect(body).toMatch(/^<!doctype html>\n<html lang="en">/);
+    expect(body).toMatch(/^<!doctype html>\n<html lang="en" dir="ltr">/);
     expect(body).toContain('<meta name="viewport" content="width=device-width, initial-scale=1">');
     expect(body).toContain(':focus-visible');
     expect(body).toContain('minmax(min(100%,17rem),1fr)');
-    expect(body).toMatch(/<button class="button" aria-label="Remove: [^"]+">Remove<\/button>/);
+    expect(body).toMatch(/<button class="button plain" aria-label="Remove: [^"]+">Remove<\/button>/);
     expect(body).toMatch(
       /<a class="button main" href="[^"]+" target="_blank" rel="noopener noreferrer" aria-label="[^"]+: [^"]+">/,
     );
@@ -94,8 +94,8 @@ describe('the page of a signed link', () => {
     const yours = await showTo(testApp, 'you');
     const page = local((await save(testApp, yours[1] as never)).json().data.wallet_url);
     expect(page).not.toBe(mine.page);
-    expect((await open(page)).body).toContain(`<h2>${yours[1]?.title}</h2>`);
-    expect((await open(mine.page)).body).not.toContain(`<h2>${yours[1]?.title}</h2>`);
+    expect((await open(page)).body).toContain(`<h2 dir="auto">${yours[1]?.title}</h2>`);
+    expect((await open(mine.page)).body).not.toContain(`<h2 dir="auto">${yours[1]?.title}</h2>`);
   });
 
   test('has a kind word where nothing is saved', async () => {
@@ -114,7 +114,7 @@ describe('the page of a signed link', () => {
     await testApp.deps.catalog.refresh();
     const { body } = await open(page);
     expect(body).toContain('No longer available');
-    expect(body).toContain(`<h2>${offer.title}</h2>`);
+    expect(body).toContain(`<h2 dir="auto">${offer.title}</h2>`);
     expect(body).not.toContain('offer-click');
     expect(formTokens(body, '/wallet/remove')).toHaveLength(1);
   });
@@ -169,7 +169,7 @@ describe('hostile texts', () => {
     await testApp.deps.catalog.refresh();
     const offer = await showOneTo(testApp, 'm', { name: `O'Brien <i>&amp;` });
     const page = local((await save(testApp, offer)).json().data.wallet_url);
-    expect((await open(page)).body).toContain('<h2>For O&#39;Brien &lt;i&gt;&amp;amp;</h2>');
+    expect((await open(page)).body).toContain('<h2 dir="auto">For O&#39;Brien &lt;i&gt;&amp;amp;</h2>');
   });
 });
 
@@ -222,7 +222,7 @@ describe('the save button', () => {
     expect(response.statusCode).toBe(303);
     const page = String(response.headers.location);
     expect(page).toMatch(/^\/wallet\?t=[\w-]{63}$/);
-    expect((await open(page)).body).toContain(`<h2>${offer.title}</h2>`);
+    expect((await open(page)).body).toContain(`<h2 dir="auto">${offer.title}</h2>`);
     expect((await open(arrived)).body).not.toContain('Save this offer for later?');
   });
 

@@ -1,12 +1,13 @@
 import { type Beacons, createBeacons } from '../beacons.ts';
 import { describeError } from '../errors.ts';
-import { defaultLabels } from '../labels.ts';
 import type { Setup } from '../page.ts';
 import type { Answer, Emit } from '../types.ts';
 import type { Unit } from '../unit/types.ts';
 import { openUnit, removeUnit } from '../unit/unit.ts';
+import type { UnitFile } from '../unit/unit-file.ts';
 import { isOpen, type UspState } from '../usp/state.ts';
 import { changeSelection, createUsp } from '../usp/usp.ts';
+import { translateAnswer, type Words } from '../words.ts';
 import { requestBody } from './load-offers.ts';
 import { identityOf } from './prefetch.ts';
 import { removeStoredSession, type StoredSession, storeSession } from './stored-session.ts';
@@ -16,7 +17,8 @@ export type OfferSessionOptions = Setup & {
   key: string;
   /** The page passed the response. */
   given: boolean;
-  style: CSSStyleSheet;
+  unitFile: UnitFile;
+  words: Words;
   answer: Answer;
   stored: StoredSession | null;
   emit: Emit;
@@ -51,17 +53,18 @@ export function createOfferSession(options: OfferSessionOptions): OfferSession {
 
 /** Shows the unit from its first offer. */
 export function openSession(session: OfferSession): void {
-  const { config, unit, usp } = session;
+  const { config, unit, usp, words, unitFile } = session;
   if (unit !== null) removeUnit(unit);
   session.unit = null;
   if (usp !== null && !session.opened) selectAsShown(session, usp);
   session.opened = true;
-  const labels = { ...defaultLabels, ...config.labels };
+  const labels = { ...unitFile.labels, ...words.unit.labels, ...config.labels };
+  const answer = translateAnswer(session.answer, words, unitFile);
   const onEnd = (): void => {
     session.unit = null;
     session.onEnd();
   };
-  session.unit = openUnit({ ...session, labels, onEnd });
+  session.unit = openUnit({ ...session, style: unitFile.style, answer, labels, language: words.language, onEnd });
 }
 
 /** Removes the unit and the listeners. */

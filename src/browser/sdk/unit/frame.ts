@@ -1,7 +1,7 @@
 import { describeError } from '../errors.ts';
 import { watchPolicy } from '../policy.ts';
 import type { Answer, Emit, Labels } from '../types.ts';
-import { h, newId } from '../views/dom.ts';
+import { button, h, newId } from '../views/dom.ts';
 import { footer, header } from '../views/header-footer.ts';
 import { rememberFocus, trapTab } from './focus.ts';
 import { themeSheet } from './theme.ts';
@@ -20,6 +20,7 @@ export type Frame = {
 export type FrameOptions = {
   answer: Answer;
   labels: Labels;
+  language: string;
   style: CSSStyleSheet;
   /** Where to embed the unit; null: over the page. */
   target: Element | null;
@@ -34,7 +35,7 @@ export type FrameOptions = {
 };
 
 export function openFrame(options: FrameOptions): Frame {
-  const { answer, labels, style, target, bare, onClose } = options;
+  const { answer, labels, language, style, target, multi, bare, onClose } = options;
   const { settings } = answer;
   const host = h('div', { 'data-perkwire': '' });
   const unwatch = watchPolicy(options.base, (err) => options.emit('error', describeError(err)));
@@ -43,22 +44,26 @@ export function openFrame(options: FrameOptions): Frame {
 
   const restoreFocus = rememberFocus();
   const headingId = newId();
-  const close = h(
-    'button',
-    { type: 'button', class: 'close', 'aria-label': labels.close, hidden: true, click: onClose },
-    '×',
-  );
+  const close = h('button', {
+    type: 'button',
+    class: 'close',
+    'aria-label': labels.close,
+    hidden: true,
+    click: onClose,
+  });
+  const done = button('btn no', onClose, labels.done);
   const status = h('p', { class: 'sr', role: 'status' });
   const scroll = h('div', 'scroll');
   const withHeader = !bare && (target === null || settings.embedded.showHeader) && answer.styles.header.text !== '';
   const name = withHeader ? { 'aria-labelledby': headingId } : { 'aria-label': labels.offers };
   const frame = h(
     target === null ? 'dialog' : 'section',
-    { class: classesOf(options), ...name },
+    { class: classesOf(options), lang: language, dir: language === 'ar' && 'rtl', ...name },
     close,
     withHeader ? header(answer, headingId) : null,
     scroll,
   );
+  if (!bare && target === null && multi) frame.append(h('div', 'done', done));
   if (!bare && (target === null || settings.embedded.showFooter)) frame.append(footer(answer, options.onLink));
   frame.append(status);
   root.append(frame);
@@ -66,10 +71,12 @@ export function openFrame(options: FrameOptions): Frame {
 
   const closeDelayMs = settings.enable_close_delay ? settings.close_delay * 1000 : 0;
   let closable = false;
+  done.disabled = true;
   const timer = setTimeout(allowClose, closeDelayMs);
   if (closeDelayMs === 0) allowClose();
   function allowClose(): void {
     closable = true;
+    done.disabled = false;
     close.hidden = !settings.show_close;
   }
   if (frame instanceof HTMLDialogElement) openDialog(frame, root, options, () => closable && onClose());
@@ -99,8 +106,8 @@ export function openFrame(options: FrameOptions): Frame {
   };
 }
 
-function classesOf({ answer: { settings, styles }, target, multi }: FrameOptions): string {
-  const shape = multi ? ' many' : ' one';
+function classesOf({ answer: { settings, styles, appearance }, target, multi }: FrameOptions): string {
+  const shape = `${multi ? ' many' : ' one'} ${appearance.spacing}`;
   const { showBorder, fill_container } = settings.embedded;
   if (target !== null) return `frame embedded${shape}${showBorder ? ' border' : ''}${fill_container ? ' fill' : ''}`;
   const wide = !multi && ['left', 'right'].includes(styles.popup.image_position) ? ' wide' : '';

@@ -6,6 +6,8 @@ export type UnitOptions = {
   answer: Answer;
   config: AdConfig;
   labels: Labels;
+  /** Of the labels. */
+  language: string;
   style: CSSStyleSheet;
   /** Base URL of the service. */
   base: string;

@@ -27,9 +27,7 @@ const newTab = ({ labels }: ViewContext): HTMLElement => h('span', 'sr', ` ${lab
 export function yesButton(context: ViewContext, offer: Offer, className = 'btn yes'): HTMLElement {
   const { styles, settings } = context.answer;
   const shimmer = settings.enable_effect_shimmer_pos_cta ? ' shimmer' : '';
-  const style = ['bold', 'italic', 'uppercase'].includes(styles.offerText.cta_text_style)
-    ? ` ${styles.offerText.cta_text_style}`
-    : '';
+  const style = / ?(bold|italic|uppercase)?/.exec(` ${styles.offerText.cta_text_style}`)?.[0] ?? '';
   const click = (event: Event): void => {
     if (isRepeatedClick(event)) event.preventDefault();
     else {
@@ -49,27 +47,26 @@ export function brand(context: ViewContext, offer: Offer): HTMLElement | null {
     : h('p', 'brand', offer.advertiser_name);
 }
 
-/** The long text, or the short one where the unit is narrow. */
-export const twoLengths = (long: string, short: string): Node[] =>
-  long === short ? [document.createTextNode(long)] : [h('span', 'long', long), h('span', 'short', short)];
-
 export const loyalty = (offer: Offer): HTMLElement | null =>
-  offer.is_loyalty && offer.loyalty_requirements !== '' ? h('p', 'loyalty', offer.loyalty_requirements) : null;
+  offer.is_loyalty && offer.loyalty_requirements !== ''
+    ? h('p', 'loyalty', h('span', '', offer.loyalty_requirements))
+    : null;
 
-/** Save for later, the offer's secondary action, the offerwall. */
-export function extras(context: ViewContext, offer: Offer): HTMLElement | null {
-  const { settings } = context.answer;
-  const parts = [
-    settings.enable_wallet && offer.wallet_enabled && offer.save_for_later_url !== '' && saveForLater(context, offer),
-    link(context, offer.useraction_url, offer.useraction_cta, 'extra'),
-    settings.enable_offerwall &&
-      offer.offerwall_enabled &&
-      link(context, offer.offerwall_url, settings.offerwall_cta, 'extra'),
-  ].filter((part) => part instanceof Node);
-  return parts.length === 0 ? null : h('div', 'extras', ...parts);
-}
+const userAction = (context: ViewContext, offer: Offer, className: string): HTMLElement | null =>
+  link(context, offer.useraction_url, offer.useraction_cta, className);
 
-function saveForLater(context: ViewContext, offer: Offer): HTMLElement {
+const canSave = ({ answer: { settings } }: ViewContext, offer: Offer): boolean =>
+  settings.enable_wallet && offer.wallet_enabled && offer.save_for_later_url !== '';
+
+/** A card's third action: to save the offer for later, else what the offer itself adds. */
+export const thirdAction = (context: ViewContext, offer: Offer, className: string): HTMLElement | null =>
+  canSave(context, offer) ? saveForLater(context, offer, className) : userAction(context, offer, className);
+
+/** The last row of a card: its quiet action, and the terms. */
+export const lastRow = (context: ViewContext, offer: Offer, quiet: HTMLElement | null): HTMLElement =>
+  h('div', 'row', quiet, terms(context, offer));
+
+function saveForLater(context: ViewContext, offer: Offer, className: string): HTMLElement {
   const { perkswallet_cta: label, saved_offer_text: saved } = context.answer.settings;
   const click = async (): Promise<void> => {
     if (saveButton.ariaDisabled === 'true') return;
@@ -78,26 +75,33 @@ function saveForLater(context: ViewContext, offer: Offer): HTMLElement {
     if (done) saveButton.textContent = saved;
     else saveButton.ariaDisabled = 'false';
   };
-  const saveButton = button('extra save', click, label);
+  const saveButton = button(`${className} save`, click, label);
   return saveButton;
 }
 
-/** Full terms are not in the initial view (docs/interface.md#offer-object). */
-export function terms(context: ViewContext, offer: Offer): HTMLElement | null {
-  if (offer.terms_and_conditions.trim() === '') return null;
+/**
+ * Full terms are not in the initial view (docs/interface.md#offer-object), nor is an action that finds no place on the
+ * card.
+ */
+function terms(context: ViewContext, offer: Offer): HTMLElement | null {
   const click = (event: Event): void => {
     const target = (event.target as Element).closest('a');
     if (target !== null) context.onLink(target.href, event);
   };
-  const text = h('div', { class: 'terms-text', click }, sanitise(offer.terms_and_conditions));
-  return h('details', 'terms', h('summary', '', context.labels.terms), text);
+  const hasTerms = offer.terms_and_conditions.trim() !== '';
+  const text = hasTerms && h('div', { class: 'terms-text', click }, sanitise(offer.terms_and_conditions));
+  const further = canSave(context, offer) && userAction(context, offer, 'quiet');
+  const { labels } = context;
+  return text || further
+    ? h('details', 'terms', h('summary', '', hasTerms ? labels.terms : offer.useraction_cta), text, further)
+    : null;
 }
 
 export const miniText = (offer: Offer): HTMLElement | null =>
   offer.mini_text === '' ? null : h('p', 'mini', offer.mini_text);
 
 /** A heading that gets the focus when its offer appears. */
-export const title = (long: string, short: string): { element: HTMLElement; id: string } => {
+export const title = (text: string): { element: HTMLElement; id: string } => {
   const id = newId();
-  return { element: h('h3', { id, class: 'title', tabindex: -1 }, ...twoLengths(long, short)), id };
+  return { element: h('h3', { id, class: 'title', tabindex: -1 }, text), id };
 };

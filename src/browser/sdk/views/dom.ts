@@ -3,7 +3,7 @@ type Attribute = string | boolean | number | null | undefined | ((event: Event) 
 
 /**
  * An element. `attributes` as a string is its class; functions in it become listeners. Strings among the children
- * become text nodes: neither HTML nor an inline style can be passed.
+ * become text nodes: neither HTML nor an inline style can be passed. A text keeps its own direction.
  */
 export function h<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
@@ -17,8 +17,11 @@ export function h<Name extends keyof HTMLElementTagNameMap>(
     else if (value !== null && value !== undefined && value !== false)
       element.setAttribute(key, value === true ? '' : String(value));
   }
-  for (const child of children)
-    if (child !== null && child !== undefined && child !== false && child !== '') element.append(child);
+  for (const child of children) {
+    if (child === null || child === undefined || child === false || child === '') continue;
+    if (typeof child === 'string') element.dir = 'auto';
+    element.append(child);
+  }
   return element;
 }
 

@@ -12,14 +12,15 @@ export function header({ styles }: Answer, headingId: string): HTMLElement {
   );
 }
 
-/** Disclaimer, and links to the privacy pages of the service and of the publisher. */
+/** Disclaimer, and links to all offers and to the privacy pages of the service and of the publisher. */
 export function footer(answer: Answer, onLink: (url: string, event: Event) => void): HTMLElement {
-  const { styles, settings, privacyUrl } = answer;
+  const { styles, settings, privacyUrl, offers } = answer;
   const { disclaimer, text, privacy, publisher_name: name, publisher_privacy_policy: publisherUrl } = styles.footer;
   const link = (url: string, label: string): HTMLElement | null =>
     url === '' || label === '' ? null : anchor(url, '', (event) => onLink(url, event), label);
   const servicePage = urlOf(settings.privacy_policy) || privacyUrl;
   const publisherPage = urlOf(publisherUrl);
+  const wall = settings.enable_offerwall && offers.find((offer) => offer.offerwall_enabled);
   return h(
     'footer',
     'footer',
@@ -28,7 +29,8 @@ export function footer(answer: Answer, onLink: (url: string, event: Event) => vo
     h(
       'p',
       '',
-      link(servicePage, privacy || 'Privacy'),
+      wall && link(wall.offerwall_url, settings.offerwall_cta),
+      link(servicePage, privacy),
       publisherPage !== servicePage ? link(publisherPage, name) : null,
     ),
   );

@@ -11,14 +11,22 @@ export function imageUrl(offer: Offer, types: readonly string[]): string {
 }
 
 /** A decorative image. Images of the service are requested in the width at which they are shown. */
-export function imageElement(url: string, base: string, widthPx: number): HTMLElement | null {
+function imageElement(url: string, base: string, widthPx: number): HTMLElement | null {
   if (url === '') return null;
   const sized = (factor: number): string => withWidth(url, base, widthPx * factor);
-  const image = h('img', { alt: '', decoding: 'async', error: () => image.parentElement?.remove() });
+  const image = h('img', { alt: '', decoding: 'async', error: () => image.remove() });
   if (url.startsWith(`${base}/images/`)) image.srcset = `${sized(1)} 1x, ${sized(2)} 2x`;
   image.src = sized(1);
   return image;
 }
+
+/** A box of fixed shape for the image, which shows the advertiser's initial until it is there, or if it never is. */
+export const media = (offer: Offer, types: readonly string[], base: string, widthPx: number): HTMLElement =>
+  h(
+    'div',
+    { class: 'media', 'data-initial': [...offer.advertiser_name][0] ?? '' },
+    imageElement(imageUrl(offer, types), base, widthPx),
+  );
 
 function withWidth(url: string, base: string, widthPx: number): string {
   if (!url.startsWith(`${base}/images/`)) return url;

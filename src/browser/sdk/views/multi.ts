@@ -1,8 +1,20 @@
 import type { Offer } from '../types.ts';
 import { isOpen, type UspState } from '../usp/state.ts';
-import { brand, extras, loyalty, miniText, noButton, terms, title, type ViewContext, yesButton } from './components.ts';
+import {
+  brand,
+  lastRow,
+  loyalty,
+  miniText,
+  noButton,
+  thirdAction,
+  title,
+  type ViewContext,
+  yesButton,
+} from './components.ts';
 import { h, newId } from './dom.ts';
-import { imageElement, imageUrl } from './image.ts';
+import { imageUrl, media } from './image.ts';
+
+const imageTypes = ['offer_image', 'hero_image'];
 
 /** Greatest width of a tile's image (CSS pixels). */
 const imageWidthPx = 360;
@@ -11,12 +23,15 @@ export type MultiView = { element: HTMLElement; tiles: Map<Offer, HTMLElement>; 
 
 /** The multi offer unit: a grid of offers, with User Selected Perks a checkbox for each. */
 export function multiView(context: ViewContext, offers: readonly Offer[], usp: UspState | null): MultiView {
+  const { popup, offerText } = context.answer.styles;
+  const withImages = popup.showImage && offerText.show_image && offers.some((one) => imageUrl(one, imageTypes) !== '');
   const boxes: [Offer, HTMLInputElement, HTMLElement][] = [];
   const tiles = new Map(
     offers.map((offer) => {
-      const heading = title(offer.short_headline, offer.short_headline);
+      const heading = title(offer.short_headline);
       const box = usp === null ? null : perkCheckbox(context, offer, heading.id);
-      const tile = h('li', 'tile', ...tileParts(context, offer, heading.element, box?.label ?? null));
+      const image = withImages && media(offer, imageTypes, context.base, imageWidthPx);
+      const tile = h('li', 'tile', image, tileText(context, offer, heading.element, box?.label ?? null));
       if (box !== null) boxes.push([offer, box.input, tile]);
       return [offer, tile];
     }),
@@ -36,36 +51,22 @@ export function multiView(context: ViewContext, offers: readonly Offer[], usp: U
   };
 }
 
-function tileParts(
-  context: ViewContext,
-  offer: Offer,
-  heading: HTMLElement,
-  checkbox: HTMLElement | null,
-): (HTMLElement | null)[] {
-  const { styles } = context.answer;
-  const image =
-    styles.popup.showImage && styles.offerText.show_image
-      ? imageElement(imageUrl(offer, ['offer_image', 'hero_image']), context.base, imageWidthPx)
-      : null;
-  const buttons =
-    checkbox === null
-      ? [yesButton(context, offer), noButton(context, offer, 'quiet')]
-      : [checkbox, yesButton(context, offer, 'quiet')];
-  return [
-    image === null ? null : h('div', 'media', image),
-    h(
-      'div',
-      'text',
-      brand(context, offer),
-      heading,
-      h('p', 'description', offer.short_description),
-      loyalty(offer),
-      miniText(offer),
-      h('div', 'buttons', ...buttons),
-      extras(context, offer),
-      terms(context, offer),
-    ),
-  ];
+function tileText(context: ViewContext, offer: Offer, heading: HTMLElement, checkbox: HTMLElement | null): HTMLElement {
+  const yes = yesButton(context, offer, checkbox === null ? 'btn yes' : 'btn minor');
+  const third = thirdAction(context, offer, checkbox === null ? 'btn minor' : 'quiet');
+  const [buttons, quiet] =
+    checkbox === null ? [[yes, third], noButton(context, offer, 'quiet')] : [[checkbox, yes], third];
+  return h(
+    'div',
+    'text',
+    brand(context, offer),
+    heading,
+    h('p', 'description', offer.short_description),
+    loyalty(offer),
+    miniText(offer),
+    h('div', 'buttons', ...buttons),
+    lastRow(context, offer, quiet),
+  );
 }
 
 /** Its accessible name is its label and the offer's title. */

@@ -2,18 +2,17 @@ import { progressText } from '../labels.ts';
 import type { Offer } from '../types.ts';
 import {
   brand,
-  extras,
+  lastRow,
   loyalty,
   miniText,
   noButton,
-  terms,
+  thirdAction,
   title,
-  twoLengths,
   type ViewContext,
   yesButton,
 } from './components.ts';
 import { h } from './dom.ts';
-import { imageElement, imageUrl } from './image.ts';
+import { imageUrl, media } from './image.ts';
 
 /** Greatest width of the image (CSS pixels). */
 const imageWidthPx = 480;
@@ -26,8 +25,8 @@ export function singleView(context: ViewContext, offer: Offer, index: number): H
     : '';
   const types = beside === '' ? ['hero_image', 'offer_image'] : ['offer_image', 'hero_image'];
   const shown = styles.popup.showImage && styles.offerText.show_image;
-  const image = shown ? imageElement(imageUrl(offer, types), context.base, imageWidthPx) : null;
-  const heading = title(offer.title, offer.short_headline);
+  const image = shown && imageUrl(offer, types) !== '' && media(offer, types, context.base, imageWidthPx);
+  const heading = title(offer.title);
   const buttons = [yesButton(context, offer), noButton(context, offer)];
   if (isNoFirst(settings.button_order)) buttons.reverse();
   return h(
@@ -36,18 +35,17 @@ export function singleView(context: ViewContext, offer: Offer, index: number): H
     h(
       'article',
       { class: `offer${beside}`, 'aria-labelledby': heading.id },
-      image === null ? null : h('div', 'media', image),
+      image,
       h(
         'div',
         'text',
         brand(context, offer),
         heading.element,
-        h('p', 'description', ...twoLengths(offer.description, offer.short_description)),
+        h('p', 'description', offer.description),
         loyalty(offer),
         h('div', 'buttons', ...buttons),
         miniText(offer),
-        extras(context, offer),
-        terms(context, offer),
+        lastRow(context, offer, thirdAction(context, offer, 'quiet')),
       ),
     ),
     offers.length > 1 ? progress(context, index) : null,
@@ -70,7 +68,7 @@ function progress(context: ViewContext, index: number): HTMLElement {
     click: () => actions.back(),
   });
   const marks = answer.offers.map((_offer, at) => h('i', { class: at === index ? 'now' : at < index ? 'done' : '' }));
-  const isText = ['text', 'number', 'numbers', 'fraction'].includes(type);
+  const isText = /^(text|num|frac)/.test(type);
   const shown =
     type === 'none'
       ? null

@@ -2,25 +2,28 @@ import { callJson } from '../api.ts';
 import { sanitise } from '../sanitise.ts';
 import type { Offer } from '../types.ts';
 import { anchor, button, h } from '../views/dom.ts';
-import { imageElement, imageUrl } from '../views/image.ts';
+import { media } from '../views/image.ts';
 import { type TileContext, takeLink } from './tile.ts';
 
 /** All of one offer in a dialog of `root`, which its button, Escape or a click outside closes. */
 export function openDetails(offer: Offer, context: TileContext, root: HTMLElement): void {
-  const { onLink, answer } = context;
+  const { onLink, answer, words } = context;
+  const { labels } = words;
   const dialog = h(
     'dialog',
     { class: 'details', 'aria-label': offer.title },
-    h('div', 'picture', imageElement(imageUrl(offer, ['hero_image', 'offer_image']), context.base, 640)),
+    media(offer, ['hero_image', 'offer_image'], context.base, 640),
     h(
       'div',
       'text',
       offer.advertiser_name !== '' && h('p', 'brand', offer.advertiser_name),
       h('h2', { tabindex: '-1', autofocus: true }, offer.title),
       offer.description !== '' && h('p', '', offer.description),
-      offer.is_loyalty && offer.loyalty_requirements !== '' && h('p', 'loyalty', offer.loyalty_requirements),
+      offer.is_loyalty &&
+        offer.loyalty_requirements !== '' &&
+        h('p', 'loyalty', h('span', '', offer.loyalty_requirements)),
       offer.mini_text !== '' && h('p', 'quiet', offer.mini_text),
-      terms(offer, onLink),
+      terms(offer, labels.terms, onLink),
       h(
         'div',
         'actions',
@@ -29,7 +32,7 @@ export function openDetails(offer: Offer, context: TileContext, root: HTMLElemen
         offer.useraction_url !== '' &&
           offer.useraction_cta !== '' &&
           anchor(offer.useraction_url, 'button', (event) => onLink(offer.useraction_url, event), offer.useraction_cta),
-        button('button', () => dialog.close(), 'Close'),
+        button('button', () => dialog.close(), labels.close),
       ),
     ),
   );
@@ -39,7 +42,7 @@ export function openDetails(offer: Offer, context: TileContext, root: HTMLElemen
   dialog.showModal();
 }
 
-function terms(offer: Offer, onLink: TileContext['onLink']): HTMLElement | null {
+function terms(offer: Offer, label: string, onLink: TileContext['onLink']): HTMLElement | null {
   if (offer.terms_and_conditions.trim() === '') return null;
   const click = (event: Event): void => {
     const target = (event.target as Element).closest('a');
@@ -48,7 +51,7 @@ function terms(offer: Offer, onLink: TileContext['onLink']): HTMLElement | null 
   return h(
     'details',
     '',
-    h('summary', '', 'Terms and conditions'),
+    h('summary', '', label),
     h('div', { class: 'terms', click }, sanitise(offer.terms_and_conditions)),
   );
 }

@@ -25,10 +25,10 @@ export function listenToFilter(wall: WallState, reload: () => void): void {
 }
 
 /** A button for each category, and one for all. */
-export function addCategories({ layout: { categories } }: WallState, names: readonly string[]): void {
+export function addCategories({ layout: { categories }, words }: WallState, names: readonly string[]): void {
   if (names.length < 2) return;
   for (const name of ['', ...names]) {
-    const chip = button('chip', () => {}, name || 'All');
+    const chip = button('chip', () => {}, name || words.offerwall.all);
     chip.ariaPressed = String(name === '');
     chip.dataset.category = name;
     categories.append(chip);

@@ -10,6 +10,7 @@ import type { AdConfig, Emit, UserPayload } from '../types.ts';
 import { findElement } from '../unit/target.ts';
 import { h } from '../views/dom.ts';
 import { startWall } from './wall.ts';
+import { loadWallWords } from './words.ts';
 
 /** Limit of the wait for the style sheet (milliseconds); without it the wall is drawn plain. */
 const styleTimeoutMs = 5000;
@@ -41,11 +42,12 @@ async function draw(config: AdConfig, user: UserPayload, base: string, emit: Emi
   const shadow = host.attachShadow({ mode: 'open' });
   const root = h('div', { id: 'wall' });
   shadow.append(root);
-  shadow.adoptedStyleSheets = await loadStyle(base, query);
+  const [styles, words] = await Promise.all([loadStyle(base, query), loadWallWords(config, base)]);
+  shadow.adoptedStyleSheets = styles;
   container.querySelector(':scope > [data-perkswall]')?.remove();
   container.append(host);
   const beacons = createBeacons(new URL(base).origin, (err) => emit('error', describeError(err)));
-  startWall({ root, query, base, emit, beacons });
+  startWall({ root, query, base, words, emit, beacons });
 }
 
 /** The parameters with which the hosted page would be opened. */

@@ -1,12 +1,15 @@
 import { describeError, SdkError } from '../errors.ts';
+import type { Answer } from '../types.ts';
 import { button, h } from '../views/dom.ts';
 import { watchVisibility, whenVisible } from '../visibility.ts';
+import { translateAnswer } from '../words.ts';
 import { openDetails } from './details.ts';
 import { addCategories } from './filter.ts';
 import { applyBranding } from './layout.ts';
 import type { WallPage } from './source.ts';
 import { isFiltered, type WallState } from './state.ts';
 import { type TileContext, tile } from './tile.ts';
+import { defaults, type WallWords } from './words.ts';
 
 /** Offers of the featured row (count). */
 const featuredCount = 3;
@@ -16,16 +19,17 @@ export async function loadMore(wall: WallState): Promise<void> {
   if (wall.loading) return;
   const { generation, offersByElement } = wall;
   const { more, status } = wall.layout;
+  const words = wall.words.offerwall;
   wall.loading = true;
   more.hidden = true;
-  if (offersByElement.size === 0) status.replaceChildren(h('span', 'busy', 'Loading offers …'));
+  if (offersByElement.size === 0) status.replaceChildren(h('span', 'busy', words.loading));
   try {
     const page = await wall.loadPage(wall.filter, wall.cursor);
     if (generation === wall.generation) appendPage(wall, page);
   } catch (err) {
-    const retry = button('button', () => void loadMore(wall), 'Try again');
+    const retry = button('button', () => void loadMore(wall), words.retry);
     wall.emit('error', describeError(err));
-    if (generation === wall.generation) status.replaceChildren(messageOf(err), retry);
+    if (generation === wall.generation) status.replaceChildren(h('span', '', messageOf(err, words)), retry);
   } finally {
     wall.loading = false;
     if (generation !== wall.generation) void loadMore(wall);
@@ -44,13 +48,15 @@ export function reload(wall: WallState): void {
 }
 
 function appendPage(wall: WallState, page: WallPage): void {
-  const { layout, base, onLink, offersByElement } = wall;
-  const { answer, nextCursor } = page;
-  if (!wall.started) start(wall, page);
+  const { layout, base, words, onLink, offersByElement } = wall;
+  const { nextCursor } = page;
+  const answer = translateAnswer(page.answer, words, defaults);
+  if (!wall.started) start(wall, answer, page);
   const isFirst = wall.cursor === null && offersByElement.size === 0;
   const context: TileContext = {
     answer,
     base,
+    words,
     onLink,
     openDetails: (offer) => openDetails(offer, context, layout.root),
   };
@@ -65,14 +71,14 @@ function appendPage(wall: WallState, page: WallPage): void {
   wall.cursor = nextCursor;
   layout.featured.hidden = layout.featured.childElementCount === 0;
   layout.more.hidden = nextCursor === null;
-  layout.status.textContent = isEmpty ? 'No offers match.' : nextCursor === null ? 'That is all.' : '';
+  layout.status.textContent = isEmpty ? words.offerwall.noMatch : nextCursor === null ? words.offerwall.end : '';
   if (isFirst) layout.root.dataset.state = isEmpty ? 'empty' : 'ready';
   whenVisible(() => watchVisibility(elements, (element) => markSeen(wall, element)));
   const [first] = answer.offers;
   if (isFirst && opensFirstOffer(wall) && first !== undefined) context.openDetails(first);
 }
 
-function start(wall: WallState, { answer, categories, total }: WallPage): void {
+function start(wall: WallState, answer: Answer, { categories, total }: WallPage): void {
   wall.started = true;
   wall.emit('ads_found', { offerCount: total, total });
   if (total === 0) wall.emit('no_ads_found', { offerCount: 0, total: 0 });
@@ -91,7 +97,5 @@ function markSeen(wall: WallState, element: Element): void {
   wall.lastSeen = offer;
 }
 
-const messageOf = (err: unknown): string =>
-  err instanceof SdkError && (err.status === 400 || err.status === 401)
-    ? 'This link does not work any more. '
-    : 'The offers could not be loaded. ';
+const messageOf = (err: unknown, { badLink, failed }: WallWords['offerwall']): string =>
+  err instanceof SdkError && (err.status === 400 || err.status === 401) ? badLink : failed;

@@ -2,15 +2,17 @@ import { createBeacons } from '../beacons.ts';
 import { createBridge } from '../bridge.ts';
 import { createEmitter } from '../events.ts';
 import { startWall } from './wall.ts';
+import { loadWallWords } from './words.ts';
 
 /** The hosted offerwall: a page of its own, in a browser, a frame or a web view. */
-function start(): void {
+async function start(): Promise<void> {
   const { origin, search } = window.location;
   const { emit } = createEmitter(() => undefined, createBridge(window));
   startWall({
     root: document.getElementById('wall') as HTMLElement,
     query: new URLSearchParams(search),
     base: origin,
+    words: await loadWallWords({}, origin),
     emit: (event, payload) => {
       // Any origin: the publisher decides which hosts may frame the page.
       if (window.parent !== window) window.parent.postMessage({ name: event, ...payload }, '*');
@@ -22,5 +24,5 @@ function start(): void {
 
 /** A page that a browser renders in advance opens no session before it is shown. */
 if ((document as { prerendering?: boolean }).prerendering === true)
-  document.addEventListener('prerenderingchange', start, { once: true });
-else start();
+  document.addEventListener('prerenderingchange', () => void start(), { once: true });
+else void start();

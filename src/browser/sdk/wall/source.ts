@@ -2,6 +2,7 @@ import { readAnswer } from '../answer.ts';
 import { callJson } from '../api.ts';
 import { withRetries } from '../retry.ts';
 import type { Answer } from '../types.ts';
+import { defaults } from './words.ts';
 
 /** Search text and category; the empty text and null do not filter. */
 export type Filter = { text: string; category: string | null };
@@ -58,7 +59,7 @@ function readPage(raw: unknown): WallPage & { session: string | null } {
   const data = ((raw as { data?: unknown }).data ?? {}) as Record<string, unknown>;
   const textOrNull = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
   return {
-    answer: readAnswer(raw, {}),
+    answer: readAnswer(raw, {}, defaults),
     total: typeof data.total === 'number' ? data.total : 0,
     nextCursor: textOrNull(data.next_cursor),
     categories: Array.isArray(data.categories) ? data.categories.filter((name) => typeof name === 'string') : [],

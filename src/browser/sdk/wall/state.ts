@@ -2,6 +2,7 @@ import type { Beacons } from '../beacons.ts';
 import type { Emit, Offer } from '../types.ts';
 import type { Layout } from './layout.ts';
 import type { Filter, WallSource } from './source.ts';
+import type { WallWords } from './words.ts';
 
 export type WallOptions = {
   root: HTMLElement;
@@ -9,6 +10,7 @@ export type WallOptions = {
   query: URLSearchParams;
   /** Origin of the service. */
   base: string;
+  words: WallWords;
   /** Tells the host of an event. @returns false where it wants no navigation */
   emit: Emit;
   beacons: Beacons;

@@ -1,11 +1,13 @@
 import type { Answer, Offer } from '../types.ts';
 import { anchor, button, h } from '../views/dom.ts';
-import { imageElement, imageUrl } from '../views/image.ts';
+import { media } from '../views/image.ts';
+import type { WallWords } from './words.ts';
 
 export type TileContext = {
   answer: Answer;
   /** Origin of the service, and of its images. */
   base: string;
+  words: WallWords;
   /** Called for every clicked link: a host app opens it instead of the browser. */
   onLink: (url: string, event: Event) => void;
   openDetails: (offer: Offer) => void;
@@ -13,12 +15,12 @@ export type TileContext = {
 
 /** One offer of the wall; a featured one is wider, with its large image. */
 export function tile(offer: Offer, context: TileContext, featured: boolean): HTMLElement {
-  const url = imageUrl(offer, featured ? ['hero_image', 'offer_image'] : ['offer_image', 'icon_image']);
+  const types = featured ? ['hero_image', 'offer_image'] : ['offer_image', 'icon_image'];
   const text = featured ? offer.description : offer.short_description;
   return h(
     'li',
     { class: 'tile', 'data-offer-id': offer.id },
-    h('div', 'picture', imageElement(url, context.base, featured ? 640 : 400)),
+    media(offer, types, context.base, featured ? 640 : 400),
     h(
       'div',
       'text',
@@ -33,18 +35,18 @@ export function tile(offer: Offer, context: TileContext, featured: boolean): HTM
         'div',
         'actions',
         takeLink(offer, context),
-        button('button', () => context.openDetails(offer), 'Details'),
+        button('button', () => context.openDetails(offer), context.words.offerwall.details),
       ),
     ),
   );
 }
 
 /** The positive call to action: a real link, which pop-up blockers let through. */
-export const takeLink = (offer: Offer, { onLink }: TileContext): HTMLElement =>
+export const takeLink = (offer: Offer, { onLink, words }: TileContext): HTMLElement =>
   anchor(
     offer.click_url,
     'button main',
     (event) => onLink(offer.click_url, event),
     offer.cta_yes,
-    h('span', 'sr', `: ${offer.short_headline} (opens in a new tab)`),
+    h('span', 'sr', `: ${offer.short_headline} ${words.labels.newTab}`),
   );

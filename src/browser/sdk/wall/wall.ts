@@ -9,8 +9,8 @@ const preloadDistancePx = 600;
 
 /** Shows the wall: a featured row, a grid that grows as the user scrolls, search and categories. */
 export function startWall(options: WallOptions): void {
-  const { root, query, base, emit, beacons } = options;
-  const layout = createLayout(root, !['0', 'false'].includes(query.get('standalone') ?? ''));
+  const { root, query, base, words, emit, beacons } = options;
+  const layout = createLayout(root, words, !['0', 'false'].includes(query.get('standalone') ?? ''));
   const { more } = layout;
   const wall: WallState = {
     ...options,

@@ -1,18 +1,22 @@
-import { buildSettings, buildStyles } from '../../../catalog/snapshot/theme-settings.ts';
+import type { OfferAppearance, OfferSettings, OfferStyles } from '@perkwire/client';
+import { type LowContrast, lowContrasts } from '../../../catalog/contrast.ts';
+import { buildAppearance, buildSettings, buildStyles } from '../../../catalog/snapshot/theme-settings.ts';
 import type { Offer, Publisher, Theme } from '../../../catalog/snapshot/types.ts';
 import { indexOf } from '../../../decision/index/eligibility.ts';
 import { privacyUrlOf } from '../../../offers/render/render.ts';
 import { buildOfferView } from '../../../offers/render/view.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import type { AssetUrl } from '../../shell/assets.ts';
+import { describePath } from '../themes/appearance-fields.ts';
 import { offerTexts } from './offer-form.ts';
 
-/** What the preview in the browser starts from; it adds what is typed. */
+/** What the preview in the browser shows; for an offer, it adds what is typed. */
 export type PreviewBase = {
   kind: 'offer' | 'theme';
   unit: 'sou' | 'mou';
-  settings: object;
-  styles: object;
+  settings: OfferSettings;
+  styles: OfferStyles;
+  appearance: OfferAppearance | null;
   offers: readonly object[];
   /** Form fields that are texts of the first offer. */
   fields: readonly string[];
@@ -40,6 +44,7 @@ const baseOf = ({ publisher, theme, publicUrl }: PreviewInput) => {
   return {
     settings: buildSettings(publisher, theme, usp, privacyUrl),
     styles: buildStyles(publisher, theme, privacyUrl),
+    appearance: buildAppearance(theme),
   };
 };
 
@@ -70,7 +75,7 @@ function sampleOffers({ publisher, publicUrl }: PreviewInput, exceptId: number |
 export const themePreview = (input: PreviewInput): PreviewBase => ({
   kind: 'theme',
   unit: input.theme?.unit ?? 'mou',
-  ...baseOf({ ...input, theme: null }),
+  ...baseOf(input),
   offers: sampleOffers(input, null, 3),
   fields: [],
 });
@@ -94,20 +99,70 @@ export const offerPreview = (
 
 /** The preview beside a form, which must have the attribute `data-previewed`. */
 export const previewPanel = (frameUrl: string, base: PreviewBase): Html => html`
-  <aside class="preview sticky" data-preview="${JSON.stringify(base)}" data-frame="${frameUrl}" aria-label="Preview">
+  <aside class="preview sticky" data-frame="${frameUrl}" aria-label="Preview">
     <div class="preview-head">
       <h2>Preview</h2>
-      ${base.kind === 'offer' && unitSwitch(base.unit)}
+      ${switches(base)}
     </div>
-    <iframe title="Unit preview"></iframe>
+    <div class="preview-stage"><iframe title="Unit preview"></iframe></div>
+    <div class="preview-state" role="status">${previewState(base)}</div>
     <p class="hint">Rendered by the SDK with your unsaved changes. Not tracked.</p>
   </aside>`;
 
-function unitSwitch(current: PreviewBase['unit']): Html {
-  const button = (unit: PreviewBase['unit'], text: string) => html`
-    <button type="button" data-unit="${unit}" aria-pressed="${String(unit === current)}">${text}</button>`;
-  return html`
-    <div class="switches" role="group" aria-label="Unit">${[button('sou', 'Single'), button('mou', 'Multi')]}</div>`;
+/** What the frame shows, and texts in it that are hard to read. */
+export function previewState(base: PreviewBase): Html {
+  const found = base.kind === 'theme' ? lowContrasts(base.styles, base.appearance) : [];
+  return html`<div data-preview="${JSON.stringify(base)}">${
+    found.length > 0 &&
+    html`<div class="notice warn"><p>Hard to read (below 4.5:1):</p>
+      <ul>${found.map(lowContrast)}</ul></div>`
+  }</div>`;
+}
+
+const lowContrast = ({ path, on, ratio }: LowContrast): Html =>
+  html`<li>${describePath(path)} on ${describePath(on)}, ${ratio}:1</li>`;
+
+/** Switches of the preview: name → its values with their labels. The first is chosen at first. */
+function switches({ unit }: PreviewBase): Html {
+  const units = [
+    ['mou', 'Multi'],
+    ['sou', 'Single'],
+  ] as const;
+  const all: [name: string, label: string, values: readonly (readonly [string, string])[]][] = [
+    ['unit', 'Unit', unit === 'mou' ? units : units.toReversed()],
+    [
+      'size',
+      'Screen',
+      [
+        ['phone', 'Phone'],
+        ['desktop', 'Desktop'],
+      ],
+    ],
+    [
+      'scheme',
+      'Device colours',
+      [
+        ['light', 'Light'],
+        ['dark', 'Dark'],
+      ],
+    ],
+    [
+      'dir',
+      'Direction',
+      [
+        ['ltr', 'LTR'],
+        ['rtl', 'RTL'],
+      ],
+    ],
+  ];
+  return html`${all.map(
+    ([name, label, values]) => html`
+      <div class="switches" role="group" aria-label="${label}">${values.map(
+        ([value, text], at) => html`
+          <button type="button" data-switch="${name}" data-value="${value}"
+            aria-pressed="${String(at === 0)}">${text}</button>`,
+      )}</div>`,
+  )}`;
 }
 
 /** The document inside the frame. */

@@ -13,7 +13,7 @@ import { columns, type FormBuilder, type FormValues, fieldGroup } from '../../sh
 import { pageHeaders } from '../../shell/headers.ts';
 import { isNested } from '../../shell/nested.ts';
 import { type PageServices, publisherPages } from '../../shell/pages.ts';
-import { previewFrame, previewPanel, themePreview } from '../offers/preview.ts';
+import { previewFrame, previewPanel, previewState, themePreview } from '../offers/preview.ts';
 import { appearanceFields, appearanceToForm, jsonField, readAppearance } from './appearance-form.ts';
 
 /** Appearance and behaviour of units, and the User Selected Perks toggles (docs/interface.md#settings-and-styles). */
@@ -24,7 +24,15 @@ export function themePages(app: App, services: PageServices): void {
     reply.headers(pageHeaders(publicUrl, "'self'")).send(frame),
   );
 
-  crudPages(publisherPages(app, services), services.management, {
+  const pages = publisherPages(app, services);
+  const previewOf = (publisher: Publisher, values: Values) =>
+    themePreview({ publisher, theme: previewedTheme(values), publicUrl });
+  // What is typed, as units would get it.
+  pages.post('/preview', 'admin', async ({ publisher }, fields) => ({
+    fragment: previewState(previewOf(publisher, readTheme(fields))),
+  }));
+
+  crudPages(pages, services.management, {
     resource: themes,
     path: '/settings/themes',
     nav: 'themes',
@@ -50,8 +58,7 @@ export function themePages(app: App, services: PageServices): void {
     toForm: themeToForm,
     read: readTheme,
     fields: (form, { publisher }) => themeFields(form, publisher),
-    beside: ({ publisher, path }, { values }) =>
-      previewPanel(path('/preview'), themePreview({ publisher, theme: previewedTheme(values), publicUrl })),
+    beside: ({ publisher, path }, { values }) => previewPanel(path('/preview'), previewOf(publisher, values)),
   });
 }
 
@@ -70,6 +77,7 @@ const themeToForm = (values: Values): FormValues => ({
   ...appearanceToForm({
     settings: isNested(values.settings) ? values.settings : {},
     styles: isNested(values.styles) ? values.styles : {},
+    appearance: isNested(values.appearance) ? values.appearance : {},
   }),
   ...(typeof values.settings === 'string' && { [jsonField]: values.settings }),
 });
@@ -132,7 +140,7 @@ const previewedTheme = (values: Values): Theme => ({
   offersPerResponse: null,
   deliveryPercentage: null,
   unitEnabled: null,
-  settings: {},
-  styles: {},
-  appearance: {},
+  settings: isNested(values.settings) ? values.settings : {},
+  styles: isNested(values.styles) ? values.styles : {},
+  appearance: isNested(values.appearance) ? values.appearance : {},
 });

@@ -1,0 +1,34 @@
+import { defaultSettings, defaultStyles } from '../../../../packages/client/src/appearance.ts';
+import type { AdConfig, Labels } from '../types.ts';
+import { loadWords, type Words } from '../words.ts';
+
+type Name =
+  | 'title'
+  | 'loading'
+  | 'search'
+  | 'categories'
+  | 'all'
+  | 'featured'
+  | 'showMore'
+  | 'end'
+  | 'noMatch'
+  | 'retry'
+  | 'badLink'
+  | 'failed'
+  | 'details';
+
+/** Words of the offerwall itself (src/platform/messages), beside those it shares with the unit. */
+export type WallWords = Words & { labels: Labels; offerwall: Record<Name, string> };
+
+/** Of every wall; it has no unit to share them with. */
+export const defaults = { settings: defaultSettings, styles: defaultStyles };
+
+/** English, inserted by the build (scripts/build-sdk.ts). */
+declare const WALL_WORDS: WallWords['offerwall'];
+declare const UNIT_LABELS: Labels;
+
+/** The words of the page's language. */
+export async function loadWallWords(config: AdConfig, base: string): Promise<WallWords> {
+  const words = await loadWords(config, base);
+  return { offerwall: WALL_WORDS, ...words, labels: words.unit.labels ?? UNIT_LABELS };
+}

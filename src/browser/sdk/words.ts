@@ -1,0 +1,54 @@
+import { defaultAnswers } from './answer.ts';
+import type { AdConfig, Answer, Defaults, Labels } from './types.ts';
+
+type Texts = { [key: string]: string | Texts };
+
+/** The words of a language (src/platform/messages): labels, and texts in place of the English defaults. */
+export type Words = {
+  language: string;
+  unit: { labels?: Labels; settings?: Texts; styles?: Texts; offer?: Texts };
+};
+
+/** The languages that are served; inserted by the build (scripts/build-sdk.ts). */
+declare const LANGUAGES: readonly string[];
+
+/** Limit of the wait for a language's words. */
+const timeoutMs = 1500;
+
+/** Adds nothing: the defaults are English. */
+const english: Words = { language: 'en', unit: {} };
+const loading: Record<string, Promise<Words>> = { en: Promise.resolve(english) };
+
+/** The first that is served of `AdConfig.language`, the page's and the browser's; English, if none is. */
+const languageOf = ({ language }: AdConfig): string =>
+  [language, document.documentElement.lang, ...navigator.languages]
+    .map((tag) => `${tag}`.toLowerCase().split(/[-_]/)[0] as string)
+    .find((name) => LANGUAGES.includes(name)) ?? 'en';
+
+/** The words of the page's language; English when they cannot be loaded. */
+export function loadWords(config: AdConfig, base: string): Promise<Words> {
+  const language = languageOf(config);
+  loading[language] ??= fetch(`${base}/sdk/messages.${language}.json`, { signal: AbortSignal.timeout(timeoutMs) })
+    .then((response) => (response.ok ? (response.json() as Promise<Words>) : english))
+    .catch(() => english);
+  return loading[language];
+}
+
+/** An answer whose texts are those of the language, but for what the theme, the page or an offer words itself. */
+export const translateAnswer = (answer: Answer, { unit }: Words, defaults: Defaults): Answer => ({
+  ...answer,
+  settings: translated(answer.settings, defaults.settings, unit.settings),
+  styles: translated(answer.styles, defaults.styles, unit.styles),
+  offers: answer.offers.map((offer) => translated(offer, defaultAnswers, unit.offer)),
+});
+
+/** `given` with each text that is the English default in the other language. */
+function translated<Given extends object>(given: Given, from: object, to: Texts = {}): Given {
+  const result = { ...given } as Record<string, unknown>;
+  for (const [key, text] of Object.entries(to)) {
+    const [value, known] = [result[key], (from as Record<string, unknown>)[key]];
+    if (typeof text === 'object') result[key] = translated(value as object, known as object, text);
+    else if (value === known) result[key] = text;
+  }
+  return result as Given;
+}

@@ -1,0 +1,36 @@
+import { defaultAppearance, defaultStyles } from '@perkwire/client';
+import { expect, test } from 'vitest';
+import { contrastOf, lowContrasts } from '../../src/catalog/contrast.ts';
+import { overlay } from '../../src/catalog/snapshot/theme-settings.ts';
+
+test('contrast is that of WCAG 2.2', () => {
+  expect(contrastOf('#000000', '#ffffff')).toBeCloseTo(21, 5);
+  expect(contrastOf('#fff', 'rgb(119, 119, 119)')).toBeCloseTo(4.48, 2);
+  expect(contrastOf('#767676', '#ffffff')).toBeCloseTo(4.54, 2);
+  expect([contrastOf('white', '#000'), contrastOf('#12345g', '#000'), contrastOf('rgb(300,0,0)', '#000')]).toEqual([
+    null,
+    null,
+    null,
+  ]);
+});
+
+test('the default palettes, light and dark, have no text below 4.5:1', () => {
+  expect(lowContrasts(defaultStyles, { ...defaultAppearance, color_scheme: 'system' })).toEqual([]);
+});
+
+test('a text below 4.5:1 is named with its background and its ratio, in each mode that users can see', () => {
+  const styles = overlay(defaultStyles, { offerText: { buttonYes: { color: '#8fb0ff' } } });
+  const dark = overlay(defaultAppearance.dark, { footer: { textColor: '#333333' } });
+  const pathsOf = (color_scheme: string) =>
+    lowContrasts(styles, { ...defaultAppearance, color_scheme, dark }).map(({ path }) => path);
+  const yes = 'styles.offerText.buttonYes.color';
+  const footer = 'appearance.dark.footer.textColor';
+  expect(pathsOf('light')).toEqual([yes, yes]);
+  expect(pathsOf('dark')).toEqual([footer]);
+  expect(pathsOf('system')).toEqual([yes, yes, footer]);
+  expect(lowContrasts(styles, null)[0]).toEqual({
+    path: yes,
+    on: 'styles.offerText.buttonYes.background',
+    ratio: 2.87,
+  });
+});

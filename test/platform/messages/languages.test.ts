@@ -1,0 +1,93 @@
+import { defaultSettings, defaultStyles } from '@perkwire/client';
+import { describe, expect, test } from 'vitest';
+import { fillMessage, languageOf, languages, requestLanguage } from '../../../src/platform/messages/languages.ts';
+
+/** Every text by its path, such as `unit.labels.close`. */
+function textsOf(value: object, prefix = ''): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const [key, part] of Object.entries(value)) {
+    if (typeof part === 'string') found.set(prefix + key, part);
+    else for (const [path, text] of textsOf(part, `${prefix}${key}.`)) found.set(path, text);
+  }
+  return found;
+}
+
+const placeholdersOf = (text: string): string[] => [...text.matchAll(/\{\w+\}/g)].map(([all]) => all).sort();
+
+const english = textsOf(languages.en);
+const others = Object.entries(languages).filter(([language]) => language !== 'en');
+
+describe('the languages', () => {
+  test('are English, German, French, Spanish, Portuguese, Japanese and Arabic', () => {
+    expect(Object.keys(languages).sort()).toEqual(['ar', 'de', 'en', 'es', 'fr', 'ja', 'pt']);
+  });
+
+  test.each(others)('%s has every text of English and no other, none of them empty', (_language, words) => {
+    const texts = textsOf(words);
+    expect([...texts.keys()].sort()).toEqual([...english.keys()].sort());
+    expect([...texts].filter(([, text]) => text.trim() === '')).toEqual([]);
+  });
+
+  test.each(others)('%s loses no placeholder', (_language, words) => {
+    const lost = [...textsOf(words)].filter(
+      ([path, text]) =>
+        path !== 'wallet.one' && `${placeholdersOf(text)}` !== `${unique(english.get(path) ?? '', text)}`,
+    );
+    expect(lost).toEqual([]);
+  });
+
+  test.each(others)('%s is translated: long texts differ from English', (_language, words) => {
+    const same = [...textsOf(words)].filter(([path, text]) => text.length > 12 && text === english.get(path));
+    expect(same).toEqual([]);
+  });
+
+  test.each(Object.entries(languages))(
+    'labels of buttons in %s are short enough for a narrow card',
+    (_language, { unit }) => {
+      const buttons = [
+        unit.labels.done,
+        unit.labels.close,
+        ...Object.values(unit.settings),
+        ...Object.values(unit.offer),
+      ];
+      expect(buttons.filter((text) => text.length > 25)).toEqual([]);
+    },
+  );
+});
+
+/** A placeholder may be said once more, or once less, than in English, but not be missing or new. */
+const unique = (text: string, other: string): string[] =>
+  [...new Set(placeholdersOf(text))].sort().join() === [...new Set(placeholdersOf(other))].sort().join()
+    ? placeholdersOf(other)
+    : placeholdersOf(text);
+
+test('English is what settings and styles default to, so that a theme’s own text can be told from a default', () => {
+  const { settings, styles } = languages.en.unit;
+  expect(defaultSettings).toMatchObject(settings);
+  expect(defaultStyles).toMatchObject(styles);
+});
+
+describe('the language of a hosted page', () => {
+  test.each([
+    [{ language: 'de' }, 'fr', 'de'],
+    [{ lang: 'pt-BR' }, 'fr', 'pt'],
+    [{ language: 'xx' }, 'fr-CA,fr;q=0.9,en;q=0.8', 'fr'],
+    [{ language: ['de', 'fr'] }, 'ja', 'ja'],
+    [{}, 'nl, es;q=0.5, ar;q=0.7', 'ar'],
+    [{}, 'de;q=0, en', 'en'],
+    [{}, 'nl', 'en'],
+    [{}, undefined, 'en'],
+    [{ language: '__proto__' }, 'constructor', 'en'],
+  ] as const)('%j with Accept-Language %s is in %s', (query, accepted, expected) => {
+    expect(requestLanguage(query, accepted)).toBe(expected);
+  });
+
+  test('is known by any spelling of its tag', () => {
+    expect(['DE', 'de-AT', 'de_CH', ' de '].map(languageOf)).toEqual(Array(4).fill('de'));
+    expect(['den', '', null, 7, undefined].map(languageOf)).toEqual(Array(5).fill(null));
+  });
+});
+
+test('a placeholder takes any value, once, and one without a value stays', () => {
+  expect(fillMessage('{a} and {b}', { a: '$& {b}' })).toBe('$& {b} and {b}');
+});
