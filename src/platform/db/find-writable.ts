@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from './connection.ts';
 import { createServers, type Servers } from './servers.ts';
 
@@ -39,7 +40,10 @@ export async function findWritable({ all }: Pick<Servers, 'all'>, applicationNam
     ),
   );
   const answered = Promise.all(asked);
-  await Promise.any([answered, firstOf(asked, candidates).then(() => pause(othersTimeoutMs))]);
+  await Promise.any([
+    answered,
+    firstOf(asked, candidates).then(() => sleep(othersTimeoutMs, undefined, { ref: false })),
+  ]);
   const [best, ...others] = candidates.sort((a, b) => b.timeline.localeCompare(a.timeline));
   for (const { connection } of others) connection.destroy();
   void answered.then(() => {
@@ -64,8 +68,6 @@ const firstOf = (asked: readonly Promise<unknown>[], candidates: readonly unknow
       if (candidates.length === 0) throw new Error('none yet');
     }),
   );
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());
 
 async function ask(url: string, applicationName: string): Promise<Candidate> {
   const connection = new Connection({ server: url, application_name: applicationName, keepAlive: true });
