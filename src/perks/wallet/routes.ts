@@ -3,7 +3,7 @@ import { callerOf } from '../../catalog/caller.ts';
 import type { CatalogDeps } from '../../catalog/ports.ts';
 import { createQrCodes } from '../../offers/render/qr.ts';
 import { AppError } from '../../platform/errors.ts';
-import { errorAnswers, offerSchema } from '../../platform/http/schemas.ts';
+import { errorAnswers, noNulNotBlank, offerSchema } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import { walletErrorPages } from './error-pages.ts';
 import { createWalletService, type WalletOwner, type WalletService } from './service.ts';
@@ -23,7 +23,7 @@ const walletQuery = Type.Object({
   api_key: Type.Optional(Type.String({ description: 'API key with `wallet`.' })),
   pub_user_id: Type.String({
     maxLength: 256,
-    pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$',
+    pattern: noNulNotBlank,
     description: 'Whose wallet.',
   }),
 });

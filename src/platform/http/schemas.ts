@@ -39,6 +39,9 @@ const creativeRef = Type.Unsafe<Static<typeof creativeSchema>>(Type.Ref('Creativ
 /** Text without NUL, which PostgreSQL refuses. */
 export const noNul = '^[^\\u0000]*$';
 
+/** The same, and more than blanks. */
+export const noNulNotBlank = '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$';
+
 /** Optional text; numbers are taken as text. */
 export const textOrNumber = (maxLength: number, description: string) =>
   Type.Optional(Type.Union([Type.String({ maxLength, pattern: noNul }), Type.Number()], { description }));

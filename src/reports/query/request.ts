@@ -3,13 +3,13 @@ import { normaliseName } from '../../catalog/snapshot/names.ts';
 import type { Publisher } from '../../catalog/snapshot/types.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type DayRange, readDayRange } from '../../platform/http/day-range.ts';
+import { noNul } from '../../platform/http/schemas.ts';
 import { dayMs, hourMs } from '../../platform/lib/time.ts';
 import { isTimeZone, offsetMs } from '../../platform/lib/time-zone.ts';
 import { type DimensionName, dimensionNames } from '../metrics.ts';
 import type { ActivityQuery, ReportRequest } from './types.ts';
 import { viewNames } from './view.ts';
 
-const noNul = '^[^\\u0000]*$';
 const text = (description: string) => Type.Optional(Type.String({ maxLength: 2000, pattern: noNul, description }));
 
 /** Query of the activity report (docs/interface.md#reports). Every value is text; a repeated parameter is invalid. */

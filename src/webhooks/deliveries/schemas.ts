@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { publisherIdParameter } from '../../catalog/management/http.ts';
+import { noNulNotBlank } from '../../platform/http/schemas.ts';
 import { orNull, timingSchema } from '../endpoints/schemas.ts';
 import type { EventTypes } from '../events.ts';
 import { deliveryStatuses } from './filter.ts';
@@ -18,7 +19,7 @@ const filterFields = (events: EventTypes) => ({
   from: Type.Optional(timeText('Created at this time or later: `2026-11-21`, a UTC day, or `2026-11-21T10:00:00Z`.')),
   to: Type.Optional(timeText('Created before this time.')),
   session_id: Type.Optional(Type.String({ maxLength: 36 })),
-  pub_user_id: Type.Optional(Type.String({ maxLength: 256, pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$' })),
+  pub_user_id: Type.Optional(Type.String({ maxLength: 256, pattern: noNulNotBlank })),
 });
 
 /** A filter with a misspelt name must not match everything. */
