@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { createPublisher } from '../../bench/catalogue.ts';
 import { findWritableUrl } from '../../src/platform/db/find-writable.ts';
@@ -51,9 +52,7 @@ export async function openStageOn<Postgres extends Database>(
     'worker-1': await start('worker-1'),
     'worker-2': await start('worker-2'),
   };
-  for (const [index, key] of keys.entries()) await saveEndpoint(ports.api, key, receiver.urlOf(index));
-  await pool.query('update webhook_endpoints set retry_steps_s = $1', [retryStepsS]);
-  return {
+  const stage: Stage<Postgres> = {
     postgres,
     pool,
     receiver,
@@ -62,7 +61,7 @@ export async function openStageOn<Postgres extends Database>(
     replace: async (name, how, downMs) => {
       if (how === 'SIGKILL') await processes[name].kill();
       else await processes[name].stop();
-      await new Promise((resolve) => setTimeout(resolve, downMs));
+      await sleep(downMs);
       processes[name] = await start(name);
     },
     processOf: (name) => processes[name],
@@ -73,13 +72,26 @@ export async function openStageOn<Postgres extends Database>(
       await postgres.close();
     },
   };
+  try {
+    for (const [index, key] of keys.entries()) await saveEndpoint(stage.apiUrl(), key, receiver.urlOf(index));
+    await pool.query('update webhook_endpoints set retry_steps_s = $1', [retryStepsS]);
+    return stage;
+  } catch (err) {
+    await stage.close(); // processes left behind would keep the test run from ending
+    throw err;
+  }
 }
 
-async function saveEndpoint(port: number, key: string, url: string): Promise<void> {
-  const answer = await fetch(`http://127.0.0.1:${port}/manage/v1/webhook-endpoints/usp.selection?api_key=${key}`, {
-    method: 'PUT',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ url, method: 'POST', enabled: true }),
-  });
-  if (!answer.ok) throw new Error(`the endpoint was not saved: ${answer.status}`);
+/** Repeated while the service is unavailable (503), as its interface asks of every client. */
+async function saveEndpoint(apiUrl: string, key: string, url: string): Promise<void> {
+  for (;;) {
+    const answer = await fetch(`${apiUrl}/manage/v1/webhook-endpoints/usp.selection?api_key=${key}`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ url, method: 'POST', enabled: true }),
+    });
+    if (answer.ok) return;
+    if (answer.status !== 503) throw new Error(`the endpoint was not saved: ${answer.status}`);
+    await sleep(1_000 * Number(answer.headers.get('retry-after')));
+  }
 }
