@@ -69,7 +69,9 @@ try {
     passwordHash: 'x',
     nowMs,
   });
-  const cookie = `perkwire_session=${await startSession(pool, user?.id ?? 0, null, nowMs)}`;
+  const client = { device: 'Bench', network: '127.0.0.0/24', country: null };
+  const session = { userId: user?.id ?? 0, client, previous: null, nowMs };
+  const cookie = `perkwire_session=${await startSession(pool, session)}`;
   const server = await startServerProcess({ databaseUrl: stage.databaseUrl });
   const rows: string[][] = [];
   try {

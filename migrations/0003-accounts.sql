@@ -19,11 +19,17 @@ create table user_sessions (
   user_id integer not null references users on delete cascade,
   created_at timestamptz not null,
   last_seen_at timestamptz not null,
-  expires_at timestamptz not null
+  expires_at timestamptz not null,
+  id bigint not null generated always as identity unique,
+  device text not null,
+  network text not null,
+  country text
 );
 create index user_sessions_user on user_sessions (user_id);
 comment on table user_sessions is 'Dashboard sessions.';
 comment on column user_sessions.token_hash is 'SHA-256 of the cookie, which is not stored.';
+comment on column user_sessions.id is 'Names the session in the list of its user''s sessions.';
+comment on column user_sessions.network is 'The client''s /24, of IPv6 the /48, at sign-in; the address is not stored.';
 
 create table user_links (
   token_hash bytea primary key check (octet_length(token_hash) = 32),

@@ -1,6 +1,5 @@
 import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/ports.ts';
-import type { EndpointDeps } from '../webhooks/ports.ts';
 import { accountPages } from './pages/account/account.ts';
 import { oneTimeLinkPages } from './pages/account/one-time-link.ts';
 import { signInPages } from './pages/account/sign-in.ts';
@@ -22,6 +21,7 @@ import { sequenceRulePages } from './pages/settings/sequence-rules.ts';
 import { settingsPages } from './pages/settings/settings.ts';
 import { themePages } from './pages/themes/themes.ts';
 import { webhookPages } from './pages/webhooks/endpoints.ts';
+import type { DashboardDeps } from './ports.ts';
 import { registerAccessControl, registerSession } from './shell/access.ts';
 import { registerAssets } from './shell/assets.ts';
 import { publisherPath, viewerOf } from './shell/context.ts';
@@ -56,7 +56,7 @@ const pages = [
 ];
 
 /** The dashboard: server-rendered pages below `/dashboard` for operators and the users of publishers. */
-export async function dashboardRoutes(app: App, deps: EndpointDeps): Promise<void> {
+export async function dashboardRoutes(app: App, deps: DashboardDeps): Promise<void> {
   const asset = await registerAssets(app);
   const management = createManagementClient(deps);
   await app.register(async (open: App) => {

@@ -16,6 +16,8 @@ export type TestUser = {
 
 let userCount = 0;
 
+const client = { device: 'Firefox on Linux', network: '203.0.113.0/24', country: 'DE' };
+
 /** Creates a user and starts a session, without checking a password, which takes 250 ms. */
 export async function signInAs(
   t: TestApp,
@@ -31,7 +33,7 @@ export async function signInAs(
     nowMs: t.deps.now(),
   });
   if (user === null) throw new Error('the address is taken');
-  const token = await startSession(t.pool, user.id, null, t.deps.now());
+  const token = await startSession(t.pool, { userId: user.id, client, previous: null, nowMs: t.deps.now() });
   const cookie = `perkwire_session=${token}`;
   return {
     userId: user.id,
@@ -60,3 +62,6 @@ export function cookieFrom(answer: Response, name: string): string | null {
   const found = answer.cookies.find((cookie) => cookie.name === name);
   return found === undefined || found.value === '' ? null : `${found.name}=${found.value}`;
 }
+
+/** The CSRF token of a page's forms. */
+export const csrfIn = (body: string): string => /name="_csrf" value="([^"]+)"/.exec(body)?.[1] ?? '';

@@ -1,5 +1,6 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs, minuteMs } from '../../platform/lib/time.ts';
+import type { SessionClient } from './session-client.ts';
 import { createToken, hashToken } from './tokens.ts';
 import { type User, type UserRow, userColumns, userOf } from './users.ts';
 
@@ -10,15 +11,18 @@ export const sessionIdleTimeoutMs = dayMs;
 /** `last_seen_at` is written at most this often (milliseconds). */
 const lastSeenStepMs = minuteMs;
 
-/**
- * Starts a session and ends the browser's previous one.
- * @returns the value of the session cookie
- */
+export type NewSession = {
+  userId: number;
+  client: SessionClient;
+  /** Cookie of the browser's previous session; it ends. */
+  previous: string | null;
+  nowMs: number;
+};
+
+/** @returns the value of the session cookie */
 export async function startSession(
   executor: Executor,
-  userId: number,
-  previous: string | null,
-  nowMs: number,
+  { userId, client, previous, nowMs }: NewSession,
 ): Promise<string> {
   const token = createToken();
   await executor.query('delete from user_sessions where expires_at < $1 or last_seen_at < $2', [
@@ -27,19 +31,35 @@ export async function startSession(
   ]);
   if (previous !== null) await endSession(executor, previous);
   await executor.query(
-    `insert into user_sessions (token_hash, user_id, created_at, last_seen_at, expires_at)
-    values ($1, $2, $3, $3, $4)`,
-    [hashToken(token), userId, new Date(nowMs), new Date(nowMs + sessionLifetimeMs)],
+    `insert into user_sessions (token_hash, user_id, created_at, last_seen_at, expires_at, device, network, country)
+    values ($1, $2, $3, $3, $4, $5, $6, $7)`,
+    [
+      hashToken(token),
+      userId,
+      new Date(nowMs),
+      new Date(nowMs + sessionLifetimeMs),
+      client.device,
+      client.network,
+      client.country,
+    ],
   );
   return token;
 }
 
-/** The user of a session; null: it is unknown or has ended, or the user is disabled. */
-export async function findSession(executor: Executor, token: string, nowMs: number): Promise<User | null> {
-  const { rows } = await executor.query<UserRow & { last_seen_at: Date }>(
-    `select ${userColumns}, s.last_seen_at from user_sessions s join users u on u.id = s.user_id
-    where s.token_hash = $1 and s.expires_at > $2 and s.last_seen_at > $3 and not u.disabled`,
-    [hashToken(token), new Date(nowMs), new Date(nowMs - sessionIdleTimeoutMs)],
+/** Whether a session has not ended. `$1`: now, `$2`: the oldest last use that counts. */
+const isLive = 's.expires_at > $1 and s.last_seen_at > $2';
+const liveAt = (nowMs: number): Date[] => [new Date(nowMs), new Date(nowMs - sessionIdleTimeoutMs)];
+
+/** A session with its user; null: it is unknown or has ended, or the user is disabled. */
+export async function findSession(
+  executor: Executor,
+  token: string,
+  nowMs: number,
+): Promise<{ id: string; user: User } | null> {
+  const { rows } = await executor.query<UserRow & { session_id: string; last_seen_at: Date }>(
+    `select ${userColumns}, s.id as session_id, s.last_seen_at from user_sessions s join users u on u.id = s.user_id
+    where ${isLive} and s.token_hash = $3 and not u.disabled`,
+    [...liveAt(nowMs), hashToken(token)],
   );
   const [row] = rows;
   if (row === undefined) return null;
@@ -48,14 +68,36 @@ export async function findSession(executor: Executor, token: string, nowMs: numb
       hashToken(token),
       new Date(nowMs),
     ]);
-  return userOf(row);
+  return { id: row.session_id, user: userOf(row) };
+}
+
+export type ListedSession = SessionClient & { id: string; createdAt: Date; lastSeenAt: Date };
+
+/** The sessions of a user that have not ended, the last used first. */
+export async function listSessions(executor: Executor, userId: number, nowMs: number): Promise<ListedSession[]> {
+  const { rows } = await executor.query<ListedSession>(
+    `select id, device, network, country, created_at as "createdAt", last_seen_at as "lastSeenAt"
+    from user_sessions s where ${isLive} and s.user_id = $3 order by last_seen_at desc, id desc`,
+    [...liveAt(nowMs), userId],
+  );
+  return rows;
+}
+
+/** Ends one of a user's sessions. null: the user has none with this id. */
+export async function endSessionOf(executor: Executor, userId: number, id: string): Promise<SessionClient | null> {
+  const { rows } = await executor.query<SessionClient>(
+    'delete from user_sessions where user_id = $1 and id = $2 returning device, network, country',
+    [userId, id],
+  );
+  return rows[0] ?? null;
 }
 
 export async function endSession(executor: Executor, token: string): Promise<void> {
   await executor.query('delete from user_sessions where token_hash = $1', [hashToken(token)]);
 }
 
-/** Signs a user out everywhere. */
-export async function endSessionsOf(executor: Executor, userId: number): Promise<void> {
-  await executor.query('delete from user_sessions where user_id = $1', [userId]);
+/** Signs a user out everywhere. @returns how many sessions ended */
+export async function endSessionsOf(executor: Executor, userId: number): Promise<number> {
+  const { rowCount } = await executor.query('delete from user_sessions where user_id = $1', [userId]);
+  return rowCount ?? 0;
 }

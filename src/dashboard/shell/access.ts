@@ -20,8 +20,9 @@ export function registerSession(app: App, { deps, cookies }: PageServices): void
     if (!isRead(request) && !isSameOrigin(request.headers, config.publicUrl)) throw csrfError();
     const token = cookies.session(request);
     if (token === null) return;
-    const user = await failFast(() => findSession(pool, token, now()));
-    if (user !== null) request.viewer = { user, sessionToken: token, csrf: csrfTokenOf(token) };
+    const session = await failFast(() => findSession(pool, token, now()));
+    if (session === null) return;
+    request.viewer = { user: session.user, sessionId: session.id, sessionToken: token, csrf: csrfTokenOf(token) };
   });
 }
 

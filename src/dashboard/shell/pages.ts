@@ -2,8 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../platform/errors.ts';
 import type { Html } from '../../platform/http/html.ts';
 import type { App } from '../../platform/ports.ts';
-import type { EndpointDeps } from '../../webhooks/ports.ts';
 import type { Role } from '../auth/users.ts';
+import type { DashboardDeps } from '../ports.ts';
 import type { AssetUrl } from './assets.ts';
 import { formOf, type PageContext, type PublisherContext, publisherPath, requireRole, viewerOf } from './context.ts';
 import type { Cookies } from './cookies.ts';
@@ -14,7 +14,7 @@ import type { ManagementClient } from './management.ts';
 import type { Upload } from './uploads.ts';
 
 /** What every page may use. */
-export type PageServices = { deps: EndpointDeps; asset: AssetUrl; cookies: Cookies; management: ManagementClient };
+export type PageServices = { deps: DashboardDeps; asset: AssetUrl; cookies: Cookies; management: ManagementClient };
 
 /**
  * The result of a request: a page; a fragment of one, for htmx; or a redirect with a message for the next page. A

@@ -5,7 +5,7 @@ import { hashPassword } from '../../../src/dashboard/auth/passwords.ts';
 import { sessionIdleTimeoutMs, sessionLifetimeMs } from '../../../src/dashboard/auth/sessions.ts';
 import { createUser } from '../../../src/dashboard/auth/users.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
-import { cookieFrom, origin, postForm, signInAs } from '../support.ts';
+import { cookieFrom, csrfIn, origin, postForm, signInAs } from '../support.ts';
 
 const password = 'seven quiet otters';
 let nowMs = Date.now();
@@ -174,7 +174,7 @@ describe('a session', () => {
       [1, 2].map(async () => cookieFrom(await signIn('kim@example.com'), 'perkwire_session') ?? ''),
     );
     const page = await t.app.inject({ url: '/dashboard/account', headers: { cookie: here } });
-    const csrf = /name="_csrf" value="([^"]+)"/.exec(page.body)?.[1] ?? '';
+    const csrf = csrfIn(page.body);
     const change = (current: string) =>
       postForm(
         t,

@@ -3,10 +3,9 @@ import { html } from '../../../platform/http/html.ts';
 import type { App } from '../../../platform/ports.ts';
 import { auditAccount } from '../../auth/account-audit.ts';
 import { hashPassword, passwordProblem } from '../../auth/passwords.ts';
-import { endSession, endSessionsOf, startSession } from '../../auth/sessions.ts';
+import { endSessionsOf } from '../../auth/sessions.ts';
 import { createSignIn, type SignIn } from '../../auth/sign-in.ts';
 import { setPassword, type User } from '../../auth/users.ts';
-import { signInPath } from '../../shell/access.ts';
 import { saveForm } from '../../shell/actions.ts';
 import { card, descriptionList } from '../../shell/components.ts';
 import { formOf, type PageContext } from '../../shell/context.ts';
@@ -15,44 +14,38 @@ import { createForm } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';
 import { actorOf } from '../../shell/management.ts';
 import { commonPages, type PageResult, type PageServices } from '../../shell/pages.ts';
+import { startBrowserSession } from './browser-session.ts';
 import { newPasswordFields } from './one-time-link.ts';
+import { ownSessionPages, sessionsCard } from './own-sessions.ts';
 import { lockedMessage } from './sign-in.ts';
 
-/** The user's own account: password and sign-out. */
+/** The user's own account: password and sessions. */
 export function accountPages(app: App, services: PageServices): void {
-  const { deps, cookies } = services;
-  const signIn = createSignIn(deps);
+  const signIn = createSignIn(services.deps);
   const pages = commonPages(app, services);
-  pages.get('/account', 'analyst', (context) => accountPage(context, []));
+  pages.get('/account', 'analyst', (context) => accountPage(services, context, []));
   pages.post('/account/password', 'analyst', (context) => changePassword(services, signIn, context));
-  pages.post('/sign-out', 'analyst', async (context) => {
-    await endSession(deps.pool, context.viewer.sessionToken);
-    cookies.endSession(context.reply);
-    return { to: signInPath };
-  });
+  ownSessionPages(app, services);
 }
 
-async function changePassword(
-  { deps: { pool, now }, cookies }: PageServices,
-  signIn: SignIn,
-  context: PageContext,
-): Promise<PageResult> {
+async function changePassword(services: PageServices, signIn: SignIn, context: PageContext): Promise<PageResult> {
+  const { pool, now } = services.deps;
   const { user } = context.viewer;
   const form = formOf(context.request);
   const [current = '', password = '', again = ''] = ['current', 'password', 'again'].map(
     (name) => form.get(name) ?? '',
   );
   const error = newPasswordError(user, password, again) ?? (await currentPasswordError(signIn, context, current));
-  if (error !== null) return accountPage(context, [error]);
+  if (error !== null) return accountPage(services, context, [error]);
   const passwordHash = await hashPassword(password);
   const session = await transaction(pool, async (executor) => {
     await setPassword(executor, user.id, passwordHash);
     const change = { actor: actorOf(context), user, action: 'update', nowMs: now() } as const;
     await auditAccount(executor, change, { password: 'set' }, { password: 'changed' });
     await endSessionsOf(executor, user.id);
-    return startSession(executor, user.id, null, now());
+    return startBrowserSession(services, executor, context.request, user.id);
   });
-  cookies.setSession(context.reply, session);
+  services.cookies.setSession(context.reply, session);
   return { to: context.path('/account'), done: 'Password changed. All other sessions were signed out.' };
 }
 
@@ -76,7 +69,7 @@ async function currentPasswordError(
   return { path: '/current', message };
 }
 
-function accountPage(context: PageContext, errors: FieldErrors): Page {
+async function accountPage(services: PageServices, context: PageContext, errors: FieldErrors): Promise<Page> {
   const { email, role } = context.viewer.user;
   const form = createForm({}, errors);
   const fields = html`
@@ -102,6 +95,7 @@ function accountPage(context: PageContext, errors: FieldErrors): Page {
       )}
       ${card('Password', saveForm(context, context.path('/account/password'), fields, { button: 'Change password' }), {
         lead: 'Changing it signs you out of all other sessions.',
-      })}`,
+      })}
+      ${await sessionsCard(services, context)}`,
   };
 }

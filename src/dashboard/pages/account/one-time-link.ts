@@ -6,7 +6,7 @@ import type { App } from '../../../platform/ports.ts';
 import { accountView, auditAccount, passwordState } from '../../auth/account-audit.ts';
 import { consumeLink, findLink, linkPath } from '../../auth/one-time-links.ts';
 import { hashPassword, minPasswordLength, passwordProblem } from '../../auth/passwords.ts';
-import { endSessionsOf, startSession } from '../../auth/sessions.ts';
+import { endSessionsOf } from '../../auth/sessions.ts';
 import { isToken } from '../../auth/tokens.ts';
 import { createUser, parseEmail, setPassword, type User } from '../../auth/users.ts';
 import { formOf } from '../../shell/context.ts';
@@ -16,6 +16,7 @@ import { pageHeaders } from '../../shell/headers.ts';
 import { renderCard } from '../../shell/layout.ts';
 import { actorFor } from '../../shell/management.ts';
 import { type PageServices, redirect } from '../../shell/pages.ts';
+import { startBrowserSession } from './browser-session.ts';
 
 type LinkRoute = { Params: { token: string } };
 /** `user` null: the link creates the first operator. */
@@ -54,11 +55,13 @@ async function linkOf({ deps }: PageServices, token: string, address: string): P
 
 /** Sets the password and signs in. @returns errors of the form; none: signed in */
 async function submit(
-  { deps: { pool, now }, cookies }: PageServices,
+  services: PageServices,
   link: Link,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FieldErrors> {
+  const { pool, now } = services.deps;
+  const { cookies } = services;
   const form = formOf(request);
   const password = form.get('password') ?? '';
   const email = link.user?.email ?? parseEmail(fieldsOf(form).text('email'));
@@ -72,7 +75,7 @@ async function submit(
   const passwordHash = await hashPassword(password);
   const session = await transaction(pool, async (executor) => {
     const user = await useLink(executor, link, { email, passwordHash }, now());
-    return user && startSession(executor, user.id, cookies.session(request), now());
+    return user && startBrowserSession(services, executor, request, user.id);
   });
   if (session === null) return [{ path: '/email', message: 'This address already has an account.' }];
   cookies.setSession(reply, session);

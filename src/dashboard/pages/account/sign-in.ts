@@ -1,11 +1,7 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { transaction } from '../../../platform/db/pool.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import type { App } from '../../../platform/ports.ts';
-import { auditAccount } from '../../auth/account-audit.ts';
-import { startSession } from '../../auth/sessions.ts';
 import { createSignIn } from '../../auth/sign-in.ts';
-import { hasOperator, type User } from '../../auth/users.ts';
+import { hasOperator } from '../../auth/users.ts';
 import { nextPath, signInPath } from '../../shell/access.ts';
 import { hiddenField } from '../../shell/actions.ts';
 import { notice } from '../../shell/components.ts';
@@ -15,8 +11,8 @@ import { plural } from '../../shell/format.ts';
 import { createForm } from '../../shell/forms.ts';
 import { pageHeaders } from '../../shell/headers.ts';
 import { renderCard } from '../../shell/layout.ts';
-import { actorFor } from '../../shell/management.ts';
 import { type PageServices, redirect } from '../../shell/pages.ts';
+import { openSession } from './browser-session.ts';
 
 const schema = { hide: true };
 
@@ -54,20 +50,6 @@ export function signInPages(app: App, services: PageServices): void {
 
 export const lockedMessage = (minutes: number): string =>
   `Too many attempts. Try again in ${plural(minutes, 'minute')}.`;
-
-/** Starts a session, sets its cookie and writes the sign-in to the audit log. */
-async function openSession(
-  { deps: { pool, now }, cookies }: PageServices,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  user: User,
-): Promise<void> {
-  const token = await transaction(pool, async (executor) => {
-    await auditAccount(executor, { actor: actorFor(user), user, action: 'sign_in', nowMs: now() });
-    return startSession(executor, user.id, cookies.session(request), now());
-  });
-  cookies.setSession(reply, token);
-}
 
 function signInForm(email: string, next: string, error: string | null): Html {
   const form = createForm({ email });

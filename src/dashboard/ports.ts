@@ -1,0 +1,5 @@
+import type { OfferDeps } from '../offers/ports.ts';
+import type { EndpointDeps } from '../webhooks/ports.ts';
+
+/** `geo` names the country that a session was started from. */
+export type DashboardDeps = EndpointDeps & Pick<OfferDeps, 'geo'>;
