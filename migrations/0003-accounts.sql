@@ -8,11 +8,24 @@ create table users (
   password_hash text,
   disabled boolean not null default false,
   created_at timestamptz not null,
-  check ((role = 'operator') = (publisher_id is null))
+  totp_sealed bytea,
+  totp_last_step integer,
+  check ((role = 'operator') = (publisher_id is null)),
+  check ((totp_sealed is null) = (totp_last_step is null))
 );
 create index users_publisher on users (publisher_id);
 comment on table users is 'Users of the dashboard. An operator belongs to no publisher and sees all of them.';
 comment on column users.password_hash is 'scrypt with its parameters; null: invited, no password yet.';
+comment on column users.totp_sealed is 'Secret of the authenticator app; null: no two-factor authentication.';
+comment on column users.totp_last_step is 'Time step of the last accepted code, which is accepted once.';
+
+create table user_recovery_codes (
+  user_id integer not null references users on delete cascade,
+  code_hash bytea not null check (octet_length(code_hash) = 32),
+  primary key (user_id, code_hash)
+);
+comment on table user_recovery_codes is
+  'Unused codes that stand in for the authenticator app, once each; SHA-256 of 80 random bits.';
 
 create table user_sessions (
   token_hash bytea primary key check (octet_length(token_hash) = 32),
@@ -23,12 +36,14 @@ create table user_sessions (
   id bigint not null generated always as identity unique,
   device text not null,
   network text not null,
-  country text
+  country text,
+  awaits_code boolean not null default false
 );
 create index user_sessions_user on user_sessions (user_id);
 comment on table user_sessions is 'Dashboard sessions.';
 comment on column user_sessions.token_hash is 'SHA-256 of the cookie, which is not stored.';
 comment on column user_sessions.id is 'Names the session in the list of its user''s sessions.';
+comment on column user_sessions.awaits_code is 'The password was right; opens nothing until the code is given.';
 comment on column user_sessions.network is 'The client''s /24, of IPv6 the /48, at sign-in; the address is not stored.';
 
 create table user_links (

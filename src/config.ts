@@ -31,6 +31,7 @@ export type Config = {
   userPepper: string;
   /** 32 bytes. */
   secretsKey: Buffer;
+  requireTwoFactor: 'none' | 'operators' | 'all';
   logLevel: string;
   webhookAllowNets: string;
   webhookAllowHttp: boolean;
@@ -95,6 +96,7 @@ export function loadConfig(
     tokenKeys: [],
     userPepper: raw.USER_PEPPER,
     secretsKey: Buffer.from(raw.SECRETS_KEY, 'base64'),
+    requireTwoFactor: raw.REQUIRE_TWO_FACTOR as Config['requireTwoFactor'],
     logLevel: raw.LOG_LEVEL,
     webhookAllowNets: raw.WEBHOOK_ALLOW_NETS,
     webhookAllowHttp: raw.WEBHOOK_ALLOW_HTTP,

@@ -48,6 +48,7 @@ describe('defaults', () => {
       tokenKeys: [{ id: 1, secret: 'a'.repeat(32) }],
       userPepper: 'p'.repeat(32),
       secretsKey: Buffer.alloc(32, 7),
+      requireTwoFactor: 'none',
       logLevel: 'info',
       imageCacheDir: '.data/image-cache',
       imageCacheDiskMb: 256,

@@ -55,6 +55,11 @@ export const configSchema = Type.Object({
     default: '',
     description: 'Key that encrypts webhook secrets at rest: 32 bytes in base64.',
   }),
+  REQUIRE_TWO_FACTOR: Type.String({
+    default: 'none',
+    pattern: '^(none|operators|all)$',
+    description: 'Dashboard users who must set up two-factor authentication: none, operators or all.',
+  }),
   LOG_LEVEL: Type.String({
     default: 'info',
     pattern: '^(fatal|error|warn|info|debug|trace|silent)$',

@@ -2,6 +2,7 @@ import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/ports.ts';
 import { accountPages } from './pages/account/account.ts';
 import { oneTimeLinkPages } from './pages/account/one-time-link.ts';
+import { secondFactorPages } from './pages/account/second-factor.ts';
 import { signInPages } from './pages/account/sign-in.ts';
 import { userPages } from './pages/account/users.ts';
 import { activityPages } from './pages/activity/activity-log.ts';
@@ -66,6 +67,7 @@ export async function dashboardRoutes(app: App, deps: DashboardDeps): Promise<vo
     registerSession(open, services);
     registerErrorPages(open, services);
     signInPages(open, services);
+    secondFactorPages(open, services);
     oneTimeLinkPages(open, services);
     await open.register(async (closed: App) => {
       registerAccessControl(closed, services);

@@ -252,6 +252,7 @@ describe('for all users', () => {
   const others = [
     '/dashboard/sign-in',
     '/dashboard/account',
+    '/dashboard/account/two-factor',
     '/dashboard/operator/publishers',
     '/dashboard/operator/users',
     '/dashboard/operator/activity',

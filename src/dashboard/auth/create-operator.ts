@@ -8,12 +8,14 @@ import { accountView, auditAccount, passwordState, systemActor } from './account
 import { askPassword } from './ask-password.ts';
 import { hashPassword, passwordProblem } from './passwords.ts';
 import { endSessionsOf } from './sessions.ts';
+import { removeTwoFactor } from './two-factor.ts';
 import { changeUser, createUser, findByEmail, parseEmail, setPassword, type User } from './users.ts';
 
 const usage = `Creates an operator of the dashboard, or sets a new password for one.
 
   npm run operator:create -- --email you@example.com                     asks for a password or generates one
   npm run operator:create -- --email you@example.com --password-stdin    reads the password from standard input
+  npm run operator:create -- --email you@example.com --remove-two-factor also for an operator who lost phone and codes
 
 Uses DATABASE_URL; without it, the embedded database in DATA_DIR.
 `;
@@ -21,7 +23,11 @@ Uses DATABASE_URL; without it, the embedded database in DATA_DIR.
 /** `npm run operator:create`, or in the image `node dist/dashboard/auth/create-operator.js`. */
 async function main(): Promise<void> {
   const { values } = parseArgs({
-    options: { email: { type: 'string' }, 'password-stdin': { type: 'boolean', default: false } },
+    options: {
+      email: { type: 'string' },
+      'password-stdin': { type: 'boolean', default: false },
+      'remove-two-factor': { type: 'boolean', default: false },
+    },
   });
   const email = parseEmail(values.email ?? '');
   if (email === null) throw new Error(usage);
@@ -31,7 +37,8 @@ async function main(): Promise<void> {
   if (problem !== null) throw new Error(`Password refused. ${problem}`);
   const database = await openDatabase();
   try {
-    const isNew = await saveOperator(database.url, email, await hashPassword(password));
+    const passwordHash = await hashPassword(password);
+    const isNew = await saveOperator(database.url, { email, passwordHash, dropTwoFactor: values['remove-two-factor'] });
     process.stdout.write(`${isNew ? 'Created operator' : 'Set a new password for'} ${email}.\n`);
     if (given === null) process.stdout.write(`Password (shown only once): ${password}\n`);
   } finally {
@@ -52,8 +59,11 @@ async function openDatabase(): Promise<{ url: string; stop: () => Promise<unknow
   return startEmbeddedPostgres({ dataDir: process.env.DATA_DIR || '.data' });
 }
 
+type Saved = { email: string; passwordHash: string; dropTwoFactor: boolean };
+
 /** @returns whether the operator is new */
-async function saveOperator(url: string, email: string, passwordHash: string): Promise<boolean> {
+async function saveOperator(url: string, saved: Saved): Promise<boolean> {
+  const { email, passwordHash } = saved;
   await migrate(url);
   const pool = createPool({ url, size: 1, applicationName: 'perkwire-operator-create', onError: () => {} });
   try {
@@ -61,7 +71,7 @@ async function saveOperator(url: string, email: string, passwordHash: string): P
       const nowMs = Date.now();
       const created = await createUser(executor, { email, role: 'operator', publisherId: null, passwordHash, nowMs });
       if (created === null) {
-        await resetOperator(executor, email, passwordHash, nowMs);
+        await resetOperator(executor, saved, nowMs);
         return false;
       }
       const change = { actor: systemActor('operator:create'), user: created, action: 'create', nowMs } as const;
@@ -77,14 +87,21 @@ async function saveOperator(url: string, email: string, passwordHash: string): P
  * Sets the password, enables the account and ends its sessions.
  * @throws Error when the address belongs to a user of a publisher
  */
-async function resetOperator(executor: Executor, email: string, passwordHash: string, nowMs: number): Promise<void> {
+async function resetOperator(
+  executor: Executor,
+  { email, passwordHash, dropTwoFactor }: Saved,
+  nowMs: number,
+): Promise<void> {
   const user = await findOperator(executor, email);
   await setPassword(executor, user.id, passwordHash);
   await changeUser(executor, user.id, { role: 'operator', disabled: false });
   await endSessionsOf(executor, user.id);
   const change = { actor: systemActor('operator:create'), user, action: 'update', nowMs } as const;
-  const before = { disabled: user.disabled, password: passwordState(user) };
-  await auditAccount(executor, change, before, { disabled: false, password: 'changed' });
+  const isDropped = dropTwoFactor && user.hasTwoFactor;
+  if (isDropped) await removeTwoFactor(executor, user.id);
+  const before = { disabled: user.disabled, password: passwordState(user), two_factor: isDropped ? 'on' : '' };
+  const after = { disabled: false, password: 'changed', two_factor: isDropped ? 'removed' : '' };
+  await auditAccount(executor, change, before, after);
 }
 
 async function findOperator(executor: Executor, email: string): Promise<User> {

@@ -13,6 +13,12 @@ export const lockoutWindowMs = 15 * minuteMs;
  */
 export const maxFailures = { pair: 5, address: 30, account: 100 };
 
+/**
+ * The same for codes of the second factor, for which the right password was given. At most ten guesses in 15 minutes
+ * at three codes in a million: 0.3 % a day, with an entry in the audit log for each lock.
+ */
+const maxCodeFailures: typeof maxFailures = { pair: 5, address: 30, account: 10 };
+
 /** `startedFor`: what this attempt has locked the account for; null: it was locked before, or only the address is. */
 export type Lock = { untilMs: number; startedFor: 'one address' | 'all addresses' | null };
 
@@ -25,24 +31,36 @@ export type Lockout = {
 
 type Subjects = Record<keyof typeof maxFailures, Buffer>;
 
+/** What is limited; the counts of one purpose do not touch those of another. */
+export type Purpose = 'sign-in' | 'code';
+
+const limitsOf: Record<Purpose, typeof maxFailures> = { 'sign-in': maxFailures, code: maxCodeFailures };
+
 /** Shared by all processes, and the same for unknown accounts. Stores keyed hashes instead of addresses. */
-export function createLockout(pepper: string): Lockout {
+export function createLockout(pepper: string, purpose: Purpose = 'sign-in'): Lockout {
+  const limits = limitsOf[purpose];
   const subject = (kind: string, value: string): Buffer =>
-    createHmac('sha256', pepper).update(`sign-in\0${kind}\0${value}`).digest();
+    createHmac('sha256', pepper).update(`${purpose}\0${kind}\0${value}`).digest();
   const subjectsOf = (email: string, address: string): Subjects => ({
     pair: subject('account from address', `${email}\0${clientSubnet(address)}`),
     address: subject('address', clientSubnet(address)),
     account: subject('account', email),
   });
   return {
-    recordAttempt: (executor, email, address, nowMs) => countFailure(executor, subjectsOf(email, address), nowMs),
+    recordAttempt: (executor, email, address, nowMs) =>
+      countFailure(executor, subjectsOf(email, address), limits, nowMs),
     recordSuccess: (executor, email, address) => uncountFailure(executor, subjectsOf(email, address)),
   };
 }
 
 type Exceeded = { kind: keyof typeof maxFailures; excess: number; until: Date };
 
-async function countFailure(executor: Executor, subjects: Subjects, nowMs: number): Promise<Lock | null> {
+async function countFailure(
+  executor: Executor,
+  subjects: Subjects,
+  limits: typeof maxFailures,
+  nowMs: number,
+): Promise<Lock | null> {
   await executor.query('delete from sign_in_failures where until < $1', [new Date(nowMs)]);
   const { rows } = await executor.query<Exceeded>(
     `with attempted as (
@@ -55,7 +73,7 @@ async function countFailure(executor: Executor, subjects: Subjects, nowMs: numbe
     from attempted a
     join unnest($1::bytea[], $2::int[], $4::text[]) as l (subject, max_failures, kind) using (subject)
     where a.failures > l.max_failures`,
-    [Object.values(subjects), Object.values(maxFailures), new Date(nowMs + lockoutWindowMs), Object.keys(subjects)],
+    [Object.values(subjects), Object.values(limits), new Date(nowMs + lockoutWindowMs), Object.keys(subjects)],
   );
   if (rows.length === 0) return null;
   return { untilMs: Math.max(...rows.map(({ until }) => until.getTime())), startedFor: startedFor(rows) };

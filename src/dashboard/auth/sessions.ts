@@ -8,6 +8,8 @@ import { type User, type UserRow, userColumns, userOf } from './users.ts';
 export const sessionLifetimeMs = 7 * dayMs;
 /** A session ends after this long without a request (milliseconds). */
 export const sessionIdleTimeoutMs = dayMs;
+/** Time to give the code of the second factor (milliseconds). */
+const codeTimeoutMs = 10 * minuteMs;
 /** `last_seen_at` is written at most this often (milliseconds). */
 const lastSeenStepMs = minuteMs;
 
@@ -16,13 +18,15 @@ export type NewSession = {
   client: SessionClient;
   /** Cookie of the browser's previous session; it ends. */
   previous: string | null;
+  /** The session opens nothing and is replaced by another when the code is given. */
+  awaitsCode?: boolean;
   nowMs: number;
 };
 
 /** @returns the value of the session cookie */
 export async function startSession(
   executor: Executor,
-  { userId, client, previous, nowMs }: NewSession,
+  { userId, client, previous, awaitsCode = false, nowMs }: NewSession,
 ): Promise<string> {
   const token = createToken();
   await executor.query('delete from user_sessions where expires_at < $1 or last_seen_at < $2', [
@@ -31,23 +35,25 @@ export async function startSession(
   ]);
   if (previous !== null) await endSession(executor, previous);
   await executor.query(
-    `insert into user_sessions (token_hash, user_id, created_at, last_seen_at, expires_at, device, network, country)
-    values ($1, $2, $3, $3, $4, $5, $6, $7)`,
+    `insert into user_sessions
+      (token_hash, user_id, created_at, last_seen_at, expires_at, device, network, country, awaits_code)
+    values ($1, $2, $3, $3, $4, $5, $6, $7, $8)`,
     [
       hashToken(token),
       userId,
       new Date(nowMs),
-      new Date(nowMs + sessionLifetimeMs),
+      new Date(nowMs + (awaitsCode ? codeTimeoutMs : sessionLifetimeMs)),
       client.device,
       client.network,
       client.country,
+      awaitsCode,
     ],
   );
   return token;
 }
 
-/** Whether a session has not ended. `$1`: now, `$2`: the oldest last use that counts. */
-const isLive = 's.expires_at > $1 and s.last_seen_at > $2';
+/** Whether a session is open. `$1`: now, `$2`: the oldest last use that counts. */
+const isLive = 'not s.awaits_code and s.expires_at > $1 and s.last_seen_at > $2';
 const liveAt = (nowMs: number): Date[] => [new Date(nowMs), new Date(nowMs - sessionIdleTimeoutMs)];
 
 /** A session with its user; null: it is unknown or has ended, or the user is disabled. */
@@ -69,6 +75,16 @@ export async function findSession(
       new Date(nowMs),
     ]);
   return { id: row.session_id, user: userOf(row) };
+}
+
+/** The user whose code a session awaits; null: it does not, has ended, or the user is disabled. */
+export async function findAwaitingSession(executor: Executor, token: string, nowMs: number): Promise<User | null> {
+  const { rows } = await executor.query<UserRow>(
+    `select ${userColumns} from user_sessions s join users u on u.id = s.user_id
+    where s.awaits_code and s.expires_at > $1 and s.token_hash = $2 and not u.disabled`,
+    [new Date(nowMs), hashToken(token)],
+  );
+  return rows[0] === undefined ? null : userOf(rows[0]);
 }
 
 export type ListedSession = SessionClient & { id: string; createdAt: Date; lastSeenAt: Date };
@@ -94,6 +110,11 @@ export async function endSessionOf(executor: Executor, userId: number, id: strin
 
 export async function endSession(executor: Executor, token: string): Promise<void> {
   await executor.query('delete from user_sessions where token_hash = $1', [hashToken(token)]);
+}
+
+/** Ends all sessions of a user but one. */
+export async function endOtherSessions(executor: Executor, userId: number, keptId: string): Promise<void> {
+  await executor.query('delete from user_sessions where user_id = $1 and id <> $2', [userId, keptId]);
 }
 
 /** Signs a user out everywhere. @returns how many sessions ended */

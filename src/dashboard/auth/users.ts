@@ -22,6 +22,7 @@ export type User = {
   publisherId: number | null;
   /** false: invited, no password set yet. */
   hasPassword: boolean;
+  hasTwoFactor: boolean;
   disabled: boolean;
   createdAt: Date;
 };
@@ -32,13 +33,14 @@ export type UserRow = {
   role: Role;
   publisher_id: number | null;
   has_password: boolean;
+  has_two_factor: boolean;
   disabled: boolean;
   created_at: Date;
 };
 
 /** Columns of `users u` for `userOf`. */
-export const userColumns =
-  'u.id, u.email, u.role, u.publisher_id, u.password_hash is not null as has_password, u.disabled, u.created_at';
+export const userColumns = `u.id, u.email, u.role, u.publisher_id, u.password_hash is not null as has_password,
+  u.totp_sealed is not null as has_two_factor, u.disabled, u.created_at`;
 
 export const userOf = (row: UserRow): User => ({
   id: row.id,
@@ -46,6 +48,7 @@ export const userOf = (row: UserRow): User => ({
   role: row.role,
   publisherId: row.publisher_id,
   hasPassword: row.has_password,
+  hasTwoFactor: row.has_two_factor,
   disabled: row.disabled,
   createdAt: row.created_at,
 });

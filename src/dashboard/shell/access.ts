@@ -1,14 +1,18 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Config } from '../../config.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/ports.ts';
 import { csrfTokenOf, isCsrfToken, isSameOrigin } from '../auth/csrf.ts';
 import { findSession } from '../auth/sessions.ts';
+import { isTwoFactorRequired } from '../auth/two-factor.ts';
 import { csrfFieldName, csrfHeader } from './actions.ts';
-import { formOf } from './context.ts';
+import { formOf, type Viewer } from './context.ts';
 import { isFragmentRequest, type PageServices, redirect } from './pages.ts';
 
 export const signInPath = '/dashboard/sign-in';
+/** Page on which users set up two-factor authentication. */
+export const twoFactorPath = '/dashboard/account/two-factor';
 
 /** For every page, open ones too: reads the session, and refuses forms of other sites. */
 export function registerSession(app: App, { deps, cookies }: PageServices): void {
@@ -26,10 +30,14 @@ export function registerSession(app: App, { deps, cookies }: PageServices): void
   });
 }
 
-/** For pages behind the sign-in: requires a session, access to the publisher of the address, and the CSRF token. */
-export function registerAccessControl(app: App, { deps: { catalog } }: PageServices): void {
+/**
+ * For pages behind the sign-in: requires a session, a second factor where it is demanded, access to the publisher of
+ * the address, and the CSRF token.
+ */
+export function registerAccessControl(app: App, { deps: { catalog, config } }: PageServices): void {
   app.addHook('onRequest', async (request, reply) => {
     if (request.viewer === null) return toSignIn(request, reply);
+    if (mustSetUpTwoFactor(config, request, request.viewer)) return redirect(request, reply, twoFactorPath);
     const { publisherId } = request.params as { publisherId?: string };
     if (publisherId === undefined) return;
     const { user } = request.viewer;
@@ -45,6 +53,10 @@ export function registerAccessControl(app: App, { deps: { catalog } }: PageServi
     if (!isCsrfToken(request.viewer.csrf, submittedCsrfToken(request))) throw csrfError();
   });
 }
+
+/** Until a required second factor is set up, only its page opens. */
+const mustSetUpTwoFactor = (config: Config, { url }: FastifyRequest, { user }: Viewer): boolean =>
+  !user.hasTwoFactor && isTwoFactorRequired(config, user) && !/^\/dashboard\/(account\/two-factor|sign-out)$/.test(url);
 
 const isRead = ({ method }: FastifyRequest): boolean => method === 'GET' || method === 'HEAD';
 

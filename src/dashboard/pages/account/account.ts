@@ -15,27 +15,27 @@ import type { Page } from '../../shell/layout.ts';
 import { actorOf } from '../../shell/management.ts';
 import { commonPages, type PageResult, type PageServices } from '../../shell/pages.ts';
 import { startBrowserSession } from './browser-session.ts';
+import { currentPasswordError, currentPasswordField } from './current-password.ts';
 import { newPasswordFields } from './one-time-link.ts';
 import { ownSessionPages, sessionsCard } from './own-sessions.ts';
-import { lockedMessage } from './sign-in.ts';
+import { twoFactorCard, twoFactorPages } from './two-factor.ts';
 
-/** The user's own account: password and sessions. */
+/** The user's own account: password, second factor and sessions. */
 export function accountPages(app: App, services: PageServices): void {
   const signIn = createSignIn(services.deps);
   const pages = commonPages(app, services);
   pages.get('/account', 'analyst', (context) => accountPage(services, context, []));
   pages.post('/account/password', 'analyst', (context) => changePassword(services, signIn, context));
   ownSessionPages(app, services);
+  twoFactorPages(app, services);
 }
 
 async function changePassword(services: PageServices, signIn: SignIn, context: PageContext): Promise<PageResult> {
   const { pool, now } = services.deps;
   const { user } = context.viewer;
   const form = formOf(context.request);
-  const [current = '', password = '', again = ''] = ['current', 'password', 'again'].map(
-    (name) => form.get(name) ?? '',
-  );
-  const error = newPasswordError(user, password, again) ?? (await currentPasswordError(signIn, context, current));
+  const [password = '', again = ''] = ['password', 'again'].map((name) => form.get(name) ?? '');
+  const error = newPasswordError(user, password, again) ?? (await currentPasswordError(signIn, context));
   if (error !== null) return accountPage(services, context, [error]);
   const passwordHash = await hashPassword(password);
   const session = await transaction(pool, async (executor) => {
@@ -43,30 +43,16 @@ async function changePassword(services: PageServices, signIn: SignIn, context: P
     const change = { actor: actorOf(context), user, action: 'update', nowMs: now() } as const;
     await auditAccount(executor, change, { password: 'set' }, { password: 'changed' });
     await endSessionsOf(executor, user.id);
-    return startBrowserSession(services, executor, context.request, user.id);
+    return startBrowserSession(services, executor, context.request, { userId: user.id });
   });
   services.cookies.setSession(context.reply, session);
   return { to: context.path('/account'), done: 'Password changed. All other sessions were signed out.' };
 }
 
-type FieldError = FieldErrors[number];
-
-function newPasswordError(user: User, password: string, again: string): FieldError | null {
+function newPasswordError(user: User, password: string, again: string): FieldErrors[number] | null {
   const problem = passwordProblem(password, user.email);
   if (problem !== null) return { path: '/password', message: problem };
   return password === again ? null : { path: '/again', message: 'Passwords do not match.' };
-}
-
-/** Counts as a sign-in attempt, so that a stolen session cannot guess the password. */
-async function currentPasswordError(
-  signIn: SignIn,
-  { viewer, request }: PageContext,
-  password: string,
-): Promise<FieldError | null> {
-  const result = await signIn({ email: viewer.user.email, password, address: request.ip });
-  if (result.ok) return null;
-  const message = result.reason === 'locked' ? lockedMessage(result.minutes) : 'Wrong password.';
-  return { path: '/current', message };
 }
 
 async function accountPage(services: PageServices, context: PageContext, errors: FieldErrors): Promise<Page> {
@@ -74,12 +60,7 @@ async function accountPage(services: PageServices, context: PageContext, errors:
   const form = createForm({}, errors);
   const fields = html`
     ${form.summary()}
-    ${form.input('current', {
-      label: 'Current password',
-      type: 'password',
-      autocomplete: 'current-password',
-      required: true,
-    })}
+    ${currentPasswordField(form)}
     ${newPasswordFields(form)}`;
   return {
     title: 'Account',
@@ -96,6 +77,7 @@ async function accountPage(services: PageServices, context: PageContext, errors:
       ${card('Password', saveForm(context, context.path('/account/password'), fields, { button: 'Change password' }), {
         lead: 'Changing it signs you out of all other sessions.',
       })}
+      ${await twoFactorCard(services, context)}
       ${await sessionsCard(services, context)}`,
   };
 }

@@ -16,7 +16,7 @@ import { pageHeaders } from '../../shell/headers.ts';
 import { renderCard } from '../../shell/layout.ts';
 import { actorFor } from '../../shell/management.ts';
 import { type PageServices, redirect } from '../../shell/pages.ts';
-import { startBrowserSession } from './browser-session.ts';
+import { codePath, startBrowserSession } from './browser-session.ts';
 
 type LinkRoute = { Params: { token: string } };
 /** `user` null: the link creates the first operator. */
@@ -38,10 +38,10 @@ export function oneTimeLinkPages(app: App, services: PageServices): void {
 
   app.post<LinkRoute>(`${linkPath}:token`, { schema }, async (request, reply) => {
     const link = await linkOf(services, request.params.token, request.ip);
-    const errors = await submit(services, link, request, reply);
+    const result = await submit(services, link, request, reply);
     reply.headers(headers);
-    if (errors.length === 0) return redirect(request, reply, '/dashboard');
-    return reply.code(422).send(page(link, fieldsOf(formOf(request)).text('email'), errors));
+    if ('to' in result) return redirect(request, reply, result.to);
+    return reply.code(422).send(page(link, fieldsOf(formOf(request)).text('email'), result.errors));
   });
 }
 
@@ -53,13 +53,13 @@ async function linkOf({ deps }: PageServices, token: string, address: string): P
   throw deps.failures.charge(address) ?? new AppError('invalid_token', { message });
 }
 
-/** Sets the password and signs in. @returns errors of the form; none: signed in */
+/** Sets the password and signs in; users with two-factor authentication are asked for the code. */
 async function submit(
   services: PageServices,
   link: Link,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<FieldErrors> {
+): Promise<{ to: string } | { errors: FieldErrors }> {
   const { pool, now } = services.deps;
   const { cookies } = services;
   const form = formOf(request);
@@ -71,16 +71,18 @@ async function submit(
     ...(weakness === null ? [] : [{ path: '/password', message: weakness }]),
     ...(password === form.get('again') ? [] : [{ path: '/again', message: 'Passwords do not match.' }]),
   ];
-  if (email === null || errors.length > 0) return errors;
+  if (email === null || errors.length > 0) return { errors };
   const passwordHash = await hashPassword(password);
+  const awaitsCode = link.user?.hasTwoFactor === true;
   const session = await transaction(pool, async (executor) => {
     const user = await useLink(executor, link, { email, passwordHash }, now());
-    return user && startBrowserSession(services, executor, request, user.id);
+    return user && startBrowserSession(services, executor, request, { userId: user.id, awaitsCode });
   });
-  if (session === null) return [{ path: '/email', message: 'This address already has an account.' }];
+  if (session === null) return { errors: [{ path: '/email', message: 'This address already has an account.' }] };
   cookies.setSession(reply, session);
+  if (awaitsCode) return { to: codePath };
   cookies.setFlash(reply, { kind: 'done', text: 'Welcome. You are signed in.' });
-  return [];
+  return { to: '/dashboard' };
 }
 
 /** Consumes the link, sets the password and ends the user's sessions. null: the address is taken; the link stays. */

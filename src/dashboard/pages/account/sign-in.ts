@@ -12,7 +12,7 @@ import { createForm } from '../../shell/forms.ts';
 import { pageHeaders } from '../../shell/headers.ts';
 import { renderCard } from '../../shell/layout.ts';
 import { type PageServices, redirect } from '../../shell/pages.ts';
-import { openSession } from './browser-session.ts';
+import { passFirstFactor } from './browser-session.ts';
 
 const schema = { hide: true };
 
@@ -38,10 +38,7 @@ export function signInPages(app: App, services: PageServices): void {
     const password = formOf(request).get('password') ?? '';
     const result = await signIn({ email, password, address: request.ip });
     reply.headers(headers);
-    if (result.ok) {
-      await openSession(services, request, reply, result.user);
-      return redirect(request, reply, next);
-    }
+    if (result.ok) return passFirstFactor(services, request, reply, { user: result.user, next });
     if (result.reason === 'wrong') return reply.code(401).send(page(email, next, 'Wrong e-mail address or password.'));
     reply.code(429).header('retry-after', String(result.minutes * 60));
     return reply.send(page(email, next, lockedMessage(result.minutes)));

@@ -93,9 +93,10 @@ function userTable<C extends PageContext>(context: C, scope: UserScope<C>, users
   return table(scope.title, tableColumns, rows);
 }
 
-function statusBadge({ disabled, hasPassword }: User): Html {
+function statusBadge({ disabled, hasPassword, hasTwoFactor }: User): Html {
   if (disabled) return badge('Disabled', 'bad');
-  return hasPassword ? badge('Active', 'good') : badge('Invited', 'warn');
+  if (!hasPassword) return badge('Invited', 'warn');
+  return html`${badge('Active', 'good')}${hasTwoFactor && html` ${badge('Two-factor', 'plain')}`}`;
 }
 
 function buttons(context: PageContext, path: string, user: User): Html {
@@ -105,6 +106,16 @@ function buttons(context: PageContext, path: string, user: User): Html {
   const linkText = user.hasPassword ? 'Reset password' : 'New invite link';
   return html`
     ${actionButton(context, { to: `${to}/link`, text: linkText, small, kind: 'quiet' })}
+    ${
+      user.hasTwoFactor &&
+      actionButton(context, {
+        to: `${to}/two-factor/remove`,
+        text: 'Remove two-factor',
+        small,
+        kind: 'quiet',
+        confirm: `${user.email} will be signed out everywhere, and can then sign in without a code.`,
+      })
+    }
     ${actionButton(context, {
       to,
       text: 'Disable',

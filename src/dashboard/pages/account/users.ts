@@ -3,6 +3,8 @@ import { AppError } from '../../../platform/errors.ts';
 import type { App } from '../../../platform/ports.ts';
 import { accountView, auditAccount } from '../../auth/account-audit.ts';
 import { createInvitation } from '../../auth/one-time-links.ts';
+import { endSessionsOf } from '../../auth/sessions.ts';
+import { removeTwoFactor } from '../../auth/two-factor.ts';
 import {
   changeUser,
   createUser,
@@ -51,6 +53,7 @@ function registerScope<C extends PageContext>(services: PageServices, scope: Use
   pages.get(path, requires, (context) => show(services, scope, context));
   pages.post(path, requires, (context, fields) => invite(services, scope, context, fields));
   pages.post(`${path}/:userId/link`, requires, (context) => createLink(services, scope, context));
+  pages.post(`${path}/:userId/two-factor/remove`, requires, (context) => removeSecondFactor(services, scope, context));
   pages.post(`${path}/:userId`, requires, (context, fields) => change(services, scope, context, fields));
 }
 
@@ -104,6 +107,26 @@ async function createLink<C extends PageContext>(
     return createInvitation(executor, user.id, now());
   });
   return show(services, scope, context, { link: { email: user.email, token } });
+}
+
+/** For a user who lost phone and recovery codes. */
+async function removeSecondFactor<C extends PageContext>(
+  services: PageServices,
+  scope: UserScope<C>,
+  context: C,
+): Promise<PageResult> {
+  const { pool, now } = services.deps;
+  const user = await userOf(services, scope, context);
+  const to = context.path(scope.path);
+  if (user.id === context.viewer.user.id) return { to, failed: 'Turn your own off on the account page.' };
+  await transaction(pool, async (executor) => {
+    await removeTwoFactor(executor, user.id);
+    await endSessionsOf(executor, user.id);
+    if (!user.hasTwoFactor) return;
+    const change = { actor: actorOf(context), user, action: 'update', nowMs: now() } as const;
+    await auditAccount(executor, change, { two_factor: 'on' }, { two_factor: 'removed' });
+  });
+  return { to, done: `Two-factor authentication of ${user.email} removed.` };
 }
 
 async function change<C extends PageContext>(

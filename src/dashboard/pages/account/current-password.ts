@@ -1,0 +1,26 @@
+import type { Html } from '../../../platform/http/html.ts';
+import type { SignIn } from '../../auth/sign-in.ts';
+import { formOf, type PageContext } from '../../shell/context.ts';
+import type { FieldErrors } from '../../shell/fields.ts';
+import type { FormBuilder } from '../../shell/forms.ts';
+import { lockedMessage } from './sign-in.ts';
+
+export const currentPasswordField = (form: FormBuilder): Html =>
+  form.input('current', {
+    label: 'Current password',
+    type: 'password',
+    autocomplete: 'current-password',
+    required: true,
+  });
+
+/** Counts as a sign-in attempt, so that a stolen session cannot guess the password. */
+export async function currentPasswordError(
+  signIn: SignIn,
+  { viewer, request }: PageContext,
+): Promise<FieldErrors[number] | null> {
+  const password = formOf(request).get('current') ?? '';
+  const result = await signIn({ email: viewer.user.email, password, address: request.ip });
+  if (result.ok) return null;
+  const message = result.reason === 'locked' ? lockedMessage(result.minutes) : 'Wrong password.';
+  return { path: '/current', message };
+}
