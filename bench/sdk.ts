@@ -1,50 +1,68 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
+import type { Browser, BrowserContext } from 'playwright-core';
 import { embeddedDemoIds, loadDemoCatalogue } from '../src/embedded/demo/catalogue.ts';
 import { transaction } from '../src/platform/db/pool.ts';
 import { launchBrowser, userAgent } from '../test/support/browser.ts';
 import { startServerProcess } from '../test/support/server-process.ts';
 import { openStage } from './stage.ts';
 
-/** Pages opened, each with an empty cache, after one that warms the server up. */
+/** Pages opened of each kind, each with an empty cache, after one that warms the server up. */
 const runs = 20;
 
+/** For scripts that run after the offer is shown, such as images and beacons (milliseconds). */
+const settleMs = 300;
+
+type Kind = {
+  name: string;
+  placement: string;
+  /** Embedded above the content of the page. */
+  embedded: boolean;
+  viewport: { width: number; height: number };
+};
+
+const desktop = { width: 1280, height: 900 };
+const phone = { width: 390, height: 844 };
+
+const kinds: readonly Kind[] = [
+  { name: 'single, over the page', placement: 'order-status', embedded: false, viewport: desktop },
+  { name: 'single, embedded', placement: 'order-status', embedded: true, viewport: desktop },
+  { name: 'single, embedded, phone', placement: 'order-status', embedded: true, viewport: phone },
+  { name: 'grid, embedded', placement: 'checkout', embedded: true, viewport: desktop },
+  { name: 'grid, embedded, phone', placement: 'checkout', embedded: true, viewport: phone },
+];
+
 /**
- * Prints the size of the web SDK, the time until the first offer is shown, and what the page's main thread worked for
- * it.
+ * Prints the size of the web SDK and, for each kind of page, the time until the first offer is in the page, what the
+ * main thread worked for it, and how much of the page moved (cumulative layout shift), on a first and a second visit.
  */
 const stage = await openStage();
 try {
   await transaction(stage.pool, (executor) => loadDemoCatalogue(executor, embeddedDemoIds));
   const perkwire = await startServerProcess({ databaseUrl: stage.databaseUrl });
-  const shop = createServer((_request, response) =>
-    response.setHeader('content-type', 'text/html').end(page(perkwire.url)),
-  ).listen(0, '127.0.0.1');
+  const shop = createServer((request, response) => {
+    const kind = kinds[Number(request.url?.slice(1))];
+    response.setHeader('content-type', 'text/html').end(kind === undefined ? '' : page(perkwire.url, kind));
+  }).listen(0, '127.0.0.1');
   const browser = await launchBrowser(stage.databaseUrl);
   try {
-    const shopUrl = `http://127.0.0.1:${(shop.address() as AddressInfo).port}/`;
+    const shopUrl = `http://127.0.0.1:${(shop.address() as AddressInfo).port}`;
     const script = Buffer.from(await (await fetch(`${perkwire.url}/sdk/launcher.js`)).arrayBuffer());
     process.stdout.write(`size: ${script.length} bytes, ${gzipSync(script, { level: 9 }).length} gzip\n`);
-    const shownMs: number[] = [];
-    const scriptMs: number[] = [];
-    for (let run = 0; run <= runs; run++) {
-      const context = await browser.newContext({ userAgent });
-      await context.route(/\.example\//, (route) => route.fulfill({ status: 200, body: '' }));
-      const tab = await context.newPage();
-      const session = await context.newCDPSession(tab);
-      await session.send('Performance.enable');
-      await tab.goto(shopUrl);
-      await tab.waitForFunction('window.shownMs !== undefined');
-      const { metrics } = await session.send('Performance.getMetrics');
-      if (run > 0) {
-        shownMs.push((await tab.evaluate('window.shownMs')) as number);
-        scriptMs.push((metrics.find(({ name }) => name === 'ScriptDuration')?.value ?? 0) * 1000);
-      }
-      await context.close();
+    process.stdout.write(
+      '| unit | first offer p50 / p90 | script p50 / p90 | shift, 1st / 2nd visit |\n| --- | ---: | ---: | ---: |\n',
+    );
+    for (const [index, kind] of kinds.entries()) {
+      const visits = await measure(browser, `${shopUrl}/${index}`, kind);
+      const first = visits.map(([visit]) => visit);
+      const again = visits.map(([, visit]) => visit);
+      const shifts = `${at(first, 0.9, 'shift', 3)} / ${at(again, 0.9, 'shift', 3)}`;
+      process.stdout.write(
+        `| ${kind.name} | ${at(first, 0.5, 'shownMs')} / ${at(first, 0.9, 'shownMs')} ms ` +
+          `| ${at(first, 0.5, 'scriptMs')} / ${at(first, 0.9, 'scriptMs')} ms | ${shifts} |\n`,
+      );
     }
-    print('navigation to first offer', shownMs);
-    print('script time of the main thread', scriptMs);
   } finally {
     await browser.close();
     shop.close();
@@ -54,19 +72,62 @@ try {
   await stage.close();
 }
 
-function print(what: string, values: number[]): void {
-  const sorted = values.toSorted((a, b) => a - b);
-  const at = (share: number): string => (sorted[Math.floor((sorted.length - 1) * share)] ?? 0).toFixed(1);
-  process.stdout.write(`${what}: p50 ${at(0.5)} ms, p90 ${at(0.9)} ms (${sorted.length} pages)\n`);
+type Visit = { shownMs: number; scriptMs: number; shift: number };
+
+async function measure(browser: Browser, url: string, { viewport }: Kind): Promise<[Visit, Visit][]> {
+  const visits: [Visit, Visit][] = [];
+  for (let run = 0; run <= runs; run++) {
+    const context = await browser.newContext({ userAgent, viewport });
+    await context.route(/\.example\//, (route) => route.fulfill({ status: 200, body: '' }));
+    const pair: [Visit, Visit] = [await visit(context, url), await visit(context, url)];
+    if (run > 0) visits.push(pair);
+    await context.close();
+  }
+  return visits;
 }
 
-/** A page with nothing but the SDK; `shownMs` is the time since navigation at which an offer was shown. */
-function page(url: string): string {
-  return `<!doctype html><meta charset="utf-8"><title>Shop</title><script>
-window.AdUser = { placement: 'order-status', pub_user_id: 'bench' };
-window.AdConfig = {
-  accountId: '${embeddedDemoIds.sdkId}',
-  callback(event) { if (event === 'ad_shown') window.shownMs ??= performance.now(); },
-};
-</script><script src="${url}/sdk/launcher.js"></script>`;
+/** Nothing is evaluated in the page before its script time is read, because that would count. */
+async function visit(context: BrowserContext, url: string): Promise<Visit> {
+  const tab = await context.newPage();
+  const session = await context.newCDPSession(tab);
+  await session.send('Performance.enable');
+  const shown = tab.waitForEvent('console', (message) => message.text() === 'shown');
+  await tab.goto(url);
+  await shown;
+  await new Promise((resolve) => setTimeout(resolve, settleMs));
+  const { metrics } = await session.send('Performance.getMetrics');
+  const { shownMs, shift } = (await tab.evaluate('({ shownMs, shift })')) as { shownMs: number; shift: number };
+  await tab.close();
+  return { shownMs, shift, scriptMs: (metrics.find(({ name }) => name === 'ScriptDuration')?.value ?? 0) * 1000 };
+}
+
+function at(visits: readonly Visit[], share: number, name: keyof Visit, digits = 1): string {
+  const sorted = visits.map((visit) => visit[name]).toSorted((a, b) => a - b);
+  return (sorted[Math.floor((sorted.length - 1) * share)] ?? 0).toFixed(digits);
+}
+
+/**
+ * A page with nothing but text and the SDK. `shownMs`: the time since navigation at which an offer is in the page (the
+ * next frame draws it); `shift`: the sum of its layout shifts.
+ */
+function page(url: string, { placement, embedded }: Kind): string {
+  const config = { accountId: embeddedDemoIds.sdkId, ...(embedded && { targetElement: 'perks' }) };
+  return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Shop</title><script>
+window.shift = 0;
+new PerformanceObserver((list) => {
+  for (const { value, hadRecentInput } of list.getEntries()) if (!hadRecentInput) window.shift += value;
+}).observe({ type: 'layout-shift', buffered: true });
+window.AdUser = { placement: '${placement}', pub_user_id: 'bench' };
+window.AdConfig = ${JSON.stringify(config)};
+const seen = new MutationObserver(() => {
+  const root = document.querySelector('[data-perkwire]')?.shadowRoot;
+  if (!root?.querySelector('.title')) return;
+  seen.disconnect();
+  window.shownMs = performance.now();
+  console.log('shown');
+});
+seen.observe(document, { childList: true, subtree: true });
+</script><script async src="${url}/launcher.min.js"></script>
+<h1>Thank you for your order</h1><div id="perks"></div>${'<p>Your parcel arrives on Monday.</p>'.repeat(20)}</html>`;
 }

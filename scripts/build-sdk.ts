@@ -2,6 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { build, transform } from 'esbuild';
 import { minify } from 'terser';
 import { defaultSettings, defaultStyles } from '../packages/client/src/appearance.ts';
+import { termsRules } from '../packages/client/src/terms.ts';
 import { languages } from '../src/platform/messages/languages.ts';
 
 /** Browsers of the last three years. */
@@ -44,7 +45,13 @@ const { outputFiles } = await build({
 });
 
 await mkdir(new URL('dist/sdk', root), { recursive: true });
-const shared = { css: code.trim(), labels: languages.en.unit.labels, settings: defaultSettings, styles: defaultStyles };
+const shared = {
+  css: code.trim(),
+  labels: languages.en.unit.labels,
+  settings: defaultSettings,
+  styles: defaultStyles,
+  terms: termsRules,
+};
 await writeFile(new URL('dist/sdk/unit.json', root), JSON.stringify(shared));
 
 /** Members of the SDK's own objects, which get short names: no page, answer or storage has them. */
@@ -55,6 +62,7 @@ const ownMembers = [
   ...['emitter', 'announced', 'unitFile', 'onClose', 'onChange', 'onEnd', 'announce'],
   ...['mounted', 'opened', 'remaining', 'shown', 'ended', 'multi', 'sending', 'given', 'stored', 'frame', 'taken'],
   ...['reported', 'problems', 'failed', 'tiles', 'answer', 'session', 'closed', 'startWhen', 'onReady', 'impression'],
+  ...['space', 'remember', 'release', 'source', 'emit', 'usp', 'words', 'api'],
 ];
 
 const regex = new RegExp(`^(${ownMembers.join('|')})$`);

@@ -49,6 +49,7 @@ export {
   renderCheckoutHtml,
   renderPrefetchHtml,
 } from './template.ts';
+export { type TermsRules, termsRules } from './terms.ts';
 export { normaliseUrl, requireBaseUrl } from './url.ts';
 export {
   type VerifyWebhookOptions,

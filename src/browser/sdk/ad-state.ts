@@ -1,12 +1,14 @@
 import { readAnswer } from './answer.ts';
 import { autoShow } from './auto-show.ts';
-import type { Source } from './config.ts';
+import { checkConfig, type Source } from './config.ts';
 import { describeError, SdkError } from './errors.ts';
 import type { Emitter } from './events.ts';
 import { readSetup, type Setup } from './page.ts';
-import { findOpenSession, type LoadedOffers } from './session/load-offers.ts';
+import { findOpenSession, type LoadedOffers, requestBody } from './session/load-offers.ts';
 import { removePrefetched } from './session/prefetch.ts';
 import { createOfferSession, disposeSession, type OfferSession, openSession } from './session/session.ts';
+import { keepSpace, type Space } from './unit/space.ts';
+import { type Embedded, embeddedOf } from './unit/target.ts';
 import { confirm } from './usp/confirmation.ts';
 import { createUsp } from './usp/usp.ts';
 
@@ -45,6 +47,8 @@ export type AdState = AdOptions & {
   failed: boolean;
   /** Problems that were emitted. */
   reported: Set<string>;
+  /** Null where none is kept: the unit has none of its own, ended, or is not embedded. */
+  space: Space | null;
   /** Null where no show is pending. */
   cancelAutoShow: (() => void) | null;
 };
@@ -58,6 +62,7 @@ export const createAdState = (options: AdOptions): AdState => ({
   ignoreReload: false,
   failed: false,
   reported: new Set(),
+  space: null,
   cancelAutoShow: null,
 });
 
@@ -103,6 +108,7 @@ export function startSession(
     stored,
     emit: emitter.emit,
     onEnd: () => {
+      releaseSpace(ad);
       ad.announced = false;
       ad.ignoreReload = false;
     },
@@ -111,7 +117,10 @@ export function startSession(
   });
   const count = answer.offers.length;
   announce(ad, count, config.prefetch === true ? { response: raw } : null);
-  if (count === 0) emitter.emit('no_ads_found', { offerCount: 0, total: 0 });
+  if (count === 0) {
+    releaseSpace(ad);
+    emitter.emit('no_ads_found', { offerCount: 0, total: 0 });
+  }
   return count > 0;
 }
 
@@ -147,6 +156,20 @@ export function open(ad: AdState): void {
   if (ad.session === null || !isReady(ad)) return;
   removePrefetched(ad.session.storageKey);
   openSession(ad.session);
+  ad.space?.remember();
+}
+
+/** Keeps space for a unit that is embedded in an element, and shows by itself. */
+export function reserveSpace(ad: AdState): void {
+  const { config } = checkConfig(ad.source.config);
+  const wanted = embeddedOf(config, config.settings?.embedded as Embedded);
+  if (ad.space === null && wanted && config.autoShow !== false)
+    ad.space = keepSpace(wanted, `${config.accountId}:${requestBody(config, ad.source.user).placement}`);
+}
+
+export function releaseSpace(ad: AdState): void {
+  ad.space?.release();
+  ad.space = null;
 }
 
 /** Shows the offers; while one is shown, the next. @throws SdkError */

@@ -5,8 +5,10 @@ import {
   confirmStoredSession,
   createAdState,
   isReady,
+  releaseSpace,
   reportError,
   reportOnce,
+  reserveSpace,
   scheduleShow,
   show,
   stopAutoShow,
@@ -56,6 +58,7 @@ export function createUnit(
     show: () => void guarded(showOrNext),
     close: () => {
       stopAutoShow(ad);
+      releaseSpace(ad);
       ad.startPending = false;
       if (ad.loading !== null) Object.assign(ad.loading, { show: false, closed: true });
       guarded(() => ad.session?.unit?.actions.close());
@@ -65,6 +68,7 @@ export function createUnit(
     isReady: () => isReady(ad),
     setApiResponse: (json) => {
       ad.startPending = false;
+      reserveSpace(ad);
       return takeResponse(ad, json);
     },
     reload: () =>
@@ -92,6 +96,7 @@ export function createUnit(
     destroy: () => destroy(ad),
     startWhen: (scheduled) => {
       ad.startPending = true;
+      if (source.config.autoLoad !== false) reserveSpace(ad);
       scheduled(start);
     },
   };
@@ -107,6 +112,7 @@ async function initialise(ad: AdState, given?: AdConfig, callback?: Callback): P
   emitter.flush();
   const { config } = checkConfig(source.config);
   if (config.autoLoad === false) return isReady(ad);
+  reserveSpace(ad);
   const found = await load(ad);
   scheduleShow(ad, config);
   return found;
@@ -119,6 +125,7 @@ function destroy(ad: AdState): void {
   ad.loading = null; // its response is ignored
   if (ad.session !== null) disposeSession(ad.session);
   ad.session = null;
+  releaseSpace(ad);
 }
 
 /** A unit beside that of the page, which it takes what it is not given from. */

@@ -31,6 +31,7 @@ export function readAnswer(given: unknown, config: AdConfig, defaults: Defaults)
     settings: { ...settings, enable_usp: sent.enable_usp && settings.enable_usp },
     allSelected: sent.usp_all_offers_checked,
     styles: overlay(styles, config.styles),
+    terms: defaults.terms,
     dark: color_scheme === 'dark' || color_scheme === 'system' ? overlay(styles, dark) : null,
     appearance: { color_scheme: `${color_scheme}`, spacing: `${spacing}`, width: Number(width) || 0 },
     raw,

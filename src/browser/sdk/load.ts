@@ -4,6 +4,7 @@ import {
   isReady,
   type Loading,
   open,
+  releaseSpace,
   reportError,
   reportOnce,
   scheduleShow,
@@ -93,6 +94,7 @@ async function finish(ad: AdState, setup: Setup, loading: Loading, { offers }: R
     if (ad.loading !== null && ad.loading !== loading) return ad.loading.result;
     ad.loading = null;
     ad.failed = true;
+    releaseSpace(ad);
     reportError(ad, err);
     if (config.prefetch === true && !loading.closed) announce(ad, 0, {});
     return false;

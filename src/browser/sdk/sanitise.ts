@@ -1,12 +1,5 @@
+import type { TermsRules } from '../../../packages/client/src/terms.ts';
 import { tryCall } from './try-call.ts';
-
-/** The same as on the server (docs/interface.md#fetch-offers). */
-const allowedTags = new Set(
-  'p br ul ol li b strong i em u a span div h4 h5 h6 small sup sub table thead tbody tr th td'.split(' '),
-);
-
-/** Removed with their content. Of other tags that are not allowed, the content stays. */
-const droppedTags = new Set('script style noscript iframe noembed noframes textarea title select xmp'.split(' '));
 
 /** Nesting of elements (count). */
 const maxDepth = 40;
@@ -18,12 +11,12 @@ type TrustedTypes = {
   ) => { createHTML: (html: string) => string };
 };
 
-/** The terms of an offer as safe nodes: allowed tags, without attributes but https links that open in a new tab. */
-export function sanitise(html: string): DocumentFragment {
+/** The terms of an offer as safe nodes: allowed tags and styles, and https links that open in a new tab. */
+export function sanitise(html: string, rules: TermsRules): DocumentFragment {
   const clean = document.createDocumentFragment();
   const parsed = parse(html);
   if (parsed === undefined) clean.append(html.replace(/<[^>]*>/g, ' '));
-  else copyInto(clean, parsed.body, 0);
+  else copyInto(clean, parsed.body, rules, 0);
   return clean;
 }
 
@@ -48,16 +41,28 @@ function trusted(html: string): string {
   return policy?.createHTML(html) ?? html;
 }
 
-function copyInto(target: Node, source: Node, depth: number): void {
+function copyInto(target: Node, source: Node, rules: TermsRules, depth: number): void {
   for (const node of source.childNodes) {
     if (node.nodeType === Node.TEXT_NODE) target.appendChild(document.createTextNode(node.nodeValue ?? ''));
     if (node.nodeType !== Node.ELEMENT_NODE || depth > maxDepth) continue;
-    const name = (node as Element).localName;
-    if (droppedTags.has(name) || (node as Element).namespaceURI !== 'http://www.w3.org/1999/xhtml') continue;
-    const tag = name.replace(/^h\d/, 'h4');
-    const copy = allowedTags.has(name) ? target.appendChild(document.createElement(tag)) : target;
-    if (name === 'a') setLink(copy as HTMLAnchorElement, (node as Element).getAttribute('href') ?? '');
-    copyInto(copy, node, depth + 1);
+    const { localName: name, namespaceURI } = node as Element;
+    const attributeOf = (attribute: string): string => (node as Element).getAttribute(attribute) ?? '';
+    if (rules.dropped.includes(name) || namespaceURI !== 'http://www.w3.org/1999/xhtml') continue;
+    let inner = target;
+    if (rules.tags.includes(name)) {
+      const copy = document.createElement(name.replace(/^h\d/, 'h4'));
+      inner = target.appendChild(copy);
+      setStyle(copy, attributeOf('style'), rules);
+      if (name === 'a') setLink(copy as HTMLAnchorElement, attributeOf('href'));
+    }
+    copyInto(inner, node, rules, depth + 1);
+  }
+}
+
+function setStyle({ style }: HTMLElement, text: string, { styles }: TermsRules): void {
+  for (const [name, pattern] of Object.entries(styles)) {
+    const value = new RegExp(`(?:^|;)\\s*${name}\\s*:\\s*(${pattern})\\s*(?:;|$)`, 'i').exec(text)?.[1];
+    if (value !== undefined) style.setProperty(name, value);
   }
 }
 

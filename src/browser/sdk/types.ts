@@ -1,6 +1,7 @@
 import type { OfferAppearance, OfferSettings, OfferStyles } from '../../../packages/client/src/appearance.ts';
 import type { AdEvent } from '../../../packages/client/src/callback.ts';
 import type { AdEventPayloads, ShownOffer } from '../../../packages/client/src/sdk.ts';
+import type { TermsRules } from '../../../packages/client/src/terms.ts';
 
 /**
  * The types that pages see are those of the client package, so that both stay in step.
@@ -18,8 +19,8 @@ export type {
   ShownOffer as Offer,
 } from '../../../packages/client/src/sdk.ts';
 
-/** Behaviour and appearance where neither service nor page sets any. */
-export type Defaults = { settings: OfferSettings; styles: OfferStyles };
+/** Behaviour and appearance where neither service nor page sets any, and what terms may hold. */
+export type Defaults = { settings: OfferSettings; styles: OfferStyles; terms: TermsRules };
 
 export type Creative = ShownOffer['creatives'][number];
 
@@ -29,6 +30,7 @@ export type Answer = {
   privacyUrl: string;
   settings: OfferSettings;
   styles: OfferStyles;
+  terms: TermsRules;
   /** Whether the perks of the session started selected on the server. */
   allSelected: boolean;
   /** `styles` in dark mode; null: always light. */

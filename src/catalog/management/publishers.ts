@@ -59,7 +59,8 @@ export const publishers: Resource = {
         uniqueItems: true,
         default: [],
         description:
-          'Whose pages may show the offerwall in a frame, such as https://shop.example or https://*.shop.example.',
+          'Whose pages alone may show the offerwall in a frame: https://shop.example or https://*.shop.example. ' +
+          'Empty: any page, but for signed links.',
       }),
     },
     { additionalProperties: false },

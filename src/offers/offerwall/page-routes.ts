@@ -41,7 +41,9 @@ export async function offerwallPageRoutes(app: App, deps: CatalogDeps): Promise<
     const style = hostedStyle(publisher, themeOf(publisher, query), rules);
     const language = requestLanguage(query, request.headers['accept-language']);
     return reply
-      .headers(pageHeaders(config.publicUrl, publisher.frameHosts, style))
+      .headers(
+        pageHeaders(config.publicUrl, { frameHosts: publisher.frameHosts, signed: query.t !== undefined, style }),
+      )
       .type('text/html; charset=utf-8')
       .send(renderPage({ language, style, scriptPath: script.path }));
   };

@@ -62,12 +62,12 @@ dialog .main{flex:9 1 12rem}
 
 /**
  * Headers of the offerwall's page. Only its own script runs in it; images and advertisers' beacons may be
- * anywhere. Only the publisher's hosts may frame it.
+ * anywhere. Where the publisher lists hosts, only they may frame it; else any page may frame the wall of the SDK id,
+ * which any page may also draw by a script, and none that of a user's signed link.
  */
 export const pageHeaders = (
   publicUrl: string,
-  frameHosts: readonly string[],
-  style: string,
+  { frameHosts, signed, style }: { frameHosts: readonly string[]; signed: boolean; style: string },
 ): Record<string, string> => ({
   'content-security-policy': [
     "default-src 'none'",
@@ -77,10 +77,16 @@ export const pageHeaders = (
     `connect-src 'self' ${publicUrl} https:`,
     "base-uri 'none'",
     "form-action 'none'",
-    `frame-ancestors ${frameHosts.length === 0 ? "'none'" : `'self' ${frameHosts.join(' ')}`}`,
+    ...frameAncestors(frameHosts, signed),
   ].join('; '),
   'cache-control': 'no-store',
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
   'x-robots-tag': 'noindex, nofollow',
 });
+
+/** Without the directive, also pages of apps (`file:`, `capacitor:`) may frame it, which no list of hosts names. */
+function frameAncestors(frameHosts: readonly string[], signed: boolean): string[] {
+  if (frameHosts.length > 0) return [`frame-ancestors 'self' ${frameHosts.join(' ')}`];
+  return signed ? ["frame-ancestors 'none'"] : [];
+}

@@ -183,7 +183,7 @@ describe('an app', () => {
       documentOf({ user: newUser(), before: both }),
       documentOf({ user: newUser(), before: old }),
     ];
-    const pages = await Promise.all([openPage(first), openPage(second)]);
+    const pages = [await openPage(first), await openPage(second)];
     await until(pages[0] as Page, 'ad_shown');
     await until(pages[1] as Page, 'old ad_shown');
     expect(await namesOf(pages[0] as Page)).toEqual(['ads_found', 'ad_shown']);

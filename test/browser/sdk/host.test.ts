@@ -156,7 +156,8 @@ describe('the page', () => {
         };
         const terms = [
           evil,
-          '<p onclick="window.hacked=1" style="color:red">Kept <a href="javascript:window.hacked=1">a</a>',
+          '<p onclick="window.hacked=1" style="color:red;position:fixed;background:url(//x.example)">Kept ',
+          '<a href="javascript:window.hacked=1">a</a>',
           '<a href="https://ok.example/" onclick="x()">b</a></p>',
           '<iframe srcdoc="<script>parent.hacked=1</script>"></iframe>',
           '<math><mi xlink:href="javascript:1">x</mi></math>',
@@ -197,19 +198,21 @@ describe('the page', () => {
       const found = await page.evaluate(() => {
         const root = document.querySelector('[data-perkwire]')?.shadowRoot as ShadowRoot;
         const attributes = [...root.querySelectorAll('*')].flatMap((element) =>
-          element.getAttributeNames().filter((name) => /^on|style|srcdoc/.test(name)),
+          element.getAttributeNames().filter((name) => /^on|srcdoc/.test(name)),
         );
+        const styles = [...root.querySelectorAll('[style]')].map((element) => element.getAttribute('style'));
         const links = [...root.querySelectorAll('a')]
           .map((a) => a.href)
           .filter((href) => href !== '' && !/^https?:/.test(href));
         return {
           attributes,
+          styles: [...new Set(styles)],
           links,
           tags: root.querySelectorAll('script,iframe,svg,math,style,.terms-text img').length,
           hacked: 'hacked' in window,
         };
       });
-      expect(found).toEqual({ attributes: [], links: [], tags: 0, hacked: false });
+      expect(found).toEqual({ attributes: [], styles: ['color: red;'], links: [], tags: 0, hacked: false });
       expect(problems).toEqual([]);
     }
   });
@@ -299,6 +302,32 @@ describe('the page', () => {
     expect(await names()).toEqual(['error', 'ads_found']);
     expect(await page.locator('[data-perkwire]').count()).toBe(0);
   });
+
+  test.each([
+    ['offers', '**/native/v4/offers.json*', '/sdk/unit.'],
+    ['style sheet', '**/sdk/unit.*.json', '/native/v4/offers.json'],
+  ])(
+    'gets one error event, and nothing half drawn, when the service never sends its %s',
+    async (_name, never, other) => {
+      // The limits of calls, which the test ends.
+      const before = `window.limits = [];
+      AbortSignal.timeout = () => { const limit = new AbortController(); limits.push(limit); return limit.signal; };`;
+      const body = '<div id="perks"></div>';
+      const config = { autoLoad: false, targetElement: 'perks' };
+      const { page, until, names, problems } = await stage.open({ user: newUser(), before, body, config });
+      await page.route(never, () => {});
+      await page.evaluate('void Ad.load(), Ad.show()');
+      const answered = `performance.getEntriesByType('resource').some(({ name }) => name.includes('${other}'))`;
+      await expect.poll(() => page.evaluate(answered)).toBe(true);
+      expect(await names()).toEqual([]);
+      await page.evaluate('for (const limit of limits) limit.abort(new DOMException("", "TimeoutError"))');
+      expect(await until('error')).toMatchObject({ kind: 'connection_error' });
+      await page.evaluate('Ad.show(), Ad.close()');
+      expect(await names()).toEqual(['error']);
+      expect(await page.locator('#perks > *').count()).toBe(0);
+      expect(problems).toEqual([]);
+    },
+  );
 
   test('gets an error event when there is no element to embed the unit in', async () => {
     const { page, until } = await stage.open({ user: newUser(), config: { targetElement: '#gone' } });

@@ -45,12 +45,12 @@ describe.each([
       const open = (policy: object) => stage.open({ user: newUser(placement), ...policy });
       const free = await open({});
       await free.until('ad_shown');
-      await free.page.waitForFunction(`${look}[2]`);
+      await expect.poll(() => free.page.evaluate(`${look}[2]`)).toBe(true);
       const expected = await free.page.evaluate(look);
 
       const { page, until, problems, calledTimes, names } = await open({ csp: csp(), nonce: given });
       await until('ad_shown');
-      await page.waitForFunction(`${look}[2]`);
+      await expect.poll(() => page.evaluate(`${look}[2]`)).toBe(true);
       expect(await page.evaluate(look)).toEqual(expected);
       await expect.poll(() => calledTimes('/p.png')).toBeGreaterThan(0);
       await page.keyboard.press('Escape');

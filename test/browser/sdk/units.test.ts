@@ -228,6 +228,41 @@ describe('the grid', () => {
   });
 });
 
+describe('an embedded unit', () => {
+  const body = '<div id="perks"></div><p id="below">Your order</p>';
+  const below = 'Math.round(document.getElementById("below").getBoundingClientRect().top)';
+  const before = `AdConfig.callback = (event, payload) =>
+    seen.push({ event, payload: { ...payload, below: ${below} } });`;
+
+  test('has its space before its offers are there, which a later page knows from the first', async () => {
+    const context = await stage.newContext();
+    const config = { targetElement: 'perks' };
+    const tops: unknown[][] = [];
+    for (let visit = 0; visit < 2; visit++) {
+      const { until, page } = await stage.open({ context, user: newUser('checkout'), body, before, config });
+      const { below: early } = await until('ads_found');
+      await page.locator('#perks .tile').first().waitFor();
+      const { below: late } = await until('ad_shown');
+      tops.push([early, late]);
+    }
+    expect(Number(tops[0]?.[0])).toBeGreaterThan(400);
+    expect(tops[1]).toEqual([tops[1]?.[1], tops[1]?.[1]]);
+  });
+
+  test('leaves no gap without offers, when it ends, and where the page has a height of its own', async () => {
+    const user = newUser('checkout');
+    const empty = await stage.open({ user, body, config: { targetElement: '#perks', campaignId: '999999' } });
+    await empty.until('no_ads_found');
+    expect(await empty.page.locator('#perks').evaluate((element) => element.clientHeight)).toBe(0);
+    const own = `<style>#perks { min-height: 90px }</style>${body}`;
+    const { page, until } = await stage.open({ user, body: own, before, config: { targetElement: '#perks' } });
+    expect(Number((await until('ads_found')).below)).toBeLessThan(400);
+    await page.evaluate('Ad.close()');
+    await until('closed_ads');
+    expect(await page.locator('#perks').evaluate((element) => element.clientHeight)).toBe(90);
+  });
+});
+
 describe('pages that draw the unit themselves', () => {
   test('by a template', async () => {
     const body =

@@ -296,10 +296,11 @@ describe('the page', () => {
   const open = (query: string, accept = 'text/html') =>
     testApp.app.inject({ url: `/offerwall?${query}`, headers: { accept, 'user-agent': browser } });
 
-  test('may be framed by the hosts of the publisher only', async () => {
-    const before = await open(`sdk_id=${testApp.publisher.sdkId}`);
-    expect(before.statusCode).toBe(200);
-    expect(before.headers['content-security-policy']).toContain("frame-ancestors 'none'");
+  test('of a signed link is framed by no page, and any by no others than those the publisher lists', async () => {
+    const { offers } = await fetchOffers(testApp);
+    const signed = await open(new URL((offers[0] as WallOffer).offerwall_url).search.slice(1));
+    expect(signed.statusCode).toBe(200);
+    expect(signed.headers['content-security-policy']).toContain("frame-ancestors 'none'");
     await testApp.pool.query('update publishers set frame_hosts = $2 where id = $1', [
       testApp.publisher.id,
       [

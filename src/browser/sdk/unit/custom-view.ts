@@ -36,7 +36,7 @@ export function customView(unit: Unit): Map<Element, Offer> {
     const element = h('div', { 'data-offer-id': offer.id });
     slot.append(element);
     if (config.template !== undefined) element.append(contentOf(config.template));
-    for (const part of element.querySelectorAll<HTMLElement>('[data-ad]')) fill(part, offer);
+    for (const part of element.querySelectorAll<HTMLElement>('[data-ad]')) fill(part, offer, unit);
     for (const part of element.querySelectorAll<HTMLElement>('[data-ad-action]')) bind(part, offer, unit);
     const index = offers.indexOf(offer);
     const drawn = config.render?.(offer, index, answer.settings, answer.styles, renderUnitOf(unit, element));
@@ -72,13 +72,13 @@ function contentOf(template: string | Element): Node {
     : parseHtml(found.textContent ?? '');
 }
 
-function fill(element: HTMLElement, offer: Offer): void {
+function fill(element: HTMLElement, offer: Offer, { answer }: Unit): void {
   const name = element.dataset.ad as keyof Offer;
   const value = offer[name];
   if (typeof value !== 'string') return;
   if (element instanceof HTMLImageElement) element.src = value;
   else if (element instanceof HTMLAnchorElement) Object.assign(element, { href: value, target: '_blank' });
-  else if (name === 'terms_and_conditions') element.replaceChildren(sanitise(value));
+  else if (name === 'terms_and_conditions') element.replaceChildren(sanitise(value, answer.terms));
   else element.textContent = value;
 }
 

@@ -89,7 +89,8 @@ function terms(context: ViewContext, offer: Offer): HTMLElement | null {
     if (target !== null) context.onLink(target.href, event);
   };
   const hasTerms = offer.terms_and_conditions.trim() !== '';
-  const text = hasTerms && h('div', { class: 'terms-text', click }, sanitise(offer.terms_and_conditions));
+  const text =
+    hasTerms && h('div', { class: 'terms-text', click }, sanitise(offer.terms_and_conditions, context.answer.terms));
   const further = canSave(context, offer) && userAction(context, offer, 'quiet');
   const { labels } = context;
   return text || further

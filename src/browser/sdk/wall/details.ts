@@ -23,7 +23,7 @@ export function openDetails(offer: Offer, context: TileContext, root: HTMLElemen
         offer.loyalty_requirements !== '' &&
         h('p', 'loyalty', h('span', '', offer.loyalty_requirements)),
       offer.mini_text !== '' && h('p', 'quiet', offer.mini_text),
-      terms(offer, labels.terms, onLink),
+      terms(offer, context),
       h(
         'div',
         'actions',
@@ -42,7 +42,7 @@ export function openDetails(offer: Offer, context: TileContext, root: HTMLElemen
   dialog.showModal();
 }
 
-function terms(offer: Offer, label: string, onLink: TileContext['onLink']): HTMLElement | null {
+function terms(offer: Offer, { onLink, answer, words }: TileContext): HTMLElement | null {
   if (offer.terms_and_conditions.trim() === '') return null;
   const click = (event: Event): void => {
     const target = (event.target as Element).closest('a');
@@ -51,8 +51,8 @@ function terms(offer: Offer, label: string, onLink: TileContext['onLink']): HTML
   return h(
     'details',
     '',
-    h('summary', '', label),
-    h('div', { class: 'terms', click }, sanitise(offer.terms_and_conditions)),
+    h('summary', '', words.labels.terms),
+    h('div', { class: 'terms', click }, sanitise(offer.terms_and_conditions, answer.terms)),
   );
 }
 

@@ -1,4 +1,5 @@
 import { defaultSettings, defaultStyles } from '../../../../packages/client/src/appearance.ts';
+import { termsRules } from '../../../../packages/client/src/terms.ts';
 import type { AdConfig, Labels } from '../types.ts';
 import { loadWords, type Words } from '../words.ts';
 
@@ -21,7 +22,7 @@ type Name =
 export type WallWords = Words & { labels: Labels; offerwall: Record<Name, string> };
 
 /** Of every wall; it has no unit to share them with. */
-export const defaults = { settings: defaultSettings, styles: defaultStyles };
+export const defaults = { settings: defaultSettings, styles: defaultStyles, terms: termsRules };
 
 /** English, inserted by the build (scripts/build-sdk.ts). */
 declare const WALL_WORDS: WallWords['offerwall'];

@@ -1,0 +1,29 @@
+/** What the HTML of `terms_and_conditions` may hold, beside https links (docs/interface.md#offer-object). */
+export type TermsRules = {
+  /** Names of elements. */
+  tags: readonly string[];
+  /** Names of elements that are removed with their content; of others that are not allowed, the content stays. */
+  dropped: readonly string[];
+  /** Properties of inline styles, with the pattern that a whole value matches in any case. */
+  styles: Readonly<Record<string, string>>;
+};
+
+const colour = '#[\\da-f]{3,8}|[a-z]{3,30}|(rgb|hsl)a?\\([\\d.,%\\s/]{1,60}\\)';
+
+/** Styles: colour, weight, alignment and size. Nothing that loads, covers or moves. */
+export const termsRules: TermsRules = {
+  tags: 'p br ul ol li b strong i em u a span div h4 h5 h6 small sup sub table thead tbody tr th td'.split(' '),
+  dropped: 'script style noscript iframe noembed noframes textarea title select option xmp'.split(' '),
+  styles: {
+    color: colour,
+    'background-color': colour,
+    'font-weight': 'normal|bold|bolder|lighter|[1-9]00',
+    'text-align': 'left|right|center|justify|start|end',
+    'font-size': [
+      '\\d{1,2}(\\.\\d{1,3})?(px|pt)',
+      '[0-3](\\.\\d{1,3})?r?em',
+      '\\d{1,3}%',
+      '(x-|xx-)?(small|large)|smaller|larger|medium',
+    ].join('|'),
+  },
+};
