@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../platform/errors.ts';
-import { immutable, packStaticText, sendStaticText } from '../../platform/http/static-text.ts';
+import { createStaticText, immutable, sendStaticText } from '../../platform/http/static-text.ts';
 import { languages } from '../../platform/messages/languages.ts';
 import type { App, PlatformDeps } from '../../platform/ports.ts';
 import { type BrowserFile, loadScript, loadUnitFile, type ScriptName } from './script.ts';
@@ -63,7 +63,7 @@ export async function sdkRoutes(app: App, { config, logger }: Pick<PlatformDeps,
 /** The words of one language (src/platform/messages), which the scripts load where the page is not English. */
 async function wordsRoutes(app: App): Promise<void> {
   for (const [language, { unit, offerwall }] of Object.entries(languages)) {
-    const text = await packStaticText(JSON.stringify({ language, unit, offerwall }));
+    const text = createStaticText(JSON.stringify({ language, unit, offerwall }));
     app.get(`/sdk/messages.${language}.json`, { schema }, async (request, reply) => {
       reply.header('cross-origin-resource-policy', 'cross-origin');
       return sendStaticText(request, reply, text, { type: 'application/json', caching: plainCaching });
@@ -71,13 +71,13 @@ async function wordsRoutes(app: App): Promise<void> {
   }
 }
 
-function sendFile(
+async function sendFile(
   request: FastifyRequest,
   reply: FastifyReply,
   file: BrowserFile | null,
   caching: string,
   type = 'text/javascript',
-): FastifyReply {
+): Promise<FastifyReply> {
   if (file === null) throw new AppError('not_found');
   reply.headers({ 'content-location': file.path, 'cross-origin-resource-policy': 'cross-origin' });
   return sendStaticText(request, reply, file, { type, caching });

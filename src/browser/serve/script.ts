@@ -30,6 +30,6 @@ async function loadFile(
   type: 'js' | 'json',
   edit?: (text: string) => string,
 ): Promise<BrowserFile | null> {
-  const packed = await loadStaticText(fileUrl(`${name}.${type}`), edit);
-  return packed === null ? null : { ...packed, path: `/sdk/${name}.${packed.hash}.${type}` };
+  const text = await loadStaticText(fileUrl(`${name}.${type}`), edit);
+  return text === null ? null : { ...text, path: `/sdk/${name}.${text.hash}.${type}` };
 }

@@ -5,11 +5,12 @@ import { brotliCompress, gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { namesEtag } from './etag.ts';
 
-/** A text file as it is sent: packed once, named by its content. */
+/** A text file as it is sent, named by its content. */
 export type StaticText = {
   /** 12 hex digits of the content's SHA-256. */
   hash: string;
-  bodies: Record<Encoding, Buffer>;
+  /** Packed once, when it is first asked for. */
+  bodyIn: (encoding: Encoding) => Promise<Buffer>;
 };
 
 export type Encoding = 'br' | 'gzip' | 'identity';
@@ -26,34 +27,40 @@ export async function loadStaticText(
     if (err.code === 'ENOENT') return null;
     throw err;
   });
-  return text === null ? null : packStaticText(edit(text));
+  return text === null ? null : createStaticText(edit(text));
 }
 
-export async function packStaticText(text: string): Promise<StaticText> {
-  const identity = Buffer.from(text);
-  const [br, gzipped] = await Promise.all([
-    promisify(brotliCompress)(identity),
-    promisify(gzip)(identity, { level: 9 }),
-  ]);
+export function createStaticText(text: string): StaticText {
+  const content = Buffer.from(text);
+  const pack: Record<Encoding, () => Promise<Buffer>> = {
+    br: () => promisify(brotliCompress)(content),
+    gzip: () => promisify(gzip)(content, { level: 9 }),
+    identity: async () => content,
+  };
+  const bodies = new Map<Encoding, Promise<Buffer>>();
   return {
-    hash: createHash('sha256').update(identity).digest('hex').slice(0, 12),
-    bodies: { br, gzip: gzipped, identity },
+    hash: createHash('sha256').update(content).digest('hex').slice(0, 12),
+    bodyIn: (encoding) => {
+      const body = bodies.get(encoding) ?? pack[encoding]();
+      bodies.set(encoding, body);
+      return body;
+    },
   };
 }
 
 /** Sends it in the best encoding the client takes, or 304 when it has it. `type`: a text type, without charset. */
-export function sendStaticText(
+export async function sendStaticText(
   request: FastifyRequest,
   reply: FastifyReply,
   file: StaticText,
   { type, caching }: { type: string; caching: string },
-): FastifyReply {
+): Promise<FastifyReply> {
   const encoding = encodingFor(request.headers['accept-encoding']);
   const etag = `"${file.hash}-${encoding}"`;
   reply.headers({ etag, 'cache-control': caching, 'x-content-type-options': 'nosniff', vary: 'accept-encoding' });
   if (namesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send();
   if (encoding !== 'identity') reply.header('content-encoding', encoding);
-  return reply.type(`${type}; charset=utf-8`).send(file.bodies[encoding]);
+  return reply.type(`${type}; charset=utf-8`).send(await file.bodyIn(encoding));
 }
 
 /** The best encoding a client accepts; one refused by `q=0` is not used. */

@@ -12,7 +12,6 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/embed
 
 const embedded = fileURLToPath(new URL('../../../src/embedded/postgres/index.ts', import.meta.url));
 const isRoot = process.getuid?.() === 0;
-const promiseMs = 90_000;
 
 const servers: EmbeddedPostgres[] = [];
 const children: ChildProcess[] = [];
@@ -98,46 +97,35 @@ afterAll(async () => {
     if (moved !== undefined) await rm(dirname(moved.trim()), { recursive: true, force: true });
     await rm(folder, { recursive: true, force: true });
   }
-}, promiseMs);
+});
 
-describe('the embedded database', { timeout: promiseMs }, () => {
-  test('answers after the first start and keeps its data over a stop', async () => {
+describe('the embedded database', () => {
+  test('is durable, knows UTF-8, lets nobody in without its password, and keeps its data over a stop', async () => {
     const dataDir = await newFolder();
     const first = await start(dataDir);
     expect(first.reused).toBe(false);
+    expect(
+      await query(first.url, `SELECT current_setting('fsync'), current_setting('server_encoding'), upper('é')`),
+    ).toEqual(['on', 'UTF8', 'É']);
+    expect(await query(first.url, 'SHOW listen_addresses')).toEqual(['127.0.0.1']);
+    expect((await stat(join(dataDir, 'postgres-password'))).mode & 0o777).toBe(0o600);
+    await expect(query(first.url.replace(/perkwire:[^@]+/, 'perkwire:wrong'), 'SELECT 1')).rejects.toMatchObject({
+      code: '28P01',
+    });
     expect(first.url).toMatch(/^postgres:\/\/perkwire:[\w-]{32}@127\.0\.0\.1:\d+\/perkwire$/);
     await query(first.url, 'CREATE TABLE kept AS SELECT 7 AS n');
     await first.stop();
     await expect(query(first.url, 'SELECT 1')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
-    const second = await start(dataDir);
+    const second = await start(dataDir, ['fsync=off', 'max_connections=17']);
     expect(second.reused).toBe(false);
+    expect(await query(second.url, `SELECT current_setting('fsync'), current_setting('max_connections')`)).toEqual([
+      'off',
+      '17',
+    ]);
     expect(await query(second.url, 'SELECT n FROM kept')).toEqual([7]);
     expect(await readFile(join(dataDir, 'postgres.log'), 'utf8')).not.toContain('was not properly shut down');
     await second.stop();
     await second.stop();
-  });
-
-  test('is durable, knows UTF-8, and lets nobody in without its password', async () => {
-    const dataDir = await newFolder();
-    const { url, stop } = await start(dataDir);
-    expect(await query(url, `SELECT current_setting('fsync'), current_setting('server_encoding'), upper('é')`)).toEqual(
-      ['on', 'UTF8', 'É'],
-    );
-    expect(await query(url, 'SHOW listen_addresses')).toEqual(['127.0.0.1']);
-    expect((await stat(join(dataDir, 'postgres-password'))).mode & 0o777).toBe(0o600);
-    await expect(query(url.replace(/perkwire:[^@]+/, 'perkwire:wrong'), 'SELECT 1')).rejects.toMatchObject({
-      code: '28P01',
-    });
-    await stop();
-  });
-
-  test('takes settings that override its own', async () => {
-    const { url, stop } = await start(await newFolder(), ['fsync=off', 'max_connections=17']);
-    expect(await query(url, `SELECT current_setting('fsync'), current_setting('max_connections')`)).toEqual([
-      'off',
-      '17',
-    ]);
-    await stop();
   });
 
   test('outlives the kill -9 of the process that started it and is taken over by the next', async () => {
@@ -235,7 +223,7 @@ describe('the embedded database', { timeout: promiseMs }, () => {
   });
 });
 
-describe.skipIf(!isRoot)('run by root', { timeout: promiseMs }, () => {
+describe.skipIf(!isRoot)('run by root', () => {
   test('works below a folder only root may enter, and finds its data again', async () => {
     const dataDir = join(await newFolder(), 'closed');
     await mkdir(dataDir, { mode: 0o700 });

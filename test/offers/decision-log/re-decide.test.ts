@@ -92,7 +92,7 @@ describe('a stored decision', () => {
       "select count(*)::int as count from decision_states where id like 'catalog %'",
     );
     expect(kept[0].count).toBeLessThan(20);
-  }, 120_000);
+  });
 
   test('is not identical when a stored score differs by 1e-9', async () => {
     const { session_id } = await fetchOffers({});

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { dayMs } from '../../../src/platform/lib/time.ts';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { untilWaiting } from '../../support/locks.ts';
@@ -52,7 +52,7 @@ async function notifications(work: () => Promise<void>, expected = 0): Promise<n
   });
   await client.query('listen perkwire_outbox');
   await work();
-  await vi.waitUntil(() => count >= expected, { timeout: 20_000 });
+  await expect.poll(() => count).toBeGreaterThanOrEqual(expected);
   await client.query('select 1'); // what was committed before has been handed over by now
   await client.end();
   return count;

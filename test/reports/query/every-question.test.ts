@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { hashKey } from '../../../src/platform/http/auth.ts';
 import { dayOf } from '../../../src/platform/lib/time.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
@@ -24,7 +24,7 @@ beforeAll(async () => {
     values ($1, 'k', decode($2, 'hex'), '{reports}')`,
     [testApp.publisher.id, hashKey('reports')],
   );
-  await vi.waitUntil(() => testApp.deps.catalog.current().keys.has(hashKey('reports')), 60_000);
+  await expect.poll(() => testApp.deps.catalog.current().keys.has(hashKey('reports'))).toBe(true);
   await rollUpAll(testApp);
 });
 afterAll(() => testApp.close());

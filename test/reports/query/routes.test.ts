@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hashKey } from '../../../src/platform/http/auth.ts';
 import { dayMs, dayOf } from '../../../src/platform/lib/time.ts';
 import { portOf } from '../../support/request.ts';
@@ -44,7 +44,7 @@ beforeAll(async () => {
     [hashKey('other')],
   );
   const hash = hashKey('other');
-  await vi.waitUntil(() => testApp.deps.catalog.current().keys.has(hash), 60_000);
+  await expect.poll(() => testApp.deps.catalog.current().keys.has(hash)).toBe(true);
   await rollUpAll(testApp);
 });
 afterAll(() => testApp.close());
