@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { type HttpProxy, parseHttpProxy } from './config/http-proxy.ts';
 import { type ImageStoreSetting, parseImageStore } from './config/image-store.ts';
+import { type MailSetting, parseMail } from './config/mail.ts';
 import {
   parseDatabaseUrl,
   parsePublicUrl,
@@ -32,6 +33,8 @@ export type Config = {
   /** 32 bytes. */
   secretsKey: Buffer;
   requireTwoFactor: 'none' | 'operators' | 'all';
+  /** null: no mails are sent. */
+  mail: MailSetting | null;
   logLevel: string;
   webhookAllowNets: string;
   webhookAllowHttp: boolean;
@@ -97,6 +100,7 @@ export function loadConfig(
     userPepper: raw.USER_PEPPER,
     secretsKey: Buffer.from(raw.SECRETS_KEY, 'base64'),
     requireTwoFactor: raw.REQUIRE_TWO_FACTOR as Config['requireTwoFactor'],
+    mail: parseMail({ url: raw.SMTP_URL, from: raw.MAIL_FROM }, problems),
     logLevel: raw.LOG_LEVEL,
     webhookAllowNets: raw.WEBHOOK_ALLOW_NETS,
     webhookAllowHttp: raw.WEBHOOK_ALLOW_HTTP,

@@ -49,6 +49,7 @@ describe('defaults', () => {
       userPepper: 'p'.repeat(32),
       secretsKey: Buffer.alloc(32, 7),
       requireTwoFactor: 'none',
+      mail: null,
       logLevel: 'info',
       imageCacheDir: '.data/image-cache',
       imageCacheDiskMb: 256,
@@ -122,6 +123,24 @@ describe('WEBHOOK_PROXY', () => {
       expect(namesOf(problemsOf({ WEBHOOK_PROXY: text }))).toEqual(['WEBHOOK_PROXY']);
     },
   );
+});
+
+describe('SMTP_URL', () => {
+  test('names server, port, TLS and credentials, which may be percent-encoded', () => {
+    const from = 'Perkwire <perkwire@example.com>';
+    const mailOf = (url: string) => load({ SMTP_URL: url, MAIL_FROM: from }).mail;
+    expect(mailOf('smtp://me%40example.com:p%3Aw@mail.example.com')).toEqual({
+      host: 'mail.example.com',
+      port: 587,
+      secure: false,
+      credentials: { user: 'me@example.com', password: 'p:w' },
+      from,
+    });
+    expect(mailOf('smtps://mail.example.com')).toMatchObject({ port: 465, secure: true, credentials: null });
+    expect(namesOf(problemsOf({ SMTP_URL: 'http://mail.example.com', MAIL_FROM: from }))).toEqual(['SMTP_URL']);
+    for (const sender of ['', 'nobody', 'a@example.com\r\nbcc: b@example.com'])
+      expect(namesOf(problemsOf({ SMTP_URL: 'smtp://mail', MAIL_FROM: sender })), sender).toEqual(['MAIL_FROM']);
+  });
 });
 
 describe('problems', () => {

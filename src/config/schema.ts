@@ -60,6 +60,16 @@ export const configSchema = Type.Object({
     pattern: '^(none|operators|all)$',
     description: 'Dashboard users who must set up two-factor authentication: none, operators or all.',
   }),
+  SMTP_URL: Type.String({
+    default: '',
+    description:
+      'Server (smtp://user:password@host:587 or smtps:) that mails invitations and password resets. Empty: links are ' +
+      'handed on by hand.',
+  }),
+  MAIL_FROM: Type.String({
+    default: '',
+    description: 'Sender of mails, such as Perkwire <perkwire@example.com>; required with SMTP_URL.',
+  }),
   LOG_LEVEL: Type.String({
     default: 'info',
     pattern: '^(fatal|error|warn|info|debug|trace|silent)$',

@@ -1,6 +1,7 @@
 import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/ports.ts';
 import { accountPages } from './pages/account/account.ts';
+import { forgotPasswordPages } from './pages/account/forgot-password.ts';
 import { oneTimeLinkPages } from './pages/account/one-time-link.ts';
 import { secondFactorPages } from './pages/account/second-factor.ts';
 import { signInPages } from './pages/account/sign-in.ts';
@@ -69,6 +70,7 @@ export async function dashboardRoutes(app: App, deps: DashboardDeps): Promise<vo
     signInPages(open, services);
     secondFactorPages(open, services);
     oneTimeLinkPages(open, services);
+    if (deps.mailer !== null) forgotPasswordPages(open, services, deps.mailer);
     await open.register(async (closed: App) => {
       registerAccessControl(closed, services);
       registerStartPage(closed, services);

@@ -11,6 +11,7 @@ import type { Config } from '../config.ts';
 import type { DatabaseHealth } from './db/health.ts';
 import type { FailureLimit } from './http/failure-limit.ts';
 import type { Logger } from './logger.ts';
+import type { Mailer } from './mailer.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import type { SecretBox } from './security/secret-box.ts';
 import type { TokenCodec } from './security/tracking-token.ts';
@@ -26,6 +27,8 @@ export type PlatformDeps = {
   failures: FailureLimit;
   tokens: TokenCodec;
   secretBox: SecretBox;
+  /** null without SMTP_URL. */
+  mailer: Mailer | null;
   /** Metrics of this process; null without METRICS_TOKEN. */
   metrics: Metrics | null;
   /** Clock, epoch milliseconds. */

@@ -15,6 +15,7 @@ import { createServers, type ServerUrl } from '../platform/db/servers.ts';
 import { createAuthenticator } from '../platform/http/auth.ts';
 import { createFailureLimit } from '../platform/http/failure-limit.ts';
 import type { Logger } from '../platform/logger.ts';
+import { createMailer } from '../platform/mailer.ts';
 import { createMetrics } from '../platform/metrics/metrics.ts';
 import { createSigner } from '../platform/security/keyring.ts';
 import { createSecretBox } from '../platform/security/secret-box.ts';
@@ -105,6 +106,7 @@ export async function createDeps({
     notices: createNotices(now),
     tokens: createTokenCodec(createSigner(config.tokenKeys, 'tracking-token')),
     secretBox: createSecretBox(config.secretsKey),
+    mailer: config.mail === null ? null : createMailer(config.mail),
     metrics,
     dispatcherMetrics: metrics === null ? null : createDispatcherMetrics(metrics.registry),
     sender,
@@ -112,6 +114,7 @@ export async function createDeps({
   };
   const close = async (): Promise<void> => {
     await sender.close();
+    await deps.mailer?.close();
     await catalog.stop();
     await dbHealth.stop();
     await flushPool.end();

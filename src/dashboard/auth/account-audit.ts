@@ -50,3 +50,6 @@ export const systemActor = (label: string, publisherId: number | null = null): A
 
 /** Actor label of lockouts. */
 export const signInLabel = 'sign-in';
+
+/** Actor label of password resets that users ask for. */
+export const resetLabel = 'password reset';

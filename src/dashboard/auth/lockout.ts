@@ -31,10 +31,17 @@ export type Lockout = {
 
 type Subjects = Record<keyof typeof maxFailures, Buffer>;
 
-/** What is limited; the counts of one purpose do not touch those of another. */
-export type Purpose = 'sign-in' | 'code';
+/** The same for mails with a link to set a password, each of which reaches a user. */
+const maxResets: typeof maxFailures = { pair: 3, address: 20, account: 5 };
 
-const limitsOf: Record<Purpose, typeof maxFailures> = { 'sign-in': maxFailures, code: maxCodeFailures };
+/** What is limited; the counts of one purpose do not touch those of another. */
+export type Purpose = 'sign-in' | 'code' | 'password-reset';
+
+const limitsOf: Record<Purpose, typeof maxFailures> = {
+  'sign-in': maxFailures,
+  code: maxCodeFailures,
+  'password-reset': maxResets,
+};
 
 /** Shared by all processes, and the same for unknown accounts. Stores keyed hashes instead of addresses. */
 export function createLockout(pepper: string, purpose: Purpose = 'sign-in'): Lockout {

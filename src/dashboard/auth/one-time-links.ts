@@ -1,10 +1,11 @@
 import type { Executor } from '../../platform/db/pool.ts';
-import { dayMs } from '../../platform/lib/time.ts';
+import { dayMs, hourMs } from '../../platform/lib/time.ts';
 import { createToken, hashToken } from './tokens.ts';
 import { type User, type UserRow, userColumns, userOf } from './users.ts';
 
 /** Lifetimes (milliseconds). */
-const invitationLifetimeMs = 7 * dayMs;
+export const invitationLifetimeMs = 7 * dayMs;
+export const resetLifetimeMs = hourMs;
 const firstOperatorLifetimeMs = dayMs;
 
 /** Path of one-time links; the token follows. */
@@ -17,6 +18,15 @@ export const linkPath = '/dashboard/start/';
 export async function createInvitation(executor: Executor, userId: number, nowMs: number): Promise<string> {
   await executor.query('delete from user_links where user_id = $1', [userId]);
   return insert(executor, userId, nowMs + invitationLifetimeMs);
+}
+
+/**
+ * A short-lived link with which this user sets a new password. Earlier ones stay valid: who asks for many in the name
+ * of another must not make the other's useless.
+ */
+export async function createPasswordReset(executor: Executor, userId: number, nowMs: number): Promise<string> {
+  await executor.query('delete from user_links where user_id = $1 and expires_at < $2', [userId, new Date(nowMs)]);
+  return insert(executor, userId, nowMs + resetLifetimeMs);
 }
 
 /** A link that creates the first operator. */

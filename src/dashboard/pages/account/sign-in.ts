@@ -1,4 +1,4 @@
-import { type Html, html } from '../../../platform/http/html.ts';
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import type { App } from '../../../platform/ports.ts';
 import { createSignIn } from '../../auth/sign-in.ts';
 import { hasOperator } from '../../auth/users.ts';
@@ -21,15 +21,15 @@ export function signInPages(app: App, services: PageServices): void {
   const { pool, config } = services.deps;
   const headers = pageHeaders(config.publicUrl);
   const signIn = createSignIn(services.deps);
-  const page = (email: string, next: string, error: string | null = null): string =>
-    renderCard('Sign in', services.asset, signInForm(email, next, error));
+  const forgotHint = forgotPassword(services.deps.mailer !== null);
+  const page = (email: string, next: string, error: string | null = null, above: Html = nothing): string =>
+    renderCard('Sign in', services.asset, html`${above}${signInForm(email, next, error)}${forgotHint}`);
 
   app.get<{ Querystring: { next?: string } }>(signInPath, { schema }, async (request, reply) => {
     const next = nextPath(String(request.query.next ?? ''));
     reply.headers(headers);
     if (request.viewer !== null) return redirect(request, reply, next);
-    if (await hasOperator(pool)) return reply.send(page('', next));
-    return reply.send(renderCard('Sign in', services.asset, html`${noOperatorNotice}${signInForm('', next, null)}`));
+    return reply.send(page('', next, null, (await hasOperator(pool)) ? nothing : noOperatorNotice));
   });
 
   app.post(signInPath, { schema }, async (request, reply) => {
@@ -44,6 +44,8 @@ export function signInPages(app: App, services: PageServices): void {
     return reply.send(page(email, next, lockedMessage(result.minutes)));
   });
 }
+
+export const forgotPath = `${signInPath}/forgot`;
 
 export const lockedMessage = (minutes: number): string =>
   `Too many attempts. Try again in ${plural(minutes, 'minute')}.`;
@@ -71,6 +73,11 @@ function signInForm(email: string, next: string, error: string | null): Html {
       <div class="form-end"><button class="button main wide">Sign in</button></div>
     </form>`;
 }
+
+const forgotPassword = (sendsMails: boolean): Html =>
+  sendsMails
+    ? html`<p class="hint"><a href="${forgotPath}">Forgot your password?</a></p>`
+    : html`<p class="hint">Forgot your password? Ask an administrator for a link.</p>`;
 
 const noOperatorNotice = notice(
   'info',

@@ -27,7 +27,9 @@ export type UserListState = {
   role?: string;
   errors?: FieldErrors;
   /** A link that was just created. */
-  link?: { email: string; token: string };
+  link?: { email: string; token: string; isNew: boolean; isUnsent?: boolean };
+  /** Who was sent a link just now. */
+  mailedTo?: string;
 };
 
 export function usersPage<C extends PageContext>(
@@ -37,26 +39,30 @@ export function usersPage<C extends PageContext>(
   publicUrl: string,
   state: UserListState,
 ): Page {
-  const { link, errors = [] } = state;
+  const { link, mailedTo, errors = [] } = state;
   return {
     title: scope.title,
-    lead: 'Each user has their own account. Invite users with a one-time link.',
+    lead: 'Each user has their own account. Users are invited by a one-time link.',
     nav: scope.nav,
     status: errors.length > 0 ? 422 : 200,
     body: html`
-      ${link !== undefined && linkNotice(link.email, `${publicUrl}${linkPath}${link.token}`)}
+      ${link?.isUnsent && notice('failed', html`<p>The mail could not be sent. The log has the reason.</p>`)}
+      ${link !== undefined && linkNotice(link, `${publicUrl}${linkPath}${link.token}`)}
+      ${mailedTo !== undefined && notice('done', html`<p>A mail with a one-time link was sent to ${mailedTo}.</p>`)}
       ${userTable(context, scope, users)}
       ${card('Invite user', inviteForm(context, scope, state))}`,
   };
 }
 
-const linkNotice = (email: string, link: string): Html =>
+const linkNotice = ({ email, isNew }: { email: string; isNew: boolean }, link: string): Html =>
   notice(
     'done',
     html`
-      <p><strong>Send this link to ${email}.</strong> It works once, for 7 days, and is shown only now.</p>
+      <p><strong>Send this link to ${email}.</strong> It works once, for ${lifetime(isNew)}, and is shown only now.</p>
       ${copyable(link, 'one-time link')}`,
   );
+
+const lifetime = (isNew: boolean): string => (isNew ? '7 days' : 'one hour');
 
 function inviteForm<C extends PageContext>(
   context: C,
@@ -68,7 +74,7 @@ function inviteForm<C extends PageContext>(
     form.input('email', { label: 'E-mail address', type: 'email', required: true, autocomplete: 'off' }),
     form.select('role', { label: 'Role', choices: roles }),
   ]);
-  return saveForm(context, context.path(path), fields, { button: 'Create invite link' });
+  return saveForm(context, context.path(path), fields, { button: 'Invite' });
 }
 
 const tableColumns = [

@@ -2,7 +2,8 @@ import { transaction } from '../../../platform/db/pool.ts';
 import { AppError } from '../../../platform/errors.ts';
 import type { App } from '../../../platform/ports.ts';
 import { accountView, auditAccount } from '../../auth/account-audit.ts';
-import { createInvitation } from '../../auth/one-time-links.ts';
+import { invitationMail, resetMail, sendMail } from '../../auth/account-mails.ts';
+import { createInvitation, createPasswordReset } from '../../auth/one-time-links.ts';
 import { endSessionsOf } from '../../auth/sessions.ts';
 import { removeTwoFactor } from '../../auth/two-factor.ts';
 import {
@@ -22,7 +23,7 @@ import { actorOf } from '../../shell/management.ts';
 import { commonPages, type PageResult, type PageServices, publisherPages } from '../../shell/pages.ts';
 import { type UserListState, type UserScope, usersPage } from './user-list.ts';
 
-/** Users are invited by a one-time link that is shown once; no e-mail is sent. */
+/** Users are invited by a one-time link, which is mailed, or shown once where no mails are sent. */
 export function userPages(app: App, services: PageServices): void {
   registerScope(services, {
     pages: publisherPages(app, services),
@@ -90,7 +91,28 @@ async function invite<C extends PageContext>(
   });
   // The same message whether the account belongs to this publisher or another, whose users are confidential.
   if (token === null) return refuse('This address cannot be invited.');
-  return show(services, scope, context, { link: { email, token } });
+  return deliver(services, scope, context, { email, token, isNew: true });
+}
+
+type Link = { email: string; token: string; isNew: boolean };
+
+/** Mails a link; without SMTP, or when the server refuses, shows it to be handed on. */
+async function deliver<C extends PageContext>(
+  services: PageServices,
+  scope: UserScope<C>,
+  context: C,
+  { isNew, ...link }: Link,
+): Promise<Page> {
+  const { mailer, config } = services.deps;
+  if (mailer === null) return show(services, scope, context, { link: { ...link, isNew } });
+  const mail = (isNew ? invitationMail : resetMail)({ ...link, publicUrl: config.publicUrl });
+  const isSent = await sendMail(services.deps, mailer, mail);
+  return show(
+    services,
+    scope,
+    context,
+    isSent ? { mailedTo: link.email } : { link: { ...link, isNew, isUnsent: true } },
+  );
 }
 
 async function createLink<C extends PageContext>(
@@ -104,9 +126,11 @@ async function createLink<C extends PageContext>(
   const token = await transaction(pool, async (executor) => {
     const change = { actor: actorOf(context), user, action: 'update', nowMs: now() } as const;
     await auditAccount(executor, change, null, { password_link: 'created' });
-    return createInvitation(executor, user.id, now());
+    return user.hasPassword
+      ? createPasswordReset(executor, user.id, now())
+      : createInvitation(executor, user.id, now());
   });
-  return show(services, scope, context, { link: { email: user.email, token } });
+  return deliver(services, scope, context, { email: user.email, token, isNew: !user.hasPassword });
 }
 
 /** For a user who lost phone and recovery codes. */

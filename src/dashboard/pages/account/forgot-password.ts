@@ -1,0 +1,63 @@
+import { type Html, html } from '../../../platform/http/html.ts';
+import type { Mailer } from '../../../platform/mailer.ts';
+import type { App } from '../../../platform/ports.ts';
+import { createPasswordResets } from '../../auth/password-reset.ts';
+import { parseEmail } from '../../auth/users.ts';
+import { signInPath } from '../../shell/access.ts';
+import { notice } from '../../shell/components.ts';
+import { formOf } from '../../shell/context.ts';
+import { type FieldErrors, fieldsOf } from '../../shell/fields.ts';
+import { createForm } from '../../shell/forms.ts';
+import { pageHeaders } from '../../shell/headers.ts';
+import { renderCard } from '../../shell/layout.ts';
+import type { PageServices } from '../../shell/pages.ts';
+import { forgotPath, lockedMessage } from './sign-in.ts';
+
+const schema = { hide: true };
+
+/** Where mails are sent: the form that mails a link to set a new password. */
+export function forgotPasswordPages(app: App, services: PageServices, mailer: Mailer): void {
+  const { deps, asset } = services;
+  const headers = pageHeaders(deps.config.publicUrl);
+  const requestReset = createPasswordResets(deps, mailer);
+  const page = (body: Html): string => renderCard('Forgot your password?', asset, body);
+
+  app.get(forgotPath, { schema }, async (_request, reply) => reply.headers(headers).send(page(emailForm(''))));
+
+  app.post(forgotPath, { schema }, async (request, reply) => {
+    reply.headers(headers);
+    const email = fieldsOf(formOf(request)).text('email');
+    if (parseEmail(email) === null) {
+      const errors = [{ path: '/email', message: 'Enter a valid e-mail address.' }];
+      return reply.code(422).send(page(emailForm(email, errors)));
+    }
+    const refused = await requestReset(email, request.ip);
+    if (refused === null) return reply.send(page(sent));
+    reply.code(429).header('retry-after', String(refused.lockedMinutes * 60));
+    return reply.send(page(notice('failed', html`<p>${lockedMessage(refused.lockedMinutes)}</p>`)));
+  });
+}
+
+const backLink = html`<p class="hint"><a href="${signInPath}">Back to sign-in</a></p>`;
+
+const sent = html`
+  ${notice('done', html`<p>If there is an account with this address, a mail with a link is on its way.</p>`)}
+  <p class="hint">The link works once, within one hour. Look into the spam folder too.</p>
+  ${backLink}`;
+
+function emailForm(email: string, errors: FieldErrors = []): Html {
+  const form = createForm({ email }, errors);
+  return html`
+    <p class="lead">We mail you a link to set a new one.</p>
+    <form method="post" action="${forgotPath}" class="form" novalidate>
+      ${form.input('email', {
+        label: 'E-mail address',
+        type: 'email',
+        autocomplete: 'username',
+        required: true,
+        autofocus: true,
+      })}
+      <div class="form-end"><button class="button main wide">Send link</button></div>
+    </form>
+    ${backLink}`;
+}

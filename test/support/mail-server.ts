@@ -1,0 +1,57 @@
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { SMTPServer } from 'smtp-server';
+
+type ReceivedMail = { from: string; to: string[]; head: string; text: string };
+
+export type MailServer = {
+  port: number;
+  mails: ReceivedMail[];
+  /** Refuses the next recipients with 550. */
+  refuse: (refused: boolean) => void;
+  close: () => Promise<void>;
+};
+
+/** A real SMTP server on a free port of this machine, without TLS, that asks for `user` and `secret`. */
+export async function startMailServer(): Promise<MailServer> {
+  const mails: ReceivedMail[] = [];
+  let refused = false;
+  const server = new SMTPServer({
+    authMethods: ['PLAIN', 'LOGIN'],
+    disabledCommands: ['STARTTLS'],
+    allowInsecureAuth: true,
+    logger: false,
+    onAuth: ({ username, password }, _session, done) =>
+      username === 'user' && password === 'secret' ? done(null, { user: username }) : done(new Error('refused')),
+    onRcptTo: (_address, _session, done) =>
+      refused ? done(Object.assign(new Error('no such mailbox'), { responseCode: 550 })) : done(),
+    onData: (stream, { envelope }, done) => {
+      text(stream).then((raw) => {
+        const [head = '', ...body] = raw.split('\r\n\r\n');
+        const from = envelope.mailFrom === false ? '' : envelope.mailFrom.address;
+        const to = envelope.rcptTo.map(({ address }) => address);
+        mails.push({ from, to, head, text: decode(head, body.join('\n\n')) });
+        done();
+      }, done);
+    },
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (server.server.address() as AddressInfo).port,
+    mails,
+    refuse: (value) => {
+      refused = value;
+    },
+    close: () => new Promise((resolve) => server.close(() => resolve())),
+  };
+}
+
+/** The text of a body in quoted-printable, or as it is. */
+function decode(head: string, body: string): string {
+  if (!/quoted-printable/i.test(head)) return body.replaceAll('\r\n', '\n');
+  const joined = body.replaceAll('\r\n', '\n').replaceAll(/=\n/g, '');
+  const latin1 = joined.replaceAll(/=([0-9A-F]{2})/g, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+  return Buffer.from(latin1, 'latin1').toString('utf8');
+}
