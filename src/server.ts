@@ -3,6 +3,7 @@ import closeWithGrace from 'close-with-grace';
 import { buildApp } from './app.ts';
 import { type Config, ConfigError, loadConfig } from './config.ts';
 import { firstOperatorLink } from './dashboard/auth/first-operator.ts';
+import { writeHistory } from './embedded/demo/history/write-history.ts';
 import { startDemo } from './embedded/demo/start.ts';
 import { printWelcome } from './embedded/demo/welcome.ts';
 import type { EmbeddedPostgres } from './embedded/postgres/index.ts';
@@ -87,6 +88,8 @@ async function start(config: Config, logger: Logger, parts: Parts): Promise<void
   parts.add('background jobs', background.stop);
   logger.info({ roles: config.roles, port: config.port, embedded, firstStart }, 'ready');
   if (embedded && serveApi) {
+    // After readiness: a first start need not wait for it.
+    await writeHistory(deps).catch((err) => logger.warn({ err }, 'the history of the demo was not made up'));
     const dashboardLink = await firstOperatorLink(deps.pool, config.publicUrl, deps.now());
     printWelcome(config, dashboardLink, (text) => process.stdout.write(text));
   }

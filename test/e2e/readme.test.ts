@@ -36,17 +36,18 @@ test('the README starts a server; its curl commands end with a signed webhook, a
 
   let server = await start();
   try {
-    expect(server.commands).toHaveLength(3);
+    expect(server.commands).toHaveLength(4);
     const outputs: string[] = [];
     for (const command of server.commands) outputs.push((await run('bash', ['-c', command], { cwd: folder })).stdout);
     expect(outputs[1]).toContain('beacon: 200');
-    expect(JSON.parse(outputs[2] as string)).toMatchObject({ data: { status: 'wrapped' } });
+    expect(JSON.parse(outputs[2] as string)).toMatchObject({ data: { status: 'open' } });
+    expect(JSON.parse(outputs[3] as string)).toMatchObject({ data: { status: 'wrapped' } });
 
     await expect.poll(async () => (await list()).count).toBe(1);
     const { secret, webhooks } = await list();
     const [webhook] = webhooks;
     const payload = new Webhook(secret).verify(webhook?.body as string, webhook?.headers as Record<string, string>);
-    expect(payload).toMatchObject({ body: { pub_user_id: 'user-1', selected: 0, campaigns: [] } });
+    expect(payload).toMatchObject({ body: { pub_user_id: 'user-1', selected: 1, campaigns: [{}] } });
 
     // The whole group of npm's processes at once: nobody gets to clean up.
     process.kill(-(server.child.pid as number), 'SIGKILL');
@@ -56,9 +57,9 @@ test('the README starts a server; its curl commands end with a signed webhook, a
         : resolve(null),
     );
     server = await start();
-    const again = await run('bash', ['-c', server.commands[2] as string], { cwd: folder });
+    const again = await run('bash', ['-c', server.commands[3] as string], { cwd: folder });
     expect(JSON.parse(again.stdout), 'the session of before the kill is still there').toEqual(
-      JSON.parse(outputs[2] as string),
+      JSON.parse(outputs[3] as string),
     );
   } finally {
     process.kill(-(server.child.pid as number), 'SIGTERM');

@@ -14,8 +14,8 @@ export const rooms: Record<string, readonly string[]> = {
   offers: ['decision', 'reports', 'browser', 'catalog', 'client', 'platform', 'config'],
   tracking: ['offers', 'webhooks', 'reports', 'catalog', 'client', 'platform', 'config'],
   privacy: ['catalog', 'client', 'platform', 'config'],
-  embedded: ['webhooks', 'catalog', 'client', 'platform', 'config'],
   perks: ['tracking', 'offers', 'webhooks', 'reports', 'catalog', 'client', 'platform', 'config'],
+  embedded: [...['perks', 'tracking', 'offers', 'reports', 'webhooks', 'catalog', 'client', 'platform', 'config']],
   runtime: [
     ...['perks', 'embedded', 'privacy', 'tracking', 'offers', 'browser', 'reports', 'webhooks', 'decision'],
     ...['catalog', 'client', 'platform', 'config'],

@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { TestProject } from 'vitest/node';
-import { embeddedDemoIds, loadDemoCatalogue } from '../../src/embedded/demo/catalogue.ts';
 import { startEmbeddedPostgres } from '../../src/embedded/postgres/index.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { ensurePartitions } from '../../src/platform/db/partitions.ts';
 import { createPool, transaction } from '../../src/platform/db/pool.ts';
+import { loadTestCatalogue } from './catalogue.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -41,7 +41,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await migrate(url);
   const pool = createPool({ url, size: 1, applicationName: 'perkwire-test', onError: () => {} });
   await ensurePartitions(pool, Date.now());
-  await transaction(pool, (executor) => loadDemoCatalogue(executor, embeddedDemoIds));
+  await transaction(pool, loadTestCatalogue);
   await pool.end();
   project.provide('templateUrl', url);
   return async () => {

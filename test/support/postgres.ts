@@ -3,10 +3,10 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { embeddedDemoIds, loadDemoCatalogue } from '../../src/embedded/demo/catalogue.ts';
 import { startEmbeddedPostgres } from '../../src/embedded/postgres/index.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { createPool, transaction } from '../../src/platform/db/pool.ts';
+import { loadTestCatalogue } from './catalogue.ts';
 
 /** A PostgreSQL of one test file, which may harm it. */
 export type OwnPostgres = {
@@ -31,7 +31,7 @@ export async function startOwnPostgres({ flags = [] as string[] } = {}): Promise
   const server = await startEmbeddedPostgres({ dataDir, flags: ['fsync=off', ...flags] });
   await migrate(server.url);
   const pool = createPool({ url: server.url, size: 1, applicationName: 'perkwire-test', onError: () => {} });
-  await transaction(pool, (executor) => loadDemoCatalogue(executor, embeddedDemoIds));
+  await transaction(pool, loadTestCatalogue);
   await pool.end();
   const admin = new pg.Pool({ connectionString: server.url, max: 1, application_name: 'perkwire-test-admin' });
   admin.on('error', () => {});

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Type } from '@sinclair/typebox';
+import type { Executor } from '../../platform/db/pool.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { hashKey } from '../../platform/http/auth.ts';
 import { timeOf } from '../../platform/lib/time-zone.ts';
@@ -78,4 +79,13 @@ function checkExpiry({ expires_at }: Values, latestMs: number | null, nowMs: num
   if (atMs <= nowMs) return refused('must be in the future');
   if (latestMs === null || atMs <= latestMs) return [];
   return refused(`must be ${new Date(latestMs).toISOString()} or earlier: a key cannot make one that outlives itself`);
+}
+
+/** When a publisher's first key was made (epoch milliseconds), revoked or not; null: it never had one. */
+export async function firstKeyAt(executor: Executor, publisherId: number): Promise<number | null> {
+  const { rows } = await executor.query<{ at: Date | null }>(
+    'select min(created_at) as at from api_keys where publisher_id = $1',
+    [publisherId],
+  );
+  return rows[0]?.at?.getTime() ?? null;
 }

@@ -1,3 +1,4 @@
+import type { PayoutKind } from '../rules/rules.ts';
 import type { CreativeType, Unit } from '../snapshot/types.ts';
 
 /** A picture: its path as the file of the catalogue names it. */
@@ -30,6 +31,10 @@ export type SeedCampaign = {
   tags: string[];
   priority: number;
   weight: number;
+  payout_kind: PayoutKind;
+  /** In the currency; of `cps`, percent of the sale. */
+  payout_amount: number;
+  payout_currency: string;
   is_product: boolean;
   is_loyalty: boolean;
   offer_description: string;

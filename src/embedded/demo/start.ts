@@ -2,6 +2,7 @@ import type { CatalogDeps } from '../../catalog/ports.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { redirectEndpoints, saveEndpoint } from '../../webhooks/endpoints/changes.ts';
 import { embeddedDemoIds, loadDemoCatalogue } from './catalogue.ts';
+import { createHistoryPartitions } from './history/write-history.ts';
 
 /**
  * Loads the demo catalogue into an embedded database that holds no publisher yet, with a webhook to this server's own
@@ -30,6 +31,9 @@ export async function startDemo({ pool, catalog, config, secretBox, now }: Catal
     });
     return true;
   });
-  if (loaded) await catalog.refresh();
+  if (loaded) {
+    await catalog.refresh();
+    await createHistoryPartitions(pool, now());
+  }
   return loaded;
 }

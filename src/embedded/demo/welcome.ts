@@ -3,7 +3,7 @@ import { embeddedDemoIds } from './catalogue.ts';
 
 /**
  * Printed after a start of the demo: addresses, the key, a one-time link to the dashboard while there is no user, and
- * three commands that work when pasted.
+ * four commands that work when pasted.
  */
 export function printWelcome({ publicUrl }: Config, dashboardLink: string | null, write: (text: string) => void): void {
   const { key, sdkId } = embeddedDemoIds;
@@ -19,7 +19,7 @@ Perkwire is ready at ${publicUrl}
   API docs  ${publicUrl}/docs
   Webhooks  ${publicUrl}/demo/receiver
 
-Try it. 1. Fetch offers, keep the answer; 2. fire the first offer's impression beacon; 3. confirm the perks:
+Try it. 1. Fetch offers, keep the answer; 2. fire the first offer's impression beacon; 3. select it; 4. confirm:
 
 ${tryCommands(publicUrl, key).join('\n')}
 
@@ -29,12 +29,16 @@ ${tryCommands(publicUrl, key).join('\n')}
 function tryCommands(publicUrl: string, key: string): string[] {
   const json = "-H 'content-type: application/json'";
   const user = '{"placement":"checkout","pub_user_id":"user-1","first_name":"Ada"}';
+  const query = `api_key=${key}&pub_user_id=user-1`;
   const fieldOf = (field: string): string => `grep -o '"${field}":"[^"]*' perkwire-offers.json`;
   const pixelUrl = `$(${fieldOf('pixel')} | head -n 1 | cut -d '"' -f 4)`;
   const sessionId = `$(${fieldOf('session_id')} | cut -d '"' -f 4)`;
+  const campaignId = '$(grep -o \'"campaign_id":[0-9]*\' perkwire-offers.json | head -n 1 | cut -d : -f 2)';
   return [
     `curl -s '${publicUrl}/native/v4/offers.json?api_key=${key}' ${json} -d '${user}' -o perkwire-offers.json`,
-    `curl -s "${pixelUrl}" -o perkwire-pixel.png -w 'beacon: %{http_code}\\n'`,
+    // By its own name, curl would count as a bot.
+    `curl -s -A 'Shop/1.0' "${pixelUrl}" -o perkwire-pixel.png -w 'beacon: %{http_code}\\n'`,
+    `curl -s -X POST "${publicUrl}/sdk/v4/usp/${sessionId}/${campaignId}/select.json?${query}"`,
     `curl -s "${publicUrl}/sdk/v4/usp/session/${sessionId}.json?api_key=${key}" ${json} -d '{"action":"wrap"}'`,
   ];
 }

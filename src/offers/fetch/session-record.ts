@@ -18,7 +18,8 @@ export type SessionRecord = {
   decided: readonly DecidedOffer[];
   /** Why no offer is shown; null when one is. */
   emptyReason: string | null;
-  decision: DecisionRecord;
+  /** null: not kept. */
+  decision: DecisionRecord | null;
   /** The publisher's own attributes. */
   custom: ReadonlyMap<string, string>;
   macros: MacroValues;

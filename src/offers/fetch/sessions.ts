@@ -16,6 +16,12 @@ export async function insertSessions(executor: Executor, sessions: readonly Sess
   await executor.query({ name: 'insert_sessions', text: insertSql, values: sessionValues(sessions) });
 }
 
+/** Whether a publisher has any session. */
+export async function hasSessions(executor: Executor, publisherId: number): Promise<boolean> {
+  const { rows } = await executor.query('select from sessions where publisher_id = $1 limit 1', [publisherId]);
+  return rows.length > 0;
+}
+
 const insertUnlessOptedOutSql = `
 with opted_out as (
   select user_key, opt_outs from user_history

@@ -1,10 +1,16 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
+import type { ReportBooking } from '../../reports/rollup/bookings.ts';
 import type { Booking } from './booking.ts';
 import type { ConvertedClick } from './find-clicks.ts';
 
+/** What the ledger stores of a click. */
+type LedgerClick = Pick<ConvertedClick, 'sessionId' | 'offerId' | 'publisherId' | 'campaignId' | 'advertiserId'>;
+
 /** A row to add to the ledger, with its click. `txnId` '': none. */
-export type NewBooking = { click: ConvertedClick; booking: Booking; txnId: string };
+export type LedgerEntry = { click: LedgerClick; booking: Booking; txnId: string };
+
+export type NewBooking = LedgerEntry & { click: ConvertedClick };
 
 /*
  * Consistent lock order: every batch inserts in the order of the primary key, so that batches cannot deadlock. A row
@@ -25,7 +31,7 @@ on conflict do nothing
 returning id`;
 
 /** Adds rows to the ledger, unless they are there. @returns the ids of those that were added */
-export async function insertBookings(executor: Executor, bookings: readonly NewBooking[]): Promise<Set<string>> {
+export async function insertBookings(executor: Executor, bookings: readonly LedgerEntry[]): Promise<Set<string>> {
   const { rows } = await executor.query<{ id: string }>({
     name: 'insert_conversions',
     text: insertSql,
@@ -34,7 +40,7 @@ export async function insertBookings(executor: Executor, bookings: readonly NewB
   return new Set(rows.map((row) => row.id));
 }
 
-const toRow = ({ click, booking, txnId }: NewBooking) => ({
+const toRow = ({ click, booking, txnId }: LedgerEntry) => ({
   day: dayOfUuid7(click.sessionId),
   session_id: click.sessionId,
   offer_id: click.offerId,
@@ -54,4 +60,16 @@ const toRow = ({ click, booking, txnId }: NewBooking) => ({
   suspicious: booking.suspicious,
   click_at_ms: booking.clickAtMs,
   booked_at_ms: booking.bookedAtMs,
+});
+
+/** A row of the ledger as reports count it. */
+export const toReportBooking = ({ click, booking }: LedgerEntry): ReportBooking => ({
+  id: booking.id,
+  sessionId: click.sessionId,
+  publisherId: click.publisherId,
+  offerId: click.offerId,
+  campaignId: click.campaignId,
+  atMs: booking.bookedAtMs,
+  conversions: booking.isVoid ? -1 : 1,
+  revenueMicros: booking.payoutMicros,
 });

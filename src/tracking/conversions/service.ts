@@ -7,7 +7,7 @@ import { dayMs } from '../../platform/lib/time.ts';
 import { newUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
-import { book, type ReportBooking } from '../../reports/rollup/bookings.ts';
+import { book } from '../../reports/rollup/bookings.ts';
 import { enqueue, type OutboxEvent } from '../../webhooks/outbox.ts';
 import { type ClickRef, createClickIdCodec } from '../clicks/click-id.ts';
 import type { Booking } from './booking.ts';
@@ -15,7 +15,7 @@ import { countBookings } from './count-caps.ts';
 import { type Evaluation, evaluate } from './evaluate.ts';
 import { conversionEvent } from './event-type.ts';
 import { type ConvertedClick, findClicks } from './find-clicks.ts';
-import { insertBookings, type NewBooking } from './insert-bookings.ts';
+import { insertBookings, type NewBooking, toReportBooking } from './insert-bookings.ts';
 import { buildPostback } from './postback.ts';
 import type { ConversionReport } from './request.ts';
 import { isSignedWith } from './signature.ts';
@@ -132,15 +132,4 @@ const toPostback = (one: NewBooking): OutboxEvent => ({
   dev: false,
   payload: () => buildPostback(one),
   nowMs: one.booking.bookedAtMs,
-});
-
-const toReportBooking = ({ click, booking }: NewBooking): ReportBooking => ({
-  id: booking.id,
-  sessionId: click.sessionId,
-  publisherId: click.publisherId,
-  offerId: click.offerId,
-  campaignId: click.campaignId,
-  atMs: booking.bookedAtMs,
-  conversions: booking.isVoid ? -1 : 1,
-  revenueMicros: booking.payoutMicros,
 });

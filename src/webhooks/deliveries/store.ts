@@ -1,5 +1,6 @@
 import type { Executor } from '../../platform/db/pool.ts';
-import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
+import { dayOf } from '../../platform/lib/time.ts';
+import { dayOfUuid7, firstUuid7At } from '../../platform/lib/uuid7.ts';
 import type { Timing } from '../dispatcher/send/result.ts';
 import type { DeliveryStatus } from './filter.ts';
 import type { Page } from './walk.ts';
@@ -94,4 +95,17 @@ export async function findAttempts(executor: Executor, id: string): Promise<Atte
     values: [dayOfUuid7(id), id],
   });
   return rows.reverse();
+}
+
+/** Whether a webhook of a publisher that was created since a time has been delivered. */
+export async function hasDelivered(executor: Executor, publisherId: number, sinceMs: number): Promise<boolean> {
+  const { rows } = await executor.query(
+    `select from webhook_endpoints e cross join lateral (
+      select from deliveries d
+      where d.endpoint_id = e.id and d.day >= $2::date and d.id >= $3::uuid and d.status = 'delivered' limit 1
+    ) delivered
+    where e.publisher_id = $1 limit 1`,
+    [publisherId, dayOf(sinceMs), firstUuid7At(sinceMs)],
+  );
+  return rows.length > 0;
 }

@@ -179,3 +179,12 @@ const healthOf = (row: HealthRow): EndpointHealth => ({
   pending: row.pending,
   held: row.held,
 });
+
+/** Whether a publisher has an endpoint for any event. */
+export async function hasEndpoint(executor: Executor, publisherId: number): Promise<boolean> {
+  const { rows } = await executor.query(
+    'select from webhook_endpoints where publisher_id = $1 and deleted_at is null limit 1',
+    [publisherId],
+  );
+  return rows.length > 0;
+}

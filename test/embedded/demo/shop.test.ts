@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { recentWebhooks } from '../../../src/embedded/demo/shop/activity.ts';
 import { type DemoServer, startDemoServer } from './support.ts';
 
 type Activity = {
@@ -32,6 +31,7 @@ const pages = [
   '/demo/shop.css',
   '/demo/shop.js',
   '/demo/panel.js',
+  '/demo/receiver.js',
   '/demo/phone',
   '/demo/phone.css',
   '/demo/phone.js',
@@ -90,16 +90,39 @@ test('a beacon and the webhook of a confirmation appear in the activity, with a 
   expect(webhook).toMatchObject({ verified: true, pub_user_id: 'activity-1', selected: 1, titles: [offer.title] });
 });
 
-test('what somebody else posts to the receiver is shown as not verified', () => {
-  const secret = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
+test('what somebody else posts to the receiver is shown as not verified, and what is no JSON as it came', async () => {
   const headers = { 'webhook-id': 'msg_1', 'webhook-timestamp': '1700000000', 'webhook-signature': 'v1,AAAA' };
-  const received = { received_at: '2024-01-01T00:00:00.000Z', method: 'POST', url: '/demo/receiver', headers };
-  for (const body of ['', 'null', '[]', '{"body":{"campaigns":[null,{}],"selected":"x"}}', '{"body":null}'])
-    expect(recentWebhooks([{ ...received, body }], secret)).toMatchObject([{ verified: false, selected: null }]);
-  expect(
-    recentWebhooks(
-      Array.from({ length: 30 }, () => ({ ...received, body: '' })),
-      secret,
-    ),
-  ).toHaveLength(20);
+  const before = (await activity()).webhooks.length;
+  const bodies = [
+    'null',
+    '[]',
+    '{"body":{"campaigns":[null,{}],"selected":"x"}}',
+    '{"body":null}',
+    '<script>x</script>',
+  ];
+  for (const body of bodies) await fetch(`${demo.url}/demo/receiver`, { method: 'POST', headers, body });
+  const { webhooks } = await activity();
+  expect(webhooks).toHaveLength(before + bodies.length);
+  for (const webhook of webhooks.slice(0, bodies.length))
+    expect(webhook).toMatchObject({ verified: false, selected: null });
+  const page = await (await fetch(`${demo.url}/demo/receiver`, { headers: { accept: 'text/html' } })).text();
+  expect(page).toContain('signature wrong');
+  expect(page).not.toContain('<script>x');
+});
+
+test('a webhook that was verified stays so after its endpoint’s secret was rotated, as page and as JSON', async () => {
+  const rotated = await fetch(
+    `${demo.url}/manage/v1/webhook-endpoints/usp.selection/rotate-secret?api_key=${demo.t.publisher.key}`,
+    {
+      method: 'POST',
+    },
+  );
+  expect(rotated.status).toBe(200);
+  const isVerified = ({ pub_user_id, verified }: Activity['webhooks'][number]) =>
+    pub_user_id === 'activity-1' && verified;
+  expect((await activity()).webhooks.some(isVerified)).toBe(true);
+  const list = (await (await get('/demo/receiver')).json()) as { webhooks: { verified: boolean }[] };
+  expect(list.webhooks.some(({ verified }) => verified)).toBe(true);
+  const page = await (await fetch(`${demo.url}/demo/receiver`, { headers: { accept: 'text/html,*/*' } })).text();
+  expect(page).toContain('signature verified');
 });

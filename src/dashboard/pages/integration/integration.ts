@@ -1,4 +1,5 @@
 import type { Publisher } from '../../../catalog/snapshot/types.ts';
+import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { hourMs, minuteMs } from '../../../platform/lib/time.ts';
 import type { App, PlatformDeps } from '../../../platform/ports.ts';
@@ -8,6 +9,7 @@ import { createEventStreams, type StreamEvent } from '../../shell/event-streams.
 import { moment, plural } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
 import { type PageServices, publisherPages } from '../../shell/pages.ts';
+import { setupChecklist } from '../setup/checklist.ts';
 import { findNotices, noticeItem } from './live-notices.ts';
 import { findRequests, type LiveRequest, sessionIdAt, sessionsAfter } from './live-requests.ts';
 import { type Snippet, snippetsFor } from './snippets.ts';
@@ -24,9 +26,12 @@ const noticeLookbackMs = hourMs;
 export function integrationPages(app: App, services: PageServices): void {
   const { deps } = services;
   const pages = publisherPages(app, services);
+  const failFast = createFailFast(deps.dbHealth);
   const streams = createEventStreams(deps.logger);
   app.addHook('preClose', async () => streams.close());
-  pages.get('/integration', 'analyst', (context) => integrationPage(context, deps.config.publicUrl));
+  pages.get('/integration', 'analyst', async (context) =>
+    integrationPage(context, deps.config.publicUrl, await setupChecklist({ services, failFast }, context)),
+  );
   app.get('/dashboard/p/:publisherId/integration/stream', { schema: { hide: true } }, (request, reply) => {
     const publisher = request.viewedPublisher;
     if (publisher === null) return reply.callNotFound();
@@ -36,7 +41,7 @@ export function integrationPages(app: App, services: PageServices): void {
   });
 }
 
-function integrationPage(context: PublisherContext, publicUrl: string): Page {
+function integrationPage(context: PublisherContext, publicUrl: string, checklist: Html): Page {
   const { publisher, path } = context;
   const snippets = snippetsFor(publisher, publicUrl);
   const wanted = queryText(context, 'with');
@@ -52,6 +57,7 @@ function integrationPage(context: PublisherContext, publicUrl: string): Page {
     lead: 'Add a snippet to your site or app. Requests appear below as they arrive.',
     nav: 'integration',
     body: html`
+      ${checklist}
       ${credentialsCard(context, publicUrl)}
       ${tabs('Snippets', snippetTabs)}
       ${copyable(current.text, `${current.title} snippet`)}

@@ -1,4 +1,6 @@
 import type { Publisher } from '../../../catalog/snapshot/types.ts';
+import { embeddedDemoIds } from '../../../embedded/demo/catalogue.ts';
+import { madeUpMark } from '../../../embedded/demo/history/sessions.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { dayMs } from '../../../platform/lib/time.ts';
@@ -8,11 +10,12 @@ import { sumOf } from '../../../reports/metrics.ts';
 import { queryLiveMinutes } from '../../../reports/query/live.ts';
 import { createReportService, currencyOf } from '../../../reports/query/service.ts';
 import { type MetricsView, metricsView } from '../../../reports/query/view.ts';
-import { emptyState, linkButton, tabs } from '../../shell/components.ts';
+import { emptyState, linkButton, notice, tabs } from '../../shell/components.ts';
 import { type PublisherContext, queryText } from '../../shell/context.ts';
 import { count } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
 import { type PageServices, publisherPages } from '../../shell/pages.ts';
+import { checklistPages, setupChecklist } from '../setup/checklist.ts';
 import { breakdown, charts, type FormatMoney, metricTiles, todayTiles } from './metrics.ts';
 
 const ranges = ['7', '14', '30'] as const;
@@ -28,6 +31,7 @@ type Scope = {
 export function overviewPages(app: App, { deps, ...services }: PageServices): void {
   const pages = publisherPages(app, { deps, ...services });
   const scope: Scope = { deps, reports: createReportService(deps), failFast: createFailFast(deps.dbHealth) };
+  checklistPages(pages, { services: { deps }, failFast: scope.failFast });
   pages.get('/overview', 'analyst', (context) => overviewPage(scope, context));
   pages.get('/overview/live', 'analyst', async (context) => ({ fragment: await liveCounters(scope, context) }));
 }
@@ -38,11 +42,12 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
   const nowMs = scope.deps.now();
   const from = dayOf(publisher, nowMs - (days - 1) * dayMs);
   const range = { from, to: dayOf(publisher, nowMs) };
-  const [overTime, byPlacement, byOffer, live] = await Promise.all([
+  const [overTime, byPlacement, byOffer, live, checklist] = await Promise.all([
     scope.reports.activity(publisher, range),
     scope.reports.activity(publisher, { ...range, group_by: 'placement' }),
     scope.reports.activity(publisher, { ...range, group_by: 'offer' }),
     liveCounters(scope, context),
+    setupChecklist({ services: scope, failFast: scope.failFast }, context),
   ]);
   const money = moneyFormat(scope.deps, publisher);
   const total = metricsView(sumOf(overTime.rows));
@@ -58,7 +63,11 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
     lead: `${publisher.name}. Times in ${publisher.timeZone}.`,
     nav: 'overview',
     assets: ['uplot.css', 'language.js', 'uplot.js', 'charts.js'],
-    body: html`${live}${total.sessions === 0 ? noActivity(context) : await activity()}`,
+    body: html`
+      ${checklist}
+      ${live}
+      ${publisher.sdkId === embeddedDemoIds.sdkId && madeUpNotice}
+      ${total.sessions === 0 ? noActivity(context) : await activity()}`,
   };
 }
 
@@ -74,6 +83,14 @@ function moneyFormat({ catalog }: Scope['deps'], { id }: Publisher): FormatMoney
   );
   return (value) => format.format(value);
 }
+
+const madeUpNotice = notice(
+  'info',
+  html`<p>
+    Demo data: the two weeks before the first start are made up. Their sessions carry the custom attribute
+    <code>${madeUpMark.name}</code> = <code>${madeUpMark.value}</code>.
+  </p>`,
+);
 
 const noActivity = ({ path }: PublisherContext): Html =>
   emptyState(

@@ -1,14 +1,10 @@
 import type { Executor } from '../../../platform/db/pool.ts';
 import { dayMs } from '../../../platform/lib/time.ts';
-import { secretBytes, sign } from '../../../webhooks/message/signature.ts';
-import type { Received } from '../receiver.ts';
+import type { Received } from '../received.ts';
 
 export type Beacon = { at: string; kind: string; offer_id: number; title: string; suspicious: string | null };
 
-/**
- * `verified`: whether the signature is that of the receiver's secret; null: a GET call, whose bytes this page does not
- * rebuild.
- */
+/** `verified`: as of {@link Received}. */
 export type SeenWebhook = {
   id: string;
   received_at: string;
@@ -36,36 +32,21 @@ export async function recentBeacons(executor: Executor, publisherId: number, now
   return rows.map((row) => ({ ...row, at: new Date(row.at).toISOString() }));
 }
 
-/** The newest webhooks with their selection, and whether their signatures are valid. */
-export function recentWebhooks(received: readonly Received[], secret: string | null): SeenWebhook[] {
-  return received.slice(0, maxShown).map((webhook) => {
-    const { pub_user_id = '', selected = null, campaigns = [] } = bodyOf(webhook.body);
-    return {
-      id: String(webhook.headers['webhook-id'] ?? ''),
-      received_at: webhook.received_at,
-      verified: webhook.method === 'POST' ? secret !== null && isSigned(webhook, secret) : null,
-      dev: webhook.headers['perkwire-dev'] === '1',
-      pub_user_id,
-      selected,
-      titles: campaigns.map((campaign) => String(campaign.title)),
-    };
-  });
-}
+/** The newest webhooks with their selection. */
+export const recentWebhooks = (received: readonly Received[]): SeenWebhook[] =>
+  received.slice(0, maxShown).map(seenWebhook);
 
-/**
- * As a publisher's server would check it (Standard Webhooks 1.0); the receiver is on this machine, so time is not of
- * interest.
- */
-function isSigned({ headers, body }: Received, secret: string): boolean {
-  const timestampS = Number(headers['webhook-timestamp']);
-  if (!Number.isSafeInteger(timestampS) || timestampS < 0) return false;
-  const wanted = sign({
-    id: String(headers['webhook-id']),
-    timestampS,
-    body: Buffer.from(body),
-    secrets: [secretBytes(secret)],
-  });
-  return String(headers['webhook-signature']).split(' ').includes(wanted);
+export function seenWebhook({ headers, body, received_at, verified }: Received): SeenWebhook {
+  const { pub_user_id = '', selected = null, campaigns = [] } = bodyOf(body);
+  return {
+    id: String(headers['webhook-id'] ?? ''),
+    received_at,
+    verified,
+    dev: headers['perkwire-dev'] === '1',
+    pub_user_id,
+    selected,
+    titles: campaigns.map((campaign) => String(campaign.title)),
+  };
 }
 
 type Body = { pub_user_id?: string; selected?: number; campaigns?: { title?: unknown }[] };

@@ -17,3 +17,12 @@ export const policy = (
     "base-uri 'none'",
     "frame-ancestors 'self'",
   ].join('; ');
+
+/** Headers of all that the demo serves. */
+export const demoHeaders = (csp: string): Record<string, string> => ({
+  'content-security-policy': csp,
+  'cache-control': 'no-store',
+  'referrer-policy': 'same-origin',
+  'x-content-type-options': 'nosniff',
+  'x-robots-tag': 'noindex, nofollow',
+});

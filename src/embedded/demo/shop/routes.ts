@@ -3,9 +3,9 @@ import type { FastifyReply } from 'fastify';
 import type { CatalogDeps } from '../../../catalog/ports.ts';
 import type { App } from '../../../platform/ports.ts';
 import { embeddedDemoIds } from '../catalogue.ts';
-import { type Received, receiverSecret } from '../receiver.ts';
+import type { Received } from '../received.ts';
 import { recentBeacons, recentWebhooks } from './activity.ts';
-import { policy } from './policy.ts';
+import { demoHeaders, policy } from './policy.ts';
 import { createWebViews, type WebViewPage, type WebViewQuery } from './web-view.ts';
 
 const folder = new URL('../../../../demo/shop/', import.meta.url);
@@ -16,6 +16,7 @@ const files = {
   '/demo/shop.css': 'shop.css',
   '/demo/shop.js': 'shop.js',
   '/demo/panel.js': 'panel.js',
+  '/demo/receiver.js': 'receiver.js',
   '/demo/phone': 'phone.html',
   '/demo/phone.css': 'phone.css',
   '/demo/phone.js': 'phone.js',
@@ -29,7 +30,7 @@ const schema = { hide: true };
 
 /** The demo shop, with the real SDK, a simulated phone app, and what the service records. Embedded demo only. */
 export async function demoShopRoutes(app: App, deps: CatalogDeps & { received: Received[] }): Promise<void> {
-  const { config, pool, secretBox, catalog, now, received } = deps;
+  const { config, pool, catalog, now, received } = deps;
   const pagePolicy = policy(config.publicUrl);
   const views = await createWebViews(config.publicUrl);
 
@@ -54,19 +55,11 @@ export async function demoShopRoutes(app: App, deps: CatalogDeps & { received: R
   app.get('/demo/activity.json', { schema }, async (_request, reply) => {
     const publisher = catalog.current().publishersBySdkId.get(embeddedDemoIds.sdkId);
     const beacons = publisher === undefined ? [] : await recentBeacons(pool, publisher.id, now());
-    const secret = received.length === 0 ? null : await receiverSecret(pool, secretBox);
-    return withHeaders(reply, pagePolicy).send({ beacons, webhooks: recentWebhooks(received, secret) });
+    return withHeaders(reply, pagePolicy).send({ beacons, webhooks: recentWebhooks(received) });
   });
 }
 
-const withHeaders = (reply: FastifyReply, csp: string): FastifyReply =>
-  reply.headers({
-    'content-security-policy': csp,
-    'cache-control': 'no-store',
-    'referrer-policy': 'same-origin',
-    'x-content-type-options': 'nosniff',
-    'x-robots-tag': 'noindex, nofollow',
-  });
+const withHeaders = (reply: FastifyReply, csp: string): FastifyReply => reply.headers(demoHeaders(csp));
 
 /** Unknown parameters are ignored: the demo needs no error messages here. */
 function viewQuery(query: unknown): WebViewQuery {
