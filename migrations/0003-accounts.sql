@@ -10,12 +10,17 @@ create table users (
   created_at timestamptz not null,
   totp_sealed bytea,
   totp_last_step integer,
+  oidc_issuer text,
+  oidc_subject text,
+  unique (oidc_issuer, oidc_subject),
+  check ((oidc_issuer is null) = (oidc_subject is null)),
   check ((role = 'operator') = (publisher_id is null)),
   check ((totp_sealed is null) = (totp_last_step is null))
 );
 create index users_publisher on users (publisher_id);
 comment on table users is 'Users of the dashboard. An operator belongs to no publisher and sees all of them.';
 comment on column users.password_hash is 'scrypt with its parameters; null: invited, no password yet.';
+comment on column users.oidc_subject is 'Identity at an OpenID provider; null: the user signs in with a password.';
 comment on column users.totp_sealed is 'Secret of the authenticator app; null: no two-factor authentication.';
 comment on column users.totp_last_step is 'Time step of the last accepted code, which is accepted once.';
 
@@ -37,13 +42,16 @@ create table user_sessions (
   device text not null,
   network text not null,
   country text,
-  awaits_code boolean not null default false
+  awaits_code boolean not null default false,
+  id_token_sealed bytea
 );
 create index user_sessions_user on user_sessions (user_id);
 comment on table user_sessions is 'Dashboard sessions.';
 comment on column user_sessions.token_hash is 'SHA-256 of the cookie, which is not stored.';
 comment on column user_sessions.id is 'Names the session in the list of its user''s sessions.';
 comment on column user_sessions.awaits_code is 'The password was right; opens nothing until the code is given.';
+comment on column user_sessions.id_token_sealed is
+  'Of sign-ins at an OpenID provider: its ID token, with which the session there is ended too.';
 comment on column user_sessions.network is 'The client''s /24, of IPv6 the /48, at sign-in; the address is not stored.';
 
 create table user_links (

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { type HttpProxy, parseHttpProxy } from './config/http-proxy.ts';
 import { type ImageStoreSetting, parseImageStore } from './config/image-store.ts';
 import { type MailSetting, parseMail } from './config/mail.ts';
+import { type OidcSetting, parseOidc } from './config/oidc.ts';
 import {
   parseDatabaseUrl,
   parsePublicUrl,
@@ -35,6 +36,10 @@ export type Config = {
   requireTwoFactor: 'none' | 'operators' | 'all';
   /** null: no mails are sent. */
   mail: MailSetting | null;
+  /** null: no single sign-on. */
+  oidc: OidcSetting | null;
+  /** false: dashboard users sign in at the OpenID provider only. */
+  passwordSignIn: boolean;
   logLevel: string;
   webhookAllowNets: string;
   webhookAllowHttp: boolean;
@@ -101,6 +106,8 @@ export function loadConfig(
     secretsKey: Buffer.from(raw.SECRETS_KEY, 'base64'),
     requireTwoFactor: raw.REQUIRE_TWO_FACTOR as Config['requireTwoFactor'],
     mail: parseMail({ url: raw.SMTP_URL, from: raw.MAIL_FROM }, problems),
+    oidc: parseOidc(raw, problems),
+    passwordSignIn: raw.PASSWORD_SIGN_IN,
     logLevel: raw.LOG_LEVEL,
     webhookAllowNets: raw.WEBHOOK_ALLOW_NETS,
     webhookAllowHttp: raw.WEBHOOK_ALLOW_HTTP,

@@ -50,6 +50,8 @@ describe('defaults', () => {
       secretsKey: Buffer.alloc(32, 7),
       requireTwoFactor: 'none',
       mail: null,
+      oidc: null,
+      passwordSignIn: true,
       logLevel: 'info',
       imageCacheDir: '.data/image-cache',
       imageCacheDiskMb: 256,
@@ -140,6 +142,44 @@ describe('SMTP_URL', () => {
     expect(namesOf(problemsOf({ SMTP_URL: 'http://mail.example.com', MAIL_FROM: from }))).toEqual(['SMTP_URL']);
     for (const sender of ['', 'nobody', 'a@example.com\r\nbcc: b@example.com'])
       expect(namesOf(problemsOf({ SMTP_URL: 'smtp://mail', MAIL_FROM: sender })), sender).toEqual(['MAIL_FROM']);
+  });
+});
+
+describe('OIDC_ISSUER', () => {
+  const needed = {
+    OIDC_ISSUER: 'https://login.example.com',
+    OIDC_CLIENT_ID: 'perkwire',
+    OIDC_ALLOWED_DOMAINS: 'Example.com',
+  };
+
+  test('needs a client and allowed domains, and takes roles whose values contain separators', () => {
+    const OIDC_ROLES = 'CN=ops,OU=perks=operator; shop=manager:12';
+    const { oidc } = load({ ...needed, OIDC_ROLE_CLAIM: 'groups', OIDC_ROLES, PASSWORD_SIGN_IN: 'false' });
+    expect(oidc).toMatchObject({ allowedDomains: ['example.com'], clientSecret: null, defaultGrant: null });
+    expect(oidc?.grants).toEqual([
+      { value: 'CN=ops,OU=perks', grant: { role: 'operator', publisherId: null } },
+      { value: 'shop', grant: { role: 'manager', publisherId: 12 } },
+    ]);
+    expect(namesOf(problemsOf({ OIDC_ISSUER: needed.OIDC_ISSUER }))).toEqual([
+      'OIDC_ALLOWED_DOMAINS',
+      'OIDC_CLIENT_ID',
+    ]);
+  });
+
+  test.each([
+    ['OIDC_ISSUER', { OIDC_ISSUER: 'http://login.example.com' }],
+    ['OIDC_ISSUER', { OIDC_ISSUER: 'login.example.com' }],
+    ['OIDC_SCOPES', { OIDC_SCOPES: 'email' }],
+    ['OIDC_ALLOWED_DOMAINS', { OIDC_ALLOWED_DOMAINS: 'example.com, *' }],
+    ['OIDC_ROLES', { OIDC_ROLE_CLAIM: 'groups', OIDC_ROLES: 'ops=operator; shop=manager' }],
+    ['OIDC_ROLES', { OIDC_ROLE_CLAIM: 'groups' }],
+    ['OIDC_DEFAULT_ROLE', { OIDC_DEFAULT_ROLE: 'operator:12' }],
+  ])('a mistake names %s', (name, given) => {
+    expect(namesOf(problemsOf({ ...needed, ...given }))).toEqual([name]);
+  });
+
+  test('is needed to switch passwords off', () => {
+    expect(namesOf(problemsOf({ PASSWORD_SIGN_IN: 'false' }))).toEqual(['PASSWORD_SIGN_IN']);
   });
 });
 

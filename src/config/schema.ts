@@ -70,6 +70,43 @@ export const configSchema = Type.Object({
     default: '',
     description: 'Sender of mails, such as Perkwire <perkwire@example.com>; required with SMTP_URL.',
   }),
+  OIDC_ISSUER: Type.String({
+    default: '',
+    description: 'OpenID provider for single sign-on, by its issuer URL (https). Empty: none.',
+  }),
+  OIDC_CLIENT_ID: Type.String({ default: '', description: 'Client id at the provider.' }),
+  OIDC_CLIENT_SECRET: Type.String({
+    default: '',
+    description: 'Client secret at the provider. Empty: a public client.',
+  }),
+  OIDC_SCOPES: Type.String({ default: 'openid email profile', description: 'Scopes asked for, separated by spaces.' }),
+  OIDC_ALLOWED_DOMAINS: Type.String({
+    default: '',
+    description:
+      'Domains (comma list) of e-mail addresses that may sign in at the provider; required with OIDC_ISSUER.',
+  }),
+  OIDC_EMAIL_VERIFIED_CLAIM: Type.String({
+    default: 'email_verified',
+    description: 'Claim that says that the e-mail address was verified.',
+  }),
+  OIDC_ROLE_CLAIM: Type.String({
+    default: '',
+    description: 'Claim that decides about roles, such as groups. Empty: roles are managed in the dashboard.',
+  }),
+  OIDC_ROLES: Type.String({
+    default: '',
+    description:
+      'Values of that claim and their roles: "perks-ops=operator; shop-team=manager:12", 12 being a publisher id. ' +
+      'The first match counts.',
+  }),
+  OIDC_DEFAULT_ROLE: Type.String({
+    default: '',
+    description: 'Role, such as analyst:12, of users without such a value. Empty: they are refused.',
+  }),
+  PASSWORD_SIGN_IN: Type.Boolean({
+    default: true,
+    description: 'Whether dashboard users can sign in with passwords; false only with OIDC_ISSUER.',
+  }),
   LOG_LEVEL: Type.String({
     default: 'info',
     pattern: '^(fatal|error|warn|info|debug|trace|silent)$',

@@ -1,10 +1,13 @@
+import type { OidcSetting } from '../config/oidc.ts';
 import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/ports.ts';
+import { createOidcProvider, type OidcProvider } from './auth/oidc/provider.ts';
 import { accountPages } from './pages/account/account.ts';
 import { forgotPasswordPages } from './pages/account/forgot-password.ts';
 import { oneTimeLinkPages } from './pages/account/one-time-link.ts';
 import { secondFactorPages } from './pages/account/second-factor.ts';
 import { signInPages } from './pages/account/sign-in.ts';
+import { callbackPath, singleSignOnPages } from './pages/account/single-sign-on.ts';
 import { userPages } from './pages/account/users.ts';
 import { activityPages } from './pages/activity/activity-log.ts';
 import { advertiserPages } from './pages/campaigns/advertisers.ts';
@@ -24,7 +27,7 @@ import { settingsPages } from './pages/settings/settings.ts';
 import { themePages } from './pages/themes/themes.ts';
 import { webhookPages } from './pages/webhooks/endpoints.ts';
 import type { DashboardDeps } from './ports.ts';
-import { registerAccessControl, registerSession } from './shell/access.ts';
+import { registerAccessControl, registerSession, signInPath } from './shell/access.ts';
 import { registerAssets } from './shell/assets.ts';
 import { publisherPath, viewerOf } from './shell/context.ts';
 import { registerCookies } from './shell/cookies.ts';
@@ -63,14 +66,18 @@ export async function dashboardRoutes(app: App, deps: DashboardDeps): Promise<vo
   const management = createManagementClient(deps);
   await app.register(async (open: App) => {
     const cookies = await registerCookies(open, deps.config.publicUrl);
-    const services: PageServices = { deps, asset, cookies, management };
+    const { mailer, config, now } = deps;
+    const provider = config.oidc === null ? null : openProvider(config.oidc, config.publicUrl, now);
+    const services: PageServices = { deps, asset, cookies, management, provider };
     await registerFormParsing(open);
     registerSession(open, services);
     registerErrorPages(open, services);
     signInPages(open, services);
     secondFactorPages(open, services);
-    oneTimeLinkPages(open, services);
-    if (deps.mailer !== null) forgotPasswordPages(open, services, deps.mailer);
+    if (config.oidc !== null && provider !== null)
+      singleSignOnPages(open, services, { setting: config.oidc, provider });
+    if (config.passwordSignIn) oneTimeLinkPages(open, services);
+    if (config.passwordSignIn && mailer !== null) forgotPasswordPages(open, services, mailer);
     await open.register(async (closed: App) => {
       registerAccessControl(closed, services);
       registerStartPage(closed, services);
@@ -82,6 +89,14 @@ export async function dashboardRoutes(app: App, deps: DashboardDeps): Promise<vo
     });
   });
 }
+
+const openProvider = (setting: OidcSetting, publicUrl: string, now: () => number): OidcProvider =>
+  createOidcProvider({
+    setting,
+    callbackUrl: `${publicUrl}${callbackPath}`,
+    signedOutUrl: `${publicUrl}${signInPath}`,
+    now,
+  });
 
 /** `/dashboard` leads to the publisher's overview; an operator's, to the list of publishers. */
 function registerStartPage(app: App, { deps }: PageServices): void {

@@ -53,3 +53,6 @@ export const signInLabel = 'sign-in';
 
 /** Actor label of password resets that users ask for. */
 export const resetLabel = 'password reset';
+
+/** Actor label of changes that a sign-in at the OpenID provider makes. */
+export const singleSignOnLabel = 'single sign-on';

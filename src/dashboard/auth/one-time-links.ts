@@ -16,7 +16,7 @@ export const linkPath = '/dashboard/start/';
  * @returns its token, which is not stored
  */
 export async function createInvitation(executor: Executor, userId: number, nowMs: number): Promise<string> {
-  await executor.query('delete from user_links where user_id = $1', [userId]);
+  await deleteLinksOf(executor, userId);
   return insert(executor, userId, nowMs + invitationLifetimeMs);
 }
 
@@ -27,6 +27,10 @@ export async function createInvitation(executor: Executor, userId: number, nowMs
 export async function createPasswordReset(executor: Executor, userId: number, nowMs: number): Promise<string> {
   await executor.query('delete from user_links where user_id = $1 and expires_at < $2', [userId, new Date(nowMs)]);
   return insert(executor, userId, nowMs + resetLifetimeMs);
+}
+
+export async function deleteLinksOf(executor: Executor, userId: number): Promise<void> {
+  await executor.query('delete from user_links where user_id = $1', [userId]);
 }
 
 /** A link that creates the first operator. */

@@ -20,13 +20,15 @@ export type NewSession = {
   previous: string | null;
   /** The session opens nothing and is replaced by another when the code is given. */
   awaitsCode?: boolean;
+  /** Sealed ID token of a sign-in at the OpenID provider; null: signed in with a password. */
+  idTokenSealed?: Buffer | null;
   nowMs: number;
 };
 
 /** @returns the value of the session cookie */
 export async function startSession(
   executor: Executor,
-  { userId, client, previous, awaitsCode = false, nowMs }: NewSession,
+  { userId, client, previous, awaitsCode = false, idTokenSealed = null, nowMs }: NewSession,
 ): Promise<string> {
   const token = createToken();
   await executor.query('delete from user_sessions where expires_at < $1 or last_seen_at < $2', [
@@ -36,8 +38,9 @@ export async function startSession(
   if (previous !== null) await endSession(executor, previous);
   await executor.query(
     `insert into user_sessions
-      (token_hash, user_id, created_at, last_seen_at, expires_at, device, network, country, awaits_code)
-    values ($1, $2, $3, $3, $4, $5, $6, $7, $8)`,
+      (token_hash, user_id, created_at, last_seen_at, expires_at, device, network, country, awaits_code,
+        id_token_sealed)
+    values ($1, $2, $3, $3, $4, $5, $6, $7, $8, $9)`,
     [
       hashToken(token),
       userId,
@@ -47,6 +50,7 @@ export async function startSession(
       client.network,
       client.country,
       awaitsCode,
+      idTokenSealed,
     ],
   );
   return token;
@@ -56,14 +60,14 @@ export async function startSession(
 const isLive = 'not s.awaits_code and s.expires_at > $1 and s.last_seen_at > $2';
 const liveAt = (nowMs: number): Date[] => [new Date(nowMs), new Date(nowMs - sessionIdleTimeoutMs)];
 
+/** `byProvider`: signed in at the OpenID provider instead of with a password. */
+type Session = { id: string; byProvider: boolean; user: User };
+
 /** A session with its user; null: it is unknown or has ended, or the user is disabled. */
-export async function findSession(
-  executor: Executor,
-  token: string,
-  nowMs: number,
-): Promise<{ id: string; user: User } | null> {
-  const { rows } = await executor.query<UserRow & { session_id: string; last_seen_at: Date }>(
-    `select ${userColumns}, s.id as session_id, s.last_seen_at from user_sessions s join users u on u.id = s.user_id
+export async function findSession(executor: Executor, token: string, nowMs: number): Promise<Session | null> {
+  const { rows } = await executor.query<UserRow & { session_id: string; by_provider: boolean; last_seen_at: Date }>(
+    `select ${userColumns}, s.id as session_id, s.id_token_sealed is not null as by_provider, s.last_seen_at
+    from user_sessions s join users u on u.id = s.user_id
     where ${isLive} and s.token_hash = $3 and not u.disabled`,
     [...liveAt(nowMs), hashToken(token)],
   );
@@ -74,17 +78,21 @@ export async function findSession(
       hashToken(token),
       new Date(nowMs),
     ]);
-  return { id: row.session_id, user: userOf(row) };
+  return { id: row.session_id, byProvider: row.by_provider, user: userOf(row) };
 }
 
-/** The user whose code a session awaits; null: it does not, has ended, or the user is disabled. */
-export async function findAwaitingSession(executor: Executor, token: string, nowMs: number): Promise<User | null> {
-  const { rows } = await executor.query<UserRow>(
-    `select ${userColumns} from user_sessions s join users u on u.id = s.user_id
+/** A session that awaits a code; null: it does not, has ended, or the user is disabled. */
+export async function findAwaitingSession(
+  executor: Executor,
+  token: string,
+  nowMs: number,
+): Promise<{ user: User; idTokenSealed: Buffer | null } | null> {
+  const { rows } = await executor.query<UserRow & { id_token_sealed: Buffer | null }>(
+    `select ${userColumns}, s.id_token_sealed from user_sessions s join users u on u.id = s.user_id
     where s.awaits_code and s.expires_at > $1 and s.token_hash = $2 and not u.disabled`,
     [new Date(nowMs), hashToken(token)],
   );
-  return rows[0] === undefined ? null : userOf(rows[0]);
+  return rows[0] === undefined ? null : { user: userOf(rows[0]), idTokenSealed: rows[0].id_token_sealed };
 }
 
 export type ListedSession = SessionClient & { id: string; createdAt: Date; lastSeenAt: Date };
@@ -108,8 +116,13 @@ export async function endSessionOf(executor: Executor, userId: number, id: strin
   return rows[0] ?? null;
 }
 
-export async function endSession(executor: Executor, token: string): Promise<void> {
-  await executor.query('delete from user_sessions where token_hash = $1', [hashToken(token)]);
+/** @returns the sealed ID token of a sign-in at the OpenID provider; null: it was none */
+export async function endSession(executor: Executor, token: string): Promise<Buffer | null> {
+  const { rows } = await executor.query<{ id_token_sealed: Buffer | null }>(
+    'delete from user_sessions where token_hash = $1 returning id_token_sealed',
+    [hashToken(token)],
+  );
+  return rows[0]?.id_token_sealed ?? null;
 }
 
 /** Ends all sessions of a user but one. */

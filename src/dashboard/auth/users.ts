@@ -23,6 +23,8 @@ export type User = {
   /** false: invited, no password set yet. */
   hasPassword: boolean;
   hasTwoFactor: boolean;
+  /** Signs in at the OpenID provider, and has no password. */
+  isLinked: boolean;
   disabled: boolean;
   createdAt: Date;
 };
@@ -34,13 +36,14 @@ export type UserRow = {
   publisher_id: number | null;
   has_password: boolean;
   has_two_factor: boolean;
+  is_linked: boolean;
   disabled: boolean;
   created_at: Date;
 };
 
 /** Columns of `users u` for `userOf`. */
 export const userColumns = `u.id, u.email, u.role, u.publisher_id, u.password_hash is not null as has_password,
-  u.totp_sealed is not null as has_two_factor, u.disabled, u.created_at`;
+  u.totp_sealed is not null as has_two_factor, u.oidc_subject is not null as is_linked, u.disabled, u.created_at`;
 
 export const userOf = (row: UserRow): User => ({
   id: row.id,
@@ -49,6 +52,7 @@ export const userOf = (row: UserRow): User => ({
   publisherId: row.publisher_id,
   hasPassword: row.has_password,
   hasTwoFactor: row.has_two_factor,
+  isLinked: row.is_linked,
   disabled: row.disabled,
   createdAt: row.created_at,
 });
@@ -119,10 +123,40 @@ export async function setPassword(executor: Executor, userId: number, passwordHa
   await executor.query('update users set password_hash = $2 where id = $1', [userId, passwordHash]);
 }
 
+type Identity = { issuer: string; subject: string };
+
+/** The user linked to an identity at an OpenID provider. */
+export async function findByIdentity(executor: Executor, { issuer, subject }: Identity): Promise<User | null> {
+  const { rows } = await executor.query<UserRow>(
+    `select ${userColumns} from users u where u.oidc_issuer = $1 and u.oidc_subject = $2`,
+    [issuer, subject],
+  );
+  return rows[0] === undefined ? null : userOf(rows[0]);
+}
+
+/** Links a user to an identity, which replaces the password. */
+export async function linkIdentity(executor: Executor, userId: number, { issuer, subject }: Identity): Promise<void> {
+  await executor.query('update users set oidc_issuer = $2, oidc_subject = $3, password_hash = null where id = $1', [
+    userId,
+    issuer,
+    subject,
+  ]);
+}
+
+/** Sets role and publisher. */
+export async function setGrant(
+  executor: Executor,
+  userId: number,
+  { role, publisherId }: Pick<User, 'role' | 'publisherId'>,
+): Promise<void> {
+  await executor.query('update users set role = $2, publisher_id = $3 where id = $1', [userId, role, publisherId]);
+}
+
 /** Whether an operator can sign in. */
 export async function hasOperator(executor: Executor): Promise<boolean> {
   const { rowCount } = await executor.query(
-    "select 1 from users where role = 'operator' and not disabled and password_hash is not null limit 1",
+    `select 1 from users where role = 'operator' and not disabled
+      and (password_hash is not null or oidc_subject is not null) limit 1`,
   );
   return rowCount === 1;
 }

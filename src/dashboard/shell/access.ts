@@ -25,8 +25,9 @@ export function registerSession(app: App, { deps, cookies }: PageServices): void
     const token = cookies.session(request);
     if (token === null) return;
     const session = await failFast(() => findSession(pool, token, now()));
-    if (session === null) return;
-    request.viewer = { user: session.user, sessionId: session.id, sessionToken: token, csrf: csrfTokenOf(token) };
+    if (session === null || !(config.passwordSignIn || session.byProvider)) return;
+    const { user, id: sessionId, byProvider } = session;
+    request.viewer = { user, sessionId, byProvider, sessionToken: token, csrf: csrfTokenOf(token) };
   });
 }
 
@@ -54,9 +55,12 @@ export function registerAccessControl(app: App, { deps: { catalog, config } }: P
   });
 }
 
-/** Until a required second factor is set up, only its page opens. */
-const mustSetUpTwoFactor = (config: Config, { url }: FastifyRequest, { user }: Viewer): boolean =>
-  !user.hasTwoFactor && isTwoFactorRequired(config, user) && !/^\/dashboard\/(account\/two-factor|sign-out)$/.test(url);
+/** Until a required second factor is set up, only its page opens. The OpenID provider asks for its own. */
+const mustSetUpTwoFactor = (config: Config, { url }: FastifyRequest, { user, byProvider }: Viewer): boolean =>
+  !byProvider &&
+  !user.hasTwoFactor &&
+  isTwoFactorRequired(config, user) &&
+  !/^\/dashboard\/(account\/two-factor|sign-out)$/.test(url);
 
 const isRead = ({ method }: FastifyRequest): boolean => method === 'GET' || method === 'HEAD';
 

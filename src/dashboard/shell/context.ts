@@ -4,7 +4,7 @@ import { AppError } from '../../platform/errors.ts';
 import { hasRole, type Role, type User } from '../auth/users.ts';
 
 /** The signed-in user with their session. */
-export type Viewer = { user: User; sessionId: string; sessionToken: string; csrf: string };
+export type Viewer = { user: User; sessionId: string; byProvider: boolean; sessionToken: string; csrf: string };
 
 declare module 'fastify' {
   interface FastifyRequest {

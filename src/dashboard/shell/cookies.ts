@@ -1,8 +1,12 @@
 import cookiePlugin, { type CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { minuteMs } from '../../platform/lib/time.ts';
 import type { App } from '../../platform/ports.ts';
 import { sessionLifetimeMs } from '../auth/sessions.ts';
 import { isToken } from '../auth/tokens.ts';
+
+/** Time for the sign-in at the OpenID provider (milliseconds). */
+export const pendingLifetimeMs = 15 * minuteMs;
 
 /** A message shown once after a redirect. */
 export type Flash = { kind: 'done' | 'failed'; text: string };
@@ -12,11 +16,16 @@ export type Cookies = {
   setSession: (reply: FastifyReply, token: string) => void;
   endSession: (reply: FastifyReply) => void;
   setFlash: (reply: FastifyReply, flash: Flash) => void;
+  /** What a sign-in at the OpenID provider needs at its end. */
+  setPending: (reply: FastifyReply, value: string) => void;
+  /** Reads and deletes it. */
+  takePending: (request: FastifyRequest, reply: FastifyReply) => string | null;
   /** Reads and deletes the message of the previous request. */
   takeFlash: (request: FastifyRequest, reply: FastifyReply) => Flash | null;
 };
 
 const flashLifetimeS = 30;
+const pendingLifetimeS = pendingLifetimeMs / 1000;
 const maxFlashLength = 300;
 
 /**
@@ -29,6 +38,7 @@ export async function registerCookies(app: App, publicUrl: string): Promise<Cook
   const prefix = secure ? '__Host-' : '';
   const sessionName = `${prefix}perkwire_session`;
   const flashName = `${prefix}perkwire_flash`;
+  const pendingName = `${prefix}perkwire_oidc`;
   const attributes: CookieSerializeOptions = { path: '/', httpOnly: true, sameSite: 'lax', secure };
   return {
     session: ({ cookies }) => {
@@ -38,6 +48,11 @@ export async function registerCookies(app: App, publicUrl: string): Promise<Cook
     setSession: (reply, token) =>
       reply.setCookie(sessionName, token, { ...attributes, maxAge: sessionLifetimeMs / 1000 }),
     endSession: (reply) => reply.clearCookie(sessionName, attributes),
+    setPending: (reply, value) => reply.setCookie(pendingName, value, { ...attributes, maxAge: pendingLifetimeS }),
+    takePending: ({ cookies }, reply) => {
+      reply.clearCookie(pendingName, attributes);
+      return cookies[pendingName] ?? null;
+    },
     setFlash: (reply, { kind, text }) => {
       const value = `${kind}.${Buffer.from(text.slice(0, maxFlashLength)).toString('base64url')}`;
       reply.setCookie(flashName, value, { ...attributes, maxAge: flashLifetimeS });

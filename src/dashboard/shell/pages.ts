@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../platform/errors.ts';
 import type { Html } from '../../platform/http/html.ts';
 import type { App } from '../../platform/ports.ts';
+import type { OidcProvider } from '../auth/oidc/provider.ts';
 import type { Role } from '../auth/users.ts';
 import type { DashboardDeps } from '../ports.ts';
 import type { AssetUrl } from './assets.ts';
@@ -14,7 +15,14 @@ import type { ManagementClient } from './management.ts';
 import type { Upload } from './uploads.ts';
 
 /** What every page may use. */
-export type PageServices = { deps: DashboardDeps; asset: AssetUrl; cookies: Cookies; management: ManagementClient };
+export type PageServices = {
+  deps: DashboardDeps;
+  asset: AssetUrl;
+  cookies: Cookies;
+  management: ManagementClient;
+  /** null without OIDC_ISSUER. */
+  provider: OidcProvider | null;
+};
 
 /**
  * The result of a request: a page; a fragment of one, for htmx; or a redirect with a message for the next page. A

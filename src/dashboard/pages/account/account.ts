@@ -56,7 +56,8 @@ function newPasswordError(user: User, password: string, again: string): FieldErr
 }
 
 async function accountPage(services: PageServices, context: PageContext, errors: FieldErrors): Promise<Page> {
-  const { email, role } = context.viewer.user;
+  const { email, role, hasPassword } = context.viewer.user;
+  const changesPassword = hasPassword && services.deps.config.passwordSignIn;
   const form = createForm({}, errors);
   const fields = html`
     ${form.summary()}
@@ -72,11 +73,15 @@ async function accountPage(services: PageServices, context: PageContext, errors:
         descriptionList([
           ['E-mail address', email],
           ['Role', role],
+          ['Sign-in', context.viewer.byProvider ? 'Single sign-on' : 'Password'],
         ]),
       )}
-      ${card('Password', saveForm(context, context.path('/account/password'), fields, { button: 'Change password' }), {
-        lead: 'Changing it signs you out of all other sessions.',
-      })}
+      ${
+        changesPassword &&
+        card('Password', saveForm(context, context.path('/account/password'), fields, { button: 'Change password' }), {
+          lead: 'Changing it signs you out of all other sessions.',
+        })
+      }
       ${await twoFactorCard(services, context)}
       ${await sessionsCard(services, context)}`,
   };

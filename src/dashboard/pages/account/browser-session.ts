@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Executor, transaction } from '../../../platform/db/pool.ts';
-import { auditAccount } from '../../auth/account-audit.ts';
+import { auditAccount, singleSignOnLabel } from '../../auth/account-audit.ts';
 import { describeClient } from '../../auth/session-client.ts';
 import { startSession } from '../../auth/sessions.ts';
 import type { User } from '../../auth/users.ts';
@@ -11,6 +11,8 @@ import { type PageServices, redirect } from '../../shell/pages.ts';
 /** Path of the form for the second factor. */
 export const codePath = `${signInPath}/code`;
 
+type BrowserSession = { userId: number; awaitsCode?: boolean; idTokenSealed?: Buffer | null };
+
 /**
  * Starts a session for the browser of a request, and ends its previous one.
  * @returns the value of the session cookie, which is set after the commit
@@ -19,32 +21,37 @@ export const startBrowserSession = (
   { deps: { geo, now }, cookies }: PageServices,
   executor: Executor,
   request: FastifyRequest,
-  { userId, awaitsCode = false }: { userId: number; awaitsCode?: boolean },
+  session: BrowserSession,
 ): Promise<string> =>
   startSession(executor, {
-    userId,
+    ...session,
     client: describeClient(request.headers['user-agent'] ?? '', request.ip, geo),
     previous: cookies.session(request),
-    awaitsCode,
     nowMs: now(),
   });
 
+type SignedIn = {
+  user: User;
+  /** Sealed ID token of a sign-in at the OpenID provider; null: signed in with a password. */
+  idTokenSealed: Buffer | null;
+};
+
 /**
  * Starts a session, sets its cookie and writes the sign-in to the audit log.
- * @param by how the user signed in where it is worth a note; null: as usual
+ * @param by what signed the user in where it is worth a note; null: the usual
  */
 export async function openSession(
   services: PageServices,
   request: FastifyRequest,
   reply: FastifyReply,
-  user: User,
-  by: string | null = null,
+  { user, idTokenSealed, by }: SignedIn & { by: string | null },
 ): Promise<void> {
   const { pool, now } = services.deps;
   const token = await transaction(pool, async (executor) => {
     const change = { actor: actorFor(user), user, action: 'sign_in', nowMs: now() } as const;
-    await auditAccount(executor, change, null, by === null ? null : { by });
-    return startBrowserSession(services, executor, request, { userId: user.id });
+    const how = by ?? (idTokenSealed === null ? null : singleSignOnLabel);
+    await auditAccount(executor, change, null, how === null ? null : { by: how });
+    return startBrowserSession(services, executor, request, { userId: user.id, idTokenSealed });
   });
   services.cookies.setSession(reply, token);
 }
@@ -54,13 +61,13 @@ export async function passFirstFactor(
   services: PageServices,
   request: FastifyRequest,
   reply: FastifyReply,
-  { user, next }: { user: User; next: string },
+  { user, idTokenSealed, next }: SignedIn & { next: string },
 ): Promise<FastifyReply> {
   if (!user.hasTwoFactor) {
-    await openSession(services, request, reply, user);
+    await openSession(services, request, reply, { user, idTokenSealed, by: null });
     return redirect(request, reply, next);
   }
-  const token = await startBrowserSession(services, services.deps.pool, request, { userId: user.id, awaitsCode: true });
-  services.cookies.setSession(reply, token);
+  const session = { userId: user.id, awaitsCode: true, idTokenSealed };
+  services.cookies.setSession(reply, await startBrowserSession(services, services.deps.pool, request, session));
   return redirect(request, reply, `${codePath}?next=${encodeURIComponent(next)}`);
 }

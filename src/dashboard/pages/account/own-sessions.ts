@@ -1,3 +1,4 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { transaction } from '../../../platform/db/pool.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
@@ -7,26 +8,49 @@ import type { SessionClient } from '../../auth/session-client.ts';
 import { endSession, endSessionOf, endSessionsOf, type ListedSession, listSessions } from '../../auth/sessions.ts';
 import { signInPath } from '../../shell/access.ts';
 import { actionButton } from '../../shell/actions.ts';
-import { badge, card, table } from '../../shell/components.ts';
-import { type PageContext, pathText } from '../../shell/context.ts';
+import { badge, card, linkButton, table } from '../../shell/components.ts';
+import { type PageContext, pathText, viewerOf } from '../../shell/context.ts';
 import { moment, plural, utc } from '../../shell/format.ts';
+import { pageHeaders } from '../../shell/headers.ts';
+import { renderCard } from '../../shell/layout.ts';
 import { actorOf } from '../../shell/management.ts';
-import { commonPages, type PageResult, type PageServices } from '../../shell/pages.ts';
+import { commonPages, type PageResult, type PageServices, redirect } from '../../shell/pages.ts';
+import { idTokenContext } from './single-sign-on.ts';
 
 const path = '/account/sessions';
 
 /** Sign-out of this session, of another one of the user, and of all. */
 export function ownSessionPages(app: App, services: PageServices): void {
-  const { deps, cookies } = services;
   const pages = commonPages(app, services);
-  pages.post('/sign-out', 'analyst', async (context) => {
-    await endSession(deps.pool, context.viewer.sessionToken);
-    cookies.endSession(context.reply);
-    return { to: signInPath };
-  });
+  app.post('/dashboard/sign-out', { schema: { hide: true } }, async (request, reply) =>
+    signOut(services, request, reply),
+  );
   pages.post(`${path}/all/end`, 'analyst', (context) => signOutEverywhere(services, context));
   pages.post(`${path}/:id/end`, 'analyst', (context) => signOutOne(services, context));
 }
+
+/** Ends the session, and the one at the OpenID provider that it was started by. */
+async function signOut(
+  { deps, cookies, asset, provider }: PageServices,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const sealed = await endSession(deps.pool, viewerOf(request).sessionToken);
+  cookies.endSession(reply);
+  reply.headers(pageHeaders(deps.config.publicUrl));
+  const elsewhere =
+    sealed === null || provider === null
+      ? null
+      : await provider.endSessionUrl(deps.secretBox.open(sealed, idTokenContext)).catch(() => null);
+  if (elsewhere === null) return redirect(request, reply, signInPath);
+  // By header, because the content security policy lets no form lead to the provider.
+  reply.header('refresh', `0; url=${elsewhere}`);
+  return reply.send(renderCard('Signed out', asset, signedOut(elsewhere)));
+}
+
+const signedOut = (elsewhere: string): Html => html`
+  <p class="lead">You are signed out of Perkwire, and are now signed out of the sign-in service.</p>
+  ${linkButton(elsewhere, 'Continue', 'main')}`;
 
 async function signOutEverywhere({ deps, cookies }: PageServices, context: PageContext): Promise<PageResult> {
   const { user } = context.viewer;

@@ -24,13 +24,12 @@ export function secondFactorPages(app: App, services: PageServices): void {
   const attempts = createAttempts(deps, 'code');
   const page = (next: string, error: string | null = null): string =>
     renderCard('Two-factor authentication', asset, codeForm(next, error));
-  const findUser = async (token: string | null) =>
+  const findSession = async (token: string | null) =>
     token === null ? null : findAwaitingSession(deps.pool, token, deps.now());
 
   app.get<{ Querystring: { next?: string } }>(codePath, { schema }, async (request, reply) => {
     reply.headers(headers);
-    const user = await findUser(cookies.session(request));
-    if (user === null) return redirect(request, reply, signInPath);
+    if ((await findSession(cookies.session(request))) === null) return redirect(request, reply, signInPath);
     return reply.send(page(nextPath(String(request.query.next ?? ''))));
   });
 
@@ -38,8 +37,9 @@ export function secondFactorPages(app: App, services: PageServices): void {
     reply.headers(headers);
     const fields = fieldsOf(formOf(request));
     const next = nextPath(fields.text('next'));
-    const user = await findUser(cookies.session(request));
-    if (user === null) return redirect(request, reply, signInPath);
+    const session = await findSession(cookies.session(request));
+    if (session === null) return redirect(request, reply, signInPath);
+    const { user } = session;
     const locked = await attempts.begin(user.email, request.ip);
     if (locked !== null) {
       reply.code(429).header('retry-after', String(locked.minutes * 60));
@@ -49,7 +49,7 @@ export function secondFactorPages(app: App, services: PageServices): void {
     const accepted = await acceptCode(deps.pool, deps.secretBox, given);
     if (accepted === null) return reply.code(401).send(page(next, 'This code is wrong or was already used.'));
     await attempts.succeed(user.email, request.ip);
-    await openSession(services, request, reply, user, accepted === 'app' ? null : 'recovery code');
+    await openSession(services, request, reply, { ...session, by: accepted === 'app' ? null : accepted });
     return redirect(request, reply, next);
   });
 }

@@ -22,38 +22,53 @@ export function signInPages(app: App, services: PageServices): void {
   const headers = pageHeaders(config.publicUrl);
   const signIn = createSignIn(services.deps);
   const forgotHint = forgotPassword(services.deps.mailer !== null);
+  const entries = (email: string, next: string, error: string | null): Html => html`
+    ${error !== null && notice('failed', html`<p>${error}</p>`)}
+    ${config.oidc !== null && singleSignOnButton(next)}
+    ${config.passwordSignIn && html`${signInForm(email, next)}${forgotHint}`}`;
   const page = (email: string, next: string, error: string | null = null, above: Html = nothing): string =>
-    renderCard('Sign in', services.asset, html`${above}${signInForm(email, next, error)}${forgotHint}`);
+    renderCard('Sign in', services.asset, html`${above}${entries(email, next, error)}`);
 
   app.get<{ Querystring: { next?: string } }>(signInPath, { schema }, async (request, reply) => {
     const next = nextPath(String(request.query.next ?? ''));
     reply.headers(headers);
     if (request.viewer !== null) return redirect(request, reply, next);
-    return reply.send(page('', next, null, (await hasOperator(pool)) ? nothing : noOperatorNotice));
+    return reply.send(
+      page('', next, null, config.passwordSignIn && !(await hasOperator(pool)) ? noOperatorNotice : nothing),
+    );
   });
 
+  if (!config.passwordSignIn) return;
   app.post(signInPath, { schema }, async (request, reply) => {
     const fields = fieldsOf(formOf(request));
     const [email, next] = [fields.text('email'), nextPath(fields.text('next'))];
     const password = formOf(request).get('password') ?? '';
     const result = await signIn({ email, password, address: request.ip });
     reply.headers(headers);
-    if (result.ok) return passFirstFactor(services, request, reply, { user: result.user, next });
+    if (result.ok) return passFirstFactor(services, request, reply, { user: result.user, idTokenSealed: null, next });
     if (result.reason === 'wrong') return reply.code(401).send(page(email, next, 'Wrong e-mail address or password.'));
     reply.code(429).header('retry-after', String(result.minutes * 60));
     return reply.send(page(email, next, lockedMessage(result.minutes)));
   });
 }
 
+/** Starts the sign-in at the OpenID provider. */
+export const singleSignOnPath = `${signInPath}/oidc`;
+
 export const forgotPath = `${signInPath}/forgot`;
 
 export const lockedMessage = (minutes: number): string =>
   `Too many attempts. Try again in ${plural(minutes, 'minute')}.`;
 
-function signInForm(email: string, next: string, error: string | null): Html {
+/** A link: the content security policy lets no form lead to the provider. */
+function singleSignOnButton(next: string): Html {
+  const href = `${singleSignOnPath}?next=${encodeURIComponent(next)}`;
+  return html`<a class="button main wide" href="${href}">Sign in with single sign-on</a>`;
+}
+
+function signInForm(email: string, next: string): Html {
   const form = createForm({ email });
   return html`
-    ${error !== null && notice('failed', html`<p>${error}</p>`)}
     <form method="post" action="${signInPath}" class="form">
       ${hiddenField('next', next)}
       ${form.input('email', {

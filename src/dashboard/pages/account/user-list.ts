@@ -1,3 +1,4 @@
+import type { Config } from '../../../config.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { linkPath } from '../../auth/one-time-links.ts';
 import type { Role, User } from '../../auth/users.ts';
@@ -30,26 +31,30 @@ export type UserListState = {
   link?: { email: string; token: string; isNew: boolean; isUnsent?: boolean };
   /** Who was sent a link just now. */
   mailedTo?: string;
+  /** Who was added just now and needs no link. */
+  addedEmail?: string;
 };
 
 export function usersPage<C extends PageContext>(
   context: C,
   scope: UserScope<C>,
   users: readonly User[],
-  publicUrl: string,
-  state: UserListState,
+  state: UserListState & Pick<Config, 'publicUrl' | 'passwordSignIn'>,
 ): Page {
-  const { link, mailedTo, errors = [] } = state;
+  const { link, mailedTo, addedEmail, errors = [], publicUrl, passwordSignIn } = state;
   return {
     title: scope.title,
-    lead: 'Each user has their own account. Users are invited by a one-time link.',
+    lead: passwordSignIn
+      ? 'Each user has their own account. Users are invited by a one-time link.'
+      : 'Each user has their own account, and signs in with single sign-on.',
     nav: scope.nav,
     status: errors.length > 0 ? 422 : 200,
     body: html`
       ${link?.isUnsent && notice('failed', html`<p>The mail could not be sent. The log has the reason.</p>`)}
       ${link !== undefined && linkNotice(link, `${publicUrl}${linkPath}${link.token}`)}
       ${mailedTo !== undefined && notice('done', html`<p>A mail with a one-time link was sent to ${mailedTo}.</p>`)}
-      ${userTable(context, scope, users)}
+      ${addedEmail !== undefined && notice('done', html`<p>${addedEmail} can now sign in with single sign-on.</p>`)}
+      ${userTable(context, scope, users, passwordSignIn)}
       ${card('Invite user', inviteForm(context, scope, state))}`,
   };
 }
@@ -85,7 +90,12 @@ const tableColumns = [
   { text: 'Actions', hidden: true },
 ];
 
-function userTable<C extends PageContext>(context: C, scope: UserScope<C>, users: readonly User[]): Html {
+function userTable<C extends PageContext>(
+  context: C,
+  scope: UserScope<C>,
+  users: readonly User[],
+  passwordSignIn: boolean,
+): Html {
   const rows = users.map((user) => {
     const isSelf = user.id === context.viewer.user.id;
     return [
@@ -93,25 +103,32 @@ function userTable<C extends PageContext>(context: C, scope: UserScope<C>, users
       isSelf || scope.roles.length === 1 ? user.role : roleForm(context, scope, user),
       statusBadge(user),
       moment(utc, user.createdAt, 'day'),
-      isSelf ? nothing : html`<div class="row-actions">${buttons(context, scope.path, user)}</div>`,
+      isSelf ? nothing : html`<div class="row-actions">${buttons(context, scope.path, user, passwordSignIn)}</div>`,
     ];
   });
   return table(scope.title, tableColumns, rows);
 }
 
-function statusBadge({ disabled, hasPassword, hasTwoFactor }: User): Html {
+function statusBadge({ disabled, hasPassword, hasTwoFactor, isLinked }: User): Html {
   if (disabled) return badge('Disabled', 'bad');
-  if (!hasPassword) return badge('Invited', 'warn');
-  return html`${badge('Active', 'good')}${hasTwoFactor && html` ${badge('Two-factor', 'plain')}`}`;
+  if (!hasPassword && !isLinked) return badge('Invited', 'warn');
+  return html`
+    ${badge('Active', 'good')}
+    ${isLinked && badge('Single sign-on')}
+    ${hasTwoFactor && badge('Two-factor')}`;
 }
 
-function buttons(context: PageContext, path: string, user: User): Html {
+function buttons(context: PageContext, path: string, user: User, passwordSignIn: boolean): Html {
   const to = context.path(`${path}/${user.id}`);
   const small = true;
   if (user.disabled) return actionButton(context, { to, text: 'Enable', small, values: { role: user.role } });
   const linkText = user.hasPassword ? 'Reset password' : 'New invite link';
   return html`
-    ${actionButton(context, { to: `${to}/link`, text: linkText, small, kind: 'quiet' })}
+    ${
+      passwordSignIn &&
+      !user.isLinked &&
+      actionButton(context, { to: `${to}/link`, text: linkText, small, kind: 'quiet' })
+    }
     ${
       user.hasTwoFactor &&
       actionButton(context, {

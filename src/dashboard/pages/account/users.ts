@@ -64,7 +64,8 @@ async function show<C extends PageContext>(
   context: C,
   state: UserListState = {},
 ): Promise<Page> {
-  return usersPage(context, scope, await listUsers(pool, scope.publisherIdOf(context)), config.publicUrl, state);
+  const users = await listUsers(pool, scope.publisherIdOf(context));
+  return usersPage(context, scope, users, { ...state, ...config });
 }
 
 async function invite<C extends PageContext>(
@@ -104,6 +105,7 @@ async function deliver<C extends PageContext>(
   { isNew, ...link }: Link,
 ): Promise<Page> {
   const { mailer, config } = services.deps;
+  if (!config.passwordSignIn) return show(services, scope, context, { addedEmail: link.email });
   if (mailer === null) return show(services, scope, context, { link: { ...link, isNew } });
   const mail = (isNew ? invitationMail : resetMail)({ ...link, publicUrl: config.publicUrl });
   const isSent = await sendMail(services.deps, mailer, mail);
@@ -122,7 +124,7 @@ async function createLink<C extends PageContext>(
 ): Promise<Page> {
   const { pool, now } = services.deps;
   const user = await userOf(services, scope, context);
-  if (user.disabled) throw new AppError('not_found');
+  if (user.disabled || user.isLinked || !services.deps.config.passwordSignIn) throw new AppError('not_found');
   const token = await transaction(pool, async (executor) => {
     const change = { actor: actorOf(context), user, action: 'update', nowMs: now() } as const;
     await auditAccount(executor, change, null, { password_link: 'created' });

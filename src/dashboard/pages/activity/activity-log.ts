@@ -3,7 +3,7 @@ import type { View } from '../../../catalog/management/resource.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import type { App } from '../../../platform/ports.ts';
 import { dispatcherLabel } from '../../../webhooks/dispatcher/settle/disabling.ts';
-import { resetLabel, signInLabel } from '../../auth/account-audit.ts';
+import { resetLabel, signInLabel, singleSignOnLabel } from '../../auth/account-audit.ts';
 import type { Role } from '../../auth/users.ts';
 import { badge, emptyState, link, noMatches, pager, type Tone } from '../../shell/components.ts';
 import { type PageContext, queryText } from '../../shell/context.ts';
@@ -124,6 +124,7 @@ const systemActors: Readonly<Record<string, string>> = {
   [dispatcherLabel]: 'by webhook dispatcher',
   [signInLabel]: 'by sign-in lockout',
   [resetLabel]: 'by password reset',
+  [singleSignOnLabel]: 'by single sign-on',
 };
 
 function actorText({ actor_kind: kind, actor_label: label }: View): string {

@@ -1,0 +1,107 @@
+/** What a user may do who signs in at the provider: a role, and the publisher it belongs to. */
+export type Grant =
+  | { role: 'operator'; publisherId: null }
+  | { role: 'admin' | 'manager' | 'analyst'; publisherId: number };
+
+/** The OpenID provider that dashboard users sign in at, and what it decides. */
+export type OidcSetting = {
+  issuer: string;
+  clientId: string;
+  /** null: a public client; PKCE is used in any case. */
+  clientSecret: string | null;
+  /** Separated by spaces. */
+  scopes: string;
+  /** Lower case. Users with other addresses are refused. */
+  allowedDomains: readonly string[];
+  /** Claim that says that the e-mail address was verified. */
+  emailVerifiedClaim: string;
+  /** Claim that decides about roles; null: roles are managed in the dashboard. */
+  roleClaim: string | null;
+  /** Values of the claim with what they grant; the first that a user has counts. */
+  grants: readonly { value: string; grant: Grant }[];
+  /** For users without any of these values; null: they are refused. */
+  defaultGrant: Grant | null;
+};
+
+type Given = {
+  OIDC_ISSUER: string;
+  OIDC_CLIENT_ID: string;
+  OIDC_CLIENT_SECRET: string;
+  OIDC_SCOPES: string;
+  OIDC_ALLOWED_DOMAINS: string;
+  OIDC_EMAIL_VERIFIED_CLAIM: string;
+  OIDC_ROLE_CLAIM: string;
+  OIDC_ROLES: string;
+  OIDC_DEFAULT_ROLE: string;
+  PASSWORD_SIGN_IN: boolean;
+};
+
+/**
+ * Reads the variables OIDC_…. null: no single sign-on.
+ * @param problems gets what is wrong
+ */
+export function parseOidc(raw: Given, problems: string[]): OidcSetting | null {
+  if (raw.OIDC_ISSUER === '') {
+    if (!raw.PASSWORD_SIGN_IN) problems.push('PASSWORD_SIGN_IN can be false only where OIDC_ISSUER is set');
+    return null;
+  }
+  if (!isIssuer(raw.OIDC_ISSUER)) problems.push('OIDC_ISSUER must be an https URL such as https://login.example.com');
+  if (raw.OIDC_CLIENT_ID === '') problems.push('OIDC_CLIENT_ID must be set where OIDC_ISSUER is');
+  if (!raw.OIDC_SCOPES.split(' ').includes('openid')) problems.push('OIDC_SCOPES must contain openid');
+  const allowedDomains = listOf(raw.OIDC_ALLOWED_DOMAINS, ',').map((domain) => domain.toLowerCase());
+  if (allowedDomains.length === 0 || !allowedDomains.every((domain) => /^[a-z0-9-]+(\.[a-z0-9-]+)+$/.test(domain)))
+    problems.push(
+      'OIDC_ALLOWED_DOMAINS must list the domains of e-mail addresses that may sign in, such as example.com',
+    );
+  const grants = parseGrants(raw.OIDC_ROLES, problems);
+  if ((raw.OIDC_ROLE_CLAIM === '') !== (grants.length === 0))
+    problems.push('OIDC_ROLES and OIDC_ROLE_CLAIM must be set together');
+  const defaultGrant = parseGrant(raw.OIDC_DEFAULT_ROLE);
+  if (raw.OIDC_DEFAULT_ROLE !== '' && defaultGrant === null)
+    problems.push(`OIDC_DEFAULT_ROLE must be empty or look like ${grantForm}`);
+  return {
+    issuer: raw.OIDC_ISSUER,
+    clientId: raw.OIDC_CLIENT_ID,
+    clientSecret: raw.OIDC_CLIENT_SECRET === '' ? null : raw.OIDC_CLIENT_SECRET,
+    scopes: raw.OIDC_SCOPES,
+    allowedDomains,
+    emailVerifiedClaim: raw.OIDC_EMAIL_VERIFIED_CLAIM,
+    roleClaim: raw.OIDC_ROLE_CLAIM === '' ? null : raw.OIDC_ROLE_CLAIM,
+    grants,
+    defaultGrant,
+  };
+}
+
+const listOf = (text: string, separator: string): string[] =>
+  text
+    .split(separator)
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+
+export const isLoopbackUrl = (url: URL): boolean => /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname);
+
+function isIssuer(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const url = new URL(text);
+  const isSafe = url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackUrl(url));
+  return isSafe && url.search === '' && url.hash === '' && url.username === '';
+}
+
+const grantForm = 'operator, or admin:12, manager:12 or analyst:12 with the id of a publisher';
+
+function parseGrant(text: string): Grant | null {
+  if (text === 'operator') return { role: 'operator', publisherId: null };
+  const [, role, id] = /^(admin|manager|analyst):([1-9]\d{0,8})$/.exec(text) ?? [];
+  return role === undefined ? null : { role: role as 'admin' | 'manager' | 'analyst', publisherId: Number(id) };
+}
+
+/** The values may contain `=` and `,`, as names of directory groups do. */
+function parseGrants(text: string, problems: string[]): { value: string; grant: Grant }[] {
+  return listOf(text, ';').flatMap((entry) => {
+    const at = entry.lastIndexOf('=');
+    const [value, grant] = [entry.slice(0, Math.max(at, 0)).trim(), parseGrant(entry.slice(at + 1).trim())];
+    if (value !== '' && grant !== null) return [{ value, grant }];
+    problems.push(`OIDC_ROLES has "${entry}"; entries look like value=role, with ${grantForm}`);
+    return [];
+  });
+}
