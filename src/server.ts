@@ -105,11 +105,12 @@ async function startEmbedded(config: Config, logger: Logger, parts: Parts): Prom
   return database;
 }
 
-/** What an operator reads when the service cannot start. */
-const failureText = (err: Error): string =>
-  err instanceof ConfigError || err instanceof GeoError || err instanceof StartupError
-    ? err.message
-    : (err.stack ?? err.message);
+/** What an operator reads when the service cannot start; where from is for who asks. */
+function failureText(err: Error): string {
+  if (err instanceof ConfigError || err instanceof GeoError || err instanceof StartupError) return err.message;
+  if (process.env.LOG_LEVEL === 'debug' || process.env.LOG_LEVEL === 'trace') return err.stack ?? err.message;
+  return `The service could not start: ${err.message}. LOG_LEVEL=debug shows where this came from.`;
+}
 
 main().catch((err: Error) => {
   process.stderr.write(`${failureText(err)}\n`);

@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { callOf, publisherQuery } from '../catalog/management/http.ts';
+import { strictBody } from '../catalog/management/strict-body.ts';
 import type { CatalogDeps } from '../catalog/ports.ts';
 import { createFailFast } from '../platform/db/fail-fast.ts';
 import { AppError } from '../platform/errors.ts';
@@ -18,10 +19,13 @@ import type { UserDataSteps } from './steps.ts';
 const erasurePath = '/manage/v1/privacy/erasure';
 const tags = ['Privacy'];
 
-const userBody = Type.Object({
-  pub_user_id: textOrNumber(256, 'Your id of the user. Give this or `ad_fp`.'),
-  ad_fp: textOrNumber(256, 'The id of the device or browser that fetches named. Give this or `pub_user_id`.'),
-});
+const userBody = Type.Object(
+  {
+    pub_user_id: textOrNumber(256, 'Your id of the user. Give this or `ad_fp`.'),
+    ad_fp: textOrNumber(256, 'The id of the device or browser that fetches named. Give this or `pub_user_id`.'),
+  },
+  { additionalProperties: false },
+);
 
 const erasureAnswer = Type.Object({
   message: Type.String(),
@@ -84,7 +88,7 @@ export async function privacyUserRoutes(app: App, deps: PrivacyDeps): Promise<vo
     reply.header('cache-control', 'no-store');
   });
 
-  app.post(erasurePath, { schema: eraseSchema, preValidation }, async (request, reply) => {
+  app.post(erasurePath, { schema: eraseSchema, preValidation, ...strictBody }, async (request, reply) => {
     const { identifier, ...named } = subjectOf(userKeys, callOf(request).publisherId, request.body);
     const nowMs = now();
     const requested = { ...named, id: newUuid7(nowMs), requestedAt: new Date(nowMs) };
@@ -103,7 +107,7 @@ export async function privacyUserRoutes(app: App, deps: PrivacyDeps): Promise<vo
     return { message, data: viewOf(erasure) };
   });
 
-  app.post('/manage/v1/privacy/export', { schema: exportSchema, preValidation }, async (request) => {
+  app.post('/manage/v1/privacy/export', { schema: exportSchema, preValidation, ...strictBody }, async (request) => {
     const subject = subjectOf(userKeys, callOf(request).publisherId, request.body);
     const data = await failFast(() => exportUser(pool, { userKeys, userData }, subject, new Date(now())));
     return { message: 'Exported.', data };

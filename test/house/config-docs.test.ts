@@ -12,7 +12,7 @@ const variables: Variable[] = Object.entries(configSchema.properties).map(([name
 const secrets = ['TOKEN_KEYS', 'USER_PEPPER', 'SECRETS_KEY'];
 
 /** Variables that only docker-compose.yml reads. */
-const composeOnly = ['POSTGRES_PASSWORD', 'API_PORTS'];
+const composeOnly = ['POSTGRES_PASSWORD', 'BALANCER_PORT'];
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
@@ -85,8 +85,17 @@ describe('docker-compose.yml', () => {
 
   test('reads no variable that .env.example leaves out, and does not start without secrets and PUBLIC_URL', () => {
     const used = new Set([...compose.matchAll(/\$\{(\w+)/g)].map(([, name]) => name));
-    expect([...used].sort()).toEqual([...secrets, ...composeOnly, 'PUBLIC_URL'].sort());
+    expect([...used].sort()).toEqual([...secrets, ...composeOnly, 'PUBLIC_URL', 'TRUST_PROXY'].sort());
     const required = new Set([...compose.matchAll(/\$\{(\w+):\?/g)].map(([, name]) => name));
     expect([...required].sort()).toEqual([...secrets, 'POSTGRES_PASSWORD', 'PUBLIC_URL'].sort());
+  });
+
+  test('builds its image once, pins the others to a minor version, and publishes one port', () => {
+    expect([...compose.matchAll(/^ +build:/gm)]).toHaveLength(1);
+    const images = [...compose.matchAll(/^ +image: (\S+)/gm), ...read('Dockerfile').matchAll(/^FROM (\w+:\S+)/gm)];
+    const foreign = images.map(([, name = '']) => name).filter((name) => name !== 'perkwire');
+    expect(foreign.length).toBeGreaterThanOrEqual(4);
+    for (const name of foreign) expect(name).toMatch(/^\w+:\d+\.\d+(-\S+)?$/);
+    expect([...compose.matchAll(/^ +ports:\n +- .*$/gm)]).toHaveLength(1);
   });
 });

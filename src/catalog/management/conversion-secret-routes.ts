@@ -10,6 +10,7 @@ import { advertisers } from './advertisers.ts';
 import { audit } from './audit.ts';
 import { createConversionSecret } from './conversion-secret.ts';
 import { callOf, publisherQuery } from './http.ts';
+import { refuseFields } from './strict-body.ts';
 import type { Work } from './unit-of-work.ts';
 
 const path = '/manage/v1/advertisers/:advertiser_id/conversion-secret';
@@ -30,7 +31,7 @@ export async function conversionSecretRoutes(
   { pool, dbHealth, auth, secretBox, now }: CatalogDeps,
 ): Promise<void> {
   const guarded = createFailFast(dbHealth);
-  const preValidation = auth.requireKey('offers/management', 'accounts');
+  const preValidation = [auth.requireKey('offers/management', 'accounts'), refuseFields];
 
   /** Sets or clears the secret of one of the caller's advertisers. @returns its id */
   async function save(
@@ -52,7 +53,7 @@ export async function conversionSecretRoutes(
     tags,
     params,
     querystring: publisherQuery,
-    response: { 201: created, ...errorAnswers(401, 403, 404) },
+    response: { 201: created, ...errorAnswers(400, 401, 403, 404) },
   };
   app.post(path, { schema: postSchema, preValidation }, async (request, reply) => {
     const { secret, sealed } = createConversionSecret(secretBox);
@@ -61,7 +62,7 @@ export async function conversionSecretRoutes(
     return { message: 'Secret created.', data: { advertiser_id: id, secret } };
   });
 
-  const response = { 200: removed, ...errorAnswers(401, 403, 404) };
+  const response = { 200: removed, ...errorAnswers(400, 401, 403, 404) };
   const deleteSchema = { summary: 'Remove a conversion secret', tags, params, querystring: publisherQuery, response };
   app.delete(path, { schema: deleteSchema, preValidation }, async (request) => {
     const id = await save(request, null);

@@ -30,6 +30,7 @@ function keyActorOf(request: FastifyRequest): Actor {
     label: key.name,
     permissions: key.permissions,
     expiresAtMs: key.expiresAtMs,
+    ratePerS: key.rateLimitPerS,
     publisherId: publisher.id,
   };
 }
@@ -84,10 +85,17 @@ export async function post(
  * @param resource the kind of row whose fields they are: one with a field `key` keeps it where it is not the API key
  */
 export function fieldsOf({ body, query, headers }: Sent, resource?: Resource): unknown {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
-  const { key, api_key: _apiKey, ...fields } = body as Record<string, unknown>;
+  const fields = withoutApiKey(body);
+  const { key } = (body ?? {}) as { key?: unknown };
   const isField = resource?.input.properties.key !== undefined && presentedKey({ query, headers, body: null }) !== null;
-  return isField && key !== undefined ? { ...fields, key } : fields;
+  return isField && key !== undefined && fields !== body ? { ...(fields as object), key } : fields;
+}
+
+/** A body without the API key that may have come in it; what is no object is given back as it is. */
+export function withoutApiKey(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
+  const { key: _key, api_key: _apiKey, ...fields } = body as Record<string, unknown>;
+  return fields;
 }
 
 type Sent = Pick<FastifyRequest, 'body' | 'query' | 'headers'>;

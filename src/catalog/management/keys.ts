@@ -11,8 +11,8 @@ import { createRow } from './rows.ts';
 import { isOperator, type Work } from './unit-of-work.ts';
 
 /**
- * API keys. No actor creates, changes or revokes one with more permissions than its own, and no key creates one that
- * expires later than its own.
+ * API keys. No actor creates, changes or revokes one with more permissions than its own, and no key gives itself or
+ * another a later end or a higher rate limit than its own (docs/interface.md#keys).
  */
 export const keys: Resource = {
   name: 'keys',
@@ -51,7 +51,11 @@ export const keys: Resource = {
   check: (values, { actor, nowMs }, current) => {
     requireAtMost(actor, values.permissions as Permission[]);
     if (current !== null) requireAtMost(actor, current.permissions as Permission[]);
-    return current?.expires_at === values.expires_at ? [] : checkExpiry(values, actor.expiresAtMs, nowMs);
+    const isChanged = (name: string): boolean => current === null || current[name] !== values[name];
+    return [
+      ...(isChanged('expires_at') ? checkExpiry(values, actor.expiresAtMs, nowMs) : []),
+      ...(isChanged('rate_limit_per_s') ? checkRate(values, actor.ratePerS) : []),
+    ];
   },
   beforeRemove: async ({ actor }, current) => requireAtMost(actor, current.permissions as Permission[]),
 };
@@ -70,6 +74,12 @@ function requireAtMost(actor: Work['actor'], wanted: readonly Permission[]): voi
     message: 'A key may do at most what its maker may do.',
     details: beyond.map((permission) => ({ path: '/permissions', message: `${permission} is not among your own` })),
   });
+}
+
+function checkRate({ rate_limit_per_s: rate }: Values, mostPerS: number | null): ErrorDetail[] {
+  if (mostPerS === null || (rate !== null && Number(rate) <= mostPerS)) return [];
+  const message = `must be ${mostPerS} or less: a key cannot lift the limit that it has itself`;
+  return [{ path: '/rate_limit_per_s', message }];
 }
 
 function checkExpiry({ expires_at }: Values, latestMs: number | null, nowMs: number): ErrorDetail[] {

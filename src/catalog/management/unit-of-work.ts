@@ -11,6 +11,8 @@ export type Actor = {
   permissions: ReadonlySet<Permission>;
   /** When a key ends (epoch milliseconds), and with it every key it makes; null: never. */
   expiresAtMs: number | null;
+  /** Calls a second of a key, which no key that it makes or changes may exceed; null: no limit. */
+  ratePerS: number | null;
   /** The publisher it belongs to; null: an operator who belongs to none. */
   publisherId: number | null;
 };

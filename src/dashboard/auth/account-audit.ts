@@ -45,6 +45,7 @@ export const systemActor = (label: string, publisherId: number | null = null): A
   label,
   permissions: new Set(),
   expiresAtMs: null,
+  ratePerS: null,
   publisherId,
 });
 

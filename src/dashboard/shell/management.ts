@@ -55,6 +55,7 @@ export const actorFor = ({ id, email, role, publisherId }: User): Actor => ({
   label: email,
   permissions: permissionsOf(role),
   expiresAtMs: null,
+  ratePerS: null,
   publisherId,
 });
 

@@ -1,5 +1,6 @@
 import type { Static, TSchema } from '@sinclair/typebox';
 import { publisherQuery } from '../../catalog/management/http.ts';
+import { strictBody } from '../../catalog/management/strict-body.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import { requireEventType } from '../events.ts';
@@ -35,7 +36,7 @@ export function endpointActionRoutes(
       ...(body && { body }),
       response: { 200: endpointAnswer, ...errorAnswers(400, 401, 403, 404) },
     };
-    app.post(`${endpointsPath}/:event/${name}`, { schema }, async (request) => {
+    app.post(`${endpointsPath}/:event/${name}`, { schema, ...strictBody }, async (request) => {
       const event = requireEventType(events, (request.params as Static<typeof params>).event).name;
       const { message, endpoint, secret } = await service.change(request, event, (executor, key, stored) =>
         run(executor, key, stored, request.body as Static<Body>),

@@ -33,11 +33,31 @@ export async function changeEndpoint<T>(
   return result;
 }
 
-/** The audit log shows of the secret and of header values only whether they are set, or changed since `before`. */
+/**
+ * The audit log shows of the secret, of header values and of the URL's query, which may hold a key, only whether they
+ * are set, or changed since `before`.
+ */
 function loggedView(endpoint: Endpoint, before: Endpoint | null, box: SecretBox): View {
-  const { event, updated_at: _time, ...fields } = plainViewOf(endpoint);
+  const { event, updated_at: _time, url, ...fields } = plainViewOf(endpoint);
   const isRotated = before !== null && !endpoint.secrets.current.equals(before.secrets.current);
-  return { ...fields, id: event, secret: isRotated ? 'changed' : 'set', headers: loggedHeaders(endpoint, before, box) };
+  return {
+    ...fields,
+    id: event,
+    url: loggedUrl(url, before?.url ?? url),
+    secret: isRotated ? 'changed' : 'set',
+    headers: loggedHeaders(endpoint, before, box),
+  };
+}
+
+function loggedUrl(url: string, before: string): string {
+  const [address, query] = partsOf(url);
+  if (query === '') return address;
+  return `${address}?${query === partsOf(before)[1] ? '…' : '… (changed)'}`;
+}
+
+function partsOf(url: string): [address: string, query: string] {
+  const [address = ''] = url.split(/[?#]/, 1);
+  return [address, url.slice(address.length)];
 }
 
 /** Equal values are encrypted anew with every save, so different ciphertexts are decrypted to compare them. */

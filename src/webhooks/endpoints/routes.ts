@@ -1,4 +1,5 @@
 import { publisherQuery } from '../../catalog/management/http.ts';
+import { refuseFields, strictBody } from '../../catalog/management/strict-body.ts';
 import { emptyBodyByDefault } from '../../platform/http/body-parsing.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
@@ -23,6 +24,7 @@ export async function endpointRoutes(app: App, deps: EndpointDeps): Promise<void
   const service = createEndpointService(deps);
   app.addHook('preValidation', emptyBodyByDefault);
   app.addHook('preValidation', auth.requireKey('configurations', 'accounts'));
+  app.addHook('preValidation', refuseFields);
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store');
   });
@@ -83,6 +85,7 @@ function writeRoutes(
         body: saveBody,
         response: { 200: endpointAnswer, 201: endpointAnswer, ...errorAnswers(400, 401, 403, 404) },
       },
+      ...strictBody,
     },
     async (request, reply) => {
       const { body } = request;

@@ -10,6 +10,9 @@ export const orNull = <Schema extends ReturnType<typeof Type.String | typeof Typ
 export const eventParams = (events: EventTypes) =>
   Type.Object({ event: Type.String({ description: `One of ${[...events.keys()].join(', ')}.` }) });
 
+/** A misspelt setting must not be ignored. */
+const strict = { additionalProperties: false };
+
 const urlSchema = Type.String({
   description:
     'https, at most 2,000 characters, no user name or password; its query is kept. ' +
@@ -61,34 +64,39 @@ export const saveBody = Type.Object(
     strict_order: Type.Optional(settingSchemas.strict_order),
     signature_v1a: Type.Optional(settingSchemas.signature_v1a),
   },
-  { description: 'Settings that are left out stay as they are; those of a new endpoint are the defaults.' },
+  {
+    description: 'Settings that are left out stay as they are; those of a new endpoint are the defaults.',
+    ...strict,
+  },
 );
 
-export const testBody = Type.Object({
-  url: Type.Optional(urlSchema),
-  method: Type.Optional(methodSchema),
-  headers: saveBody.properties.headers,
-  deadline_ms: saveBody.properties.deadline_ms,
-});
+/** What would be saved can be tried as it is; settings that one call does not use have no effect. */
+export const testBody = Type.Partial(saveBody, strict);
 
-export const resumeBody = Type.Object({
-  rate_per_s: Type.Optional(
-    Type.Number({
-      minimum: 0.01,
-      maximum: 10_000,
-      description: 'Deliveries a second until the backlog is delivered; default: no limit.',
+export const resumeBody = Type.Object(
+  {
+    rate_per_s: Type.Optional(
+      Type.Number({
+        minimum: 0.01,
+        maximum: 10_000,
+        description: 'Deliveries a second until the backlog is delivered; default: no limit.',
+      }),
+    ),
+  },
+  strict,
+);
+
+export const rotateBody = Type.Object(
+  {
+    overlap_s: Type.Integer({
+      minimum: 0,
+      maximum: maxOverlapS,
+      default: 86_400,
+      description: 'How long the previous secret signs, too (seconds).',
     }),
-  ),
-});
-
-export const rotateBody = Type.Object({
-  overlap_s: Type.Integer({
-    minimum: 0,
-    maximum: maxOverlapS,
-    default: 86_400,
-    description: 'How long the previous secret signs, too (seconds).',
-  }),
-});
+  },
+  strict,
+);
 
 const dateTime = Type.String({ format: 'date-time' });
 

@@ -1,5 +1,6 @@
 import type { Static } from '@sinclair/typebox';
 import { callOf, publisherQuery } from '../../catalog/management/http.ts';
+import { strictBody } from '../../catalog/management/strict-body.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
@@ -36,6 +37,7 @@ export async function endpointTestRoutes(
         body: testBody,
         response: { 200: testAnswer, ...errorAnswers(400, 401, 403, 404) },
       },
+      ...strictBody,
     },
     async (request) => {
       const { publisher } = callOf(request);

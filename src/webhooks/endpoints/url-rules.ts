@@ -16,6 +16,7 @@ const refusals: Record<BlockReason, string> = {
   credentials_in_url: 'must not hold a user name or password',
   port_not_allowed: 'must use port 80, 443 or one from 1024',
   blocked_address: 'must not name an address that is not public',
+  local_name: 'must name a host of the public Internet',
 };
 
 /**

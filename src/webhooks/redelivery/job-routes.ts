@@ -56,7 +56,7 @@ export function redeliveryJobRoutes(app: App, { pool, dbHealth, now }: PlatformD
         tags,
         params: jobParams,
         querystring: publisherQuery,
-        response: { 200: jobAnswer, ...errorAnswers(401, 403, 404, 409) },
+        response: { 200: jobAnswer, ...errorAnswers(400, 401, 403, 404, 409) },
       },
     },
     async (request) => {

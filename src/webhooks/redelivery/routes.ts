@@ -1,5 +1,6 @@
 import type { Static } from '@sinclair/typebox';
 import { callOf, publisherQuery } from '../../catalog/management/http.ts';
+import { refuseFields, strictBody } from '../../catalog/management/strict-body.ts';
 import type { CatalogDeps } from '../../catalog/ports.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
@@ -26,6 +27,7 @@ type RedeliveryDeps = CatalogDeps & { events: EventTypes };
 export async function redeliveryRoutes(app: App, deps: RedeliveryDeps): Promise<void> {
   app.addHook('preValidation', emptyBodyByDefault);
   app.addHook('preValidation', deps.auth.requireKey('configurations', 'accounts'));
+  app.addHook('preValidation', refuseFields);
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store');
   });
@@ -47,7 +49,7 @@ function createRoutes(app: App, { pool, dbHealth, now, events }: RedeliveryDeps)
         tags,
         params: deliveryParams,
         querystring: publisherQuery,
-        response: { 202: redeliveredAnswer, ...errorAnswers(401, 403, 404, 409) },
+        response: { 202: redeliveredAnswer, ...errorAnswers(400, 401, 403, 404, 409) },
       },
     },
     async (request, reply) => {
@@ -70,6 +72,7 @@ function createRoutes(app: App, { pool, dbHealth, now, events }: RedeliveryDeps)
         body: redeliveryBody(events),
         response: { 200: countAnswer, 202: jobAnswer, ...errorAnswers(400, 401, 403, 404, 409) },
       },
+      ...strictBody,
     },
     async (request, reply) => {
       const { endpoint, status, dry_run: dryRun } = request.body;

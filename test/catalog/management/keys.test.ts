@@ -82,6 +82,30 @@ describe('a key', () => {
     expect((await short('POST', '/keys', { ...own, expires_at: end })).statusCode).toBe(201);
   });
 
+  test('400: neither lifts its own rate limit, nor makes a key with a higher one', async () => {
+    const rates = { rate_limit_per_s: 100 };
+    const made = await me.call('POST', '/keys', { name: 'Slow', permissions: ['configurations'], ...rates });
+    const free = await me.call('POST', '/keys', { name: 'Free', permissions: ['configurations'] });
+    const slow = async (method: 'POST' | 'PATCH' | 'PUT', path: string, payload: object) => {
+      const headers = { authorization: `Bearer ${made.body.data.key}` };
+      const answer = await t.app.inject({ method, url: `/manage/v1${path}`, headers, payload });
+      return [answer.statusCode, answer.json().error?.details?.[0]?.path];
+    };
+    const [own, other] = [`/keys/${made.body.data.id}`, `/keys/${free.body.data.id}`];
+    const fields = { name: 'Slow', permissions: ['configurations'] };
+    for (const rate_limit_per_s of [null, 101]) {
+      const refused = [400, '/rate_limit_per_s'];
+      expect(await slow('PATCH', own, { rate_limit_per_s })).toEqual(refused);
+      expect(await slow('PUT', own, { ...fields, rate_limit_per_s })).toEqual(refused);
+      expect(await slow('POST', '/keys', { ...fields, rate_limit_per_s })).toEqual(refused);
+    }
+    expect(await slow('PUT', own, fields)).toEqual([400, '/rate_limit_per_s']);
+    expect(await slow('POST', '/keys', { ...fields, rate_limit_per_s: 100 })).toEqual([201, undefined]);
+    expect(await slow('PATCH', other, { name: 'Still free' })).toEqual([200, undefined]);
+    expect(await slow('PATCH', own, { rate_limit_per_s: 99 })).toEqual([200, undefined]);
+    expect((await me.call('PATCH', own, { rate_limit_per_s: null })).status).toBe(200);
+  });
+
   test('403: may do at most what its maker may do, also when it is changed later', async () => {
     const weak = await t.caller(me.publisherId, ['configurations']);
     expect((await weak.call('POST', '/keys', body)).status).toBe(403);

@@ -100,6 +100,18 @@ test('secrets and header values stay out of the log, which only shows that they 
   expect(rows[0].text).not.toContain('sealed');
 });
 
+test('the query of a URL stays out of the log, which only shows that it changed', async () => {
+  await put({ url: `${url}?token=first-token` });
+  expect(await lastChanges()).toMatchObject({ url: { old: null, new: `${url}?…` } });
+  await put({ url: `${url}?token=second-token` });
+  expect(await lastChanges()).toEqual({ url: { old: `${url}?…`, new: `${url}?… (changed)` } });
+  await put({ url: `${url}/2?token=second-token` });
+  expect(await lastChanges()).toEqual({ url: { old: `${url}?…`, new: `${url}/2?…` } });
+  await put();
+  expect(await lastChanges()).toEqual({ url: { old: `${url}/2?…`, new: url } });
+  expect(JSON.stringify(await log())).not.toContain('token');
+});
+
 test('a change without effect, or a refused one, is not logged', async () => {
   await put({ headers: { 'x-token': 'value' } });
   await put({ headers: { 'x-token': 'value' } });

@@ -178,6 +178,17 @@ describe('PUT', () => {
     await strict.close();
   });
 
+  test('400: a name of the local network, unless the operator has opened nets that it may lead to', async () => {
+    const closed = await createTestApp({ databaseUrl: t.databaseUrl, config: { webhookAllowNets: '' } });
+    for (const host of ['localhost', 'db', 'shop.local', 'a.localhost', 'metadata.google.internal', 'localhost.']) {
+      const payload = { ...settings(), url: `https://${host}/hook` };
+      const answer = await closed.app.inject({ method: 'PUT', url: `${path}?api_key=${key}`, payload });
+      expect(answer.json().error, host).toMatchObject({ code: 'invalid_endpoint', details: [{ path: '/url' }] });
+    }
+    await closed.close();
+    expect((await call('PUT', path, { ...settings(), url: 'https://localhost/hook' })).statusCode).toBe(201);
+  });
+
   test.each([
     ['no method', { url: 'https://shop.example/' }],
     ['an unknown method', { url: 'https://shop.example/', method: 'DELETE' }],

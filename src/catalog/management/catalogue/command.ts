@@ -32,6 +32,7 @@ const actor: Actor = {
   label: 'catalogue command',
   permissions: new Set(permissions),
   expiresAtMs: null,
+  ratePerS: null,
   publisherId: null,
 };
 

@@ -13,7 +13,8 @@ export type BlockReason =
   | 'https_required'
   | 'credentials_in_url'
   | 'port_not_allowed'
-  | 'blocked_address';
+  | 'blocked_address'
+  | 'local_name';
 
 export type UrlCheck = { ok: true; url: URL } | { ok: false; reason: BlockReason };
 
@@ -119,12 +120,21 @@ function literalOf(url: URL): string | null {
 /** The host of a URL: a name, or an address without the brackets of IPv6. */
 export const hostOf = ({ hostname }: URL): string => (hostname.startsWith('[') ? hostname.slice(1, -1) : hostname);
 
+/** Names that the public DNS never answers: of this machine, of its network, or reserved (RFC 6761, 8375, 9476). */
+const localSuffix = /(^|\.)(localhost|localdomain|local|lan|internal|intranet|private|home\.arpa|onion|alt|invalid)$/;
+
+function isLocalName(hostname: string): boolean {
+  const name = hostname.replace(/\.$/, '');
+  return !name.includes('.') || localSuffix.test(name);
+}
+
 /** Ports below 1024 belong to other protocols (mail, ssh, dns, …); 80 and 443 are the web's. */
 const isWebPort = (port: string): boolean => port === '' || port === '80' || port === '443' || Number(port) >= 1024;
 
 /**
  * What can be said of a webhook URL without a lookup: good when it is saved, and again before each call.
- * `http:` needs `allowHttp`. Ports are 80, 443 and from 1024; any port where the host is an address within `allowNets`.
+ * `http:` needs `allowHttp`. A name of the local network needs `allowNets` that it may lead to. Ports are 80, 443 and
+ * from 1024; any port where the host is an address within `allowNets`.
  */
 export function checkUrl(
   text: string,
@@ -137,6 +147,8 @@ export function checkUrl(
   if (url.username !== '' || url.password !== '') return { ok: false, reason: 'credentials_in_url' };
   const literal = literalOf(url);
   if (literal !== null && !isAllowedAddress(literal, allowNets)) return { ok: false, reason: 'blocked_address' };
+  if (literal === null && allowNets.length === 0 && isLocalName(url.hostname))
+    return { ok: false, reason: 'local_name' };
   const anyPort = literal !== null && isOpened(ipaddr.parse(literal), allowNets);
   if (!isWebPort(url.port) && !anyPort) return { ok: false, reason: 'port_not_allowed' };
   return { ok: true, url };

@@ -322,6 +322,8 @@ describe('checkUrl', () => {
     ['https://hooks.example.com:80/', strict],
     ['http://hooks.example.com/', open],
     ['https://8.8.8.8/', strict],
+    ['https://localhost.example.com/', strict],
+    ['https://mylocal/', { allowHttp: false, allowNets: loopback }],
     ['https://[2606:4700::1]/', strict],
     ['http://127.0.0.1:25/', { allowHttp: true, allowNets: loopback }],
     ['http://[::ffff:127.0.0.1]:25/', { allowHttp: true, allowNets: loopback }],
@@ -349,6 +351,11 @@ describe('checkUrl', () => {
     ['https://8.8.8.8:53/', 'port_not_allowed'],
     ['http://hooks.example.com/', 'https_required'],
     ['https://169.254.169.254/latest/meta-data', 'blocked_address'],
+    ['https://localhost/', 'local_name'],
+    ['https://LOCALHOST./', 'local_name'],
+    ['https://intern/', 'local_name'],
+    ['https://router.home.arpa/', 'local_name'],
+    ['https://metadata.google.internal/', 'local_name'],
   ])('%s is refused: %s', (text, reason) => {
     expect(checkUrl(text, strict)).toEqual({ ok: false, reason });
   });

@@ -1,0 +1,35 @@
+import { type TSchema, Type } from '@sinclair/typebox';
+import { Value } from '@sinclair/typebox/value';
+import type { RouteShorthandOptions } from 'fastify';
+import { AppError } from '../../platform/errors.ts';
+import { withoutApiKey } from './http.ts';
+import { checkValue } from './validation-messages.ts';
+
+/**
+ * Options of a management route with a body: fields that its schema does not name are refused, and every wrong field is
+ * named at once (docs/interface.md#management). Parameters and query are left to the route.
+ */
+export const strictBody = {
+  validatorCompiler:
+    ({ schema, httpPart }) =>
+    (value: unknown) =>
+      httpPart === 'body' ? readBody(schema as TSchema, value) : { value },
+} satisfies Pick<RouteShorthandOptions, 'validatorCompiler'>;
+
+/** A preValidation hook of routes without a body schema: what is sent there would be ignored in silence. */
+export function refuseFields(
+  { body, routeOptions: { schema = {} } }: { body: unknown; routeOptions: { schema?: object } },
+  _reply: unknown,
+  done: (err?: Error) => void,
+): void {
+  const read = 'body' in schema ? { value: body } : readBody(nothing, body ?? {});
+  done('error' in read ? read.error : undefined);
+}
+
+const nothing = Type.Object({}, { additionalProperties: false });
+
+function readBody(schema: TSchema, body: unknown): { value: unknown } | { error: AppError } {
+  const value = Value.Default(schema, withoutApiKey(body));
+  const details = checkValue(schema, value).map(({ path, message }) => ({ path: path || '/', message }));
+  return details.length === 0 ? { value } : { error: new AppError('invalid_request', { details }) };
+}
