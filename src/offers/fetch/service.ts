@@ -5,6 +5,7 @@ import { databaseUnavailable } from '../../platform/errors.ts';
 import { activeCapsOf } from '../caps/active-caps.ts';
 import { createStateWriter } from '../decision-log/state-writer.ts';
 import type { OfferDeps } from '../ports.ts';
+import { createAnswerPool } from '../render/answer-pool.ts';
 import { createQrCodes } from '../render/qr.ts';
 import { createRenderer, type Renderer } from '../render/render.ts';
 import { createCappedFetch } from './capped-fetch.ts';
@@ -20,6 +21,8 @@ import { createUncappedFetch } from './uncapped-fetch.ts';
 export type OfferService = {
   /** The answer's JSON, after the session is committed. Errors: unavailable. */
   fetch: (publisher: Publisher, request: FetchOffersRequest) => Promise<Buffer>;
+  /** To be called when an answer of `fetch` is sent: its memory is used again. */
+  release: (answer: Buffer) => void;
   /** All offers of an offerwall, in a session that is committed when this resolves. Errors: unavailable. */
   decideWall: (
     publisher: Publisher,
@@ -33,7 +36,8 @@ export type OfferService = {
 
 export function createOfferService(deps: OfferDeps): OfferService {
   const { pool, flushPool, dbHealth, tokens, config, logger, now, usage, model } = deps;
-  const renderer = createRenderer({ publicUrl: config.publicUrl, tokens, qrCodes: createQrCodes() });
+  const answers = createAnswerPool();
+  const renderer = createRenderer({ publicUrl: config.publicUrl, tokens, qrCodes: createQrCodes(), answers });
   const failFast = createFailFast(dbHealth);
   const placements = createPlacements(pool, failFast);
   const open = createFetchOpener(deps);
@@ -59,6 +63,7 @@ export function createOfferService(deps: OfferDeps): OfferService {
         ? answer
         : withinDeadline(request.timeoutMs, answer, () => late.expire(pending));
     },
+    release: answers.release,
     decideWall: async (publisher, request, link) => {
       if (!dbHealth.isUp()) throw databaseUnavailable();
       const pending = open(publisher, request, { kind: 'offerwall', link });

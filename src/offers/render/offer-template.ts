@@ -28,11 +28,11 @@ function writeTemplate({ bytes, tokenOffsets }: OfferTemplate, token: string, in
 /** A part of an answer: one-byte text, or an offer's template with its token. */
 export type Part = string | Buffer | { template: OfferTemplate; token: string };
 
-/** The bytes of a whole answer. */
-export function joinParts(parts: readonly Part[]): Buffer {
+/** The bytes of a whole answer, in memory of `take`. */
+export function joinParts(parts: readonly Part[], take: (length: number) => Buffer): Buffer {
   let length = 0;
   for (const part of parts) length += (isOffer(part) ? part.template.bytes : part).length;
-  const answer = Buffer.allocUnsafe(length);
+  const answer = take(length);
   let at = 0;
   for (const part of parts) {
     if (isOffer(part)) at = writeTemplate(part.template, part.token, answer, at);

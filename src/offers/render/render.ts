@@ -1,5 +1,6 @@
 import { buildAppearance, buildSettings, buildStyles } from '../../catalog/snapshot/theme-settings.ts';
 import type { Offer, Publisher, Theme } from '../../catalog/snapshot/types.ts';
+import type { AnswerPool } from './answer-pool.ts';
 import { type AnswerContext, createOfferRenderer, type OfferRenderer, type RendererDeps } from './offer-renderer.ts';
 import { asciiJson, joinParts, type Part } from './offer-template.ts';
 
@@ -16,7 +17,7 @@ type WallAnswer = Omit<AnswerContext, 'usp'> & {
 };
 
 export type Renderer = Pick<OfferRenderer, 'prepare'> & {
-  /** The answer's JSON (docs/interface.md#response), as bytes. */
+  /** The answer's JSON (docs/interface.md#response), as bytes in memory of the pool. */
   render: (answer: Answer) => Buffer;
   /** The same for a page of an offerwall, with its further members. */
   renderWall: (answer: WallAnswer) => Promise<Buffer>;
@@ -29,12 +30,12 @@ type Frame = readonly [beforeSession: Buffer, afterSession: Buffer];
  * Renders answers. What does not depend on the request is rendered once for each offer of a snapshot; for each request
  * only the token is filled in; offers with macros are rendered for each request.
  */
-export function createRenderer(deps: RendererDeps): Renderer {
+export function createRenderer(deps: RendererDeps & { answers: AnswerPool }): Renderer {
   const offerRenderer = createOfferRenderer(deps);
   const frameOf = createFrames(deps.publicUrl);
 
   /** @param members further members of `data`, as JSON with a comma before each */
-  function write(answer: AnswerContext, offers: readonly Part[], members: string): Buffer {
+  function partsOf(answer: AnswerContext, offers: readonly Part[], members: string): Part[] {
     const [beforeSession, afterSession] = frameOf(answer.publisher, answer.theme, answer.usp);
     const parts: Part[] = ['{"data":{"offers":['];
     for (const [index, offer] of offers.entries()) {
@@ -42,7 +43,7 @@ export function createRenderer(deps: RendererDeps): Renderer {
       parts.push(offer);
     }
     parts.push(`],"count":${offers.length}${members}`, beforeSession, answer.sessionId, afterSession);
-    return joinParts(parts);
+    return parts;
   }
 
   return {
@@ -51,7 +52,7 @@ export function createRenderer(deps: RendererDeps): Renderer {
       const offers = answer.offers.map((offer, index) =>
         offerRenderer.render(answer, offer, offerRenderer.tokenOf(answer, offer, index + 1)),
       );
-      return write(answer, offers, '');
+      return joinParts(partsOf(answer, offers, ''), deps.answers.take);
     },
     renderWall: async ({ page, extra, ...context }) => {
       const answer = { ...context, usp: false };
@@ -61,7 +62,7 @@ export function createRenderer(deps: RendererDeps): Renderer {
         offerRenderer.render(answer, offer, token ?? offerRenderer.tokenOf(answer, offer, position)),
       );
       const members = Object.entries(extra).map(([name, value]) => `,"${name}":${asciiJson(value)}`);
-      return write(answer, offers, members.join(''));
+      return joinParts(partsOf(answer, offers, members.join('')), Buffer.allocUnsafe);
     },
   };
 }

@@ -1,0 +1,57 @@
+import { type AddressInfo, connect } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createAnswerPool } from '../../../src/offers/render/answer-pool.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+
+let t: TestApp;
+beforeAll(async () => {
+  t = await createTestApp();
+  await t.pool.query(`update offers set terms_and_conditions = repeat('…', 2000)`);
+  await t.deps.catalog.refresh();
+  await t.app.listen({ port: 0, host: '127.0.0.1' });
+});
+afterAll(() => t.close());
+
+const path = '/native/v4/offers.json?api_key=demo-key';
+const body = JSON.stringify({ placement: 'checkout' });
+const request = `POST ${path} HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+
+/** Several times what the kernel keeps of a connection that nobody reads (count). */
+const unread = 300;
+
+const sessionCount = async (): Promise<number> =>
+  Number((await t.pool.query('select count(*) from sessions')).rows[0].count);
+
+test('an answer that its client has not read yet is not overwritten by later ones', async () => {
+  const { port } = t.app.server.address() as AddressInfo;
+  const slow = connect({ port, host: '127.0.0.1' }).pause();
+  slow.write(request.repeat(unread));
+  await expect.poll(sessionCount).toBe(unread);
+  for (let round = 0; round < 20; round += 1)
+    await Promise.all(
+      Array.from({ length: 10 }, () =>
+        t.app.inject({ method: 'POST', url: path, headers: { 'content-type': 'application/json' }, payload: body }),
+      ),
+    );
+  let text = '';
+  slow.on('data', (chunk) => {
+    text += chunk.toString('latin1');
+  });
+  const ids = (): string[] => [...text.matchAll(/"session_id":"([^"]+)"/g)].map((match) => match[1] as string);
+  slow.resume();
+  await expect.poll(() => ids().length).toBe(unread);
+  slow.destroy();
+  expect(new Set(ids()).size).toBe(unread);
+});
+
+test('memory of a released answer is used for the next one, but not that of a very long one', () => {
+  const pool = createAnswerPool();
+  const first = pool.take(1000);
+  expect(pool.take(1000).buffer).not.toBe(first.buffer);
+  pool.release(first);
+  const next = pool.take(30_000);
+  expect([next.buffer, next.length]).toEqual([first.buffer, 30_000]);
+  const long = pool.take(1_000_000);
+  pool.release(long);
+  expect(pool.take(1_000_000).buffer).not.toBe(long.buffer);
+});
