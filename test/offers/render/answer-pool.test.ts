@@ -6,7 +6,7 @@ import { createTestApp, type TestApp } from '../../support/test-app.ts';
 let t: TestApp;
 beforeAll(async () => {
   t = await createTestApp();
-  await t.pool.query(`update offers set terms_and_conditions = repeat('…', 2000)`);
+  await t.pool.query(`update offers set terms_and_conditions = repeat('…', 1600)`);
   await t.deps.catalog.refresh();
   await t.app.listen({ port: 0, host: '127.0.0.1' });
 });
@@ -17,7 +17,7 @@ const body = JSON.stringify({ placement: 'checkout' });
 const request = `POST ${path} HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
 
 /** Several times what the kernel keeps of a connection that nobody reads (count). */
-const unread = 300;
+const unread = 600;
 
 const sessionCount = async (): Promise<number> =>
   Number((await t.pool.query('select count(*) from sessions')).rows[0].count);
