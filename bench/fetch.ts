@@ -24,9 +24,10 @@ const cases: readonly Case[] = [
   },
 ];
 
-/** The publishers that fetch-offers is measured with. */
-export async function prepareFetch({ pool }: Stage): Promise<void> {
+/** The publisher of all measurements, and those that only fetch-offers is measured with. */
+export async function prepareFetch({ pool }: Stage, isFetchMeasured: boolean): Promise<void> {
   await createPublisher(pool, { key: 'bench-100', campaigns: 100 });
+  if (!isFetchMeasured) return;
   await createPublisher(pool, { key: 'bench-1000', campaigns: 1000 });
   await createPublisher(pool, { key: 'bench-10000', campaigns: 10_000, eligible: 1000 });
   const rules = { frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 3, window_minutes: 1440 }] };

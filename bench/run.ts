@@ -13,33 +13,41 @@ import { benchWrapLatency, benchWraps } from './wrap.ts';
 
 /** Seconds of each measurement; `npm run bench -- 3` for a short look. */
 const seconds = Number(process.argv[2] ?? 8);
+/** The only part that is measured, such as `wraps`; all when none is given. */
+const only = process.argv[3];
+const isMeasured = (part: string): boolean => only === undefined || only === part;
 const durationMs = seconds * 1000;
 
 const stage = await openStage();
 const rows: Row[] = [];
 let profile = '';
 try {
-  await prepareFetch(stage);
+  await prepareFetch(stage, isMeasured('fetch'));
   const perkwire = await startServerProcess({ databaseUrl: stage.databaseUrl });
   const files = await sampleBytes(perkwire.port);
   const bare = await startBare(files.offers, files.image);
   try {
-    rows.push(...(await benchFetch(stage, measure, perkwire.port, bare.port)));
-    rows.push(...(await benchBeacons(stage, { measure, seconds }, perkwire.port, bare.port)));
-    rows.push(...(await benchWrapLatency(stage, perkwire.port, bare.port)));
-    rows.push(...(await benchWraps(stage, measure, { port: perkwire.port, seconds })));
-    rows.push(...(await benchConversions(stage, measure, { port: perkwire.port, barePort: bare.port, seconds })));
-    rows.push(...(await benchImages(stage.pool, measure, perkwire.port)));
+    if (isMeasured('fetch')) rows.push(...(await benchFetch(stage, measure, perkwire.port, bare.port)));
+    if (isMeasured('beacons'))
+      rows.push(...(await benchBeacons(stage, { measure, seconds }, perkwire.port, bare.port)));
+    if (isMeasured('wraps')) {
+      rows.push(...(await benchWrapLatency(stage, perkwire.port, bare.port)));
+      rows.push(...(await benchWraps(stage, measure, { port: perkwire.port, seconds })));
+    }
+    if (isMeasured('conversions'))
+      rows.push(...(await benchConversions(stage, measure, { port: perkwire.port, barePort: bare.port, seconds })));
+    if (isMeasured('images')) rows.push(...(await benchImages(stage.pool, measure, perkwire.port)));
   } finally {
     await bare.stop();
     await perkwire.stop();
   }
-  profile = await profileFetch(stage, durationMs);
-  rows.push(...(await benchRollupCost(stage, { measure, seconds })));
+  if (isMeasured('fetch')) profile = await profileFetch(stage, durationMs);
+  if (isMeasured('rollups')) rows.push(...(await benchRollupCost(stage, { measure, seconds })));
 } finally {
   await stage.close();
 }
-await writeReport('bench', rows, profile);
+await writeReport(only === undefined ? 'bench' : `bench-${only}`, rows, profile);
+if (!isMeasured('refresh')) process.exit();
 
 const fresh = await openStage();
 try {

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { dayOf } from '../src/platform/lib/time.ts';
 import { newUuid7 } from '../src/platform/lib/uuid7.ts';
 import type { Measure } from './conversions.ts';
 import { type LoadResult, postRequest } from './load.ts';
@@ -128,8 +129,8 @@ async function openSessions({ pool }: Awaited<ReturnType<typeof openStage>>, por
   const ids = Array.from({ length: count }, () => newUuid7(nowMs));
   await pool.query(
     `insert into sessions select (jsonb_populate_record(s, jsonb_build_object('id', copy.id))).*
-    from sessions s, unnest($2::uuid[]) copy (id) where s.id = $1`,
-    [data.session_id, ids],
+    from sessions s, unnest($2::uuid[]) copy (id) where s.day = $3 and s.id = $1`,
+    [data.session_id, ids, dayOf(nowMs)],
   );
   return ids;
 }
