@@ -28,8 +28,8 @@ create table sessions (
 ) partition by range (day);
 create index sessions_dev on sessions (created_at) where dev;
 create index sessions_user_key on sessions (user_key) where user_key is not null;
--- Not a hash index: it costs a quarter more for each session, and ever more where many sessions have the same id, such as
--- "guest", because entries of one value are one chain of pages.
+-- Not a hash index: with one a session costs a third more, and ever more where many sessions have the same id, such as
+-- "guest", because the entries of one value are one chain of pages.
 create index sessions_pub_user_id on sessions (pub_user_id) where pub_user_id is not null;
 -- How rollups find new rows. Rows are appended, so neighbouring pages were written by neighbouring transactions: a
 -- BRIN index says so with a few bytes for each range of pages, where an entry for each row was a tenth of what an event

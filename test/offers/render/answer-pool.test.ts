@@ -14,7 +14,8 @@ afterAll(() => t.close());
 
 const path = '/native/v4/offers.json?api_key=demo-key';
 const body = JSON.stringify({ placement: 'checkout' });
-const request = `POST ${path} HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+const head = ['host: t', 'content-type: application/json', `content-length: ${body.length}`];
+const request = [`POST ${path} HTTP/1.1`, ...head, '', body].join('\r\n');
 
 /** Several times what the kernel keeps of a connection that nobody reads (count). */
 const unread = 600;
