@@ -72,7 +72,7 @@ function buildCampaign(session: PayloadSession, campaignId: number, index: numbe
     image: view.image,
     pixel: view.pixel,
     adv_pixel_url: view.adv_pixel_url,
-    save_for_later_url: view.save_for_later_url,
+    save_for_later_url: view.save_for_later_url ?? '',
     is_loyalty: view.is_loyalty,
     loyalty_requirements: view.loyalty_requirements === '' ? {} : { text: view.loyalty_requirements },
     offerwall_enabled: view.offerwall_enabled,

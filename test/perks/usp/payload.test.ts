@@ -127,7 +127,7 @@ const campaignTypes = {
   image: 'string',
   pixel: 'string',
   adv_pixel_url: 'string',
-  save_for_later_url: 'string or null',
+  save_for_later_url: 'string',
   is_loyalty: 'boolean',
   is_loyaltyboost: 'boolean',
   loyalty_requirements: 'object',
@@ -251,7 +251,7 @@ describe('the webhook payload', () => {
     });
     expect(gone).toMatchObject({
       loyalty_requirements: {},
-      save_for_later_url: null,
+      save_for_later_url: '',
       useraction_cta: null,
       wallet_enabled: false,
     });

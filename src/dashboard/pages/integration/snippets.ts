@@ -21,7 +21,21 @@ export function snippetsFor({ sdkId }: Publisher, publicUrl: string): readonly S
   window.AdUser = { placement: 'checkout', pub_user_id: 'user-1' };
   window.AdConfig = { accountId: '${sdkId}' };
 </script>
-<script async src="${publicUrl}/sdk/launcher.js"></script>`,
+<script async src="${publicUrl}/launcher.min.js"></script>`,
+    },
+    {
+      key: 'perkswall',
+      title: 'Perkswall',
+      guide: 'web',
+      text: `<div id="perkswall"></div>
+<script>
+  window.AdConfig = { accountId: '${sdkId}', containerId: 'perkswall' };
+  window.AdUser = { c_id: 'click-1', pub_user_id: 'user-1' };
+</script>
+<script async src="${publicUrl}/launcher.perkswall.js"></script>
+
+<!-- Or as a link, in a frame or in a web view: -->
+<a href="${publicUrl}/offerwall/v2/?accountId=${sdkId}&amp;c_id=click-1">All offers</a>`,
     },
     {
       key: 'flutter',
@@ -41,7 +55,7 @@ final answer = await http.post(
       key: 'react-native',
       title: 'React Native',
       guide: 'react-native',
-      text: `import { fetchOffers } from 'perkwire/client';
+      text: `import { fetchOffers } from '@perkwire/client';
 
 const answer = await fetchOffers({
   baseUrl: '${publicUrl}',

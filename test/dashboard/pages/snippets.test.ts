@@ -1,0 +1,24 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import * as client from '../../../packages/client/src/index.ts';
+import { snippetsFor } from '../../../src/dashboard/pages/integration/snippets.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+
+let t: TestApp;
+beforeAll(async () => {
+  t = await createTestApp();
+});
+afterAll(() => t.close());
+
+const snippets = () => snippetsFor(t.publisher, t.deps.config.publicUrl);
+
+test('every script and page of a snippet is served, and every import exists', async () => {
+  const texts = snippets().map(({ text }) => text);
+  const urls = texts.flatMap((text) => [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url = '']) => url));
+  expect(urls.length).toBeGreaterThan(2);
+  for (const url of urls) {
+    const { pathname, search } = new URL(url.replaceAll('&amp;', '&'));
+    expect((await t.app.inject(pathname + search)).statusCode, url).toBe(200);
+  }
+  const imports = texts.flatMap((text) => [...text.matchAll(/import \{ (\w+) \} from '(.*)'/g)]);
+  expect(imports.map(([, name = '', from]) => [name in client, from])).toEqual([[true, '@perkwire/client']]);
+});
