@@ -209,8 +209,10 @@ export const fieldGroup = (legend: string, ...fields: readonly (Html | readonly 
   </fieldset>`;
 
 /** Fields side by side where there is room. */
-export const columns = (fields: readonly (Html | false)[], kind: 'tight' | 'narrow' | 'method' | '' = ''): Html =>
-  html`<div class="columns ${kind}">${fields.map((field) => html`${field}`)}</div>`;
+export const columns = (
+  fields: readonly (Html | false)[],
+  kind: 'tight' | 'narrow' | 'aligned' | 'method' | '' = '',
+): Html => html`<div class="columns ${kind}">${fields.map((field) => html`${field}`)}</div>`;
 
 /** Rarely needed fields, collapsed. */
 export const moreFields = (summary: string, body: Html): Html =>

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as client from '../../../packages/client/src/index.ts';
+import type { Publisher } from '../../../src/catalog/snapshot/types.ts';
 import { snippetsFor } from '../../../src/dashboard/pages/integration/snippets.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
@@ -9,10 +10,9 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-const snippets = () => snippetsFor(t.publisher, t.deps.config.publicUrl);
-
 test('every script and page of a snippet is served, and every import exists', async () => {
-  const texts = snippets().map(({ text }) => text);
+  const publisher = t.deps.catalog.current().publishersBySdkId.get(t.publisher.sdkId) as Publisher;
+  const texts = snippetsFor(publisher, t.deps.config.publicUrl).map(({ text }) => text);
   const urls = texts.flatMap((text) => [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url = '']) => url));
   expect(urls.length).toBeGreaterThan(2);
   for (const url of urls) {

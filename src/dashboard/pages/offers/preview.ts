@@ -99,7 +99,7 @@ export const offerPreview = (
 
 /** The preview beside a form, which must have the attribute `data-previewed`. */
 export const previewPanel = (frameUrl: string, base: PreviewBase): Html => html`
-  <aside class="preview sticky" data-frame="${frameUrl}" aria-label="Preview">
+  <aside class="preview sticky" id="preview" data-frame="${frameUrl}" aria-label="Preview">
     <div class="preview-head">
       <h2>Preview</h2>
       ${switches(base)}

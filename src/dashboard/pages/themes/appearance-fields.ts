@@ -13,7 +13,8 @@ export type AppearanceField = {
   number?: boolean;
 };
 
-export type FieldSet = { title: string; hint?: string; fields: readonly AppearanceField[] };
+/** `short`: its values need little room. */
+export type FieldSet = { title: string; hint?: string; short?: boolean; fields: readonly AppearanceField[] };
 
 const choicesOf = (values: readonly string[]): Choice[] =>
   values.map((value) => ({ value, text: value.replaceAll('_', ' ') }));
@@ -76,6 +77,7 @@ export const groups: readonly FieldSet[] = [
   },
   {
     title: 'Type and shape',
+    short: true,
     fields: [
       { path: 'styles.offerText.font', label: 'Font', choices: fonts },
       { path: 'settings.offerText.fontSizeTitle', label: 'Title size (px)', number: true },
@@ -114,6 +116,7 @@ export const groups: readonly FieldSet[] = [
   },
   {
     title: 'Behaviour',
+    short: true,
     fields: [
       { path: 'styles.popup.image_position', label: 'Image position', choices: choicesOf(['top', 'left', 'right']) },
       {

@@ -81,13 +81,13 @@ function readValue(fields: Fields, { path }: AppearanceField): string | number |
 export function appearanceFields(form: FormBuilder): Html {
   const isCheckbox = ({ path }: AppearanceField) => typeof plainDefaultOf(path) === 'boolean';
   return html`
-    ${groups.map(({ title, hint, fields }) =>
+    ${groups.map(({ title, hint, short, fields }) =>
       fieldGroup(
         title,
         hint === undefined ? [] : html`<p class="hint">${hint}</p>`,
         columns(
           fields.filter((field) => !isCheckbox(field)).map((field) => control(form, field)),
-          fields.some(({ path }) => isColour(plainDefaultOf(path))) ? 'narrow' : '',
+          fields.some(({ path }) => isColour(plainDefaultOf(path))) ? 'narrow' : short === true ? 'aligned' : '',
         ),
         fields.filter(isCheckbox).map(({ path, label }) => form.checkbox(path, { label })),
       ),

@@ -74,7 +74,10 @@ async function formCard<C extends PageContext>(
   const hidden = view !== null && hiddenField(versionField, version || etagOf(view));
   const options = {
     cancel: listPath(crud, context),
-    ...(crud.beside !== undefined && { attributes: html`data-previewed` }),
+    ...(crud.beside !== undefined && {
+      attributes: html`data-previewed`,
+      extra: html`<a class="button to-preview" href="#preview">Preview</a>`,
+    }),
   };
   const body = html`${conflict}${form.summary()}${hidden}${fields}`;
   return html`<section class="card">${saveForm(context, to, body, options)}</section>`;
