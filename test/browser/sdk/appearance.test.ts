@@ -203,6 +203,21 @@ describe('the unit', () => {
     },
   );
 
+  test.each([
+    ['order-status', '.btn.no'],
+    ['checkout', '.done button'],
+  ])('at a zoom of 200 % of a small window can be read and answered, at %s', async (placement, last) => {
+    // What a browser makes of 1280 × 800 pixels.
+    const page = await openUnit(placement, { embedded: false, language: 'en', viewport: { width: 640, height: 400 } });
+    const frame = page.locator('[data-perkwire] .frame');
+    await page.locator('[data-perkwire] .title').first().waitFor();
+    expect(await frame.evaluate((element) => element.scrollWidth <= element.clientWidth)).toBe(true);
+    await page.locator(`[data-perkwire] ${last}`).click(); // scrolls it into view
+    if (placement === 'checkout') await expect.poll(() => page.locator('[data-perkwire]').count()).toBe(0);
+    else await page.locator('[data-perkwire] .marks i:nth-child(2).now').waitFor();
+    await page.context().close();
+  });
+
   test('speaks the language of the page; a theme’s own texts and labels of the page win', async () => {
     const page = await openUnit('order-status', { embedded: false, language: 'de' });
     await page.getByRole('button', { name: 'Schließen' }).waitFor();

@@ -74,6 +74,17 @@ describe('launcher.perkswall.js', () => {
     expect(problems).toEqual([]);
   });
 
+  test('has the colours of the theme, light and dark as the device', async () => {
+    const { page, until } = await open({ config: { containerId: 'perks' } });
+    await until('ads_found');
+    const link = page.locator('#perks .tile a.main').first();
+    await link.waitFor();
+    const colours = () => link.evaluate((a) => [getComputedStyle(a).backgroundColor, getComputedStyle(a).color]);
+    await expect.poll(colours).toEqual(['rgb(31, 95, 74)', 'rgb(255, 255, 255)']);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await expect.poll(colours).toEqual(['rgb(143, 214, 184)', 'rgb(13, 42, 31)']);
+  });
+
   test('without container or account reports one error and draws nothing', async () => {
     for (const config of [
       { containerId: 'nowhere' },
