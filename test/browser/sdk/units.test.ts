@@ -245,7 +245,7 @@ describe('an embedded unit', () => {
       const { below: late } = await until('ad_shown');
       tops.push([early, late]);
     }
-    expect(Number(tops[0]?.[0])).toBeGreaterThan(400);
+    expect(Number(tops[0]?.[0])).toBeGreaterThan(600);
     expect(tops[1]).toEqual([tops[1]?.[1], tops[1]?.[1]]);
   });
 

@@ -2,7 +2,7 @@ import { originStorage } from '../storage.ts';
 import { findElement } from './target.ts';
 
 /** Height of an embedded unit that no earlier page of this browser showed (CSS pixels). */
-const firstHeightPx = 480;
+const firstHeightPx = 640;
 
 /** Widths that differ by less have the same layout (CSS pixels). */
 const widthStepPx = 64;
