@@ -8,8 +8,11 @@ import { launchBrowser, userAgent } from '../test/support/browser.ts';
 import { startServerProcess } from '../test/support/server-process.ts';
 import { openStage } from './stage.ts';
 
-/** Pages opened of each kind, each with an empty cache, after one that warms the server up. */
-const runs = 20;
+/** Pages opened of each kind, each with an empty cache, after one that warms up: `npm run bench:sdk -- 5`. */
+const runs = Number(process.argv[2] ?? 20);
+
+/** Space in the page, as the guide has it (docs/guides/web.md#a-page-with-the-sdk). */
+const minHeight = 'max(760px, 100vh)';
 
 /** For scripts that run after the offer is shown, such as images and beacons (milliseconds). */
 const settleMs = 300;
@@ -131,5 +134,6 @@ const seen = new MutationObserver(() => {
 });
 seen.observe(document, { childList: true, subtree: true });
 </script><script async src="${url}/launcher.min.js"></script>
-<h1>Thank you for your order</h1><div id="perks"></div>${'<p>Your parcel arrives on Monday.</p>'.repeat(20)}</html>`;
+<h1>Thank you for your order</h1><div id="perks" style="min-height: ${minHeight}"></div>
+${'<p>Your parcel arrives on Monday.</p>'.repeat(20)}</html>`;
 }

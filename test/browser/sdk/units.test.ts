@@ -251,7 +251,8 @@ describe('an embedded unit', () => {
 
   test('leaves no gap without offers, when it ends, and where the page has a height of its own', async () => {
     const user = newUser('checkout');
-    const empty = await stage.open({ user, body, config: { targetElement: '#perks', campaignId: '999999' } });
+    const kept = body.replace('id="perks"', '$& style="min-height: 700px"');
+    const empty = await stage.open({ user, body: kept, config: { targetElement: '#perks', campaignId: '999999' } });
     await empty.until('no_ads_found');
     expect(await empty.page.locator('#perks').evaluate((element) => element.clientHeight)).toBe(0);
     const own = `<style>#perks { min-height: 90px }</style>${body}`;

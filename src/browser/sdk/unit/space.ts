@@ -16,7 +16,7 @@ export type Space = {
 
 /**
  * Keeps the height that the last unit of this name had in an element of this width, as soon as the page has the
- * element. An element with a `min-height` of the page's own stays as it is.
+ * element. A `min-height` in the element's own `style` attribute is taken over; one of a style sheet stays as it is.
  */
 export function keepSpace(wanted: unknown, name: string): Space {
   let element: HTMLElement | null = null;
@@ -27,9 +27,10 @@ export function keepSpace(wanted: unknown, name: string): Space {
     const found = findElement(wanted);
     if (!(found instanceof HTMLElement)) return;
     observer.disconnect();
-    if (parseFloat(getComputedStyle(found).minHeight)) return;
+    const isGiven = found.style.minHeight !== '';
+    if (!isGiven && parseFloat(getComputedStyle(found).minHeight)) return;
     element = found;
-    setMinHeight(`${Number(originStorage.read(keyOf(found))) || firstHeightPx}px`);
+    if (!isGiven) setMinHeight(`${Number(originStorage.read(keyOf(found))) || firstHeightPx}px`);
   }
   const observer = new MutationObserver(place);
   observer.observe(document, { childList: true, subtree: true });
