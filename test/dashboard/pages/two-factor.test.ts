@@ -24,7 +24,12 @@ const nextPeriod = (): void => {
 };
 const codeOf = (secret: string): string =>
   new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: nowMs });
-const wrongCode = (secret: string): string => String((Number(codeOf(secret)) + 500_000) % 1_000_000).padStart(6, '0');
+/** A code that is valid in none of the periods around now. */
+function wrongCode(secret: string): string {
+  const totp = new TOTP({ secret: Secret.fromBase32(secret) });
+  const valid = [-1, 0, 1].map((periods) => totp.generate({ timestamp: nowMs + periods * 30_000 }));
+  return ['000000', '111111', '222222', '333333'].find((code) => !valid.includes(code)) ?? '';
+}
 
 async function account(email: string, role: Role = 'manager'): Promise<number> {
   const passwordHash = await hashPassword(password, { cost: { logN: 4, r: 8, p: 1 } });

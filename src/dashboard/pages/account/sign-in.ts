@@ -24,7 +24,7 @@ export function signInPages(app: App, services: PageServices): void {
   const forgotHint = forgotPassword(services.deps.mailer !== null);
   const entries = (email: string, next: string, error: string | null): Html => html`
     ${error !== null && notice('failed', html`<p>${error}</p>`)}
-    ${config.oidc !== null && singleSignOnButton(next)}
+    ${config.oidc !== null && singleSignOnButton(next, config.passwordSignIn ? '' : 'main')}
     ${config.passwordSignIn && html`${signInForm(email, next)}${forgotHint}`}`;
   const page = (email: string, next: string, error: string | null = null, above: Html = nothing): string =>
     renderCard('Sign in', services.asset, html`${above}${entries(email, next, error)}`);
@@ -61,9 +61,9 @@ export const lockedMessage = (minutes: number): string =>
   `Too many attempts. Try again in ${plural(minutes, 'minute')}.`;
 
 /** A link: the content security policy lets no form lead to the provider. */
-function singleSignOnButton(next: string): Html {
+function singleSignOnButton(next: string, kind: 'main' | ''): Html {
   const href = `${singleSignOnPath}?next=${encodeURIComponent(next)}`;
-  return html`<a class="button main wide" href="${href}">Sign in with single sign-on</a>`;
+  return html`<a class="button ${kind} wide" href="${href}">Sign in with single sign-on</a>`;
 }
 
 function signInForm(email: string, next: string): Html {
