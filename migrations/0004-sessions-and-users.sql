@@ -83,6 +83,20 @@ comment on column campaign_usage.publisher_id is '0: over all publishers.';
 comment on column campaign_usage.period is 'lifetime, or hour, day or month with its start in UTC.';
 comment on column campaign_usage.micros is 'Money in millionths.';
 
+create table campaign_outcomes (
+  publisher_id integer not null,
+  campaign_id integer not null,
+  hour timestamptz not null,
+  outcome text collate "C" not null,
+  decisions bigint not null,
+  primary key (publisher_id, campaign_id, hour, outcome)
+) with (fillfactor = 70);
+create index campaign_outcomes_hour on campaign_outcomes (hour);
+comment on table campaign_outcomes is
+  'In how many decisions a campaign was shown, or which rule kept it from being shown, by the hour, for a week.
+Estimated from a sample.';
+comment on column campaign_outcomes.outcome is 'shown, or the first rule that failed.';
+
 create table cap_reservations (
   session_id uuid not null,
   offer_id integer not null,

@@ -75,6 +75,19 @@ document.addEventListener('submit', (event) => {
   }, resubmitMs);
 });
 
+/** Asks before the page is left while a form has edits that were not submitted. */
+const edited = new Set();
+document.addEventListener('input', (event) => {
+  const form = event.target.form;
+  if (form?.method === 'post' && form.closest('main') !== null) edited.add(form);
+});
+document.addEventListener('submit', (event) => {
+  if (!event.defaultPrevented) edited.delete(event.target);
+});
+window.addEventListener('beforeunload', (event) => {
+  if ([...edited].some((form) => form.isConnected)) event.preventDefault();
+});
+
 document.addEventListener('click', async (event) => {
   const copy = event.target.closest?.('[data-copy]');
   if (copy) {

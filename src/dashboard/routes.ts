@@ -26,6 +26,7 @@ import { sequenceRulePages } from './pages/settings/sequence-rules.ts';
 import { settingsPages } from './pages/settings/settings.ts';
 import { themePages } from './pages/themes/themes.ts';
 import { webhookPages } from './pages/webhooks/endpoints.ts';
+import { whyPages } from './pages/why/why.ts';
 import type { DashboardDeps } from './ports.ts';
 import { registerAccessControl, registerSession, signInPath } from './shell/access.ts';
 import { registerAssets } from './shell/assets.ts';
@@ -58,6 +59,7 @@ const pages = [
   themePages,
   userPages,
   webhookPages,
+  whyPages,
 ];
 
 /** The dashboard: server-rendered pages below `/dashboard` for operators and the users of publishers. */

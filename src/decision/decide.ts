@@ -48,7 +48,8 @@ export function run(input: DecisionInput, trace: Trace | null): Decision {
   return { offers: chosen.map(decided), emptyReason: chosen.length > 0 ? null : whyEmpty(index, blocked) };
 }
 
-function whyOff(input: DecisionInput, relaxed: boolean): (EmptyReason & ('unit_off' | 'percentage')) | null {
+/** Why the whole unit shows nothing, or null. */
+export function whyOff(input: DecisionInput, relaxed: boolean): (EmptyReason & ('unit_off' | 'percentage')) | null {
   const { publisher, theme, context, seed } = input;
   const unit = unitOf(publisher, theme, context.placement);
   if (!unit.enabled) return 'unit_off';

@@ -3,6 +3,13 @@ import type { LiveUsage } from './caps/live-usage.ts';
 import type { Geo } from './context/geo.ts';
 import type { ModelSource } from './model/source.ts';
 import type { Notices } from './notices/notices.ts';
+import type { OutcomeSampler } from './outcomes/sampler.ts';
 
-/** `usage` and `model` are refreshed, `notices` written by background jobs. */
-export type OfferDeps = CatalogDeps & { geo: Geo; usage: LiveUsage; model: ModelSource; notices: Notices };
+/** `usage` and `model` are refreshed, `notices` and `outcomes` written by background jobs. */
+export type OfferDeps = CatalogDeps & {
+  geo: Geo;
+  usage: LiveUsage;
+  model: ModelSource;
+  notices: Notices;
+  outcomes: OutcomeSampler;
+};

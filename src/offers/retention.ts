@@ -5,6 +5,7 @@ import { dayMs, dayOf } from '../platform/lib/time.ts';
 import { deleteOldUsage } from './caps/usage.ts';
 import { deleteOldDecisionStates } from './decision-log/states.ts';
 import { deleteOldNotices } from './notices/write-notices.ts';
+import { deleteOldOutcomes } from './outcomes/store.ts';
 
 /** Dev sessions deleted by one statement (count). */
 const devBatch = 5000;
@@ -25,6 +26,7 @@ export const applyOfferRetention: RetentionStep = async (pool, { retentionRawDay
   await deleteOldDecisionStates(pool, nowMs);
   await deleteOldUsage(pool, nowMs);
   await deleteOldNotices(pool, nowMs);
+  await deleteOldOutcomes(pool, nowMs);
   return { partitions, devSessions };
 };
 

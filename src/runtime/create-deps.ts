@@ -7,6 +7,7 @@ import { createLiveUsage } from '../offers/caps/live-usage.ts';
 import { loadGeo } from '../offers/context/geo.ts';
 import { createModelSource } from '../offers/model/source.ts';
 import { createNotices } from '../offers/notices/notices.ts';
+import { createOutcomeSampler } from '../offers/outcomes/sampler.ts';
 import type { OfferDeps } from '../offers/ports.ts';
 import { startDatabaseHealth } from '../platform/db/health.ts';
 import { ensurePartitions } from '../platform/db/partitions.ts';
@@ -104,6 +105,7 @@ export async function createDeps({
     usage: createLiveUsage({ pool, catalog, now }),
     model: createModelSource({ pool, catalog, now }),
     notices: createNotices(now),
+    outcomes: createOutcomeSampler({ now, durationMs: () => performance.now() }),
     tokens: createTokenCodec(createSigner(config.tokenKeys, 'tracking-token')),
     secretBox: createSecretBox(config.secretsKey),
     mailer: config.mail === null ? null : createMailer(config.mail),

@@ -64,6 +64,13 @@ export const createJobs = (deps: JobDeps): readonly Job[] => {
       run: () => deps.notices.write(pool),
     },
     {
+      name: 'campaign outcomes',
+      roles: ['api'],
+      pauseMs: minuteMs,
+      locks: 'rows of campaign_outcomes, in the order of their key',
+      run: () => deps.outcomes.write(pool),
+    },
+    {
       name: 'reservation release',
       roles: ['worker'],
       pauseMs: 1000,

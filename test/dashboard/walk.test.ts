@@ -231,7 +231,8 @@ describe('for all users', () => {
     '/offers',
     '/offers/1',
     '/offers/new',
-    '/offers/1/why',
+    '/why?offer=1',
+    '/why?user=nobody&offer=2',
     '/campaigns',
     '/campaigns/1',
     '/campaigns/1/publishers',
@@ -282,6 +283,27 @@ describe('for all users', () => {
     }
     expect(found).toEqual([]);
     await Promise.all([signedIn.close(), anonymous.close()]);
+  });
+
+  test('a page with unsaved edits asks before it is left, and a saved one does not', async () => {
+    const signedIn = await open({ storageState: await context.storageState() });
+    const tab = await signedIn.newPage();
+    const questions: string[] = [];
+    tab.on('dialog', (dialog) => {
+      questions.push(dialog.type());
+      return questions.length === 1 ? dialog.dismiss() : dialog.accept();
+    });
+    await tab.goto(`${demo.url}/dashboard/p/1/advertisers/1`);
+    await tab.getByLabel('Name').fill('Basilwick Kitchens');
+    await tab.getByRole('link', { name: 'Offers', exact: true }).first().click();
+    await expect.poll(() => questions).toEqual(['beforeunload']);
+    expect(await tab.getByLabel('Name').inputValue()).toBe('Basilwick Kitchens');
+    await tab.getByRole('button', { name: 'Save' }).first().click();
+    await tab.getByRole('status').filter({ hasText: 'saved' }).waitFor();
+    await tab.getByRole('link', { name: 'Offers', exact: true }).first().click();
+    await tab.waitForURL(/offers$/);
+    expect(questions).toEqual(['beforeunload']);
+    await signedIn.close();
   });
 
   test('charts are drawn also in a browser with an unknown language', async () => {

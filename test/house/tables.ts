@@ -35,7 +35,7 @@ export const tables: Record<string, Ownership> = {
     },
   },
   ...owned('dashboard', ['sign_in_failures', 'user_links', 'user_recovery_codes', 'user_sessions', 'users']),
-  ...owned('offers', ['campaign_usage', 'cap_reservations', 'decision_states', 'user_history']),
+  ...owned('offers', ['campaign_outcomes', 'campaign_usage', 'cap_reservations', 'decision_states', 'user_history']),
   sessions: {
     owner: 'offers',
     readers: {

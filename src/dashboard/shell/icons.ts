@@ -26,6 +26,7 @@ const outlines = {
   menu: '<path d="M3 6h14M3 10h14M3 14h14"/>',
   plus: '<path d="M10 4v12M4 10h12"/>',
   chevron: '<path d="M6 8l4 4 4-4"/>',
+  search: '<circle cx="9" cy="9" r="5.5"/><path d="M13 13l4 4"/>',
   check: '<path d="M4 10.5l4 4 8-9"/>',
   alert: '<path d="M10 3L2 17h16zM10 8v4M10 14.5v.1"/>',
 } as const;

@@ -9,7 +9,10 @@ type NavGroup = { title: string | null; entries: readonly NavEntry[] };
 const publisherNav = [
   {
     title: null,
-    entries: [{ key: 'overview', text: 'Overview', path: '/overview', icon: 'overview', role: 'analyst' }],
+    entries: [
+      { key: 'overview', text: 'Overview', path: '/overview', icon: 'overview', role: 'analyst' },
+      { key: 'why', text: 'Why (not) shown', path: '/why', icon: 'search', role: 'analyst' },
+    ],
   },
   {
     title: 'Catalogue',

@@ -49,7 +49,7 @@ export function describeExclusion(exclusion: Exclusion, candidate: Candidate | n
     case 'frequency_cap':
       return frequencyInWords(exclusion.cap, exclusion.count);
     case 'total_cap':
-      return totalInWords(exclusion.cap, exclusion.used, candidate);
+      return totalInWords(exclusion.cap, exclusion.used, candidate, input.context.nowMs);
     case 'pacing':
       return (
         'The campaign is ahead of its pacing plan: it takes part in ' +
@@ -165,21 +165,34 @@ function durationInWords(minutes: number): string {
   return `${count} ${unit}${count === 1 ? '' : 's'}`;
 }
 
-const periods: Record<CompiledTotalCap['cap']['per'], string> = {
-  hour: 'this hour',
-  day: 'today',
-  month: 'this month',
-  lifetime: 'in all',
+const periodNames: Record<CompiledTotalCap['cap']['per'], string> = {
+  hour: 'Hourly',
+  day: 'Daily',
+  month: 'Monthly',
+  lifetime: 'Lifetime',
 };
 
-function totalInWords({ cap, limit }: CompiledTotalCap, used: number, candidate: Candidate | null): string {
-  if (cap.metric !== 'budget') return `The campaign has had ${used} of ${limit} ${cap.metric} ${periods[cap.per]}.`;
+function totalInWords(
+  { cap, limit, zone }: CompiledTotalCap,
+  used: number,
+  candidate: Candidate | null,
+  nowMs: number,
+): string {
+  const since = sinceInWords(cap.per, zone, nowMs);
+  if (cap.metric !== 'budget')
+    return `${periodNames[cap.per]} cap used: ${used} of ${limit} ${cap.metric} of the campaign${since}.`;
   const money = (micros: number): string => (micros / 1_000_000).toFixed(2);
+  const rest = used < limit ? '; the rest does not pay for another event' : '';
   const currency = candidate?.payout.currency ?? '';
-  return (
-    `The campaign has spent ${money(used)} of ${money(limit)} ${currency} ${periods[cap.per]}; ` +
-    'the rest does not pay for another event.'
-  );
+  return `${periodNames[cap.per]} budget used: ${money(used)} of ${money(limit)} ${currency}${since}${rest}.`;
+}
+
+/** Since when a period counts, such as ` since 00:00 in Europe/Berlin`. */
+function sinceInWords(per: CompiledTotalCap['cap']['per'], zone: string, nowMs: number): string {
+  if (per === 'lifetime') return '';
+  if (per === 'month') return ` since the first of the month in ${zone}`;
+  const hour = per === 'day' ? 0 : Math.floor(minuteOfWeek(zone, nowMs) / 60) % 24;
+  return ` since ${String(hour).padStart(2, '0')}:00 in ${zone}`;
 }
 
 const percent = (share: number): string => `${Number((share * 100).toPrecision(2))} %`;

@@ -56,6 +56,17 @@ export function passIndexFilters(index: EligibilityIndex, context: DecisionConte
   return passing;
 }
 
+/** All index filters that exclude a candidate, in the order of the rules. */
+export const indexExclusions = (
+  candidate: Candidate,
+  index: EligibilityIndex,
+  context: DecisionContext,
+  relaxed: boolean,
+): Exclusion[] =>
+  filtersOf(index, context, relaxed)
+    .filter(({ bits, negated }) => hasBit(bits, candidate.index) === negated)
+    .map(({ exclusion }) => exclusion());
+
 /** For each candidate, the first index filter that excludes it, or null: the same as `passIndexFilters`, one by one. */
 export function indexExclusionOf(
   index: EligibilityIndex,

@@ -28,6 +28,29 @@ export function postFilter(candidate: Candidate, index: EligibilityIndex, input:
   );
 }
 
+/** All rules beyond the index that exclude a candidate, in the order in which `postFilter` applies them. */
+export function postExclusions(candidate: Candidate, index: EligibilityIndex, input: DecisionInput): Exclusion[] {
+  const { context, history, totals } = input;
+  const { rules, offer } = candidate;
+  const found: (Exclusion | null)[] = [
+    scheduleExclusion(candidate, index, input),
+    placeExclusion('cities', rules.cities, context.geo.city),
+    placeExclusion('postal_codes', rules.postalCodes, context.geo.postalCode?.replaceAll(' ', '') ?? null),
+    rules.conditions === null || matchesCondition(rules.conditions, context.custom) ? null : { rule: 'conditions' },
+    optOutOf(history.optOuts, offer.campaign.id, context.nowMs),
+  ];
+  for (const cap of rules.frequencyCaps) {
+    const reached = reachedFrequencyCap([cap], offer, history.exposures, context.nowMs);
+    found.push(reached && { rule: 'frequency_cap', ...reached });
+  }
+  for (const cap of rules.totalCaps) {
+    const reached = reachedTotalCap({ ...candidate, rules: { ...rules, totalCaps: [cap] } }, totals);
+    found.push(reached && { rule: 'total_cap', ...reached });
+  }
+  found.push(pacingExclusion(candidate, input));
+  return found.filter((exclusion) => exclusion !== null);
+}
+
 function scheduleExclusion(
   { rules: { startMs, endMs, hours } }: Candidate,
   index: EligibilityIndex,
@@ -56,13 +79,18 @@ function optOutOf(optOuts: OptOuts, campaignId: number, nowMs: number): Exclusio
   return { rule: 'opted_out', untilMs: untilS === null ? null : untilS * 1000 };
 }
 
-function capExclusion(candidate: Candidate, { context, history, totals, seed }: DecisionInput): Exclusion | null {
+function capExclusion(candidate: Candidate, input: DecisionInput): Exclusion | null {
+  const { context, history, totals } = input;
   const { rules, offer } = candidate;
   const frequency = reachedFrequencyCap(rules.frequencyCaps, offer, history.exposures, context.nowMs);
   if (frequency !== null) return { rule: 'frequency_cap', ...frequency };
   if (rules.totalCaps.length === 0) return null;
   const total = reachedTotalCap(candidate, totals);
   if (total !== null) return { rule: 'total_cap', ...total };
+  return pacingExclusion(candidate, input);
+}
+
+function pacingExclusion({ rules, offer }: Candidate, { context, totals, seed }: DecisionInput): Exclusion | null {
   const probability = pacingProbability(rules, totals, context.nowMs);
   return uniform(seed, salts.pacing + offer.campaign.id) < probability ? null : { rule: 'pacing', probability };
 }

@@ -18,7 +18,8 @@ import { totalsAt } from '../caps/totals.ts';
 import { addUsage, type CampaignUsage, periodNames, type UsageDelta, type UsageTable } from '../caps/usage.ts';
 import type { StateWriter } from '../decision-log/state-writer.ts';
 import type { ModelSource } from '../model/source.ts';
-import { decideSession } from './decide-session.ts';
+import type { OutcomeSampler } from '../outcomes/sampler.ts';
+import { decideSession, sampleOutcome } from './decide-session.ts';
 import type { PendingFetch } from './pending-fetch.ts';
 import type { SessionRecord } from './session-record.ts';
 import { insertSessions, loadOptOuts } from './sessions.ts';
@@ -28,6 +29,7 @@ export type CappedBatchDeps = {
   usage: Pick<LiveUsage, 'known'>;
   model: Pick<ModelSource, 'current'>;
   states: Pick<StateWriter, 'note'>;
+  outcomes: Pick<OutcomeSampler, 'decided'>;
   now: () => number;
 };
 
@@ -53,7 +55,7 @@ export class CapOverrun extends Error {
  * @throws CapOverrun
  */
 export async function commitCapped(
-  { pool, usage, model, states, now }: CappedBatchDeps,
+  { pool, usage, model, states, outcomes, now }: CappedBatchDeps,
   batch: readonly PendingFetch[],
   exhausted: ReadonlySet<string>,
 ): Promise<CommittedBatch> {
@@ -73,6 +75,7 @@ export async function commitCapped(
       };
       states.note(pending.snapshot, sources.model);
       const session = decideSession(pending, sources, nowMs);
+      sampleOutcome(outcomes, pending, sources, session);
       if (!pending.dev) reserve(session, users.locked.get(pending.userKey ?? ''), activeCaps, ledger);
       return session;
     });

@@ -3,6 +3,7 @@ import type { DecidedOffer, DecisionInput, Totals, UserHistory } from '../../dec
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
 import { seedOf, storedInputsOf, withLinkedFirst } from '../decision-log/decision-record.ts';
 import type { Model } from '../model/posteriors.ts';
+import type { OutcomeSampler } from '../outcomes/sampler.ts';
 import { type MacroValues, macroNames, macroValuesOf } from '../render/macros.ts';
 import { contextOf, isUspOn, linkedOfferId, type PendingFetch } from './pending-fetch.ts';
 import type { SessionRecord } from './session-record.ts';
@@ -11,7 +12,7 @@ import type { SessionRecord } from './session-record.ts';
 export type Sources = { history: UserHistory; totals: Totals; model: Model };
 
 /** All inputs of a decision. */
-export const inputFor = (
+const inputFor = (
   pending: PendingFetch,
   { history, totals, model }: Sources,
   nowMs: number,
@@ -57,6 +58,17 @@ export function decideSession(pending: PendingFetch, sources: Sources, nowMs: nu
     uspCheckAll: theme?.uspCheckAll ?? false,
     createdAtMs: nowMs,
   };
+}
+
+/** Counts what became of each campaign in a decision that counts, now and then. */
+export function sampleOutcome(
+  outcomes: Pick<OutcomeSampler, 'decided'>,
+  pending: PendingFetch,
+  sources: Sources,
+  { id, publisherId, dev, createdAtMs }: SessionRecord,
+): void {
+  if (dev || pending.expired) return;
+  outcomes.decided(publisherId, () => inputFor(pending, sources, createdAtMs, seedOf(id)));
 }
 
 /** The values the shown copy is filled with; stored with the session, so that the webhook fills in the same. */

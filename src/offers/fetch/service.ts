@@ -10,6 +10,7 @@ import { createQrCodes } from '../render/qr.ts';
 import { createRenderer, type Renderer } from '../render/render.ts';
 import { createCappedFetch } from './capped-fetch.ts';
 import { createExplain, type Explain } from './explain.ts';
+import { createInputNow } from './input-now.ts';
 import { createLateAnswers, withinDeadline } from './late-answers.ts';
 import { createFetchOpener, type PendingFetch, type WallLink } from './pending-fetch.ts';
 import type { FetchResult } from './render-sessions.ts';
@@ -43,7 +44,7 @@ export function createOfferService(deps: OfferDeps): OfferService {
   const open = createFetchOpener(deps);
   const states = createStateWriter(deps);
   const late = createLateAnswers({ pool: flushPool, dbHealth, logger, now, renderer });
-  const pathDeps = { pool: flushPool, dbHealth, now, model, states, renderer, late };
+  const pathDeps = { pool: flushPool, dbHealth, now, model, states, outcomes: deps.outcomes, renderer, late };
   const uncapped = createUncappedFetch(pathDeps);
   const capped = createCappedFetch({ ...pathDeps, usage });
 
@@ -71,7 +72,7 @@ export function createOfferService(deps: OfferDeps): OfferService {
       return { session, theme: pending.theme };
     },
     renderWall: renderer.renderWall,
-    explain: createExplain({ pool, now, failFast, open, usage, model }),
+    explain: createExplain(open, createInputNow({ ...deps, failFast })),
     drain: async () => {
       await Promise.all([uncapped.drain(), capped.drain()]);
       await late.drain();

@@ -4,7 +4,7 @@ import type { StateWriter } from '../decision-log/state-writer.ts';
 import type { ModelSource } from '../model/source.ts';
 import type { OfferDeps } from '../ports.ts';
 import type { Renderer } from '../render/render.ts';
-import { decideSession } from './decide-session.ts';
+import { decideSession, sampleOutcome } from './decide-session.ts';
 import type { LateAnswers } from './late-answers.ts';
 import type { PendingFetch } from './pending-fetch.ts';
 import { type DecidedFetch, type FetchResult, type RenderedFetch, renderSessions } from './render-sessions.ts';
@@ -16,6 +16,7 @@ export type FetchPath = { add: (pending: PendingFetch) => Promise<FetchResult>; 
 export type FetchPathDeps = Pick<OfferDeps, 'pool' | 'dbHealth' | 'now'> & {
   model: ModelSource;
   states: StateWriter;
+  outcomes: OfferDeps['outcomes'];
   renderer: Renderer;
   late: LateAnswers;
 };
@@ -30,14 +31,17 @@ const noTotals: Totals = new Map();
  * nothing: nearly all have not, and the statement that inserts the sessions finds those who have. They are decided
  * once more, with their opt-outs.
  */
-export function createUncappedFetch({ pool, dbHealth, now, model, states, renderer, late }: FetchPathDeps): FetchPath {
+export function createUncappedFetch(deps: FetchPathDeps): FetchPath {
+  const { pool, dbHealth, now, model, states, outcomes, renderer, late } = deps;
   const assumed = createBatcher<DecidedFetch, FetchResult>({ write: writeAssumed, dbHealth, maxItems: maxSessions });
   const informed = createBatcher<DecidedFetch, FetchResult>({ write: writeInformed, dbHealth, maxItems: maxSessions });
 
   function decideNow(pending: PendingFetch, optOuts?: OptOuts): DecidedFetch {
     const history = optOuts === undefined ? noHistory : { optOuts, exposures: [] };
     const current = model.current();
-    const session = decideSession(pending, { history, totals: noTotals, model: current }, now());
+    const sources = { history, totals: noTotals, model: current };
+    const session = decideSession(pending, sources, now());
+    sampleOutcome(outcomes, pending, sources, session);
     states.note(pending.snapshot, current);
     return { pending, session };
   }

@@ -392,7 +392,7 @@ describe('settings', () => {
 
 test('the explanation of a decision names the rule that excluded the offer', async () => {
   await admin.post(own('/offers/3/active'), { active: 'no' });
-  const why = await admin.get(own('/offers/3/why?placement=checkout&country=US'));
+  const why = await admin.get(own('/why?offer=3&placement=checkout&country=US'));
   expect(why.body).toMatch(/Not shown.*paused/is);
   await admin.post(own('/offers/3/active'), { active: 'yes' });
 });

@@ -98,7 +98,7 @@ describe('an offer that is not shown is explained by the first rule that shut it
       ),
     ],
     [
-      'The campaign has spent 99.90 of 100.00 USD today; the rest does not pay for another event.',
+      'Daily budget used: 99.90 of 100.00 USD since 00:00 in UTC; the rest does not pay for another event.',
       reason(
         { total_caps: [{ metric: 'budget', per: 'day', limit: 100 }] },
         { totals: new Map([['1', useOf({ budget: { day: 99_900_000 } })]]) },
@@ -106,7 +106,7 @@ describe('an offer that is not shown is explained by the first rule that shut it
       ),
     ],
     [
-      'The campaign has had 10 of 10 clicks in all.',
+      'Lifetime cap used: 10 of 10 clicks of the campaign.',
       reason(
         { total_caps: [{ metric: 'clicks', per: 'lifetime', limit: 10 }] },
         { totals: new Map([['1', useOf({ clicks: { lifetime: 10 } })]]) },

@@ -26,6 +26,7 @@ function pendingBy(snapshot: Snapshot): PendingFetch {
 }
 
 const emptyModelSource = { current: () => emptyModel };
+const noOutcomes = { decided: () => {} };
 const noStates = { note: () => {} };
 
 test('a batch decided with two catalogues, of which only the newer has a cap, keeps that cap', async () => {
@@ -44,7 +45,7 @@ test('a batch decided with two catalogues, of which only the newer has a cap, ke
   );
   // The usage in memory stays behind at each attempt, as if other processes were always faster.
   const usage: LiveUsage = { known: async () => createUsageTable(), learn: () => {}, refresh: async () => {} };
-  const deps = { pool: t.pool, usage, model: emptyModelSource, states: noStates, now: Date.now };
+  const deps = { pool: t.pool, usage, model: emptyModelSource, states: noStates, outcomes: noOutcomes, now: Date.now };
   const [old, fresh] = await decideCapped(deps, [pendingBy(before), pendingBy(after)]);
   expect(fresh?.offers.map((offer) => offer.campaign.id)).not.toContain(id);
   expect(fresh?.offers.length).toBeGreaterThan(0);
@@ -63,6 +64,7 @@ test('each decision is stored with the id of its model, also when the model chan
     usage: createLiveUsage(t.deps),
     model: { current: () => model },
     states: { note },
+    outcomes: noOutcomes,
     now: Date.now,
   };
   const snapshot = t.deps.catalog.current();

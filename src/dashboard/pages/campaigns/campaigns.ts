@@ -1,6 +1,7 @@
 import { advertisers } from '../../../catalog/management/advertisers.ts';
 import { campaigns, warnOfCurrencies } from '../../../catalog/management/campaigns.ts';
 import type { Values, View } from '../../../catalog/management/resource.ts';
+import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import type { App } from '../../../platform/ports.ts';
 import { badge, emptyState, link, linkButton, notice, strongLink } from '../../shell/components.ts';
@@ -11,11 +12,15 @@ import { type Choice, type FormValue, filterSelect } from '../../shell/forms.ts'
 import { choicesOf } from '../../shell/management.ts';
 import { type PageServices, publisherPages } from '../../shell/pages.ts';
 import { campaignFields } from './campaign-form.ts';
+import { outcomesCard } from './outcomes.ts';
 import { readRules, rulesToForm, splitList } from './rules-form.ts';
 
 /** Campaigns: landing page, payout and targeting of offers. */
 export function campaignPages(app: App, services: PageServices): void {
-  const { management } = services;
+  const { management, deps } = services;
+  const failFast = createFailFast(deps.dbHealth);
+  const outcomes = (context: PublisherContext, id: number): Promise<Html> =>
+    failFast(() => outcomesCard(deps.pool, context, id, deps.now()));
 
   const advertiserChoices = (context: PublisherContext, chosen: unknown): Promise<Choice[]> =>
     choicesOf(management, context, advertisers, chosen);
@@ -65,7 +70,10 @@ export function campaignPages(app: App, services: PageServices): void {
       const [warning] = await management.read(context, (work) => warnOfCurrencies(view, work));
       return warning === undefined ? nothing : notice('warn', html`<p>The currency ${warning.message}.</p>`);
     },
-    below: ({ path }, view) => (view.deleted_at === null ? campaignLinks(path, view.id) : nothing),
+    below: async (context, view) =>
+      view.deleted_at === null
+        ? html`${await outcomes(context, Number(view.id))}${campaignLinks(context.path, view.id)}`
+        : nothing,
   });
 }
 
@@ -81,6 +89,7 @@ const campaignLinks = (path: PublisherContext['path'], id: unknown): Html => htm
   <p class="actions">
     ${linkButton(path(`/offers?campaign_id=${id}`), 'Offers')}
     ${linkButton(path(`/campaigns/${id}/publishers`), 'Publishers')}
+    ${linkButton(path(`/why?campaign=${id}`), 'Why (not) shown')}
   </p>`;
 
 const campaignCells = ({ path }: PublisherContext, row: View) => [

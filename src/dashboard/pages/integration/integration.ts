@@ -4,7 +4,7 @@ import { type Html, html } from '../../../platform/http/html.ts';
 import { hourMs, minuteMs } from '../../../platform/lib/time.ts';
 import type { App, PlatformDeps } from '../../../platform/ports.ts';
 import { badge, card, copyable, descriptionList, link, tabs } from '../../shell/components.ts';
-import { type PublisherContext, queryText } from '../../shell/context.ts';
+import { type PublisherContext, publisherPath, queryText } from '../../shell/context.ts';
 import { createEventStreams, type StreamEvent } from '../../shell/event-streams.ts';
 import { moment, plural } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
@@ -132,6 +132,7 @@ function watchNotices({ pool, now, dbHealth }: PlatformDeps, publisher: Publishe
 const eventTexts = { impression: 'impression', click: 'click', no_thanks: 'no thanks', close: 'close' } as const;
 
 function requestItem(request: LiveRequest, publisher: Publisher): Html {
+  const why = publisherPath(publisher.id, `/why?session=${request.sessionId}`);
   const { sessionId, country, wrappedAt } = request;
   const events = Object.entries(eventTexts).flatMap(([kind, text]) => {
     const count = request.events[kind] ?? 0;
@@ -145,6 +146,6 @@ function requestItem(request: LiveRequest, publisher: Publisher): Html {
     ${request.dev && badge('dev', 'warn')}
     ${events}
     ${wrappedAt !== null && badge(`confirmed, ${plural(request.selected ?? 0, 'perk')}`, 'good')}
-    <code class="hint">${sessionId}</code>
+    <code class="hint">${link(why, sessionId)}</code>
   </li>`;
 }

@@ -35,7 +35,7 @@ export function offerCells(context: PublisherContext, row: View, offer: Offer | 
     statusBadge(row.active === true, campaign?.active !== false),
     html`
       <div class="row-actions">
-        ${linkButton(path(`/offers/${row.id}/why`), 'Explain', 'quiet')}
+        ${linkButton(path(`/why?offer=${row.id}`), 'Why?', 'quiet')}
         ${pauseButton(context, row.id, row.active === true)}
       </div>`,
   ];

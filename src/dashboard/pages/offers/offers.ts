@@ -13,7 +13,6 @@ import { type Choice, filterSelect } from '../../shell/forms.ts';
 import { choicesOf } from '../../shell/management.ts';
 import { type PageServices, type Pages, publisherPages } from '../../shell/pages.ts';
 import { creativesCard, registerCreatives } from './creatives.ts';
-import { explainPages } from './explain.ts';
 import { offerFields, offerTexts } from './offer-form.ts';
 import { offerCells, offerColumns, offerName } from './offer-list.ts';
 import { offerPreview, previewPanel } from './preview.ts';
@@ -28,7 +27,6 @@ export function offerPages(app: App, services: PageServices): void {
   const { management, deps } = services;
   const pages = publisherPages(app, services);
   registerCreatives(pages, services);
-  explainPages(pages, services);
   registerPause(pages, services);
   const stored = (id: unknown): Offer | undefined => deps.catalog.current().offers.get(Number(id));
   const campaignChoices = (context: PublisherContext, chosen: unknown): Promise<Choice[]> =>
@@ -75,7 +73,7 @@ export function offerPages(app: App, services: PageServices): void {
       to: `${path(`/offers/${view.id}`)}#creatives`,
       done: 'Offer saved. Next: upload an image.',
     }),
-    actions: ({ path }, view) => linkButton(path(`/offers/${view.id}/why`), 'Explain decision'),
+    actions: ({ path }, view) => linkButton(path(`/why?offer=${view.id}`), 'Why (not) shown'),
     below: (context, view) => creativesCard(services, context, view),
   });
 }

@@ -1,0 +1,85 @@
+import type { Publisher } from '../../../catalog/snapshot/types.ts';
+import type { DecisionInput } from '../../../decision/types.ts';
+import { findDecision, inputOf } from '../../../offers/decision-log/re-decide.ts';
+import { findUserDecisions, type UserDecision } from '../../../offers/decision-log/user-decisions.ts';
+import { createInputNow } from '../../../offers/fetch/input-now.ts';
+import { createFailFast } from '../../../platform/db/fail-fast.ts';
+import { AppError } from '../../../platform/errors.ts';
+import { dayMs } from '../../../platform/lib/time.ts';
+import { timeOfUuid7 } from '../../../platform/lib/uuid7.ts';
+import { createUserKeys } from '../../../platform/security/user-key.ts';
+import type { DashboardDeps } from '../../ports.ts';
+import { type Question, sessionIdIn, visitorOf } from './question.ts';
+
+/**
+ * The decision to explain. `input` null: a session whose decision cannot be made again. `sessions`: of the user asked
+ * about, newest first.
+ */
+export type FoundDecision = {
+  input: DecisionInput | null;
+  kind: 'session' | 'user' | 'visitor';
+  /** When the session was decided; null: now. */
+  at: Date | null;
+  sessions: readonly UserDecision[];
+  /** What could not be found. */
+  problem: string | null;
+};
+
+export type FindDecision = (publisher: Publisher, question: Question) => Promise<FoundDecision>;
+
+const maxSessions = 10;
+const notKept = 'This decision is not stored: decisions are kept for a week, and those of erased users are not kept.';
+
+/** Finds what a question is about: a stored decision, a user now, or a made-up visitor now. */
+export function createFindDecision(deps: DashboardDeps): FindDecision {
+  const { pool, config, now } = deps;
+  const failFast = createFailFast(deps.dbHealth);
+  const inputNow = createInputNow({ ...deps, failFast });
+  const userKeys = createUserKeys(config.userPepper);
+
+  async function ofSession(publisher: Publisher, id: string | null): Promise<FoundDecision> {
+    const missing = { input: null, kind: 'session', at: null, sessions: [] } as const;
+    // A made-up id can carry a time that PostgreSQL's dates do not reach.
+    if (id === null || timeOfUuid7(id) > now() + dayMs) return { ...missing, problem: 'There is no such session.' };
+    try {
+      const stored = await failFast(() => findDecision(pool, publisher.id, id));
+      const input = await failFast(() => inputOf(pool, stored));
+      return { ...missing, input, at: new Date(stored.createdAtMs), problem: input === null ? notKept : null };
+    } catch (err) {
+      if (err instanceof AppError && err.code === 'session_not_found')
+        return { ...missing, problem: 'There is no such session.' };
+      if (err instanceof AppError && err.code === 'decision_not_kept')
+        return { ...missing, at: new Date(timeOfUuid7(id)), problem: notKept };
+      throw err;
+    }
+  }
+
+  async function ofUser(publisher: Publisher, question: Question): Promise<FoundDecision> {
+    const own = userKeys.of(publisher.id, question.user);
+    const asked = { publisherId: publisher.id, userKey: own, identifier: question.user, limit: maxSessions };
+    const sessions = await failFast(() => findUserDecisions(pool, asked));
+    const newest = sessions.find(({ kept }) => kept);
+    const last = newest === undefined ? null : await failFast(() => findDecision(pool, publisher.id, newest.sessionId));
+    const userKey = newest?.userKey ?? sessions[0]?.userKey ?? own;
+    const context = { ...(last?.context ?? visitorOf(question)), userKey };
+    return {
+      input: await inputNow(publisher, context),
+      kind: 'user',
+      at: null,
+      sessions,
+      problem:
+        sessions.length > 0
+          ? null
+          : 'No session of this user is known: the visitor below stands in for their place and device.',
+    };
+  }
+
+  return async (publisher, question) => {
+    if (question.session !== '') return ofSession(publisher, sessionIdIn(question));
+    if (question.user !== '') return ofUser(publisher, question);
+    const input = await inputNow(publisher, visitorOf(question));
+    // Someone who is known and has seen nothing yet, not someone without an identity.
+    const context = { ...input.context, userKey: 'made-up visitor' };
+    return { input: { ...input, context }, kind: 'visitor', at: null, sessions: [], problem: null };
+  };
+}

@@ -1,0 +1,48 @@
+import type { Executor } from '../../platform/db/pool.ts';
+
+/** A session of a user, as a list shows it. */
+export type UserDecision = {
+  sessionId: string;
+  at: Date;
+  placement: string;
+  userKey: string | null;
+  offerIds: readonly number[];
+  /** Whether its decision is stored. */
+  kept: boolean;
+};
+
+/** The newest sessions of a user, found by their key and by `pub_user_id`, newest first. */
+export async function findUserDecisions(
+  executor: Executor,
+  {
+    publisherId,
+    userKey,
+    identifier,
+    limit,
+  }: { publisherId: number; userKey: string; identifier: string; limit: number },
+): Promise<UserDecision[]> {
+  const newest = (condition: string): string => `(
+    select id, created_at, placement, user_key, offer_ids, decision is not null as kept
+    from sessions where publisher_id = $1 and ${condition} order by day desc, id desc limit $4
+  )`;
+  const { rows } = await executor.query<{
+    id: string;
+    created_at: Date;
+    placement: string;
+    user_key: string | null;
+    offer_ids: number[];
+    kept: boolean;
+  }>(
+    `select * from (${newest('user_key = $2::uuid')} union ${newest('pub_user_id = $3')}) as found
+    order by id desc limit $4`,
+    [publisherId, userKey, identifier, limit],
+  );
+  return rows.map((row) => ({
+    sessionId: row.id,
+    at: row.created_at,
+    placement: row.placement,
+    userKey: row.user_key,
+    offerIds: row.offer_ids,
+    kept: row.kept,
+  }));
+}

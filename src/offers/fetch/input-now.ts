@@ -1,0 +1,44 @@
+import type { Publisher, Theme } from '../../catalog/snapshot/types.ts';
+import { type DecisionContext, type DecisionInput, noHistory } from '../../decision/types.ts';
+import type { FailFast } from '../../platform/db/fail-fast.ts';
+import { newUuid7 } from '../../platform/lib/uuid7.ts';
+import { activeCapsOf } from '../caps/active-caps.ts';
+import { readHistory } from '../caps/history.ts';
+import { totalsAt } from '../caps/totals.ts';
+import { seedOf } from '../decision-log/decision-record.ts';
+import type { OfferDeps } from '../ports.ts';
+
+/** What a decision would be made of now. `theme` undefined: that of the placement, else the default. */
+export type InputNow = (
+  publisher: Publisher,
+  context: Omit<DecisionContext, 'nowMs'>,
+  theme?: Theme | null,
+) => Promise<DecisionInput>;
+
+/** Reads the real history of the user, and what campaigns have used of their caps. Nothing is locked or reserved. */
+export function createInputNow({
+  pool,
+  now,
+  failFast,
+  catalog,
+  usage,
+  model,
+}: Pick<OfferDeps, 'pool' | 'now' | 'catalog' | 'usage' | 'model'> & { failFast: FailFast }): InputNow {
+  return async (publisher, context, theme) => {
+    const { userKey } = context;
+    const activeCaps = activeCapsOf(catalog.current());
+    const nowMs = now();
+    const history = userKey === null ? noHistory : await failFast(() => readHistory(pool, userKey, nowMs));
+    const totals = totalsAt(await failFast(() => usage.known(activeCaps)), activeCaps, nowMs);
+    const ofPlacement = publisher.themes.get(publisher.placements.get(context.placement)?.themeId ?? 0);
+    return {
+      publisher,
+      theme: theme === undefined ? (ofPlacement ?? publisher.defaultTheme) : theme,
+      context: { ...context, nowMs },
+      history,
+      totals,
+      posteriors: model.current().posteriors,
+      seed: seedOf(newUuid7(nowMs)),
+    };
+  };
+}

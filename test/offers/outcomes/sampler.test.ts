@@ -1,0 +1,71 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createOutcomeSampler } from '../../../src/offers/outcomes/sampler.ts';
+import { findOutcomes } from '../../../src/offers/outcomes/store.ts';
+import { dayMs } from '../../../src/platform/lib/time.ts';
+import { signInAs } from '../../dashboard/support.ts';
+import { campaignOf, inputOf, noonMs, offersOf, publisherWith } from '../../decision/support.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { fetchOffers } from '../../tracking/journey.ts';
+
+let t: TestApp;
+beforeAll(async () => {
+  t = await createTestApp();
+});
+afterAll(() => t.close());
+
+const input = inputOf(
+  publisherWith(
+    offersOf(
+      campaignOf(1, {}),
+      campaignOf(2, { rules: { schedule: { end_at: new Date(noonMs - 1).toISOString() } } }),
+      campaignOf(3, { active: false }),
+    ),
+  ),
+);
+const publisherId = input.publisher.id;
+
+const outcomesOf = (campaignId: number) => findOutcomes(t.pool, { publisherId, campaignId, sinceMs: noonMs - dayMs });
+
+test('a sample of decisions is explained, at a bounded share of the time, and stands for all of them', async () => {
+  let readings = 0;
+  // Each reading of the clock is a millisecond later than the one before it.
+  const sampler = createOutcomeSampler({ now: () => noonMs, durationMs: () => ++readings });
+  let explained = 0;
+  const decide = async (times: number) => {
+    for (let time = 0; time < times; time += 1)
+      sampler.decided(publisherId, () => {
+        explained += 1;
+        return input;
+      });
+    await nextTurn();
+  };
+  await decide(1);
+  await decide(100);
+  expect(explained).toBe(1);
+  await decide(500);
+  expect(explained).toBe(2);
+  await sampler.write(t.pool);
+  const [shown] = await outcomesOf(1);
+  expect(shown).toMatchObject({ outcome: 'shown' });
+  expect(shown?.decisions).toBeGreaterThan(400);
+  expect(await outcomesOf(2)).toEqual([{ outcome: 'ended', decisions: shown?.decisions }]);
+  expect(await outcomesOf(3)).toEqual([{ outcome: 'campaign_paused', decisions: shown?.decisions }]);
+  await sampler.write(t.pool);
+  expect(await outcomesOf(1)).toEqual([shown]);
+});
+
+test('the campaign’s page says what became of it in the decisions of the last day and week', async () => {
+  const { offers } = await fetchOffers(t, { pub_user_id: 'u-1' });
+  const shown = offers[0]?.campaign_id;
+  const analyst = await signInAs(t, 'manager');
+  const page = async (id: number | undefined) => {
+    await t.deps.outcomes.write(t.pool);
+    return (await analyst.get(`/dashboard/p/${t.publisher.id}/campaigns/${id}`)).body;
+  };
+  await expect.poll(() => page(shown)).toMatch(/>Shown<\/span><\/td><td class="numeric">100%<\/td>/);
+  const notShown = [...t.deps.catalog.current().offers.values()].find(
+    ({ campaign }) => !offers.some(({ campaign_id }) => campaign_id === campaign.id),
+  )?.campaign.id;
+  expect(await page(notShown)).toMatch(/Better offers took all positions|Another campaign of the advertiser shown/);
+});
