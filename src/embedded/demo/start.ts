@@ -33,7 +33,8 @@ export async function startDemo({ pool, catalog, config, secretBox, now }: Catal
   });
   if (loaded) {
     await catalog.refresh();
-    await createHistoryPartitions(pool, now());
+    // While nothing else holds locks; what fails is tried again when the history is written.
+    await createHistoryPartitions(pool, now()).catch(() => {});
   }
   return loaded;
 }

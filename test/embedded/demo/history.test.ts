@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createHistoryPartitions, writeHistory } from '../../../src/embedded/demo/history/write-history.ts';
+import { writeHistory } from '../../../src/embedded/demo/history/write-history.ts';
 import { dayMs, dayOf } from '../../../src/platform/lib/time.ts';
 import { verifyRollups } from '../../../src/reports/reconcile/verify.ts';
 import { saveEndpoint } from '../../../src/webhooks/endpoints/changes.ts';
@@ -21,7 +21,6 @@ beforeAll(async () => {
   const endpoint = { publisherId: t.publisher.id, event: 'usp.selection', method: 'POST', enabled: true } as const;
   await saveEndpoint(pool, secretBox, { ...endpoint, url: 'http://127.0.0.1:9/', nowMs });
   await t.deps.catalog.refresh();
-  await createHistoryPartitions(t.pool, nowMs);
   await writeHistory(t.deps);
   await rollUpAll(t, nowMs);
 });

@@ -25,10 +25,20 @@ type Wrapped = { session: UspSession; selected: readonly number[]; nowMs: number
 /** How long after the fetch a selection is confirmed (milliseconds). */
 const confirmedAfterMs = 25_000;
 
-/** Creates the partitions of the history's days, before other work could wait for their locks. */
+/** Rows of one statement (count), so that none takes long on a busy machine. */
+const maxRows = 500;
+
+const chunksOf = <Row>(rows: readonly Row[]): Row[][] =>
+  Array.from({ length: Math.ceil(rows.length / maxRows) }, (_, index) =>
+    rows.slice(index * maxRows, (index + 1) * maxRows),
+  );
+
+/** Creates the partitions of the history's days one by one, so that their locks are held for a short time. */
 export async function createHistoryPartitions(executor: Executor, nowMs: number): Promise<void> {
-  const days = [dayOf(nowMs - (historyDays + 1) * dayMs), dayOf(nowMs)];
-  await executor.query('select create_day_partitions($1::date, $2::date)', days);
+  for (let back = historyDays + 1; back >= 0; back -= 1) {
+    const day = dayOf(nowMs - back * dayMs);
+    await executor.query('select create_day_partitions($1::date, $1::date)', [day]);
+  }
 }
 
 /**
@@ -44,12 +54,14 @@ export async function writeHistory(deps: HistoryDeps): Promise<void> {
   const offers = publisher.index.offers.filter(({ active, campaign }) => active && campaign.active);
   const userKeys = createUserKeys(config.userPepper);
   const endMs = nowMs - hourMs;
+  if (await hasSessions(pool, publisher.id)) return;
+  await createHistoryPartitions(pool, nowMs);
   await transaction(pool, async (executor) => {
     await executor.query("select pg_advisory_xact_lock(hashtext('perkwire_demo'))");
     if (await hasSessions(executor, publisher.id)) return;
     const sessions = makeUpSessions({ publisher, offers, userKeys, random }, nowMs);
     const done = sessions.map((session) => ({ session, activity: makeUpActivity(session, random, endMs) }));
-    await insertSessions(executor, sessions);
+    for (const chunk of chunksOf(sessions)) await insertSessions(executor, chunk);
     await writeActivity(
       executor,
       done.map(({ activity }) => activity),
@@ -59,10 +71,7 @@ export async function writeHistory(deps: HistoryDeps): Promise<void> {
 }
 
 async function writeActivity(executor: Transaction, activities: readonly MadeUpActivity[]): Promise<void> {
-  await insertEvents(
-    executor,
-    activities.flatMap(({ events }) => events),
-  );
+  for (const chunk of chunksOf(activities.flatMap(({ events }) => events))) await insertEvents(executor, chunk);
   const conversions = activities.flatMap((activity) => activity.conversions);
   await insertBookings(executor, conversions);
   await book(executor, conversions.map(toReportBooking));
@@ -76,7 +85,7 @@ async function writeConfirmed(
   { config, tokens, publisher, snapshot }: ConfirmedContext,
 ): Promise<void> {
   await markWrapped(executor, wrapped);
-  await insertEvents(executor, wrapped.flatMap(selectionEvents));
+  for (const chunk of chunksOf(wrapped.flatMap(selectionEvents))) await insertEvents(executor, chunk);
   const context = { publisher, offers: snapshot.offers, tokens, publicUrl: config.publicUrl };
   const toDelivery = ({ session, selected, nowMs }: Wrapped): OutboxEvent => ({
     publisherId: publisher.id,
@@ -87,7 +96,7 @@ async function writeConfirmed(
     payload: () => buildUspPayload(session, selected, context),
     nowMs,
   });
-  await recordPastDeliveries(executor, wrapped.map(toDelivery));
+  for (const chunk of chunksOf(wrapped.map(toDelivery))) await recordPastDeliveries(executor, chunk);
 }
 
 function toWrapped({ session, activity }: { session: SessionRecord; activity: MadeUpActivity }): Wrapped[] {
