@@ -27,7 +27,7 @@ export const errorCatalogue = {
   campaign_not_in_session: { status: 404, message: 'The campaign was not shown in this session.' },
   saved_offer_not_found: { status: 404, message: 'The user has not saved this offer.' },
   resource_not_found: { status: 404, message: 'Resource not found.' },
-  endpoint_not_found: { status: 404, message: 'No endpoint is configured for this event.' },
+  endpoint_not_found: { status: 404, message: 'No endpoint has this id, or is configured for this event.' },
   advertiser_not_found: { status: 404, message: 'Advertiser not found.' },
   erasure_not_found: { status: 404, message: 'Erasure not found.' },
   click_not_found: { status: 404, message: 'Click not found.' },
@@ -41,6 +41,7 @@ export const errorCatalogue = {
   delivery_pending: { status: 409, message: 'The delivery is still being attempted.' },
   delivery_erased: { status: 409, message: 'The payload of the delivery was erased.' },
   endpoint_disabled: { status: 409, message: 'The endpoint of the delivery is disabled or removed.' },
+  too_many_endpoints: { status: 409, message: 'A publisher may have at most 20 webhook endpoints.' },
   replay_finished: { status: 409, message: 'The redelivery job has already ended.' },
   too_many_replays: {
     status: 409,

@@ -5,6 +5,7 @@ import { dayMs, dayOf } from '../platform/lib/time.ts';
 /**
  * Deliveries are kept RETENTION_DELIVERY_DAYS. A day is kept for longer while one of its deliveries is queued, such as
  * that of a paused endpoint, but not beyond twice that time: what is still queued then is counted as `discarded`.
+ * A removed endpoint goes with the last of its deliveries; that of an event stays, as it may be set again.
  */
 export const applyWebhookRetention: RetentionStep = (pool, { retentionDeliveryDays }, nowMs) =>
   dropTransaction(pool, async (executor) => {
@@ -18,6 +19,7 @@ export const applyWebhookRetention: RetentionStep = (pool, { retentionDeliveryDa
     const day = rows[0]?.day ?? keepFrom;
     const partitions = await dropPartitions(executor, ['deliveries', 'delivery_attempts'], day);
     await executor.query('delete from delivery_counts where day < $1::date', [day]);
+    await executor.query('delete from webhook_endpoints where event is null and deleted_at < $1::date', [day]);
     await executor.query("delete from redelivery_jobs where status <> 'running' and created_at < $1::date", [keepFrom]);
     return { partitions, discarded: rowCount ?? 0 };
   });

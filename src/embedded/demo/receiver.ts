@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Executor } from '../../platform/db/pool.ts';
 import type { App, PlatformDeps } from '../../platform/ports.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
+import { demoReceiverPath } from '../../webhooks/endpoints/url-rules.ts';
 import { secretBytes, sign } from '../../webhooks/message/signature.ts';
 import type { Received } from './received.ts';
 import { receiverPage } from './receiver-page.ts';
@@ -38,8 +39,8 @@ export async function demoReceiverRoutes(
     return { ok: true };
   }
 
-  app.post('/demo/receiver', { schema: { hide: true } }, async (request) => take(request));
-  app.get('/demo/receiver', { schema: { hide: true } }, async (request, reply) => {
+  app.post(demoReceiverPath, { schema: { hide: true } }, async (request) => take(request));
+  app.get(demoReceiverPath, { schema: { hide: true } }, async (request, reply) => {
     if (request.headers['webhook-id'] !== undefined) return take(request);
     reply.headers(demoHeaders(policy(config.publicUrl))).header('vary', 'accept');
     const isBrowser = request.headers.accept?.includes('text/html') === true;

@@ -9,20 +9,24 @@ export function createParameters(): Parameters {
   return { values, add: (value) => `$${values.push(value)}` };
 }
 
-/** SQL conditions on `webhook_endpoints e`. */
+/** SQL conditions on `webhook_endpoints e`: those that may have matching deliveries. */
 export const endpointConditions = (
   { publisherId, event, endpointId }: DeliveryFilter,
   { add }: Parameters,
 ): string[] => [
   `e.publisher_id = ${add(publisherId)}`,
-  ...(event === null ? [] : [`e.event = ${add(event)}`]),
+  ...(event === null ? [] : [`(e.event = ${add(event)} or e.event is null)`]),
   ...(endpointId === null ? [] : [`e.id = ${add(endpointId)}`]),
 ];
 
+/** SQL condition on `deliveries d`. */
+export const eventConditions = ({ event }: DeliveryFilter, { add }: Parameters): string[] =>
+  event === null ? [] : [`d.event = ${add(event)}`];
+
 /** SQL conditions on `deliveries d`: event and endpoint. */
-export const targetConditions = ({ event, endpointId }: DeliveryFilter, { add }: Parameters): string[] => [
-  ...(event === null ? [] : [`d.event = ${add(event)}`]),
-  ...(endpointId === null ? [] : [`d.endpoint_id = ${add(endpointId)}`]),
+export const targetConditions = (filter: DeliveryFilter, parameters: Parameters): string[] => [
+  ...eventConditions(filter, parameters),
+  ...(filter.endpointId === null ? [] : [`d.endpoint_id = ${parameters.add(filter.endpointId)}`]),
 ];
 
 /** SQL conditions on `deliveries d`: publisher, session and user. */

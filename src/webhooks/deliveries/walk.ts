@@ -3,6 +3,7 @@ import {
   type Bounds,
   createParameters,
   endpointConditions,
+  eventConditions,
   type Parameters,
   rangeConditions,
   statusConditions,
@@ -88,6 +89,7 @@ export async function countRedeliverable(
     ...rangeConditions(filter, { above: null, below }, parameters),
     ...statusConditions(filter, parameters),
     ...undeliveredConditions(filter),
+    ...eventConditions(filter, parameters),
     'd.erased_at is null',
   ];
   const { rows } = await executor.query<{ count: number }>({
@@ -99,23 +101,28 @@ export async function countRedeliverable(
 }
 
 /** How a walk reaches its deliveries: by user or session, by endpoint, or from the queue of endpoints. */
-type AccessPath = { by: 'user' } | { by: 'endpoint' | 'queue'; endpointIds: readonly number[] };
+type AccessPath =
+  | { by: 'user' }
+  /** `coversEvent`: the endpoints get no other event than the filter's. */
+  | { by: 'endpoint' | 'queue'; endpointIds: readonly number[]; coversEvent: boolean };
 
 async function accessPathOf(executor: Executor, filter: DeliveryFilter): Promise<AccessPath> {
   if (isOfOneUser(filter)) return { by: 'user' };
-  const endpointIds = await findEndpointIds(executor, filter);
+  const endpoints = await findEndpoints(executor, filter);
+  const endpointIds = endpoints.map(({ id }) => id);
+  const coversEvent = filter.event === null || endpoints.every(({ event }) => event !== null);
   const isQueued = endpointIds.length > 0 && isPendingOnly(filter) && (await isQueueShort(executor, endpointIds));
-  return { by: isQueued ? 'queue' : 'endpoint', endpointIds };
+  return { by: isQueued ? 'queue' : 'endpoint', endpointIds, coversEvent };
 }
 
-async function findEndpointIds(executor: Executor, filter: DeliveryFilter): Promise<number[]> {
+async function findEndpoints(executor: Executor, filter: DeliveryFilter) {
   const parameters = createParameters();
   const conditions = endpointConditions(filter, parameters).join(' and ');
-  const { rows } = await executor.query<{ id: number }>({
-    text: `select e.id from webhook_endpoints e where ${conditions} order by e.id`,
+  const { rows } = await executor.query<{ id: number; event: string | null }>({
+    text: `select e.id, e.event from webhook_endpoints e where ${conditions} order by e.id`,
     values: parameters.values,
   });
-  return rows.map(({ id }) => id);
+  return rows;
 }
 
 /** Whether the queue of these endpoints is short enough to be sorted. */
@@ -189,8 +196,9 @@ function sourceOf(
 }
 
 /** SQL conditions that the access path does not cover. */
-function restConditions(filter: DeliveryFilter, { by }: AccessPath, parameters: Parameters): string[] {
-  if (by === 'queue') return [];
-  if (by === 'user') return [...targetConditions(filter, parameters), ...statusConditions(filter, parameters)];
-  return isUndeliveredOnly(filter) && filter.statuses?.length === 2 ? [] : statusConditions(filter, parameters);
+function restConditions(filter: DeliveryFilter, path: AccessPath, parameters: Parameters): string[] {
+  if (path.by === 'user') return [...targetConditions(filter, parameters), ...statusConditions(filter, parameters)];
+  const event = path.coversEvent ? [] : eventConditions(filter, parameters);
+  if (path.by === 'queue' || (isUndeliveredOnly(filter) && filter.statuses?.length === 2)) return event;
+  return [...event, ...statusConditions(filter, parameters)];
 }

@@ -3,10 +3,9 @@ import { publisherQuery } from '../../catalog/management/http.ts';
 import { strictBody } from '../../catalog/management/strict-body.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
-import { requireEventType } from '../events.ts';
 import type { EndpointDeps } from '../ports.ts';
-import { enableEndpoint, pauseEndpoint, resumeEndpoint, rotateSecret } from './changes.ts';
-import { endpointAnswer, endpointsPath, eventParams, resumeBody, rotateBody } from './schemas.ts';
+import { enableEndpoint, pauseEndpoint, resumeEndpoint, rotateSecret } from './actions.ts';
+import { endpointAnswer, endpointParams, endpointPath, readEndpointRef, resumeBody, rotateBody } from './schemas.ts';
 import type { Change, EndpointService } from './service.ts';
 import type { Endpoint } from './store.ts';
 
@@ -25,20 +24,18 @@ export function endpointActionRoutes(
   { events, secretBox }: Pick<EndpointDeps, 'events' | 'secretBox'>,
   service: EndpointService,
 ): void {
-  const params = eventParams(events);
-
   const action = <Body extends TSchema>(name: string, { summary, body, run }: Action<Body>): void => {
     const schema = {
       summary,
       tags: ['Webhook endpoints'],
-      params,
+      params: endpointParams,
       querystring: publisherQuery,
       ...(body && { body }),
       response: { 200: endpointAnswer, ...errorAnswers(400, 401, 403, 404) },
     };
-    app.post(`${endpointsPath}/:event/${name}`, { schema, ...strictBody }, async (request) => {
-      const event = requireEventType(events, (request.params as Static<typeof params>).event).name;
-      const { message, endpoint, secret } = await service.change(request, event, (executor, key, stored) =>
+    app.post(`${endpointPath}/${name}`, { schema, ...strictBody }, async (request) => {
+      const ref = readEndpointRef((request.params as Static<typeof endpointParams>).endpoint, events);
+      const { message, endpoint, secret } = await service.change(request, ref, (executor, key, stored) =>
         run(executor, key, stored, request.body as Static<Body>),
       );
       return { message, data: service.view(endpoint, secret) };

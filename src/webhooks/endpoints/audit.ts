@@ -3,34 +3,48 @@ import { audit } from '../../catalog/management/audit.ts';
 import type { View } from '../../catalog/management/resource.ts';
 import type { Work } from '../../catalog/management/unit-of-work.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
-import type { EndpointKey } from './changes.ts';
+import type { EndpointKey, Saved } from './changes.ts';
 import { openHeaders } from './secrets.ts';
-import { type Endpoint, findEndpoint } from './store.ts';
+import { type Endpoint, type EndpointRef, findEndpoint } from './store.ts';
 import { plainViewOf } from './view.ts';
 
 export const endpointResource = { name: 'webhook-endpoints', key: 'id' } as const;
 
 /**
- * Changes the endpoint of an event and records in the audit log which fields differ afterwards, if any. Changes of one
- * publisher's endpoints run one after the other, so that each entry shows its own change only.
+ * Changes an endpoint and records in the audit log which fields differ afterwards, if any. Changes of one publisher's
+ * endpoints run one after the other, so that each entry shows its own change only, and their number stays limited.
  * @param change gets the endpoint, locked; null: there is none
  */
 export async function changeEndpoint<T>(
   work: Work,
-  event: string,
+  ref: EndpointRef,
   box: SecretBox,
   change: (key: EndpointKey, stored: Endpoint | null) => Promise<T>,
 ): Promise<T> {
   const { executor, publisherId, nowMs } = work;
-  await executor.query("select pg_advisory_xact_lock(hashtext('perkwire_endpoints'), $1)", [publisherId]);
-  const before = await findEndpoint(executor, publisherId, event, true);
-  const result = await change({ publisherId, event, nowMs }, before);
-  const after = await findEndpoint(executor, publisherId, event);
+  await lockEndpoints(work);
+  const before = await findEndpoint(executor, publisherId, ref, true);
+  const result = await change({ publisherId, ref, nowMs }, before);
+  await auditChange(work, box, before, await findEndpoint(executor, publisherId, ref));
+  return result;
+}
+
+/** Creates an endpoint that is no default endpoint, as {@link changeEndpoint} changes one. */
+export async function createEndpoint(work: Work, box: SecretBox, create: () => Promise<Saved>): Promise<Saved> {
+  await lockEndpoints(work);
+  const saved = await create();
+  await auditChange(work, box, null, saved.endpoint);
+  return saved;
+}
+
+const lockEndpoints = ({ executor, publisherId }: Work) =>
+  executor.query("select pg_advisory_xact_lock(hashtext('perkwire_endpoints'), $1)", [publisherId]);
+
+async function auditChange(work: Work, box: SecretBox, before: Endpoint | null, after: Endpoint | null): Promise<void> {
   const was = before && loggedView(before, null, box);
   const is = after && loggedView(after, before, box);
   const action = was === null ? 'create' : is === null ? 'remove' : 'update';
   if (!isDeepStrictEqual(was, is)) await audit(work, { resource: endpointResource, action, before: was, after: is });
-  return result;
 }
 
 /**
@@ -38,11 +52,11 @@ export async function changeEndpoint<T>(
  * are set, or changed since `before`.
  */
 function loggedView(endpoint: Endpoint, before: Endpoint | null, box: SecretBox): View {
-  const { event, updated_at: _time, url, ...fields } = plainViewOf(endpoint);
+  const { id, event, events, updated_at: _time, url, ...fields } = plainViewOf(endpoint);
   const isRotated = before !== null && !endpoint.secrets.current.equals(before.secrets.current);
   return {
     ...fields,
-    id: event,
+    ...(event === null ? { id, events } : { id: event }),
     url: loggedUrl(url, before?.url ?? url),
     secret: isRotated ? 'changed' : 'set',
     headers: loggedHeaders(endpoint, before, box),

@@ -3,24 +3,34 @@ import { AppError } from '../../platform/errors.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { parkDisabled } from '../dispatcher/claim/park.ts';
 import type { Method } from '../dispatcher/send/target-url.ts';
-import { wakeWorkers } from '../outbox-channel.ts';
 import { createEndpointSecret, createV1aKey } from './secrets.ts';
 import {
+  columnOf,
   type Endpoint,
+  type EndpointRef,
   type EndpointRow,
   type EndpointSettings,
   endpointColumns,
   endpointOf,
   findEndpoint,
+  maxEndpoints,
 } from './store.ts';
 
-/** Whose endpoint for which event, and when. */
-export type EndpointKey = { publisherId: number; event: string; nowMs: number };
+/** Which endpoint of whom, and when. */
+export type EndpointKey = { publisherId: number; ref: EndpointRef; nowMs: number };
+
+/** What can be set of an endpoint. */
+export type EndpointFields = EndpointSettings & { url: string; method: Method; enabled: boolean };
 
 /** Settings that are left out stay as they are; those of a new endpoint are the defaults. */
-export type EndpointInput = EndpointKey & Partial<EndpointSettings> & { url: string; method: Method; enabled: boolean };
+export type EndpointInput = Partial<EndpointSettings> & Pick<EndpointFields, 'url' | 'method' | 'enabled'>;
+
+/** `secret` (`whsec_…`) only where the endpoint is new: it is shown once. */
+export type Saved = { endpoint: Endpoint; secret: string | null };
 
 export const defaultSettings: EndpointSettings = {
+  description: '',
+  filter: null,
   headers: {},
   deadlineMs: 15_000,
   retryStepsS: null,
@@ -31,152 +41,145 @@ export const defaultSettings: EndpointSettings = {
 };
 
 /**
- * Creates a publisher's endpoint for an event, or changes it; a changed one keeps its secret. Enabling it clears the
- * reason why it was disabled; disabling it parks its pending deliveries, which stay held.
- * @returns `secret` (`whsec_…`) only if it was created: it is shown once
+ * Creates the default endpoint of an event, or changes it; a changed one keeps its secret.
+ * @throws AppError `too_many_endpoints`
  */
 export async function saveEndpoint(
   executor: Executor,
   box: SecretBox,
-  input: EndpointInput,
-): Promise<{ endpoint: Endpoint; secret: string | null }> {
-  const { publisherId, event, url, method, enabled, nowMs } = input;
-  const before = await findEndpoint(executor, publisherId, event, true);
-  const settings: EndpointSettings = { ...defaultSettings, ...before, ...given(input) };
+  { publisherId, event, nowMs, ...input }: EndpointInput & { publisherId: number; event: string; nowMs: number },
+): Promise<Saved> {
+  const key = { publisherId, ref: event, nowMs };
+  const stored = await findEndpoint(executor, publisherId, event, true);
+  const inserted =
+    stored === null ? await insertEndpoint(executor, box, { ...input, publisherId, event, events: null, nowMs }) : null;
+  if (inserted !== null) return inserted;
+  // Stored meanwhile: where a concurrent call was faster, its secret is the valid one.
+  return { endpoint: await updateEndpoint(executor, box, key, input), secret: null };
+}
+
+/**
+ * Creates an endpoint with a list of event types.
+ * @throws AppError `too_many_endpoints`
+ */
+export async function addEndpoint(
+  executor: Executor,
+  box: SecretBox,
+  input: EndpointInput & { publisherId: number; events: readonly string[]; nowMs: number },
+): Promise<Saved> {
+  const saved = await insertEndpoint(executor, box, { ...input, event: null });
+  if (saved === null) throw new Error('an endpoint without an event was not inserted');
+  return saved;
+}
+
+type NewEndpoint = EndpointInput & {
+  publisherId: number;
+  event: string | null;
+  events: readonly string[] | null;
+  nowMs: number;
+};
+
+/**
+ * A removed default endpoint that is set again is a new one, with another secret and default settings. Its held
+ * deliveries can be redelivered.
+ * @returns null where the event has a default endpoint
+ */
+async function insertEndpoint(
+  executor: Executor,
+  box: SecretBox,
+  { publisherId, event, events, nowMs, ...input }: NewEndpoint,
+): Promise<Saved | null> {
   const { secret, sealed } = createEndpointSecret(box);
-  const { rows } = await executor.query<EndpointRow & { created: boolean }>(
+  const settings: EndpointFields = { ...defaultSettings, ...input };
+  const { rows } = await executor.query<EndpointRow>(
     `insert into webhook_endpoints as e (
-      publisher_id, event, url, method, enabled, secret_sealed, created_at, updated_at, headers, deadline_ms,
-      retry_steps_s, max_in_flight, rate_limit_per_s, strict_order, signature_v1a, v1a_key_sealed
+      publisher_id, event, events, secret_sealed, created_at, updated_at, ${fieldColumns.join(', ')}, v1a_key_sealed
     )
-    values ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+    select $1, $2, $3, $4, $5::timestamptz, $5::timestamptz, ${fieldColumns.map((_, index) => `$${index + 6}`).join(', ')},
+      $${fieldColumns.length + 6}
+    where (select count(*) from webhook_endpoints where publisher_id = $1 and deleted_at is null) < ${maxEndpoints}
     on conflict (publisher_id, event) do update set
-      url = excluded.url, method = excluded.method, enabled = excluded.enabled,
-      disabled_reason = case when not excluded.enabled then e.disabled_reason end,
-      updated_at = excluded.updated_at, headers = excluded.headers, deadline_ms = excluded.deadline_ms,
-      retry_steps_s = excluded.retry_steps_s, max_in_flight = excluded.max_in_flight,
-      rate_limit_per_s = excluded.rate_limit_per_s, strict_order = excluded.strict_order,
-      signature_v1a = excluded.signature_v1a, v1a_key_sealed = coalesce(e.v1a_key_sealed, excluded.v1a_key_sealed)
-    where e.deleted_at is null
-    returning ${endpointColumns}, e.xmax = 0 as created`,
+      ${['secret_sealed', 'created_at', 'updated_at', ...fieldColumns, 'v1a_key_sealed']
+        .map((name) => `${name} = excluded.${name}`)
+        .join(', ')},
+      previous_secret_until = null, previous_secret_sealed = null, previous_v1a_key_sealed = null,
+      deleted_at = null, paused_at = null, resume_rate_per_s = null, disabled_reason = null
+    where e.deleted_at is not null
+    returning ${endpointColumns}`,
     [
       publisherId,
       event,
-      url,
-      method,
-      enabled,
+      events,
       sealed,
       new Date(nowMs),
-      settings.headers,
-      settings.deadlineMs,
-      settings.retryStepsS,
-      settings.maxInFlight,
-      settings.rateLimitPerS,
-      settings.strictOrder,
-      settings.signatureV1a,
+      ...valuesOf(settings),
       settings.signatureV1a ? createV1aKey(box).sealed : null,
     ],
   );
-  const [row] = rows;
-  if (row === undefined) return reviveEndpoint(executor, box, input);
-  if (!enabled) await parkDisabled(executor);
-  return { endpoint: endpointOf(row), secret: row.created ? secret : null };
+  if (rows[0] !== undefined) return { endpoint: endpointOf(rows[0]), secret };
+  if (event !== null && (await findEndpoint(executor, publisherId, event)) !== null) return null;
+  throw new AppError('too_many_endpoints');
 }
 
-const given = (input: Partial<EndpointSettings>): Partial<EndpointSettings> =>
-  Object.fromEntries(
-    Object.keys(defaultSettings).flatMap((name) =>
-      name in input ? [[name, input[name as keyof EndpointSettings]]] : [],
-    ),
-  );
+const fieldColumns = [
+  ...['url', 'method', 'enabled', 'description', 'filter', 'headers', 'deadline_ms', 'retry_steps_s', 'max_in_flight'],
+  ...['rate_limit_per_s', 'strict_order', 'signature_v1a'],
+];
+
+const valuesOf = (fields: EndpointFields): unknown[] => [
+  fields.url,
+  fields.method,
+  fields.enabled,
+  fields.description,
+  fields.filter === null ? null : JSON.stringify(fields.filter),
+  fields.headers,
+  fields.deadlineMs,
+  fields.retryStepsS,
+  fields.maxInFlight,
+  fields.rateLimitPerS,
+  fields.strictOrder,
+  fields.signatureV1a,
+];
 
 /**
- * A removed endpoint that is set again is a new one: with another secret and default settings. Its held deliveries can
- * be redelivered.
+ * Changes what is given and keeps the rest. Enabling clears the reason why it was disabled; disabling parks the pending
+ * deliveries, which stay held.
+ * @param events only of an endpoint that is no default endpoint
+ * @throws AppError `endpoint_not_found`
  */
-async function reviveEndpoint(executor: Executor, box: SecretBox, input: EndpointInput) {
-  const { secret, sealed } = createEndpointSecret(box);
-  const { rowCount } = await executor.query(
-    `update webhook_endpoints set deleted_at = null, created_at = $4,
-      secret_sealed = $3, previous_secret_until = null, previous_secret_sealed = null,
-      v1a_key_sealed = null, previous_v1a_key_sealed = null, signature_v1a = false,
-      headers = '{}', retry_steps_s = null, rate_limit_per_s = null, deadline_ms = $5, max_in_flight = $6,
-      strict_order = false, paused_at = null, resume_rate_per_s = null, disabled_reason = null
-    where publisher_id = $1 and event = $2 and deleted_at is not null`,
-    [
-      input.publisherId,
-      input.event,
-      sealed,
-      new Date(input.nowMs),
-      defaultSettings.deadlineMs,
-      defaultSettings.maxInFlight,
-    ],
-  );
-  const { endpoint } = await saveEndpoint(executor, box, input);
-  // Where a concurrent call was faster, its secret is the valid one.
-  return { endpoint, secret: rowCount === 1 ? secret : null };
+export async function updateEndpoint(
+  executor: Executor,
+  box: SecretBox,
+  key: EndpointKey,
+  { events, ...input }: Partial<EndpointFields> & { events?: readonly string[] },
+): Promise<Endpoint> {
+  const stored = await findEndpoint(executor, key.publisherId, key.ref, true);
+  if (stored === null) throw new AppError('endpoint_not_found');
+  const fields: EndpointFields = { ...stored, ...input };
+  const first = 4;
+  const set = [
+    ...fieldColumns.map((name, index) => `${name} = $${index + first}`),
+    `disabled_reason = case when not $${first + 2}::boolean then e.disabled_reason end`,
+    `v1a_key_sealed = coalesce(e.v1a_key_sealed, $${first + fieldColumns.length})`,
+    `events = case when e.event is null then coalesce($${first + fieldColumns.length + 1}, e.events) end`,
+  ];
+  const endpoint = await changeStored(executor, key, set.join(', '), [
+    ...valuesOf(fields),
+    fields.signatureV1a ? createV1aKey(box).sealed : null,
+    events ?? null,
+  ]);
+  if (!fields.enabled) await parkDisabled(executor);
+  return endpoint;
 }
 
 /**
  * Removes an endpoint: it gets no new deliveries, and its pending ones are held.
  * @throws AppError `endpoint_not_found`
  */
-export async function removeEndpoint(executor: Executor, key: EndpointKey): Promise<void> {
-  await change(executor, key, 'enabled = false, deleted_at = $3');
+export async function removeEndpoint(executor: Executor, key: EndpointKey): Promise<Endpoint> {
+  const removed = await changeStored(executor, key, 'enabled = false, deleted_at = $3');
   await parkDisabled(executor);
-}
-
-/**
- * Enabling clears the reason why it was disabled; disabling parks the pending deliveries, which stay held.
- * @throws AppError `endpoint_not_found`
- */
-export async function enableEndpoint(executor: Executor, key: EndpointKey, enabled: boolean): Promise<Endpoint> {
-  const set = enabled ? 'enabled = true, disabled_reason = null' : 'enabled = false';
-  const endpoint = await change(executor, key, set);
-  if (!enabled) await parkDisabled(executor);
-  return endpoint;
-}
-
-/**
- * Keeps deliveries in the queue until the endpoint is resumed. Pausing twice keeps the first time.
- * @throws AppError `endpoint_not_found`
- */
-export const pauseEndpoint = (executor: Executor, key: EndpointKey): Promise<Endpoint> =>
-  change(executor, key, 'paused_at = coalesce(paused_at, $3), resume_rate_per_s = null');
-
-/**
- * Ends a pause.
- * @param ratePerS deliveries a second until the backlog is delivered; null: no limit
- * @throws AppError `endpoint_not_found`
- */
-export async function resumeEndpoint(executor: Executor, key: EndpointKey, ratePerS: number | null): Promise<Endpoint> {
-  const endpoint = await change(executor, key, 'paused_at = null, resume_rate_per_s = $4', [ratePerS]);
-  await wakeWorkers(executor);
-  return endpoint;
-}
-
-/**
- * Gives an endpoint a new secret. The previous one signs too for `overlapS` seconds; an older one ends now.
- * @returns the secret, shown once
- * @throws AppError `endpoint_not_found`
- */
-export async function rotateSecret(
-  executor: Executor,
-  box: SecretBox,
-  key: EndpointKey,
-  overlapS: number,
-): Promise<{ endpoint: Endpoint; secret: string }> {
-  const { secret, sealed } = createEndpointSecret(box);
-  const v1aKey = createV1aKey(box);
-  const endpoint = await change(
-    executor,
-    key,
-    `previous_secret_sealed = secret_sealed, secret_sealed = $4,
-      previous_secret_until = now() + $5 * interval '1 second', previous_v1a_key_sealed = v1a_key_sealed,
-      v1a_key_sealed = case when signature_v1a then $6::bytea end`,
-    [sealed, overlapS, v1aKey.sealed],
-  );
-  return { endpoint, secret };
+  return removed;
 }
 
 /** Sends every endpoint whose URL matches a regular expression of PostgreSQL to another URL. */
@@ -184,17 +187,20 @@ export async function redirectEndpoints(executor: Executor, pattern: string, url
   await executor.query('update webhook_endpoints set url = $2 where url ~ $1', [pattern, url]);
 }
 
-/** Changes one endpoint. `set` is SQL over the columns; $3 is the time, $4 and on are `values`. */
-async function change(
+/**
+ * Changes one endpoint. `set` is SQL over the columns; $3 is the time, $4 and on are `values`.
+ * @throws AppError `endpoint_not_found`
+ */
+export async function changeStored(
   executor: Executor,
-  { publisherId, event, nowMs }: EndpointKey,
+  { publisherId, ref, nowMs }: EndpointKey,
   set: string,
   values: unknown[] = [],
 ): Promise<Endpoint> {
   const { rows } = await executor.query<EndpointRow>(
     `update webhook_endpoints e set ${set}, updated_at = $3::timestamptz
-    where publisher_id = $1 and event = $2 and deleted_at is null returning ${endpointColumns}`,
-    [publisherId, event, new Date(nowMs), ...values],
+    where publisher_id = $1 and ${columnOf(ref)} = $2 and deleted_at is null returning ${endpointColumns}`,
+    [publisherId, ref, new Date(nowMs), ...values],
   );
   if (rows[0] === undefined) throw new AppError('endpoint_not_found');
   return endpointOf(rows[0]);

@@ -1,5 +1,7 @@
 import { Type } from '@sinclair/typebox';
-import type { EventTypes } from '../events.ts';
+import type { Condition } from '../../catalog/rules/conditions.ts';
+import { type EventTypes, requireEventType } from '../events.ts';
+import type { EndpointRef } from './store.ts';
 
 export const endpointsPath = '/manage/v1/webhook-endpoints';
 
@@ -7,8 +9,16 @@ export const orNull = <Schema extends ReturnType<typeof Type.String | typeof Typ
   schema: Schema,
 ) => Type.Union([schema, Type.Null()]);
 
-export const eventParams = (events: EventTypes) =>
-  Type.Object({ event: Type.String({ description: `One of ${[...events.keys()].join(', ')}.` }) });
+/** The path of one endpoint. */
+export const endpointPath = `${endpointsPath}/:endpoint`;
+
+export const endpointParams = Type.Object({
+  endpoint: Type.String({ description: 'The id of an endpoint, or the event type of a default endpoint.' }),
+});
+
+/** The endpoint that a path names. @throws AppError `endpoint_not_found` */
+export const readEndpointRef = (text: string, events: EventTypes): EndpointRef =>
+  /^[1-9]\d{0,8}$/.test(text) ? Number(text) : requireEventType(events, text).name;
 
 /** A misspelt setting must not be ignored. */
 const strict = { additionalProperties: false };
@@ -47,22 +57,51 @@ const settingSchemas = {
   signature_v1a: Type.Boolean({ description: 'Signs with ed25519 beside the HMAC.' }),
 };
 
+const eventsSchema = Type.Array(Type.String(), {
+  minItems: 1,
+  maxItems: 50,
+  description: 'Event types. That of a default endpoint is its event.',
+});
+
+const filterSchema = Type.Unsafe<Condition>(
+  Type.Object(
+    {},
+    {
+      additionalProperties: true,
+      description:
+        'Only events whose payload satisfies it: a condition of targeting, whose keys are paths into the payload, ' +
+        'such as `{"key":"body.selected","op":"equals","value":1}`. At most 2,000 characters.',
+    },
+  ),
+);
+
+const settings = {
+  description: Type.String({ maxLength: 200, description: 'What it is for.' }),
+  filter: Type.Union([filterSchema, Type.Null()]),
+};
+
+const optionalFields = {
+  ...Type.Partial(Type.Object(settings)).properties,
+  headers: Type.Optional(
+    Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()]), {
+      description: 'Sent with each call, up to 20. Values are never shown again; null keeps the stored one.',
+    }),
+  ),
+  deadline_ms: Type.Optional(settingSchemas.deadline_ms),
+  retry_steps_s: Type.Optional(Type.Union([settingSchemas.retry_steps_s, Type.Null()])),
+  max_in_flight: Type.Optional(settingSchemas.max_in_flight),
+  rate_limit_per_s: Type.Optional(settingSchemas.rate_limit_per_s),
+  strict_order: Type.Optional(settingSchemas.strict_order),
+  signature_v1a: Type.Optional(settingSchemas.signature_v1a),
+};
+
 export const saveBody = Type.Object(
   {
     url: urlSchema,
     method: methodSchema,
     enabled: Type.Boolean({ default: true }),
-    headers: Type.Optional(
-      Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()]), {
-        description: 'Sent with each call, up to 20. Values are never shown again; null keeps the stored one.',
-      }),
-    ),
-    deadline_ms: Type.Optional(settingSchemas.deadline_ms),
-    retry_steps_s: Type.Optional(Type.Union([settingSchemas.retry_steps_s, Type.Null()])),
-    max_in_flight: Type.Optional(settingSchemas.max_in_flight),
-    rate_limit_per_s: Type.Optional(settingSchemas.rate_limit_per_s),
-    strict_order: Type.Optional(settingSchemas.strict_order),
-    signature_v1a: Type.Optional(settingSchemas.signature_v1a),
+    events: Type.Optional(eventsSchema),
+    ...optionalFields,
   },
   {
     description: 'Settings that are left out stay as they are; those of a new endpoint are the defaults.',
@@ -70,8 +109,36 @@ export const saveBody = Type.Object(
   },
 );
 
+export const createBody = Type.Object(
+  {
+    url: urlSchema,
+    method: Type.Union(methodSchema.anyOf, { default: 'POST' }),
+    enabled: Type.Boolean({ default: true }),
+    events: eventsSchema,
+    ...optionalFields,
+  },
+  { description: 'Settings that are left out are the defaults.', ...strict },
+);
+
+export const patchBody = Type.Object(
+  {
+    url: Type.Optional(urlSchema),
+    method: Type.Optional(methodSchema),
+    enabled: Type.Optional(Type.Boolean()),
+    events: Type.Optional(eventsSchema),
+    ...optionalFields,
+  },
+  { description: 'Settings that are left out stay as they are.', ...strict },
+);
+
 /** What would be saved can be tried as it is; settings that one call does not use have no effect. */
-export const testBody = Type.Partial(saveBody, strict);
+export const testBody = Type.Partial(
+  Type.Object({
+    ...saveBody.properties,
+    event: Type.String({ description: 'The event type to send; default: the first one that the endpoint gets.' }),
+  }),
+  strict,
+);
 
 export const resumeBody = Type.Object(
   {
@@ -118,7 +185,9 @@ const stateSchema = Type.Object({
 
 const endpointView = Type.Object({
   id: Type.Integer(),
-  event: Type.String(),
+  event: orNull(Type.String({ description: 'Of a default endpoint: the event type that it is for.' })),
+  events: Type.Array(Type.String(), { description: 'The event types that it gets.' }),
+  ...settings,
   url: Type.String(),
   method: methodSchema,
   enabled: Type.Boolean(),
@@ -150,7 +219,7 @@ export const endpointAnswer = Type.Object({ message: Type.String(), data: endpoi
 export const endpointList = Type.Object({ message: Type.String(), data: Type.Array(endpointView) });
 export const removedAnswer = Type.Object({
   message: Type.String(),
-  data: Type.Object({ event: Type.String(), removed: Type.Boolean() }),
+  data: Type.Object({ id: Type.Integer(), event: orNull(Type.String()), removed: Type.Boolean() }),
 });
 
 export const timingSchema = Type.Union([

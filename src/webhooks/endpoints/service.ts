@@ -1,12 +1,13 @@
 import type { FastifyRequest } from 'fastify';
 import { callOf } from '../../catalog/management/http.ts';
+import type { Work } from '../../catalog/management/unit-of-work.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { EndpointDeps } from '../ports.ts';
-import { changeEndpoint } from './audit.ts';
-import type { EndpointKey } from './changes.ts';
-import { type Endpoint, listEndpoints } from './store.ts';
+import { changeEndpoint, createEndpoint } from './audit.ts';
+import type { EndpointKey, Saved } from './changes.ts';
+import { type Endpoint, type EndpointRef, listEndpoints } from './store.ts';
 import { viewOfEndpoint, viewOfState } from './view.ts';
 
 /** `stored`: the endpoint before the change, locked; null: there is none. */
@@ -19,8 +20,12 @@ export type EndpointService = ReturnType<typeof createEndpointService>;
 /** What the routes do with the endpoints of a caller's publisher. */
 export function createEndpointService({ pool, secretBox, now, dbHealth }: EndpointServiceDeps) {
   const failFast = createFailFast(dbHealth);
-  const list = (request: FastifyRequest, event: string | null) =>
-    failFast(() => listEndpoints(pool, callOf(request).publisherId, event));
+  const list = (request: FastifyRequest, ref: EndpointRef | null) =>
+    failFast(() => listEndpoints(pool, callOf(request).publisherId, ref));
+  const work = <T>(request: FastifyRequest, run: (work: Work) => Promise<T>): Promise<T> => {
+    const { actor, publisherId } = callOf(request);
+    return failFast(() => transaction(pool, (executor) => run({ actor, publisherId, nowMs: now(), executor })));
+  };
   return {
     /** Every endpoint with its state. */
     list: async (request: FastifyRequest) =>
@@ -28,26 +33,23 @@ export function createEndpointService({ pool, secretBox, now, dbHealth }: Endpoi
         ...viewOfEndpoint(endpoint, secretBox),
         state: viewOfState(endpoint, health),
       })),
-    /** The endpoint of an event with its state. @throws AppError `endpoint_not_found` */
-    show: async (request: FastifyRequest, event: string) => {
-      const [found] = await list(request, event);
+    /** An endpoint with its state. @throws AppError `endpoint_not_found` */
+    show: async (request: FastifyRequest, ref: EndpointRef) => {
+      const [found] = await list(request, ref);
       if (found === undefined) throw new AppError('endpoint_not_found');
       return { ...viewOfEndpoint(found.endpoint, secretBox), state: viewOfState(found.endpoint, found.health) };
     },
     /**
-     * Changes the endpoint of an event, in one transaction with its entry in the audit log.
+     * Changes an endpoint, in one transaction with its entry in the audit log.
      * @throws AppError `endpoint_not_found`, and those of `change`
      */
-    change: <T>(request: FastifyRequest, event: string, change: Change<T>): Promise<T> => {
-      const { actor, publisherId } = callOf(request);
-      return failFast(() =>
-        transaction(pool, (executor) =>
-          changeEndpoint({ actor, publisherId, nowMs: now(), executor }, event, secretBox, (key, stored) =>
-            change(executor, key, stored),
-          ),
-        ),
-      );
-    },
+    change: <T>(request: FastifyRequest, ref: EndpointRef, change: Change<T>): Promise<T> =>
+      work(request, (unit) =>
+        changeEndpoint(unit, ref, secretBox, (key, stored) => change(unit.executor, key, stored)),
+      ),
+    /** Creates an endpoint with a list of event types, likewise. @throws AppError `too_many_endpoints` */
+    create: (request: FastifyRequest, create: (work: Work) => Promise<Saved>): Promise<Saved> =>
+      work(request, (unit) => createEndpoint(unit, secretBox, () => create(unit))),
     /** An endpoint as an answer shows it; `secret` only where it is new. */
     view: (endpoint: Endpoint, secret: string | null = null) => ({
       ...viewOfEndpoint(endpoint, secretBox),

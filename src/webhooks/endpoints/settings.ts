@@ -1,39 +1,68 @@
 import type { Static } from '@sinclair/typebox';
 import { AppError } from '../../platform/errors.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
-import type { EndpointInput, EndpointKey } from './changes.ts';
+import type { EventTypes } from '../events.ts';
 import { readHeaders } from './custom-headers.ts';
+import { requireUsableFilter } from './filter.ts';
 import { maxRetryS, type saveBody } from './schemas.ts';
 import { openHeaders, sealHeaders } from './secrets.ts';
-import type { Endpoint } from './store.ts';
+import type { Endpoint, EndpointSettings } from './store.ts';
+import { requireUsableUrl, type UrlRules } from './url-rules.ts';
+
+type Body = Partial<Static<typeof saveBody>>;
 
 /**
- * The settings of a request body. A header value of null keeps the stored one.
- * @throws AppError `invalid_endpoint` for unusable headers or retry steps
+ * The settings of a request body, those alone that it has. A header value of null keeps the stored one.
+ * @throws AppError `invalid_endpoint` for an unusable URL, headers, retry steps or filter
  */
-export function readSettings(
-  key: EndpointKey,
-  body: Static<typeof saveBody>,
-  box: SecretBox,
-  stored: Endpoint | null,
-): EndpointInput {
-  const { url, method, enabled, headers, retry_steps_s: steps } = body;
+export function readSettings<Given extends Body>(
+  body: Given,
+  { box, stored, rules }: { box: SecretBox; stored: Endpoint | null; rules: UrlRules },
+): Pick<Given, 'url' | 'method' | 'enabled'> & Partial<EndpointSettings> {
+  const { url, headers, retry_steps_s: steps, filter } = body;
+  if (url !== undefined) requireUsableUrl(url, rules);
   if (steps) requireUsableSteps(steps);
-  return {
-    ...key,
+  if (filter) requireUsableFilter(filter);
+  const given = {
     url,
-    method,
-    enabled,
-    ...(headers !== undefined && {
-      headers: sealHeaders(box, readHeaders(headers, openHeaders(box, stored?.headers ?? {}))),
-    }),
-    ...(body.deadline_ms !== undefined && { deadlineMs: body.deadline_ms }),
-    ...(steps !== undefined && { retryStepsS: steps }),
-    ...(body.max_in_flight !== undefined && { maxInFlight: body.max_in_flight }),
-    ...(body.rate_limit_per_s !== undefined && { rateLimitPerS: body.rate_limit_per_s }),
-    ...(body.strict_order !== undefined && { strictOrder: body.strict_order }),
-    ...(body.signature_v1a !== undefined && { signatureV1a: body.signature_v1a }),
+    method: body.method,
+    enabled: body.enabled,
+    description: body.description,
+    filter,
+    headers: headers && sealHeaders(box, readHeaders(headers, openHeaders(box, stored?.headers ?? {}))),
+    deadlineMs: body.deadline_ms,
+    retryStepsS: steps,
+    maxInFlight: body.max_in_flight,
+    rateLimitPerS: body.rate_limit_per_s,
+    strictOrder: body.strict_order,
+    signatureV1a: body.signature_v1a,
   };
+  const entries = Object.entries(given).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as ReturnType<typeof readSettings<Given>>;
+}
+
+/**
+ * The event types of a request body.
+ * @throws AppError `invalid_endpoint` for an unknown one, one that is listed twice, or another one than that of a
+ * default endpoint
+ */
+export function readEvents(
+  given: readonly string[] | undefined,
+  known: EventTypes,
+  defaultOf: string | null = null,
+): { events?: readonly string[] } {
+  if (given === undefined) return {};
+  const problem = (event: string, index: number): string | null => {
+    if (!known.has(event)) return `is not an event type; known are ${[...known.keys()].join(', ')}`;
+    if (given.indexOf(event) !== index) return 'is listed twice';
+    return defaultOf === null || event === defaultOf ? null : `cannot be added: this is the endpoint of ${defaultOf}`;
+  };
+  const details = given.flatMap((event, index) => {
+    const message = problem(event, index);
+    return message === null ? [] : [{ path: `/events/${index}`, message }];
+  });
+  if (details.length > 0) throw new AppError('invalid_endpoint', { details });
+  return { events: given };
 }
 
 function requireUsableSteps(steps: readonly number[]): void {

@@ -1,9 +1,14 @@
+import type { Condition } from '../../catalog/rules/conditions.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import type { Method } from '../dispatcher/send/target-url.ts';
 import type { SealedHeaders, SealedSecrets } from './secrets.ts';
 
 /** Settings of an endpoint besides its URL and method. */
 export type EndpointSettings = {
+  /** What it is for, in the publisher's words; may be empty. */
+  description: string;
+  /** Only events whose payload satisfies it; null: all. */
+  filter: Condition | null;
   /** Sent with each call. */
   headers: SealedHeaders;
   deadlineMs: number;
@@ -18,11 +23,19 @@ export type EndpointSettings = {
   signatureV1a: boolean;
 };
 
-/** Where a publisher receives an event; one for each event. */
+/** Names an endpoint: the event of a default endpoint, or the id of any. */
+export type EndpointRef = string | number;
+
+/** The most endpoints of a publisher (count). */
+export const maxEndpoints = 20;
+
+/** Where a publisher receives events. */
 export type Endpoint = EndpointSettings & {
   id: number;
-  /** Name of an {@link EventType}. */
-  event: string;
+  /** Of a default endpoint: the {@link EventType} that it is for. */
+  event: string | null;
+  /** The event types that it gets; of a default endpoint its event. */
+  events: string[];
   url: string;
   method: Method;
   enabled: boolean;
@@ -45,7 +58,10 @@ export type Endpoint = EndpointSettings & {
 
 type Row = {
   id: number;
-  event: string;
+  event: string | null;
+  events: string[] | null;
+  description: string;
+  filter: Condition | null;
   url: string;
   method: Method;
   enabled: boolean;
@@ -68,7 +84,7 @@ type Row = {
 };
 
 /** The columns {@link endpointOf} reads. */
-export const endpointColumns = `e.id, event, url, method, enabled, disabled_reason, paused_at, resume_rate_per_s,
+export const endpointColumns = `e.id, event, events, description, filter, url, method, enabled, disabled_reason, paused_at, resume_rate_per_s,
   headers, deadline_ms, retry_steps_s, max_in_flight, rate_limit_per_s, strict_order, signature_v1a, created_at,
   updated_at, secret_sealed, v1a_key_sealed,
   case when previous_secret_until > now() then previous_secret_sealed end as previous_secret_sealed,
@@ -79,6 +95,9 @@ export type EndpointRow = Row;
 export const endpointOf = (row: Row): Endpoint => ({
   id: row.id,
   event: row.event,
+  events: row.events ?? (row.event === null ? [] : [row.event]),
+  description: row.description,
+  filter: row.filter,
   url: row.url,
   method: row.method,
   enabled: row.enabled,
@@ -99,19 +118,35 @@ export const endpointOf = (row: Row): Endpoint => ({
   v1aKeySealed: row.v1a_key_sealed,
 });
 
-/** A publisher's endpoint for an event; null: there is none. `lock`: locks its row. */
+/** The column that a reference names. */
+export const columnOf = (ref: EndpointRef): 'id' | 'event' => (typeof ref === 'number' ? 'id' : 'event');
+
+/** A publisher's endpoint; null: there is none. `lock`: locks its row. */
 export async function findEndpoint(
   executor: Executor,
   publisherId: number,
-  event: string,
+  ref: EndpointRef,
   lock = false,
 ): Promise<Endpoint | null> {
   const { rows } = await executor.query<Row>(
     `select ${endpointColumns} from webhook_endpoints e
-    where publisher_id = $1 and event = $2 and deleted_at is null ${lock ? 'for update' : ''}`,
-    [publisherId, event],
+    where publisher_id = $1 and ${columnOf(ref)} = $2 and deleted_at is null ${lock ? 'for update' : ''}`,
+    [publisherId, ref],
   );
   return rows[0] === undefined ? null : endpointOf(rows[0]);
+}
+
+/** How people call an endpoint: its description, else its event, else the host of its URL. */
+export const endpointName = ({ description, event, url }: Pick<Endpoint, 'description' | 'event' | 'url'>): string =>
+  description || event || new URL(url).host;
+
+/** The names of a publisher's endpoints by id, removed ones too. */
+export async function readEndpointNames(executor: Executor, publisherId: number): Promise<Map<number, string>> {
+  const { rows } = await executor.query<Pick<Row, 'id' | 'description' | 'event' | 'url'>>(
+    'select id, description, event, url from webhook_endpoints where publisher_id = $1 order by id',
+    [publisherId],
+  );
+  return new Map(rows.map((row) => [row.id, endpointName(row)]));
 }
 
 /** The state of an endpoint's calls and deliveries. */
@@ -142,11 +177,11 @@ type HealthRow = {
   held: number;
 };
 
-/** A publisher's endpoints and their state, in the order of creation. `event` null: all. */
+/** A publisher's endpoints and their state, in the order of creation. `ref` null: all. */
 export async function listEndpoints(
   executor: Executor,
   publisherId: number,
-  event: string | null,
+  ref: EndpointRef | null,
 ): Promise<{ endpoint: Endpoint; health: EndpointHealth }[]> {
   const { rows } = await executor.query<Row & HealthRow>(
     `select ${endpointColumns},
@@ -163,9 +198,9 @@ export async function listEndpoints(
       ) parked) as held
     from webhook_endpoints e
     left join endpoint_health h on h.endpoint_id = e.id
-    where publisher_id = $1 and deleted_at is null and ($2::text is null or event = $2)
+    where publisher_id = $1 and deleted_at is null ${ref === null ? '' : `and ${columnOf(ref)} = $2`}
     order by e.id`,
-    [publisherId, event],
+    ref === null ? [publisherId] : [publisherId, ref],
   );
   return rows.map((row) => ({ endpoint: endpointOf(row), health: healthOf(row) }));
 }

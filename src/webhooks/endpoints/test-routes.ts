@@ -9,7 +9,7 @@ import { type EventType, requireEventType } from '../events.ts';
 import type { EndpointDeps, WebhookDeps } from '../ports.ts';
 import { defaultSettings } from './changes.ts';
 import { readHeaders } from './custom-headers.ts';
-import { endpointsPath, eventParams, testAnswer, testBody } from './schemas.ts';
+import { endpointParams, endpointPath, readEndpointRef, testAnswer, testBody } from './schemas.ts';
 import { createEndpointSecret, openHeaders, openSecrets, openV1aKeys } from './secrets.ts';
 import { type Endpoint, findEndpoint } from './store.ts';
 import { type TestTarget, testEndpoint } from './test-endpoint.ts';
@@ -25,14 +25,14 @@ export async function endpointTestRoutes(
   const failFast = createFailFast(deps.dbHealth);
 
   app.post(
-    `${endpointsPath}/:event/test`,
+    `${endpointPath}/test`,
     {
       schema: {
         summary: 'Test Endpoint: send a sample payload',
         description:
           'Uses the saved settings, or those of the body before they are saved. Nothing is stored or retried.',
         tags: ['Webhook endpoints'],
-        params: eventParams(events),
+        params: endpointParams,
         querystring: publisherQuery,
         body: testBody,
         response: { 200: testAnswer, ...errorAnswers(400, 401, 403, 404) },
@@ -41,9 +41,11 @@ export async function endpointTestRoutes(
     },
     async (request) => {
       const { publisher } = callOf(request);
-      const eventType = requireEventType(events, request.params.event);
+      const ref = readEndpointRef(request.params.endpoint, events);
       await failFast(() => takeTestToken(pool, publisher.id, now()));
-      const saved = await failFast(() => findEndpoint(pool, publisher.id, eventType.name));
+      const saved = await failFast(() => findEndpoint(pool, publisher.id, ref));
+      if (saved === null && typeof ref === 'number') throw new AppError('endpoint_not_found');
+      const eventType = requireEventType(events, request.body.event ?? saved?.events[0] ?? String(ref));
       const url = request.body.url ?? saved?.url;
       if (url === undefined) throw new AppError('endpoint_not_found');
       requireUsableUrl(url, rules);

@@ -1,8 +1,19 @@
+import type { Config } from '../../config.ts';
 import { AppError } from '../../platform/errors.ts';
 import { parseUrlTemplate, urlMacros } from '../../platform/lib/url-template.ts';
-import { type BlockReason, checkUrl, type Net } from '../dispatcher/send/address-guard.ts';
+import { type BlockReason, checkUrl, type Net, parseNets } from '../dispatcher/send/address-guard.ts';
 
-export type UrlRules = { allowHttp: boolean; allowNets: readonly Net[] };
+export type UrlRules = { allowHttp: boolean; allowNets: readonly Net[]; publicUrl: string };
+
+/** @throws on nets that cannot be read */
+export const urlRulesOf = (config: Config): UrlRules => ({
+  allowHttp: config.webhookAllowHttp,
+  allowNets: parseNets(config.webhookAllowNets),
+  publicUrl: config.publicUrl,
+});
+
+/** The receiver of the demo: the only path of this service that takes webhooks. */
+export const demoReceiverPath = '/demo/receiver';
 
 /** The longest URL of an endpoint (characters). */
 const maxUrlLength = 2000;
@@ -33,6 +44,16 @@ export function requireUsableUrl(url: string, rules: UrlRules): void {
   const template = parseUrlTemplate(url);
   if (template !== null && urlMacros(template).length > maxMacros)
     throw invalidUrl(`must hold at most ${maxMacros} macros`);
+  if (leadsToUs(checked.url, new URL(rules.publicUrl)))
+    throw invalidUrl('must not lead back to this service, whose answers would become events again');
+}
+
+const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+
+/** Whether a URL names the host and port of the service. Every loopback name is the same host. */
+function leadsToUs(url: URL, own: URL): boolean {
+  const isSameHost = url.hostname === own.hostname || (loopback.test(url.hostname) && loopback.test(own.hostname));
+  return isSameHost && url.port === own.port && url.pathname !== demoReceiverPath;
 }
 
 const invalidUrl = (message: string): AppError =>

@@ -14,6 +14,9 @@ export const viewOfEndpoint = (endpoint: Endpoint, box: SecretBox) => ({
 export const plainViewOf = (endpoint: Endpoint) => ({
   id: endpoint.id,
   event: endpoint.event,
+  events: endpoint.events,
+  description: endpoint.description,
+  filter: endpoint.filter,
   url: endpoint.url,
   method: endpoint.method,
   enabled: endpoint.enabled,

@@ -86,7 +86,7 @@ test('every page opens for an admin', async () => {
   )) {
     const url = path
       .replace(':publisherId', String(t.publisher.id))
-      .replace(':event', 'usp.selection')
+      .replace('webhooks/:endpoint', 'webhooks/usp.selection')
       .replace('placements/:key', 'placements/checkout')
       .replaceAll(/:\w+/g, '1');
     const { statusCode } = await admin.get(url);
@@ -387,6 +387,33 @@ describe('settings', () => {
     expect((await admin.get(path)).body).toContain('>paused<');
     await admin.post(`${path}/resume`);
     expect((await admin.get(path)).body).toContain('>active<');
+  });
+
+  test('several endpoints are added, listed, changed, found among the deliveries, and removed', async () => {
+    const list = own('/settings/webhooks/all');
+    const filter = '{"key":"body.selected","op":"equals","value":1}';
+    const fields = {
+      ...{ url: 'http://127.0.0.1:9/warehouse', method: 'POST', enabled: 'on', deadline_s: '5', max_in_flight: '4' },
+      ...{ events: 'conversion', description: 'Warehouse', filter },
+    };
+    for (const [field, text] of [
+      [{ events: '' }, 'Is not an event type'],
+      [{ filter: '{' }, 'The filter must be JSON'],
+    ] as const) {
+      const refused = await admin.post(own('/settings/webhooks/new'), { ...fields, ...field });
+      expect([refused.statusCode, refused.body]).toEqual([422, expect.stringContaining(text)]);
+    }
+    const made = await admin.post(own('/settings/webhooks/new'), fields);
+    expect(made.body).toMatch(/<code>whsec_[\w+/=]+<\/code>/);
+    const id = /settings\/webhooks\/(\d+)/.exec((await admin.get(list)).body)?.[1];
+    const page = own(`/settings/webhooks/${id}`);
+    expect((await admin.get(page)).body).toMatch(/value="conversion" checked/);
+    const changed = await admin.post(page, { ...fields, events: 'usp.selection', description: 'Lake' });
+    expect(changed.statusCode).toBe(303);
+    expect((await admin.get(list)).body).toMatch(/Lake.*127\.0\.0\.1:9\/warehouse.*usp\.selection/s);
+    expect((await admin.get(own(`/deliveries?endpoint=${id}`))).body).toContain(`Lake (${id})`);
+    await admin.post(`${page}/remove`);
+    expect((await admin.get(page)).statusCode).toBe(404);
   });
 });
 

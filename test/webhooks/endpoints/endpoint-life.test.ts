@@ -226,7 +226,10 @@ describe('DELETE', () => {
     const first = (await put({ deadline_ms: 3000, headers: { 'x-a': 'b' } })).json().data;
     await enqueueDelivery();
     const removed = await call('DELETE', path);
-    expect([removed.statusCode, removed.json().data]).toEqual([200, { event: 'usp.selection', removed: true }]);
+    expect([removed.statusCode, removed.json().data]).toEqual([
+      200,
+      { id: first.id, event: 'usp.selection', removed: true },
+    ]);
     expect((await call('GET', path)).statusCode).toBe(404);
     expect((await call('GET', base)).json().data).toEqual([]);
     expect(await enqueueDelivery()).toBeUndefined();

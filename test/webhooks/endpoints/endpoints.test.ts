@@ -59,6 +59,9 @@ describe('PUT', () => {
     expect(data).toEqual({
       id: expect.any(Number),
       event: 'usp.selection',
+      events: ['usp.selection'],
+      description: '',
+      filter: null,
       url: hook.url,
       method: 'GET',
       enabled: true,

@@ -9,7 +9,11 @@ import type { TestApp } from '../../support/test-app.ts';
 /** A publisher of its own with a key that may configure. */
 export type Manager = {
   id: number;
-  call: (method: 'GET' | 'PUT' | 'POST' | 'DELETE', path: string, payload?: object) => Promise<LightMyRequestResponse>;
+  call: (
+    method: 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE',
+    path: string,
+    payload?: object,
+  ) => Promise<LightMyRequestResponse>;
   /** Sets the endpoint of an event. @returns its id */
   endpoint: (url: string, settings?: object, event?: string) => Promise<number>;
   /** Promises a delivery, as a feature does. @returns its id */

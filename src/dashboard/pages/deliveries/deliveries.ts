@@ -6,6 +6,7 @@ import { readCursor, readDeliveryId, writeCursor } from '../../../webhooks/deliv
 import { findAttempts, findDelivery, readDeliveries } from '../../../webhooks/deliveries/store.ts';
 import { viewOfDelivery, viewOfWholeDelivery } from '../../../webhooks/deliveries/view.ts';
 import { findPage } from '../../../webhooks/deliveries/walk.ts';
+import { readEndpointNames } from '../../../webhooks/endpoints/store.ts';
 import { hasRole } from '../../auth/users.ts';
 import {
   badge,
@@ -50,7 +51,9 @@ async function deliveryOf({ deps, failFast }: Scope, context: PublisherContext) 
   const id = deliveryIdOf(context, deps.now());
   const found = await failFast(() => findDelivery(deps.pool, context.publisher.id, id));
   if (found === null) throw new AppError('not_found');
-  return viewOfWholeDelivery(found, await failFast(() => findAttempts(deps.pool, found.id)));
+  const names = await failFast(() => readEndpointNames(deps.pool, context.publisher.id));
+  const delivery = viewOfWholeDelivery(found, await failFast(() => findAttempts(deps.pool, found.id)));
+  return { ...delivery, endpoint: names.get(delivery.endpoint_id) ?? String(delivery.endpoint_id) };
 }
 
 async function listPage({ deps, failFast }: Scope, context: PublisherContext): Promise<Page> {
@@ -59,9 +62,10 @@ async function listPage({ deps, failFast }: Scope, context: PublisherContext): P
   const { filter, errors } = readFilter(typed, publisher, deps.now(), deps.events);
   const cursor = queryText(context, 'cursor');
   const below = cursor === '' ? null : readCursor(cursor, deps.now());
-  const { rows, next } = await failFast(async () => {
+  const { rows, next, endpoints } = await failFast(async () => {
     const found = await findPage(deps.pool, filter, below, rowsPerPage);
-    return { rows: (await readDeliveries(deps.pool, found.keys)).map(viewOfDelivery), next: found.next };
+    const rows = (await readDeliveries(deps.pool, found.keys)).map(viewOfDelivery);
+    return { rows, next: found.next, endpoints: await readEndpointNames(deps.pool, publisher.id) };
   });
   const query = new URLSearchParams(Object.entries(typed).filter(([, value]) => value !== ''));
   const at = context.path('/deliveries');
@@ -77,10 +81,10 @@ async function listPage({ deps, failFast }: Scope, context: PublisherContext): P
       ? noDeliveries(context)
       : html`
         <form class="filters" method="get" action="${at}" role="search">
-          ${filterFields(createForm(typed, errors), publisher.timeZone, deps.events)}
+          ${filterFields(createForm(typed, errors), publisher.timeZone, { events: deps.events, endpoints })}
           <button class="button">Apply</button>
         </form>
-        ${deliveryTable(context, rows, next !== null)}
+        ${deliveryTable(context, rows, endpoints, next !== null)}
         ${pager(cursor === '' ? null : `${at}?${query}`, nextUrl)}
         ${canRedeliver ? redeliverCard(context, typed) : nothing}`,
   };
@@ -97,6 +101,7 @@ const noDeliveries = ({ path }: PublisherContext): Html =>
 const columns = [
   { text: 'Created' },
   { text: 'Event' },
+  { text: 'Endpoint' },
   { text: 'Status' },
   { text: 'Attempts', numeric: true },
   { text: 'Last response' },
@@ -104,21 +109,28 @@ const columns = [
 ];
 
 /** A page can be empty although more follow: a filtered query reads a limited number of rows. */
-function deliveryTable(context: PublisherContext, rows: readonly DeliveryView[], hasNext: boolean): Html {
+function deliveryTable(
+  context: PublisherContext,
+  rows: readonly DeliveryView[],
+  endpoints: ReadonlyMap<number, string>,
+  hasNext: boolean,
+): Html {
+  const nameOf = (id: number): string => endpoints.get(id) ?? String(id);
   if (rows.length > 0)
     return table(
       'Deliveries',
       columns,
-      rows.map((row) => deliveryCells(context, row)),
+      rows.map((row) => deliveryCells(context, row, nameOf(row.endpoint_id))),
     );
   return hasNext ? html`<p class="hint">No matches on this page. Continue with the next one.</p>` : noMatches;
 }
 
-const deliveryCells = ({ publisher, path }: PublisherContext, row: DeliveryView): Cell[] => [
+const deliveryCells = ({ publisher, path }: PublisherContext, row: DeliveryView, endpoint: string): Cell[] => [
   html`
     ${strongLink(path(`/deliveries/${row.id}`), moment(publisher, row.created_at, 'second'))}
     ${row.dev && badge('dev', 'warn')}`,
   row.event,
+  endpoint,
   statusBadge(row.status),
   row.tries,
   row.last_status === null ? (row.last_error ?? '–') : String(row.last_status),

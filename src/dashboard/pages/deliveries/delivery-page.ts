@@ -2,14 +2,15 @@ import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import type { viewOfWholeDelivery } from '../../../webhooks/deliveries/view.ts';
 import { hasRole } from '../../auth/users.ts';
 import { actionButton } from '../../shell/actions.ts';
-import { card, codeBlock, descriptionList } from '../../shell/components.ts';
+import { card, codeBlock, descriptionList, link } from '../../shell/components.ts';
 import type { PublisherContext } from '../../shell/context.ts';
 import { moment, momentOr } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
 import type { TypedFilter } from './filter.ts';
 import { statusBadge, timeline } from './timeline.ts';
 
-type WholeDelivery = ReturnType<typeof viewOfWholeDelivery>;
+/** `endpoint`: its name. */
+type WholeDelivery = ReturnType<typeof viewOfWholeDelivery> & { endpoint: string };
 
 /** One delivery with its attempts and payload; refreshes itself while it is pending. */
 export function deliveryPage(context: PublisherContext, delivery: WholeDelivery): Page {
@@ -35,7 +36,7 @@ export function deliveryPage(context: PublisherContext, delivery: WholeDelivery)
 }
 
 function detailsCard(context: PublisherContext, delivery: WholeDelivery, at: string): Html {
-  const { publisher, viewer } = context;
+  const { publisher, viewer, path } = context;
   const canRedeliver =
     hasRole(viewer.user.role, 'manager') && delivery.status !== 'pending' && delivery.erased_at === null;
   const redeliver = () => actionButton(context, { to: `${at}/replay`, text: 'Redeliver', kind: 'main' });
@@ -44,6 +45,7 @@ function detailsCard(context: PublisherContext, delivery: WholeDelivery, at: str
     descriptionList([
       ['Status', statusBadge(delivery.status)],
       ['Event', delivery.event],
+      ['Endpoint', link(path(`/settings/webhooks/${delivery.endpoint_id}`), delivery.endpoint)],
       ['Created', moment(publisher, delivery.created_at, 'second')],
       ['Finished', momentOr(publisher, delivery.finished_at)],
       ['Next attempt', momentOr(publisher, delivery.next_try_at)],

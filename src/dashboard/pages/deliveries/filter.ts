@@ -8,7 +8,7 @@ import type { FieldErrors } from '../../shell/fields.ts';
 import type { Choice, FormBuilder } from '../../shell/forms.ts';
 import { localToInstant } from '../../shell/local-time.ts';
 
-export const filterNames = ['status', 'event', 'from', 'to', 'pub_user_id', 'session_id'] as const;
+export const filterNames = ['status', 'event', 'endpoint', 'from', 'to', 'pub_user_id', 'session_id'] as const;
 
 const maxUserIdLength = 256;
 
@@ -23,7 +23,7 @@ export function readFilter(
   events: EventTypes,
 ): { filter: DeliveryFilter; errors: FieldErrors } {
   const errors: { path: string; message: string }[] = [];
-  const { status = '', event = '', pub_user_id: pubUserId = '', session_id: sessionId = '' } = typed;
+  const { status = '', event = '', endpoint = '', pub_user_id: pubUserId = '', session_id: sessionId = '' } = typed;
   const time = (name: 'from' | 'to'): number | null => {
     const text = typed[name] ?? '';
     if (text === '') return null;
@@ -38,7 +38,7 @@ export function readFilter(
     filter: {
       publisherId: id,
       event: events.has(event) ? event : null,
-      endpointId: null,
+      endpointId: /^[1-9]\d{0,8}$/.test(endpoint) ? Number(endpoint) : null,
       statuses: known === null ? null : [known],
       fromMs: time('from'),
       toMs: time('to'),
@@ -54,9 +54,19 @@ const choices = (values: readonly string[]): Choice[] => [
   ...values.map((value) => ({ value, text: value })),
 ];
 
-export const filterFields = (form: FormBuilder, timeZone: string, events: EventTypes): Html => html`
+/** What can be chosen: event types, and endpoints with their names by id. */
+export type FilterChoices = { events: EventTypes; endpoints: ReadonlyMap<number, string> };
+
+export const filterFields = (form: FormBuilder, timeZone: string, { events, endpoints }: FilterChoices): Html => html`
   ${form.select('status', { label: 'Status', choices: choices(deliveryStatuses) })}
   ${form.select('event', { label: 'Event', choices: choices([...events.keys()]) })}
+  ${form.select('endpoint', {
+    label: 'Endpoint',
+    choices: [
+      { value: '', text: 'Any' },
+      ...[...endpoints].map(([id, name]) => ({ value: String(id), text: `${name} (${id})` })),
+    ],
+  })}
   ${form.input('from', { label: `From (${timeZone})`, type: 'datetime-local' })}
   ${form.input('to', { label: 'To', type: 'datetime-local' })}
   ${form.input('pub_user_id', { label: 'User id' })}

@@ -1,13 +1,24 @@
+import type { Condition } from '../../../catalog/rules/conditions.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { requireUsableFilter } from '../../../webhooks/endpoints/filter.ts';
 import type { listEndpoints } from '../../../webhooks/endpoints/store.ts';
+import type { EventTypes } from '../../../webhooks/events.ts';
 import type { Fields } from '../../shell/fields.ts';
 import { columns, type FormBuilder, type FormValues, moreFields } from '../../shell/forms.ts';
 
 /** An endpoint with its health. */
 export type FoundEndpoint = Awaited<ReturnType<typeof listEndpoints>>[number];
 
-export const endpointFields = (form: FormBuilder): Html => html`
+/** `events`: what can be chosen; null for a default endpoint, which gets its event. */
+export const endpointFields = (form: FormBuilder, events: EventTypes | null): Html => html`
+  ${
+    events !== null &&
+    form.checkboxes('events', {
+      label: 'Events',
+      choices: [...events.values()].map(({ name, title }) => ({ value: name, text: `${title} (${name})` })),
+    })
+  }
   ${columns(
     [
       form.select('method', {
@@ -22,7 +33,18 @@ export const endpointFields = (form: FormBuilder): Html => html`
     label: 'Enabled',
     hint: 'While disabled, pending deliveries are held and can be redelivered later.',
   })}
+  ${moreFields('Description and filter', filterFields(form))}
   ${moreFields('Limits and ordering', limitFields(form))}`;
+
+const filterFields = (form: FormBuilder): Html => html`
+  ${form.input('description', { label: 'Description', maxLength: 200, placeholder: 'Data warehouse' })}
+  ${form.textarea('filter', {
+    label: 'Filter',
+    rows: 3,
+    code: true,
+    placeholder: '{ "key": "body.selected", "op": "equals", "value": 1 }',
+    hint: 'A condition in JSON: only events whose payload satisfies it are sent. Empty: all.',
+  })}`;
 
 const limitFields = (form: FormBuilder): Html => html`
   ${columns(
@@ -52,6 +74,9 @@ const limitFields = (form: FormBuilder): Html => html`
   })}`;
 
 export const endpointToForm = (found: FoundEndpoint | null): FormValues => ({
+  events: found?.endpoint.events ?? [],
+  description: found?.endpoint.description,
+  filter: found?.endpoint.filter ? JSON.stringify(found.endpoint.filter, null, 1) : '',
   url: found?.endpoint.url,
   method: found?.endpoint.method ?? 'POST',
   enabled: found?.endpoint.enabled ?? true,
@@ -63,6 +88,9 @@ export const endpointToForm = (found: FoundEndpoint | null): FormValues => ({
 
 /** A refused form's values, to show it again. */
 export const typedEndpoint = (fields: Fields): FormValues => ({
+  events: fields.all('events'),
+  description: fields.text('description'),
+  filter: fields.text('filter'),
   url: fields.text('url'),
   method: fields.text('method'),
   enabled: fields.checked('enabled'),
@@ -79,9 +107,7 @@ export function readSettings(fields: Fields) {
   const bounded = (name: string, label: string, min: number, max: number, whole: boolean): number => {
     const value = fields.number(name);
     if (typeof value === 'number' && value >= min && value <= max && (!whole || Number.isInteger(value))) return value;
-    throw new AppError('invalid_endpoint', {
-      details: [{ path: `/${name}`, message: `${label} must be ${min} to ${max}` }],
-    });
+    throw invalid(name, `${label} must be ${min} to ${max}`);
   };
   return {
     url: fields.text('url'),
@@ -94,5 +120,22 @@ export function readSettings(fields: Fields) {
         ? null
         : bounded('rate_limit_per_s', 'Requests per second', 0.01, 10_000, false),
     strictOrder: fields.checked('strict_order'),
+    description: fields.text('description').slice(0, 200),
+    filter: readFilter(fields.text('filter').trim()),
   };
 }
+
+function readFilter(text: string): Condition | null {
+  if (text === '') return null;
+  let filter: unknown;
+  try {
+    filter = JSON.parse(text);
+  } catch {
+    throw invalid('filter', 'The filter must be JSON');
+  }
+  requireUsableFilter(filter);
+  return filter as Condition;
+}
+
+const invalid = (name: string, message: string): AppError =>
+  new AppError('invalid_endpoint', { details: [{ path: `/${name}`, message }] });

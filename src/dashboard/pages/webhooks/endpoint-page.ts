@@ -1,9 +1,22 @@
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { endpointName, maxEndpoints } from '../../../webhooks/endpoints/store.ts';
 import { viewOfState } from '../../../webhooks/endpoints/view.ts';
 import type { EventType, EventTypes } from '../../../webhooks/events.ts';
 import { hasRole } from '../../auth/users.ts';
 import { actionButton, readOnlyFields, saveForm } from '../../shell/actions.ts';
-import { badge, card, copyable, descriptionList, link, notice, type Tone, tabs } from '../../shell/components.ts';
+import {
+  badge,
+  card,
+  copyable,
+  descriptionList,
+  link,
+  linkButton,
+  notice,
+  strongLink,
+  type Tone,
+  table,
+  tabs,
+} from '../../shell/components.ts';
 import type { PublisherContext } from '../../shell/context.ts';
 import type { FieldErrors } from '../../shell/fields.ts';
 import { momentOr, plural } from '../../shell/format.ts';
@@ -22,34 +35,89 @@ export type EndpointPageState = {
   result?: Html;
 };
 
+/** An endpoint's page: the default endpoint of an event, one by its id, or a new one (`ref` is `new`). */
+export type EndpointTarget = {
+  /** The last part of the page's path. */
+  ref: string;
+  /** null: no default endpoint. */
+  event: EventType | null;
+  found: FoundEndpoint | null;
+};
+
+const lead = 'Postbacks and webhooks to your servers. Requests are signed according to Standard Webhooks.';
+
 export function endpointPage(
   context: PublisherContext,
   events: EventTypes,
-  event: EventType,
-  found: FoundEndpoint | null,
+  { ref, event, found }: EndpointTarget,
   state: EndpointPageState,
 ): Page {
-  const { path } = context;
-  const at = path(`${basePath}/${event.name}`);
+  const at = context.path(`${basePath}/${ref}`);
   const canEdit = hasRole(context.viewer.user.role, 'admin');
-  const tabEntries = [...events.values()].map(({ name, title }) => ({
-    text: title,
-    href: path(`${basePath}/${name}`),
-    current: name === event.name,
-  }));
+  const form = endpointForm(context, { at, found, canEdit, events: event === null ? events : null }, state);
+  const title = found === null ? 'Add endpoint' : event === null ? endpointName(found.endpoint) : 'Endpoint';
   return {
     title: 'Webhooks',
-    lead: 'Postbacks and webhooks to your servers. Requests are signed according to Standard Webhooks.',
+    lead,
     nav: 'webhooks',
     status: (state.errors ?? []).length > 0 ? 422 : 200,
     body: html`
-      ${tabs('Events', tabEntries)}
+      ${endpointTabs(context, events, event?.name ?? null)}
       ${state.secret !== undefined && secretNotice(state.secret)}
       ${found !== null && statusCard(context, found, at, canEdit)}
-      ${card(found === null ? 'Add endpoint' : 'Endpoint', endpointForm(context, at, found, state, canEdit), {
-        lead: event.description,
+      ${card(title, form, { lead: event?.description ?? 'Gets every event that is checked, beside other endpoints.' })}`,
+  };
+}
+
+/** All endpoints of the publisher. */
+export function endpointListPage(context: PublisherContext, events: EventTypes, all: readonly FoundEndpoint[]): Page {
+  const canEdit = hasRole(context.viewer.user.role, 'admin');
+  const rows = all.map(({ endpoint, health }) => {
+    const state = viewOfState(endpoint, health);
+    return [
+      strongLink(context.path(`${basePath}/${endpoint.event ?? endpoint.id}`), endpointName(endpoint)),
+      html`<code>${endpoint.url}</code>`,
+      endpoint.events.join(', '),
+      badge(state.status, statusTone(state)),
+      state.pending,
+      state.held,
+    ];
+  });
+  const add = linkButton(context.path(`${basePath}/new`), 'Add endpoint', 'main');
+  return {
+    title: 'Webhooks',
+    lead,
+    nav: 'webhooks',
+    body: html`
+      ${endpointTabs(context, events, null)}
+      ${card('All endpoints', rows.length === 0 ? noEndpoints : table('Endpoints', listColumns, rows), {
+        lead: `Several endpoints may get the same event; up to ${maxEndpoints} in all.`,
+        ...(canEdit && { actions: add }),
       })}`,
   };
+}
+
+const noEndpoints = html`<p class="hint">No endpoints yet.</p>`;
+
+const listColumns = [
+  { text: 'Endpoint' },
+  { text: 'URL' },
+  { text: 'Events' },
+  { text: 'Status' },
+  { text: 'Pending', numeric: true },
+  { text: 'Held', numeric: true },
+];
+
+/** One tab for the default endpoint of each event, and one for all. */
+function endpointTabs({ path }: PublisherContext, events: EventTypes, current: string | null): Html {
+  return tabs('Events', [
+    ...[...events.values()].map(({ name, title }) => ({
+      text: title,
+      href: path(`${basePath}/${name}`),
+      current: name === current,
+    })),
+    { text: 'All endpoints', href: path(`${basePath}/all`), current: current === null },
+  ]);
 }
 
 const secretNotice = (secret: string): Html =>
@@ -60,20 +128,21 @@ const secretNotice = (secret: string): Html =>
       ${copyable(secret, 'signing secret')}`,
   );
 
+type FormTarget = { at: string; found: FoundEndpoint | null; canEdit: boolean; events: EventTypes | null };
+
 function endpointForm(
   context: PublisherContext,
-  at: string,
-  found: FoundEndpoint | null,
+  { at, found, canEdit, events }: FormTarget,
   { typed, errors, result = nothing }: EndpointPageState,
-  canEdit: boolean,
 ): Html {
   const form = createForm(typed ?? endpointToForm(found), errors);
-  if (!canEdit) return readOnlyFields(endpointFields(form));
+  const fields = endpointFields(form, events);
+  if (!canEdit) return readOnlyFields(fields);
   const testButton = html`
     <button class="button" formaction="${at}/test" hx-post="${at}/test" hx-target="#test-result" hx-swap="innerHTML"
       hx-disabled-elt="this">Test Endpoint</button>`;
   return html`
-    ${saveForm(context, at, html`${form.summary()}${endpointFields(form)}`, { extra: testButton })}
+    ${saveForm(context, at, html`${form.summary()}${fields}`, { extra: testButton })}
     <div id="test-result" class="below" aria-live="polite">${result}</div>`;
 }
 
@@ -93,7 +162,7 @@ function statusCard(
   const { publisher, path } = context;
   const state = viewOfState(endpoint, health);
   const deliveries = (status: string, count: number) =>
-    link(path(`/deliveries?status=${status}&event=${endpoint.event}`), plural(count, 'delivery', 'deliveries'));
+    link(path(`/deliveries?status=${status}&endpoint=${endpoint.id}`), plural(count, 'delivery', 'deliveries'));
   const reason = endpoint.disabledReason;
   const status = html`
     ${badge(state.status, statusTone(state))}
@@ -123,5 +192,12 @@ function endpointActions(context: PublisherContext, endpoint: FoundEndpoint['end
       text: 'Rotate secret',
       small: true,
       confirm: 'A new signing secret is created and shown once. The current one stays valid for 24 hours.',
+    })}
+    ${actionButton(context, {
+      to: `${at}/remove`,
+      text: 'Remove',
+      kind: 'danger',
+      small: true,
+      confirm: 'It gets no new deliveries, and its pending ones are held.',
     })}`;
 }

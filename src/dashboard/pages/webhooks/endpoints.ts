@@ -1,24 +1,26 @@
+import type { Work } from '../../../catalog/management/unit-of-work.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { type Executor, transaction } from '../../../platform/db/pool.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import type { App } from '../../../platform/ports.ts';
-import { parseNets } from '../../../webhooks/dispatcher/send/address-guard.ts';
-import { changeEndpoint } from '../../../webhooks/endpoints/audit.ts';
+import { enableEndpoint, pauseEndpoint, resumeEndpoint, rotateSecret } from '../../../webhooks/endpoints/actions.ts';
+import { changeEndpoint, createEndpoint } from '../../../webhooks/endpoints/audit.ts';
 import {
+  addEndpoint,
   type EndpointKey,
-  enableEndpoint,
-  pauseEndpoint,
-  resumeEndpoint,
-  rotateSecret,
+  removeEndpoint,
+  type Saved,
   saveEndpoint,
+  updateEndpoint,
 } from '../../../webhooks/endpoints/changes.ts';
-import { findEndpoint, listEndpoints } from '../../../webhooks/endpoints/store.ts';
+import { readEvents } from '../../../webhooks/endpoints/settings.ts';
+import { type EndpointRef, findEndpoint, listEndpoints } from '../../../webhooks/endpoints/store.ts';
 import { testEndpoint } from '../../../webhooks/endpoints/test-endpoint.ts';
 import { takeTestToken } from '../../../webhooks/endpoints/test-limit.ts';
 import { targetOf } from '../../../webhooks/endpoints/test-routes.ts';
-import { requireUsableUrl } from '../../../webhooks/endpoints/url-rules.ts';
-import type { EventType } from '../../../webhooks/events.ts';
+import { requireUsableUrl, type UrlRules, urlRulesOf } from '../../../webhooks/endpoints/url-rules.ts';
+import { type EventType, requireEventType } from '../../../webhooks/events.ts';
 import { notice } from '../../shell/components.ts';
 import { type PublisherContext, pathText } from '../../shell/context.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf } from '../../shell/fields.ts';
@@ -26,33 +28,47 @@ import type { Page } from '../../shell/layout.ts';
 import { actorOf } from '../../shell/management.ts';
 import { isFragmentRequest, type PageResult, type PageServices, publisherPages } from '../../shell/pages.ts';
 import { methodOf, readSettings, typedEndpoint } from './endpoint-form.ts';
-import { basePath, type EndpointPageState, endpointPage } from './endpoint-page.ts';
+import {
+  basePath,
+  type EndpointPageState,
+  type EndpointTarget,
+  endpointListPage,
+  endpointPage,
+} from './endpoint-page.ts';
 import { testResult } from './test-result.ts';
 
 /** The previous secret stays valid this long after a rotation (seconds). */
 const secretOverlapS = 86_400;
 
-/** Webhook endpoints, one page for each event. */
+/** Webhook endpoints: a page for the default endpoint of each event, a list of all, and a page for each other one. */
 export function webhookPages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);
   const scope = createScope(services);
-  const eventPath = `${basePath}/:event`;
+  const { events, pool } = services.deps;
+  const endpointPath = `${basePath}/:endpoint`;
 
   pages.get(basePath, 'analyst', ({ path }) => ({ to: path(`${basePath}/usp.selection`) }));
-  pages.get(eventPath, 'analyst', (context) => show(scope, context));
-  pages.post(eventPath, 'admin', (context, fields) => save(scope, context, fields));
-  pages.post(`${eventPath}/test`, 'admin', (context, fields) => test(scope, context, fields));
-  pages.post(`${eventPath}/rotate`, 'admin', async (context) => {
+  pages.get(`${basePath}/all`, 'analyst', async (context) =>
+    endpointListPage(context, events, await scope.failFast(() => listEndpoints(pool, context.publisher.id, null))),
+  );
+  pages.get(endpointPath, 'analyst', (context) => show(scope, context));
+  pages.post(endpointPath, 'admin', (context, fields) => save(scope, context, fields));
+  pages.post(`${endpointPath}/test`, 'admin', (context, fields) => test(scope, context, fields));
+  pages.post(`${endpointPath}/rotate`, 'admin', async (context) => {
     const { secret } = await change(scope, context, (executor, key) =>
       rotateSecret(executor, services.deps.secretBox, key, secretOverlapS),
     );
     return show(scope, context, { secret });
   });
+  pages.post(`${endpointPath}/remove`, 'admin', async (context) => {
+    await change(scope, context, removeEndpoint);
+    return { to: context.path(`${basePath}/all`), done: 'Endpoint removed.' };
+  });
 
   const action = (name: string, done: string, work: EndpointWork<unknown>): void =>
-    pages.post(`${eventPath}/${name}`, 'admin', async (context) => {
+    pages.post(`${endpointPath}/${name}`, 'admin', async (context) => {
       await change(scope, context, work);
-      return { to: endpointPath(scope, context), done };
+      return { to: ownPath(context), done };
     });
   action('pause', 'Endpoint paused. New deliveries wait until it is resumed.', pauseEndpoint);
   action('resume', 'Endpoint resumed. Waiting deliveries are sent now.', (executor, key) =>
@@ -66,57 +82,96 @@ type EndpointWork<T> = (executor: Executor, key: EndpointKey) => Promise<T>;
 type Scope = {
   deps: PageServices['deps'];
   failFast: ReturnType<typeof createFailFast>;
-  urlRules: Parameters<typeof requireUsableUrl>[1];
+  urlRules: UrlRules;
 };
 
-function createScope({ deps }: PageServices): Scope {
-  const { webhookAllowHttp: allowHttp, webhookAllowNets } = deps.config;
-  const urlRules = { allowHttp, allowNets: parseNets(webhookAllowNets) };
-  return { deps, failFast: createFailFast(deps.dbHealth), urlRules };
+const createScope = ({ deps }: PageServices): Scope => ({
+  deps,
+  failFast: createFailFast(deps.dbHealth),
+  urlRules: urlRulesOf(deps.config),
+});
+
+const newRef = 'new';
+
+/** The endpoint that the page's path names; null: a new one. @throws AppError `not_found` */
+function refOf({ deps }: Scope, context: PublisherContext): EndpointRef | null {
+  const text = pathText(context, 'endpoint');
+  if (text === newRef) return null;
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  if (!deps.events.has(text)) throw new AppError('not_found');
+  return text;
 }
 
-/** @throws AppError `not_found` */
-function eventOf({ deps }: Scope, context: PublisherContext): EventType {
-  const event = deps.events.get(pathText(context, 'event'));
-  if (event === undefined) throw new AppError('not_found');
-  return event;
-}
+const ownPath = (context: PublisherContext): string => context.path(`${basePath}/${pathText(context, 'endpoint')}`);
 
-const endpointPath = (scope: Scope, context: PublisherContext): string =>
-  context.path(`${basePath}/${eventOf(scope, context).name}`);
-
-/** Changes the endpoint of the page, in one transaction with its audit entry. */
-function change<T>(scope: Scope, context: PublisherContext, work: EndpointWork<T>): Promise<T> {
-  const { deps, failFast } = scope;
-  const event = eventOf(scope, context).name;
+/** Work on the endpoints of the page's publisher, in one transaction with its audit entry. */
+function inTransaction<T>({ deps, failFast }: Scope, context: PublisherContext, run: (work: Work) => Promise<T>) {
   const by = { actor: actorOf(context), publisherId: context.publisher.id, nowMs: deps.now() };
-  return failFast(() =>
-    transaction(deps.pool, (executor) =>
-      changeEndpoint({ ...by, executor }, event, deps.secretBox, (key) => work(executor, key)),
-    ),
+  return failFast(() => transaction(deps.pool, (executor) => run({ ...by, executor })));
+}
+
+/** Changes the endpoint of the page. @throws AppError `not_found` */
+function change<T>(scope: Scope, context: PublisherContext, change: EndpointWork<T>): Promise<T> {
+  const ref = refOf(scope, context);
+  if (ref === null) throw new AppError('not_found');
+  return inTransaction(scope, context, (work) =>
+    changeEndpoint(work, ref, scope.deps.secretBox, (key) => change(work.executor, key)),
   );
 }
 
 async function show(scope: Scope, context: PublisherContext, state: EndpointPageState = {}): Promise<Page> {
-  const { deps, failFast } = scope;
-  const event = eventOf(scope, context);
-  const all = await failFast(() => listEndpoints(deps.pool, context.publisher.id, null));
-  const found = all.find(({ endpoint }) => endpoint.event === event.name) ?? null;
-  return endpointPage(context, deps.events, event, found, state);
+  return endpointPage(context, scope.deps.events, await targetOfPage(scope, context, refOf(scope, context)), state);
+}
+
+/** @throws AppError `not_found` for an id that the publisher does not have */
+async function targetOfPage(
+  { deps, failFast }: Scope,
+  context: PublisherContext,
+  ref: EndpointRef | null,
+): Promise<EndpointTarget> {
+  if (ref === null) return { ref: newRef, event: null, found: null };
+  const [found = null] = await failFast(() => listEndpoints(deps.pool, context.publisher.id, ref));
+  if (found === null && typeof ref === 'number') throw new AppError('not_found');
+  const name = typeof ref === 'string' ? ref : found?.endpoint.event;
+  return { ref: String(ref), event: name ? requireEventType(deps.events, name) : null, found };
 }
 
 async function save(scope: Scope, context: PublisherContext, fields: Fields): Promise<PageResult> {
   try {
-    requireUsableUrl(fields.text('url'), scope.urlRules);
-    const settings = readSettings(fields);
-    const { secret } = await change(scope, context, (executor, key) =>
-      saveEndpoint(executor, scope.deps.secretBox, { ...key, ...settings }),
-    );
-    if (secret !== null) return show(scope, context, { secret });
-    return { to: endpointPath(scope, context), done: 'Endpoint saved.' };
+    const { endpoint, secret } = await store(scope, context, fields);
+    const ref = endpoint.event ?? endpoint.id;
+    if (secret === null) return { to: context.path(`${basePath}/${ref}`), done: 'Endpoint saved.' };
+    return endpointPage(context, scope.deps.events, await targetOfPage(scope, context, ref), { secret });
   } catch (err) {
     return show(scope, context, { typed: typedEndpoint(fields), errors: fieldErrorsOf(err) });
   }
+}
+
+/** Saves what was typed: as a new endpoint, as the default endpoint of an event, or as another. */
+function store(scope: Scope, context: PublisherContext, fields: Fields): Promise<Saved> {
+  const { secretBox: box, events: known } = scope.deps;
+  requireUsableUrl(fields.text('url'), scope.urlRules);
+  const settings = readSettings(fields);
+  const listed = (): string[] => [...(readEvents(requireSome(fields.all('events')), known).events ?? [])];
+  const ref = refOf(scope, context);
+  if (ref === null) {
+    const events = listed();
+    return inTransaction(scope, context, (work) =>
+      createEndpoint(work, box, () => addEndpoint(work.executor, box, { ...work, ...settings, events })),
+    );
+  }
+  return inTransaction(scope, context, ({ executor, ...work }) =>
+    changeEndpoint({ executor, ...work }, ref, box, async (key, stored) => {
+      if (typeof ref === 'string') return saveEndpoint(executor, box, { ...work, ...settings, event: ref });
+      const events = stored?.event === null ? { events: listed() } : {};
+      return { endpoint: await updateEndpoint(executor, box, key, { ...settings, ...events }), secret: null };
+    }),
+  );
+}
+
+function requireSome(events: string[]): string[] {
+  if (events.length > 0) return events;
+  throw new AppError('invalid_endpoint', { details: [{ path: '/events', message: 'Choose at least one event' }] });
 }
 
 /** Sends a test event to the URL as it is typed. The result replaces a part of the page where scripts run. */
@@ -132,10 +187,19 @@ async function test(scope: Scope, context: PublisherContext, fields: Fields): Pr
   } catch (err) {
     return answer(notice('failed', html`<p>${testError(err)}</p>`));
   }
-  const event = eventOf(scope, context);
-  const saved = await scope.failFast(() => findEndpoint(pool, publisher.id, event.name));
+  const ref = refOf(scope, context);
+  const saved = ref === null ? null : await scope.failFast(() => findEndpoint(pool, publisher.id, ref));
+  const event = testedEvent(scope, typeof ref === 'string' ? ref : (fields.all('events')[0] ?? saved?.events[0]));
   const target = targetOf(event, url, { method: methodOf(fields) }, saved, scope.deps);
   return answer(testResult(await testEndpoint(target, { sender, publisher, publicUrl: config.publicUrl, now })));
+}
+
+/** The event to test with: the first one that the endpoint gets, or would. */
+function testedEvent({ deps: { events } }: Scope, name: string | undefined): EventType {
+  const [first] = events.values();
+  const event = (name === undefined ? undefined : events.get(name)) ?? first;
+  if (event === undefined) throw new AppError('not_found');
+  return event;
 }
 
 function testError(err: unknown): string {

@@ -95,7 +95,7 @@ const statementFor = (partition: string): string => `
   ), disabled as (
     update webhook_endpoints e set enabled = false, disabled_reason = o.disables, updated_at = now()
     from own o where o.disables is not null and e.id = o.endpoint_id and e.url = o.url and e.enabled
-    returning e.publisher_id, e.event, e.disabled_reason
+    returning e.id, e.publisher_id, e.event, e.disabled_reason
   ), audited as (
     ${auditDisabled}
   ), delayed as (

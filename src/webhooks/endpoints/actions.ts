@@ -1,0 +1,60 @@
+import type { Executor } from '../../platform/db/pool.ts';
+import type { SecretBox } from '../../platform/security/secret-box.ts';
+import { parkDisabled } from '../dispatcher/claim/park.ts';
+import { wakeWorkers } from '../outbox-channel.ts';
+import { changeStored, type EndpointKey } from './changes.ts';
+import { createEndpointSecret, createV1aKey } from './secrets.ts';
+import type { Endpoint } from './store.ts';
+
+/**
+ * Enabling clears the reason why it was disabled; disabling parks the pending deliveries, which stay held.
+ * @throws AppError `endpoint_not_found`
+ */
+export async function enableEndpoint(executor: Executor, key: EndpointKey, enabled: boolean): Promise<Endpoint> {
+  const set = enabled ? 'enabled = true, disabled_reason = null' : 'enabled = false';
+  const endpoint = await changeStored(executor, key, set);
+  if (!enabled) await parkDisabled(executor);
+  return endpoint;
+}
+
+/**
+ * Keeps deliveries in the queue until the endpoint is resumed. Pausing twice keeps the first time.
+ * @throws AppError `endpoint_not_found`
+ */
+export const pauseEndpoint = (executor: Executor, key: EndpointKey): Promise<Endpoint> =>
+  changeStored(executor, key, 'paused_at = coalesce(paused_at, $3), resume_rate_per_s = null');
+
+/**
+ * Ends a pause.
+ * @param ratePerS deliveries a second until the backlog is delivered; null: no limit
+ * @throws AppError `endpoint_not_found`
+ */
+export async function resumeEndpoint(executor: Executor, key: EndpointKey, ratePerS: number | null): Promise<Endpoint> {
+  const endpoint = await changeStored(executor, key, 'paused_at = null, resume_rate_per_s = $4', [ratePerS]);
+  await wakeWorkers(executor);
+  return endpoint;
+}
+
+/**
+ * Gives an endpoint a new secret. The previous one signs too for `overlapS` seconds; an older one ends now.
+ * @returns the secret, shown once
+ * @throws AppError `endpoint_not_found`
+ */
+export async function rotateSecret(
+  executor: Executor,
+  box: SecretBox,
+  key: EndpointKey,
+  overlapS: number,
+): Promise<{ endpoint: Endpoint; secret: string }> {
+  const { secret, sealed } = createEndpointSecret(box);
+  const v1aKey = createV1aKey(box);
+  const endpoint = await changeStored(
+    executor,
+    key,
+    `previous_secret_sealed = secret_sealed, secret_sealed = $4,
+      previous_secret_until = now() + $5 * interval '1 second', previous_v1a_key_sealed = v1a_key_sealed,
+      v1a_key_sealed = case when signature_v1a then $6::bytea end`,
+    [sealed, overlapS, v1aKey.sealed],
+  );
+  return { endpoint, secret };
+}

@@ -1,0 +1,95 @@
+import { LRUCache } from 'lru-cache';
+import { compare } from '../../catalog/rules/compare.ts';
+import { type Comparison, type Condition, checkCondition } from '../../catalog/rules/conditions.ts';
+import { findUnreadable } from '../../catalog/rules/validate.ts';
+import { AppError } from '../../platform/errors.ts';
+
+/** Whether an endpoint gets an event with this payload (parsed JSON). */
+export type Filter = (payload: unknown) => boolean;
+
+/** The longest filter (characters of its JSON), so that one check takes microseconds. */
+const maxFilterLength = 2000;
+
+const compiled = new LRUCache<string, Filter>({ max: 1000 });
+
+/** @throws AppError `invalid_endpoint`, with every problem of the condition */
+export function requireUsableFilter(filter: unknown): void {
+  const text = JSON.stringify(filter);
+  const details =
+    text.length > maxFilterLength
+      ? [{ path: '/filter', message: `must be at most ${maxFilterLength} characters long as JSON` }]
+      : [...checkCondition(filter, '/filter'), ...findUnreadable(filter, '/filter')];
+  if (details.length > 0) throw new AppError('invalid_endpoint', { details });
+}
+
+/**
+ * The filter of an endpoint: a condition of the rule language whose keys are paths into the payload, such as
+ * `body.selected` (docs/interface.md#filters). A path through a list reaches the field of every entry.
+ * @param text the stored condition as JSON
+ */
+export function compileFilter(text: string): Filter {
+  const known = compiled.get(text);
+  if (known !== undefined) return known;
+  const filter = compile(JSON.parse(text) as Condition);
+  compiled.set(text, filter);
+  return filter;
+}
+
+function compile(condition: Condition): Filter {
+  if ('all' in condition) {
+    const parts = condition.all.map(compile);
+    return (payload) => parts.every((part) => part(payload));
+  }
+  if ('any' in condition) {
+    const parts = condition.any.map(compile);
+    return (payload) => parts.some((part) => part(payload));
+  }
+  return compileComparison(condition);
+}
+
+/** A comparison holds where one of the values satisfies it, a negated one where none contradicts it. */
+function compileComparison(comparison: Comparison): Filter {
+  const path = pathOf(comparison.key);
+  const test = testOf(comparison);
+  const isNegated = comparison.op.startsWith('not_');
+  return (payload) => {
+    const values: string[] = [];
+    collect(payload, path, 0, values);
+    if (values.length === 0) return test(undefined);
+    return isNegated ? values.every(test) : values.some(test);
+  };
+}
+
+/** Lists of values become sets, because a payload may have many values to look up. */
+function testOf(comparison: Comparison): (value: string | undefined) => boolean {
+  if (comparison.op !== 'in' && comparison.op !== 'not_in') return (value) => compare(comparison, value);
+  const listed = new Set(comparison.value.map(String));
+  const isIn = comparison.op === 'in';
+  return (value) => (value !== undefined && listed.has(value)) === isIn;
+}
+
+/** The parts of a key from each of its dots on: the first one, and the whole rest. */
+type Path = readonly { name: string; rest: string }[];
+
+function pathOf(key: string): Path {
+  const names = key.split('.');
+  return names.map((name, index) => ({ name, rest: names.slice(index).join('.') }));
+}
+
+/** The texts at a path. Numbers and booleans compare as text; null, objects and empty lists count as missing. */
+function collect(node: unknown, path: Path, at: number, values: string[]): void {
+  if (Array.isArray(node)) {
+    for (const entry of node) collect(entry, path, at, values);
+    return;
+  }
+  const part = path[at];
+  if (part === undefined) {
+    if (typeof node === 'string' || typeof node === 'number' || typeof node === 'boolean') values.push(String(node));
+    return;
+  }
+  if (typeof node !== 'object' || node === null) return;
+  const fields = node as Record<string, unknown>;
+  if (Object.hasOwn(fields, part.name)) collect(fields[part.name], path, at + 1, values);
+  // A custom attribute may have dots in its name.
+  else if (Object.hasOwn(fields, part.rest)) collect(fields[part.rest], path, path.length, values);
+}

@@ -1,0 +1,118 @@
+import { publisherQuery } from '../../catalog/management/http.ts';
+import { strictBody } from '../../catalog/management/strict-body.ts';
+import { AppError } from '../../platform/errors.ts';
+import { errorAnswers } from '../../platform/http/schemas.ts';
+import type { App } from '../../platform/ports.ts';
+import type { EndpointDeps } from '../ports.ts';
+import { addEndpoint, type Saved, saveEndpoint, updateEndpoint } from './changes.ts';
+import {
+  createBody,
+  endpointAnswer,
+  endpointParams,
+  endpointPath,
+  endpointsPath,
+  patchBody,
+  readEndpointRef,
+  saveBody,
+} from './schemas.ts';
+import type { EndpointService } from './service.ts';
+import { readEvents, readSettings } from './settings.ts';
+import type { UrlRules } from './url-rules.ts';
+
+const tags = ['Webhook endpoints'];
+const querystring = publisherQuery;
+
+type Deps = Pick<EndpointDeps, 'events' | 'secretBox'>;
+
+/** Create, set and change an endpoint (docs/interface.md#webhook-endpoints). */
+export function endpointWriteRoutes(app: App, deps: Deps, service: EndpointService, rules: UrlRules): void {
+  const { events, secretBox: box } = deps;
+  const answerOf = ({ endpoint, secret }: Saved) => ({
+    message: secret === null ? 'Endpoint saved.' : 'Endpoint created.',
+    data: service.view(endpoint, secret),
+  });
+
+  app.post(
+    endpointsPath,
+    {
+      schema: {
+        summary: 'Create a webhook endpoint for a list of event types',
+        tags,
+        querystring,
+        body: createBody,
+        response: { 201: endpointAnswer, ...errorAnswers(400, 401, 403, 404, 409) },
+      },
+      ...strictBody,
+    },
+    async (request, reply) => {
+      const { body } = request;
+      const settings = readSettings(body, { box, stored: null, rules });
+      const { events: names = [] } = readEvents(body.events, events);
+      const saved = await service.create(request, ({ executor, publisherId, nowMs }) =>
+        addEndpoint(executor, box, { ...settings, events: names, publisherId, nowMs }),
+      );
+      reply.code(201);
+      return answerOf(saved);
+    },
+  );
+
+  app.put(
+    endpointPath,
+    {
+      schema: {
+        summary: 'Set a webhook endpoint: the default one of an event type, or change one by its id',
+        tags,
+        params: endpointParams,
+        querystring,
+        body: saveBody,
+        response: { 200: endpointAnswer, 201: endpointAnswer, ...errorAnswers(400, 401, 403, 404, 409) },
+      },
+      ...strictBody,
+    },
+    async (request, reply) => {
+      const { body } = request;
+      const ref = readEndpointRef(request.params.endpoint, events);
+      const saved = await service.change(request, ref, async (executor, key, stored) => {
+        const settings = readSettings(body, { box, stored, rules });
+        const event = typeof ref === 'string' ? ref : (stored?.event ?? null);
+        const list = readEvents(body.events, events, event);
+        if (typeof ref === 'string')
+          return saveEndpoint(executor, box, {
+            ...settings,
+            publisherId: key.publisherId,
+            event: ref,
+            nowMs: key.nowMs,
+          });
+        return { endpoint: await updateEndpoint(executor, box, key, { ...settings, ...list }), secret: null };
+      });
+      reply.code(saved.secret === null ? 200 : 201);
+      return answerOf(saved);
+    },
+  );
+
+  app.patch(
+    endpointPath,
+    {
+      schema: {
+        summary: 'Change settings of a webhook endpoint',
+        tags,
+        params: endpointParams,
+        querystring,
+        body: patchBody,
+        response: { 200: endpointAnswer, ...errorAnswers(400, 401, 403, 404) },
+      },
+      ...strictBody,
+    },
+    async (request) => {
+      const { body } = request;
+      const ref = readEndpointRef(request.params.endpoint, events);
+      const endpoint = await service.change(request, ref, (executor, key, stored) => {
+        if (stored === null) throw new AppError('endpoint_not_found');
+        const settings = readSettings(body, { box, stored, rules });
+        const list = readEvents(body.events, events, stored.event);
+        return updateEndpoint(executor, box, key, { ...settings, ...list });
+      });
+      return answerOf({ endpoint, secret: null });
+    },
+  );
+}
