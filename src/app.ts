@@ -45,10 +45,17 @@ import { deliveryRoutes } from './webhooks/deliveries/routes.ts';
 import { endpointRoutes } from './webhooks/endpoints/routes.ts';
 import { registerEventTypes } from './webhooks/events.ts';
 import { payloadRoutes } from './webhooks/message/payload-routes.ts';
+import { operationalEventTypes } from './webhooks/operational/event-types.ts';
 import { redeliveryRoutes } from './webhooks/redelivery/routes.ts';
 
 /** Every event that publishers can subscribe to. */
-export const eventTypes = registerEventTypes([uspSelection, offerSaved, offerRemoved, conversionEvent]);
+export const eventTypes = registerEventTypes([
+  uspSelection,
+  offerSaved,
+  offerRemoved,
+  conversionEvent,
+  ...operationalEventTypes,
+]);
 
 export type AppOptions = {
   /** A process without the role `api` answers health checks only. */

@@ -5,10 +5,12 @@ import { hourMs, minuteMs } from '../platform/lib/time.ts';
 import { eraseDueUsers } from '../privacy/erasure-job.ts';
 import { compactRollups } from '../reports/rollup/compact.ts';
 import { createRollupJob } from '../reports/rollup/job.ts';
+import { raiseCampaignEvents } from '../tracking/campaign-events.ts';
 import { mergeCounts } from '../webhooks/deliveries/counts.ts';
 import { parkDisabled } from '../webhooks/dispatcher/claim/park.ts';
 import { runFailingEndpointCheck } from '../webhooks/dispatcher/settle/failing-endpoints.ts';
 import { startDispatcherJob } from '../webhooks/dispatcher-job.ts';
+import { sendOperationalEvents } from '../webhooks/operational/send.ts';
 import { runRedeliveries } from '../webhooks/redelivery/runner.ts';
 import type { Deps } from './create-deps.ts';
 import { createHeartbeat, heartbeatMs } from './heartbeat.ts';
@@ -140,6 +142,20 @@ const webhookJobs = (deps: JobDeps): readonly Job[] => [
     pauseMs: minuteMs / 2,
     locks: 'rows of webhook_endpoints and endpoint_health',
     run: () => runFailingEndpointCheck(deps),
+  },
+  {
+    name: 'operational events',
+    roles: ['worker'],
+    pauseMs: 1000,
+    locks: 'rows of operational_events (skip locked), then webhook_endpoints',
+    run: async () => void (await sendOperationalEvents(deps.pool, deps.now())),
+  },
+  {
+    name: 'campaign events',
+    roles: ['worker'],
+    pauseMs: 10_000,
+    locks: 'rows of operational_events, in the order of their key',
+    run: () => raiseCampaignEvents(deps),
   },
   {
     name: 'redelivery',

@@ -12,6 +12,8 @@ export type EventType = {
   /** Short title and one sentence for users. */
   title: string;
   description: string;
+  /** Of the service itself, not of a user's activity. */
+  isOperational?: true;
   /** JSON schema of the payload. */
   payload: TSchema;
   /**

@@ -23,6 +23,8 @@ export type OutboxEvent = {
   nowMs: number;
   /** Id of the delivery (UUIDv7), where a repetition must not create a second one; default: a new one. */
   id?: string;
+  /** An endpoint that does not get it, because it is about that endpoint. */
+  exceptEndpointId?: number;
 };
 
 type Target = {
@@ -58,7 +60,8 @@ export async function enqueue(executor: Transaction, events: readonly OutboxEven
 /** The payload is built where there is an endpoint, and parsed where there is a filter: once. */
 function deliveriesOf(source: OutboxEvent, targets: readonly Target[]): Delivery[] {
   const own = targets.filter(
-    ({ publisher_id, events }) => publisher_id === source.publisherId && events.includes(source.event),
+    ({ id, publisher_id, events }) =>
+      publisher_id === source.publisherId && events.includes(source.event) && id !== source.exceptEndpointId,
   );
   if (own.length === 0) return [];
   const payload = source.payload();
@@ -68,7 +71,7 @@ function deliveriesOf(source: OutboxEvent, targets: readonly Target[]): Delivery
     .map((target) => ({ target, source, id: idOf(source, target), payload }));
 }
 
-/** Where a repetition must not create a second delivery, each endpoint has an id of its own, derived from the event's. */
+/** Where a repetition must not create a second delivery, each endpoint has an id of its own, derived from the given. */
 function idOf({ id, nowMs }: OutboxEvent, target: Target): string {
   if (id === undefined) return newUuid7(nowMs);
   if (target.event !== null) return id;
@@ -91,7 +94,8 @@ order by id for share`,
 const distinct = <Value>(values: readonly Value[]): Value[] => [...new Set(values)];
 
 /**
- * A payload is sent to the database once, however many endpoints get it. Due at the earlier of both clocks, so that no difference between them delays the first attempt.
+ * A payload is sent to the database once, however many endpoints get it. Due at the earlier of both clocks, so that no
+ * difference between them delays the first attempt.
  * @returns the endpoints of those that are queued
  */
 async function insertDeliveries(executor: Executor, deliveries: readonly Delivery[]): Promise<number[]> {

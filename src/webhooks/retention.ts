@@ -20,6 +20,10 @@ export const applyWebhookRetention: RetentionStep = (pool, { retentionDeliveryDa
     const partitions = await dropPartitions(executor, ['deliveries', 'delivery_attempts'], day);
     await executor.query('delete from delivery_counts where day < $1::date', [day]);
     await executor.query('delete from webhook_endpoints where event is null and deleted_at < $1::date', [day]);
+    await executor.query(
+      "delete from operational_events where raised_at is null and sent_at < $1::date - interval '60 days'",
+      [keepFrom],
+    );
     await executor.query("delete from redelivery_jobs where status <> 'running' and created_at < $1::date", [keepFrom]);
     return { partitions, discarded: rowCount ?? 0 };
   });

@@ -11,7 +11,10 @@ const publisher = { id: 7, walletEnabled: true, offerwallEnabled: true } as Publ
 const context = { publisher, publicUrl: 'https://perks.example', nowMs: Date.UTC(2026, 10, 21) };
 
 test('the event types are registered by name', () => {
-  expect([...eventTypes.keys()]).toEqual(['usp.selection', 'offer_saved', 'offer_removed', 'conversion']);
+  expect([...eventTypes.keys()]).toEqual([
+    ...['usp.selection', 'offer_saved', 'offer_removed', 'conversion', 'endpoint.failing', 'endpoint.disabled'],
+    ...['endpoint.recovered', 'delivery.exhausted', 'campaign.budget_reached', 'campaign.ended'],
+  ]);
 });
 
 test.each([...eventTypes.values()])('the sample payload of $name matches its schema', ({ payload, sample }) => {

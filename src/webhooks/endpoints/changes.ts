@@ -95,8 +95,8 @@ async function insertEndpoint(
     `insert into webhook_endpoints as e (
       publisher_id, event, events, secret_sealed, created_at, updated_at, ${fieldColumns.join(', ')}, v1a_key_sealed
     )
-    select $1, $2, $3, $4, $5::timestamptz, $5::timestamptz, ${fieldColumns.map((_, index) => `$${index + 6}`).join(', ')},
-      $${fieldColumns.length + 6}
+    select $1, $2, $3, $4, $5::timestamptz, $5::timestamptz,
+      ${[...fieldColumns, 'v1a_key_sealed'].map((_, index) => `$${index + 6}`).join(', ')}
     where (select count(*) from webhook_endpoints where publisher_id = $1 and deleted_at is null) < ${maxEndpoints}
     on conflict (publisher_id, event) do update set
       ${['secret_sealed', 'created_at', 'updated_at', ...fieldColumns, 'v1a_key_sealed']

@@ -84,9 +84,9 @@ type Row = {
 };
 
 /** The columns {@link endpointOf} reads. */
-export const endpointColumns = `e.id, event, events, description, filter, url, method, enabled, disabled_reason, paused_at, resume_rate_per_s,
-  headers, deadline_ms, retry_steps_s, max_in_flight, rate_limit_per_s, strict_order, signature_v1a, created_at,
-  updated_at, secret_sealed, v1a_key_sealed,
+export const endpointColumns = `e.id, event, events, description, filter, url, method, enabled, disabled_reason,
+  paused_at, resume_rate_per_s, headers, deadline_ms, retry_steps_s, max_in_flight, rate_limit_per_s, strict_order,
+  signature_v1a, created_at, updated_at, secret_sealed, v1a_key_sealed,
   case when previous_secret_until > now() then previous_secret_sealed end as previous_secret_sealed,
   case when previous_secret_until > now() then previous_secret_until end as previous_secret_until`;
 

@@ -26,12 +26,17 @@ type Deps = Pick<EndpointDeps, 'events' | 'secretBox'>;
 
 /** Create, set and change an endpoint (docs/interface.md#webhook-endpoints). */
 export function endpointWriteRoutes(app: App, deps: Deps, service: EndpointService, rules: UrlRules): void {
-  const { events, secretBox: box } = deps;
-  const answerOf = ({ endpoint, secret }: Saved) => ({
-    message: secret === null ? 'Endpoint saved.' : 'Endpoint created.',
-    data: service.view(endpoint, secret),
-  });
+  createRoute(app, deps, service, rules);
+  putRoute(app, deps, service, rules);
+  patchRoute(app, deps, service, rules);
+}
 
+const answerOf = (service: EndpointService, { endpoint, secret }: Saved) => ({
+  message: secret === null ? 'Endpoint saved.' : 'Endpoint created.',
+  data: service.view(endpoint, secret),
+});
+
+function createRoute(app: App, { events, secretBox: box }: Deps, service: EndpointService, rules: UrlRules): void {
   app.post(
     endpointsPath,
     {
@@ -52,10 +57,12 @@ export function endpointWriteRoutes(app: App, deps: Deps, service: EndpointServi
         addEndpoint(executor, box, { ...settings, events: names, publisherId, nowMs }),
       );
       reply.code(201);
-      return answerOf(saved);
+      return answerOf(service, saved);
     },
   );
+}
 
+function putRoute(app: App, { events, secretBox: box }: Deps, service: EndpointService, rules: UrlRules): void {
   app.put(
     endpointPath,
     {
@@ -86,10 +93,12 @@ export function endpointWriteRoutes(app: App, deps: Deps, service: EndpointServi
         return { endpoint: await updateEndpoint(executor, box, key, { ...settings, ...list }), secret: null };
       });
       reply.code(saved.secret === null ? 200 : 201);
-      return answerOf(saved);
+      return answerOf(service, saved);
     },
   );
+}
 
+function patchRoute(app: App, { events, secretBox: box }: Deps, service: EndpointService, rules: UrlRules): void {
   app.patch(
     endpointPath,
     {
@@ -112,7 +121,7 @@ export function endpointWriteRoutes(app: App, deps: Deps, service: EndpointServi
         const list = readEvents(body.events, events, stored.event);
         return updateEndpoint(executor, box, key, { ...settings, ...list });
       });
-      return answerOf({ endpoint, secret: null });
+      return answerOf(service, { endpoint, secret: null });
     },
   );
 }

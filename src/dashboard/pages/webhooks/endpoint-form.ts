@@ -40,7 +40,7 @@ const filterFields = (form: FormBuilder): Html => html`
   ${form.input('description', { label: 'Description', maxLength: 200, placeholder: 'Data warehouse' })}
   ${form.textarea('filter', {
     label: 'Filter',
-    rows: 3,
+    rows: 5,
     code: true,
     placeholder: '{ "key": "body.selected", "op": "equals", "value": 1 }',
     hint: 'A condition in JSON: only events whose payload satisfies it are sent. Empty: all.',

@@ -65,7 +65,7 @@ export function endpointPage(
       ${endpointTabs(context, events, event?.name ?? null)}
       ${state.secret !== undefined && secretNotice(state.secret)}
       ${found !== null && statusCard(context, found, at, canEdit)}
-      ${card(title, form, { lead: event?.description ?? 'Gets every event that is checked, beside other endpoints.' })}`,
+      ${card(title, form, { lead: event?.description ?? 'Gets the checked events, beside other endpoints.' })}`,
   };
 }
 
@@ -111,11 +111,17 @@ const listColumns = [
 /** One tab for the default endpoint of each event, and one for all. */
 function endpointTabs({ path }: PublisherContext, events: EventTypes, current: string | null): Html {
   return tabs('Events', [
-    ...[...events.values()].map(({ name, title }) => ({
-      text: title,
-      href: path(`${basePath}/${name}`),
-      current: name === current,
-    })),
+    ...[...events.values()].flatMap(({ name, title, isOperational }) =>
+      isOperational && name !== current
+        ? []
+        : [
+            {
+              text: title,
+              href: path(`${basePath}/${name}`),
+              current: name === current,
+            },
+          ],
+    ),
     { text: 'All endpoints', href: path(`${basePath}/all`), current: current === null },
   ]);
 }

@@ -1,8 +1,17 @@
 import { insertSystemUpdates } from '../../../catalog/management/audit.ts';
 import { endpointResource } from '../../endpoints/audit.ts';
+import { endpointData, raiseEvents } from '../../operational/raise.ts';
 
 /** The actor in the audit log. */
 export const dispatcherLabel = 'dispatcher';
+
+/** SQL: raises an event for each disabled endpoint (rows of `disabled`: id, disabled_reason, …). */
+export const raiseDisabled = raiseEvents(
+  'endpoint.disabled',
+  `select e.publisher_id, e.id::text as subject, 1 as count,
+      ${endpointData} || jsonb_build_object('reason', d.disabled_reason) as data
+    from disabled d join webhook_endpoints e on e.id = d.id`,
+);
 
 /** SQL: records disabled endpoints (rows of `disabled`: id, publisher_id, event, disabled_reason) in the audit log. */
 export const auditDisabled = insertSystemUpdates({

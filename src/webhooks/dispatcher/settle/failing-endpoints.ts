@@ -1,6 +1,6 @@
 import type { Executor } from '../../../platform/db/pool.ts';
 import type { Logger } from '../../../platform/logger.ts';
-import { auditDisabled } from './disabling.ts';
+import { auditDisabled, raiseDisabled } from './disabling.ts';
 import { disabledAfter, disabledMinFailures, warnedAfter } from './thresholds.ts';
 
 export type FailingEndpoints = { disabled: number[]; warned: number[] };
@@ -20,6 +20,8 @@ export async function checkFailingEndpoints(executor: Executor): Promise<Failing
       returning e.id, e.publisher_id, e.event, e.disabled_reason
     ), audited as (
       ${auditDisabled}
+    ), raised as (
+      ${raiseDisabled}
     )
     select id from disabled`,
   );

@@ -1,6 +1,16 @@
 import type { Executor } from '../../../platform/db/pool.ts';
+import { endpointData, isoTime, isTakenBack, raiseEvents, takeBack } from '../../operational/raise.ts';
 import type { Observation } from './health.ts';
-import { breakerTimeouts, firstProbeAfterS, maxProbeAfterS } from './thresholds.ts';
+import { breakerTimeouts, failingAfterFailures, firstProbeAfterS, maxProbeAfterS } from './thresholds.ts';
+
+const isFailing = (row: string): string =>
+  `(${row}.failures >= ${failingAfterFailures} or ${row}.breaker_state = 'open')`;
+
+/** Of `changed`: endpoints that began to fail, and those that recovered. */
+const failed = `select publisher_id, subject, count, data || jsonb_build_object(
+      'failures', failures, 'failing_since', to_char(first_failure_at at time zone 'UTC', '${isoTime}')
+    ) as data from changed fact where failing`;
+const succeeded = 'select publisher_id, subject, count, data from changed fact where not failing';
 
 /*
  * Rows are locked in a consistent order, so that workers do not deadlock.
@@ -8,6 +18,9 @@ import { breakerTimeouts, firstProbeAfterS, maxProbeAfterS } from './thresholds.
  * While the breaker is open: a success closes it, a failure after the wait was the probe's and doubles the wait, and a
  * failure within the wait is of a call that was already out: it changes nothing. A breaker that closes lets one call
  * through, then one more with each success.
+ *
+ * An endpoint that begins to fail or recovers raises the event; where the opposite one was not sent yet, it takes that
+ * back instead, so that the last event sent is the state.
  */
 const statement = `
   with locked as materialized (
@@ -23,7 +36,7 @@ const statement = `
       case when timed_out or trips then 1 when succeeded
         and l.breaker_state = 'open' then 1 else l.in_flight_limit end as base
     from seen s join locked l using (endpoint_id)
-  )
+  ), updated as (
   update endpoint_health h set
     breaker_state = case when opens then 'open' when succeeded then 'closed' else h.breaker_state end,
     times_opened = case when opens then least(h.times_opened + 1, 100) when succeeded then 0 else h.times_opened end,
@@ -40,7 +53,22 @@ const statement = `
     failures = case when succeeded then 0 else h.failures end + j.failures,
     warned_at = case when not succeeded then h.warned_at end
   from judged j where h.endpoint_id = j.endpoint_id
-  returning h.endpoint_id, h.breaker_state, h.open_until, j.opens`;
+  returning h.endpoint_id, h.open_until, h.failures, h.first_failure_at, j.opens, ${isFailing('h')} as failing
+  ), changed as (
+    select e.publisher_id, e.id::text as subject, 1 as count, ${endpointData} as data, u.failing, u.failures,
+      u.first_failure_at
+    from updated u join locked l using (endpoint_id) join webhook_endpoints e on e.id = u.endpoint_id
+    where u.failing <> ${isFailing('l')}
+  ), failing as (
+    ${raiseEvents('endpoint.failing', `${failed} and not ${isTakenBack('endpoint.recovered')}`)}
+  ), recovered as (
+    ${raiseEvents('endpoint.recovered', `${succeeded} and not ${isTakenBack('endpoint.failing')}`)}
+  ), failing_taken_back as (
+    ${takeBack('endpoint.failing', succeeded)}
+  ), recovered_taken_back as (
+    ${takeBack('endpoint.recovered', failed)}
+  )
+  select endpoint_id, open_until, opens from updated`;
 
 /** A breaker that opened. */
 export type Opened = { endpointId: number; openUntil: Date };

@@ -1,9 +1,10 @@
 import type { Executor } from '../../../platform/db/pool.ts';
 import { countMoves } from '../../deliveries/counts.ts';
+import { endpointData, operationalEvents, raiseEvents } from '../../operational/raise.ts';
 import type { Claimed } from '../claim/claim.ts';
 import type { Timing } from '../send/result.ts';
 import type { Method } from '../send/target-url.ts';
-import { auditDisabled } from './disabling.ts';
+import { auditDisabled, raiseDisabled } from './disabling.ts';
 import type { AttemptFailure, DisableReason } from './schedule.ts';
 
 /** The outcome of an attempt. */
@@ -39,6 +40,21 @@ export type Settlement = Outcome & {
 
 /** The head of a request, as the log shows it. */
 export type RequestHead = { method: Method; url: string; headers: Record<string, string> };
+
+const operational = operationalEvents.map((name) => `'${name}'`).join(', ');
+
+/** Not of operational events, so that none leads to another. */
+const raiseExhausted = raiseEvents(
+  'delivery.exhausted',
+  `select e.publisher_id, e.id::text as subject, f.count, ${endpointData} || jsonb_build_object(
+        'delivery_id', f.id, 'webhook_id', 'msg_' || replace(f.id, '-', ''), 'delivery_event', f.event
+      ) as data
+    from (
+      select endpoint_id, count(*)::int as count, max(id::text) as id, (array_agg(event order by id desc))[1] as event
+      from updated where outcome = 'failed' and event not in (${operational})
+      group by endpoint_id
+    ) f join webhook_endpoints e on e.id = f.endpoint_id`,
+);
 
 /*
  * One statement for settlements of one day: what still has the generation of its claim leaves the queue or is
@@ -89,7 +105,7 @@ const statementFor = (partition: string): string => `
       status = case o.outcome when 'delivered' then 'delivered' when 'retry' then 'pending' else 'failed' end
     from own o
     where d.day = o.day and d.id = o.delivery_id
-    returning d.publisher_id, d.day, d.status
+    returning d.publisher_id, d.day, d.id, d.endpoint_id, d.event, d.status, o.outcome
   ), counted as (
     ${countMoves("select publisher_id, day, 'pending' as was, status as became from updated where status <> 'pending'")}
   ), disabled as (
@@ -98,6 +114,10 @@ const statementFor = (partition: string): string => `
     returning e.id, e.publisher_id, e.event, e.disabled_reason
   ), audited as (
     ${auditDisabled}
+  ), disabled_raised as (
+    ${raiseDisabled}
+  ), exhausted_raised as (
+    ${raiseExhausted}
   ), delayed as (
     update endpoint_health h set not_before = o.next_at
     from own o where o.strict and h.endpoint_id = o.endpoint_id and h.not_before is distinct from o.next_at

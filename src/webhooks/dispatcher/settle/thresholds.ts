@@ -16,6 +16,9 @@ export const breakerTimeouts = 5;
 export const firstProbeAfterS = 30;
 export const maxProbeAfterS = 900;
 
+/** An endpoint is failing after so many failed calls in a row (count), or while its breaker is open. */
+export const failingAfterFailures = 3;
+
 /** An endpoint without a success raises a warning after this, and is disabled after that and so many failed calls. */
 export const warnedAfter = '24 hours';
 export const disabledAfter = '5 days';

@@ -1,0 +1,45 @@
+import type { CapPeriod } from '../../catalog/rules/rules.ts';
+import type { Snapshot } from '../../catalog/snapshot/types.ts';
+import type { Executor } from '../../platform/db/pool.ts';
+import { activeCapsOf } from './active-caps.ts';
+import { periodName } from './usage.ts';
+
+/** A budget that is used up. */
+export type ReachedBudget = {
+  campaignId: number;
+  /** null: over all publishers. */
+  publisherId: number | null;
+  per: CapPeriod;
+  /** Such as `day 2026-11-22T00:00:00.000Z`. */
+  period: string;
+  /** Money in the currency of the payout. */
+  limit: number;
+};
+
+/** The budgets that campaigns have used up in the periods of an instant. */
+export async function findReachedBudgets(
+  executor: Executor,
+  snapshot: Snapshot,
+  atMs: number,
+): Promise<ReachedBudget[]> {
+  const budgets = activeCapsOf(snapshot).totals.flatMap(({ campaignId, publisherId, timeZone, caps }) =>
+    caps
+      .filter(({ metric }) => metric === 'budget')
+      .map(({ per, limit }) => ({ campaignId, publisherId, per, period: periodName(per, timeZone, atMs), limit })),
+  );
+  if (budgets.length === 0) return [];
+  const { rows } = await executor.query<{ position: string }>(
+    `select position::text
+    from unnest($1::integer[], $2::integer[], $3::text[], $4::bigint[]) with ordinality
+      as b (campaign_id, publisher_id, period, micros, position)
+    join campaign_usage u using (campaign_id, publisher_id, period)
+    where u.micros >= b.micros`,
+    [
+      budgets.map(({ campaignId }) => campaignId),
+      budgets.map(({ publisherId }) => publisherId ?? 0),
+      budgets.map(({ period }) => period),
+      budgets.map(({ limit }) => Math.round(limit * 1_000_000)),
+    ],
+  );
+  return rows.flatMap(({ position }) => budgets[Number(position) - 1] ?? []);
+}

@@ -1,0 +1,46 @@
+import type { CatalogDeps } from '../catalog/ports.ts';
+import type { Campaign, Snapshot } from '../catalog/snapshot/types.ts';
+import { findReachedBudgets } from '../offers/caps/reached-budgets.ts';
+import { hourMs } from '../platform/lib/time.ts';
+import type { PlatformDeps } from '../platform/ports.ts';
+import { type Fact, raiseFacts } from '../webhooks/operational/campaigns.ts';
+
+/** An end that nobody noticed in time, because no worker ran, raises no event after this. */
+const lateAfterMs = 24 * hourMs;
+
+/**
+ * Raises `campaign.budget_reached` once for each period of a budget, and `campaign.ended` once for each end
+ * (docs/interface.md#operational-events).
+ */
+export async function raiseCampaignEvents({
+  pool,
+  catalog,
+  now,
+}: Pick<PlatformDeps, 'pool' | 'now'> & Pick<CatalogDeps, 'catalog'>): Promise<void> {
+  const snapshot = catalog.current();
+  const nowMs = now();
+  await raiseFacts(pool, 'campaign.ended', endedCampaigns(snapshot, nowMs).map(endedFact));
+  const reached = await findReachedBudgets(pool, snapshot, nowMs);
+  const facts = reached.flatMap(({ campaignId, publisherId, period, per, limit }) => {
+    const campaign = campaignsOf(snapshot).get(campaignId);
+    if (campaign === undefined) return [];
+    const data = { campaign_id: campaignId, name: campaign.name, per, limit };
+    return [{ publisherId: publisherId ?? campaign.publisherId, subject: `${campaignId} ${period}`, data }];
+  });
+  await raiseFacts(pool, 'campaign.budget_reached', facts);
+}
+
+const campaignsOf = ({ offers }: Snapshot): Map<number, Campaign> =>
+  new Map([...offers.values()].map(({ campaign }) => [campaign.id, campaign]));
+
+function endedCampaigns(snapshot: Snapshot, nowMs: number): Campaign[] {
+  return [...campaignsOf(snapshot).values()].filter(({ active, rules }) => {
+    const endMs = Date.parse(rules.schedule?.end_at ?? '');
+    return active && endMs <= nowMs && endMs > nowMs - lateAfterMs;
+  });
+}
+
+function endedFact({ id, publisherId, name, rules }: Campaign): Fact {
+  const endedAt = new Date(rules.schedule?.end_at ?? '').toISOString();
+  return { publisherId, subject: `${id} ${endedAt}`, data: { campaign_id: id, name, ended_at: endedAt } };
+}

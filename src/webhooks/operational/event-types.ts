@@ -1,0 +1,100 @@
+import { type TProperties, Type } from '@sinclair/typebox';
+import { newUuid7 } from '../../platform/lib/uuid7.ts';
+import { webhookIdOf } from '../deliveries/view.ts';
+import type { EventType } from '../events.ts';
+import type { OperationalEvent } from './raise.ts';
+
+/** The payload of an operational event as it is sent. */
+export const buildOperationalPayload = (
+  event: OperationalEvent,
+  data: Readonly<Record<string, unknown>>,
+  nowMs: number,
+): Buffer => Buffer.from(JSON.stringify({ event, timestamp: new Date(nowMs).toISOString(), ...data }));
+
+const dateTime = Type.String({ format: 'date-time' });
+const count = Type.Integer({ minimum: 1, description: 'How often it happened since the last event of this subject.' });
+
+const endpointFields = {
+  endpoint_id: Type.Integer(),
+  url: Type.String({ description: 'Without its query.' }),
+  description: Type.String(),
+};
+const sampleEndpoint = { endpoint_id: 1, url: 'https://shop.example/webhooks', description: 'Shop' };
+
+const campaignFields = { campaign_id: Type.Integer(), name: Type.String() };
+const sampleCampaign = { campaign_id: 1, name: 'Example campaign' };
+
+type Parts = {
+  title: string;
+  description: string;
+  fields: TProperties;
+  sample: (nowMs: number) => Record<string, unknown>;
+};
+
+const operational = (name: OperationalEvent, { title, description, fields, sample }: Parts): EventType => ({
+  name,
+  title,
+  description,
+  isOperational: true,
+  payload: Type.Object({ event: Type.Literal(name), timestamp: dateTime, ...fields, count }),
+  sample: ({ nowMs }) => buildOperationalPayload(name, { ...sample(nowMs), count: 1 }, nowMs),
+});
+
+/** Events of the service itself (docs/interface.md#operational-events). */
+export const operationalEventTypes: readonly EventType[] = [
+  operational('endpoint.failing', {
+    title: 'Endpoint failing',
+    description: 'Sent when three calls of an endpoint in a row have failed, or its circuit breaker opens.',
+    fields: {
+      ...endpointFields,
+      failures: Type.Integer({ description: 'Since the last success.' }),
+      failing_since: dateTime,
+    },
+    sample: (nowMs) => ({ ...sampleEndpoint, failures: 3, failing_since: new Date(nowMs).toISOString() }),
+  }),
+  operational('endpoint.disabled', {
+    title: 'Endpoint disabled',
+    description: 'Sent when an endpoint is disabled by its answer or after days of failures; its deliveries are held.',
+    fields: {
+      ...endpointFields,
+      reason: Type.Union([Type.Literal('gone'), Type.Literal('asked'), Type.Literal('failing')]),
+    },
+    sample: () => ({ ...sampleEndpoint, reason: 'gone' }),
+  }),
+  operational('endpoint.recovered', {
+    title: 'Endpoint recovered',
+    description: 'Sent when a call of a failing endpoint succeeds.',
+    fields: endpointFields,
+    sample: () => sampleEndpoint,
+  }),
+  operational('delivery.exhausted', {
+    title: 'Delivery exhausted',
+    description: 'Sent when the last attempt of a delivery has failed.',
+    fields: {
+      ...endpointFields,
+      delivery_id: Type.String({ format: 'uuid', description: 'The newest one.' }),
+      webhook_id: Type.String(),
+      delivery_event: Type.String({ description: 'Its event type.' }),
+    },
+    sample: (nowMs) => {
+      const id = newUuid7(nowMs);
+      return { ...sampleEndpoint, delivery_id: id, webhook_id: webhookIdOf(id), delivery_event: 'usp.selection' };
+    },
+  }),
+  operational('campaign.budget_reached', {
+    title: 'Budget reached',
+    description: 'Sent when a campaign has used up a budget; until the end of its period the campaign is not shown.',
+    fields: {
+      ...campaignFields,
+      per: Type.Union(['hour', 'day', 'month', 'lifetime'].map((per) => Type.Literal(per))),
+      limit: Type.Number({ description: 'In the currency of the payout.' }),
+    },
+    sample: () => ({ ...sampleCampaign, per: 'day', limit: 100 }),
+  }),
+  operational('campaign.ended', {
+    title: 'Campaign ended',
+    description: 'Sent when the end of a campaign’s schedule has come.',
+    fields: { ...campaignFields, ended_at: dateTime },
+    sample: (nowMs) => ({ ...sampleCampaign, ended_at: new Date(nowMs).toISOString() }),
+  }),
+];

@@ -1,0 +1,47 @@
+/** Operational events (docs/interface.md#operational-events). */
+export const operationalEvents = [
+  'endpoint.failing',
+  'endpoint.disabled',
+  'endpoint.recovered',
+  'delivery.exhausted',
+  'campaign.budget_reached',
+  'campaign.ended',
+] as const;
+export type OperationalEvent = (typeof operationalEvents)[number];
+
+/**
+ * SQL that raises an event for each row of `rows` (publisher_id, subject, data, count): it runs in the statement of the
+ * fact, so that neither is written without the other. Rows have different subjects.
+ */
+export const raiseEvents = (event: OperationalEvent, rows: string): string => `
+    insert into operational_events as o (publisher_id, event, subject, data, count, raised_at)
+    select publisher_id, '${event}', subject, data, count, now() from (${rows}) fact order by publisher_id, subject
+    on conflict (publisher_id, event, subject) do update set data = excluded.data, raised_at = excluded.raised_at,
+      count = case when o.raised_at is null then 0 else o.count end + excluded.count`;
+
+/** As {@link raiseEvents}, at most once for a subject. */
+export const raiseOnce = (event: OperationalEvent, rows: string): string => `
+    insert into operational_events (publisher_id, event, subject, data, count, raised_at)
+    select publisher_id, '${event}', subject, data, 1, now() from (${rows}) fact order by publisher_id, subject
+    on conflict do nothing`;
+
+/** SQL: whether the fact of a row of `fact` takes back an event that was raised and not sent yet. */
+export const isTakenBack = (opposite: OperationalEvent): string => `exists (
+      select from operational_events p
+      where p.publisher_id = fact.publisher_id and p.event = '${opposite}' and p.subject = fact.subject
+        and p.raised_at is not null
+    )`;
+
+/** SQL that takes back what was raised and not sent yet of the subjects of `rows`. */
+export const takeBack = (event: OperationalEvent, rows: string): string => `
+    update operational_events p set raised_at = null
+    from (${rows}) fact
+    where p.publisher_id = fact.publisher_id and p.event = '${event}' and p.subject = fact.subject
+      and p.raised_at is not null`;
+
+/** SQL: what events say of an endpoint `e`. The query of its URL may hold credentials. */
+export const endpointData =
+  "jsonb_build_object('endpoint_id', e.id, 'url', split_part(e.url, '?', 1), 'description', e.description)";
+
+/** Format of `to_char` for a time in UTC. */
+export const isoTime = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';

@@ -1,0 +1,48 @@
+import type pg from 'pg';
+import { transaction } from '../../platform/db/pool.ts';
+import { enqueue, type OutboxEvent } from '../outbox.ts';
+import { buildOperationalPayload } from './event-types.ts';
+import type { OperationalEvent } from './raise.ts';
+
+/** Events sent by one transaction (count). */
+const maxBatch = 100;
+
+type Row = {
+  publisher_id: number;
+  event: OperationalEvent;
+  data: Record<string, unknown> & { endpoint_id?: number };
+  count: number;
+};
+
+/**
+ * Enqueues the operational events that were raised, each subject's at most once an hour, whichever process does it.
+ * What is raised within the hour is sent at its end, as one event with their count. Of an endpoint all others hear.
+ * @returns how many
+ */
+export async function sendOperationalEvents(pool: pg.Pool, nowMs: number): Promise<number> {
+  const toOutbox = ({ publisher_id, event, data, count }: Row): OutboxEvent => ({
+    publisherId: publisher_id,
+    event,
+    sessionId: null,
+    pubUserId: null,
+    dev: false,
+    payload: () => buildOperationalPayload(event, { ...data, count }, nowMs),
+    nowMs,
+    ...(data.endpoint_id !== undefined && { exceptEndpointId: data.endpoint_id }),
+  });
+  return transaction(pool, async (executor) => {
+    const { rows } = await executor.query<Row>(
+      `update operational_events o set raised_at = null, sent_at = $1::timestamptz
+      from (
+        select publisher_id, event, subject from operational_events
+        where raised_at is not null and (sent_at is null or sent_at <= $1::timestamptz - interval '1 hour')
+        order by raised_at limit ${maxBatch} for update skip locked
+      ) due
+      where o.publisher_id = due.publisher_id and o.event = due.event and o.subject = due.subject
+      returning o.publisher_id, o.event, o.data, o.count`,
+      [new Date(nowMs)],
+    );
+    await enqueue(executor, rows.map(toOutbox));
+    return rows.length;
+  });
+}

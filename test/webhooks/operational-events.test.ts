@@ -1,0 +1,148 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { raiseCampaignEvents } from '../../src/tracking/campaign-events.ts';
+import { operationalEvents } from '../../src/webhooks/operational/raise.ts';
+import { sendOperationalEvents } from '../../src/webhooks/operational/send.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { createParts, deliveryOf, type Hook, until } from './dispatcher/support.ts';
+import { addManager, type Manager } from './endpoints/manager.ts';
+
+const hourMs = 3_600_000;
+
+let t: TestApp;
+const { hook, dispatcher, end } = createParts(() => t);
+
+beforeAll(async () => {
+  t = await createTestApp();
+});
+afterEach(end);
+afterAll(() => t.close());
+
+const raised = async (publisherId: number): Promise<Record<string, number>> => {
+  const { rows } = await t.pool.query<{ event: string; count: number }>(
+    'select event, count from operational_events where publisher_id = $1 and raised_at is not null order by event',
+    [publisherId],
+  );
+  return Object.fromEntries(rows.map(({ event, count }) => [event, count]));
+};
+
+async function add(me: Manager, settings: object): Promise<number> {
+  const answer = await me.call('POST', '/webhook-endpoints', { method: 'POST', ...settings });
+  expect(answer.statusCode, answer.body).toBe(201);
+  return answer.json().data.id;
+}
+
+/** What an endpoint got: the payloads of its operational events in their order of arrival. */
+const payloads = ({ taken }: Hook) =>
+  taken.map(({ body }) => JSON.parse(body.toString())).filter(({ event }) => operationalEvents.includes(event));
+const names = (receiver: Hook): string[] => payloads(receiver).map(({ event }) => event);
+
+test('of an endpoint that fails, recovers and is disabled, every other one hears, at most once an hour', async () => {
+  const me = await addManager(t);
+  let status = 500;
+  const shop = await hook((response) => void response.writeHead(status).end());
+  const ops = await hook();
+  const events = ['usp.selection', ...operationalEvents];
+  const broken = await add(me, { url: `${shop.url}?key=secret`, events, retry_steps_s: [0, 0, 0] });
+  await add(me, { url: ops.url, events: operationalEvents });
+  await dispatcher();
+  const deliver = async (expected: string) => {
+    const id = await me.enqueueDelivery();
+    await until(async () => (await deliveryOf(t, id)).status, expected);
+    return id;
+  };
+
+  const failed = await deliver('failed');
+  await until(() => raised(me.id), { 'delivery.exhausted': 1, 'endpoint.failing': 1 });
+  let nowMs = Date.now();
+  // Two processes at once.
+  const sent = await Promise.all([sendOperationalEvents(t.pool, nowMs), sendOperationalEvents(t.pool, nowMs)]);
+  expect(sent[0] + sent[1]).toBe(2);
+  await until(() => names(ops).sort(), ['delivery.exhausted', 'endpoint.failing']);
+  expect(payloads(ops)).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ event: 'endpoint.failing', endpoint_id: broken, url: shop.url, failures: 3, count: 1 }),
+      expect.objectContaining({
+        ...{ event: 'delivery.exhausted', endpoint_id: broken, delivery_id: failed, delivery_event: 'usp.selection' },
+        timestamp: new Date(nowMs).toISOString(),
+      }),
+    ]),
+  );
+
+  await deliver('failed');
+  await deliver('failed');
+  await until(() => raised(me.id), { 'delivery.exhausted': 2 });
+  expect(await sendOperationalEvents(t.pool, nowMs + hourMs - 1)).toBe(0);
+  nowMs += hourMs;
+  expect(await sendOperationalEvents(t.pool, nowMs)).toBe(1);
+  await until(() => payloads(ops).at(-1)?.count, 2);
+
+  status = 200;
+  await deliver('delivered');
+  await until(() => raised(me.id), { 'endpoint.recovered': 1 });
+  await sendOperationalEvents(t.pool, nowMs);
+  await until(() => names(ops).at(-1), 'endpoint.recovered');
+
+  status = 410;
+  await deliver('failed');
+  await until(() => raised(me.id), { 'endpoint.disabled': 1 });
+  await sendOperationalEvents(t.pool, nowMs);
+  await until(() => names(ops).at(-1), 'endpoint.disabled');
+  expect(payloads(ops).at(-1)).toMatchObject({ endpoint_id: broken, reason: 'gone' });
+  expect(payloads(shop)).toEqual([]);
+});
+
+test('an endpoint that recovers and fails again before the event is sent is as it was: neither is sent', async () => {
+  const me = await addManager(t);
+  let status = 500;
+  const shop = await hook((response) => void response.writeHead(status).end());
+  await add(me, { url: shop.url, events: ['usp.selection'], retry_steps_s: [0, 0, 0] });
+  await dispatcher();
+  const deliver = async (expected: string) => {
+    const id = await me.enqueueDelivery();
+    await until(async () => (await deliveryOf(t, id)).status, expected);
+  };
+  await deliver('failed');
+  await until(async () => 'endpoint.failing' in (await raised(me.id)), true);
+  status = 200;
+  await deliver('delivered');
+  await until(() => raised(me.id), { 'delivery.exhausted': 1 });
+});
+
+test('a budget that is used up and a campaign that ends are told once', async () => {
+  const nowMs = Date.now();
+  const { rows } = await t.pool.query<{ id: number; publisher_id: number }>(
+    'select id, publisher_id from campaigns where publisher_id = $1 and active order by id limit 1',
+    [t.publisher.id],
+  );
+  const [campaign] = rows as [{ id: number; publisher_id: number }];
+  const endAt = new Date(nowMs - 60_000).toISOString();
+  await t.pool.query('update campaigns set rules = $2 where id = $1', [
+    campaign.id,
+    { total_caps: [{ metric: 'budget', per: 'lifetime', limit: 20 }], schedule: { end_at: endAt } },
+  ]);
+  await t.deps.catalog.refresh();
+  const use = (micros: number) =>
+    t.pool.query(
+      `insert into campaign_usage (campaign_id, publisher_id, period, micros) values ($1, 0, 'lifetime', $2)
+      on conflict (campaign_id, publisher_id, period) do update set micros = excluded.micros`,
+      [campaign.id, micros],
+    );
+  const raise = () => raiseCampaignEvents({ ...t.deps, now: () => nowMs });
+  await use(19_999_999);
+  await raise();
+  expect(await raised(campaign.publisher_id)).toEqual({ 'campaign.ended': 1 });
+  await use(20_000_000);
+  await Promise.all([raise(), raise()]);
+  expect(await raised(campaign.publisher_id)).toEqual({ 'campaign.budget_reached': 1, 'campaign.ended': 1 });
+  const found = await t.pool.query(
+    'select event, data from operational_events where publisher_id = $1 order by event',
+    [campaign.publisher_id],
+  );
+  expect(found.rows).toMatchObject([
+    { data: { campaign_id: campaign.id, per: 'lifetime', limit: 20 } },
+    { data: { campaign_id: campaign.id, ended_at: endAt } },
+  ]);
+  await sendOperationalEvents(t.pool, nowMs);
+  await raise();
+  expect(await raised(campaign.publisher_id)).toEqual({});
+});
