@@ -31,7 +31,7 @@ export async function startChaosPostgres(): Promise<ChaosPostgres> {
     kill: async (downMs) => {
       const [pid] = (await readFile(join(folder, 'postmaster.pid'), 'utf8')).split('\n');
       process.kill(Number(pid), 'SIGKILL');
-      await sleep(Math.max(downMs, 500)); // its children end by themselves, and must have before the next start
+      await sleep(downMs);
       await start();
     },
     close: async () => {

@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createServer } from 'node:net';
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 
 /** Secrets of servers that run as processes of their own in tests and benches. */
 export const processSecrets = {
@@ -63,14 +65,21 @@ export async function startServerProcess({
   };
 }
 
-/** A port that was free a moment ago. */
+/**
+ * A port that was free a moment ago, and that no outgoing connection is given: a process that is restarted on it finds
+ * it free again.
+ */
 export async function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
+  const server = createServer().listen(randomInt(20_000, 32_000), '127.0.0.1');
+  const isFree = await once(server, 'listening').then(
+    () => true,
+    () => false,
+  );
+  if (!isFree) return freePort();
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
 }
 
 /** Signals a process and waits for its end. @returns its exit code; null when the signal ended it */

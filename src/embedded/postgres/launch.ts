@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { open } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -10,10 +11,12 @@ import { waitUntilReady } from './connection.ts';
 import { logTail, rotateLog } from './log.ts';
 import { lastPort, readyLimitMs, type Server } from './server.ts';
 
-const attempts = 10;
+const attempts = 60;
 const retryMs = 500;
-/** The port was taken by another program meanwhile, or processes of a killed server have not all ended yet. */
-const transientError = /could not bind|could not create any TCP\/IP sockets|is still in use/;
+/** Another program has taken the port meanwhile. */
+const portError = /could not bind|could not create any TCP\/IP sockets/;
+/** Processes of a killed server have not all ended yet. */
+const leftoverError = /shared memory block .*is still in use/;
 
 const settings = {
   listen_addresses: '127.0.0.1',
@@ -38,8 +41,10 @@ export async function launch(cluster: Cluster): Promise<Server> {
     const answer = await waitUntilReady({ port, password: cluster.password }, isAlive, readyLimitMs);
     if (answer === 'ready' && child.pid !== undefined && (await isAlive())) return { pid: child.pid, port };
     const tail = await logTail(cluster.logFile, logStart);
-    if (answer !== 'exited' || attempt >= attempts || !transientError.test(tail)) throw startError(child, answer, tail);
-    wanted = 0;
+    const isPortTaken = portError.test(tail);
+    if (answer !== 'exited' || attempt >= attempts || !(isPortTaken || leftoverError.test(tail)))
+      throw startError(child, answer, tail);
+    if (isPortTaken) wanted = 0;
     await sleep(retryMs);
   }
 }
@@ -86,19 +91,27 @@ async function spawnServer(
   }
 }
 
+/**
+ * Below the ports that systems give to outgoing connections: of those, one could be taken while the server restarts.
+ */
+const [firstPort, lastPossiblePort] = [20_000, 32_000];
+const portTries = 100;
+
 /** The wanted port where it is free, else any. */
 async function freePort(wanted: number): Promise<number> {
-  const server = createServer();
+  const others = Array.from({ length: portTries }, () => randomInt(firstPort, lastPossiblePort));
+  for (const port of wanted === 0 ? others : [wanted, ...others]) if (await isFree(port)) return port;
+  throw new Error(`No TCP port between ${firstPort} and ${lastPossiblePort} could be taken on 127.0.0.1.`);
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer().listen(port, '127.0.0.1');
   try {
-    server.listen(wanted, '127.0.0.1');
     await once(server, 'listening');
-  } catch (err) {
-    if (wanted !== 0) return freePort(0);
-    throw err;
+  } catch {
+    return false;
   }
-  const address = server.address();
   server.close();
   await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('a TCP server has no port');
-  return address.port;
+  return true;
 }
