@@ -21,10 +21,13 @@ create table wallet_items (
   pub_user_id text not null,
   macros jsonb,
   saved_at timestamptz not null,
+  earlier_key uuid,
   primary key (user_key, offer_id)
 );
+create index wallet_items_earlier_key on wallet_items (earlier_key) where earlier_key is not null;
 comment on table wallet_items is 'Offers that users saved. Removing an offer from the wallet removes its row.';
 comment on column wallet_items.user_key is 'Keyed hash of publisher and pub_user_id.';
+comment on column wallet_items.earlier_key is 'The key under the pepper before, which older links have; null: none.';
 comment on column wallet_items.session_id is
   'The newest session the offer was saved from; clicks in the wallet belong to it.';
 comment on column wallet_items.position is 'Where that session showed it.';

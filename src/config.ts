@@ -5,8 +5,10 @@ import { type MailSetting, parseMail } from './config/mail.ts';
 import { type OidcSetting, parseOidc } from './config/oidc.ts';
 import {
   parseDatabaseUrl,
+  parsePeppers,
   parsePublicUrl,
   parseRoles,
+  parseSecretsKeys,
   parseTokenKeys,
   parseTrustProxy,
   type Role,
@@ -31,8 +33,12 @@ export type Config = {
   dataDir: string;
   tokenKeys: readonly TokenKey[];
   userPepper: string;
-  /** 32 bytes. */
+  /** Users are still found under them, and move (rotation). */
+  earlierPeppers: readonly string[];
+  /** 32 bytes; seals. */
   secretsKey: Buffer;
+  /** They only open what they sealed (rotation). */
+  earlierSecretsKeys: readonly Buffer[];
   requireTwoFactor: 'none' | 'operators' | 'all';
   /** null: no mails are sent. */
   mail: MailSetting | null;
@@ -103,7 +109,9 @@ export function loadConfig(
     dataDir: raw.DATA_DIR,
     tokenKeys: [],
     userPepper: raw.USER_PEPPER,
-    secretsKey: Buffer.from(raw.SECRETS_KEY, 'base64'),
+    earlierPeppers: [],
+    secretsKey: Buffer.alloc(0),
+    earlierSecretsKeys: [],
     requireTwoFactor: raw.REQUIRE_TWO_FACTOR as Config['requireTwoFactor'],
     mail: parseMail({ url: raw.SMTP_URL, from: raw.MAIL_FROM }, problems),
     oidc: parseOidc(raw, problems),
@@ -129,9 +137,8 @@ export function loadConfig(
   };
   if (!config.roles.includes('migrate')) {
     config.tokenKeys = parseTokenKeys(raw.TOKEN_KEYS, problems);
-    if (raw.USER_PEPPER.length < 32) problems.push('USER_PEPPER must be set, with 32 or more characters');
-    if (config.secretsKey.length !== 32)
-      problems.push('SECRETS_KEY must be 32 bytes in base64 (openssl rand -base64 32)');
+    [config.userPepper, ...config.earlierPeppers] = parsePeppers(raw.USER_PEPPER, problems);
+    [config.secretsKey, ...config.earlierSecretsKeys] = parseSecretsKeys(raw.SECRETS_KEY, problems);
     if (raw.DATABASE_URL !== '' && raw.PUBLIC_URL === '')
       problems.push('PUBLIC_URL must be set where DATABASE_URL is: the origin that clients see');
   } else if (config.databaseUrl === null && raw.DATABASE_URL === '')

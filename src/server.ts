@@ -71,7 +71,7 @@ async function start(config: Config, logger: Logger, parts: Parts): Promise<void
 
   const { deps, close } = await createDeps({ config, databaseUrl, logger, now: Date.now });
   parts.add('database', close);
-  await checkSecrets(deps.pool, deps.secretBox, config.userPepper);
+  await checkSecrets(deps.pool, deps.secretBox, config.userPepper, config.earlierPeppers);
   if (database !== null) parts.add('supervision of the embedded database', superviseEmbedded(database, deps));
   const firstStart = embedded && (await startDemo(deps));
 

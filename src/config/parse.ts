@@ -52,6 +52,38 @@ export function parseTrustProxy(text: string, problems: string[]): boolean | num
   return nets;
 }
 
+/** The pepper that users are stored under, and earlier ones under which they may still be found. */
+export function parsePeppers(text: string, problems: string[]): [string, ...string[]] {
+  const [first = '', ...earlier] = text.split(',').map((part) => part.trim());
+  const peppers: [string, ...string[]] = [first, ...earlier];
+  if (peppers.some((pepper) => pepper.length < 32))
+    problems.push(
+      peppers.length === 1
+        ? 'USER_PEPPER must be set, with 32 or more characters'
+        : 'USER_PEPPER must be a list of secrets of 32 or more characters each',
+    );
+  else if (new Set(peppers).size !== peppers.length) problems.push('USER_PEPPER has a secret twice');
+  return peppers;
+}
+
+/** The key that seals, and earlier ones that only open. */
+export function parseSecretsKeys(text: string, problems: string[]): [Buffer, ...Buffer[]] {
+  const [first = '', ...earlier] = text.split(',').map((part) => part.trim());
+  const keys: [Buffer, ...Buffer[]] = [
+    Buffer.from(first, 'base64'),
+    ...earlier.map((part) => Buffer.from(part, 'base64')),
+  ];
+  if (keys.some((key) => key.length !== 32))
+    problems.push(
+      keys.length === 1
+        ? 'SECRETS_KEY must be 32 bytes in base64 (openssl rand -base64 32)'
+        : 'SECRETS_KEY must be a list of keys of 32 bytes in base64 each',
+    );
+  else if (keys.some((key, index) => keys.findIndex((other) => other.equals(key)) !== index))
+    problems.push('SECRETS_KEY has a key twice');
+  return keys;
+}
+
 export function parseTokenKeys(text: string, problems: string[]): TokenKey[] {
   if (text === '') {
     problems.push('TOKEN_KEYS must be set ("1:" and a secret of 32 or more characters)');

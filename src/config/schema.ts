@@ -48,12 +48,14 @@ export const configSchema = Type.Object({
   USER_PEPPER: Type.String({
     default: '',
     description:
-      'Secret (32 or more characters) that keys the hashes of end-user identifiers. Changing it ' +
-      'disconnects every user from earlier activity.',
+      'Secrets (32 or more characters each, without a comma) that key the hashes of end-user identifiers, "new,old" ' +
+      'during a rotation. Users are stored under the first, and found under all.',
   }),
   SECRETS_KEY: Type.String({
     default: '',
-    description: 'Key that encrypts webhook secrets at rest: 32 bytes in base64.',
+    description:
+      'Keys that encrypt secrets at rest: 32 bytes in base64 each, "new,old" during a rotation. The first encrypts, ' +
+      'all decrypt.',
   }),
   REQUIRE_TWO_FACTOR: Type.String({
     default: 'none',

@@ -16,6 +16,8 @@ export type UserSubject = {
   identifier: string;
   /** Keyed hash of the identifier. */
   userKey: string;
+  /** The same, and those under other peppers of a rotation. */
+  userKeys: readonly string[];
 };
 
 /** A session of the user. */
@@ -30,8 +32,8 @@ export type UserSession = {
 
 /** A session that is erased, with the keys of the rows that were written because of it. */
 export type ErasedSession = Pick<UserSession, 'day' | 'id' | 'userKey'> & {
-  /** Keyed hash of `pub_user_id`: the key of the wallet. */
-  pubUserKey: string | null;
+  /** Keyed hashes of `pub_user_id`, the present one first: the keys of the wallet. */
+  pubUserKeys: readonly string[];
 };
 
 /** One of the two sweeps of an erasure. The second removes what requests in flight had written during the first. */

@@ -19,7 +19,7 @@ export async function insertErasedSessions(
       sessions.map(({ day }) => day),
       sessions.map(({ id }) => id),
       sessions.map(({ userKey }) => userKey),
-      sessions.map(({ pubUserKey }) => pubUserKey),
+      sessions.map(({ pubUserKeys }) => pubUserKeys[0] ?? null),
     ],
   );
 }
@@ -32,7 +32,8 @@ export async function findErasedSessions(
   limit: number,
 ): Promise<ErasedSession[]> {
   const { rows } = await executor.query<ErasedSession>(
-    `select day::text, session_id as id, session_user_key as "userKey", pub_user_key as "pubUserKey"
+    `select day::text, session_id as id, session_user_key as "userKey",
+      array_remove(array[pub_user_key], null) as "pubUserKeys"
     from erased_sessions
     where user_key = $1 and erasure_id = $2 and ($3::uuid is null or session_id > $3)
     order by session_id limit $4`,

@@ -1,4 +1,5 @@
 import type { PlatformDeps } from '../platform/ports.ts';
+import { sealedColumn } from '../platform/security/sealed-column.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
 import { claimErasure, endErasure, endFirstSweep, renewErasure } from './erasures.ts';
@@ -11,6 +12,13 @@ export type ErasureDeps = Pick<PlatformDeps, 'pool' | 'config' | 'secretBox' | '
 
 const sealContext = 'erasure-subject';
 
+export const sealedSubjects = sealedColumn({
+  table: 'erasures',
+  column: 'subject_sealed',
+  key: ['user_key', 'id'],
+  context: () => sealContext,
+});
+
 export const sealSubject = (box: SecretBox, identifier: string): Buffer => box.seal(identifier, sealContext);
 
 /**
@@ -21,15 +29,18 @@ export async function eraseNext({ pool, config, secretBox, now, userData }: Eras
   const erasure = await claimErasure(pool, now());
   if (erasure === null) return false;
   const { id, publisherId, namedBy, userKey } = erasure;
+  const identifier = secretBox.open(erasure.subjectSealed, sealContext);
+  const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
+  const keys = userKeys.allOf(publisherId, identifier);
   const sweep: Sweep = {
     erasureId: id,
-    subject: { publisherId, namedBy, userKey, identifier: secretBox.open(erasure.subjectSealed, sealContext) },
+    subject: { publisherId, namedBy, userKey, userKeys: [...new Set([userKey, ...keys])], identifier },
     until: erasure.requestedAt,
     isSecond: erasure.sweptAt !== null,
     nowMs: now(),
   };
   let { counts } = erasure;
-  await sweepUser({ pool, userKeys: createUserKeys(config.userPepper), userData }, sweep, async (erased) => {
+  await sweepUser({ pool, userKeys, userData }, sweep, async (erased) => {
     counts = addCounts(counts, erased);
     await renewErasure(pool, erasure, counts, now());
   });

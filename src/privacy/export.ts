@@ -20,8 +20,8 @@ export async function exportUser(
     subject,
     days: [...new Set(sessions.map(({ day }) => day))],
     sessionIds: sessions.map(({ id }) => id),
-    userKeys: [...new Set([subject.userKey, ...sessions.flatMap(({ userKey }) => userKey ?? [])])],
-    pubUserKeys: [...pubUserIds].map((id) => userKeys.of(subject.publisherId, id)),
+    userKeys: [...new Set([...subject.userKeys, ...sessions.flatMap(({ userKey }) => userKey ?? [])])],
+    pubUserKeys: [...pubUserIds].flatMap((id) => userKeys.allOf(subject.publisherId, id)),
     maxRows: maxSessions,
   };
   const exported: Record<string, unknown> = { complete: sessions.length < maxSessions };

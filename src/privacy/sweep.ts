@@ -82,7 +82,7 @@ const toErased = (
   day,
   id,
   userKey,
-  pubUserKey: pubUserId === null ? null : userKeys.of(publisherId, pubUserId),
+  pubUserKeys: pubUserId === null ? [] : userKeys.allOf(publisherId, pubUserId),
 });
 
 export function addCounts(a: Partial<ErasedCounts>, b: Partial<ErasedCounts>): Partial<ErasedCounts> {

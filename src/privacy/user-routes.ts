@@ -82,14 +82,14 @@ type PrivacyDeps = Pick<CatalogDeps, 'pool' | 'dbHealth' | 'auth' | 'secretBox' 
 export async function privacyUserRoutes(app: App, deps: PrivacyDeps): Promise<void> {
   const { pool, secretBox, userData, now } = deps;
   const failFast = createFailFast(deps.dbHealth);
-  const userKeys = createUserKeys(deps.config.userPepper);
+  const userKeys = createUserKeys(deps.config.userPepper, deps.config.earlierPeppers);
   const preValidation = [emptyBodyByDefault, deps.auth.requireKey('configurations', 'accounts')];
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store');
   });
 
   app.post(erasurePath, { schema: eraseSchema, preValidation, ...strictBody }, async (request, reply) => {
-    const { identifier, ...named } = subjectOf(userKeys, callOf(request).publisherId, request.body);
+    const { identifier, userKeys: _all, ...named } = subjectOf(userKeys, callOf(request).publisherId, request.body);
     const nowMs = now();
     const requested = { ...named, id: newUuid7(nowMs), requestedAt: new Date(nowMs) };
     const erasure = await failFast(() =>
@@ -123,7 +123,8 @@ function subjectOf(userKeys: UserKeys, publisherId: number, body: Static<typeof 
       details: [{ path: '/', message: 'must name the user by pub_user_id or by ad_fp' }],
     });
   const namedBy = pubUserId === null ? 'ad_fp' : 'pub_user_id';
-  return { publisherId, namedBy, identifier, userKey: userKeys.of(publisherId, identifier) };
+  const keys = userKeys.allOf(publisherId, identifier);
+  return { publisherId, namedBy, identifier, userKey: userKeys.of(publisherId, identifier), userKeys: keys };
 }
 
 const viewOf = ({ id, namedBy, requestedAt, sweptAt, finishedAt, counts }: Erasure) => ({

@@ -123,6 +123,7 @@ test('an erasure renews its lease after each piece of any number of webhooks', a
     namedBy: 'pub_user_id',
     identifier: delivery.pubUserId,
     userKey: keyOf(delivery.pubUserId),
+    userKeys: [keyOf(delivery.pubUserId)],
   } as const;
   const work = { erasureId: keyOf('none'), subject, until: new Date(t.clock.ms), isSecond: false, nowMs: t.clock.ms };
   const pieces: number[] = [];

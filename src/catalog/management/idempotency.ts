@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { AppError } from '../../platform/errors.ts';
 import { dayMs } from '../../platform/lib/time.ts';
+import { sealedColumn } from '../../platform/security/sealed-column.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import type { Work } from './unit-of-work.ts';
 
@@ -8,6 +9,16 @@ import type { Work } from './unit-of-work.ts';
 const keptMs = dayMs;
 
 export type Answer = { status: number; body: Record<string, unknown>; headers: Record<string, string> };
+
+/** `row`: publisher, actor, key. */
+const contextOf = (row: readonly unknown[]): string => `idempotency-key ${row.join(' ')}`;
+
+export const sealedAnswers = sealedColumn({
+  table: 'idempotency_keys',
+  column: 'response_sealed',
+  key: ['publisher_id', 'actor', 'key'],
+  context: contextOf,
+});
 
 type Call = { key: string; request: string; box: SecretBox };
 
@@ -26,7 +37,7 @@ export async function once(work: Work, { key, request, box }: Call, make: () => 
   const { executor, actor, publisherId, nowMs } = work;
   const row = [publisherId, `${actor.kind} ${actor.id}`, key];
   const requestHash = hash('sha256', request, 'buffer');
-  const context = `idempotency-key ${row.join(' ')}`;
+  const context = contextOf(row);
   const { rowCount } = await executor.query(
     `insert into idempotency_keys as a (publisher_id, actor, key, request_hash, created_at)
     values ($1, $2, $3, $4, $5)

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
-import { findWritableUrl } from '../../platform/db/find-writable.ts';
+import { openDatabase } from '../../embedded/postgres/open-database.ts';
 import { migrate } from '../../platform/db/migrate.ts';
 import { createPool, type Executor, transaction } from '../../platform/db/pool.ts';
 import { accountView, auditAccount, passwordState, systemActor } from './account-audit.ts';
@@ -50,13 +50,6 @@ async function main(): Promise<void> {
 async function readPassword(fromStdin: boolean): Promise<string | null> {
   if (fromStdin) return (await text(process.stdin)).replace(/\r?\n$/, '');
   return process.stdin.isTTY ? askPassword({ input: process.stdin, output: process.stderr }) : null;
-}
-
-async function openDatabase(): Promise<{ url: string; stop: () => Promise<unknown> }> {
-  const url = process.env.DATABASE_URL ?? '';
-  if (url !== '') return { url: await findWritableUrl(url), stop: async () => {} };
-  const { startEmbeddedPostgres } = await import('../../embedded/postgres/index.ts');
-  return startEmbeddedPostgres({ dataDir: process.env.DATA_DIR || '.data' });
 }
 
 type Saved = { email: string; passwordHash: string; dropTwoFactor: boolean };

@@ -1,5 +1,6 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs, minuteMs } from '../../platform/lib/time.ts';
+import { sealedColumn } from '../../platform/security/sealed-column.ts';
 import type { SessionClient } from './session-client.ts';
 import { createToken, hashToken } from './tokens.ts';
 import { type User, type UserRow, userColumns, userOf } from './users.ts';
@@ -12,6 +13,16 @@ export const sessionIdleTimeoutMs = dayMs;
 const codeTimeoutMs = 10 * minuteMs;
 /** `last_seen_at` is written at most this often (milliseconds). */
 const lastSeenStepMs = minuteMs;
+
+/** What the ID tokens of sessions are sealed for. */
+export const idTokenContext = 'oidc-id-token';
+
+export const sealedIdTokens = sealedColumn({
+  table: 'user_sessions',
+  column: 'id_token_sealed',
+  key: ['id'],
+  context: () => idTokenContext,
+});
 
 export type NewSession = {
   userId: number;

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import type { Config } from '../../config.ts';
 import type { Executor } from '../../platform/db/pool.ts';
+import { sealedColumn } from '../../platform/security/sealed-column.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { hashToken } from './tokens.ts';
 import type { User } from './users.ts';
@@ -42,6 +43,13 @@ export function stepOf(secret: string, code: string, nowMs: number): number | nu
 
 /** Binds a sealed secret to its user. */
 const contextOf = (userId: number): string => `totp-secret:${userId}`;
+
+export const sealedTwoFactor = sealedColumn({
+  table: 'users',
+  column: 'totp_sealed',
+  key: ['id'],
+  context: ([userId]) => contextOf(Number(userId)),
+});
 
 /** Turns the second factor on. `step`: of the code that confirmed the secret; it is not accepted again. */
 export async function saveTwoFactor(

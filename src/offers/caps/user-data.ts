@@ -3,7 +3,7 @@ import type { EraseOfUser, EraseWithSessions, ErasureSweep, ExportRows } from '.
 
 /** Deletes the user's history of exposures and opt-outs. */
 export const eraseHistoryOfUser: EraseOfUser = async (pool, sweep, onErased) => {
-  await onErased({ histories: await deleteHistories(pool, [sweep.subject.userKey], sweep) });
+  await onErased({ histories: await deleteHistories(pool, sweep.subject.userKeys, sweep) });
 };
 
 /** Deletes the histories that these sessions added to. */
@@ -24,7 +24,7 @@ async function deleteHistories(
   const { rowCount } = await executor.query(
     `delete from user_history where user_key = any(array(
       select user_key from user_history h
-      where user_key = any($1::uuid[])
+      where (user_key = any($1::uuid[]) or earlier_key = any($1::uuid[]))
         and not ($2 and exists (select from sessions s where s.user_key = h.user_key and s.created_at > $3))
       order by user_key for update))`,
     [userKeys, isSecond, until],
@@ -35,8 +35,8 @@ async function deleteHistories(
 /** Exposures, reservations and opt-outs under the keys of the user's sessions. */
 export const exportHistory: ExportRows = async (executor, { userKeys }) => {
   const { rows } = await executor.query(
-    `select to_jsonb(h) - 'user_key' - 'publisher_id' as entry from user_history h
-    where user_key = any($1::uuid[])`,
+    `select to_jsonb(h) - 'user_key' - 'earlier_key' - 'publisher_id' as entry from user_history h
+    where user_key = any($1::uuid[]) or earlier_key = any($1::uuid[])`,
     [userKeys],
   );
   return rows;

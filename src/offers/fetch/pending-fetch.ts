@@ -1,7 +1,7 @@
 import { findTheme } from '../../catalog/snapshot/theme-key.ts';
 import type { Publisher, Snapshot, Theme } from '../../catalog/snapshot/types.ts';
 import type { DecisionContext } from '../../decision/types.ts';
-import { createUserKeys } from '../../platform/security/user-key.ts';
+import type { UserKeys } from '../../platform/security/user-key.ts';
 import { type ClientContext, createClientContextReader } from '../context/client-context.ts';
 import type { OfferDeps } from '../ports.ts';
 import type { FetchOffersRequest } from './request.ts';
@@ -27,6 +27,8 @@ export type PendingFetch = {
   /** The name that reports count it under. */
   placement: string;
   userKey: string | null;
+  /** Keys of the same user under earlier peppers; mostly none. */
+  earlierKeys: readonly string[];
   /** A test: it counts nowhere, and no cap applies. */
   dev: boolean;
   surface: Surface;
@@ -42,8 +44,10 @@ const maxWallOffers = 500;
 export type OpenFetch = (publisher: Publisher, request: FetchOffersRequest, surface: Surface) => PendingFetch;
 
 /** Looks up what a request names: publisher and theme in the current snapshot, the user's key, the client's context. */
-export function createFetchOpener({ catalog, config, geo }: Pick<OfferDeps, 'catalog' | 'config' | 'geo'>): OpenFetch {
-  const userKeys = createUserKeys(config.userPepper);
+export function createFetchOpener(
+  { catalog, geo }: Pick<OfferDeps, 'catalog' | 'geo'>,
+  userKeys: Pick<UserKeys, 'of' | 'earlierOf'>,
+): OpenFetch {
   const readClient = createClientContextReader(geo);
   return (given, request, surface) => {
     const snapshot = catalog.current();
@@ -58,6 +62,7 @@ export function createFetchOpener({ catalog, config, geo }: Pick<OfferDeps, 'cat
       theme: themeOf(publisher, request),
       placement: request.placement,
       userKey: link !== null ? link.userKey : identifier === null ? null : userKeys.of(publisher.id, identifier),
+      earlierKeys: link !== null || identifier === null ? [] : userKeys.earlierOf(publisher.id, identifier),
       dev: request.dev || publisher.testMode,
       surface,
       sessionId: null,

@@ -2,6 +2,7 @@ import { createPlacements } from '../../catalog/snapshot/placements.ts';
 import type { Publisher, Theme } from '../../catalog/snapshot/types.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { databaseUnavailable } from '../../platform/errors.ts';
+import { createUserKeys } from '../../platform/security/user-key.ts';
 import { activeCapsOf } from '../caps/active-caps.ts';
 import { createStateWriter } from '../decision-log/state-writer.ts';
 import type { OfferDeps } from '../ports.ts';
@@ -12,6 +13,7 @@ import { createCappedFetch } from './capped-fetch.ts';
 import { createExplain, type Explain } from './explain.ts';
 import { createInputNow } from './input-now.ts';
 import { createLateAnswers, withinDeadline } from './late-answers.ts';
+import { createMovingUsers } from './moving-users.ts';
 import { createFetchOpener, type PendingFetch, type WallLink } from './pending-fetch.ts';
 import type { FetchResult } from './render-sessions.ts';
 import type { FetchOffersRequest } from './request.ts';
@@ -41,7 +43,9 @@ export function createOfferService(deps: OfferDeps): OfferService {
   const renderer = createRenderer({ publicUrl: config.publicUrl, tokens, qrCodes: createQrCodes(), answers });
   const failFast = createFailFast(dbHealth);
   const placements = createPlacements(pool, failFast);
-  const open = createFetchOpener(deps);
+  const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
+  const open = createFetchOpener(deps, userKeys);
+  const movingUsers = createMovingUsers({ pool: flushPool, dbHealth, now, userKeys });
   const states = createStateWriter(deps);
   const late = createLateAnswers({ pool: flushPool, dbHealth, logger, now, renderer });
   const pathDeps = { pool: flushPool, dbHealth, now, model, states, outcomes: deps.outcomes, renderer, late };
@@ -52,6 +56,8 @@ export function createOfferService(deps: OfferDeps): OfferService {
     const { publisher, request, dev } = pending;
     const placement = dev ? request.placement : placements.resolve(publisher, request.placement);
     pending.placement = typeof placement === 'string' ? placement : await placement;
+    const moved = movingUsers.settle(pending);
+    if (moved !== null) await moved;
     return (isCapped(pending) ? capped : uncapped).add(pending);
   }
 
@@ -74,6 +80,7 @@ export function createOfferService(deps: OfferDeps): OfferService {
     renderWall: renderer.renderWall,
     explain: createExplain(open, createInputNow({ ...deps, failFast })),
     drain: async () => {
+      await movingUsers.drain();
       await Promise.all([uncapped.drain(), capped.drain()]);
       await late.drain();
       await states.drain();

@@ -8,11 +8,11 @@ import { eraseAttributeValues } from '../../reports/rollup/erase-values.ts';
  */
 export async function findUserSessions(
   executor: Executor,
-  { publisherId, namedBy, identifier, userKey }: UserSubject,
+  { publisherId, namedBy, identifier, userKeys }: UserSubject,
   until: Date,
   limit: number,
 ): Promise<UserSession[]> {
-  const values = [publisherId, userKey, until, limit];
+  const values = [publisherId, userKeys, until, limit];
   const { rows } = await executor.query<UserSession>(
     namedBy === 'ad_fp' ? { text: byUserKeySql, values } : { text: byPubUserIdSql, values: [...values, identifier] },
   );
@@ -22,17 +22,22 @@ export async function findUserSessions(
 const columns = 'day::text, id, user_key as "userKey", pub_user_id as "pubUserId"';
 
 const byUserKeySql = `
-select ${columns} from sessions where publisher_id = $1 and user_key = $2 and created_at <= $3 limit $4`;
+select ${columns} from sessions where publisher_id = $1 and user_key = any($2::uuid[]) and created_at <= $3 limit $4`;
 
 /* Unnamed sessions come first: their fingerprints are known only as long as a session that names the user is left. */
 const byPubUserIdSql = `
 with named as materialized (
   select day, id, user_key, pub_user_id from sessions
   where publisher_id = $1 and pub_user_id = $5 and created_at <= $3 limit $4
+), keys as materialized (
+  select user_key from named where user_key is not null union select unnest($2::uuid[])
 )
 select ${columns} from sessions
 where publisher_id = $1 and pub_user_id is null and created_at <= $3
-  and user_key = any(array(select user_key from named where user_key is not null union select $2::uuid))
+  and user_key = any(array(
+    select user_key from keys union select h.user_key from user_history h join keys k on h.earlier_key = k.user_key
+    union select h.earlier_key from user_history h join keys k using (user_key)
+  ))
 union all
 select ${columns} from named
 limit $4`;

@@ -107,6 +107,48 @@ returning ${itemColumns}`,
   return rows[0] === undefined ? null : toItem(rows[0]);
 }
 
+/** Moves a wallet from keys under earlier peppers to the present key (docs/operations.md#rotating-the-user-pepper). */
+export async function moveItems(
+  executor: Executor,
+  publisherId: number,
+  earlier: readonly string[],
+  userKey: string,
+): Promise<void> {
+  await executor.query({
+    name: 'move_wallet_items',
+    text: `with moved as (
+  delete from wallet_items where user_key = any($1::uuid[]) and publisher_id = $2 returning *
+)
+insert into wallet_items (${itemColumns}, earlier_key)
+select $3::uuid, offer_id, publisher_id, campaign_id, session_id, position, pub_user_id, macros, saved_at, user_key
+from moved order by offer_id
+on conflict (user_key, offer_id) do nothing`,
+    values: [earlier, publisherId, userKey],
+  });
+}
+
+/** The present key of the wallet that was once under this one; null: there is none. */
+export async function findMovedOwner(
+  executor: Executor,
+  publisherId: number,
+  earlierKey: string,
+): Promise<string | null> {
+  const { rows } = await executor.query<{ user_key: string }>({
+    name: 'find_moved_wallet',
+    text: 'select user_key from wallet_items where earlier_key = $1::uuid and publisher_id = $2 limit 1',
+    values: [earlierKey, publisherId],
+  });
+  return rows[0]?.user_key ?? null;
+}
+
+/** Saved offers by the mark of the pepper that their keys were made with (`pepperMark`). */
+export async function countItemsByMark(executor: Executor): Promise<Map<string, number>> {
+  const { rows } = await executor.query<{ mark: string; count: number }>(
+    'select left(user_key::text, 4) as mark, count(*)::int as count from wallet_items group by 1',
+  );
+  return new Map(rows.map(({ mark, count }) => [mark, count]));
+}
+
 function toItem(row: ItemRow): WalletItem {
   return {
     userKey: row.user_key,

@@ -46,10 +46,11 @@ export function createPages(deps: CatalogDeps): Pages {
 
   return {
     show: async ({ t, save }, language) => {
-      const claims = openLinks.read(t, now());
-      const publisher = claims === null ? undefined : catalog.current().publishers.get(claims.publisherId);
-      if (claims === null || publisher === undefined) throw new AppError('invalid_token');
+      const link = openLinks.read(t, now());
+      const publisher = link === null ? undefined : catalog.current().publishers.get(link.publisherId);
+      if (link === null || publisher === undefined) throw new AppError('invalid_token');
       if (!publisher.walletEnabled) throw new AppError('wallet_not_enabled');
+      const claims = await wallet.ownerByLink(link);
       const found = await wallet.list(claims);
       const saveable = await saveableOf(save, claims, found);
       const offers = found.map((offer) => ({
@@ -62,8 +63,9 @@ export function createPages(deps: CatalogDeps): Pages {
       return { page, style };
     },
     remove: async ({ t }) => {
-      const claims = removeLinks.read(t, now());
-      if (claims === null) throw new AppError('invalid_token');
+      const link = removeLinks.read(t, now());
+      if (link === null) throw new AppError('invalid_token');
+      const claims = await wallet.ownerByLink(link);
       await wallet.remove(claims, claims.offerId);
       return openLinks.mint({ ...claims, offerId: 0 });
     },

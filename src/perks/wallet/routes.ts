@@ -119,7 +119,7 @@ async function listRoutes(
     response: { 200: listAnswer, ...errorAnswers(400, 401, 403) },
   };
   app.get('/wallet/v1/offers.json', { preValidation, schema: listSchema }, async (request) => {
-    const owner = ownerOf(wallet, callerOf(request).publisher.id, request.query.pub_user_id);
+    const owner = await ownerOf(wallet, callerOf(request).publisher.id, request.query.pub_user_id);
     const saved = await wallet.list(owner);
     const walletUrl = wallet.pageFor(owner);
     const offers = await Promise.all(
@@ -148,7 +148,7 @@ async function listRoutes(
     async () => '',
   );
   app.delete('/wallet/v1/offers/:offer_id.json', { preValidation, schema: removeSchema }, async (request) => {
-    const owner = ownerOf(wallet, callerOf(request).publisher.id, request.query.pub_user_id);
+    const owner = await ownerOf(wallet, callerOf(request).publisher.id, request.query.pub_user_id);
     const offerId = /^[1-9]\d{0,8}$/.test(request.params.offer_id) ? Number(request.params.offer_id) : 0;
     if (offerId === 0 || !(await wallet.remove(owner, offerId))) throw new AppError('saved_offer_not_found');
     return { message: 'Offer removed', data: { removed: true, offer_id: offerId } };
@@ -156,5 +156,5 @@ async function listRoutes(
 }
 
 /** Normalised as in fetch-offers, so that the same text is the same user. */
-const ownerOf = (wallet: WalletService, publisherId: number, pubUserId: string): WalletOwner =>
+const ownerOf = (wallet: WalletService, publisherId: number, pubUserId: string): Promise<WalletOwner> =>
   wallet.ownerOf(publisherId, pubUserId.toWellFormed().trim());

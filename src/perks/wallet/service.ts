@@ -8,7 +8,7 @@ import { createUserKeys } from '../../platform/security/user-key.ts';
 import { insertEvents } from '../../tracking/beacons/insert-events.ts';
 import { perkEvent } from '../../tracking/tracked-event.ts';
 import { createChangeNotifier } from './changes.ts';
-import { deleteItem, insertItem, listItems } from './items.ts';
+import { deleteItem, findMovedOwner, insertItem, listItems, moveItems } from './items.ts';
 import { createWalletLinks, openPurpose } from './links.ts';
 import { createSavedOffers, type SavedOffer } from './saved-offers.ts';
 import { createSaveTokenVerifier, type VerifySaveToken } from './verify-save-token.ts';
@@ -32,7 +32,9 @@ export type WalletService = {
   pageFor: (owner: WalletOwner) => string;
   /** @returns false when it was not there */
   remove: (owner: WalletOwner, offerId: number) => Promise<boolean>;
-  ownerOf: (publisherId: number, pubUserId: string) => WalletOwner;
+  ownerOf: (publisherId: number, pubUserId: string) => Promise<WalletOwner>;
+  /** The owner that a link was made for, also where the key has changed since. */
+  ownerByLink: <Owner extends WalletOwner>(owner: Owner) => Promise<Owner>;
 };
 
 /**
@@ -46,9 +48,17 @@ export const walletPagePath = '/wallet';
 export function createWalletService(deps: CatalogDeps): WalletService {
   const { pool, dbHealth, config, now } = deps;
   const failFast = createFailFast(dbHealth);
-  const userKeys = createUserKeys(config.userPepper);
+  const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
   const links = createWalletLinks(createSigner(config.tokenKeys, openPurpose));
-  const verify = createSaveTokenVerifier(deps, userKeys.of);
+
+  /** The key of a user, whose wallet moves to it from those under earlier peppers. */
+  async function userKeyOf(publisherId: number, pubUserId: string): Promise<string> {
+    const [userKey = '', ...earlier] = userKeys.allOf(publisherId, pubUserId);
+    if (earlier.length > 0) await moveItems(pool, publisherId, earlier, userKey);
+    return userKey;
+  }
+
+  const verify = createSaveTokenVerifier(deps, userKeyOf);
   const savedOffersOf = createSavedOffers(deps);
   const notify = createChangeNotifier(savedOffersOf);
 
@@ -89,6 +99,12 @@ export function createWalletService(deps: CatalogDeps): WalletService {
       failFast(async () => savedOffersOf(await listItems(pool, publisherId, userKey))),
     pageFor: (owner) => pageUrl(owner, Math.floor(now() / dayMs) * dayMs),
     remove: (owner, offerId) => failFast(() => remove(owner, offerId)),
-    ownerOf: (publisherId, pubUserId) => ({ publisherId, userKey: userKeys.of(publisherId, pubUserId) }),
+    ownerOf: (publisherId, pubUserId) =>
+      failFast(async () => ({ publisherId, userKey: await userKeyOf(publisherId, pubUserId) })),
+    ownerByLink: (owner) =>
+      failFast(async () => ({
+        ...owner,
+        userKey: (await findMovedOwner(pool, owner.publisherId, owner.userKey)) ?? owner.userKey,
+      })),
   };
 }

@@ -4,8 +4,8 @@ import type { EraseOfUser, EraseWithSessions, ExportRows } from '../../platform/
 /** Deletes the user's saved offers, of all sessions up to the erasure. */
 export const eraseWalletOfUser: EraseOfUser = async (pool, { subject, until }, onErased) => {
   const { rowCount } = await pool.query(
-    'delete from wallet_items where user_key = $1::uuid and session_id < $2::uuid',
-    [subject.userKey, firstUuid7After(until)],
+    'delete from wallet_items where user_key = any($1::uuid[]) and session_id < $2::uuid',
+    [subject.userKeys, firstUuid7After(until)],
   );
   await onErased({ wallet_items: rowCount ?? 0 });
 };
@@ -14,7 +14,7 @@ export const eraseWalletOfUser: EraseOfUser = async (pool, { subject, until }, o
 export const eraseWalletOfSessions: EraseWithSessions = async (executor, sessions) => {
   const { rowCount } = await executor.query(
     'delete from wallet_items where user_key = any($1::uuid[]) and session_id = any($2::uuid[])',
-    [[...new Set(sessions.flatMap(({ pubUserKey }) => pubUserKey ?? []))], sessions.map(({ id }) => id)],
+    [[...new Set(sessions.flatMap(({ pubUserKeys }) => pubUserKeys))], sessions.map(({ id }) => id)],
   );
   return { wallet_items: rowCount ?? 0 };
 };

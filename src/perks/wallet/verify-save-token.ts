@@ -18,7 +18,7 @@ type VerifiedSave = { item: WalletItem; offer: Offer; recorded: boolean };
  */
 export type VerifySaveToken = (token: unknown, use: TokenUse) => Promise<VerifiedSave>;
 
-type UserKeyOf = (publisherId: number, pubUserId: string) => string;
+type UserKeyOf = (publisherId: number, pubUserId: string) => Promise<string>;
 
 export function createSaveTokenVerifier(
   { catalog, tokens, pool, now }: CatalogDeps,
@@ -39,7 +39,7 @@ export function createSaveTokenVerifier(
     if (user === null) throw new AppError('invalid_token');
     const { pubUserId, macros } = user;
     if (pubUserId === null) throw noUser();
-    const userKey = userKeyOf(publisherId, pubUserId);
+    const userKey = await userKeyOf(publisherId, pubUserId);
     const item = {
       userKey,
       offerId,

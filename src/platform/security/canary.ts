@@ -1,25 +1,46 @@
 import { createHmac } from 'node:crypto';
 import type pg from 'pg';
 import { StartupError } from '../startup-error.ts';
+import { sealedColumn } from './sealed-column.ts';
 import type { SecretBox } from './secret-box.ts';
 
 const context = 'canary';
 
+export const sealedCanary = sealedColumn({
+  table: 'installation',
+  column: 'canary',
+  key: ['id'],
+  context: () => context,
+});
+
 /**
  * Compares the secrets of this process with those that the database was made with: written with others, secrets could
- * not be read and users not be recognised. @throws StartupError naming the variable
+ * not be read and users not be recognised. Of lists (rotation) one secret has to be the database's; the first pepper
+ * becomes it, once what is sealed is sealed with the first key.
+ * @throws StartupError naming the variable
  */
-export async function checkSecrets(pool: pg.Pool, box: SecretBox, userPepper: string): Promise<void> {
-  const pepperMark = createHmac('sha256', userPepper).update(context).digest('base64');
+export async function checkSecrets(
+  pool: pg.Pool,
+  box: SecretBox,
+  userPepper: string,
+  earlierPeppers: readonly string[] = [],
+): Promise<void> {
+  const [mark = '', ...earlierMarks] = [userPepper, ...earlierPeppers].map(markOf);
   // The first process leaves its mark; all compare with the one that is there.
   await pool.query('insert into installation (canary) values ($1) on conflict (id) do nothing', [
-    box.seal(pepperMark, context),
+    box.seal(mark, context),
   ]);
   const { rows } = await pool.query<{ canary: Buffer }>('select canary from installation');
-  const original = openOrNull(box, rows[0]?.canary ?? Buffer.alloc(0));
+  const canary = rows[0]?.canary ?? Buffer.alloc(0);
+  const original = openOrNull(box, canary);
   if (original === null) throw wrong('SECRETS_KEY');
-  if (original !== pepperMark) throw wrong('USER_PEPPER');
+  if (original === mark) return;
+  if (!earlierMarks.includes(original)) throw wrong('USER_PEPPER');
+  if (box.keyOf(canary, context) === 0)
+    await pool.query('update installation set canary = $2 where canary = $1', [canary, box.seal(mark, context)]);
 }
+
+const markOf = (pepper: string): string => createHmac('sha256', pepper).update(context).digest('base64');
 
 const wrong = (name: string): StartupError =>
   new StartupError(

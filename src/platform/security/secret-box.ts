@@ -9,6 +9,10 @@ export type SecretBox = {
   seal: (plain: string, context: string) => Buffer;
   /** @throws when the box was altered, cut, sealed with another key, or for another context */
   open: (sealed: Buffer, context: string) => string;
+  /** The index of the key that sealed it: 0 is the one that seals now. null: none of them, or it was altered. */
+  keyOf: (sealed: Buffer, context: string) => number | null;
+  /** How many keys there are. */
+  keys: number;
 };
 
 const algorithm = 'aes-256-gcm';
@@ -19,12 +23,39 @@ const authTagLength = 16;
 const headLength = version.length + nonceLength + authTagLength;
 
 /**
- * A box of AES-256-GCM with a random nonce, so equal texts look different. Version and context are authenticated too.
- * One key is good for 2^32 seals (NIST SP 800-38D, 8.3), far beyond the secrets of one installation.
- * @param key 32 bytes
- * @throws when the key has another length
+ * A box that seals with one key and opens what it and earlier ones sealed (rotation). GCM tells which one it was.
+ * @param earlier 32 bytes each
+ * @throws when a key has another length
  */
-export function createSecretBox(key: Buffer): SecretBox {
+export function createSecretBox(key: Buffer, earlier: readonly Buffer[] = []): SecretBox {
+  const boxes = [key, ...earlier].map(createKeyBox);
+  const [current] = boxes as [KeyBox];
+  const keyOf = (sealed: Buffer, context: string): number | null => {
+    const index = boxes.findIndex((box) => box.open(sealed, context) !== null);
+    return index < 0 ? null : index;
+  };
+  return {
+    seal: current.seal,
+    open: (sealed, context) => {
+      for (const box of boxes) {
+        const plain = box.open(sealed, context);
+        if (plain !== null) return plain;
+      }
+      throw new Error('the sealed secret cannot be opened: it was altered, or the key or context is another');
+    },
+    keyOf,
+    keys: boxes.length,
+  };
+}
+
+/** `open` null: it was altered, or sealed with another key or for another context. */
+type KeyBox = Pick<SecretBox, 'seal'> & { open: (sealed: Buffer, context: string) => string | null };
+
+/**
+ * AES-256-GCM with a random nonce, so equal texts look different. Version and context are authenticated too.
+ * One key is good for 2^32 seals (NIST SP 800-38D, 8.3), far beyond the secrets of one installation.
+ */
+function createKeyBox(key: Buffer): KeyBox {
   if (key.length !== keyLength) throw new Error(`a secret box needs a key of ${keyLength} bytes`);
   const authenticated = (context: string): Buffer => Buffer.concat([version, Buffer.from(context)]);
   return {
@@ -35,18 +66,15 @@ export function createSecretBox(key: Buffer): SecretBox {
       return Buffer.concat([version, nonce, cipher.getAuthTag(), text]);
     },
     open: (sealed, context) => {
-      if (sealed.length < headLength || sealed[0] !== version[0])
-        throw new Error('not a sealed secret of a known version');
+      if (sealed.length < headLength || sealed[0] !== version[0]) return null;
       const nonce = sealed.subarray(version.length, version.length + nonceLength);
       const decipher = createDecipheriv(algorithm, key, nonce, { authTagLength })
         .setAAD(authenticated(context))
         .setAuthTag(sealed.subarray(version.length + nonceLength, headLength));
       try {
         return Buffer.concat([decipher.update(sealed.subarray(headLength)), decipher.final()]).toString('utf8');
-      } catch (cause) {
-        throw new Error('the sealed secret cannot be opened: it was altered, or the key or context is another', {
-          cause,
-        });
+      } catch {
+        return null;
       }
     },
   };

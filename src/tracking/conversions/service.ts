@@ -14,7 +14,7 @@ import type { Booking } from './booking.ts';
 import { countBookings } from './count-caps.ts';
 import { type Evaluation, evaluate } from './evaluate.ts';
 import { conversionEvent } from './event-type.ts';
-import { type ConvertedClick, findClicks } from './find-clicks.ts';
+import { type ConvertedClick, findClicks, type Lookup } from './find-clicks.ts';
 import { insertBookings, type NewBooking, toReportBooking } from './insert-bookings.ts';
 import { buildPostback } from './postback.ts';
 import type { ConversionReport } from './request.ts';
@@ -40,15 +40,15 @@ const maxItems = 128;
 export function createConversionService(deps: ServiceDeps): ConversionService {
   const { dbHealth, config, now } = deps;
   const clickIds = createClickIdCodec(config.tokenKeys);
-  const hashes = createUserKeys(config.userPepper);
+  const hashes = createUserKeys(config.userPepper, config.earlierPeppers);
   const batcher = createBatcher<Item, Evaluation>({ write: (items) => recordBatch(deps, items), dbHealth, maxItems });
   return {
     record: async (report) => {
       const click = clickIds.read(report.clickId);
       // A click id can only be of the future by a wrong clock, and PostgreSQL's dates have an end.
       if (click === null || timeOfUuid7(click.sessionId) > now() + dayMs) throw new AppError('click_not_found');
-      const txnKey = hashes.of(0, `transaction ${click.sessionId} ${report.txnId}`);
-      const evaluation = await batcher.add({ report, click, txnKey });
+      const [txnKey = '', ...earlierKeys] = hashes.allOf(0, `transaction ${click.sessionId} ${report.txnId}`);
+      const evaluation = await batcher.add({ report, click, txnKey, earlierKeys });
       if (evaluation.outcome === 'refused') throw evaluation.error;
       const message = evaluation.outcome === 'duplicate' ? 'duplicate' : 'recorded';
       return { message, booking: evaluation.booking };
@@ -57,7 +57,8 @@ export function createConversionService(deps: ServiceDeps): ConversionService {
   };
 }
 
-type Item = { report: ConversionReport; click: ClickRef; txnKey: string };
+/** `earlierKeys`: of the same transaction under earlier peppers; mostly none. */
+type Item = { report: ConversionReport; click: ClickRef; txnKey: string; earlierKeys: readonly string[] };
 type Evaluated = { item: Item; click: ConvertedClick | null; evaluation: Evaluation };
 
 /** Evaluates a batch and books what is new. What another transaction booked meanwhile is evaluated again. */
@@ -79,13 +80,31 @@ async function recordBatch(deps: ServiceDeps, items: readonly Item[]): Promise<E
   return evaluated.map((one) => (isLate(one) ? (again[late.indexOf(one)] as Evaluated) : one).evaluation);
 }
 
-async function evaluateBatch(deps: ServiceDeps, items: readonly Item[]): Promise<Evaluated[]> {
-  const lookups = items.map(({ report, click, txnKey }) => ({ ...click, event: report.event, txnKey }));
-  const clicks = await findClicks(deps.pool, lookups);
+async function evaluateBatch(deps: ServiceDeps, given: readonly Item[]): Promise<Evaluated[]> {
+  const items = await withBookedKeys(deps, given);
+  const clicks = await findClicks(deps.pool, items.map(toLookup));
   return items.map((item, index) => {
     const click = clicks[index] ?? null;
     return { item, click, evaluation: evaluateItem(deps, item, click) };
   });
+}
+
+const toLookup = ({ report, click, txnKey }: Item): Lookup => ({ ...click, event: report.event, txnKey });
+
+/** While USER_PEPPER is rotated: a transaction that is booked under an earlier key keeps it. */
+async function withBookedKeys({ pool }: ServiceDeps, items: readonly Item[]): Promise<readonly Item[]> {
+  let known = items;
+  const rounds = Math.max(0, ...items.map(({ earlierKeys }) => earlierKeys.length));
+  for (let round = 0; round < rounds; round += 1) {
+    const asked = known.map((item) => ({ ...item, txnKey: item.earlierKeys[round] ?? item.txnKey }));
+    const clicks = await findClicks(pool, asked.map(toLookup));
+    known = known.map((item, index) => {
+      const click = clicks[index];
+      const isBooked = click != null && (click.conversion !== null || click.void !== null);
+      return isBooked ? (asked[index] as Item) : item;
+    });
+  }
+  return known;
 }
 
 function evaluateItem(

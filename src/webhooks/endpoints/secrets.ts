@@ -3,9 +3,9 @@ import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { newSecret, secretBytes } from '../message/signature.ts';
 import { newV1aKey, publicV1aKey, v1aKeyOf } from '../message/signature-v1a.ts';
 
-const context = 'webhook-secret';
-const v1aContext = 'webhook-v1a-key';
-const headerContext = (name: string): string => `webhook-header ${name}`;
+export const secretContext = 'webhook-secret';
+export const v1aContext = 'webhook-v1a-key';
+export const headerContext = (name: string): string => `webhook-header ${name}`;
 
 /** The sealed secrets of an endpoint: the one that signs, and during a rotation the one before it. */
 export type SealedSecrets = { current: Buffer; previous: Buffer | null };
@@ -13,7 +13,7 @@ export type SealedSecrets = { current: Buffer; previous: Buffer | null };
 /** A new secret as it is shown once (`whsec_…`) and as it is stored. */
 export function createEndpointSecret(box: SecretBox): { secret: string; sealed: Buffer } {
   const secret = newSecret();
-  return { secret, sealed: box.seal(secret, context) };
+  return { secret, sealed: box.seal(secret, secretContext) };
 }
 
 /**
@@ -21,7 +21,7 @@ export function createEndpointSecret(box: SecretBox): { secret: string; sealed: 
  * @throws when a secret was sealed with another SECRETS_KEY
  */
 export const openSecrets = (box: SecretBox, { current, previous }: SealedSecrets): Buffer[] =>
-  [current, previous].filter((sealed) => sealed !== null).map((sealed) => secretBytes(box.open(sealed, context)));
+  [current, previous].filter((sealed) => sealed !== null).map((sealed) => secretBytes(box.open(sealed, secretContext)));
 
 /** A new ed25519 key: its public half as it is shown (`whpk_…`), and the key as it is stored. */
 export function createV1aKey(box: SecretBox): { publicKey: string; sealed: Buffer } {

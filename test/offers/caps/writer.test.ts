@@ -7,6 +7,7 @@ import { decideCapped } from '../../../src/offers/fetch/capped-fetch.ts';
 import { createFetchOpener, type PendingFetch } from '../../../src/offers/fetch/pending-fetch.ts';
 import { readFetchOffers } from '../../../src/offers/fetch/request.ts';
 import { emptyModel, type Model } from '../../../src/offers/model/posteriors.ts';
+import { createUserKeys } from '../../../src/platform/security/user-key.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 let t: TestApp;
@@ -21,7 +22,10 @@ const client = { ip: '127.0.0.1', userAgent: '', gpc: false };
 function pendingBy(snapshot: Snapshot): PendingFetch {
   const publisher = snapshot.publishers.get(t.publisher.id);
   if (publisher === undefined) throw new Error('no publisher');
-  const open = createFetchOpener({ ...t.deps, catalog: { ...t.deps.catalog, current: () => snapshot } });
+  const open = createFetchOpener(
+    { ...t.deps, catalog: { ...t.deps.catalog, current: () => snapshot } },
+    createUserKeys(t.deps.config.userPepper),
+  );
   return open(publisher, readFetchOffers({}, { placement: 'checkout' }, client), { kind: 'unit' });
 }
 

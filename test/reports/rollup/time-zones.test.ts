@@ -323,10 +323,10 @@ test('counts of erased users are re-bucketed like all others', async () => {
     where publisher_id = $1 and (custom ->> 'plan' = 'silver' or created_at > '2026-03-20 12:00+0')`,
     [publisherId],
   );
-  const subject = { publisherId, namedBy: 'ad_fp', identifier: '', userKey: '' } as const;
+  const subject = { publisherId, namedBy: 'ad_fp', identifier: '', userKey: '', userKeys: [] } as const;
   const sweep = { subject, until: new Date(rolledUpMs), isSecond: false, nowMs: rolledUpMs };
   await transaction(testApp.pool, async (executor) => {
-    const erased = sessions.map(({ id }) => ({ day: '2026-03-20', id, userKey: null, pubUserKey: null }));
+    const erased = sessions.map(({ id }) => ({ day: '2026-03-20', id, userKey: null, pubUserKeys: [] }));
     await eraseSessions(executor, erased, sweep);
   });
   const byPlan = async (timeZone: string) =>

@@ -5,7 +5,14 @@ import { type Html, html } from '../../../platform/http/html.ts';
 import type { App } from '../../../platform/ports.ts';
 import { auditAccount } from '../../auth/account-audit.ts';
 import type { SessionClient } from '../../auth/session-client.ts';
-import { endSession, endSessionOf, endSessionsOf, type ListedSession, listSessions } from '../../auth/sessions.ts';
+import {
+  endSession,
+  endSessionOf,
+  endSessionsOf,
+  idTokenContext,
+  type ListedSession,
+  listSessions,
+} from '../../auth/sessions.ts';
 import { signInPath } from '../../shell/access.ts';
 import { actionButton } from '../../shell/actions.ts';
 import { badge, card, linkButton, table } from '../../shell/components.ts';
@@ -15,7 +22,6 @@ import { pageHeaders } from '../../shell/headers.ts';
 import { renderCard } from '../../shell/layout.ts';
 import { actorOf } from '../../shell/management.ts';
 import { commonPages, type PageResult, type PageServices, redirect } from '../../shell/pages.ts';
-import { idTokenContext } from './single-sign-on.ts';
 
 const path = '/account/sessions';
 

@@ -4,6 +4,7 @@ import { type Html, html } from '../../../platform/http/html.ts';
 import type { App } from '../../../platform/ports.ts';
 import { accountOf, type Refusal } from '../../auth/oidc/account.ts';
 import type { Identity, OidcProvider, PendingSignIn } from '../../auth/oidc/provider.ts';
+import { idTokenContext } from '../../auth/sessions.ts';
 import { nextPath, signInPath } from '../../shell/access.ts';
 import { linkButton, notice } from '../../shell/components.ts';
 import { pendingLifetimeMs } from '../../shell/cookies.ts';
@@ -19,7 +20,6 @@ const schema = { hide: true };
 
 /** Context of the sealed cookie; what is sealed for another purpose does not open. */
 const pendingContext = 'oidc-pending';
-export const idTokenContext = 'oidc-id-token';
 
 type Pending = PendingSignIn & { next: string; expiresMs: number };
 

@@ -1,0 +1,38 @@
+import { createBatcher } from '../../platform/db/batcher.ts';
+import type { UserKeys } from '../../platform/security/user-key.ts';
+import { findMovedKey, type MovedUser, moveHistories } from '../caps/move-histories.ts';
+import type { OfferDeps } from '../ports.ts';
+import type { PendingFetch } from './pending-fetch.ts';
+
+/** While USER_PEPPER is rotated: moves the user of a fetch to the present key before the fetch is decided. */
+export type MovingUsers = {
+  /** null: there is nothing to wait for. */
+  settle: (pending: PendingFetch) => Promise<void> | null;
+  drain: () => Promise<void>;
+};
+
+type MovingDeps = Pick<OfferDeps, 'pool' | 'dbHealth' | 'now'> & { userKeys: Pick<UserKeys, 'isEarlier'> };
+
+export function createMovingUsers({ pool, dbHealth, now, userKeys }: MovingDeps): MovingUsers {
+  const batcher = createBatcher<MovedUser, void>({
+    write: async (users) => {
+      await moveHistories(pool, users, now());
+      return users.map(() => undefined);
+    },
+    dbHealth,
+    maxConcurrentBatches: 4,
+  });
+  return {
+    settle: (pending) => {
+      const { userKey, earlierKeys, publisher, dev } = pending;
+      if (userKey === null || dev) return null;
+      if (earlierKeys.length > 0) return batcher.add({ publisherId: publisher.id, userKey, earlierKeys });
+      // A link names its user by the key of the session that it was made in.
+      if (!userKeys.isEarlier(userKey)) return null;
+      return findMovedKey(pool, userKey).then((key) => {
+        pending.userKey = key ?? userKey;
+      });
+    },
+    drain: batcher.drain,
+  };
+}

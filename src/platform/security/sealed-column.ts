@@ -1,0 +1,86 @@
+import type { Executor } from '../db/pool.ts';
+import type { SecretBox } from './secret-box.ts';
+
+/*
+ * Sealed values lie in tables of many rooms. Each room exports its own as values of this shape; the list of all of
+ * them is handed to the command that seals them anew (docs/operations.md#rotating-the-secrets-key).
+ */
+
+type Key = readonly unknown[];
+
+type SealedValue = { key: Key; sealed: Buffer };
+
+export type SealedColumn = {
+  /** Table and column. */
+  name: string;
+  context: (key: Key) => string;
+  /** The next values in the order of their keys; `after` null: from the first on. */
+  read: (executor: Executor, after: Key | null, limit: number) => Promise<SealedValue[]>;
+  /** Replaces a value, unless it was changed meanwhile. */
+  replace: (executor: Executor, key: Key, from: Buffer, to: Buffer) => Promise<void>;
+};
+
+type Place = { table: string; column: string; key: readonly string[]; context: (key: Key) => string };
+
+/** A column of type `bytea`. `key` names the columns of the primary key. */
+export function sealedColumn({ table, column, key, context }: Place): SealedColumn {
+  const keys = key.join(', ');
+  const given = (first: number): string => key.map((_, index) => `$${index + first}`).join(', ');
+  return {
+    name: `${table}.${column}`,
+    context,
+    read: async (executor, after, limit) => {
+      const { rows } = await executor.query<Record<string, unknown>>(
+        `select ${keys}, ${column} as sealed from ${table}
+        where ${column} is not null ${after === null ? '' : `and (${keys}) > (${given(2)})`}
+        order by ${keys} limit $1`,
+        [limit, ...(after ?? [])],
+      );
+      return rows.map((row) => ({ key: key.map((name) => row[name]), sealed: row.sealed as Buffer }));
+    },
+    replace: async (executor, at, from, to) => {
+      await executor.query(`update ${table} set ${column} = $2 where ${column} = $1 and (${keys}) = (${given(3)})`, [
+        from,
+        to,
+        ...at,
+      ]);
+    },
+  };
+}
+
+/** Values by what they are sealed with: the keys of the box in their order (counts), or none of them. */
+export type SealedCounts = { byKey: number[]; unreadable: number };
+
+const sliceSize = 200;
+
+/**
+ * Counts the values of a column by key and, with `reseal`, seals those of earlier keys with the first one. Can be
+ * interrupted anywhere and run again: what is done is only read.
+ * @param report called after each slice with the values read so far (count)
+ */
+export async function walkSealed(
+  executor: Executor,
+  box: SecretBox,
+  column: SealedColumn,
+  { reseal, report }: { reseal: boolean; report: (read: number) => void },
+): Promise<SealedCounts> {
+  const counts: SealedCounts = { byKey: Array.from({ length: box.keys }, () => 0), unreadable: 0 };
+  let read = 0;
+  for (let after: Key | null = null; ; ) {
+    const values = await column.read(executor, after, sliceSize);
+    for (const { key, sealed } of values) {
+      const context = column.context(key);
+      const found = box.keyOf(sealed, context);
+      if (found === null) counts.unreadable += 1;
+      else if (found === 0 || !reseal) counts.byKey[found] = (counts.byKey[found] ?? 0) + 1;
+      else {
+        await column.replace(executor, key, sealed, box.seal(box.open(sealed, context), context));
+        counts.byKey[0] = (counts.byKey[0] ?? 0) + 1;
+      }
+    }
+    read += values.length;
+    report(read);
+    if (values.length < sliceSize) return counts;
+    after = values.at(-1)?.key ?? null;
+  }
+}

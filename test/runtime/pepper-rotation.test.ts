@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { countHistoriesByMark } from '../../src/offers/caps/move-histories.ts';
+import { countItemsByMark } from '../../src/perks/wallet/items.ts';
+import { checkSecrets } from '../../src/platform/security/canary.ts';
+import { pepperMark } from '../../src/platform/security/user-key.ts';
+import { eraseDueUsers } from '../../src/privacy/erasure-job.ts';
+import { secondSweepMs } from '../../src/privacy/erasures.ts';
+import { userData } from '../../src/runtime/user-data.ts';
+import { list, local, save, showTo } from '../perks/wallet/support.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { clickIdOf, track } from '../tracking/conversions/support.ts';
+import { call } from '../tracking/journey.ts';
+
+/*
+ * Three processes on one database, as in the steps of docs/operations.md#rotating-the-user-pepper: `before` and
+ * `during` at work at once, `after` without the old pepper.
+ */
+const [oldPepper, newPepper] = ['old-pepper-'.repeat(3), 'new-pepper-'.repeat(3)];
+let nowMs = Date.now();
+let before: TestApp;
+let during: TestApp;
+let after: TestApp;
+
+beforeAll(async () => {
+  const now = () => nowMs;
+  before = await createTestApp({ now, config: { userPepper: oldPepper, earlierPeppers: [newPepper] } });
+  const { databaseUrl } = before;
+  during = await createTestApp({ now, databaseUrl, config: { userPepper: newPepper, earlierPeppers: [oldPepper] } });
+  after = await createTestApp({ now, databaseUrl, config: { userPepper: newPepper } });
+});
+afterAll(async () => {
+  await after?.close();
+  await during?.close();
+  await before?.close();
+});
+
+const user = { ad_fp: 'device-1' };
+const show = (t: TestApp) => showTo(t, 'user-1', user);
+const campaigns = async (t: TestApp) => (await show(t)).map(({ campaign_id }) => campaign_id);
+const savedIn = async (t: TestApp): Promise<number[]> =>
+  (await list(t, 'user-1')).json().data.offers.map(({ id }: { id: number }) => id);
+
+/** Rows under the old and the new pepper. */
+async function left(): Promise<{ histories: (number | undefined)[]; items: (number | undefined)[] }> {
+  const marks = [oldPepper, newPepper].map(pepperMark);
+  const [histories, items] = [await countHistoriesByMark(before.pool), await countItemsByMark(before.pool)];
+  return { histories: marks.map((mark) => histories.get(mark)), items: marks.map((mark) => items.get(mark)) };
+}
+
+test('a user who is seen keeps opt-outs, wallet, links and conversions, and can be erased', async () => {
+  const [first, second, third] = await show(before);
+  if (first === undefined || second === undefined || third === undefined) throw new Error('too few offers');
+  await call(before, first.beacons.no_thanks_click);
+  const link = local((await save(before, second)).json().data.wallet_url);
+  const clickId = await clickIdOf(before, third.click_url);
+  const sale = { click_id: clickId, event: 'sale', payout: '5', currency: 'USD', txn_id: 'order-1' };
+  expect((await track(before, sale)).json().message).toBe('recorded');
+  await showTo(before, 'user-2', { ad_fp: 'device-2' }).then(([one]) =>
+    call(before, one?.beacons.no_thanks_click ?? ''),
+  );
+  expect(await left()).toEqual({ histories: [2, undefined], items: [1, undefined] });
+
+  // The user is seen by two processes at once, and a beacon of the session from before comes late.
+  const seen = await Promise.all([campaigns(during), campaigns(during), campaigns(during)]);
+  for (const ids of seen) expect(ids).not.toContain(first.campaign_id);
+  await call(before, third.beacons.no_thanks_click);
+  const next = await campaigns(during);
+  expect(next.length).toBeGreaterThan(0);
+  for (const refused of [first, third]) expect(next).not.toContain(refused.campaign_id);
+
+  const page = await during.app.inject({ url: link });
+  expect([page.statusCode, page.body.includes(second.title)]).toEqual([200, true]);
+  expect(await savedIn(during)).toEqual([second.id]);
+  expect((await during.app.inject({ url: link })).body).toContain(second.title);
+  expect((await track(during, sale)).json().message).toBe('duplicate');
+  expect(await left()).toEqual({ histories: [1, 1], items: [undefined, 1] });
+
+  // Without the old pepper, who was seen is still known.
+  const known = await campaigns(after);
+  for (const refused of [first, third]) expect(known).not.toContain(refused.campaign_id);
+  expect(await savedIn(after)).toEqual([second.id]);
+
+  // Erased by the id that only the sessions name: both keys of the device are found.
+  await showTo(during, null, user);
+  const erasure = await during.app.inject({
+    method: 'POST',
+    url: `/manage/v1/privacy/erasure?api_key=${during.publisher.key}`,
+    payload: { pub_user_id: 'user-1' },
+  });
+  expect(erasure.statusCode).toBe(202);
+  for (const waitMs of [0, secondSweepMs + 1000]) {
+    nowMs += waitMs;
+    await eraseDueUsers({ ...during.deps, userData }, () => false);
+  }
+  expect(await left()).toEqual({ histories: [1, undefined], items: [undefined, undefined] });
+  const { rows } = await before.pool.query(
+    'select count(*)::int as named from sessions where user_key is not null and erased_at is null',
+  );
+  expect(rows[0].named).toBe(1);
+});
+
+test('the canary follows the first pepper, and refuses a process that knows neither', async () => {
+  const { pool, deps } = before;
+  await checkSecrets(pool, deps.secretBox, oldPepper, [newPepper]);
+  await expect(checkSecrets(pool, deps.secretBox, newPepper)).rejects.toThrow(/^USER_PEPPER/);
+  await checkSecrets(pool, deps.secretBox, newPepper, [oldPepper]);
+  await checkSecrets(pool, deps.secretBox, newPepper);
+  await expect(checkSecrets(pool, deps.secretBox, oldPepper)).rejects.toThrow(/^USER_PEPPER/);
+});
