@@ -24,7 +24,7 @@ beforeAll(async () => {
     values ($1, 'k', decode($2, 'hex'), '{reports}')`,
     [testApp.publisher.id, hashKey('reports')],
   );
-  await expect.poll(() => testApp.deps.catalog.current().keys.has(hashKey('reports'))).toBe(true);
+  await testApp.deps.catalog.refresh();
   await rollUpAll(testApp);
 });
 afterAll(() => testApp.close());

@@ -43,8 +43,7 @@ beforeAll(async () => {
     select id, 'k', decode($1, 'hex'), '{reports}' from publishers where name = 'Other'`,
     [hashKey('other')],
   );
-  const hash = hashKey('other');
-  await expect.poll(() => testApp.deps.catalog.current().keys.has(hash)).toBe(true);
+  await testApp.deps.catalog.refresh();
   await rollUpAll(testApp);
 });
 afterAll(() => testApp.close());
