@@ -45,12 +45,13 @@ const ownOnly = new Set([
   'post /manage/v1/sequence-rules',
   'post /manage/v1/deliveries/replay',
   'post /manage/v1/explain',
+  'post /manage/v1/webhook-endpoints',
   'post /manage/v1/privacy/erasure',
   'post /manage/v1/privacy/export',
 ]);
 
-/** Named by an event, of which each publisher has its own. */
-const byEvent = (path: string): boolean => path.startsWith('/manage/v1/webhook-endpoints/{event}');
+/** Named by an event, of which each publisher has its own; ids are tried in test/webhooks/endpoints. */
+const byEvent = (path: string): boolean => path.startsWith('/manage/v1/webhook-endpoints/{endpoint}');
 
 const variables = (path: string): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
 

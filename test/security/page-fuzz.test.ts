@@ -65,7 +65,7 @@ const fill = (path: string): fc.Arbitrary<string> =>
       let at = 0;
       return path
         .replace(':publisherId', '1')
-        .replace(':event', 'usp.selection')
+        .replace(':endpoint', 'usp.selection')
         .replaceAll(/:\w+/g, () => encode(values[at++] ?? '1'));
     });
 
@@ -94,7 +94,7 @@ describe('pages never answer 5xx, whatever the input', () => {
     const names = new Set<string>();
     for (const { path } of routesOf(t.app).filter((one) => one.method === 'GET' && isPage(one))) {
       const page = await operator.get(
-        path.replace(':publisherId', '1').replace(':event', 'usp.selection').replaceAll(/:\w+/g, '1'),
+        path.replace(':publisherId', '1').replace(':endpoint', 'usp.selection').replaceAll(/:\w+/g, '1'),
       );
       for (const [, name] of page.body.matchAll(/ name="([^"]+)"/g)) if (name !== '_csrf') names.add(name as string);
     }

@@ -31,7 +31,7 @@ test('400: every write of the management API names the fields that it does not k
   const pathOf = (path: string): string =>
     path
       .replace(/^\/manage\/v1/, '')
-      .replace(':event', 'usp.selection')
+      .replace(':endpoint', 'usp.selection')
       .replace(':name', 'checkout')
       .replace(':publisher_id', String(me.publisherId))
       .replace(/(?<=^\/([\w-]+)\/):(advertiser_)?id(\|:id)?/, (_all, kind: string) => String(ids[kind] ?? 1))
