@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { findWritableUrl } from '../../src/platform/db/find-writable.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { createPool } from '../../src/platform/db/pool.ts';
+import { createRandom } from '../../src/platform/lib/random.ts';
 import { type Call, startLoad } from './load.ts';
 import { type PatroniCluster, startPatroniCluster, ttlS } from './patroni.ts';
-import { randomFrom } from './random.ts';
 import { openStageOn } from './stage.ts';
 import { judge, type Verdict } from './verdict.ts';
 
@@ -40,7 +40,7 @@ const calmMs = 5000;
 export async function failoverRun(seed: number, { endpoints }: { endpoints: number }): Promise<Failover> {
   const cluster = await startPatroniCluster();
   await migrate(await findWritableUrl(cluster.url));
-  const stage = await openStageOn(cluster, endpoints, randomFrom(seed));
+  const stage = await openStageOn(cluster, endpoints, createRandom(seed));
   const load = startLoad(stage, Number.POSITIVE_INFINITY);
   const failures: Failure[] = [];
   try {

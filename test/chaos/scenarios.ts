@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createRandom } from '../../src/platform/lib/random.ts';
 import { isConsistent, reconcileDeliveries } from '../../src/webhooks/deliveries/reconciliation.ts';
 import { startLoad } from './load.ts';
-import { randomFrom } from './random.ts';
 import { openStage, processNames, type Stage } from './stage.ts';
 import { judge, type Verdict } from './verdict.ts';
 
@@ -12,7 +12,7 @@ const longestDownMs = 1500;
 
 /** 3 to 6 kill -9 of API, workers and PostgreSQL at random moments of a load. */
 export async function killRun(seed: number, { wraps, endpoints }: Size): Promise<Verdict & { kills: string[] }> {
-  const draw = randomFrom(seed);
+  const draw = createRandom(seed);
   const plan = Array.from({ length: 3 + Math.floor(draw() * 4) }, () => ({
     at: Math.floor(wraps * (0.05 + draw() * 0.85)),
     target: targets[Math.floor(draw() * targets.length)] as (typeof targets)[number],
@@ -41,7 +41,7 @@ export async function killRun(seed: number, { wraps, endpoints }: Size): Promise
  * sent twice.
  */
 export async function rollingRun(seed: number, size: Size & { everyMs: number; durationMs: number }): Promise<Verdict> {
-  return onStage(size.endpoints, randomFrom(seed), async (stage) => {
+  return onStage(size.endpoints, createRandom(seed), async (stage) => {
     const load = startLoad(stage, Number.POSITIVE_INFINITY);
     const endMs = performance.now() + size.durationMs;
     for (let turn = 0; performance.now() < endMs; turn++) {
@@ -58,7 +58,7 @@ export type Outage = Verdict & { sameProcesses: boolean; resumedAfterMs: number 
 
 /** PostgreSQL gone for `downMs` under load: the workers stay up, and go on within two seconds of its return. */
 export async function outageRun(seed: number, size: Size & { downMs: number }): Promise<Outage> {
-  return onStage(size.endpoints, randomFrom(seed), async (stage) => {
+  return onStage(size.endpoints, createRandom(seed), async (stage) => {
     const load = startLoad(stage, size.wraps);
     await load.reach(Math.floor(size.wraps / 2));
     const pids = processNames.map((name) => stage.processOf(name).child.pid);

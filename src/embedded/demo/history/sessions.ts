@@ -1,9 +1,10 @@
 import type { Offer, Publisher } from '../../../catalog/snapshot/types.ts';
 import type { SessionRecord } from '../../../offers/fetch/session-record.ts';
+import type { Random } from '../../../platform/lib/random.ts';
 import { dayMs, hourMs } from '../../../platform/lib/time.ts';
 import { newUuid7 } from '../../../platform/lib/uuid7.ts';
 import type { UserKeys } from '../../../platform/security/user-key.ts';
-import { pick, type Random } from './random.ts';
+import { pick } from './pick.ts';
 
 /** Length of the made-up history (days). */
 export const historyDays = 14;

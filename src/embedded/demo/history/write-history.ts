@@ -6,6 +6,7 @@ import { uspSelection } from '../../../perks/usp/event-type.ts';
 import { buildUspPayload } from '../../../perks/usp/payload.ts';
 import { markWrapped, type UspSession } from '../../../perks/usp/sessions.ts';
 import { type Executor, type Transaction, transaction } from '../../../platform/db/pool.ts';
+import { createRandom } from '../../../platform/lib/random.ts';
 import { dayMs, dayOf, hourMs } from '../../../platform/lib/time.ts';
 import { createUserKeys } from '../../../platform/security/user-key.ts';
 import { book } from '../../../reports/rollup/bookings.ts';
@@ -16,7 +17,6 @@ import { recordPastDeliveries } from '../../../webhooks/deliveries/past.ts';
 import type { OutboxEvent } from '../../../webhooks/outbox.ts';
 import { embeddedDemoIds } from '../catalogue.ts';
 import { type MadeUpActivity, makeUpActivity } from './events.ts';
-import { createRandom } from './random.ts';
 import { historyDays, makeUpSessions } from './sessions.ts';
 
 type HistoryDeps = Pick<CatalogDeps, 'pool' | 'catalog' | 'config' | 'tokens' | 'now'>;

@@ -1,5 +1,8 @@
-/** A small generator of numbers in [0, 1), so that a seed tells the whole story of a run. */
-export function randomFrom(seed: number): () => number {
+/** A generator of numbers in [0, 1). */
+export type Random = () => number;
+
+/** The same numbers for the same seed (mulberry32). */
+export function createRandom(seed: number): Random {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
