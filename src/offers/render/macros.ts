@@ -61,12 +61,13 @@ export function macroValuesOf(request: FetchOffersRequest, names: Iterable<strin
 export function fillCopy(copy: OfferCopy, values: MacroValues): OfferCopy {
   const filled = { ...copy };
   for (const field of Object.keys(limits) as (keyof OfferCopy)[]) {
-    if (copy[field].includes('{{')) filled[field] = cut(fill(copy[field], values), limits[field]);
+    if (copy[field].includes('{{')) filled[field] = cut(fillText(copy[field], values), limits[field]);
   }
   return filled;
 }
 
-function fill(text: string, values: MacroValues): string {
+/** One text, not cut. */
+export function fillText(text: string, values: MacroValues): string {
   return text
     .replace(macroPattern, (_macro, name: string, fallback: string | undefined) => {
       const value = Object.hasOwn(values, name) ? values[name] : undefined;

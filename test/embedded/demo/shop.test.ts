@@ -72,17 +72,21 @@ describe('the web views of the phone', () => {
 });
 
 test('a beacon and the webhook of a confirmation appear in the activity, with a verified signature', async () => {
-  const user = { placement: 'checkout', pub_user_id: 'activity-1' };
+  const user = { placement: 'checkout', pub_user_id: 'activity-1', first_name: 'Ada' };
   type Offers = {
     data: { session_id: string; offers: { id: number; campaign_id: number; title: string; pixel: string }[] };
   };
   const { data } = (await post('/native/v4/offers.json', user)) as Offers;
   const { session_id, offers } = data;
   const offer = offers[0] as Offers['data']['offers'][number];
-  await fetch(offer.pixel, {
-    headers: { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) Chrome/147.0.0.0 Safari/537.36' },
-  });
-  expect((await activity()).beacons[0]).toMatchObject({ kind: 'impression', offer_id: offer.id, suspicious: null });
+  const headers = { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) Chrome/147.0.0.0 Safari/537.36' };
+  for (const { pixel } of offers) await fetch(pixel, { headers });
+  const { beacons } = await activity();
+  expect(beacons).toHaveLength(offers.length);
+  for (const { id, title } of offers)
+    expect(beacons).toContainEqual(
+      expect.objectContaining({ kind: 'impression', offer_id: id, title, suspicious: null }),
+    );
   await post(`/sdk/v4/usp/${session_id}/${offer.campaign_id}/select.json`, { pub_user_id: user.pub_user_id });
   await post(`/sdk/v4/usp/session/${session_id}.json`, { action: 'wrap' });
   await expect.poll(async () => (await activity()).webhooks.length).toBe(1);

@@ -1,3 +1,4 @@
+import { fillText, type MacroValues } from '../../../offers/render/macros.ts';
 import type { Executor } from '../../../platform/db/pool.ts';
 import { dayMs } from '../../../platform/lib/time.ts';
 import type { Received } from '../received.ts';
@@ -22,14 +23,18 @@ const daysBackMs = 2 * dayMs;
 
 /** The beacons of the last hour, newest first, 20 at most. */
 export async function recentBeacons(executor: Executor, publisherId: number, nowMs: number): Promise<Beacon[]> {
-  const { rows } = await executor.query<Omit<Beacon, 'at'> & { at: Date }>(
-    `select e.at, e.kind, e.offer_id, o.title, e.suspicious
-     from events e join offers o on o.id = e.offer_id
+  const { rows } = await executor.query<Omit<Beacon, 'at'> & { at: Date; macros: MacroValues | null }>(
+    `select e.at, e.kind, e.offer_id, o.title, e.suspicious, s.macros
+     from events e join offers o on o.id = e.offer_id left join sessions s on s.id = e.session_id and s.day = e.day
      where e.publisher_id = $1 and e.day >= ($2::timestamptz at time zone 'UTC')::date and e.at > $3
      order by e.at desc limit $4`,
     [publisherId, new Date(nowMs - daysBackMs), new Date(nowMs - recentMs), maxShown],
   );
-  return rows.map((row) => ({ ...row, at: new Date(row.at).toISOString() }));
+  return rows.map(({ at, title, macros, ...beacon }) => ({
+    ...beacon,
+    at: new Date(at).toISOString(),
+    title: fillText(title, macros ?? {}),
+  }));
 }
 
 /** The newest webhooks with their selection. */
