@@ -43,6 +43,7 @@ import { conversionRoutes } from './tracking/conversions/routes.ts';
 import { trackingRoutes } from './tracking/routes.ts';
 import { deliveryRoutes } from './webhooks/deliveries/routes.ts';
 import { endpointRoutes } from './webhooks/endpoints/routes.ts';
+import { eventCatalogueRoutes, webhooksOf } from './webhooks/event-catalogue.ts';
 import { registerEventTypes } from './webhooks/events.ts';
 import { payloadRoutes } from './webhooks/message/payload-routes.ts';
 import { operationalEventTypes } from './webhooks/operational/event-types.ts';
@@ -72,7 +73,9 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
   registerRequestLog(app, deps.logger);
   closeGracefully(app);
   shedIdleConnections(app);
-  await registerOpenApi(app, deps.config.publicUrl, serveApi ? beaconPaths() : {});
+  const catalogue = { events: eventTypes, publicUrl: deps.config.publicUrl };
+  const described = serveApi ? { paths: beaconPaths(), webhooks: webhooksOf(catalogue) } : { paths: {}, webhooks: {} };
+  await registerOpenApi(app, deps.config.publicUrl, described);
   await registerBodyParsing(app);
   app.decorateRequest('caller', null);
 
@@ -100,6 +103,7 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
   await app.register(offerwallPageRoutes, deps);
   await app.register(walletPageRoutes, deps);
   await app.register(payloadRoutes, deps);
+  await app.register(eventCatalogueRoutes, catalogue);
   await app.register(endpointRoutes, { ...deps, events: eventTypes });
   await app.register(deliveryRoutes, { ...deps, events: eventTypes });
   await app.register(redeliveryRoutes, { ...deps, events: eventTypes });

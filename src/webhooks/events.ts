@@ -1,9 +1,13 @@
 import type { TSchema } from '@sinclair/typebox';
 import type { Publisher } from '../catalog/snapshot/types.ts';
+
 import { AppError } from '../platform/errors.ts';
 
 /** What a sample payload is built from. `nowMs`: epoch milliseconds. */
 export type SampleContext = { publisher: Publisher; publicUrl: string; nowMs: number };
+
+/** Version of the payload schemas. New fields may be added to a version; nothing of it is removed or changed. */
+export const schemaVersion = 1;
 
 /** An event that publishers can subscribe to. The room that causes it exports its type. */
 export type EventType = {

@@ -91,6 +91,7 @@ describe('the type of an event is read from what is signed, not from a header', 
     ['offer_saved', { event: 'offer_saved', offer_id: 1 }],
     ['offer_removed', { event: 'offer_removed', offer_id: 1 }],
     ['conversion', { conversion_id: 'c-1', event: 'offer_saved' }],
+    ['endpoint.failing', { event: 'endpoint.failing', endpoint_id: 1 }],
     ['usp.selection', selection],
   ])('%s', async (type, payload) => {
     expect((await verify(sent(bodyOf(payload)))).type).toBe(type);

@@ -1,4 +1,7 @@
+import { FormatRegistry, type TSchema, Type } from '@sinclair/typebox';
+import { Value } from '@sinclair/typebox/value';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { eventTypes } from '../../src/app.ts';
 import { raiseCampaignEvents } from '../../src/tracking/campaign-events.ts';
 import { operationalEvents } from '../../src/webhooks/operational/raise.ts';
 import { sendOperationalEvents } from '../../src/webhooks/operational/send.ts';
@@ -35,6 +38,10 @@ async function add(me: Manager, settings: object): Promise<number> {
 const payloads = ({ taken }: Hook) =>
   taken.map(({ body }) => JSON.parse(body.toString())).filter(({ event }) => operationalEvents.includes(event));
 const names = (receiver: Hook): string[] => payloads(receiver).map(({ event }) => event);
+
+FormatRegistry.Set('uuid', (text) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text));
+FormatRegistry.Set('date-time', (text) => !Number.isNaN(Date.parse(text)));
+const schemaOf = (event: string): TSchema => eventTypes.get(event)?.payload ?? Type.Never();
 
 test('of an endpoint that fails, recovers and is disabled, every other one hears, at most once an hour', async () => {
   const me = await addManager(t);
@@ -89,6 +96,7 @@ test('of an endpoint that fails, recovers and is disabled, every other one hears
   await until(() => names(ops).at(-1), 'endpoint.disabled');
   expect(payloads(ops).at(-1)).toMatchObject({ endpoint_id: broken, reason: 'gone' });
   expect(payloads(shop)).toEqual([]);
+  for (const payload of payloads(ops)) expect([...Value.Errors(schemaOf(payload.event), payload)]).toEqual([]);
 });
 
 test('an endpoint that recovers and fails again before the event is sent is as it was: neither is sent', async () => {
@@ -106,6 +114,19 @@ test('an endpoint that recovers and fails again before the event is sent is as i
   status = 200;
   await deliver('delivered');
   await until(() => raised(me.id), { 'delivery.exhausted': 1 });
+});
+
+test('the catalogue serves each event with its schema and a sample; OpenAPI lists it under webhooks', async () => {
+  const { data } = (await t.app.inject('/docs/events')).json();
+  expect(data.map(({ name }: { name: string }) => name)).toEqual([...eventTypes.keys()]);
+  const { webhooks } = (await t.app.inject('/docs/json')).json();
+  for (const { name, schema_url: url, sample } of data) {
+    const answer = await t.app.inject(new URL(url).pathname);
+    expect(answer.headers['content-type']).toContain('application/schema+json');
+    expect(answer.json()).toMatchObject({ $id: url, type: 'object' });
+    expect(webhooks[name].post.requestBody.content['application/json'].example).toEqual(sample);
+  }
+  expect((await t.app.inject('/docs/events/usp.selection.v9.json')).statusCode).toBe(404);
 });
 
 test('a budget that is used up and a campaign that ends are told once', async () => {

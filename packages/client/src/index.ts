@@ -61,6 +61,7 @@ export {
 } from './webhook.ts';
 export type {
   ConversionPayload,
+  OperationalPayloads,
   SelectedCampaign,
   UspSelectionPayload,
   WalletPayload,

@@ -97,8 +97,59 @@ export type ConversionPayload = {
   payload: Record<string, unknown>;
 };
 
+type OperationalPayload<Event extends string, Fields> = {
+  event: Event;
+  /** ISO 8601. */
+  timestamp: string;
+  /** How often it happened since the last event of the same subject. */
+  count: number;
+} & Fields;
+
+type EndpointFields = {
+  endpoint_id: number;
+  /** Without its query. */
+  url: string;
+  description: string;
+};
+
+type CampaignFields = { campaign_id: number; name: string };
+
+/** What happens to endpoints, deliveries and campaigns (docs/interface.md#operational-events). */
+export type OperationalPayloads = {
+  'endpoint.failing': OperationalPayload<
+    'endpoint.failing',
+    EndpointFields & { failures: number; failing_since: string }
+  >;
+  'endpoint.disabled': OperationalPayload<
+    'endpoint.disabled',
+    EndpointFields & { reason: 'gone' | 'asked' | 'failing' }
+  >;
+  'endpoint.recovered': OperationalPayload<'endpoint.recovered', EndpointFields>;
+  'delivery.exhausted': OperationalPayload<
+    'delivery.exhausted',
+    EndpointFields & { delivery_id: string; webhook_id: string; delivery_event: string }
+  >;
+  'campaign.budget_reached': OperationalPayload<
+    'campaign.budget_reached',
+    CampaignFields & { per: 'hour' | 'day' | 'month' | 'lifetime'; limit: number }
+  >;
+  'campaign.ended': OperationalPayload<'campaign.ended', CampaignFields & { ended_at: string }>;
+};
+
+/** Events whose payload names them in `event`. */
+export const namedEvents: ReadonlySet<string> = new Set<keyof WebhookPayloads>([
+  'offer_saved',
+  'offer_removed',
+  'endpoint.failing',
+  'endpoint.disabled',
+  'endpoint.recovered',
+  'delivery.exhausted',
+  'campaign.budget_reached',
+  'campaign.ended',
+]);
+
 /** The payload of each webhook event. */
-export type WebhookPayloads = {
+export type WebhookPayloads = OperationalPayloads & {
   'usp.selection': UspSelectionPayload;
   offer_saved: WalletPayload<'offer_saved'>;
   offer_removed: WalletPayload<'offer_removed'>;

@@ -1,6 +1,6 @@
 import { InvalidParameterError } from './errors.ts';
 import { isRecord, parseJson } from './payload.ts';
-import type { WebhookPayloads, WebhookType } from './webhook-events.ts';
+import { namedEvents, type WebhookPayloads, type WebhookType } from './webhook-events.ts';
 
 /** Of `Request`, or of Node's `IncomingMessage`. */
 export type WebhookHeaders =
@@ -96,7 +96,7 @@ function typeOf(payload: Record<string, unknown>): WebhookType {
   if (isRecord(payload.body)) return 'usp.selection';
   // First, because the `event` of a conversion is the advertiser's text.
   if (typeof payload.conversion_id === 'string') return 'conversion';
-  if (payload.event === 'offer_saved' || payload.event === 'offer_removed') return payload.event;
+  if (typeof payload.event === 'string' && namedEvents.has(payload.event)) return payload.event as WebhookType;
   throw new WebhookVerificationError('unknown_event', 'The event is not known to this version of the package.');
 }
 

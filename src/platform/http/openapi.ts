@@ -11,14 +11,20 @@ Every error response has the form of the schema **Error**.`;
 /** Paths in OpenAPI's own terms, with their operations. */
 export type ApiPaths = NonNullable<NonNullable<FastifyDynamicSwaggerOptions['openapi']>['paths']>;
 
+/** What is described beside the routes: paths that are served directly, and the webhooks that are sent. */
+type Described = { paths: ApiPaths; webhooks: Webhooks };
+type Webhooks = Record<string, object>;
+
 /**
- * The OpenAPI 3.1 description at /docs/json, made from the routes' schemas and the `paths` that are served directly,
- * with a page to browse it at /docs.
+ * The OpenAPI 3.1 description at /docs/json, made from the routes' schemas and what is `described` beside them, with a
+ * page to browse it at /docs.
  */
-export async function registerOpenApi(app: App, publicUrl: string, paths: ApiPaths): Promise<void> {
+export async function registerOpenApi(app: App, publicUrl: string, { paths, webhooks }: Described): Promise<void> {
   await app.register(swagger, {
     openapi: {
       paths,
+      // The types of OpenAPI 3.0 and 3.1 are one union, in which webhooks of neither fit.
+      ...({ webhooks } as object),
       openapi: '3.1.0',
       info: { title: 'Perkwire', version: '1.0.0', description },
       servers: [{ url: publicUrl }],

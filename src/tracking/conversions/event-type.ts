@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { newUuid7 } from '../../platform/lib/uuid7.ts';
+import { firstUuid7At } from '../../platform/lib/uuid7.ts';
 import type { EventType, SampleContext } from '../../webhooks/events.ts';
 import { buildPostback } from './postback.ts';
 
@@ -38,7 +38,7 @@ export const conversionEvent: EventType = {
 
 function buildSample({ nowMs }: SampleContext): Buffer {
   const click = {
-    sessionId: newUuid7(nowMs),
+    sessionId: firstUuid7At(nowMs),
     offerId: 1,
     campaignId: 1,
     advertiserName: 'Example Advertiser',
@@ -47,7 +47,7 @@ function buildSample({ nowMs }: SampleContext): Buffer {
     conversion: null,
   };
   const booking = {
-    id: newUuid7(nowMs),
+    id: firstUuid7At(nowMs),
     event: 'conversion',
     isVoid: false,
     payoutMicros: 1_500_000n,

@@ -1,5 +1,5 @@
 import { type TProperties, Type } from '@sinclair/typebox';
-import { newUuid7 } from '../../platform/lib/uuid7.ts';
+import { firstUuid7At } from '../../platform/lib/uuid7.ts';
 import { webhookIdOf } from '../deliveries/view.ts';
 import type { EventType } from '../events.ts';
 import type { OperationalEvent } from './raise.ts';
@@ -77,7 +77,7 @@ export const operationalEventTypes: readonly EventType[] = [
       delivery_event: Type.String({ description: 'Its event type.' }),
     },
     sample: (nowMs) => {
-      const id = newUuid7(nowMs);
+      const id = firstUuid7At(nowMs);
       return { ...sampleEndpoint, delivery_id: id, webhook_id: webhookIdOf(id), delivery_event: 'usp.selection' };
     },
   }),
