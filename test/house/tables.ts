@@ -40,6 +40,7 @@ export const tables: Record<string, Ownership> = {
     owner: 'offers',
     readers: {
       dashboard: 'live requests show sessions as they are committed',
+      embedded: 'the demo shop shows the offers of beacons as their session showed them',
       perks: 'perks and saved offers belong to the offers that a session showed',
       reports: 'rollups count sessions and take the dimensions of events from them',
       tracking: 'clicks and conversions need the placement, user and attributes of their session',

@@ -61,7 +61,8 @@ export async function setProvision(
   if (rowCount === 0) throw notFound({ noun: 'publisher' });
   const current = provisions.find(({ publisher_id }) => publisher_id === target) ?? null;
   const { campaign_id: _campaign, publisher_id: _publisher, ...fields } = given;
-  const values: Values = { ...defaults, ...fields };
+  // What is no object is refused below.
+  const values: Values = typeof given !== 'object' || Array.isArray(given) ? given : { ...defaults, ...fields };
   if (current !== null) requireMatch(ifMatch, current, values);
   const details = checkValue(provisionInput, values);
   if (details.length === 0) details.push(...checkCapOverrides(values as Parameters<typeof checkCapOverrides>[0]));

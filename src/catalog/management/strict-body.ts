@@ -29,7 +29,9 @@ export function refuseFields(
 const nothing = Type.Object({}, { additionalProperties: false });
 
 function readBody(schema: TSchema, body: unknown): { value: unknown } | { error: AppError } {
-  const value = Value.Default(schema, withoutApiKey(body));
+  const given = withoutApiKey(body);
+  // A list has members of its own that are named like fields, such as `filter`.
+  const value = Array.isArray(given) ? given : Value.Default(schema, given);
   const details = checkValue(schema, value).map(({ path, message }) => ({ path: path || '/', message }));
   return details.length === 0 ? { value } : { error: new AppError('invalid_request', { details }) };
 }

@@ -48,6 +48,8 @@ test('400: every write of the management API names the fields that it does not k
     const caller = path.includes('publishers') ? t.operator : me;
     const { status, body } = await caller.call(method, path, { ...marks, no_such_field: true, another_one: 1 });
     expect(status, `${method} ${path} ${JSON.stringify(body)}`).toBeOneOf([400, 404]);
+    for (const noObject of [[], 5])
+      expect((await caller.call(method, path, noObject as object)).status, `${method} ${path}`).toBeOneOf([400, 404]);
     const { details = [] } = (body as unknown as { error: { details?: { path: string }[] } }).error;
     const paths = details.map((detail) => detail.path);
     if (paths.includes('/no_such_field') && paths.includes('/another_one')) named.push(`${method} ${path}`);
