@@ -278,6 +278,8 @@ describe('when the database becomes unavailable', () => {
     expect(reasons(await results)).toEqual(['unavailable', 'unavailable', 'unavailable']);
     await batcher.drain();
     expect(batches).toEqual([[1, 2, 3]]);
+    // The pool may notice before the health does, which must not come as late as in the next test.
+    await expect.poll(dbHealth.isUp).toBe(false);
   });
 });
 
