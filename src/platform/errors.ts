@@ -38,7 +38,6 @@ export const errorCatalogue = {
   decision_not_kept: { status: 404, message: 'The data that this decision was made with is no longer kept.' },
   method_not_allowed: { status: 405, message: 'The method is not allowed here.' },
   request_timeout: { status: 408, message: 'The request was not received in time.' },
-  delivery_pending: { status: 409, message: 'The delivery is still being attempted.' },
   delivery_erased: { status: 409, message: 'The payload of the delivery was erased.' },
   endpoint_disabled: { status: 409, message: 'The endpoint of the delivery is disabled or removed.' },
   too_many_endpoints: { status: 409, message: 'A publisher may have at most 20 webhook endpoints.' },

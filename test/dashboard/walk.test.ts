@@ -4,12 +4,15 @@ import { createRequire } from 'node:module';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { firstOperatorLink } from '../../src/dashboard/auth/first-operator.ts';
+import { transaction } from '../../src/platform/db/pool.ts';
+import { enqueue } from '../../src/webhooks/outbox.ts';
 import { type DemoServer, startDemoServer } from '../embedded/demo/support.ts';
 import { closeContexts, newContext, openBrowser, userAgent } from '../support/browser.ts';
 import { type Hook, startHook } from '../webhooks/dispatcher/support.ts';
 
 let demo: DemoServer;
 let hook: Hook;
+let hookStatus = 200;
 let browser: Browser;
 let context: BrowserContext;
 let page: Page;
@@ -17,7 +20,10 @@ const pageErrors: string[] = [];
 
 beforeAll(async () => {
   demo = await startDemoServer();
-  hook = await startHook();
+  hook = await startHook((response) => {
+    response.statusCode = hookStatus;
+    response.end();
+  });
   browser = await openBrowser(inject('templateUrl'));
   context = await open({ viewport: { width: 1280, height: 860 } });
   page = await context.newPage();
@@ -198,13 +204,66 @@ describe('from an empty database, in the browser only', () => {
     await page.locator('#delivery').getByText('delivered').first().waitFor();
     await page.getByText('"pub_user_id": "shopper-7"').waitFor();
     await press('Redeliver');
-    await message('Redelivery queued');
+    await message('Attempt queued');
     await expect.poll(() => page.locator('.timeline li').count()).toBe(2);
     await page.locator('.timeline summary').first().click();
     await screenshot('dashboard-delivery');
     await expect.poll(() => hook.taken.length).toBe(2);
     expect(hook.taken[0]?.body).toEqual(hook.taken[1]?.body);
     expect(hook.taken[0]?.headers['webhook-id']).toBe(hook.taken[1]?.headers['webhook-id']);
+  });
+
+  test('after the receiver was down for 8 hours, one button delivers all that waits', async () => {
+    hookStatus = 503;
+    hook.taken.length = 0;
+    const publisherId = Number(base.split('/').at(-1));
+    const { pool } = demo.t;
+    const one = {
+      ...{ publisherId, event: 'usp.selection', sessionId: null, pubUserId: null, dev: false, nowMs: Date.now() },
+      payload: () => Buffer.from('{"body":{}}'),
+    };
+    const ids = await transaction(pool, (executor) =>
+      enqueue(
+        executor,
+        Array.from({ length: 40 }, () => one),
+      ),
+    );
+    await expect.poll(() => hook.taken.length).toBeGreaterThan(0);
+    // As the retry schedule and the breaker leave them: later attempts and the next probe are far away.
+    const waitS = "now() + interval '2 h'";
+    await expect
+      .poll(async () => {
+        const { rowCount } = await pool.query(
+          `update delivery_queue set due_at = ${waitS} where delivery_id = any($1) and lease_until is null`,
+          [ids],
+        );
+        return rowCount;
+      })
+      .toBe(ids.length);
+    await pool.query(
+      `update endpoint_health set breaker_state = 'open', times_opened = 6, open_until = ${waitS}
+      where endpoint_id in (select id from webhook_endpoints where publisher_id = $1)`,
+      [publisherId],
+    );
+    hookStatus = 200;
+    hook.taken.length = 0;
+    await menu('Webhooks');
+    await page.getByText('circuit breaker open').waitFor();
+    await page.getByText('40 deliveries').first().waitFor();
+    await press('Retry now');
+    await page.getByRole('dialog').getByRole('button', { name: 'Retry now' }).click();
+    await page.getByText('40 of 40').waitFor();
+    const received = () => new Set(hook.taken.map(({ headers }) => headers['webhook-id']));
+    await expect.poll(() => received().size).toBe(40);
+    expect(hook.taken.length).toBe(40);
+    await menu('Webhooks');
+    await expect
+      .poll(async () => {
+        await page.reload();
+        return page.getByText('0 deliveries').count();
+      })
+      .toBe(2);
+    expect(await page.getByRole('button', { name: 'Retry now' }).count()).toBe(0);
   });
 
   test('causes no error in the browser', () => {

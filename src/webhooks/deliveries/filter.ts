@@ -27,6 +27,10 @@ export const isOfOneUser = ({ sessionId, pubUserId }: DeliveryFilter): boolean =
 export const isPendingOnly = ({ statuses }: DeliveryFilter): boolean =>
   statuses?.length === 1 && statuses[0] === 'pending';
 
+/** Whether it selects only deliveries that are not delivered: they are in the queue, or have an index of their own. */
+export const isNotDelivered = ({ statuses }: DeliveryFilter): boolean =>
+  statuses !== null && statuses.length > 0 && !statuses.includes('delivered');
+
 /** Whether it selects only failed or held deliveries, which have an index of their own. */
 export const isUndeliveredOnly = ({ statuses }: DeliveryFilter): boolean =>
   statuses?.every((status) => status === 'failed' || status === 'held') ?? false;

@@ -48,11 +48,11 @@ export const redeliveryBody = (events: EventTypes) =>
       api_key: Type.Optional(Type.String({ description: 'The same.' })),
       ...filterFields(events),
       endpoint: Type.Optional(Type.Integer({ minimum: 1, maximum: 999_999_999 })),
-      status: Type.Array(Type.Union([Type.Literal('delivered'), Type.Literal('failed'), Type.Literal('held')]), {
+      status: Type.Array(statusSchema, {
         minItems: 1,
-        maxItems: 3,
+        maxItems: deliveryStatuses.length,
         uniqueItems: true,
-        description: 'Which deliveries are sent again; pending ones never are.',
+        description: 'Which deliveries are sent again; the next attempt of pending ones is made now.',
       }),
       dry_run: Type.Boolean({ default: false, description: 'Only counts.' }),
     },

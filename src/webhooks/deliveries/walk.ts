@@ -11,7 +11,7 @@ import {
   undeliveredConditions,
   userConditions,
 } from './conditions.ts';
-import { type DeliveryFilter, isOfOneUser, isPendingOnly, isUndeliveredOnly } from './filter.ts';
+import { type DeliveryFilter, isNotDelivered, isOfOneUser, isPendingOnly, isUndeliveredOnly } from './filter.ts';
 
 /** Deliveries in the order of their ids, which is that of their times. */
 export type Walk = Bounds & { order: 'newest' | 'oldest'; limit: number };
@@ -72,7 +72,7 @@ export async function findPage(
   return page;
 }
 
-/** Counts the deliveries that match and can be redelivered, up to `limit`. */
+/** Counts the deliveries that match and can be redelivered, up to `limit`. Pending ones are counted in the queue. */
 export async function countRedeliverable(
   executor: Executor,
   filter: DeliveryFilter,
@@ -80,21 +80,30 @@ export async function countRedeliverable(
   limit: number,
 ): Promise<number> {
   const parameters = createParameters();
-  const conditions = [
-    ...userConditions(filter, parameters),
-    `d.endpoint_id = any(array(
+  const endpoints = `any(array(
       select e.id from webhook_endpoints e
       where ${[...endpointConditions(filter, parameters), 'e.enabled'].join(' and ')}
-    ))`,
+    ))`;
+  const conditions = [
+    ...userConditions(filter, parameters),
+    `d.endpoint_id = ${endpoints}`,
     ...rangeConditions(filter, { above: null, below }, parameters),
-    ...statusConditions(filter, parameters),
-    ...undeliveredConditions(filter),
     ...eventConditions(filter, parameters),
     'd.erased_at is null',
-  ];
+  ].join(' and ');
+  const isFromQueue = filter.statuses?.includes('pending') === true && !isOfOneUser(filter);
+  const others = isFromQueue ? (filter.statuses ?? []).filter((status) => status !== 'pending') : filter.statuses;
+  const rest = { ...filter, statuses: others };
+  const restText = ['true', ...statusConditions(rest, parameters), ...undeliveredConditions(rest)].join(' and ');
+  const queued = `select from delivery_queue q cross join lateral (
+          select * from deliveries d where d.day = q.day and d.id = q.delivery_id limit 1
+        ) d
+        where q.lane = any(array['live', 'redelivery']) and q.endpoint_id = ${endpoints} and ${conditions} union all`;
   const { rows } = await executor.query<{ count: number }>({
     text: `select count(*)::int as count
-      from (select from deliveries d where ${conditions.join(' and ')} limit ${limit}) matching`,
+      from (
+        ${isFromQueue ? queued : ''} select from deliveries d where ${conditions} and ${restText} limit ${limit}
+      ) matching`,
     values: parameters.values,
   });
   return rows[0]?.count ?? 0;
@@ -103,16 +112,21 @@ export async function countRedeliverable(
 /** How a walk reaches its deliveries: by user or session, by endpoint, or from the queue of endpoints. */
 type AccessPath =
   | { by: 'user' }
-  /** `coversEvent`: the endpoints get no other event than the filter's. */
-  | { by: 'endpoint' | 'queue'; endpointIds: readonly number[]; coversEvent: boolean };
+  /**
+   * `coversEvent`: the endpoints get no other event than the filter's.
+   * `waiting`: from the queue, and the failed and held ones of each endpoint.
+   */
+  | { by: 'endpoint' | 'queue' | 'waiting'; endpointIds: readonly number[]; coversEvent: boolean };
 
 async function accessPathOf(executor: Executor, filter: DeliveryFilter): Promise<AccessPath> {
   if (isOfOneUser(filter)) return { by: 'user' };
   const endpoints = await findEndpoints(executor, filter);
   const endpointIds = endpoints.map(({ id }) => id);
   const coversEvent = filter.event === null || endpoints.every(({ event }) => event !== null);
-  const isQueued = endpointIds.length > 0 && isPendingOnly(filter) && (await isQueueShort(executor, endpointIds));
-  return { by: isQueued ? 'queue' : 'endpoint', endpointIds, coversEvent };
+  const asksQueue = endpointIds.length > 0 && isNotDelivered(filter) && !isUndeliveredOnly(filter);
+  const isQueued = asksQueue && (await isQueueShort(executor, endpointIds));
+  const by = !isQueued ? 'endpoint' : isPendingOnly(filter) ? 'queue' : 'waiting';
+  return { by, endpointIds, coversEvent };
 }
 
 async function findEndpoints(executor: Executor, filter: DeliveryFilter) {
@@ -180,18 +194,20 @@ function sourceOf(
   if (path.by === 'user')
     return `select ${columns} from deliveries d
       where ${[...userConditions(filter, parameters), ...range].join(' and ')} ${sorted}`;
-  if (path.by === 'queue')
-    return `select ${columns}
+  const queued = () => `select ${columns}
       from (
         select d.day, d.id from (select day, delivery_id as id, endpoint_id from delivery_queue) d
         where ${[`d.endpoint_id = any(${parameters.add(path.endpointIds)}::integer[])`, ...range].join(' and ')}
         ${sorted}
       ) q cross join lateral (select * from deliveries d where d.day = q.day and d.id = q.id limit 1) d`;
+  if (path.by === 'queue') return queued();
   // One branch per endpoint: PostgreSQL knows how many deliveries each has, and walks its index instead of sorting.
-  const conditions = [...undeliveredConditions(filter), ...range].map((one) => ` and ${one}`).join('');
+  const isUndelivered = path.by === 'waiting' || isUndeliveredOnly(filter);
+  const conditions = [...(isUndelivered ? ['d.undelivered'] : []), ...range].map((one) => ` and ${one}`).join('');
   const branches = path.endpointIds.map(
     (id) => `(select ${columns} from deliveries d where d.endpoint_id = ${parameters.add(id)}${conditions} ${sorted})`,
   );
+  if (path.by === 'waiting') branches.push(`(${queued()})`);
   return `select ${columns} from (${branches.join(' union all ')}) d ${sorted}`;
 }
 

@@ -140,13 +140,21 @@ export async function findEndpoint(
 export const endpointName = ({ description, event, url }: Pick<Endpoint, 'description' | 'event' | 'url'>): string =>
   description || event || new URL(url).host;
 
-/** The names of a publisher's endpoints by id, removed ones too. */
-export async function readEndpointNames(executor: Executor, publisherId: number): Promise<Map<number, string>> {
-  const { rows } = await executor.query<Pick<Row, 'id' | 'description' | 'event' | 'url'>>(
-    'select id, description, event, url from webhook_endpoints where publisher_id = $1 order by id',
+/** How an endpoint is called, and whether it is sent anything. */
+export type EndpointLabel = { name: string; status: 'active' | 'paused' | 'disabled' | 'removed' };
+
+/** The labels of a publisher's endpoints by id, removed ones too. */
+export async function readEndpointLabels(executor: Executor, publisherId: number): Promise<Map<number, EndpointLabel>> {
+  const { rows } = await executor.query<
+    Pick<Row, 'id' | 'description' | 'event' | 'url'> & Pick<EndpointLabel, 'status'>
+  >(
+    `select id, description, event, url,
+      case when deleted_at is not null then 'removed' when not enabled then 'disabled'
+        when paused_at is not null then 'paused' else 'active' end as status
+    from webhook_endpoints where publisher_id = $1 order by id`,
     [publisherId],
   );
-  return new Map(rows.map((row) => [row.id, endpointName(row)]));
+  return new Map(rows.map((row) => [row.id, { name: endpointName(row), status: row.status }]));
 }
 
 /** The state of an endpoint's calls and deliveries. */

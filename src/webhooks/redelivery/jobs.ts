@@ -4,6 +4,7 @@ import { AppError } from '../../platform/errors.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
 import type { DeliveryFilter } from '../deliveries/filter.ts';
 import { countRedeliverable, walkDeliveries } from '../deliveries/walk.ts';
+import { attemptNow, endWait } from './attempt-now.ts';
 import { lockOpenEndpoints, requeue } from './requeue.ts';
 
 /** The redelivery of many deliveries. */
@@ -12,7 +13,7 @@ export type RedeliveryJob = {
   publisherId: number;
   filter: DeliveryFilter;
   status: 'running' | 'done' | 'cancelled';
-  /** Deliveries that matched when it was created, and how many of them are queued again so far. */
+  /** Deliveries that matched when it was created, and how many of them are queued again, or made due, so far. */
   total: number;
   queued: number;
   createdAt: Date;
@@ -62,7 +63,7 @@ export const countMatching = (executor: Executor, filter: DeliveryFilter, nowMs:
   countRedeliverable(executor, filter, newUuid7(nowMs), maxCounted);
 
 /**
- * Creates a job for all deliveries that match now; the workers run it.
+ * Creates a job for all deliveries that match now; the workers run it. Pending ones are attempted now.
  * @throws AppError `too_many_replays`
  */
 export async function createJob(executor: Executor, filter: DeliveryFilter, nowMs: number): Promise<RedeliveryJob> {
@@ -72,6 +73,7 @@ export async function createJob(executor: Executor, filter: DeliveryFilter, nowM
     publisherId,
   ]);
   if (running.rows.length >= maxRunning) throw new AppError('too_many_replays');
+  if (filter.statuses?.includes('pending')) await endWait(executor, filter);
   const id = newUuid7(nowMs);
   const total = await countRedeliverable(executor, filter, id, maxCounted);
   const { rows } = await executor.query<Row>(
@@ -139,7 +141,15 @@ export const runSlice = (pool: pg.Pool, id: string, nowMs: number): Promise<bool
     if ((await countDue(executor, endpointIds)) >= maxDue) return false;
     const walk = { order: 'oldest', above: job.cursor, below: job.newest, limit: sliceSize } as const;
     const { keys, next } = await walkDeliveries(executor, filter, walk);
-    const queued = await requeue(executor, { publisherId, keys, endpointIds, statuses: filter.statuses ?? [], nowMs });
+    const statuses = filter.statuses ?? [];
+    const due = statuses.includes('pending')
+      ? await attemptNow(
+          executor,
+          keys.map((key) => key.id),
+          endpointIds,
+        )
+      : 0;
+    const queued = due + (await requeue(executor, { publisherId, keys, endpointIds, statuses, nowMs }));
     const end = next === null ? `, status = 'done', ${finished}` : ', updated_at = $3';
     await executor.query(
       `update redelivery_jobs set queued = queued + $2, cursor = coalesce($4::uuid, cursor)${end} where id = $1::uuid`,

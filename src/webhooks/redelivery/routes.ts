@@ -45,7 +45,8 @@ function createRoutes(app: App, { pool, dbHealth, now, events }: RedeliveryDeps)
       schema: {
         summary: 'Redeliver a delivery',
         description:
-          'The same `webhook-id` and bytes with a new signature and the whole retry schedule. Not while it is pending.',
+          'The same `webhook-id` and bytes with a new signature and the whole retry schedule. The next attempt of a ' +
+          'pending delivery is made now.',
         tags,
         params: deliveryParams,
         querystring: publisherQuery,

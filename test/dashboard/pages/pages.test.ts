@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { transaction } from '../../../src/platform/db/pool.ts';
+import { enqueue } from '../../../src/webhooks/outbox.ts';
 import { startTestJobs } from '../../support/jobs.ts';
 import { type Route, routesOf } from '../../support/routes.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
@@ -412,8 +414,25 @@ describe('settings', () => {
     expect(changed.statusCode).toBe(303);
     expect((await admin.get(list)).body).toMatch(/Lake.*127\.0\.0\.1:9\/warehouse.*usp\.selection/s);
     expect((await admin.get(own(`/deliveries?endpoint=${id}`))).body).toContain(`Lake (${id})`);
+    const payload = () => Buffer.from('{"body":{"selected":1,"note":"it\'s"}}');
+    const event = { publisherId: t.publisher.id, event: 'usp.selection', sessionId: null, pubUserId: null, dev: false };
+    const made2 = await transaction(t.pool, (executor) =>
+      enqueue(executor, [{ ...event, payload, nowMs: Date.now() }]),
+    );
+    const { rows } = await t.pool.query('select id from deliveries where id = any($1) and endpoint_id = $2', [
+      made2,
+      id,
+    ]);
+    const delivery = own(`/deliveries/${rows[0]?.id}`);
+    expect((await admin.get(delivery)).body).toContain(`href="${page}"`);
+    expect((await admin.post(`${delivery}/replay`)).statusCode).toBe(303);
+    expect((await admin.post(`${page}/pause`)).headers['set-cookie']).toBeDefined();
+    expect((await admin.get(page)).body).toMatch(/Paused since .*resumed: 1 delivery\./s);
     await admin.post(`${page}/remove`);
     expect((await admin.get(page)).statusCode).toBe(404);
+    const { body } = await admin.get(delivery);
+    expect(body).toMatch(/Lake\s+<span class="badge bad">removed/);
+    expect(body).not.toContain(`href="${page}"`);
   });
 });
 

@@ -4,7 +4,15 @@ import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { findJob, runningJobs, runSlice } from '../../../src/webhooks/redelivery/jobs.ts';
 import { startTestJobs } from '../../support/jobs.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
-import { attemptsOf, deliveryOf, type Hook, startHook, startTestDispatcher, until } from '../dispatcher/support.ts';
+import {
+  attemptsOf,
+  deliveryOf,
+  type Hook,
+  startHook,
+  startTestDispatcher,
+  until,
+  untilAttempted,
+} from '../dispatcher/support.ts';
 import { addManager, type Manager } from '../endpoints/manager.ts';
 
 let t: TestApp;
@@ -42,6 +50,16 @@ async function promiseMany(count: number, status: string, given: object = {}): P
     ids.push(await manager.enqueueDelivery({ nowMs: Date.now() - 60_000 + index, ...given }));
   await end(ids, status);
   return ids;
+}
+
+/** Lets the deliveries of an endpoint wait as they do after hours: for later attempts, and for a probe. */
+async function wait(endpointId: number): Promise<void> {
+  await t.pool.query("update delivery_queue set due_at = now() + interval '2 h' where endpoint_id = $1", [endpointId]);
+  await t.pool.query(
+    `update endpoint_health set breaker_state = 'open', times_opened = 5, open_until = now() + interval '15 min'
+    where endpoint_id = $1`,
+    [endpointId],
+  );
 }
 
 const replay = (id: string, who = manager) => who.call('POST', `/deliveries/${id}/replay`);
@@ -115,22 +133,36 @@ describe('POST /manage/v1/deliveries/{id}/replay', () => {
       await manager.endpoint(hook.url);
       const [id = ''] = await promiseMany(1, before);
       const answers = await Promise.all(Array.from({ length: 64 }, () => replay(id)));
-      expect(answers.filter(({ statusCode }) => statusCode === 202)).toHaveLength(1);
-      const others = answers.filter(({ statusCode }) => statusCode !== 202);
-      expect(new Set(others.map((answer) => answer.json().error.code))).toEqual(new Set(['delivery_pending']));
+      expect(new Set(answers.map(({ statusCode }) => statusCode))).toEqual(new Set([202]));
       expect(await queued()).toHaveLength(1);
       await expectBalance(1);
     },
   );
 
-  test('409: pending, erased, of a disabled endpoint, of a removed one', async () => {
+  test('makes the next attempt of a pending one now, also while its endpoint’s breaker is open', async () => {
+    const endpointId = await manager.endpoint(hook.url);
+    status = 503;
+    const id = await manager.enqueueDelivery();
+    const other = await manager.enqueueDelivery();
+    const dispatcher = await startTestDispatcher(t);
+    await untilAttempted(t, id, 1);
+    await untilAttempted(t, other, 1);
+    await wait(endpointId);
+    status = 200;
+    expect((await replay(id)).statusCode).toBe(202);
+    await until(async () => (await deliveryOf(t, id)).status, 'delivered');
+    await dispatcher.stop();
+    expect((await attemptsOf(t, id)).map(({ outcome }) => outcome)).toEqual(['retry', 'delivered']);
+    expect(await deliveryOf(t, other)).toMatchObject({ status: 'pending', attempts: 1 });
+  });
+
+  test('409: erased, of a disabled endpoint, of a removed one', async () => {
     await manager.endpoint(hook.url);
     const refused = async (id: string) => {
       const answer = await replay(id);
       return [answer.statusCode, answer.json().error.code];
     };
-    const pending = await manager.enqueueDelivery();
-    expect(await refused(pending)).toEqual([409, 'delivery_pending']);
+    await manager.enqueueDelivery();
     const [erased = '', held = ''] = await promiseMany(2, 'held');
     await t.pool.query("update deliveries set erased_at = now(), payload = '' where id = $1", [erased]);
     expect(await refused(erased)).toEqual([409, 'delivery_erased']);
@@ -188,6 +220,34 @@ describe('POST /manage/v1/deliveries/replay', () => {
     await manager.call('POST', '/webhook-endpoints/conversion/disable');
     expect(await count({ status: ['held'] })).toMatchObject({ count: 0 });
     expect((await queued()).filter(({ lane }) => lane === 'redelivery')).toEqual([]);
+  });
+
+  test('pending deliveries of the filter are attempted now, with failed and held ones; others wait on', async () => {
+    const endpointId = await manager.endpoint(hook.url);
+    await manager.endpoint(hook.url, {}, 'conversion');
+    const [failed = ''] = await promiseMany(1, 'failed');
+    const pending = [await manager.enqueueDelivery(), await manager.enqueueDelivery()];
+    const later = await manager.enqueueDelivery({ event: 'conversion' });
+    await t.pool.query("update delivery_queue set due_at = now() + interval '2 h'");
+    await wait(endpointId);
+    const status = ['failed', 'held', 'pending'];
+    expect((await ask({ status, dry_run: true })).json().data).toMatchObject({ count: 4 });
+    expect((await ask({ status: ['pending'], endpoint: endpointId, dry_run: true })).json().data.count).toBe(2);
+    const { id } = (await ask({ status, event: 'usp.selection' })).json().data;
+    expect(await findJob(t.pool, manager.id, id)).toMatchObject({ total: 3 });
+    await runSlice(t.pool, id, Date.now());
+    expect(await findJob(t.pool, manager.id, id)).toMatchObject({ status: 'done', queued: 3 });
+    const { rows } = await t.pool.query(
+      `select delivery_id as id, lane from delivery_queue q join endpoint_health h using (endpoint_id)
+      where due_at <= now() and (open_until is null or open_until <= now()) order by 1`,
+    );
+    expect(rows).toEqual(
+      [{ id: failed, lane: 'redelivery' }, ...pending.map((one) => ({ id: one, lane: 'live' }))].sort((a, b) =>
+        a.id < b.id ? -1 : 1,
+      ),
+    );
+    expect((await queued()).map(({ delivery_id }) => delivery_id)).toContain(later);
+    await expectBalance(4);
   });
 
   test('deliveries held for a disabled endpoint are sent once it is enabled again', async () => {
@@ -295,7 +355,7 @@ describe('POST /manage/v1/deliveries/replay', () => {
   test.each([
     ['no status', {}],
     ['an empty list', { status: [] }],
-    ['pending ones', { status: ['pending'] }],
+    ['an unknown status', { status: ['sent'] }],
     ['a text', { status: 'failed' }],
     ['the same twice', { status: ['failed', 'failed'] }],
     ['an unknown event', { status: ['failed'], event: 'x' }],

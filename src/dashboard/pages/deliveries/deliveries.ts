@@ -6,7 +6,7 @@ import { readCursor, readDeliveryId, writeCursor } from '../../../webhooks/deliv
 import { findAttempts, findDelivery, readDeliveries } from '../../../webhooks/deliveries/store.ts';
 import { viewOfDelivery, viewOfWholeDelivery } from '../../../webhooks/deliveries/view.ts';
 import { findPage } from '../../../webhooks/deliveries/walk.ts';
-import { readEndpointNames } from '../../../webhooks/endpoints/store.ts';
+import { type EndpointLabel, readEndpointLabels } from '../../../webhooks/endpoints/store.ts';
 import { hasRole } from '../../auth/users.ts';
 import {
   badge,
@@ -23,8 +23,9 @@ import { moment } from '../../shell/format.ts';
 import { createForm } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';
 import { type PageServices, publisherPages } from '../../shell/pages.ts';
-import { deliveryPage, redeliverCard } from './delivery-page.ts';
+import { deliveryPage } from './delivery-page.ts';
 import { filterFields, filterNames, readFilter, type TypedFilter } from './filter.ts';
+import { redeliverCard } from './redeliver-card.ts';
 import { statusBadge } from './timeline.ts';
 
 const rowsPerPage = 50;
@@ -51,9 +52,9 @@ async function deliveryOf({ deps, failFast }: Scope, context: PublisherContext) 
   const id = deliveryIdOf(context, deps.now());
   const found = await failFast(() => findDelivery(deps.pool, context.publisher.id, id));
   if (found === null) throw new AppError('not_found');
-  const names = await failFast(() => readEndpointNames(deps.pool, context.publisher.id));
+  const endpoints = await failFast(() => readEndpointLabels(deps.pool, context.publisher.id));
   const delivery = viewOfWholeDelivery(found, await failFast(() => findAttempts(deps.pool, found.id)));
-  return { ...delivery, endpoint: names.get(delivery.endpoint_id) ?? String(delivery.endpoint_id) };
+  return { ...delivery, endpoint: labelOf(endpoints, delivery.endpoint_id) };
 }
 
 async function listPage({ deps, failFast }: Scope, context: PublisherContext): Promise<Page> {
@@ -65,7 +66,7 @@ async function listPage({ deps, failFast }: Scope, context: PublisherContext): P
   const { rows, next, endpoints } = await failFast(async () => {
     const found = await findPage(deps.pool, filter, below, rowsPerPage);
     const rows = (await readDeliveries(deps.pool, found.keys)).map(viewOfDelivery);
-    return { rows, next: found.next, endpoints: await readEndpointNames(deps.pool, publisher.id) };
+    return { rows, next: found.next, endpoints: await readEndpointLabels(deps.pool, publisher.id) };
   });
   const query = new URLSearchParams(Object.entries(typed).filter(([, value]) => value !== ''));
   const at = context.path('/deliveries');
@@ -112,25 +113,28 @@ const columns = [
 function deliveryTable(
   context: PublisherContext,
   rows: readonly DeliveryView[],
-  endpoints: ReadonlyMap<number, string>,
+  endpoints: ReadonlyMap<number, EndpointLabel>,
   hasNext: boolean,
 ): Html {
-  const nameOf = (id: number): string => endpoints.get(id) ?? String(id);
   if (rows.length > 0)
     return table(
       'Deliveries',
       columns,
-      rows.map((row) => deliveryCells(context, row, nameOf(row.endpoint_id))),
+      rows.map((row) => deliveryCells(context, row, labelOf(endpoints, row.endpoint_id))),
     );
   return hasNext ? html`<p class="hint">No matches on this page. Continue with the next one.</p>` : noMatches;
 }
 
-const deliveryCells = ({ publisher, path }: PublisherContext, row: DeliveryView, endpoint: string): Cell[] => [
+/** Endpoints go with the last of their deliveries. */
+const labelOf = (endpoints: ReadonlyMap<number, EndpointLabel>, id: number): EndpointLabel =>
+  endpoints.get(id) ?? { name: String(id), status: 'removed' };
+
+const deliveryCells = ({ publisher, path }: PublisherContext, row: DeliveryView, endpoint: EndpointLabel): Cell[] => [
   html`
     ${strongLink(path(`/deliveries/${row.id}`), moment(publisher, row.created_at, 'second'))}
     ${row.dev && badge('dev', 'warn')}`,
   row.event,
-  endpoint,
+  html`${endpoint.name} ${endpoint.status !== 'active' && badge(endpoint.status, 'warn')}`,
   statusBadge(row.status),
   row.tries,
   row.last_status === null ? (row.last_error ?? '–') : String(row.last_status),

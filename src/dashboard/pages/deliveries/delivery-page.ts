@@ -1,18 +1,19 @@
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import type { viewOfWholeDelivery } from '../../../webhooks/deliveries/view.ts';
+import type { EndpointLabel } from '../../../webhooks/endpoints/store.ts';
 import { hasRole } from '../../auth/users.ts';
 import { actionButton } from '../../shell/actions.ts';
-import { card, codeBlock, descriptionList, link } from '../../shell/components.ts';
+import { badge, card, codeBlock, copyable, descriptionList, link } from '../../shell/components.ts';
 import type { PublisherContext } from '../../shell/context.ts';
 import { moment, momentOr } from '../../shell/format.ts';
+import { moreFields } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';
-import type { TypedFilter } from './filter.ts';
-import { statusBadge, timeline } from './timeline.ts';
+import { asCurl } from './as-curl.ts';
+import { answerBlock, statusBadge, timeline } from './timeline.ts';
 
-/** `endpoint`: its name. */
-type WholeDelivery = ReturnType<typeof viewOfWholeDelivery> & { endpoint: string };
+type WholeDelivery = ReturnType<typeof viewOfWholeDelivery> & { endpoint: EndpointLabel };
 
-/** One delivery with its attempts and payload; refreshes itself while it is pending. */
+/** One delivery with its payload and attempts; refreshes itself while it is pending. */
 export function deliveryPage(context: PublisherContext, delivery: WholeDelivery): Page {
   const { publisher, path } = context;
   const at = path(`/deliveries/${delivery.id}`);
@@ -29,23 +30,23 @@ export function deliveryPage(context: PublisherContext, delivery: WholeDelivery)
     body: html`
       <div id="delivery"${delivery.status === 'pending' && refresh}>
         ${detailsCard(context, delivery, at)}
+        <div class="columns wide">${card('Payload', payloadBlock(delivery))}${answerCard(delivery)}</div>
         ${card('Attempts', attempts, { lead: 'All attempts have the same id and body; each is signed anew.' })}
-      </div>
-      ${card('Payload', payloadBlock(delivery.payload))}`,
+      </div>`,
   };
 }
 
 function detailsCard(context: PublisherContext, delivery: WholeDelivery, at: string): Html {
-  const { publisher, viewer, path } = context;
-  const canRedeliver =
-    hasRole(viewer.user.role, 'manager') && delivery.status !== 'pending' && delivery.erased_at === null;
-  const redeliver = () => actionButton(context, { to: `${at}/replay`, text: 'Redeliver', kind: 'main' });
+  const { publisher, viewer } = context;
+  const canRedeliver = hasRole(viewer.user.role, 'manager') && delivery.erased_at === null;
+  const text = delivery.status === 'pending' ? 'Retry now' : 'Redeliver';
+  const redeliver = () => actionButton(context, { to: `${at}/replay`, text, kind: 'main' });
   return card(
     'Details',
     descriptionList([
       ['Status', statusBadge(delivery.status)],
       ['Event', delivery.event],
-      ['Endpoint', link(path(`/settings/webhooks/${delivery.endpoint_id}`), delivery.endpoint)],
+      ['Endpoint', endpointCell(context, delivery)],
       ['Created', moment(publisher, delivery.created_at, 'second')],
       ['Finished', momentOr(publisher, delivery.finished_at)],
       ['Next attempt', momentOr(publisher, delivery.next_try_at)],
@@ -56,9 +57,35 @@ function detailsCard(context: PublisherContext, delivery: WholeDelivery, at: str
   );
 }
 
-function payloadBlock(payload: string | null): Html {
-  if (payload === null) return html`<p class="hint">Erased at the user’s request.</p>`;
-  return codeBlock('Payload', formatJson(payload));
+/** A removed endpoint has no page. */
+function endpointCell({ path }: PublisherContext, { endpoint, endpoint_id: id }: WholeDelivery): Html {
+  const { name, status } = endpoint;
+  if (status === 'removed') return html`${name} ${badge('removed', 'bad')}`;
+  return html`
+    ${link(path(`/settings/webhooks/${id}`), name)}
+    ${status !== 'active' && badge(status, 'warn')}`;
+}
+
+function payloadBlock({ payload, attempts }: WholeDelivery): Html {
+  const request = attempts.findLast((attempt) => attempt.request !== null)?.request ?? null;
+  const block =
+    payload === null
+      ? html`<p class="hint">Erased at the user’s request.</p>`
+      : codeBlock('Payload', formatJson(payload));
+  if (request === null) return block;
+  const lead = html`<p class="hint">The newest attempt, with its signature. Your own headers’ values are hidden.</p>`;
+  return html`
+    ${block}
+    ${moreFields('Copy as curl', html`${lead}${copyable(asCurl(request, payload), 'curl command')}`)}`;
+}
+
+/** The newest answer. */
+function answerCard({ attempts }: WholeDelivery): Html {
+  const newest = attempts.findLast(({ outcome }) => outcome !== null);
+  const { response = null, error = null } = newest ?? {};
+  if (response !== null) return card('Answer', answerBlock(response));
+  const text = error === null ? 'None yet.' : `${error.class}: ${error.message}`;
+  return card('Answer', html`<p class="hint">${text}</p>`);
 }
 
 function formatJson(text: string): string {
@@ -67,17 +94,4 @@ function formatJson(text: string): string {
   } catch {
     return text;
   }
-}
-
-/** Redelivery of all deliveries that match the filter of the list. */
-export function redeliverCard(context: PublisherContext, typed: TypedFilter): Html {
-  if (typed.status === 'pending') return nothing;
-  const status = typed.status || 'failed and held';
-  const button = actionButton(context, {
-    to: context.path('/deliveries/replay'),
-    text: 'Redeliver all matches',
-    values: typed,
-    confirm: `All ${status} deliveries that match the filter will be sent again with their original ids.`,
-  });
-  return card('Redeliver', button, { lead: `Sends the ${status} deliveries of the filter above again.` });
 }

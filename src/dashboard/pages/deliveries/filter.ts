@@ -2,7 +2,8 @@ import type { Publisher } from '../../../catalog/snapshot/types.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { dayMs } from '../../../platform/lib/time.ts';
 import { isUuid7 } from '../../../platform/lib/uuid7.ts';
-import { type DeliveryFilter, deliveryStatuses } from '../../../webhooks/deliveries/filter.ts';
+import { type DeliveryFilter, type DeliveryStatus, deliveryStatuses } from '../../../webhooks/deliveries/filter.ts';
+import type { EndpointLabel } from '../../../webhooks/endpoints/store.ts';
 import type { EventTypes } from '../../../webhooks/events.ts';
 import type { FieldErrors } from '../../shell/fields.ts';
 import type { Choice, FormBuilder } from '../../shell/forms.ts';
@@ -11,6 +12,12 @@ import { localToInstant } from '../../shell/local-time.ts';
 export const filterNames = ['status', 'event', 'endpoint', 'from', 'to', 'pub_user_id', 'session_id'] as const;
 
 const maxUserIdLength = 256;
+
+/** What can be chosen as status: one, or those that wait at an endpoint. */
+const statusChoices: Readonly<Record<string, readonly DeliveryStatus[]>> = {
+  waiting: ['held', 'pending'],
+  ...Object.fromEntries(deliveryStatuses.map((status) => [status, [status]])),
+};
 
 /** The filter as it is typed; times are in the publisher's time zone. */
 export type TypedFilter = Partial<Record<(typeof filterNames)[number], string>>;
@@ -31,7 +38,7 @@ export function readFilter(
     if (Number.isNaN(atMs)) errors.push({ path: `/${name}`, message: 'must be a date and time' });
     return Number.isNaN(atMs) ? null : Math.min(Math.max(atMs, 0), nowMs + dayMs);
   };
-  const known = deliveryStatuses.find((one) => one === status) ?? null;
+  const statuses = Object.hasOwn(statusChoices, status) ? statusChoices[status] : undefined;
   const session = sessionId.toLowerCase();
   if (session !== '' && !isUuid7(session)) errors.push({ path: '/session_id', message: 'must be a session id' });
   return {
@@ -39,7 +46,7 @@ export function readFilter(
       publisherId: id,
       event: events.has(event) ? event : null,
       endpointId: /^[1-9]\d{0,8}$/.test(endpoint) ? Number(endpoint) : null,
-      statuses: known === null ? null : [known],
+      statuses: statuses ?? null,
       fromMs: time('from'),
       toMs: time('to'),
       sessionId: isUuid7(session) ? session : null,
@@ -55,16 +62,16 @@ const choices = (values: readonly string[]): Choice[] => [
 ];
 
 /** What can be chosen: event types, and endpoints with their names by id. */
-export type FilterChoices = { events: EventTypes; endpoints: ReadonlyMap<number, string> };
+export type FilterChoices = { events: EventTypes; endpoints: ReadonlyMap<number, EndpointLabel> };
 
 export const filterFields = (form: FormBuilder, timeZone: string, { events, endpoints }: FilterChoices): Html => html`
-  ${form.select('status', { label: 'Status', choices: choices(deliveryStatuses) })}
+  ${form.select('status', { label: 'Status', choices: choices(Object.keys(statusChoices)) })}
   ${form.select('event', { label: 'Event', choices: choices([...events.keys()]) })}
   ${form.select('endpoint', {
     label: 'Endpoint',
     choices: [
       { value: '', text: 'Any' },
-      ...[...endpoints].map(([id, name]) => ({ value: String(id), text: `${name} (${id})` })),
+      ...[...endpoints].map(([id, { name }]) => ({ value: String(id), text: `${name} (${id})` })),
     ],
   })}
   ${form.input('from', { label: `From (${timeZone})`, type: 'datetime-local' })}

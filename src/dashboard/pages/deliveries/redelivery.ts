@@ -31,7 +31,7 @@ async function redeliver({ deps, failFast }: Scope, context: PublisherContext): 
     await failFast(() =>
       transaction(deps.pool, (executor) => redeliverOne(executor, context.publisher.id, id, deps.now())),
     );
-    return { to, done: 'Redelivery queued.' };
+    return { to, done: 'Attempt queued.' };
   } catch (err) {
     if (err instanceof AppError && err.status === 409) return { to, failed: err.message };
     throw err;
@@ -47,8 +47,7 @@ async function redeliverMatches(
   const typed: TypedFilter = Object.fromEntries(filterNames.map((name) => [name, fields.text(name)]));
   const { filter, errors } = readFilter(typed, context.publisher, deps.now(), deps.events);
   if (errors.length > 0) return { to, failed: 'Invalid filter.' };
-  const statuses = (filter.statuses ?? ['failed', 'held']).filter((status) => status !== 'pending');
-  if (statuses.length === 0) return { to, failed: 'Pending deliveries are sent anyway.' };
+  const statuses = filter.statuses ?? ['failed', 'held', 'pending'];
   try {
     const job = await failFast(() =>
       transaction(deps.pool, (executor) =>

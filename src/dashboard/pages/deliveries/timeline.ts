@@ -29,18 +29,25 @@ function attemptItem(attempt: AttemptView, publisher: Publisher): Html {
       ${timing !== null && html`<span>${timing.total_ms} ms</span>`}
       ${error !== null && html`<span>${error.class}: ${error.message}</span>`}
       ${next !== null && html`<span class="hint">next attempt ${moment(publisher, next, 'second')}</span>`}
-      ${moreFields('Request and response', attemptDetails(attempt))}
+      ${moreFields('Request and answer', attemptDetails(attempt))}
     </li>`;
 }
 
 function attemptDetails({ timing, request, response, remote_address: address }: AttemptView): Html {
   const requestText = request && `${request.method} ${request.url}\n${headersText(request.headers)}`;
-  const responseText = response && `${response.status}\n${headersText(response.headers)}\n\n${response.body ?? ''}`;
-  const truncated = response?.truncated === true && `Truncated; received ${response.body_bytes} bytes.`;
   return html`
     ${timing !== null && timingList(timing)}
-    ${requestText !== null && html`<h3>Request</h3>${codeBlock('Request', requestText)}`}
-    ${responseText !== null && html`<h3>Response</h3>${codeBlock('Response', responseText)}`}
-    ${truncated !== false && html`<p class="hint">${truncated}</p>`}
+    <div class="columns wide">
+      ${requestText !== null && html`<div><h3>Request</h3>${codeBlock('Request', requestText)}</div>`}
+      ${response !== null && html`<div><h3>Answer</h3>${answerBlock(response)}</div>`}
+    </div>
     ${address !== null && html`<p class="hint">Sent to ${address}.</p>`}`;
+}
+
+/** Status, headers and body of an answer. */
+export function answerBlock(response: NonNullable<AttemptView['response']>): Html {
+  const { status, headers, body, body_bytes: bytes, truncated } = response;
+  return html`
+    ${codeBlock('Answer', `${status}\n${headersText(headers)}\n\n${body ?? ''}`)}
+    ${truncated && html`<p class="hint">Truncated; received ${bytes} bytes.</p>`}`;
 }

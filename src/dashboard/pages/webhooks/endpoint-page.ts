@@ -3,26 +3,14 @@ import { endpointName, maxEndpoints } from '../../../webhooks/endpoints/store.ts
 import { viewOfState } from '../../../webhooks/endpoints/view.ts';
 import type { EventType, EventTypes } from '../../../webhooks/events.ts';
 import { hasRole } from '../../auth/users.ts';
-import { actionButton, readOnlyFields, saveForm } from '../../shell/actions.ts';
-import {
-  badge,
-  card,
-  copyable,
-  descriptionList,
-  link,
-  linkButton,
-  notice,
-  strongLink,
-  type Tone,
-  table,
-  tabs,
-} from '../../shell/components.ts';
+import { readOnlyFields, saveForm } from '../../shell/actions.ts';
+import { badge, card, copyable, linkButton, notice, strongLink, table, tabs } from '../../shell/components.ts';
 import type { PublisherContext } from '../../shell/context.ts';
 import type { FieldErrors } from '../../shell/fields.ts';
-import { momentOr, plural } from '../../shell/format.ts';
 import { createForm, type FormValues } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';
 import { endpointFields, endpointToForm, type FoundEndpoint } from './endpoint-form.ts';
+import { statusCard, statusTone } from './status-card.ts';
 
 export const basePath = '/settings/webhooks';
 
@@ -64,7 +52,7 @@ export function endpointPage(
     body: html`
       ${endpointTabs(context, events, event?.name ?? null)}
       ${state.secret !== undefined && secretNotice(state.secret)}
-      ${found !== null && statusCard(context, found, at, canEdit)}
+      ${found !== null && statusCard(context, found, at)}
       ${card(title, form, { lead: event?.description ?? 'Gets the checked events, beside other endpoints.' })}`,
   };
 }
@@ -150,60 +138,4 @@ function endpointForm(
   return html`
     ${saveForm(context, at, html`${form.summary()}${fields}`, { extra: testButton })}
     <div id="test-result" class="below" aria-live="polite">${result}</div>`;
-}
-
-type EndpointState = ReturnType<typeof viewOfState>;
-
-function statusTone({ status, warning }: EndpointState): Tone {
-  if (status === 'active') return warning === null ? 'good' : 'bad';
-  return status === 'paused' ? 'warn' : 'bad';
-}
-
-function statusCard(
-  context: PublisherContext,
-  { endpoint, health }: FoundEndpoint,
-  at: string,
-  canEdit: boolean,
-): Html {
-  const { publisher, path } = context;
-  const state = viewOfState(endpoint, health);
-  const deliveries = (status: string, count: number) =>
-    link(path(`/deliveries?status=${status}&endpoint=${endpoint.id}`), plural(count, 'delivery', 'deliveries'));
-  const reason = endpoint.disabledReason;
-  const status = html`
-    ${badge(state.status, statusTone(state))}
-    ${reason !== null && html`<span class="hint">${reason}</span>`}
-    ${state.breaker === 'open' && badge('circuit breaker open', 'bad')}`;
-  return card(
-    'Status',
-    descriptionList([
-      ['Status', status],
-      ['Pending', deliveries('pending', state.pending)],
-      ['Held', deliveries('held', state.held)],
-      ['Last success', momentOr(publisher, state.last_success_at, 'none')],
-      ['Consecutive failures', state.failures],
-    ]),
-    canEdit ? { actions: endpointActions(context, endpoint, at) } : {},
-  );
-}
-
-function endpointActions(context: PublisherContext, endpoint: FoundEndpoint['endpoint'], at: string): Html {
-  const action = (name: string, text: string): Html =>
-    actionButton(context, { to: `${at}/${name}`, text, small: true });
-  return html`
-    ${!endpoint.enabled && action('enable', 'Enable')}
-    ${endpoint.pausedAt === null ? action('pause', 'Pause') : action('resume', 'Resume')}
-    ${actionButton(context, {
-      to: `${at}/rotate`,
-      text: 'Rotate secret',
-      small: true,
-      confirm: 'A new signing secret is created and shown once. The current one stays valid for 24 hours.',
-    })}
-    ${actionButton(context, {
-      to: `${at}/remove`,
-      text: 'Remove',
-      kind: 'danger',
-      small: true,
-      confirm: 'It gets no new deliveries, and its pending ones are held.',
-    })}`;
 }

@@ -35,6 +35,7 @@ import {
   endpointListPage,
   endpointPage,
 } from './endpoint-page.ts';
+import { countWaiting } from './status-card.ts';
 import { testResult } from './test-result.ts';
 
 /** The previous secret stays valid this long after a rotation (seconds). */
@@ -65,16 +66,27 @@ export function webhookPages(app: App, services: PageServices): void {
     return { to: context.path(`${basePath}/all`), done: 'Endpoint removed.' };
   });
 
-  const action = (name: string, done: string, work: EndpointWork<unknown>): void =>
+  const action = (name: string, done: (waiting: string) => string, work: EndpointWork<unknown>): void =>
     pages.post(`${endpointPath}/${name}`, 'admin', async (context) => {
       await change(scope, context, work);
-      return { to: ownPath(context), done };
+      const { found } = await targetOfPage(scope, context, refOf(scope, context));
+      return { to: ownPath(context), done: done(countWaiting(found?.health ?? { pending: 0, held: 0 })) };
     });
-  action('pause', 'Endpoint paused. New deliveries wait until it is resumed.', pauseEndpoint);
-  action('resume', 'Endpoint resumed. Waiting deliveries are sent now.', (executor, key) =>
-    resumeEndpoint(executor, key, null),
+  action(
+    'pause',
+    (waiting) => `Endpoint paused. Waiting until it is resumed: ${waiting}, and new ones.`,
+    pauseEndpoint,
   );
-  action('enable', 'Endpoint enabled.', (executor, key) => enableEndpoint(executor, key, true));
+  action(
+    'resume',
+    (waiting) => `Endpoint resumed. Sent as their attempts are due: ${waiting}.`,
+    (executor, key) => resumeEndpoint(executor, key, null),
+  );
+  action(
+    'enable',
+    (waiting) => `Endpoint enabled. Waiting for “Retry now”: ${waiting}.`,
+    (executor, key) => enableEndpoint(executor, key, true),
+  );
 }
 
 type EndpointWork<T> = (executor: Executor, key: EndpointKey) => Promise<T>;
