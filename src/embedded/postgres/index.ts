@@ -3,7 +3,7 @@ import { openCluster } from './cluster.ts';
 import { connectionUrl, ensureDatabase } from './connection.ts';
 import { launch } from './launch.ts';
 import { anyAttached, attach, withStartLock } from './locks.ts';
-import { findRunning, isRunning, stopRunning } from './server.ts';
+import { findRunning, runningServer, stopRunning } from './server.ts';
 
 export interface EmbeddedPostgresOptions {
   /**
@@ -58,10 +58,9 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       };
       const ensureRunning = () =>
         withStartLock(dataDir, async () => {
-          if (stopping !== undefined || (await isRunning(cluster))) return;
-          const again = await launch(cluster);
-          if (again.port !== port)
-            throw new Error(`PostgreSQL runs on port ${again.port} now: start the service again`);
+          if (stopping !== undefined) return;
+          const now = (await runningServer(cluster)) ?? (await launch(cluster, port));
+          if (now.port !== port) throw new Error(`PostgreSQL runs on port ${now.port} now: start the service again`);
         });
       return { url: connectionUrl(address), ensureRunning, stop, reused: running !== undefined };
     } catch (err) {

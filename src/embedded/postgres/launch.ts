@@ -13,7 +13,7 @@ import { lastPort, readyLimitMs, type Server } from './server.ts';
 
 const attempts = 60;
 const retryMs = 500;
-/** Another program has taken the port meanwhile. */
+/** Another program has taken the port meanwhile, or a process of a killed server still holds it. */
 const portError = /could not bind|could not create any TCP\/IP sockets/;
 /** Processes of a killed server have not all ended yet. */
 const leftoverError = /shared memory block .*is still in use/;
@@ -29,13 +29,16 @@ const settings = {
   log_timezone: 'UTC',
 };
 
-/** Starts the server and waits until it answers, through crash recovery if need be; throws with the end of its log. */
-export async function launch(cluster: Cluster): Promise<Server> {
-  // After a crash the old port is taken again where it is free: other processes still attached come back by themselves.
+/**
+ * Starts the server and waits until it answers, through crash recovery if need be; throws with the end of its log.
+ * Without a port to start on: on the one before a crash where it gets free, so that other processes still attached come
+ * back by themselves, else on any.
+ */
+export async function launch(cluster: Cluster, fixedPort?: number): Promise<Server> {
   let wanted = await lastPort(cluster);
   for (let attempt = 1; ; attempt += 1) {
     const logStart = await rotateLog(cluster.logFile);
-    const port = await freePort(wanted);
+    const port = fixedPort ?? (await freePort(wanted));
     const child = await spawnServer(cluster, port);
     const isAlive = async () => child.exitCode === null && child.signalCode === null;
     const answer = await waitUntilReady({ port, password: cluster.password }, isAlive, readyLimitMs);
@@ -96,11 +99,17 @@ async function spawnServer(
  */
 const [firstPort, lastPossiblePort] = [20_000, 32_000];
 const portTries = 100;
+/** So long may processes of a killed server hold its port (milliseconds). */
+const portWaitMs = 10_000;
 
-/** The wanted port where it is free, else any. */
+/** The wanted port where it gets free, else any. */
 async function freePort(wanted: number): Promise<number> {
-  const others = Array.from({ length: portTries }, () => randomInt(firstPort, lastPossiblePort));
-  for (const port of wanted === 0 ? others : [wanted, ...others]) if (await isFree(port)) return port;
+  for (const until = performance.now() + portWaitMs; wanted !== 0 && performance.now() < until; await sleep(50))
+    if (await isFree(wanted)) return wanted;
+  for (let tries = 0; tries < portTries; tries += 1) {
+    const port = randomInt(firstPort, lastPossiblePort);
+    if (await isFree(port)) return port;
+  }
   throw new Error(`No TCP port between ${firstPort} and ${lastPossiblePort} could be taken on 127.0.0.1.`);
 }
 

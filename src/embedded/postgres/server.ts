@@ -76,10 +76,8 @@ export async function lastPort(cluster: Cluster): Promise<number> {
   return (await readPidFile(cluster))?.port ?? 0;
 }
 
-/** Whether its process lives. */
-export const isRunning = async (cluster: Cluster): Promise<boolean> => (await runningServer(cluster)) !== undefined;
-
-async function runningServer(cluster: Cluster): Promise<Server | undefined> {
+/** The server whose process lives, ready or not. */
+export async function runningServer(cluster: Cluster): Promise<Server | undefined> {
   const server = await readPidFile(cluster);
   if (server === undefined || (await processIdentity(server.pid)) === undefined) return undefined;
   if ((await isPostmaster(server.pid, cluster.folder)) !== false) return server;
