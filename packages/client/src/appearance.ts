@@ -11,7 +11,7 @@ export type OfferSettings = {
   perkswallet_cta: string;
   saved_offer_text: string;
   offerwall_cta: string;
-  /** Milliseconds. */
+  /** Milliseconds from the call that asks for the offers to their display. */
   delay: number;
   /** Pixels. */
   screen_margin: number;

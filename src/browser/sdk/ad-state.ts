@@ -136,12 +136,15 @@ export function stopAutoShow(ad: AdState): void {
   ad.cancelAutoShow = null;
 }
 
-/** Shows the session by itself, unless it was shown before. */
-export function scheduleShow(ad: AdState, config: { autoShow?: boolean }): void {
+/**
+ * Shows the session by itself, unless it was shown before. The theme's delay counts from the call that asked for the
+ * offers (`calledAtMs`), so that it passes while they are fetched.
+ */
+export function scheduleShow(ad: AdState, config: { autoShow?: boolean }, calledAtMs: number): void {
   const { session } = ad;
   if (config.autoShow === false || session === null || session.opened || !isReady(ad)) return;
   stopAutoShow(ad);
-  ad.cancelAutoShow = autoShow(session.answer.settings, () => {
+  ad.cancelAutoShow = autoShow(session.answer.settings, calledAtMs, () => {
     try {
       open(ad);
     } catch (err) {

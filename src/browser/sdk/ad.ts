@@ -105,6 +105,7 @@ export function createUnit(
 /** Takes over what the page configures, and loads. @returns whether there are offers */
 async function initialise(ad: AdState, given?: AdConfig, callback?: Callback): Promise<boolean> {
   const { source, emitter } = ad;
+  const calledAtMs = performance.now();
   ad.startPending = false;
   if (given !== undefined && given !== null && typeof given !== 'object')
     reportOnce(ad, new SdkError('invalid_parameter', 'The configuration is not an object.'));
@@ -114,7 +115,7 @@ async function initialise(ad: AdState, given?: AdConfig, callback?: Callback): P
   if (config.autoLoad === false) return isReady(ad);
   reserveSpace(ad);
   const found = await load(ad);
-  scheduleShow(ad, config);
+  scheduleShow(ad, config, calledAtMs);
   return found;
 }
 

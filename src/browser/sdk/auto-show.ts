@@ -3,14 +3,18 @@ import { whenVisible } from './visibility.ts';
 
 /**
  * Calls `show` once: after the theme's delay as soon as the page is visible, or when the user is about to leave.
+ * `sinceMs`: when the delay began (`performance.now()`).
  * @returns a function that cancels
  */
-export function autoShow(settings: Answer['settings'], show: () => void): () => void {
+export function autoShow(settings: Answer['settings'], sinceMs: number, show: () => void): () => void {
   if (settings.show_ads_on_exit) return onExit(show);
   let stop = (): void => {};
-  const timer = setTimeout(() => {
-    stop = whenVisible(show);
-  }, settings.delay);
+  const timer = setTimeout(
+    () => {
+      stop = whenVisible(show);
+    },
+    settings.delay + sinceMs - performance.now(),
+  );
   return () => {
     clearTimeout(timer);
     stop();

@@ -10,8 +10,11 @@ const launcherPath = /(\/sdk)?\/launcher(\.\w+)*\.js([?#].*)?$/;
  */
 export function findBaseUrl(page: Document): string {
   const own = (page.currentScript as HTMLScriptElement | null)?.src ?? '';
-  const elements = [...page.scripts].map(({ src }) => src);
-  const imports = performance.getEntriesByType('resource').map(({ name }) => name);
-  const found = [own, ...elements, ...imports].find((url) => launcherPath.test(url));
+  const found = launcherPath.test(own) ? own : otherUrls(page).find((url) => launcherPath.test(url));
   return found?.replace(launcherPath, '') ?? PUBLIC_URL;
 }
+
+const otherUrls = ({ scripts }: Document): string[] => [
+  ...[...scripts].map(({ src }) => src),
+  ...performance.getEntriesByType('resource').map(({ name }) => name),
+];

@@ -76,6 +76,7 @@ function start(ad: AdState, setup: Setup, request: Request): Loading {
 async function finish(ad: AdState, setup: Setup, loading: Loading, { offers }: Request): Promise<boolean> {
   const { config, base } = setup;
   const { key, given } = loading;
+  const calledAtMs = performance.now();
   try {
     const [loaded, unitFile, words] = await Promise.all([offers(), loadUnitFile(base), loadWords(config, base)]);
     if (ad.loading !== loading) return ad.loading?.result ?? isReady(ad);
@@ -87,7 +88,7 @@ async function finish(ad: AdState, setup: Setup, loading: Loading, { offers }: R
     if (loading.show) open(ad);
     else if (given) {
       ad.ignoreReload = config.autoShow !== false;
-      scheduleShow(ad, config);
+      scheduleShow(ad, config, calledAtMs);
     }
     return found;
   } catch (err) {

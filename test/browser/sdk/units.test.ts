@@ -170,6 +170,36 @@ describe('the single unit', () => {
     expect((await events()).filter(({ event }) => event === 'error')).toHaveLength(1);
   });
 
+  test('is shown after the delay of the theme, which passes while the offers load', async () => {
+    const delay = 3_600_000;
+    for (const passesEarly of [true, false]) {
+      const context = await stage.newContext();
+      await context.clock.install();
+      let release = (): void => {};
+      const held = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      await context.route('**/native/v4/offers.json*', async (route) => {
+        await held;
+        await route.continue();
+      });
+      // The clock ends no call.
+      const before = 'AbortSignal.timeout = () => new AbortController().signal;';
+      const config = { settings: { delay } };
+      const { page, until, names, calledTimes } = await stage.open({ context, user: single(), before, config });
+      await expect.poll(() => calledTimes('/offers.json')).toBe(1);
+      if (passesEarly) await page.clock.fastForward(delay);
+      release();
+      await until('ads_found');
+      if (!passesEarly) {
+        expect(await names()).toEqual(['ads_found']);
+        await page.clock.fastForward(delay);
+      }
+      await until('ad_shown');
+      await context.close();
+    }
+  });
+
   test('shows the close button after the delay of the theme', async () => {
     const context = await stage.newContext();
     await context.clock.install();

@@ -88,14 +88,16 @@ function terms(context: ViewContext, offer: Offer): HTMLElement | null {
     const target = (event.target as Element).closest('a');
     if (target !== null) context.onLink(target.href, event);
   };
-  const hasTerms = offer.terms_and_conditions.trim() !== '';
-  const text =
-    hasTerms && h('div', { class: 'terms-text', click }, sanitise(offer.terms_and_conditions, context.answer.terms));
+  const html = offer.terms_and_conditions.trim();
+  const text = html && h('div', { class: 'terms-text', click });
   const further = canSave(context, offer) && userAction(context, offer, 'quiet');
-  const { labels } = context;
-  return text || further
-    ? h('details', 'terms', h('summary', '', hasTerms ? labels.terms : offer.useraction_cta), text, further)
-    : null;
+  if (!text && !further) return null;
+  const summary = h('summary', '', html ? context.labels.terms : offer.useraction_cta);
+  const details = h('details', 'terms', summary, text, further);
+  // Most users never open them: parsed and sanitised when they are.
+  const fill = (): void => void (text && text.append(sanitise(html, context.answer.terms)));
+  details.addEventListener('toggle', fill, { once: true });
+  return details;
 }
 
 export const miniText = (offer: Offer): HTMLElement | null =>

@@ -130,7 +130,7 @@ export const groups: readonly FieldSet[] = [
         label: 'Progress indicator',
         choices: choicesOf(['dots', 'bar', 'none']),
       },
-      { path: 'settings.delay', label: 'Delay (ms)' },
+      { path: 'settings.delay', label: 'Delay (ms)', hint: 'Passes while the offers load.' },
       {
         path: 'settings.usp_confirmation_event',
         label: 'Confirmation event',
