@@ -6,6 +6,7 @@ import { type OidcSetting, parseOidc } from './config/oidc.ts';
 import {
   parseDatabaseUrl,
   parsePeppers,
+  parseProcesses,
   parsePublicUrl,
   parseRoles,
   parseSecretsKeys,
@@ -21,6 +22,8 @@ export type { HttpProxy, ImageStoreSetting, Role, TokenKey };
 
 export type Config = {
   roles: readonly Role[];
+  /** Processes of the role api on this port (count). */
+  processes: number;
   host: string;
   port: number;
   /** Origin without a trailing slash. */
@@ -99,6 +102,7 @@ export function loadConfig(
   }
   const config: Config = {
     roles: parseRoles(raw.ROLES, problems),
+    processes: parseProcesses(raw.PROCESSES, problems),
     host: raw.HOST,
     port: raw.PORT,
     publicUrl: parsePublicUrl(raw, problems),

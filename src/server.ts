@@ -1,12 +1,11 @@
 import { setFlagsFromString } from 'node:v8';
 import closeWithGrace from 'close-with-grace';
-import { buildApp } from './app.ts';
+import { type AppOptions, buildApp } from './app.ts';
 import { type Config, ConfigError, loadConfig } from './config.ts';
 import { firstOperatorLink } from './dashboard/auth/first-operator.ts';
 import { writeHistory } from './embedded/demo/history/write-history.ts';
 import { startDemo } from './embedded/demo/start.ts';
 import { printWelcome } from './embedded/demo/welcome.ts';
-import type { EmbeddedPostgres } from './embedded/postgres/index.ts';
 import { superviseEmbedded } from './embedded/postgres/supervise.ts';
 import { GeoError } from './offers/context/geo.ts';
 import { migrate } from './platform/db/migrate.ts';
@@ -14,10 +13,13 @@ import { openCheckedDatabase } from './platform/db/startup-checks.ts';
 import { createLogger, type Logger } from './platform/logger.ts';
 import { checkSecrets } from './platform/security/canary.ts';
 import { StartupError } from './platform/startup-error.ts';
-import { createDeps } from './runtime/create-deps.ts';
+import { createDeps, type Deps } from './runtime/create-deps.ts';
+import { allowLocalWebhooks, startEmbedded } from './runtime/embedded-database.ts';
 import { createJobs } from './runtime/jobs.ts';
 import { listen } from './runtime/listen.ts';
 import { createParts, type Parts } from './runtime/parts.ts';
+import { warnOfConnectionLimit } from './runtime/processes/connection-limit.ts';
+import { type PrimaryLink, primaryLink } from './runtime/processes/link.ts';
 import { runJobs } from './runtime/run-jobs.ts';
 import { embeddedSecrets } from './runtime/secrets.ts';
 import { handledSignals, onStopSignal } from './runtime/signals.ts';
@@ -32,28 +34,40 @@ setFlagsFromString('--no-allocation-site-pretenuring');
 /** How long a database that does not answer yet is waited for (milliseconds). */
 const databaseWaitMs = 30_000;
 
+/** A primary waits longer for its processes than these do for what is in flight (milliseconds). */
+const primaryMarginMs = 3000;
+
 /** Runs the service until a stop signal. @throws ConfigError, GeoError, StartupError with a message for the operator */
 async function main(): Promise<void> {
   const config = loadConfig(process.env, embeddedSecrets);
-  const logger = createLogger(config.logLevel);
+  const link = primaryLink(process);
+  const isPrimary = link === null && config.processes > 1 && config.roles.includes('api');
+  const logger = createLogger(config.logLevel).child(link === null ? {} : { pid: process.pid });
   const parts = createParts(logger);
   const grace = closeWithGrace(
     {
-      delay: config.shutdownTimeoutMs,
-      skip: handledSignals,
+      delay: config.shutdownTimeoutMs + (isPrimary ? primaryMarginMs : 0),
+      skip: link !== null || isPrimary ? [...handledSignals, 'SIGHUP'] : handledSignals,
       logger: { error: (err) => logger.error({ err }, 'closing') },
     },
     async ({ err }) => {
       if (err !== undefined) logger.fatal({ err }, 'unexpected failure');
       await parts.stopAll();
+      await link?.leave();
     },
   );
-  onStopSignal(process, (signal) => {
-    logger.info({ signal }, 'stopping');
-    grace.close();
-  });
+  if (link === null)
+    onStopSignal(process, (signal) => {
+      logger.info({ signal }, 'stopping');
+      grace.close();
+    });
+  else link.onStop(grace.close);
   try {
-    await start(config, logger, parts);
+    if (!isPrimary) return await start(config, logger, parts, link);
+    const { runPrimary } = await import('./runtime/processes/primary.ts');
+    if (await runPrimary(process, config, logger, parts)) return;
+    await parts.stopAll();
+    process.exit(1);
   } catch (err) {
     await parts.stopAll();
     throw err;
@@ -61,33 +75,37 @@ async function main(): Promise<void> {
 }
 
 /** The start order; the first failure stops what was started. */
-async function start(config: Config, logger: Logger, parts: Parts): Promise<void> {
+async function start(config: Config, logger: Logger, parts: Parts, link: PrimaryLink | null): Promise<void> {
+  const { roles, first, embeddedUrl } = link?.assignment ?? { roles: config.roles, first: true, embeddedUrl: null };
+  config.roles = roles;
   const embedded = config.databaseUrl === null;
-  const database = embedded ? await startEmbedded(config, logger, parts) : null;
-  const databaseUrl = config.databaseUrl ?? (database as EmbeddedPostgres).url;
+  if (embedded) allowLocalWebhooks(config);
+  const database = embedded && embeddedUrl === null ? await startEmbedded(config, logger, parts) : null;
+  const databaseUrl = (config.databaseUrl ?? embeddedUrl ?? database?.url) as string;
   const applied = await migrate(await openCheckedDatabase(databaseUrl, databaseWaitMs));
   if (applied.length > 0) logger.info({ applied }, 'migrations applied');
-  if (config.roles.includes('migrate')) return;
+  if (roles.includes('migrate')) return;
 
-  const { deps, close } = await createDeps({ config, databaseUrl, logger, now: Date.now });
+  const metricsPage = link?.metricsPage;
+  const { deps, close } = await createDeps({ config, databaseUrl, logger, now: Date.now, metricsPage });
   parts.add('database', close);
   await checkSecrets(deps.pool, deps.secretBox, config.userPepper, config.earlierPeppers);
   if (database !== null) parts.add('supervision of the embedded database', superviseEmbedded(database, deps));
-  const firstStart = embedded && (await startDemo(deps));
+  if (first && link !== null) await warnOfConnectionLimit(deps, link.assignment.processes);
+  const firstStart = embedded && first && (await startDemo(deps));
 
-  const serveApi = config.roles.includes('api');
-  const app = await buildApp(deps, { serveApi, demoReceiver: embedded });
-  parts.add('http', () => app.close());
-  // Before any work begins: a process whose port is taken claims nothing.
-  await listen(app, config);
+  const serveApi = roles.includes('api');
+  // Of several processes on one port, those without the role api serve nothing: they would get requests of the others.
+  if (serveApi || link === null) await serve(deps, parts, { serveApi, demoReceiver: embedded });
   const jobs = createJobs({ ...deps, pid: process.pid });
   const background = await runJobs(
-    jobs.filter((job) => job.roles.some((role) => config.roles.includes(role))),
+    jobs.filter((job) => job.roles.some((role) => roles.includes(role))),
     deps,
   );
   parts.add('background jobs', background.stop);
-  logger.info({ roles: config.roles, port: config.port, embedded, firstStart }, 'ready');
-  if (embedded && serveApi) {
+  logger.info({ roles, port: config.port, embedded, firstStart }, 'ready');
+  link?.ready();
+  if (embedded && serveApi && first) {
     // After readiness: a first start need not wait for it.
     await writeHistory(deps).catch((err) => logger.warn({ err }, 'the history of the demo was not made up'));
     const dashboardLink = await firstOperatorLink(deps.pool, config.publicUrl, deps.now());
@@ -95,14 +113,11 @@ async function start(config: Config, logger: Logger, parts: Parts): Promise<void
   }
 }
 
-async function startEmbedded(config: Config, logger: Logger, parts: Parts): Promise<EmbeddedPostgres> {
-  const { startEmbeddedPostgres } = await import('./embedded/postgres/index.ts');
-  const database = await startEmbeddedPostgres({ dataDir: config.dataDir, log: (line) => logger.info({}, line) });
-  parts.add('embedded database', database.stop);
-  // The demo's receiver is on this machine.
-  config.webhookAllowNets = [config.webhookAllowNets, '127.0.0.0/8', '::1/128'].filter((nets) => nets !== '').join(',');
-  config.webhookAllowHttp = true;
-  return database;
+/** Before any work begins: a process whose port is taken claims nothing. */
+async function serve(deps: Deps, parts: Parts, options: AppOptions): Promise<void> {
+  const app = await buildApp(deps, options);
+  parts.add('http', () => app.close());
+  await listen(app, deps.config);
 }
 
 /** What an operator reads when the service cannot start; where from is for who asks. */

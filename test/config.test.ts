@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { ConfigError, configSchema, loadConfig } from '../src/config.ts';
 
@@ -37,6 +38,7 @@ describe('defaults', () => {
   test('apply to whatever is not set', () => {
     expect(load()).toEqual({
       roles: ['api', 'worker'],
+      processes: 1,
       host: '127.0.0.1',
       port: 8080,
       publicUrl: 'https://perks.example.com',
@@ -96,6 +98,15 @@ describe('values', () => {
   test('arrive with the type of their use, not as strings', () => {
     const config = load({ PORT: '9000', WEBHOOK_ALLOW_HTTP: 'true', SHUTDOWN_TIMEOUT_S: '3', ROLES: 'worker' });
     expect(config).toMatchObject({ port: 9000, webhookAllowHttp: true, shutdownTimeoutMs: 3000, roles: ['worker'] });
+  });
+
+  test('PROCESSES is a number from 1 to 64, or auto: one for each core', () => {
+    expect(load({ PROCESSES: '4' }).processes).toBe(4);
+    expect(load({ PROCESSES: 'auto' }).processes).toBe(Math.min(availableParallelism(), 64));
+    for (const text of ['0', '1000', '65', '-2', '1.5', '2 cores', 'all'])
+      expect(problemsOf({ PROCESSES: text }), text).toEqual([
+        'PROCESSES must be a number from 1 to 64, or auto: one for each core',
+      ]);
   });
 
   test('TRUST_PROXY is a number of hops or a list of nets', () => {

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import type { Variables } from './schema.ts';
 import { parseServerList } from './server-list.ts';
 
@@ -15,6 +16,17 @@ export function parseRoles(text: string, problems: string[]): Role[] {
     else found.push(role);
   }
   return found;
+}
+
+const maxProcesses = 64;
+
+/** @returns processes of the role api (count) */
+export function parseProcesses(text: string, problems: string[]): number {
+  if (text === 'auto') return Math.min(availableParallelism(), maxProcesses);
+  const count = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+  if (count >= 1 && count <= maxProcesses) return count;
+  problems.push(`PROCESSES must be a number from 1 to ${maxProcesses}, or auto: one for each core`);
+  return 1;
 }
 
 export function parsePublicUrl(raw: Pick<Variables, 'PUBLIC_URL' | 'PORT'>, problems: string[]): string {

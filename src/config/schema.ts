@@ -7,6 +7,12 @@ export const configSchema = Type.Object({
     default: 'api,worker',
     description: 'What this process does: api, worker, or both (comma list). migrate: apply migrations and exit.',
   }),
+  PROCESSES: Type.String({
+    default: '1',
+    description:
+      'Processes that answer requests on PORT: 1 to 64, or auto (one for each core). From 2 on, the role worker has ' +
+      'one of its own, and all are supervised.',
+  }),
   HOST: Type.String({ default: '127.0.0.1', description: 'Address to listen on. The image sets 0.0.0.0.' }),
   PORT: Type.Integer({ default: 8080, minimum: 1, maximum: 65535, description: 'TCP port to listen on.' }),
   PUBLIC_URL: Type.String({

@@ -17,7 +17,7 @@ import { createAuthenticator } from '../platform/http/auth.ts';
 import { createFailureLimit } from '../platform/http/failure-limit.ts';
 import type { Logger } from '../platform/logger.ts';
 import { createMailer } from '../platform/mailer.ts';
-import { createMetrics } from '../platform/metrics/metrics.ts';
+import { createMetrics, type MetricsPage } from '../platform/metrics/metrics.ts';
 import { createSigner } from '../platform/security/keyring.ts';
 import { createSecretBox } from '../platform/security/secret-box.ts';
 import { createTokenCodec } from '../platform/security/tracking-token.ts';
@@ -37,6 +37,8 @@ export type Deps = CatalogDeps &
   };
 
 type DepsInput = Pick<PoolOptions, 'queryTimeoutMs'> & {
+  /** Default: the metrics of this process alone. */
+  metricsPage?: MetricsPage | undefined;
   config: Config;
   databaseUrl: string;
   logger: Logger;
@@ -44,7 +46,7 @@ type DepsInput = Pick<PoolOptions, 'queryTimeoutMs'> & {
 };
 
 /** Connections for batches, beside DATABASE_POOL_SIZE (count). Each kind of batch has two in flight at most. */
-const flushConnections = 8;
+export const flushConnections = 8;
 
 /** Opens what every role activeCaps, against a database whose migrations are applied. `close` ends it again. */
 export async function createDeps({
@@ -52,6 +54,7 @@ export async function createDeps({
   databaseUrl,
   logger,
   now,
+  metricsPage,
   ...poolOptions
 }: DepsInput): Promise<{ deps: Deps; close: () => Promise<void> }> {
   const geo = await loadGeo(config.geoipDb, logger);
@@ -89,7 +92,7 @@ export async function createDeps({
     userAgent,
     now: () => performance.now(),
   });
-  const metrics = config.metricsToken === null ? null : createMetrics();
+  const metrics = config.metricsToken === null ? null : createMetrics(metricsPage);
   if (metrics !== null) registerWebhookGauges(metrics.registry, pool, now);
   const deps: Deps = {
     config,

@@ -14,7 +14,10 @@ export type GaugeOptions = {
   now: () => number;
 };
 
-/** A gauge read on demand. While it cannot be read, such as while the database is unavailable, it shows no values. */
+/**
+ * A gauge read on demand; the same in all processes, so that a page of all shows one process's values. While it cannot
+ * be read, such as while the database is unavailable, it shows no values.
+ */
 export function registerGauge(registry: Registry, { name, help, labelName, read, maxAgeMs, now }: GaugeOptions): void {
   const cached = remember(read, maxAgeMs, now);
   new Gauge({
@@ -22,6 +25,7 @@ export function registerGauge(registry: Registry, { name, help, labelName, read,
     help,
     labelNames: labelName === undefined ? [] : [labelName],
     registers: [registry],
+    aggregator: 'first',
     async collect() {
       const samples = await cached();
       this.reset();

@@ -6,12 +6,19 @@ export type Metrics = {
   requestEnded: (route: string, status: number, ms: number) => void;
   /** Rooms register their own metrics here. */
   registry: Registry;
+  /** What `GET /metrics` shows, in the text format of Prometheus. */
+  page: () => Promise<string>;
 };
+
+/** How the metrics of this process, or of all that serve the same port, become a page. */
+export type MetricsPage = (registry: Registry) => () => Promise<string>;
+
+const ownPage: MetricsPage = (registry) => () => registry.metrics();
 
 const requestBucketsS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 
 /** HTTP metrics of this process, with those of Node (event loop lag, memory, garbage collection). */
-export function createMetrics(): Metrics {
+export function createMetrics(pageOf: MetricsPage = ownPage): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const requests = new Histogram({
@@ -25,5 +32,6 @@ export function createMetrics(): Metrics {
     requestEnded: (route, status, ms) =>
       requests.observe({ route, status: `${Math.floor(status / 100)}xx` }, ms / 1000),
     registry,
+    page: pageOf(registry),
   };
 }

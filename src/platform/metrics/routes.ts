@@ -19,7 +19,7 @@ export async function metricsRoutes(app: App, { config, metrics }: PlatformDeps)
   app.get('/metrics', { schema }, async (request, reply) => {
     const given = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
     if (!timingSafeEqual(digest(given), expected)) throw new AppError(given === '' ? 'missing_key' : 'unknown_key');
-    const text = await metrics.registry.metrics();
+    const text = await metrics.page();
     return reply.header('cache-control', 'no-store').header('content-type', metrics.registry.contentType).send(text);
   });
 }

@@ -1,0 +1,65 @@
+import type { Registry } from 'prom-client';
+import type { MetricsPage } from '../../platform/metrics/metrics.ts';
+import { type Assignment, assignmentVariable, type Order, type Report } from './messages.ts';
+
+/** A process's connection to its primary. */
+export type PrimaryLink = {
+  assignment: Assignment;
+  /** Calls back once, when the primary or a signal asks this process to stop. */
+  onStop: (stop: () => void) => void;
+  /** Says that this process serves. */
+  ready: () => void;
+  /** The page of all processes, made by the primary. */
+  metricsPage: MetricsPage;
+  /** Hands over what was counted until now. Resolves when it is sent. */
+  leave: () => Promise<void>;
+};
+
+/** null: this process was not started by a primary. */
+export function primaryLink(target: NodeJS.Process): PrimaryLink | null {
+  const { [assignmentVariable]: text } = target.env;
+  if (text === undefined || target.send === undefined) return null;
+  const pages = new Map<number, (text: string) => void>();
+  let registry: Registry | null = null;
+  let stop = (): void => {};
+  let asked = 0;
+
+  const report = (message: Report): Promise<void> =>
+    new Promise((resolve) => {
+      if (target.connected) target.send?.(message, undefined, {}, () => resolve());
+      else resolve();
+    });
+  const sendSamples = async (id: number): Promise<void> =>
+    report({ type: 'samples', id, samples: (await registry?.getMetricsAsJSON()) ?? [] });
+
+  target.on('message', (order: Order) => {
+    if (order.type === 'stop') stop();
+    if (order.type === 'samples wanted') void sendSamples(order.id);
+    if (order.type === 'page') pages.get(order.id)?.(order.text);
+  });
+  // Of a terminal, they reach the whole group: the primary decides.
+  for (const signal of ['SIGINT', 'SIGHUP'] as const) target.on(signal, () => {});
+  target.on('SIGTERM', () => stop());
+
+  return {
+    assignment: JSON.parse(text) as Assignment,
+    onStop: (callback) => {
+      stop = () => {
+        stop = () => {};
+        callback();
+      };
+    },
+    ready: () => void report({ type: 'ready' }),
+    metricsPage: (own) => {
+      registry = own;
+      return async () => {
+        asked += 1;
+        const id = asked;
+        const page = new Promise<string>((resolve) => pages.set(id, resolve));
+        await report({ type: 'page wanted', id });
+        return page.finally(() => pages.delete(id));
+      };
+    },
+    leave: () => sendSamples(0),
+  };
+}

@@ -1,0 +1,52 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AggregatorRegistry } from 'prom-client';
+import type { Child } from './child.ts';
+import type { Samples } from './messages.ts';
+
+/** A process that answers no question for samples within this time counts with its last ones (milliseconds). */
+const answerMs = 2000;
+
+/** These only grow, so that they must not shrink when a process ends. */
+const growing = new Set<unknown>(['counter', 'histogram']);
+
+/** One page of metrics for all processes; what ended processes had counted stays in it. */
+export function createMetricsHub(): { add: (child: Child) => void } {
+  const latest = new Map<Child, Samples>();
+  const waiting = new Map<number, () => void>();
+  let ofEnded: Samples = [];
+  let questions = 0;
+
+  async function ask(child: Child): Promise<void> {
+    questions += 1;
+    const id = questions;
+    const answered = new Promise<void>((resolve) => waiting.set(id, resolve));
+    child.send({ type: 'samples wanted', id });
+    const limit = new AbortController();
+    await Promise.race([answered, child.ended, sleep(answerMs, null, { signal: limit.signal, ref: false })]);
+    limit.abort();
+    waiting.delete(id);
+  }
+
+  async function page(): Promise<string> {
+    await Promise.all([...latest.keys()].filter((child) => child.isReady()).map(ask));
+    return AggregatorRegistry.aggregate([ofEnded, ...latest.values()]).metrics();
+  }
+
+  return {
+    add: (child) => {
+      latest.set(child, []);
+      child.onReport((report) => {
+        if (report.type === 'page wanted')
+          void page().then((text) => child.send({ type: 'page', id: report.id, text }));
+        if (report.type !== 'samples') return;
+        latest.set(child, report.samples);
+        waiting.get(report.id)?.();
+      });
+      void child.ended.then(async () => {
+        const last = (latest.get(child) ?? []).filter(({ type }) => growing.has(type));
+        latest.delete(child);
+        ofEnded = await AggregatorRegistry.aggregate([ofEnded, last]).getMetricsAsJSON();
+      });
+    },
+  };
+}

@@ -1,0 +1,69 @@
+import type { Config, Role } from '../../config.ts';
+import { superviseEmbedded } from '../../embedded/postgres/supervise.ts';
+import { startDatabaseHealth } from '../../platform/db/health.ts';
+import { createServers } from '../../platform/db/servers.ts';
+import type { Logger } from '../../platform/logger.ts';
+import { startEmbedded } from '../embedded-database.ts';
+import type { Parts } from '../parts.ts';
+import { startChild } from './child.ts';
+import type { Assignment } from './messages.ts';
+import { createMetricsHub } from './metrics-hub.ts';
+import { createSupervisor } from './supervisor.ts';
+
+/**
+ * Runs PROCESSES processes of the role `api` on one port, and one of the role `worker` where ROLES has it. This process
+ * serves nothing itself: it hands out connections, and runs the embedded database.
+ * @returns false where the first process could not start, which has said why
+ * @throws StartupError when a process dies at once again and again
+ */
+export async function runPrimary(
+  target: Pick<NodeJS.Process, 'on'>,
+  config: Config,
+  logger: Logger,
+  parts: Parts,
+): Promise<boolean> {
+  const embeddedUrl = config.databaseUrl === null ? await startSupervisedDatabase(config, logger, parts) : null;
+  const hub = createMetricsHub();
+  const supervisor = createSupervisor({
+    assignments: assignmentsOf(config, embeddedUrl),
+    start: (assignment) => {
+      const child = startChild(assignment);
+      hub.add(child);
+      return child;
+    },
+    shutdownTimeoutMs: config.shutdownTimeoutMs,
+    logger,
+  });
+  parts.add('processes', supervisor.stop);
+  target.on('SIGHUP', () => {
+    logger.info({}, 'replacing all processes');
+    void supervisor.replaceAll();
+  });
+  const outcome = await supervisor.start();
+  if (outcome === 'failed') return false;
+  if (outcome === 'ready') logger.info({ processes: config.processes, port: config.port }, 'all processes are ready');
+  return supervisor.gaveUp;
+}
+
+/** The first is of the role `api`: where the port is taken, no work has begun. */
+function assignmentsOf({ roles, processes }: Pick<Config, 'roles' | 'processes'>, embeddedUrl: string | null) {
+  const background = roles.filter((role) => role !== 'api');
+  const places: (readonly Role[])[] = [...Array<readonly Role[]>(processes).fill(['api'])];
+  if (background.length > 0) places.push(background);
+  return places.map(
+    (assigned, index): Assignment => ({ roles: assigned, first: index === 0, processes: places.length, embeddedUrl }),
+  );
+}
+
+async function startSupervisedDatabase(config: Config, logger: Logger, parts: Parts): Promise<string> {
+  const database = await startEmbedded(config, logger, parts);
+  const dbHealth = await startDatabaseHealth({
+    servers: createServers(database.url),
+    commitTimeoutMs: config.commitTimeoutMs,
+    now: Date.now,
+    onChange: (up) => logger.debug({ up }, 'the embedded database changed'),
+  });
+  parts.add('health of the embedded database', dbHealth.stop);
+  parts.add('supervision of the embedded database', superviseEmbedded(database, { dbHealth, logger }));
+  return database.url;
+}

@@ -1,0 +1,137 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '../../platform/logger.ts';
+import { StartupError } from '../../platform/startup-error.ts';
+import type { Child } from './child.ts';
+import type { Assignment } from './messages.ts';
+
+/** A process that ends before it serves, or within this time of its start, has died at once (milliseconds). */
+const earlyDeathMs = 10_000;
+/** After so many of a place in a row (count), all end: what starts processes reports that better than a loop here. */
+const maxEarlyDeaths = 4;
+/** Pause before a process that died at once is started again, doubled each time (milliseconds). */
+const firstPauseMs = 250;
+/** A process has its SHUTDOWN_TIMEOUT_S to end, and this much more before it is killed (milliseconds). */
+const killMarginMs = 1000;
+
+type Place = { assignment: Assignment; child: Child | null; earlyDeaths: number };
+
+type SupervisorDeps = {
+  assignments: readonly Assignment[];
+  start: (assignment: Assignment) => Child;
+  shutdownTimeoutMs: number;
+  logger: Logger;
+};
+
+export type Supervisor = {
+  /** Starts the first process, and when that serves the others. Failed: the first one ended before it served. */
+  start: () => Promise<'ready' | 'failed' | 'stopped'>;
+  /** Replaces one process after another: a new one serves before the old one stops. */
+  replaceAll: () => Promise<void>;
+  /** Stops all of them. */
+  stop: () => Promise<void>;
+  /** Rejects with StartupError when a process dies at once again and again. */
+  gaveUp: Promise<never>;
+};
+
+/** Keeps a process running at each place (docs/operations.md#several-processes-on-one-port). */
+export function createSupervisor({ assignments, start, shutdownTimeoutMs, logger }: SupervisorDeps): Supervisor {
+  const places: Place[] = assignments.map((assignment) => ({ assignment, child: null, earlyDeaths: 0 }));
+  const running = new Set<Child>();
+  let stopping = false;
+  let giveUp: (err: StartupError) => void = () => {};
+  const gaveUp = new Promise<never>((_resolve, reject) => {
+    giveUp = reject;
+  });
+
+  function launch(assignment: Assignment): Child {
+    const child = start(assignment);
+    running.add(child);
+    void child.ended.then(() => running.delete(child));
+    return child;
+  }
+
+  function occupy(place: Place, child: Child): void {
+    place.child = child;
+    void child.ended.then(async (end) => {
+      if (stopping || place.child !== child) return;
+      place.child = null;
+      logger.error({ pid: child.pid, roles: child.assignment.roles, ...end }, 'a process ended and is replaced');
+      place.earlyDeaths = !end.served || end.livedMs < earlyDeathMs ? place.earlyDeaths + 1 : 0;
+      if (place.earlyDeaths >= maxEarlyDeaths) return giveUp(diesAtOnce(place));
+      if (place.earlyDeaths > 0) await sleep(firstPauseMs * 2 ** (place.earlyDeaths - 1));
+      if (!stopping && place.child === null) occupy(place, launch(later(place.assignment)));
+    });
+  }
+
+  /** @returns false where the new process did not come to serve: the old one stays */
+  async function replace(place: Place): Promise<boolean> {
+    const next = launch(later(place.assignment));
+    if (!(await next.ready)) return false;
+    const previous = place.child;
+    place.earlyDeaths = 0;
+    occupy(place, next);
+    if (previous !== null) await stopChild(previous, shutdownTimeoutMs + killMarginMs);
+    return true;
+  }
+
+  async function replaceEach(): Promise<void> {
+    for (const place of places) {
+      if (stopping) return;
+      if (!(await replace(place))) {
+        if (!stopping) logger.error({}, 'a new process could not start: those before it stay');
+        return;
+      }
+    }
+    logger.info({ processes: places.length }, 'all processes were replaced');
+  }
+
+  return {
+    start: async () => {
+      const [first, ...others] = places as [Place, ...Place[]];
+      const child = launch(first.assignment);
+      const served = await child.ready;
+      if (stopping) return 'stopped';
+      if (!served) return 'failed';
+      occupy(first, child);
+      for (const place of others) occupy(place, launch(place.assignment));
+      await Promise.all(others.map(({ child: other }) => other?.ready));
+      return 'ready';
+    },
+    replaceAll: oneAtATime(replaceEach),
+    stop: async () => {
+      stopping = true;
+      await Promise.all([...running].map((child) => stopChild(child, shutdownTimeoutMs + killMarginMs)));
+    },
+    gaveUp,
+  };
+}
+
+async function stopChild(child: Child, killAfterMs: number): Promise<void> {
+  child.send({ type: 'stop' });
+  const killing = setTimeout(child.kill, killAfterMs);
+  await child.ended;
+  clearTimeout(killing);
+}
+
+/** One round is under way at a time, and one more waits at most. */
+function oneAtATime(round: () => Promise<void>): () => Promise<void> {
+  let rounds: Promise<void> = Promise.resolve();
+  let waits = false;
+  return () => {
+    if (waits) return rounds;
+    waits = true;
+    rounds = rounds.then(() => {
+      waits = false;
+      return round();
+    });
+    return rounds;
+  };
+}
+
+const later = (assignment: Assignment): Assignment => ({ ...assignment, first: false });
+
+const diesAtOnce = ({ assignment }: Place): StartupError =>
+  new StartupError(
+    `A process (${assignment.roles.join(', ')}) ended ${maxEarlyDeaths} times in a row before it served, or within ` +
+      `${earlyDeathMs / 1000} s of its start. What it wrote above says why.`,
+  );
