@@ -1,10 +1,55 @@
-// Line charts with uPlot, in the colours of the page.
+// Line and bar charts with uPlot, in the colours of the page.
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const palette = ['--accent', '--info', '--warn'];
+const language = 'en-GB';
+
+/** How values are written: on the axis, and in the legend. */
+function formatsOf(style) {
+  const compact = { notation: 'compact', maximumFractionDigits: 1 };
+  if (style === 'rate') {
+    const share = new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 2 });
+    return [share, share];
+  }
+  const currency = typeof style === 'object' && style.currency !== null ? { style: 'currency', ...style } : {};
+  return [new Intl.NumberFormat(language, { ...currency, ...compact }), new Intl.NumberFormat(language, currency)];
+}
+
+/** How times are written: on the axis, and in the legend. */
+function timeTextsOf(zone, isLong) {
+  const timeZone = zone ?? 'UTC';
+  const day = { day: 'numeric', month: 'short', timeZone };
+  const hour = { hour: '2-digit', minute: '2-digit', timeZone };
+  const write = (options) => (at) => new Date(at * 1000).toLocaleString(language, options);
+  if (zone === null) return [write(day), write({ weekday: 'short', ...day })];
+  return [write(isLong ? day : hour), write({ weekday: 'short', ...day, ...hour })];
+}
+
+/** The first series, the last one drawn, lies above what it is compared with. */
+function seriesOf({ names, dashed, kind, data }, legendOf) {
+  return names.map((label, index) => {
+    const stroke = colour(dashed[index] ? '--line-strong' : palette[index % palette.length]);
+    const isBar = kind === 'bar' && !dashed[index];
+    return {
+      label,
+      stroke,
+      width: isBar ? 0 : 2,
+      dash: dashed[index] ? [5, 5] : undefined,
+      fill: isBar
+        ? stroke
+        : names.length - dashed.filter(Boolean).length === 1 && !dashed[index]
+          ? `${stroke}22`
+          : undefined,
+      paths: isBar ? uPlot.paths.bars({ size: [0.7, 48] }) : undefined,
+      points: { show: !isBar && data[0].length < 3 },
+      value: (_plot, value) => (value === null || value === undefined ? '–' : legendOf(value)),
+    };
+  });
+}
 
 function draw(holder) {
-  const { data, names } = JSON.parse(holder.dataset.chart);
+  const given = JSON.parse(holder.dataset.chart);
+  const { data, zone, style } = given;
   holder.replaceChildren();
   const axis = {
     stroke: colour('--quiet'),
@@ -12,31 +57,22 @@ function draw(holder) {
     ticks: { show: false },
     font: '12px system-ui',
   };
-  const day = (_plot, values) =>
-    values.map((at) =>
-      new Date(at * 1000).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' }),
-    );
-  const short = new Intl.NumberFormat('en-GB', { notation: 'compact', maximumFractionDigits: 1 });
+  const [onAxis, inLegend] = formatsOf(style);
+  const [timeOnAxis, timeInLegend] = timeTextsOf(zone, data[0].length > 49);
   new uPlot(
     {
       width: holder.clientWidth,
       height: 240,
-      tzDate: (at) => uPlot.tzDate(new Date(at * 1000), 'UTC'),
+      tzDate: (at) => uPlot.tzDate(new Date(at * 1000), zone ?? 'UTC'),
       cursor: { y: false, points: { size: 7 } },
-      scales: { y: { range: (_plot, _min, max) => [0, max === 0 ? 1 : max * 1.1] } },
+      scales: { y: { range: (_plot, min, max) => [Math.min(0, min), max <= 0 ? 1 : max * 1.1] } },
       axes: [
-        { ...axis, grid: { show: false }, values: day, space: 70 },
-        { ...axis, size: 52, values: (_plot, values) => values.map((value) => short.format(value)) },
+        { ...axis, grid: { show: false }, values: (_plot, values) => values.map(timeOnAxis), space: 70 },
+        { ...axis, size: 60, values: (_plot, values) => values.map((value) => onAxis.format(value)) },
       ],
       series: [
-        { label: 'Day', value: (_plot, at) => (at === null ? '–' : day(null, [at])[0]) },
-        ...names.map((label, index) => ({
-          label,
-          stroke: colour(palette[index % palette.length]),
-          width: 2,
-          fill: names.length === 1 ? `${colour('--accent')}22` : undefined,
-          points: { show: data[0].length < 3 },
-        })),
+        { label: zone === null ? 'Day' : 'Time', value: (_plot, at) => (at === null ? '–' : timeInLegend(at)) },
+        ...seriesOf(given, (value) => inLegend.format(value)),
       ],
     },
     data,
@@ -44,19 +80,20 @@ function draw(holder) {
   );
 }
 
-const holders = [...document.querySelectorAll('[data-chart]')];
-const drawAll = () => holders.forEach(draw);
+const holders = () => [...document.querySelectorAll('[data-chart]')];
 // Without the library, the tables below the charts are opened instead.
-if (typeof uPlot === 'function') drawAll();
-else
-  for (const holder of holders) {
-    holder.hidden = true;
-    holder.nextElementSibling.open = true;
+const drawAll = () => {
+  for (const holder of holders()) {
+    if (typeof uPlot === 'function') draw(holder);
+    else {
+      holder.hidden = true;
+      holder.nextElementSibling.open = true;
+    }
   }
-matchMedia('(prefers-color-scheme: dark)').addEventListener(
-  'change',
-  () => holders.some(({ hidden }) => hidden) || drawAll(),
-);
+};
+drawAll();
+document.addEventListener('htmx:afterSettle', drawAll);
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', drawAll);
 let width = window.innerWidth;
 window.addEventListener('resize', () => {
   if (window.innerWidth === width) return;

@@ -112,6 +112,18 @@ document.addEventListener('click', async (event) => {
   }
 });
 
+/** One dropdown is open at a time; a click elsewhere and Escape close it. */
+const closeDropdowns = (except) => {
+  for (const open of document.querySelectorAll('details.dropdown[open]')) if (open !== except) open.open = false;
+};
+document.addEventListener('click', (event) => closeDropdowns(event.target.closest?.('details.dropdown')));
+document.addEventListener('keydown', (event) => {
+  const open = event.key === 'Escape' ? event.target.closest?.('details.dropdown[open]') : null;
+  if (!open) return;
+  open.open = false;
+  open.querySelector('summary').focus();
+});
+
 /** Shows a message on the page. */
 function toast(text, kind) {
   const made = document.createElement('div');

@@ -19,6 +19,7 @@ import { integrationPages } from './pages/integration/integration.ts';
 import { offerPages } from './pages/offers/offers.ts';
 import { publisherAdminPages } from './pages/operator/publishers.ts';
 import { systemPages } from './pages/operator/system.ts';
+import { explorerPages } from './pages/reports/explorer/explorer.ts';
 import { overviewPages } from './pages/reports/overview.ts';
 import { keyPages } from './pages/settings/keys.ts';
 import { placementPages } from './pages/settings/placements.ts';
@@ -45,6 +46,7 @@ const pages = [
   advertiserPages,
   campaignPages,
   deliveryPages,
+  explorerPages,
   integrationPages,
   keyPages,
   offerPages,

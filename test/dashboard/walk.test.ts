@@ -287,6 +287,8 @@ describe('for all users', () => {
   ];
   const paths = [
     '/overview',
+    '/reports?range=30d&view=bar&by=offer&placement=checkout',
+    '/reports?range=365d&interval=hour',
     '/offers',
     '/offers/1',
     '/offers/new',

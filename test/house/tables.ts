@@ -34,7 +34,14 @@ export const tables: Record<string, Ownership> = {
       webhooks: 'creating a redelivery locks the row of its publisher, which bounds how many run',
     },
   },
-  ...owned('dashboard', ['sign_in_failures', 'user_links', 'user_recovery_codes', 'user_sessions', 'users']),
+  ...owned('dashboard', [
+    'saved_reports',
+    'sign_in_failures',
+    'user_links',
+    'user_recovery_codes',
+    'user_sessions',
+    'users',
+  ]),
   ...owned('offers', ['campaign_outcomes', 'campaign_usage', 'cap_reservations', 'decision_states', 'user_history']),
   sessions: {
     owner: 'offers',

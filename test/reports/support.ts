@@ -1,9 +1,10 @@
 import { expect } from 'vitest';
 import { dayOf } from '../../src/platform/lib/time.ts';
-import type { Metrics } from '../../src/reports/metrics.ts';
+import { type Metrics, metricNames } from '../../src/reports/metrics.ts';
 import { queryActivity } from '../../src/reports/query/query.ts';
 import type { ActivityQuery, ActivityRow } from '../../src/reports/query/types.ts';
 import { type Difference, verifyRollups } from '../../src/reports/reconcile/verify.ts';
+import { dayBit, keptGrains } from '../../src/reports/rollup/grains.ts';
 import { rollUp } from '../../src/reports/rollup/roll-up.ts';
 import type { TestApp } from '../support/test-app.ts';
 
@@ -57,3 +58,41 @@ export const byGroup = (rows: readonly ActivityRow[]): Record<string, Partial<Me
   expect(new Set(rows.map((row) => row.time)).size).toBeLessThanOrEqual(1);
   return Object.fromEntries(rows.map((row) => [row.group.join(' '), nonZero(row.metrics)]));
 };
+
+/** What happened in an hour, for `addSums`. */
+export type HourFact = { at: Date; placement: string; offerId: number } & Partial<Metrics> & {
+    country?: string;
+    device?: string;
+    os?: string;
+    campaignId?: number;
+  };
+
+const factColumns = ['publisher_id', 'at', 'placement', 'offer_id', 'campaign_id', 'country', 'device', 'os'];
+
+/** Adds made-up sums of every grain, as rollups in UTC would have them, without the rows they come from. */
+export async function addSums({ pool, publisher }: TestApp, facts: readonly HourFact[]): Promise<void> {
+  const rows = facts.map(({ at, offerId, campaignId = 1, country = 'DE', device = 'mobile', os = 'ios', ...fact }) => ({
+    ...Object.fromEntries(metricNames.map((name) => [name, 0])),
+    ...{ ...fact, at, country, device, os, publisher_id: publisher.id, offer_id: offerId, campaign_id: campaignId },
+  }));
+  const types = [...factColumns.map((name) => [name, typeOf(name)]), ...metricNames.map((name) => [name, 'bigint'])];
+  for (const grain of keptGrains) {
+    const kept = (bit: number, column: string, otherwise: string): string => (grain & bit ? column : otherwise);
+    await pool.query(
+      `insert into rollups (publisher_id, grain, bucket, placement, offer_id, country, device, os, campaign_id,
+        ${metricNames.join(', ')})
+      select publisher_id, ${grain}, date_trunc('${grain & dayBit ? 'day' : 'hour'}', at, 'UTC'),
+        ${kept(1, 'placement', "''")}, ${kept(2, 'offer_id', '0')}, ${kept(4, 'country', "''")},
+        ${kept(8, 'device', "''")}, ${kept(8, 'os', "''")}, ${kept(2, 'campaign_id', '0')},
+        ${metricNames.map((name) => `sum(${name})`).join(', ')}
+      from json_to_recordset($1) as fact (${types.map(([name, type]) => `${name} ${type}`).join(', ')})
+      group by 1, 2, 3, 4, 5, 6, 7, 8, 9`,
+      [JSON.stringify(rows)],
+    );
+  }
+}
+
+function typeOf(column: string): string {
+  if (column === 'at') return 'timestamptz';
+  return column.endsWith('_id') ? 'integer' : 'text';
+}

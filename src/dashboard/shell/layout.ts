@@ -69,6 +69,7 @@ const htmxConfig = JSON.stringify({
   includeIndicatorStyles: false,
   selfRequestsOnly: true,
   historyCacheSize: 0,
+  refreshOnHistoryMiss: true,
 });
 
 type DocumentParts = {

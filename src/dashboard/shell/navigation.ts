@@ -11,6 +11,7 @@ const publisherNav = [
     title: null,
     entries: [
       { key: 'overview', text: 'Overview', path: '/overview', icon: 'overview', role: 'analyst' },
+      { key: 'reports', text: 'Reports', path: '/reports', icon: 'reports', role: 'analyst' },
       { key: 'why', text: 'Why (not) shown', path: '/why', icon: 'search', role: 'analyst' },
     ],
   },

@@ -25,10 +25,14 @@ export type PageServices = {
 };
 
 /**
- * The result of a request: a page; a fragment of one, for htmx; or a redirect with a message for the next page. A
- * refused form is the page again with status 422 and what was typed.
+ * The result of a request: a page; a fragment of one, for htmx; a redirect with a message for the next page; or a
+ * file. A refused form is the page again with status 422 and what was typed.
  */
-export type PageResult = Page | { fragment: Html; status?: number } | { to: string; done?: string; failed?: string };
+export type PageResult =
+  | Page
+  | { fragment: Html; status?: number }
+  | { to: string; done?: string; failed?: string }
+  | { download: string; type: string; name: string };
 
 /** Registers pages with the role they require. Session, publisher and CSRF token are checked before a handler runs. */
 export type Pages<C extends PageContext> = {
@@ -103,6 +107,11 @@ function send({ request, reply, viewer }: PageContext, result: PageResult, servi
     if (failed !== undefined) cookies.setFlash(reply, { kind: 'failed', text: failed });
     return redirect(request, reply, to);
   }
+  if ('download' in result)
+    return reply
+      .header('content-disposition', `attachment; filename="${result.name}"`)
+      .type(result.type)
+      .send(result.download);
   if ('fragment' in result) return reply.code(result.status ?? 200).send(result.fragment.markup);
   const flash = cookies.takeFlash(request, reply);
   return reply

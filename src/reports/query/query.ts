@@ -72,7 +72,8 @@ const parseText = (parse: (text: string) => unknown): pg.CustomTypesConfig => ({
 const isIdDimension = (name: DimensionName | 'custom'): name is 'campaign' | 'offer' =>
   name === 'campaign' || name === 'offer';
 
-function groupSql(name: DimensionName | 'custom', hasAllValues: boolean): string {
+/** A dimension's values as they are answered. */
+export function groupSql(name: DimensionName | 'custom', hasAllValues: boolean): string {
   if (name === 'custom')
     return hasAllValues ? 'value' : `case when value in (select value from top) then value else '${otherValue}' end`;
   if (isIdDimension(name)) return dimensionColumns[name];
@@ -120,18 +121,21 @@ function inOrder(a: ActivityRow, b: ActivityRow): number {
   return 0;
 }
 
-type Range = { start: Date; end: Date; zone: string };
+export type TimeRange = { start: Date; end: Date; zone: string };
 
 /** The times at which the first day begins and the last one ends. */
-async function readRange(executor: Executor, { from, to, timeZone }: ActivityQuery): Promise<Range> {
-  const { rows } = await executor.query<Range>({
+export async function readRange(
+  executor: Executor,
+  { from, to, timeZone }: Pick<ActivityQuery, 'from' | 'to' | 'timeZone'>,
+): Promise<TimeRange> {
+  const { rows } = await executor.query<TimeRange>({
     name: 'report_range',
     text: `select zone, $1::date::timestamp at time zone zone as start,
   ($2::date + 1)::timestamp at time zone zone as end
 from (select time_zone_or_utc($3) as zone) as valid`,
     values: [from, to, timeZone],
   });
-  return rows[0] as Range;
+  return rows[0] as TimeRange;
 }
 
 /** Whether all values of the attribute in these days, and in the UTC days beside them, have rows of their own. */

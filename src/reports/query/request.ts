@@ -7,6 +7,7 @@ import { noNul } from '../../platform/http/schemas.ts';
 import { dayMs, hourMs } from '../../platform/lib/time.ts';
 import { isTimeZone, offsetMs } from '../../platform/lib/time-zone.ts';
 import { type DimensionName, dimensionNames } from '../metrics.ts';
+import { unknownValue } from './source.ts';
 import type { ActivityQuery, ReportRequest } from './types.ts';
 import { viewNames } from './view.ts';
 
@@ -51,11 +52,11 @@ export type ActivityParameters = Static<typeof activityQuery> & Record<string, s
 
 /** Longest range (days), and longest one by the hour. */
 export const maxDays = 400;
-const maxDaysByHour = 31;
+export const maxDaysByHour = 31;
 const maxGroups = 4;
 const twice = 'names a dimension twice';
 
-const isDimension = (name: string): name is DimensionName => dimensionNames.some((known) => known === name);
+export const isDimension = (name: string): name is DimensionName => dimensionNames.some((known) => known === name);
 
 const reserved: ReadonlySet<string> = new Set(Object.keys(activityQuery.properties));
 const keyPattern = /^[A-Za-z0-9_.-]{1,64}$/;
@@ -151,14 +152,20 @@ function readFilters(given: ActivityParameters): ActivityQuery['filters'] {
     const values = splitList(given[name] ?? '');
     if (values.length === 0) continue;
     filters[name] = values.map((value) => {
-      if (name === 'placement') return normaliseName(value);
-      if (name === 'country') return value.toLowerCase() === 'unknown' ? 'unknown' : value.toUpperCase();
-      if (name === 'device' || name === 'os') return value.toLowerCase();
-      if (!/^\d{1,9}$/.test(value)) throw invalid(name, 'must be a list of ids');
-      return Number(value);
+      const read = filterValue(name, value);
+      if (read === null) throw invalid(name, 'must be a list of ids');
+      return read;
     });
   }
   return filters;
+}
+
+/** A value to filter a dimension by, as it is stored; null: not an id. */
+export function filterValue(name: DimensionName, value: string): string | number | null {
+  if (name === 'placement') return normaliseName(value);
+  if (name === 'country') return value.toLowerCase() === unknownValue ? unknownValue : value.toUpperCase();
+  if (name === 'device' || name === 'os') return value.toLowerCase();
+  return /^\d{1,9}$/.test(value) ? Number(value) : null;
 }
 
 /** The current day in a time zone; in UTC where the zone is unknown. */

@@ -8,6 +8,7 @@ import { dayMs } from '../../platform/lib/time.ts';
 import type { PlatformDeps } from '../../platform/ports.ts';
 import { type Metrics, sumOf } from '../metrics.ts';
 import { type Reconciliation, reconcile } from '../reconcile/reconcile.ts';
+import { type Explored, type ExploreQuery, explore } from './explore.ts';
 import { queryActivity } from './query.ts';
 import { type ReadOptions, readConsistently, tooLarge } from './read-only.ts';
 import { type ActivityParameters, dateIn, maxDays, readActivity } from './request.ts';
@@ -26,6 +27,8 @@ export type ReportService = {
    * @param signal aborts the report when the client has disconnected
    */
   activity: (publisher: Publisher, given: ActivityParameters, signal?: AbortSignal) => Promise<ActivityReport>;
+  /** Of sums alone. Errors: report_too_large, unavailable. */
+  explore: (query: ExploreQuery, signal?: AbortSignal) => Promise<Explored>;
   /** Of UTC days. Errors: invalid_request, report_too_large, unavailable. */
   reconciliation: (
     publisher: Publisher,
@@ -72,7 +75,7 @@ export function createReportService({
     const request = await readActivity(given, { publisher, nowMs: now(), hasKey });
     const { query } = request;
     const options = { fromRollups: sourceOf(query).kind !== 'raw', signal };
-    return limited(publisher, options, async (executor) => {
+    return limited(publisher.id, options, async (executor) => {
       const rows = await queryActivity(executor, query, maxRows);
       if (rows.length > maxRows)
         throw tooLarge(`The report has more than ${maxRows} rows. Ask for fewer days, or filter.`);
@@ -88,23 +91,21 @@ export function createReportService({
     signal?: AbortSignal,
   ): Promise<DayRange & Reconciliation> {
     const range = readDayRange(given, dateIn('UTC', now() - dayMs), maxDays);
-    const sums = await limited(publisher, { fromRollups: true, signal }, (executor) =>
+    const sums = await limited(publisher.id, { fromRollups: true, signal }, (executor) =>
       reconcile(executor, publisher.id, range.from, range.to),
     );
     return { ...range, ...sums };
   }
 
-  function limited<T>(
-    publisher: Publisher,
-    options: ReadOptions,
-    work: (executor: Executor) => Promise<T>,
-  ): Promise<T> {
+  function limited<T>(publisherId: number, options: ReadOptions, work: (executor: Executor) => Promise<T>): Promise<T> {
     const limit = options.fromRollups ? limitFromRollups : limitFromRaw;
-    return limit(() => readConsistently(pool, options, work), { client: publisher.id, signal: options.signal });
+    return limit(() => readConsistently(pool, options, work), { client: publisherId, signal: options.signal });
   }
 
   return {
     activity: (publisher, given, signal) => failFast(() => activity(publisher, given, signal)),
+    explore: (query, signal) =>
+      failFast(() => limited(query.publisherId, { fromRollups: true, signal }, (executor) => explore(executor, query))),
     reconciliation: (publisher, given, signal) => failFast(() => reconciliation(publisher, given, signal)),
   };
 }

@@ -69,7 +69,10 @@ const needsDays = (grain: number, aggregatedBy: Aggregation): boolean =>
 /** The day or hour, $4, of the time zone, $5, of a time. */
 const bucketOf = (at: string): string => `date_trunc($4, ${at}, $5)`;
 
-const inRange = 'bucket >= $2 and bucket < $3';
+/** Placeholders of the times at which the range begins and ends. */
+type RangeOf = readonly [start: string, end: string];
+const wholeRange: RangeOf = ['$2', '$3'];
+const inRange = ([start, end]: RangeOf): string => `bucket >= ${start} and bucket < ${end}`;
 const dimensions = Object.values(dimensionColumns).join(', ');
 
 /** Adds a value to the statement; gives its placeholder. */
@@ -79,24 +82,25 @@ type Given = (value: unknown) => string;
  * A query's source in SQL: rows with `bucket`, the dimensions and the metrics, of publisher $1, from $2 until before
  * $3. Buckets are the days or hours, $4, of the time zone, $5.
  * @param values of the statement; the source's own are added
+ * @param range other placeholders than $2 and $3, for a source of sums
  */
-export function sourceSql(source: Source, query: ActivityQuery, values: unknown[]): string {
+export function sourceSql(source: Source, query: ActivityQuery, values: unknown[], range = wholeRange): string {
   const given: Given = (value) => `$${values.push(value)}`;
-  if (source.kind === 'rollups') return rollupsSql(source.grain, query, given);
+  if (source.kind === 'rollups') return rollupsSql(source.grain, query, given, range);
   if (source.kind === 'custom')
     return `
 select bucket, value, ${metricColumns} from custom_rollups
-where publisher_id = $1 and key = ${given(source.key)} and grain = ${source.grain} and ${inRange}
+where publisher_id = $1 and key = ${given(source.key)} and grain = ${source.grain} and ${inRange(range)}
   ${filterSql(query, given)}`;
   return rawSql(query, given);
 }
 
-const rollupsSql = (grain: number, query: ActivityQuery, given: Given): string => `
+const rollupsSql = (grain: number, query: ActivityQuery, given: Given, range: RangeOf): string => `
 select ${needsDays(grain, query.aggregatedBy) ? `${bucketOf('bucket')} as bucket` : 'bucket'}, ${dimensions},
   ${metricColumns}
 from rollups
-where publisher_id = $1 and grain = ${grain} and ${inRange}
-  ${indexSql(grain, query)}${filterSql(query, given)}${offersOfCampaignsSql(query, given)}`;
+where publisher_id = $1 and grain = ${grain} and ${inRange(range)}
+  ${indexSql(grain, query)}${filterSql(query, given)}${offersOfCampaignsSql(query, given, range)}`;
 
 function rawSql(query: ActivityQuery, given: Given): string {
   const byOffer = (['offer', 'campaign'] as const).some(
@@ -147,11 +151,11 @@ function filterSql({ filters, customValues }: ActivityQuery, given: Given): stri
 }
 
 /** Indexes have offers, not campaigns. */
-function offersOfCampaignsSql({ filters: { campaign } }: ActivityQuery, given: Given): string {
+function offersOfCampaignsSql({ filters: { campaign } }: ActivityQuery, given: Given, range: RangeOf): string {
   if (campaign === undefined) return '';
   return ` and offer_id = any(array(
   select distinct offer_id from rollups
-  where publisher_id = $1 and grain = ${dimensionBits.offer} and ${inRange}
+  where publisher_id = $1 and grain = ${dimensionBits.offer} and ${inRange(range)}
     and device = '' and country = '' and campaign_id = any(${given(campaign)})
 ))`;
 }

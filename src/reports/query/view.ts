@@ -98,8 +98,8 @@ export function* toCsv({ query, names }: ReportRequest, rows: readonly ActivityR
   const writer = createWriter();
   const byHour = query.aggregatedBy === 'hour';
   const timeBytes = memoise((time: string) => Buffer.from(byHour ? `${time.slice(0, 10)},${time}` : time));
-  const cellBytes = memoise((value: string | number) => Buffer.from(`,${cell(value)}`));
-  writer.put(Buffer.from(['date', ...(byHour ? ['hour'] : []), ...names, ...viewNames].map(cell).join(',')));
+  const cellBytes = memoise((value: string | number) => Buffer.from(`,${csvCell(value)}`));
+  writer.put(Buffer.from(['date', ...(byHour ? ['hour'] : []), ...names, ...viewNames].map(csvCell).join(',')));
   writer.put(endOfLine);
   for (const { time, group, metrics } of rows) {
     writer.put(timeBytes(time));
@@ -132,7 +132,8 @@ function memoise<T extends string | number>(write: (value: T) => Buffer): (value
 /** What a spreadsheet may take for a formula, also after invisible characters, and in full-width forms. */
 const formula = /^[\s\p{C}]*[=+\-@＝＋－＠]|^[\t\r\n]/u;
 
-function cell(value: string | number): string {
+/** A value as a cell of CSV. Text that a spreadsheet may take for a formula gets an apostrophe first. */
+export function csvCell(value: string | number): string {
   if (typeof value === 'number') return String(value);
   const safe = formula.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;

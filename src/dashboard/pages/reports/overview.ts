@@ -16,7 +16,8 @@ import { count } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
 import { type PageServices, publisherPages } from '../../shell/pages.ts';
 import { checklistPages, setupChecklist } from '../setup/checklist.ts';
-import { breakdown, charts, type FormatMoney, metricTiles, todayTiles } from './metrics.ts';
+import { breakdown, charts, metricTiles, todayTiles } from './metrics.ts';
+import { moneyFormat } from './money.ts';
 
 const ranges = ['7', '14', '30'] as const;
 const liveMinutes = 30;
@@ -49,7 +50,7 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
     liveCounters(scope, context),
     setupChecklist({ services: scope, failFast: scope.failFast }, context),
   ]);
-  const money = moneyFormat(scope.deps, publisher);
+  const money = moneyFormat(currencyOf(scope.deps.catalog.current(), publisher.id));
   const total = metricsView(sumOf(overTime.rows));
   const activity = async () => html`
     ${todayTiles(await todayAndLastWeek(scope, publisher), money)}
@@ -62,6 +63,7 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
     title: 'Overview',
     lead: `${publisher.name}. Times in ${publisher.timeZone}.`,
     nav: 'overview',
+    actions: linkButton(context.path('/reports'), 'Explore reports'),
     assets: ['uplot.css', 'language.js', 'uplot.js', 'charts.js'],
     body: html`
       ${checklist}
@@ -74,15 +76,6 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
 /** The publisher's local day of a time, as yyyy-mm-dd. */
 const dayOf = ({ timeZone }: Publisher, atMs: number): string =>
   new Date(atMs + offsetMs(timeZone, atMs)).toISOString().slice(0, 10);
-
-function moneyFormat({ catalog }: Scope['deps'], { id }: Publisher): FormatMoney {
-  const currency = currencyOf(catalog.current(), id);
-  const format = new Intl.NumberFormat(
-    'en-GB',
-    currency === null ? { minimumFractionDigits: 2, maximumFractionDigits: 2 } : { style: 'currency', currency },
-  );
-  return (value) => format.format(value);
-}
 
 const madeUpNotice = notice(
   'info',

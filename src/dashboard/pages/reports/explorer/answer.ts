@@ -1,0 +1,176 @@
+import type { Publisher } from '../../../../catalog/snapshot/types.ts';
+import { AppError } from '../../../../platform/errors.ts';
+import { getOrInsert } from '../../../../platform/lib/get-or-insert.ts';
+import { type DimensionName, sumOf } from '../../../../reports/metrics.ts';
+import {
+  type Compared,
+  canCompareHours,
+  type Explored,
+  type ExploreQuery,
+  missingSums,
+} from '../../../../reports/query/explore.ts';
+import type { ReportService } from '../../../../reports/query/service.ts';
+import { type MetricsView, metricsView } from '../../../../reports/query/view.ts';
+import { changeOf, metricOf } from './metrics.ts';
+import { type Names, valueText } from './names.ts';
+import { type Periods, periodsOf } from './periods.ts';
+import { attributeOf, type ExplorerState } from './state.ts';
+import { type Slot, slotsOf } from './time-slots.ts';
+
+/** One row of the table: the metrics of a value, and those of the range before. */
+export type AnswerRow = { value: string; text: string; detail: string; now: MetricsView; before: MetricsView | null };
+
+export type Answer = {
+  periods: Periods;
+  total: { now: MetricsView; before: MetricsView | null };
+  rows: readonly AnswerRow[];
+  slots: readonly Slot[];
+  /** The range ends today, and the last day of the other one is compared whole. */
+  isUneven: boolean;
+};
+
+/** Why a question has no answer, and the state that has one. */
+export type Problem = { text: string; fix: { text: string; state: ExplorerState } | null };
+
+export type Asked = { state: ExplorerState; publisher: Publisher; names: Names; nowMs: number };
+
+/** Answers the question of a state from sums alone. */
+export async function answerOf(
+  reports: Pick<ReportService, 'explore'>,
+  asked: Asked,
+  signal: AbortSignal | undefined,
+): Promise<Answer | Problem> {
+  const { state, publisher, nowMs } = asked;
+  try {
+    const periods = periodsOf(state, publisher.timeZone, nowMs);
+    const query = queryOf(asked, periods);
+    if ('text' in query) return query;
+    const explored = await reports.explore(query, signal);
+    const slots = slotsOf(periods, explored, publisher.timeZone, nowMs);
+    const rows = state.by === 'time' ? timeRows(slots) : groupRows(asked, explored);
+    const isUneven = periods.beforeUntilMs !== null && !canCompareHours(query);
+    return { periods, total: viewOf(explored.total), rows, slots, isUneven };
+  } catch (err) {
+    if (err instanceof AppError && err.status === 400) return problemOf(err, state);
+    throw err;
+  }
+}
+
+/** Of what the reports refuse: the range, or too many values. */
+function problemOf(err: AppError, state: ExplorerState): Problem {
+  const [detail] = err.details ?? [];
+  if (err.code === 'report_too_large')
+    return { text: err.message, fix: { text: 'Show the last 7 days', state: { ...state, range: '7d' } } };
+  const fix = state.interval === 'hour' ? { text: 'Show it by day', state: { ...state, interval: null } } : null;
+  const subject = detail?.path === '/to' ? 'The last day' : 'The first day';
+  const text = /at most/.test(detail?.message ?? '')
+    ? `${detail?.message.replace('here', state.interval === 'hour' ? 'by the hour' : 'in one report')}.`
+    : `${subject} ${detail?.message ?? 'is invalid'}.`;
+  return {
+    text: text.charAt(0).toUpperCase() + text.slice(1),
+    fix: fix ?? { text: 'Show the last 7 days', state: { ...state, range: '7d' } },
+  };
+}
+
+function queryOf({ state, publisher, names }: Asked, periods: Periods): ExploreQuery | Problem {
+  const attributes = Object.keys(state.filters).filter((name) => attributeOf(name) !== null);
+  const used = new Set([...attributes, ...(attributeOf(state.by) === null ? [] : [state.by])]);
+  const [attribute] = used;
+  const query: ExploreQuery = {
+    publisherId: publisher.id,
+    timeZone: publisher.timeZone,
+    aggregatedBy: periods.interval,
+    by: dimensionOf(state.by),
+    days: periods.days,
+    before: periods.before,
+    beforeUntilMs: periods.beforeUntilMs,
+    filters: filtersOf(state, names),
+    customKey: attribute === undefined ? null : attributeOf(attribute),
+    customValues: attribute === undefined ? null : (state.filters[attribute] ?? null),
+  };
+  const missing = used.size > 1 ? 'attribute' : missingSums(query);
+  if (missing === 'hours')
+    return {
+      text: 'By the hour, at most two of placement, offer, country and device can be combined.',
+      fix: { text: 'Show it by day', state: { ...state, interval: 'day' } },
+    };
+  if (missing === 'attribute')
+    return {
+      text: 'A custom attribute cannot be combined with other dimensions here: there are sums of each attribute alone.',
+      fix: { text: 'Show the attribute alone', state: alone(state, attribute ?? state.by) },
+    };
+  return query;
+}
+
+function alone(state: ExplorerState, attribute: string): ExplorerState {
+  const values = state.filters[attribute];
+  return {
+    ...state,
+    by: values === undefined ? attribute : 'time',
+    filters: values === undefined ? {} : { [attribute]: values },
+  };
+}
+
+function dimensionOf(by: string): ExploreQuery['by'] {
+  if (by === 'time') return null;
+  if (attributeOf(by) !== null) return 'custom';
+  return by === 'advertiser' ? 'campaign' : (by as DimensionName);
+}
+
+/** Sums know no advertisers: their campaigns count. */
+function filtersOf({ filters }: ExplorerState, { campaignsOf }: Names): ExploreQuery['filters'] {
+  const { advertiser, campaign, offer, ...others } = filters;
+  const texts = Object.entries(others).filter(([name]) => attributeOf(name) === null);
+  let ids = campaign?.map(Number);
+  if (advertiser !== undefined) {
+    const ofAdvertisers = advertiser.flatMap((id) => campaignsOf(Number(id)));
+    ids = ids === undefined ? ofAdvertisers : ids.filter((id) => ofAdvertisers.includes(id));
+  }
+  return {
+    ...Object.fromEntries(texts),
+    ...(ids !== undefined && { campaign: ids }),
+    ...(offer !== undefined && { offer: offer.map(Number) }),
+  };
+}
+
+const viewOf = ({ now, before }: Compared): { now: MetricsView; before: MetricsView | null } => ({
+  now: metricsView(now),
+  before: before === null ? null : metricsView(before),
+});
+
+const timeRows = (slots: readonly Slot[]): AnswerRow[] =>
+  slots
+    .filter(({ now }) => now !== null)
+    .map(({ value, text, now, before }) => ({ value, text, detail: '', now: now as MetricsView, before }));
+
+function groupRows({ state, names }: Asked, { groups }: Explored): AnswerRow[] {
+  const rows = (state.by === 'advertiser' ? byAdvertiser(groups, names) : groups).map((group) => {
+    const value = String(group.value);
+    return { value, ...valueText(names, state.by, value), ...viewOf(group) };
+  });
+  return rows.sort(orderOf(state));
+}
+
+/** 0 stands for the advertisers of removed campaigns. */
+function byAdvertiser(groups: Explored['groups'], names: Names): Explored['groups'] {
+  const lists = new Map<number, (typeof groups)[number][]>();
+  for (const group of groups)
+    getOrInsert(lists, names.campaign(Number(group.value))?.advertiserId ?? 0, () => []).push(group);
+  return [...lists].map(([value, list]) => ({
+    value,
+    now: sumOf(list.map(({ now: metrics }) => ({ metrics }))),
+    before: list.some(({ before }) => before === null)
+      ? null
+      : sumOf(list.flatMap(({ before }) => (before === null ? [] : [{ metrics: before }]))),
+  }));
+}
+
+/** Most first, what fell most first, or by name; equal ones by name. */
+function orderOf(state: ExplorerState): (a: AnswerRow, b: AnswerRow) => number {
+  const metric = metricOf(state.metric);
+  const rankOf = ({ now, before }: AnswerRow): number => {
+    if (state.sort === 'change') return before === null ? 0 : -changeOf(metric, now, before).by;
+    return state.sort === 'most' ? (now[metric.name] ?? 0) : 0;
+  };
+  return (a, b) => rankOf(b) - rankOf(a) || a.text.localeCompare(b.text, 'en') || (a.value < b.value ? -1 : 1);
+}

@@ -1,0 +1,77 @@
+import type { Campaign, Offer, Publisher, Snapshot } from '../../../../catalog/snapshot/types.ts';
+import { unknownValue } from '../../../../reports/query/source.ts';
+import { attributeOf, type ExplorerDimension } from './state.ts';
+
+/** What a publisher's ids stand for. Of offers that the publisher neither owns nor shows, only the id is known. */
+export type Names = {
+  offer: (id: number) => Offer | undefined;
+  campaign: (id: number) => Campaign | undefined;
+  advertiser: (id: number) => string | undefined;
+  campaignsOf: (advertiserId: number) => number[];
+};
+
+export function namesOf({ offers }: Snapshot, { id: publisherId }: Publisher): Names {
+  const own = (offer: Offer): boolean =>
+    offer.publisherId === publisherId || offer.campaign.provisions.has(publisherId);
+  const campaigns = new Map<number, Campaign>();
+  const advertisers = new Map<number, string>();
+  for (const offer of offers.values()) {
+    if (!own(offer)) continue;
+    campaigns.set(offer.campaign.id, offer.campaign);
+    advertisers.set(offer.campaign.advertiserId, offer.campaign.advertiserName);
+  }
+  return {
+    offer: (id) => {
+      const offer = offers.get(id);
+      return offer !== undefined && own(offer) ? offer : undefined;
+    },
+    campaign: (id) => campaigns.get(id),
+    advertiser: (id) => advertisers.get(id),
+    campaignsOf: (advertiserId) =>
+      [...campaigns.values()].filter((one) => one.advertiserId === advertiserId).map(({ id }) => id),
+  };
+}
+
+const dimensionTexts: Readonly<Record<ExplorerDimension | 'time', string>> = {
+  time: 'Time',
+  placement: 'Placement',
+  advertiser: 'Advertiser',
+  campaign: 'Campaign',
+  offer: 'Offer',
+  country: 'Country',
+  device: 'Device',
+  os: 'OS',
+};
+
+/** `Placement`; a custom attribute by its key. */
+export const dimensionText = (name: string): string =>
+  attributeOf(name) ?? dimensionTexts[name as ExplorerDimension] ?? name;
+
+const regions = new Intl.DisplayNames('en-GB', { type: 'region', fallback: 'code' });
+const systems: Readonly<Record<string, string>> = { ios: 'iOS', macos: 'macOS', ipados: 'iPadOS', linux: 'Linux' };
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** The text of a value, and a second line that tells equal names apart. */
+export function valueText(names: Names, by: string, value: string): { text: string; detail: string } {
+  const id = Number(value);
+  if (by === 'offer') {
+    const offer = names.offer(id);
+    const text = offer?.copy.title || offer?.copy.shortHeadline || `Offer ${id}`;
+    return { text, detail: offer === undefined ? '' : `${offer.campaign.name} · ID ${id}` };
+  }
+  if (by === 'campaign') {
+    const campaign = names.campaign(id);
+    if (campaign === undefined) return { text: `Campaign ${id}`, detail: '' };
+    return { text: campaign.name, detail: `${campaign.advertiserName} · ID ${id}` };
+  }
+  if (by === 'advertiser') return { text: names.advertiser(id) ?? 'Removed advertisers', detail: '' };
+  return { text: wordOf(by, value), detail: '' };
+}
+
+function wordOf(by: string, value: string): string {
+  const isKnown = by === 'country' || by === 'device' || by === 'os';
+  if (isKnown && value === unknownValue) return 'Unknown';
+  if (by === 'country') return /^[A-Z]{2}$/.test(value) ? (regions.of(value) ?? value) : value;
+  if (by === 'device') return capital(value);
+  return by === 'os' ? (systems[value] ?? capital(value)) : value;
+}

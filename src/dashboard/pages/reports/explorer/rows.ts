@@ -1,0 +1,96 @@
+import { type Html, html, nothing } from '../../../../platform/http/html.ts';
+import { type Cell, link, noMatches, table } from '../../../shell/components.ts';
+import { plural } from '../../../shell/format.ts';
+import type { Answer, AnswerRow } from './answer.ts';
+import { changeText, type Writing } from './charts.ts';
+import { changeOf, formatMetric, metricOf } from './metrics.ts';
+import { dimensionText } from './names.ts';
+import { attributeOf, drillDown, type ExplorerState, explorerDimensions } from './state.ts';
+
+/** Rows shown before all are asked for (count). */
+const fewRows = 50;
+
+/** What the report is grouped by, as tabs: time, the dimensions, and the publisher's custom attributes. */
+export function groupTabs(state: ExplorerState, attributes: readonly string[], { href }: Writing): Html {
+  const tab = (name: string) => html`
+    <a id="by-${name}" href="${href({ ...state, by: name, all: false })}"
+      ${name === state.by && html` aria-current="page"`}>${dimensionText(name)}</a>`;
+  const names = ['time', ...explorerDimensions, ...attributes];
+  const shown = names.includes(state.by) ? names : [...names, state.by];
+  return html`<nav class="tabs" aria-label="Group by">${shown.map(tab)}</nav>`;
+}
+
+/** The order of the rows, which a click changes. */
+function orderLinks(state: ExplorerState, { periods }: Answer, { href }: Writing): Html {
+  if (state.by === 'time') return nothing;
+  const texts = { most: 'Most first', change: 'Largest drop first', name: 'By name' } as const;
+  const shown = Object.entries(texts).filter(([sort]) => sort !== 'change' || periods.before !== null);
+  const one = ([sort, text]: [string, string]) => html`
+    <a id="sort-${sort}" href="${href({ ...state, sort: sort as ExplorerState['sort'] })}"
+      ${sort === state.sort && html` aria-current="true"`}>${text}</a>`;
+  return html`<p class="order" role="group" aria-label="Order">${shown.map(one)}</p>`;
+}
+
+/** The rows with all metrics; a click on one opens it. */
+export function rowsTable(state: ExplorerState, answer: Answer, writing: Writing): Html {
+  const { rows } = answer;
+  if (rows.length === 0) return noMatches;
+  const shown = state.all ? rows : rows.slice(0, fewRows);
+  const metrics = state.metrics.map(metricOf);
+  const { money, href } = writing;
+  const cells = ({ now, before, ...row }: AnswerRow): Cell[] => [
+    nameCell(state, answer, row, writing),
+    ...metrics.map(
+      (metric) => html`
+        ${formatMetric(metric, now[metric.name] ?? 0, money)}
+        ${before !== null && html`<br>${changeText(metric, now, before)}`}`,
+    ),
+  ];
+  const columns = [{ text: dimensionText(state.by) }, ...metrics.map(({ text }) => ({ text, numeric: true }))];
+  return html`
+    ${summary(state, answer, writing)}
+    ${orderLinks(state, answer, writing)}
+    ${table(`By ${dimensionText(state.by).toLowerCase()}`, columns, shown.map(cells))}
+    ${
+      shown.length < rows.length &&
+      html`<p class="below">${link(href({ ...state, all: true }), `Show all ${plural(rows.length, 'row')}`)}</p>`
+    }`;
+}
+
+function nameCell(
+  state: ExplorerState,
+  { periods }: Answer,
+  { value, text, detail }: Pick<AnswerRow, 'value' | 'text' | 'detail'>,
+  { href }: Writing,
+): Html {
+  const below = detail !== '' && html`<br><small>${detail}</small>`;
+  if (state.by === 'time') {
+    if (periods.interval === 'hour') return html`${text}`;
+    const day = { ...state, range: null, from: value, to: value, interval: null, by: 'placement' };
+    return html`${link(href(day), text)}`;
+  }
+  if (state.by === 'advertiser' && value === '0') return html`${text}`;
+  return html`${link(href(drillDown(state, value)), text)}${below}`;
+}
+
+/** Which value the change of an amount is mostly due to, in a sentence. */
+function summary(state: ExplorerState, { rows, total }: Answer, { money, href }: Writing): Html {
+  const metric = metricOf(state.metric);
+  const isSum = metric.kind === 'count' || metric.name === 'revenue';
+  if (!isSum || state.by === 'time' || total.before === null || rows.length < 2) return nothing;
+  const change = changeOf(metric, total.now, total.before);
+  if (change.direction !== 'up' && change.direction !== 'down') return nothing;
+  const sign = Math.sign(change.by);
+  const of = ({ now, before }: AnswerRow): number => (before === null ? 0 : changeOf(metric, now, before).by * sign);
+  const most = rows.reduce((best, row) => (of(row) > of(best) ? row : best));
+  if (of(most) <= 0) return nothing;
+  const amount = (value: number): string => formatMetric(metric, Math.abs(value), money);
+  const isLinked = attributeOf(state.by) !== null || !(state.by === 'advertiser' && most.value === '0');
+  const name = isLinked ? link(href(drillDown(state, most.value)), most.text) : most.text;
+  const words = sign < 0 ? ['down by', 'lost'] : ['up by', 'gained'];
+  return html`
+    <p class="insight">
+      ${metric.text} ${words[0]} <strong>${amount(change.by)}</strong> (${change.text}).
+      ${name} alone ${words[1]} <strong>${amount(of(most))}</strong>.
+    </p>`;
+}
