@@ -81,6 +81,10 @@ document.addEventListener('input', (event) => {
   const form = event.target.form;
   if (form?.method === 'post' && form.closest('main') !== null) edited.add(form);
 });
+document.addEventListener('click', (event) => {
+  const change = event.target.closest?.('button[name="_rows"]');
+  if (change) edited.add(change.form);
+});
 document.addEventListener('submit', (event) => {
   if (!event.defaultPrevented) edited.delete(event.target);
 });

@@ -9,6 +9,7 @@ import { enqueue } from '../../src/webhooks/outbox.ts';
 import { type DemoServer, startDemoServer } from '../embedded/demo/support.ts';
 import { closeContexts, newContext, openBrowser, userAgent } from '../support/browser.ts';
 import { type Hook, startHook } from '../webhooks/dispatcher/support.ts';
+import { signInAs } from './support.ts';
 
 let demo: DemoServer;
 let hook: Hook;
@@ -365,6 +366,59 @@ describe('for all users', () => {
     await tab.waitForURL(/offers$/);
     expect(questions).toEqual(['beforeunload']);
     await signedIn.close();
+  });
+
+  test('a manager builds a campaign: a day-part, two caps, a condition and an exclusion, without JSON', async () => {
+    const manager = await signInAs(demo.t, 'manager', 1);
+    const own = await open({ viewport: { width: 1280, height: 860 } });
+    const [name = '', value = ''] = manager.cookie.split('=');
+    await own.addCookies([{ name, value, url: demo.url }]);
+    const tab = await own.newPage();
+    const button = (text: string) => tab.getByRole('button', { name: text, exact: true });
+    const field = (label: string) => tab.getByLabel(label, { exact: true });
+    await tab.goto(`${demo.url}/dashboard/p/1/campaigns/new`);
+    await field('Name').fill('Lunch break');
+    await field('Landing page').fill('https://basilwick.example/lunch');
+    await field('Countries').fill('germ');
+    await tab.getByRole('option', { name: 'Germany DE' }).click();
+    await field('Excluded placements').fill('chekout');
+    await field('Excluded placements').press('Enter');
+    await tab.getByText('chekout (never seen)').waitFor();
+    for (const hour of ['Monday 12:00', 'Monday 13:00', 'Friday 12:00', 'Friday 13:00']) await field(hour).check();
+    await button('Add condition').click();
+    await field('Attribute').fill('cart_total');
+    await field('Comparison').selectOption({ label: 'is at least' });
+    await field('Value').fill('50');
+    await button('Add frequency cap').click();
+    await field('At most').fill('3');
+    await field('In').fill('1');
+    await button('Add frequency cap').click();
+    await button('Remove: Frequency cap 2').click();
+    await expect.poll(() => tab.getByLabel('Counted by').count()).toBe(1);
+    await button('Add budget or total cap').click();
+    const budget = tab.getByRole('group', { name: 'Budget or total cap 1' });
+    await budget.getByLabel('At most').fill('0');
+    await budget.getByLabel('Of').selectOption('budget');
+    await field('Exclusion groups').fill('lunch');
+    await field('Click id parameter').fill('click id');
+    await button('Save').click();
+    const summary = tab.getByRole('alert');
+    await summary.getByRole('link', { name: 'Budget or total cap 1, at most' }).waitFor();
+    await summary.getByRole('link', { name: 'Click id parameter' }).waitFor();
+    await budget.getByLabel('At most').fill('500');
+    await field('Click id parameter').fill('click_id');
+    await button('Save').click();
+    await tab.getByRole('status').filter({ hasText: 'Lunch break saved' }).waitFor();
+    const { rows } = await demo.t.pool.query("select rules from campaigns where name = 'Lunch break'");
+    expect(rows[0].rules).toEqual({
+      targeting: { countries: { include: ['DE'] }, placements: { exclude: ['chekout'] } },
+      schedule: { hours: [{ days: [1, 5], from: '12:00', to: '14:00' }] },
+      conditions: { key: 'cart_total', op: 'gte', value: 50 },
+      frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 3, window_minutes: 1440 }],
+      total_caps: [{ metric: 'budget', per: 'hour', limit: 500 }],
+      exclusion_groups: ['lunch'],
+    });
+    await own.close();
   });
 
   test('charts are drawn also in a browser with an unknown language', async () => {

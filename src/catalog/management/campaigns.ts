@@ -1,7 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import { campaignLimits } from '../offer-limits.ts';
-import { campaignRules, payoutKinds } from '../rules/rules.ts';
+import { type CampaignRules, campaignRules, payoutKinds } from '../rules/rules.ts';
 import { checkRules } from '../rules/validate.ts';
+import { normaliseName } from '../snapshot/names.ts';
 import { advertisers } from './advertisers.ts';
 import { audit } from './audit.ts';
 import { checkDecimals, checkUrls, flag, httpsUrl, nameField, text, weight } from './fields.ts';
@@ -86,6 +87,7 @@ export const campaigns: Resource = {
   },
   filters: ['advertiser_id', 'active', 'category', 'is_loyalty', 'is_product', 'payout_kind'],
   searched: ['name', 'category'],
+  checksAnyShape: true,
   check: (values) => [
     ...checkUrls(values, ['landing_url']),
     ...checkDecimals(values, 'payout_amount', 6),
@@ -94,7 +96,7 @@ export const campaigns: Resource = {
       : []),
     ...checkRules(values.rules).map(({ path, message }) => ({ path: `/rules${path}`, message })),
   ],
-  warn: warnOfCurrencies,
+  warn: async (view, work) => [...(await warnOfCurrencies(view, work)), ...(await warnOfPlacements(view, work))],
   // Its offers are paused, so that none comes back by itself should the campaign be brought back.
   beforeRemove: async (work, { id }) => {
     const { rows } = await work.executor.query<Values>(
@@ -110,7 +112,7 @@ export const campaigns: Resource = {
 };
 
 /** Offers are ranked by what they pay, and reports add it up, in whatever currency it is. */
-export async function warnOfCurrencies(
+async function warnOfCurrencies(
   { id, payout_currency: currency }: View,
   { executor, publisherId }: Work,
 ): Promise<Warning[]> {
@@ -124,4 +126,23 @@ export async function warnOfCurrencies(
     path: '/payout_currency',
     message: `is not that of other active campaigns (${others}): amounts are compared and added as numbers`,
   }));
+}
+
+/** A placement exists as soon as a request has named it; one that never was may be a typing error. */
+async function warnOfPlacements({ id, rules }: View, { executor, publisherId }: Work): Promise<Warning[]> {
+  const { include = [], exclude = [] } = (rules as CampaignRules).targeting?.placements ?? {};
+  const given = [
+    ...include.map((name, index) => ({ name, path: `/rules/targeting/placements/include/${index}` })),
+    ...exclude.map((name, index) => ({ name, path: `/rules/targeting/placements/exclude/${index}` })),
+  ];
+  if (given.length === 0) return [];
+  const { rows } = await executor.query<{ name: string }>(
+    `select distinct name from placements where name = any($3) and (publisher_id = $1
+      or publisher_id in (select publisher_id from campaign_publishers where campaign_id = $2 and active))`,
+    [publisherId, id, given.map(({ name }) => normaliseName(name))],
+  );
+  const seen = new Set(rows.map(({ name }) => name));
+  return given
+    .filter(({ name }) => !seen.has(normaliseName(name)))
+    .map(({ name, path }) => ({ path, message: `${name} was never seen: no request has named this placement` }));
 }

@@ -57,6 +57,7 @@ export const offers: Resource = {
     values.terms_and_conditions.length <= offerLimits.terms_and_conditions.maxLength
       ? { ...values, terms_and_conditions: sanitiseTerms(values.terms_and_conditions) }
       : values,
+  checksAnyShape: true,
   check: (values) => checkUrls(values, ['useraction_url', 'adv_pixel_url']),
   warn: warnOfOffer,
 };

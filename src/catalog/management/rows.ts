@@ -184,7 +184,11 @@ function withoutUnchangeable(resource: Resource, fields: Values, current: View):
 /** The values, completed, when they pass every rule. */
 async function checked(resource: Resource, work: Work, given: Values, current: View | null): Promise<Values> {
   const shape = checkValue(resource.input, given);
-  if (shape.length > 0) throw new AppError('invalid_request', { details: shape });
+  if (shape.length > 0) {
+    const others = resource.checksAnyShape === true ? ((await resource.check?.(given, work, current)) ?? []) : [];
+    const further = others.filter(({ path }) => !shape.some((detail) => detail.path === path));
+    throw new AppError('invalid_request', { details: [...shape, ...further] });
+  }
   const values = (await resource.complete?.(given, work, current)) ?? given;
   requireOperator(resource, work, values, current);
   const details = [

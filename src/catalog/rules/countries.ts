@@ -22,6 +22,9 @@ const codes =
 const pairs = codes.split(' ').map((pair) => pair.split('=') as [string, string]);
 const alpha2By = new Map(pairs.flatMap(([alpha2, alpha3]) => [[alpha2, alpha2] as const, [alpha3, alpha2] as const]));
 
+/** Alpha-2 codes. */
+export const countryCodes: readonly string[] = pairs.map(([alpha2]) => alpha2);
+
 /** Whether an alpha-2 code of any case names a country. */
 export const isCountry = (code: string): boolean => code.length === 2 && alpha2By.has(code.toUpperCase());
 

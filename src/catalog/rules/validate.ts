@@ -23,14 +23,37 @@ const maxDetails = 20;
 
 /** Validates the rules of a campaign. @returns one problem for each invalid field; empty: valid */
 export function checkRules(rules: unknown): ErrorDetail[] {
-  return checked(campaignRules, rules, (known: CampaignRules) => [
-    ...checkTargeting(known),
-    ...checkSchedule(known.schedule ?? {}),
-    ...(known.conditions === undefined ? [] : checkCondition(known.conditions, '/conditions')),
-    ...checkFrequencyCaps(known.frequency_caps, '/frequency_caps'),
-    ...checkTotalCaps(known.total_caps, '/total_caps'),
-    ...repeated(known.exclusion_groups, '/exclusion_groups', (group) => group),
-  ]);
+  const details = checked(campaignRules, rules, checkKnownRules);
+  const rest = withoutInvalid(rules, details);
+  if (details.length === 0 || !Value.Check(campaignRules, rest)) return details;
+  const others = checkKnownRules(rest).filter(({ path }) => !details.some((detail) => detail.path === path));
+  return [...details, ...others].slice(0, maxDetails);
+}
+
+const checkKnownRules = (known: CampaignRules): ErrorDetail[] => [
+  ...checkTargeting(known),
+  ...checkSchedule(known.schedule ?? {}),
+  ...(known.conditions === undefined ? [] : checkCondition(known.conditions, '/conditions')),
+  ...checkFrequencyCaps(known.frequency_caps, '/frequency_caps'),
+  ...checkTotalCaps(known.total_caps, '/total_caps'),
+  ...repeated(known.exclusion_groups, '/exclusion_groups', (group) => group),
+];
+
+/** Rules without the parts that have errors, so that those of the others are found as well. */
+function withoutInvalid(rules: unknown, details: readonly ErrorDetail[]): unknown {
+  const isObject = (value: unknown): value is Record<string, unknown> =>
+    typeof value === 'object' && value !== null && !Array.isArray(value);
+  if (!isObject(rules)) return rules;
+  const rest: Record<string, unknown> = { ...rules };
+  for (const { path } of details) {
+    const [, part = '', inner = ''] = path.split('/');
+    const value = rest[part];
+    if ((part === 'targeting' || part === 'schedule') && isObject(value) && inner !== '') {
+      const { [inner]: _invalid, ...others } = value;
+      rest[part] = others;
+    } else delete rest[part];
+  }
+  return rest;
 }
 
 /** As `checkRules`, for the caps of a provisioning; null: not overridden. */

@@ -12,6 +12,7 @@ const files = {
   'dashboard.js': own('dashboard.js'),
   'charts.js': own('charts.js'),
   'language.js': own('language.js'),
+  'pickers.js': own('pickers.js'),
   'preview.js': own('preview.js'),
   'preview-frame.js': own('preview-frame.js'),
   'preview.css': own('preview.css'),

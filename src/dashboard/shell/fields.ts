@@ -9,6 +9,8 @@ export type Fields = {
   checked: (name: string) => boolean;
   /** A number; null: empty. Anything else stays a text, which the validation of the value refuses. */
   number: (name: string) => number | string | null;
+  /** Rows of a list whose fields are named `{list}.{index}.…`. */
+  rowCount: (list: string) => number;
 };
 
 /** Reads a submitted form. NUL, which no text column can store, is dropped. */
@@ -17,6 +19,7 @@ export function fieldsOf(params: URLSearchParams): Fields {
   const text = (name: string): string => clean(params.get(name) ?? '');
   return {
     text,
+    rowCount: (list) => rowCountOf(params.keys(), list),
     all: (name) => params.getAll(name).map(clean),
     checked: (name) => params.has(name),
     number: (name) => {
@@ -25,6 +28,16 @@ export function fieldsOf(params: URLSearchParams): Fields {
       return /^-?\d{1,15}(\.\d{1,9})?$/.test(typed) ? Number(typed) : typed;
     },
   };
+}
+
+/** Rows that fields named `{list}.{index}.…` make up (count). */
+export function rowCountOf(names: Iterable<string>, list: string): number {
+  let count = 0;
+  for (const name of names) {
+    const index = name.startsWith(`${list}.`) ? /^\d{1,4}(?=\.)/.exec(name.slice(list.length + 1))?.[0] : undefined;
+    if (index !== undefined) count = Math.max(count, Number(index) + 1);
+  }
+  return count;
 }
 
 /** Validation errors by field; paths are JSON pointers: `/rules/country` is an error of the field `rules.country`. */

@@ -19,11 +19,25 @@ type FieldOptions = {
   step?: string;
   code?: boolean;
   autofocus?: boolean;
+  /** What repeated fields of this label belong to, such as "Frequency cap 2"; names them in the summary of errors. */
+  of?: string;
+  /** Where values to offer while typing come from; any other may be typed. */
+  suggestFrom?: string;
+  /** Makes a comma-separated list a field to search and pick in. */
+  picker?: PickerOptions;
 };
+
+/** Where choices come from, the texts of values, and what is added to the text of a typed value that is no choice. */
+export type PickerOptions = { source: string; labels: Readonly<Record<string, string>>; unseen: string };
 
 export type Choice = { value: string; text: string };
 
 export type FormBuilder = {
+  /** Where the form is submitted to. */
+  to: string;
+  values: FormValues;
+  /** Name of the field, or list of rows, that was just added or shortened. */
+  focus: string;
   /** All errors with links to their fields; empty without errors. */
   summary: () => Html;
   input: (name: string, options: FieldOptions) => Html;
@@ -31,30 +45,46 @@ export type FormBuilder = {
   select: (name: string, options: FieldOptions & { choices: readonly Choice[] }) => Html;
   checkbox: (name: string, options: { label: string; hint?: string | Html }) => Html;
   /** A group of boxes that share a name. */
-  checkboxes: (name: string, options: { label: string; hint?: string; choices: readonly Choice[] }) => Html;
+  checkboxes: (name: string, options: CheckboxGroup) => Html;
+  /** A control made elsewhere, with its error below it. */
+  custom: (name: string, label: string, control: Html) => Html;
 };
 
 export type FormValue = string | number | boolean | null | undefined | readonly string[];
 export type FormValues = Readonly<Record<string, FormValue>>;
 
 /** What the controls of one form share. */
-type FormState = { values: FormValues; errors: ReadonlyMap<string, string> };
+type FormState = {
+  values: FormValues;
+  errors: ReadonlyMap<string, string>;
+  /** Labels of the fields rendered so far, by name. */
+  labels: Map<string, string>;
+  focus: string;
+};
+
+/** Name of the value that says which field is to be focused. */
+export const focusField = '_focus';
 
 /** The fields of a form with labels, hints and errors. `values`: the stored ones, or what was typed after an error. */
-export function createForm(values: FormValues, fieldErrors: FieldErrors = []): FormBuilder {
+export function createForm(values: FormValues, fieldErrors: FieldErrors = [], to = ''): FormBuilder {
   const errors = new Map<string, string>();
   for (const { path, message } of fieldErrors) {
     const name = path.replace(/^\//, '').replaceAll('/', '.');
     if (!errors.has(name)) errors.set(name, message);
   }
-  const state: FormState = { values, errors };
+  const focus = String(values[focusField] ?? '');
+  const state: FormState = { values, errors, labels: new Map(), focus };
   return {
-    summary: () => (errors.size === 0 ? nothing : errorSummary(errors)),
+    to,
+    values,
+    focus,
+    summary: () => (errors.size === 0 ? nothing : errorSummary(state)),
     input: (name, options) => field(state, name, options, input(state, name, options)),
     textarea: (name, options) => field(state, name, options, textarea(state, name, options)),
     select: (name, options) => field(state, name, options, select(state, name, options)),
     checkbox: (name, options) => checkbox(state, name, options),
     checkboxes: (name, options) => checkboxes(state, name, options),
+    custom: (name, label, control) => custom(state, name, label, control),
   };
 }
 
@@ -72,6 +102,7 @@ function textOf({ values }: FormState, name: string): string {
 function field(state: FormState, name: string, options: FieldOptions, control: Html): Html {
   const id = idOf(name);
   const error = errorOf(state, name);
+  state.labels.set(name, options.of === undefined ? options.label : `${options.of}, ${lowerFirst(options.label)}`);
   return html`
     <div class="field${error !== undefined && ' invalid'}">
       <div class="label">
@@ -104,19 +135,25 @@ function controlAttributes(state: FormState, name: string, options: FieldOptions
     html`${options.required === true && html` required`}`,
     html`${autocomplete !== undefined && html` autocomplete="${autocomplete}"`}`,
     html`${placeholder !== undefined && html` placeholder="${placeholder}"`}`,
-    html`${options.autofocus === true && html` autofocus`}`,
+    html`${(options.autofocus === true || (name !== '' && state.focus === name)) && html` autofocus`}`,
     html`${options.code === true && html` spellcheck="false" class="code"`}`,
   ]}`;
 }
 
 function input(state: FormState, name: string, options: FieldOptions): Html {
-  const { type = 'text', min, max, step = '1' } = options;
+  const { type = 'text', min, max, step = '1', suggestFrom, picker } = options;
+  const list = `${idOf(name)}-list`;
+  const pickerAttributes =
+    picker !== undefined &&
+    html` data-picker="${picker.source}" data-labels="${JSON.stringify(picker.labels)}" data-unseen="${picker.unseen}"`;
   return html`<input type="${type}" ${controlAttributes(state, name, options)} value="${textOf(state, name)}"${[
     html`${min !== undefined && html` min="${min}"`}`,
     html`${max !== undefined && html` max="${max}"`}`,
     html`${type === 'number' && html` step="${step}" inputmode="decimal"`}`,
     html`${counterAttributes(options)}`,
-  ]}>`;
+    html`${suggestFrom !== undefined && html` list="${list}" data-suggest="${suggestFrom}"`}`,
+    html`${pickerAttributes}`,
+  ]}>${suggestFrom !== undefined && html`<datalist id="${list}"></datalist>`}`;
 }
 
 function textarea(state: FormState, name: string, options: FieldOptions): Html {
@@ -141,7 +178,9 @@ export const optionsOf = (choices: readonly Choice[], chosen: string): Html[] =>
 function checkbox(state: FormState, name: string, { label, hint }: { label: string; hint?: string | Html }): Html {
   const error = errorOf(state, name);
   const id = idOf(name);
-  const checked = state.values[name] === true && html` checked`;
+  state.labels.set(name, label);
+  // As stored, or as a form submits it.
+  const checked = (state.values[name] === true || state.values[name] === 'on') && html` checked`;
   const describedBy = hint !== undefined && html` aria-describedby="${id}-hint"`;
   return html`
     <div class="field check">
@@ -154,24 +193,40 @@ function checkbox(state: FormState, name: string, { label, hint }: { label: stri
     </div>`;
 }
 
-type CheckboxGroup = { label: string; hint?: string; choices: readonly Choice[] };
+type CheckboxGroup = { label: string; of?: string; hint?: string; choices: readonly Choice[] };
 
-function checkboxes(state: FormState, name: string, { label, hint, choices }: CheckboxGroup): Html {
+/** The chosen values of a group of boxes, as they are stored or as a form submits them. */
+export function chosenOf(values: FormValues, name: string): readonly string[] {
+  const value = values[name];
+  return Array.isArray(value) ? value : typeof value === 'string' && value !== '' ? [value] : [];
+}
+
+function checkboxes(state: FormState, name: string, { label, of, hint, choices }: CheckboxGroup): Html {
   const error = errorOf(state, name);
-  const value = state.values[name];
-  const chosen = Array.isArray(value) ? (value as readonly string[]) : [];
+  const chosen = chosenOf(state.values, name);
+  state.labels.set(name, of === undefined ? label : `${of}, ${lowerFirst(label)}`);
   const box = (choice: Choice) => html`
     <label>
       <input type="checkbox" name="${name}" value="${choice.value}"${chosen.includes(choice.value) && html` checked`}>
       <span>${choice.text}</span>
     </label>`;
   return html`
-    <fieldset class="field">
+    <fieldset class="field" id="${idOf(name)}">
       <legend>${label}</legend>
       ${hint !== undefined && html`<p class="hint">${hint}</p>`}
       <div class="boxes">${choices.map(box)}</div>
       ${error !== undefined && errorText(error)}
     </fieldset>`;
+}
+
+function custom(state: FormState, name: string, label: string, control: Html): Html {
+  const error = errorOf(state, name);
+  state.labels.set(name, label);
+  return html`
+    <div class="field${error !== undefined && ' invalid'}" id="${idOf(name)}" tabindex="-1">
+      ${control}
+      ${error !== undefined && errorText(error)}
+    </div>`;
 }
 
 /** The counter is updated in the browser; without scripts it shows the length at load. */
@@ -188,12 +243,21 @@ function counter(id: string, text: string, { maxLength = 0, idealLength }: Field
 const sentence = (text: string): string =>
   text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.');
 
-function errorSummary(errors: ReadonlyMap<string, string>): Html {
-  const entries = [...errors].map(([name, message]) =>
-    name === ''
-      ? html`<li>${sentence(message)}</li>`
-      : html`<li><a href="#${idOf(name)}">${name.replaceAll(/[._]/g, ' ')}</a>: ${message}</li>`,
-  );
+const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
+
+/** Every error with the label of its field; of fields that are not rendered yet, with its name. */
+function errorSummary({ errors, labels }: FormState): Html {
+  const fieldOf = (name: string): string | undefined =>
+    [...labels.keys()]
+      .filter((field) => name === field || name.startsWith(`${field}.`))
+      .sort((a, b) => b.length - a.length)[0];
+  const entries = [...errors].map(([name, message]) => {
+    const field = fieldOf(name);
+    if (field !== undefined) return html`<li><a href="#${idOf(field)}">${labels.get(field)}</a>: ${message}</li>`;
+    if (name === '') return html`<li>${sentence(message)}</li>`;
+    const text = name.replaceAll(/[._]/g, ' ');
+    return html`<li>${labels.size === 0 ? html`<a href="#${idOf(name)}">${text}</a>` : text}: ${message}</li>`;
+  });
   return html`
     <div class="notice failed" role="alert" tabindex="-1" data-focus>
       <p><strong>Not saved.</strong> Fix ${entries.length === 1 ? '1 error' : `${entries.length} errors`}:</p>
@@ -214,9 +278,9 @@ export const columns = (
   kind: 'tight' | 'narrow' | 'aligned' | 'method' | '' = '',
 ): Html => html`<div class="columns ${kind}">${fields.map((field) => html`${field}`)}</div>`;
 
-/** Rarely needed fields, collapsed. */
-export const moreFields = (summary: string, body: Html): Html =>
-  html`<details class="more"><summary>${summary}</summary>${body}</details>`;
+/** Rarely needed fields, collapsed at first. */
+export const moreFields = (summary: string, body: Html, { isOpen = false }: { isOpen?: boolean } = {}): Html =>
+  html`<details class="more"${isOpen && html` open`}><summary>${summary}</summary>${body}</details>`;
 
 /** A select of a list's filters; the first choice is no filter. */
 export const filterSelect = (name: string, label: string, choices: readonly Choice[], chosen: string): Html =>

@@ -34,10 +34,8 @@ export type StoredDecision = DecisionRecord & {
   context: DecisionContext;
 };
 
-type Row = {
-  publisher_id: number;
+export type ContextRow = {
   placement: string;
-  theme_id: number | null;
   user_key: string | null;
   country: string | null;
   device: string | null;
@@ -45,6 +43,11 @@ type Row = {
   custom: Record<string, string> | null;
   dev: boolean;
   created_ms: number;
+};
+
+type Row = ContextRow & {
+  publisher_id: number;
+  theme_id: number | null;
   offer_ids: number[];
   campaign_ids: number[];
   decision: string | null;
@@ -83,7 +86,8 @@ export async function findDecision(
   };
 }
 
-const toContext = (row: Row, inputs: StoredInputs): DecisionContext => ({
+/** The request of a session, from its columns and the inputs of its decision. */
+export const toContext = (row: ContextRow, inputs: StoredInputs): DecisionContext => ({
   surface: inputs.wall ? 'offerwall' : 'unit',
   placement: row.placement,
   platform: platformOf(row.os ?? 'other'),

@@ -117,14 +117,16 @@ describe('the catalogue', () => {
       payout_amount: '0.25',
       payout_currency: 'eur',
       payout_kind: 'cpc',
-      'targeting.countries.include': 'us, de',
-      'frequency_caps.0.limit': '3',
-      'frequency_caps.0.event': 'impression',
-      'frequency_caps.0.window_minutes': '1440',
-      'frequency_caps.0.scope': 'campaign',
-      pacing: 'asap',
-      without_identity: 'serve',
-      rules: '{"conditions":{"key":"cart","op":"exists"}}',
+      'rules.targeting.countries.include': 'us, de',
+      'rules.frequency_caps.0.limit': '3',
+      'rules.frequency_caps.0.event': 'impression',
+      'rules.frequency_caps.0.window_minutes': '1',
+      'rules.frequency_caps.0.window_unit': 'day',
+      'rules.frequency_caps.0.scope': 'campaign',
+      'rules.pacing': 'asap',
+      'rules.without_identity': 'serve',
+      'rules.conditions.groups.0.rows.0.key': 'cart',
+      'rules.conditions.groups.0.rows.0.op': 'exists',
     });
     const campaignId = /campaign_id=(\d+)/.exec(campaign)?.[1] ?? '';
     await location('/offers', {
@@ -142,7 +144,7 @@ describe('the catalogue', () => {
     expect(fetched.json().data.offers).toMatchObject([{ title: 'Ten off', advertiser_name: 'Larkspur <b>& Sons' }]);
     const page = await admin.get(own(`/campaigns/${campaignId}`));
     expect(page.body).toMatch(/value="us, de"/i);
-    expect(page.body).toMatch(/name="frequency_caps.0.limit" value="3"/);
+    expect(page.body).toMatch(/name="rules.frequency_caps.0.limit" value="3"/);
     const audit = await t.pool.query(
       "select actor_kind, actor_label from audit_log where resource = 'campaigns' and resource_id = $1",
       [campaignId],
@@ -263,7 +265,11 @@ describe('the publishers of a campaign', () => {
       .rows;
 
   test('are set by operators with overrides, and removed; the form shows stored values', async () => {
-    const caps = { 'frequency_caps.0.window_minutes': '1440', 'frequency_caps.0.scope': 'campaign' };
+    const caps = {
+      'frequency_caps.0.window_minutes': '24',
+      'frequency_caps.0.window_unit': 'hour',
+      'frequency_caps.0.scope': 'campaign',
+    };
     const saved = await operator.post(path, { ...form, ...caps, publisher_id: String(otherId) });
     expect(saved.statusCode, saved.body).toBe(303);
     expect(await provisions()).toMatchObject([
@@ -291,6 +297,7 @@ describe('the publishers of a campaign', () => {
     const wrong = await operator.post(path, {
       ...form,
       'frequency_caps.0.scope': 'offer',
+      'frequency_caps.0.window_unit': 'lifetime',
       payout_amount: 'much',
       'frequency_caps.0.limit': '0.5',
       publisher_id: String(otherId),

@@ -1,7 +1,11 @@
 import { payoutKinds } from '../../../catalog/rules/rules.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
-import { type Choice, columns, type FormBuilder, fieldGroup } from '../../shell/forms.ts';
-import { rulesFields } from './rules-form.ts';
+import { hiddenField } from '../../shell/actions.ts';
+import { card, copyable } from '../../shell/components.ts';
+import { type Choice, columns, type FormBuilder, fieldGroup, moreFields } from '../../shell/forms.ts';
+import type { Picker } from './options.ts';
+import { competitionFields, rulesFields } from './rules-form.ts';
+import { storedField } from './rules-part.ts';
 
 const payoutTexts: Record<(typeof payoutKinds)[number], string> = {
   cpc: 'per click',
@@ -15,7 +19,11 @@ const payoutChoices = payoutKinds.map((kind) => ({
   text: `${kind.toUpperCase()} – ${payoutTexts[kind]}`,
 }));
 
-export const campaignFields = (form: FormBuilder, advertisers: readonly Choice[], timeZone: string): Html => html`
+/** What the form of a campaign is made of. */
+type CampaignForm = { advertisers: readonly Choice[]; timeZone: string; picker: Picker };
+
+export const campaignFields = (form: FormBuilder, { advertisers, timeZone, picker }: CampaignForm): Html => html`
+  ${hiddenField(storedField, String(form.values[storedField] ?? '{}'))}
   ${columns([
     form.input('name', { label: 'Name', required: true }),
     form.select('advertiser_id', { label: 'Advertiser', choices: advertisers }),
@@ -31,10 +39,9 @@ export const campaignFields = (form: FormBuilder, advertisers: readonly Choice[]
     label: 'Active',
     hint: 'Paused campaigns are not served. Links already served keep working.',
   })}
-  ${fieldGroup('Payout', payoutFields(form))}
-  ${fieldGroup('Priority', priorityFields(form))}
-  ${rulesFields(form, timeZone)}
-  ${detailFields(form)}`;
+  ${rulesFields(form, timeZone, picker)}
+  ${fieldGroup('Payout and priority', payoutFields(form), priorityFields(form), competitionFields(form, picker))}
+  ${detailFields(form, picker)}`;
 
 const payoutFields = (form: FormBuilder): Html =>
   columns(
@@ -61,15 +68,22 @@ const priorityFields = (form: FormBuilder): Html =>
     'tight',
   );
 
-const detailFields = (form: FormBuilder): Html =>
+const detailFields = (form: FormBuilder, picker: Picker): Html =>
   fieldGroup(
     'Details',
     columns([
-      form.input('category', { label: 'Category' }),
-      form.input('tags', { label: 'Tags', hint: 'Separated by commas.' }),
+      form.input('category', { label: 'Category', suggestFrom: picker('categories', '').source }),
+      form.input('tags', { label: 'Tags', picker: picker('tags', form.values.tags) }),
       form.input('click_id_param', { label: 'Click id parameter', code: true }),
     ]),
     form.textarea('offer_description', { label: 'Full description' }),
     form.checkbox('is_product', { label: 'Product promotion' }),
     form.checkbox('is_loyalty', { label: 'Eligible as loyalty incentive' }),
+  );
+
+/** The stored rules as the API has them. */
+export const rulesJson = (rules: unknown): Html =>
+  card(
+    'Rules as JSON',
+    moreFields('Show what the management API returns', copyable(JSON.stringify(rules, null, 2), 'Rules as JSON')),
   );

@@ -1,6 +1,6 @@
 import { advertisers } from '../../../catalog/management/advertisers.ts';
-import { campaigns, warnOfCurrencies } from '../../../catalog/management/campaigns.ts';
-import type { Values, View } from '../../../catalog/management/resource.ts';
+import { campaigns } from '../../../catalog/management/campaigns.ts';
+import type { Values, View, Warning } from '../../../catalog/management/resource.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import type { App } from '../../../platform/ports.ts';
@@ -9,23 +9,36 @@ import { type PublisherContext, queryText } from '../../shell/context.ts';
 import { crudPages } from '../../shell/crud/routes.ts';
 import type { Fields } from '../../shell/fields.ts';
 import { type Choice, type FormValue, filterSelect } from '../../shell/forms.ts';
+import { joinList, splitList } from '../../shell/list-text.ts';
 import { choicesOf } from '../../shell/management.ts';
 import { type PageServices, publisherPages } from '../../shell/pages.ts';
-import { campaignFields } from './campaign-form.ts';
+import { campaignFields, rulesJson } from './campaign-form.ts';
+import { estimate, estimatePanel } from './estimate.ts';
+import { createPicker, optionPages } from './options.ts';
 import { outcomesCard } from './outcomes.ts';
-import { readRules, rulesToForm, splitList } from './rules-form.ts';
+import { createRecentSessions } from './recent-sessions.ts';
+import { readRules, ruleErrors, rulesToForm } from './rules-form.ts';
 
 /** Campaigns: landing page, payout and targeting of offers. */
 export function campaignPages(app: App, services: PageServices): void {
   const { management, deps } = services;
   const failFast = createFailFast(deps.dbHealth);
+  const recent = createRecentSessions(deps);
+  const pages = publisherPages(app, services);
+  optionPages(pages, deps, recent);
+  pages.post('/campaigns/estimate', 'manager', async (context, fields) => ({
+    fragment: await estimate(recent, context, readCampaign(fields, context.publisher.timeZone)),
+  }));
   const outcomes = (context: PublisherContext, id: number): Promise<Html> =>
     failFast(() => outcomesCard(deps.pool, context, id, deps.now()));
 
   const advertiserChoices = (context: PublisherContext, chosen: unknown): Promise<Choice[]> =>
     choicesOf(management, context, advertisers, chosen);
 
-  crudPages(publisherPages(app, services), management, {
+  const warningsOf = async (context: PublisherContext, view: View): Promise<Warning[]> =>
+    view.deleted_at === null ? await management.read(context, async (work) => campaigns.warn?.(view, work) ?? []) : [];
+
+  crudPages(pages, management, {
     resource: campaigns,
     path: '/campaigns',
     nav: 'campaigns',
@@ -56,25 +69,43 @@ export function campaignPages(app: App, services: PageServices): void {
     initial: (context) => ({ advertiser_id: queryText(context, 'advertiser_id') }),
     toForm: (values, { publisher }) => ({
       ...(values as Record<string, FormValue>),
-      tags: Array.isArray(values.tags) ? values.tags.join(', ') : '',
+      tags: Array.isArray(values.tags) ? joinList(values.tags) : '',
       ...rulesToForm(values.rules, publisher.timeZone),
     }),
     read: (fields, { publisher }) => readCampaign(fields, publisher.timeZone),
+    errorsToForm: ruleErrors,
     fields: async (form, context, { values }) =>
-      campaignFields(form, await advertiserChoices(context, values.advertiser_id), context.publisher.timeZone),
-    afterCreate: ({ path }, view) => ({
-      to: path(`/offers/new?campaign_id=${view.id}`),
-      done: `${String(view.name)} saved. Next: add an offer.`,
-    }),
-    notice: async (context, view) => {
-      const [warning] = await management.read(context, (work) => warnOfCurrencies(view, work));
-      return warning === undefined ? nothing : notice('warn', html`<p>The currency ${warning.message}.</p>`);
+      campaignFields(form, {
+        advertisers: await advertiserChoices(context, values.advertiser_id),
+        timeZone: context.publisher.timeZone,
+        picker: createPicker(deps, context),
+      }),
+    beside: estimatePanel,
+    assets: ['pickers.js'],
+    afterCreate: async (context, view) => {
+      const toOffer = context.path(`/offers/new?campaign_id=${view.id}`);
+      const isDoubtful = (await warningsOf(context, view)).some(({ path }) => path.startsWith('/rules/'));
+      if (isDoubtful) return { to: context.path(`/campaigns/${view.id}`), done: `${view.name} saved.` };
+      return { to: toOffer, done: `${view.name} saved. Next: add an offer.` };
     },
+    notice: async (context, view) => warningList(await warningsOf(context, view)),
     below: async (context, view) =>
       view.deleted_at === null
-        ? html`${await outcomes(context, Number(view.id))}${campaignLinks(context.path, view.id)}`
+        ? html`
+          ${rulesJson(view.rules)}
+          ${await outcomes(context, Number(view.id))}
+          ${campaignLinks(context.path, view.id)}`
         : nothing,
   });
+}
+
+/** What was saved but may be wrong. */
+function warningList(warnings: readonly Warning[]): Html {
+  const text = ({ path, message }: Warning): string =>
+    path === '/payout_currency' ? `The currency ${message}` : message;
+  return warnings.length === 0
+    ? nothing
+    : notice('warn', html`<ul>${warnings.map((warning) => html`<li>${text(warning)}.</li>`)}</ul>`);
 }
 
 const noAdvertisers = ({ path }: PublisherContext): Html =>

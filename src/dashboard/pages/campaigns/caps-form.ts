@@ -1,87 +1,119 @@
 import { capEvents, capMetrics, capPeriods, capScopes } from '../../../catalog/rules/rules.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import type { Fields } from '../../shell/fields.ts';
-import { type Choice, columns, type FormBuilder } from '../../shell/forms.ts';
-import { isNested } from '../../shell/nested.ts';
+import type { Choice, FormBuilder, FormValue } from '../../shell/forms.ts';
+import { isNested, type Nested } from '../../shell/nested.ts';
+import { rowList } from '../../shell/row-list.ts';
+import type { RulesPart } from './rules-part.ts';
 
-/** Caps of each kind the form has fields for; more can be set as JSON. */
-const maxCaps = 3;
+/** Units of a rolling window (minutes), the longest first. */
+const units = [
+  { value: 'day', text: 'days', minutes: 1440 },
+  { value: 'hour', text: 'hours', minutes: 60 },
+  { value: 'minute', text: 'minutes', minutes: 1 },
+] as const;
 
-const windows = [
-  { value: '60', text: 'hour' },
-  { value: '1440', text: 'day' },
-  { value: '10080', text: 'week' },
-  { value: '43200', text: '30 days' },
-  { value: '', text: 'lifetime' },
-];
+const unitChoices = [...units, { value: 'lifetime', text: 'for ever' }];
 
-const parts = {
-  frequency_caps: ['scope', 'event', 'limit', 'window_minutes'],
-  total_caps: ['metric', 'per', 'limit'],
-} as const;
+type CapKind = {
+  /** Fields beside those of the window. */
+  fields: readonly string[];
+  toForm: (cap: Nested) => Record<string, string>;
+  read: (fields: Fields, prefix: string) => Record<string, unknown>;
+};
 
-export const choicesOf = (values: readonly string[]): Choice[] =>
-  values.map((value) => ({ value, text: value.replaceAll('_', ' ') }));
-
-/** A list of caps as form values; null: it is longer than the form, or not a list. */
-export function capsToForm(name: keyof typeof parts, caps: unknown): Record<string, string> | null {
-  if (!Array.isArray(caps) || caps.length > maxCaps) return null;
-  const values: Record<string, string> = {};
-  for (const [index, cap] of caps.entries())
-    for (const part of parts[name])
-      values[`${name}.${index}.${part}`] = String((isNested(cap) ? cap[part] : undefined) ?? '');
-  return values;
-}
-
-const readCaps = (fields: Fields, name: keyof typeof parts, read: (prefix: string) => object): object[] =>
-  Array.from({ length: maxCaps }, (_, index) => `${name}.${index}`)
-    .filter((prefix) => fields.text(`${prefix}.limit`) !== '')
-    .map(read);
-
-export const readFrequencyCaps = (fields: Fields): object[] =>
-  readCaps(fields, 'frequency_caps', (prefix) => ({
+const frequency: CapKind = {
+  fields: ['scope', 'event', 'limit', 'window_minutes'],
+  toForm: ({ window_minutes: minutes }) => {
+    if (minutes === null) return { window_minutes: '', window_unit: 'lifetime' };
+    const unit = units.find((one) => Number(minutes) % one.minutes === 0) ?? units[2];
+    return { window_minutes: String(Number(minutes) / unit.minutes), window_unit: unit.value };
+  },
+  read: (fields, prefix) => ({
     scope: fields.text(`${prefix}.scope`),
     event: fields.text(`${prefix}.event`),
-    limit: fields.number(`${prefix}.limit`),
-    window_minutes: fields.number(`${prefix}.window_minutes`),
-  }));
+    limit: fields.number(`${prefix}.limit`) ?? '',
+    window_minutes: readWindow(fields, prefix),
+  }),
+};
 
-export const readTotalCaps = (fields: Fields): object[] =>
-  readCaps(fields, 'total_caps', (prefix) => ({
+/** Minutes; null: for ever. What is no number is left for the validation to refuse. */
+function readWindow(fields: Fields, prefix: string): number | string | null {
+  const unit = fields.text(`${prefix}.window_unit`);
+  if (unit === 'lifetime') return null;
+  const typed = fields.number(`${prefix}.window_minutes`) ?? '';
+  const { minutes } = units.find(({ value }) => value === unit) ?? units[0];
+  return typeof typed === 'number' ? typed * minutes : typed;
+}
+
+const total: CapKind = {
+  fields: ['metric', 'per', 'limit'],
+  toForm: () => ({}),
+  read: (fields, prefix) => ({
     metric: fields.text(`${prefix}.metric`),
     per: fields.text(`${prefix}.per`),
-    limit: fields.number(`${prefix}.limit`),
-  }));
+    limit: fields.number(`${prefix}.limit`) ?? '',
+  }),
+};
 
-const capRows = (row: (index: number) => Html): Html =>
-  html`${Array.from({ length: maxCaps }, (_, index) => row(index))}`;
+/** @param prefix of the names of the fields: empty, or ends with a dot */
+const capsPart = (prefix: string, path: string, kind: CapKind): RulesPart => ({
+  path,
+  toForm: (value) => {
+    if (value === undefined || value === null) return {};
+    if (!Array.isArray(value) || !value.every(isNested)) return null;
+    const values: Record<string, FormValue> = {};
+    for (const [index, cap] of value.entries()) {
+      const plain = Object.fromEntries(kind.fields.map((name) => [name, String(cap[name] ?? '')]));
+      for (const [name, text] of Object.entries({ ...plain, ...kind.toForm(cap) }))
+        values[`${prefix}${path}.${index}.${name}`] = text;
+    }
+    return values;
+  },
+  read: (fields) => {
+    const count = fields.rowCount(prefix + path);
+    if (count === 0) return undefined;
+    return Array.from({ length: count }, (_, index) => kind.read(fields, `${prefix}${path}.${index}`));
+  },
+});
+
+export const capParts = (prefix: string): readonly RulesPart[] => [
+  capsPart(prefix, 'frequency_caps', frequency),
+  capsPart(prefix, 'total_caps', total),
+];
+
+const choicesOf = (values: readonly string[]): Choice[] =>
+  values.map((value) => ({ value, text: value.replaceAll('_', ' ') }));
+
+const eventChoices = capEvents.map((value) => ({ value, text: `${value.replaceAll('_', ' ')}s` }));
 
 /** The campaign first: the first scope is the default of a new cap. */
 const scopes = ['campaign', ...capScopes.filter((scope) => scope !== 'campaign')];
 
-export const frequencyCapFields = (form: FormBuilder): Html =>
-  capRows((index) => {
-    const name = (part: string) => `frequency_caps.${index}.${part}`;
-    return columns(
-      [
-        form.input(name('limit'), { label: 'Limit', type: 'number', min: 1 }),
-        form.select(name('event'), { label: 'Event', choices: choicesOf(capEvents) }),
-        form.select(name('window_minutes'), { label: 'Per', choices: windows }),
-        form.select(name('scope'), { label: 'Scope', choices: choicesOf(scopes) }),
-      ],
-      'tight',
-    );
+/** At most so many events for one user in a rolling window. */
+export const frequencyCapFields = (form: FormBuilder, prefix: string): Html =>
+  rowList(form, {
+    name: `${prefix}frequency_caps`,
+    noun: 'Frequency cap',
+    add: 'Add frequency cap',
+    first: 'limit',
+    row: (at, of) => html`
+      ${form.input(`${at}.limit`, { label: 'At most', of, type: 'number', min: 1 })}
+      ${form.select(`${at}.event`, { label: 'Event', of, choices: eventChoices })}
+      ${form.input(`${at}.window_minutes`, { label: 'In', of, type: 'number', min: 1 })}
+      ${form.select(`${at}.window_unit`, { label: 'Unit', of, choices: unitChoices })}
+      ${form.select(`${at}.scope`, { label: 'Counted by', of, choices: choicesOf(scopes) })}`,
   });
 
-export const totalCapFields = (form: FormBuilder): Html =>
-  capRows((index) => {
-    const name = (part: string) => `total_caps.${index}.${part}`;
-    return columns(
-      [
-        form.input(name('limit'), { label: 'Limit', type: 'number', min: 0, step: 'any' }),
-        form.select(name('metric'), { label: 'Metric', choices: choicesOf(capMetrics) }),
-        form.select(name('per'), { label: 'Per', choices: choicesOf(capPeriods) }),
-      ],
-      'tight',
-    );
+/** At most so much over all users. */
+export const totalCapFields = (form: FormBuilder, prefix: string): Html =>
+  rowList(form, {
+    name: `${prefix}total_caps`,
+    noun: 'Budget or total cap',
+    add: 'Add budget or total cap',
+    first: 'limit',
+    row: (at, of) => html`
+      ${form.input(`${at}.limit`, { label: 'At most', of, type: 'number', min: 0, step: 'any' })}
+      ${form.select(`${at}.metric`, { label: 'Of', of, choices: choicesOf(capMetrics) })}
+      ${form.select(`${at}.per`, { label: 'Per', of, choices: choicesOf(capPeriods) })}`,
   });

@@ -9,8 +9,9 @@ import type { PublisherContext } from '../../shell/context.ts';
 import { versionField } from '../../shell/crud/editor.ts';
 import type { FieldErrors, Fields } from '../../shell/fields.ts';
 import { type Choice, columns, createForm, type FormBuilder, type FormValues, fieldGroup } from '../../shell/forms.ts';
-import { frequencyCapFields, totalCapFields } from './caps-form.ts';
-import { readRules, rulesToForm } from './rules-form.ts';
+import { defaultButton } from '../../shell/row-list.ts';
+import { capParts, frequencyCapFields, totalCapFields } from './caps-form.ts';
+import { partsToForm, readParts, storedField } from './rules-part.ts';
 
 type Publishers = ReadonlyMap<number, Publisher>;
 
@@ -86,15 +87,16 @@ export function provisionCard(context: PublisherContext, editor: Editor): Html {
   const { campaign, rows, publishers, to, at, refused } = editor;
   if (!publisherChoices(publishers).some(({ value }) => value === to)) throw new AppError('not_found');
   const stored = rows.find((row) => String(row.publisher_id) === to);
-  const values = refused?.typed ?? provisionToForm(stored, context.publisher.timeZone);
-  const form = createForm(values, refused?.errors);
+  const values = refused?.typed ?? provisionToForm(stored);
+  const form = createForm(values, refused?.errors, at);
+  const fields = provisionFields(form, String(campaign.payout_currency));
   const version = refused?.typed[versionField] ?? (stored === undefined ? '' : etagOf(stored));
-  const hasMore = values.rules !== '' && values.rules !== undefined;
   const body = html`
+    ${defaultButton}
     ${hiddenField('publisher_id', to)}${hiddenField(versionField, String(version))}
+    ${hiddenField(storedField, String(values[storedField]))}
     ${form.summary()}
-    ${provisionFields(form, String(campaign.payout_currency))}
-    ${hasMore && form.textarea('rules', { label: 'Further caps (JSON)', rows: 8, code: true })}`;
+    ${fields}`;
   return card(nameOf(publishers, to), saveForm(context, at, body, { cancel: at }));
 }
 
@@ -116,36 +118,29 @@ const provisionFields = (form: FormBuilder, currency: string): Html => html`
   ${fieldGroup(
     'Frequency caps per user',
     html`<p class="hint">Replace the campaign’s caps. Empty: inherited.</p>`,
-    frequencyCapFields(form),
+    frequencyCapFields(form, ''),
   )}
   ${fieldGroup(
     'Budget and total caps of this publisher',
     html`<p class="hint">In addition to the campaign’s caps.</p>`,
-    totalCapFields(form),
+    totalCapFields(form, ''),
   )}`;
 
-/** Caps have the form of a campaign's rules. A new provision serves the campaign without overrides. */
-function provisionToForm(stored: View | undefined, timeZone: string): FormValues {
-  const caps = ['frequency_caps', 'total_caps']
-    .map((name) => [name, stored?.[name] ?? null] as const)
-    .filter(([, list]) => list !== null);
+const parts = capParts('');
+
+/** A new provision serves the campaign without overrides. */
+function provisionToForm(stored: View | undefined): FormValues {
+  const { frequency_caps = null, total_caps = null } = stored ?? {};
   return {
-    ...rulesToForm(Object.fromEntries(caps), timeZone),
+    ...partsToForm(parts, { frequency_caps, total_caps }),
     active: stored === undefined || stored.active === true,
     payout_amount: (stored?.payout_amount as number | null) ?? '',
     priority: (stored?.priority as number | null) ?? '',
   };
 }
 
-/** @throws AppError `invalid_request` when the JSON contains anything but caps */
-export function readProvision(fields: Fields, timeZone: string): Values {
-  const caps = readRules(fields, timeZone);
-  const names = typeof caps === 'object' && caps !== null ? Object.keys(caps) : [''];
-  if (names.some((name) => name !== 'frequency_caps' && name !== 'total_caps'))
-    throw new AppError('invalid_request', {
-      details: [{ path: '/rules', message: 'must be an object of frequency_caps and total_caps' }],
-    });
-  const { frequency_caps = null, total_caps = null } = caps as Values;
+export function readProvision(fields: Fields): Values {
+  const { frequency_caps = null, total_caps = null } = readParts(parts, fields);
   return {
     active: fields.checked('active'),
     payout_amount: fields.number('payout_amount'),
@@ -154,12 +149,3 @@ export function readProvision(fields: Fields, timeZone: string): Values {
     total_caps,
   };
 }
-
-/** A refused form's values, to show it again. */
-export const typedProvision = (fields: Fields, timeZone: string): FormValues => ({
-  ...rulesToForm(readRules(fields, timeZone), timeZone),
-  active: fields.checked('active'),
-  payout_amount: fields.text('payout_amount'),
-  priority: fields.text('priority'),
-  [versionField]: fields.text(versionField),
-});

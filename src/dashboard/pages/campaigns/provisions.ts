@@ -2,13 +2,14 @@ import { campaigns } from '../../../catalog/management/campaigns.ts';
 import { listProvisions, setProvision } from '../../../catalog/management/provisions.ts';
 import { html } from '../../../platform/http/html.ts';
 import type { App } from '../../../platform/ports.ts';
-import { keyIn, type PublisherContext, queryText } from '../../shell/context.ts';
+import { formOf, keyIn, type PublisherContext, queryText } from '../../shell/context.ts';
 import { versionField } from '../../shell/crud/editor.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf } from '../../shell/fields.ts';
 import type { FormValues } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';
 import { type PageResult, type PageServices, publisherPages } from '../../shell/pages.ts';
-import { provisionCard, provisionTable, publisherChooser, readProvision, typedProvision } from './provision-form.ts';
+import { rowsField, typedValues, withRowChange } from '../../shell/row-list.ts';
+import { provisionCard, provisionTable, publisherChooser, readProvision } from './provision-form.ts';
 
 const path = '/campaigns/:key/publishers';
 
@@ -27,16 +28,17 @@ async function save(services: PageServices, context: PublisherContext, fields: F
   const { management } = services;
   const campaign = await management.get(context, campaigns, keyIn(context));
   const to = fields.text('publisher_id');
-  const { timeZone } = context.publisher;
+  const form = formOf(context.request);
+  if (form.has(rowsField)) return show(services, context, to, { typed: withRowChange(form), errors: [] });
   try {
-    const given = readProvision(fields, timeZone);
+    const given = readProvision(fields);
     const version = fields.text(versionField) || null;
     await management.write(context, (work) => setProvision(work, String(campaign.id), to, given, version));
     const name = publishersOf(services).get(Number(to))?.name ?? `Publisher ${to}`;
     return { to: context.path(`/campaigns/${campaign.id}/publishers`), done: `${name} saved.` };
   } catch (err) {
     const errors = fieldErrorsOf(err);
-    return show(services, context, to, { typed: typedProvision(fields, timeZone), errors });
+    return show(services, context, to, { typed: typedValues(form), errors });
   }
 }
 
@@ -65,7 +67,7 @@ async function show(
       { text: 'Campaigns', href: context.path('/campaigns') },
       { text: String(campaign.name), href: campaignPath },
     ],
-    status: refused === null ? 200 : 422,
+    status: (refused?.errors.length ?? 0) === 0 ? 200 : 422,
     body: html`
       ${provisionTable(campaign, rows, publishers, isOperator ? at : null)}
       ${isOperator ? editor() : html`<p class="hint">Operators serve campaigns to other publishers.</p>`}`,

@@ -68,6 +68,7 @@ export function offerPages(app: App, services: PageServices): void {
         })
       }
       ${offerFields(form)}`,
+    previewed: true,
     beside: (context, { view }) => preview(services, context, stored(view?.id)),
     afterCreate: ({ path }, view) => ({
       to: `${path(`/offers/${view.id}`)}#creatives`,

@@ -2,10 +2,7 @@ import type { Values } from '../../../catalog/management/resource.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import type { Fields } from '../../shell/fields.ts';
 import { type Choice, columns, type FormBuilder, fieldGroup } from '../../shell/forms.ts';
-
-const timeZones = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC')];
-
-const timeZoneChoices = timeZones.map((zone) => ({ value: zone, text: zone.replaceAll('_', ' ') }));
+import { timeZoneChoices } from '../../shell/time-zones.ts';
 
 const offerCountChoices: Choice[] = Array.from({ length: 10 }, (_, index) => {
   const count = String(index + 1);

@@ -9,8 +9,9 @@ import type { PublisherContext } from '../../shell/context.ts';
 import { crudPages } from '../../shell/crud/routes.ts';
 import type { Fields } from '../../shell/fields.ts';
 import { columns, type FormBuilder, type FormValues, fieldGroup } from '../../shell/forms.ts';
+import { joinList, splitList } from '../../shell/list-text.ts';
 import { type PageServices, publisherPages } from '../../shell/pages.ts';
-import { splitList } from '../campaigns/rules-form.ts';
+import { createPicker, type Picker } from '../campaigns/options.ts';
 
 const path = '/settings/sequence-rules';
 
@@ -26,12 +27,12 @@ const effectChoices = [
 ];
 
 /** What a rule matches offers by; an offer matches if any of the lists contains it. */
-const matchers: readonly { name: keyof SequenceMatch; singular: string; label: string; hint: string }[] = [
-  { name: 'offers', singular: 'offer', label: 'Offers', hint: 'Ids, separated by commas.' },
-  { name: 'campaigns', singular: 'campaign', label: 'Campaigns', hint: 'Ids.' },
-  { name: 'advertisers', singular: 'advertiser', label: 'Advertisers', hint: 'Ids.' },
-  { name: 'categories', singular: 'category', label: 'Categories', hint: 'Campaign categories.' },
-  { name: 'tags', singular: 'tag', label: 'Tags', hint: 'Campaign tags.' },
+const matchers: readonly { name: keyof SequenceMatch; singular: string; label: string }[] = [
+  { name: 'offers', singular: 'offer', label: 'Offers' },
+  { name: 'campaigns', singular: 'campaign', label: 'Campaigns' },
+  { name: 'advertisers', singular: 'advertiser', label: 'Advertisers' },
+  { name: 'categories', singular: 'category', label: 'Categories' },
+  { name: 'tags', singular: 'tag', label: 'Tags' },
 ];
 
 /** Which offers may be shown at which position. */
@@ -60,7 +61,8 @@ export function sequenceRulePages(app: App, services: PageServices): void {
     nameOf,
     toForm: ruleToForm,
     read: readRule,
-    fields: (form, { publisher }) => ruleFields(form, publisher),
+    fields: (form, context) => ruleFields(form, context.publisher, createPicker(services.deps, context)),
+    assets: ['pickers.js'],
   });
 }
 
@@ -92,7 +94,7 @@ const ruleToForm = ({ placement, positions, match, ...values }: Values): FormVal
   placement: placement === null ? '' : String(placement),
   positions: Array.isArray(positions) ? positions.map(String) : [],
   ...Object.fromEntries(
-    matchers.map(({ name }) => [`match.${name}`, ((match as SequenceMatch | undefined)?.[name] ?? []).join(', ')]),
+    matchers.map(({ name }) => [`match.${name}`, joinList((match as SequenceMatch | undefined)?.[name] ?? [])]),
   ),
 });
 
@@ -117,14 +119,18 @@ function readMatch(fields: Fields): Values {
   );
 }
 
-function ruleFields(form: FormBuilder, { placements }: Publisher): Html {
+function ruleFields(form: FormBuilder, { placements }: Publisher, picker: Picker): Html {
   const placementChoices = [...placements.keys()].sort().map((name) => ({ value: name, text: name }));
   return html`
     ${form.select('effect', { label: 'Effect', choices: effectChoices })}
     ${fieldGroup(
       'Offers',
       html`<p class="hint">Offers that match any of these.</p>`,
-      columns(matchers.map(({ name, label, hint }) => form.input(`match.${name}`, { label, hint }))),
+      columns(
+        matchers.map(({ name, label }) =>
+          form.input(`match.${name}`, { label, picker: picker(name, form.values[`match.${name}`]) }),
+        ),
+      ),
     )}
     ${fieldGroup(
       'Positions',

@@ -4,7 +4,7 @@ import { hasRole, type Role } from '../../auth/users.ts';
 import type { AssetName } from '../assets.ts';
 import type { Cell, Column } from '../components.ts';
 import type { PageContext } from '../context.ts';
-import type { Fields } from '../fields.ts';
+import type { FieldErrors, Fields } from '../fields.ts';
 import type { FormBuilder, FormValues } from '../forms.ts';
 import type { IconName } from '../icons.ts';
 import type { NavKey } from '../layout.ts';
@@ -37,9 +37,13 @@ export type Crud<C extends PageContext> = {
   toForm?: (values: Values, context: C) => FormValues;
   /** Converts form values to a row's values. */
   read: (fields: Fields, context: C) => Values;
+  /** Puts errors of a row's values to the fields that show them. */
+  errorsToForm?: (errors: FieldErrors, fields: Fields) => FieldErrors;
   fields: (form: FormBuilder, context: C, editing: Editing) => Html | Promise<Html>;
   /** Shown beside the form, such as a preview. */
   beside?: (context: C, editing: Editing) => Html;
+  /** Whether `beside` shows what is typed (`preview.js`). */
+  previewed?: boolean;
   /** Shown above the form of an existing row. */
   notice?: (context: C, view: View) => Promise<Html>;
   /** Shown below the form of an existing row. */
@@ -52,7 +56,7 @@ export type Crud<C extends PageContext> = {
   /** Values of a new row other than the resource's defaults. */
   initial?: (context: C) => Values;
   /** Default: redirects to the page of the new row. */
-  afterCreate?: (context: C, view: View) => PageResult;
+  afterCreate?: (context: C, view: View) => PageResult | Promise<PageResult>;
   removable?: boolean;
 };
 

@@ -8,6 +8,7 @@ import type { PageContext } from '../context.ts';
 import type { FieldErrors } from '../fields.ts';
 import { createForm, type FormValues } from '../forms.ts';
 import type { Page } from '../layout.ts';
+import { defaultButton } from '../row-list.ts';
 import { type Crud, canWrite, type Editing, listPath, rowPath, trailOf } from './definition.ts';
 
 /** Name of the field with the ETag of the row a form was made from. */
@@ -15,6 +16,8 @@ export const versionField = '_version';
 
 type Refused = {
   errors?: FieldErrors;
+  /** The form as it was submitted; absent: as the values are stored. */
+  typed?: FormValues;
   /** Shown above the form instead of `errors`: another user changed the row. */
   conflict?: Html;
   /** The version the refused form was made from; absent: the current one. */
@@ -26,10 +29,10 @@ export function newRowPage<C extends PageContext>(
   crud: Crud<C>,
   context: C,
   values: Values = {},
-  errors: FieldErrors = [],
+  refused: Refused = {},
 ): Promise<Page> {
   const initial = { ...defaultsOf(crud.resource), ...values };
-  return editorPage(crud, context, { view: null, values: initial }, { errors });
+  return editorPage(crud, context, { view: null, values: initial }, refused);
 }
 
 /** The page with the form of a row, as it is stored or as it was typed. */
@@ -63,23 +66,23 @@ async function formCard<C extends PageContext>(
   crud: Crud<C>,
   context: C,
   editing: Editing,
-  { errors, conflict, version }: Refused,
+  { errors, typed, conflict, version }: Refused,
 ): Promise<Html> {
   const { view, values } = editing;
-  const form = createForm(crud.toForm?.(values, context) ?? (values as FormValues), errors);
+  const to = view === null ? listPath(crud, context) : rowPath(crud, context, view);
+  const form = createForm(typed ?? crud.toForm?.(values, context) ?? (values as FormValues), errors, to);
   const fields = await crud.fields(form, context, editing);
   if (!canWrite(crud, context))
     return html`<section class="card"><form class="form" data-previewed>${readOnlyFields(fields)}</form></section>`;
-  const to = view === null ? listPath(crud, context) : rowPath(crud, context, view);
   const hidden = view !== null && hiddenField(versionField, version || etagOf(view));
   const options = {
     cancel: listPath(crud, context),
-    ...(crud.beside !== undefined && {
+    ...(crud.previewed === true && {
       attributes: html`data-previewed`,
       extra: html`<a class="button to-preview" href="#preview">Preview</a>`,
     }),
   };
-  const body = html`${conflict}${form.summary()}${hidden}${fields}`;
+  const body = html`${defaultButton}${conflict}${form.summary()}${hidden}${fields}`;
   return html`<section class="card">${saveForm(context, to, body, options)}</section>`;
 }
 

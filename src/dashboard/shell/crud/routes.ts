@@ -1,8 +1,9 @@
 import { PreconditionFailed } from '../../../catalog/management/rows.ts';
-import { keyIn, type PageContext } from '../context.ts';
-import { type Fields, fieldErrorsOf } from '../fields.ts';
+import { formOf, keyIn, type PageContext } from '../context.ts';
+import { type FieldErrors, type Fields, fieldErrorsOf } from '../fields.ts';
 import type { ManagementClient } from '../management.ts';
 import type { PageResult, Pages } from '../pages.ts';
+import { rowsField, typedValues, withRowChange } from '../row-list.ts';
 import { type Crud, type CrudPages, listPath, rowPath, trailOf } from './definition.ts';
 import { conflictNotice, editorPage, newRowPage, versionField } from './editor.ts';
 import { listPage } from './list.ts';
@@ -31,13 +32,16 @@ async function create<C extends PageContext>(
   context: C,
   fields: Fields,
 ): Promise<PageResult> {
-  const typed = crud.read(fields, context);
+  const values = crud.read(fields, context);
+  const form = formOf(context.request);
+  if (form.has(rowsField)) return newRowPage(crud, context, values, { typed: withRowChange(form) });
   try {
-    const view = await management.create(context, crud.resource, typed);
+    const view = await management.create(context, crud.resource, values);
     const saved = { to: rowPath(crud, context, view), done: `${crud.nameOf(view)} saved.` };
     return crud.afterCreate?.(context, view) ?? saved;
   } catch (err) {
-    return newRowPage(crud, context, typed, fieldErrorsOf(err));
+    const refused = { errors: errorsIn(crud, err, fields), typed: typedValues(form) };
+    return newRowPage(crud, context, values, refused);
   }
 }
 
@@ -46,21 +50,38 @@ async function update<C extends PageContext>(
   context: C,
   fields: Fields,
 ): Promise<PageResult> {
-  const typed = crud.read(fields, context);
+  const values = crud.read(fields, context);
+  const form = formOf(context.request);
   const version = fields.text(versionField);
+  if (form.has(rowsField)) {
+    const view = await management.get(context, crud.resource, keyIn(context));
+    return editorPage(crud, context, { view, values: { ...view, ...values } }, { typed: withRowChange(form), version });
+  }
   try {
-    const view = await management.update(context, crud.resource, keyIn(context), typed, version || null);
+    const view = await management.update(context, crud.resource, keyIn(context), values, version || null);
     return { to: rowPath(crud, context, view), done: `${crud.nameOf(view)} saved.` };
   } catch (err) {
     if (err instanceof PreconditionFailed) {
       const view = err.current;
-      const conflict = conflictNotice(view, typed);
-      return editorPage(crud, context, { view, values: { ...view, ...typed } }, { conflict });
+      const conflict = conflictNotice(view, values);
+      return editorPage(
+        crud,
+        context,
+        { view, values: { ...view, ...values } },
+        { conflict, typed: typedValues(form) },
+      );
     }
-    const errors = fieldErrorsOf(err);
+    const errors = errorsIn(crud, err, fields);
     const view = await management.get(context, crud.resource, keyIn(context));
-    return editorPage(crud, context, { view, values: { ...view, ...typed } }, { errors, version });
+    const refused = { errors, version, typed: typedValues(form) };
+    return editorPage(crud, context, { view, values: { ...view, ...values } }, refused);
   }
+}
+
+/** The errors of a refused change; rethrows every other error. */
+function errorsIn<C extends PageContext>(crud: Crud<C>, err: unknown, fields: Fields): FieldErrors {
+  const errors = fieldErrorsOf(err);
+  return crud.errorsToForm?.(errors, fields) ?? errors;
 }
 
 async function remove<C extends PageContext>({ crud, management }: CrudPages<C>, context: C): Promise<PageResult> {

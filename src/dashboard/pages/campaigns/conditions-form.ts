@@ -1,0 +1,187 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Comparison, Condition } from '../../../catalog/rules/conditions.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
+import type { FieldErrors, Fields } from '../../shell/fields.ts';
+import type { FormBuilder, FormValue } from '../../shell/forms.ts';
+import { joinList, splitList } from '../../shell/list-text.ts';
+import { isNested, valueAt } from '../../shell/nested.ts';
+import { rowButton, rowCountIn, rowList } from '../../shell/row-list.ts';
+import { type RulesPart, storedRules } from './rules-part.ts';
+
+/*
+ * Conditions are shown as groups of comparisons: any group must match with all of its comparisons, or the other way
+ * round. Deeper trees have no fields; they are kept as they are.
+ */
+
+const path = 'conditions';
+const name = `rules.${path}`;
+const groups = `${name}.groups`;
+
+type Match = 'any' | 'all';
+type Groups = { match: Match; groups: readonly (readonly Comparison[])[] };
+
+const opChoices = [
+  { value: 'equals', text: 'is' },
+  { value: 'not_equals', text: 'is not' },
+  { value: 'in', text: 'is one of' },
+  { value: 'not_in', text: 'is none of' },
+  { value: 'gt', text: 'is more than' },
+  { value: 'gte', text: 'is at least' },
+  { value: 'lt', text: 'is less than' },
+  { value: 'lte', text: 'is at most' },
+  { value: 'prefix', text: 'begins with' },
+  { value: 'exists', text: 'is given' },
+  { value: 'not_exists', text: 'is not given' },
+] satisfies { value: Comparison['op']; text: string }[];
+
+const matchChoices = [
+  { value: 'any', text: 'One group matches, with all of its conditions' },
+  { value: 'all', text: 'Every group matches, with one of its conditions' },
+];
+
+const isComparison = (condition: Condition): condition is Comparison => !('all' in condition || 'any' in condition);
+
+/** A condition as groups; null: it is nested deeper, or needs both kinds of groups. */
+function toGroups(condition: Condition): Groups | null {
+  if (isComparison(condition)) return { match: 'any', groups: [[condition]] };
+  if ('all' in condition && condition.all.every(isComparison)) return { match: 'any', groups: [condition.all] };
+  const match = 'any' in condition ? 'any' : 'all';
+  const parts = 'any' in condition ? condition.any : condition.all;
+  const found: Comparison[][] = [];
+  for (const part of parts) {
+    const inner = isComparison(part) ? [part] : match === 'any' && 'all' in part ? part.all : null;
+    const group = inner ?? (match === 'all' && 'any' in part ? part.any : null);
+    if (group === null || !group.every(isComparison)) return null;
+    found.push(group);
+  }
+  return { match, groups: found };
+}
+
+/** The smallest condition that says the same. */
+function fromGroups({ match, groups: all }: Groups): Condition | undefined {
+  const within = (parts: readonly Comparison[]): Condition => {
+    if (parts.length === 1) return parts[0] as Comparison;
+    return match === 'any' ? { all: [...parts] } : { any: [...parts] };
+  };
+  const parts = all.filter((group) => group.length > 0).map(within);
+  if (parts.length <= 1) return parts[0];
+  return match === 'any' ? { any: parts } : { all: parts };
+}
+
+function toForm(value: unknown): Record<string, FormValue> | null {
+  if (value === undefined) return { [`${name}.match`]: 'any' };
+  const shown = toGroups(value as Condition);
+  if (shown === null) return null;
+  const values: Record<string, FormValue> = { [`${name}.match`]: shown.match };
+  for (const [index, group] of shown.groups.entries())
+    for (const [row, comparison] of group.entries())
+      for (const [field, text] of Object.entries(rowOf(comparison)))
+        values[`${groups}.${index}.rows.${row}.${field}`] = text;
+  return values;
+}
+
+function rowOf(comparison: Comparison): Record<'key' | 'op' | 'value', string> {
+  const { key, op } = comparison;
+  const value = 'value' in comparison ? comparison.value : '';
+  return { key, op, value: Array.isArray(value) ? joinList(value) : String(value) };
+}
+
+function read(fields: Fields): Condition | undefined {
+  const known = comparisonsIn(valueAt(storedRules(fields), path));
+  const match = fields.text(`${name}.match`) === 'all' ? 'all' : 'any';
+  const rowsOf = (group: number): Comparison[] =>
+    Array.from({ length: fields.rowCount(`${groups}.${group}.rows`) }, (_, row) =>
+      readRow(fields, `${groups}.${group}.rows.${row}`, known),
+    );
+  return fromGroups({ match, groups: Array.from({ length: fields.rowCount(groups) }, (_, group) => rowsOf(group)) });
+}
+
+/** A row that was not edited keeps the type of its value: 50 and "50" look the same. */
+function readRow(fields: Fields, at: string, known: readonly Comparison[]): Comparison {
+  const [key, op, value] = [fields.text(`${at}.key`), fields.text(`${at}.op`), fields.text(`${at}.value`)];
+  const stored = known.find((one) => isDeepStrictEqual(rowOf(one), { key, op, value }));
+  if (stored !== undefined) return stored;
+  if (op === 'exists' || op === 'not_exists') return { key, op };
+  if (op === 'in' || op === 'not_in') return { key, op, value: splitList(value) };
+  if (op === 'lt' || op === 'lte' || op === 'gt' || op === 'gte')
+    return { key, op, value: (fields.number(`${at}.value`) ?? '') as number };
+  return { key, op: op as 'equals', value };
+}
+
+function comparisonsIn(condition: unknown): Comparison[] {
+  if (!isNested(condition)) return [];
+  const inner = condition.all ?? condition.any;
+  return Array.isArray(inner) ? inner.flatMap(comparisonsIn) : [condition as Comparison];
+}
+
+export const conditionsPart: RulesPart = { path, toForm, read };
+
+/** Errors of a comparison at its row. */
+export function conditionErrors(errors: FieldErrors, fields: Fields): FieldErrors {
+  const match = fields.text(`${name}.match`) === 'all' ? 'all' : 'any';
+  return errors.map((error) => {
+    const found = /^\/rules\/conditions((?:\/(?:all|any)\/\d+)*)(?:\/(key|op|value).*)?$/.exec(error.path);
+    if (found === null) return error;
+    const [, at = '', field = 'key'] = found;
+    const [outer, inner] = [...at.matchAll(/\/(all|any)\/(\d+)/g)].map(([, kind, index]) => ({ kind, index }));
+    const isGroup = outer?.kind === match;
+    const group = isGroup ? outer?.index : 0;
+    const row = inner?.index ?? (isGroup ? 0 : (outer?.index ?? 0));
+    return { ...error, path: `/rules/conditions/groups/${group}/rows/${row}/${field}` };
+  });
+}
+
+/** @param attributes where names of custom attributes come from */
+export function conditionFields(form: FormBuilder, attributes: string): Html {
+  const stored = JSON.parse(String(form.values._stored ?? '{}')) as { conditions?: Condition };
+  const isHidden = stored.conditions !== undefined && toForm(stored.conditions) === null;
+  const count = rowCountIn(form.values, groups);
+  const isAll = form.values[`${name}.match`] === 'all';
+  const body = html`
+    ${
+      isHidden &&
+      html`
+        <p class="hint">The stored conditions are nested deeper than these fields. They are kept, unless you add
+          conditions here, which replace them. They are shown below as JSON.</p>`
+    }
+    ${count > 1 ? form.select(`${name}.match`, { label: 'Match', choices: matchChoices }) : matchField(isAll)}
+    ${rowGroups(form, attributes, isAll)}`;
+  return form.custom(
+    name,
+    'Conditions on custom attributes',
+    html`<fieldset class="field"><legend>Conditions on custom attributes</legend>${body}</fieldset>`,
+  );
+}
+
+const matchField = (isAll: boolean): Html =>
+  html`<input type="hidden" name="${name}.match" value="${isAll ? 'all' : 'any'}">`;
+
+function rowGroups(form: FormBuilder, attributes: string, isAll: boolean): Html {
+  const count = rowCountIn(form.values, groups);
+  const group = (_: unknown, index: number): Html => {
+    const list = `${groups}.${index}.rows`;
+    return html`
+      ${index > 0 && html`<p class="joint">${isAll ? 'and' : 'or'}</p>`}
+      <div class="condition-group" role="group" aria-label="Group ${index + 1}">
+        ${rowList(form, {
+          name: list,
+          noun: count > 1 ? `Group ${index + 1}, condition` : 'Condition',
+          add: isAll ? 'Or…' : 'And…',
+          first: 'key',
+          row: (at, of) => conditionRow(form, at, of, attributes),
+          within: { list: groups, row: index },
+        })}
+      </div>`;
+  };
+  const add = count === 0 ? 'Add condition' : isAll ? 'Add a group (and)' : 'Add a group (or)';
+  return html`
+    <div class="rows" id="rows-rules-conditions-groups">
+      ${Array.from({ length: count }, group)}
+      ${rowButton(form, { name: groups, action: `add ${groups}.${count}.rows.0.key`, text: add })}
+    </div>`;
+}
+
+const conditionRow = (form: FormBuilder, at: string, of: string, attributes: string): Html => html`
+  ${form.input(`${at}.key`, { label: 'Attribute', of, code: true, suggestFrom: attributes, placeholder: 'cart_total' })}
+  ${form.select(`${at}.op`, { label: 'Comparison', of, choices: opChoices })}
+  ${form.input(`${at}.value`, { label: 'Value', of, placeholder: 'Several: a, b' })}`;
