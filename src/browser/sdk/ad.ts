@@ -39,7 +39,7 @@ export function createUnit(
   };
   /** A page that calls a method before its unit has started does not wait for the start. */
   const start = (): void => {
-    if (ad.startPending) init().catch(reported);
+    if (ad.startPending && source.config.accountId !== undefined) init().catch(reported);
   };
 
   const init = (given?: AdConfig, callback?: Callback): Promise<boolean> => initialise(ad, given, callback);

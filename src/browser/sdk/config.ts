@@ -6,11 +6,11 @@ export type Source = { config: AdConfig; user: UserPayload };
 /** Globals of the page that belong to the SDK. */
 export type Page = { AdConfig?: AdConfig; AdUser?: UserPayload };
 
-/** The globals of the page, created where it has none. */
+/** The globals of the page, created where it has none that can be used. */
 export const pageSource = (page: Page): Source => ({
   get config() {
-    page.AdConfig ??= {};
-    return page.AdConfig;
+    if (typeof (page.AdConfig ?? 0) !== 'object') page.AdConfig = {};
+    return page.AdConfig as AdConfig;
   },
   get user() {
     page.AdUser ??= {};

@@ -105,7 +105,7 @@ async function finish(ad: AdState, setup: Setup, loading: Loading, { offers }: R
 /** Equal for equal values. */
 function keyOf(value: unknown): string {
   try {
-    return JSON.stringify(value);
+    return `${JSON.stringify(value)}`;
   } catch {
     return ''; // cyclic, which the request reports
   }

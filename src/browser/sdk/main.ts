@@ -6,7 +6,7 @@ import { createEmitter } from './events.ts';
 import { installOldNames } from './legacy-names.ts';
 import { whenParsed } from './page.ts';
 
-/** Sets `window.Ad`, and initialises it where `window.AdConfig` names an account. */
+/** Sets `window.Ad`, which starts by itself where `window.AdConfig` names an account by then. */
 function install(page: Window): void {
   if (typeof page.Ad?.setApiResponse === 'function') return;
   const scriptBase = findBaseUrl(document);
@@ -15,7 +15,7 @@ function install(page: Window): void {
   const emitter = createEmitter(() => source.config.callback, bridge);
   const { startWhen, ...unit } = createUnit({ source, scriptBase, emitter, mounted: false });
   page.Ad = { ...unit, mount: (config) => mountUnit(source, config ?? {}, bridge, scriptBase) };
-  if (source.config.accountId !== undefined) startWhen(whenParsed);
+  startWhen(whenParsed);
 }
 
 install(window);

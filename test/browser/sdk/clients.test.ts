@@ -201,6 +201,25 @@ describe('an app', () => {
   });
 });
 
+describe.each(['prefetch.html', 'checkout.html'])('%s', (name) => {
+  test.each(Object.keys(bridges))('tells an app on %s that the SDK cannot be loaded', async (host) => {
+    const template = await (await fetch(`${stage.url}/sdk/html/${name}`)).text();
+    const { stub } = bridges[host as keyof typeof bridges];
+    const document = template
+      .replace('<head>', `<head><script>var onHear; ${hearing} ${stub}</script>`)
+      .replace('%%SDK_ID%%', accountId)
+      .replace('%%CONFIG%%', 'autoLoad: true, prefetch: true')
+      .replace('%%AdUser%%', '{}')
+      .replace('%%SDK_CDN_URL%%', `${stage.pageUrl}/nowhere/launcher.min.js`);
+    const page = await openPage(document);
+    await until(page, 'ads_found');
+    expect(await eventsOf(page)).toMatchObject([
+      { name: 'error', payload: { kind: 'connection_error', message: 'The SDK cannot be loaded.' } },
+      { name: 'ads_found', payload: { offerCount: 0, total: 0 } },
+    ]);
+  });
+});
+
 describe('API prefetch', () => {
   test.each([
     ['', 'shows by itself'],
@@ -330,6 +349,18 @@ describe('a page', () => {
       }
     },
   );
+
+  test('may be configured after the script, and has no unit where it names no account', async () => {
+    for (const account of [`accountId: '${accountId}',`, '']) {
+      const user = newUser();
+      const page = await openPage(`<!doctype html><html lang="en"><body><script src="%%HOST%%/launcher.min.js"></script>
+<script>var onHear; ${hearing} window.AdpxUser = ${JSON.stringify(user)};
+window.AdpxConfig = { ${account} callback: hear };
+window.addEventListener('load', () => setTimeout(() => hear('loaded')));</script></body></html>`);
+      await until(page, account === '' ? 'loaded' : 'ad_shown');
+      if (account === '') expect(await namesOf(page)).toEqual(['loaded']);
+    }
+  });
 
   test('names its theme by key; a name that nobody knows means the default', async () => {
     for (const [member, value, multi] of [

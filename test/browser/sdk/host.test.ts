@@ -271,6 +271,25 @@ describe('the page', () => {
     expect(problems).toEqual([]);
   });
 
+  test.each(['undefined', 'null', '""', '[]', '{ data: null }'])(
+    'gets one error event for setApiResponse(%s), and no unit',
+    async (given) => {
+      const { page, until, names } = await stage.open({ user: newUser(), config: { autoLoad: false } });
+      expect(await page.evaluate(`Ad.setApiResponse(${given})`)).toBe(false);
+      expect(await until('error')).toMatchObject({ kind: 'server_error' });
+      expect(await names()).toEqual(['error']);
+      expect(await page.locator('[data-perkwire]').count()).toBe(0);
+    },
+  );
+
+  test('gets an error event where AdConfig is no object', async () => {
+    const { page } = await stage.open({ before: 'AdConfig = "text";' });
+    const errors = await page.evaluate(
+      `new Promise((resolve) => Ad.init(null, (event, { kind }) => resolve([event, kind])))`,
+    );
+    expect(errors).toEqual(['error', 'invalid_parameter']);
+  });
+
   test('gets one error event for all that is wrong with its configuration, and the unit all the same', async () => {
     const config = { colour: 'red', autoShow: 'yes', settings: 7, themeId: null };
     const { page, until, names, problems } = await stage.open({ user: newUser(), config });

@@ -85,11 +85,25 @@ describe('launcher.perkswall.js', () => {
     await expect.poll(colours).toEqual(['rgb(143, 214, 184)', 'rgb(13, 42, 31)']);
   });
 
+  test('reports what is wrong with its configuration by one error, and draws the wall all the same', async () => {
+    const config = { containerId: 'perks', colour: 'red', country: 5 };
+    const { page, until, names } = await open({ config, before: 'AdUser = "text";' });
+    await until('ads_found');
+    await page.locator('#perks .tile').first().waitFor();
+    const { kind, message } = await until('error');
+    expect([kind, message]).toEqual([
+      'invalid_parameter',
+      'AdConfig.colour is not known. AdConfig.country is not a string. AdUser is not an object.',
+    ]);
+    expect(await names()).toEqual(['error', 'ads_found']);
+  });
+
   test('without container or account reports one error and draws nothing', async () => {
     for (const config of [
       { containerId: 'nowhere' },
       { containerId: '<<<' },
       { containerId: 'perks', accountId: '' },
+      { containerId: 'perks', apiUrl: 'nowhere' },
     ]) {
       const { until, names, problems } = await open({ config });
       await until('error');

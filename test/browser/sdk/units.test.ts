@@ -311,6 +311,25 @@ describe('pages that draw the unit themselves', () => {
     expect(await page.locator('#here h2').first().textContent()).not.toBe(first);
   });
 
+  test('whose plain links are reported, and followed unless the callback answers false', async () => {
+    for (const answer of ['undefined', 'false']) {
+      const before = `AdConfig.callback = (event, payload) => { seen.push({ event, payload }); return ${answer}; };
+        AdConfig.render = (data) => '<a target="_blank" href="' + data.click_url + '"><b>Get it</b></a>';`;
+      const user = single();
+      const config = { targetElement: '#here' };
+      const { page, until, names } = await stage.open({ user, body: '<div id="here"></div>', before, config });
+      await until('ad_shown');
+      const link = page.locator('#here a');
+      const url = await link.getAttribute('href');
+      await link.locator('b').click();
+      expect(await until('url_clicked')).toEqual({ target_url: url, url });
+      const session = await sessionOf(user);
+      if (answer === 'undefined') await expect.poll(() => kindsOf(session)).toContain('click');
+      else expect(page.context().pages()).toHaveLength(1);
+      expect(await names()).toEqual(['ads_found', 'ad_shown', 'url_clicked']);
+    }
+  });
+
   test('by a function; when it throws, the SDK draws the unit', async () => {
     const before = `AdConfig.render = (data, index, settings, styles, { element, actions }) => {
       if (window.broken) throw new Error('oh');

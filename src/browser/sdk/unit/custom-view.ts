@@ -38,6 +38,7 @@ export function customView(unit: Unit): Map<Element, Offer> {
     if (config.template !== undefined) element.append(contentOf(config.template));
     for (const part of element.querySelectorAll<HTMLElement>('[data-ad]')) fill(part, offer, unit);
     for (const part of element.querySelectorAll<HTMLElement>('[data-ad-action]')) bind(part, offer, unit);
+    element.addEventListener('click', (event) => reportLink(event, unit));
     const index = offers.indexOf(offer);
     const drawn = config.render?.(offer, index, answer.settings, answer.styles, renderUnitOf(unit, element));
     if (drawn === false) throw new SdkError('render_error', 'AdConfig.render returned false.');
@@ -60,6 +61,12 @@ function follow(unit: Unit, offer: Offer): void {
   const link = anchor(offer.click_url, '', (event) => unit.onLink(offer.click_url, event));
   link.click();
   unit.actions.take(offer);
+}
+
+/** Links that the page drew are reported like those of the SDK, unless its own handler has opened them. */
+function reportLink(event: Event, { onLink }: Unit): void {
+  const link = (event.target as Element).closest<HTMLAnchorElement>('a[href^=http]:not([data-ad-action=take])');
+  if (link !== null && !event.defaultPrevented) onLink(link.href, event);
 }
 
 /** @throws SdkError */

@@ -5,8 +5,8 @@ import { pageSource } from '../config.ts';
 import { describeError, SdkError } from '../errors.ts';
 import { createEmitter } from '../events.ts';
 import { installOldNames, themeIdOf } from '../legacy-names.ts';
-import { whenParsed } from '../page.ts';
-import type { AdConfig, Emit, UserPayload } from '../types.ts';
+import { readSetup, type Setup, whenParsed } from '../page.ts';
+import type { Emit } from '../types.ts';
 import { findElement } from '../unit/target.ts';
 import { h } from '../views/dom.ts';
 import { startWall } from './wall.ts';
@@ -21,19 +21,19 @@ const styleTimeoutMs = 5000;
  */
 async function install(page: Window, base: string): Promise<void> {
   const bridge = createBridge(page, installOldNames(page as unknown as Record<string, unknown>));
-  const { config, user } = pageSource(page);
-  const { emit } = createEmitter(() => page.AdConfig?.callback, bridge);
+  const source = pageSource(page);
+  const { emit } = createEmitter(() => source.config.callback, bridge);
   try {
-    await draw(config, user, (config.apiUrl ?? base).replace(/\/+$/, ''), emit);
+    const { problems, ...setup } = readSetup(source, base);
+    if (problems.length > 0) emit('error', describeError(new SdkError('invalid_parameter', problems.join(' '))));
+    await draw(setup, emit);
   } catch (err) {
     emit('error', describeError(err));
   }
 }
 
-async function draw(config: AdConfig, user: UserPayload, base: string, emit: Emit): Promise<void> {
+async function draw({ config, user, base }: Pick<Setup, 'config' | 'user' | 'base'>, emit: Emit): Promise<void> {
   const { accountId, dev, country } = config;
-  if (typeof accountId !== 'string' || accountId === '')
-    throw new SdkError('invalid_parameter', 'AdConfig.accountId is missing.');
   const container = findElement(config.containerId ?? config.targetElement);
   if (!container) throw new SdkError('render_error', 'AdConfig.containerId names no element of the page.');
   const themeId = themeIdOf(config);
