@@ -174,3 +174,15 @@ test('a report is saved for all users of the publisher, and removed by who saved
   expect((await remove(await signInAs(t, 'manager'))).statusCode).toBe(303);
   expect((await t.pool.query('select from saved_reports')).rowCount).toBe(0);
 });
+
+test('lists and pages show the last 7 days of each row', async () => {
+  for (const [list, page] of [
+    ['/settings/placements', '/settings/placements/checkout'],
+    ['/campaigns', '/campaigns/1'],
+    ['/offers', '/offers/1'],
+  ] as const) {
+    // Six days with 2 × 8 clicks of 0.50 each, and today one of these hours.
+    expect((await analyst.get(own(list))).body, list).toMatch(/<\/svg> US\$52\.00/);
+    expect(textOf((await analyst.get(own(page))).body), page).toMatch(/Last 7 days .*Revenue US\$52\.00/);
+  }
+});

@@ -12,6 +12,7 @@ import { type Choice, type FormValue, filterSelect } from '../../shell/forms.ts'
 import { joinList, splitList } from '../../shell/list-text.ts';
 import { choicesOf } from '../../shell/management.ts';
 import { type PageServices, publisherPages } from '../../shell/pages.ts';
+import { weekFigures } from '../reports/week.ts';
 import { campaignFields, rulesJson } from './campaign-form.ts';
 import { estimate, estimatePanel } from './estimate.ts';
 import { createPicker, optionPages } from './options.ts';
@@ -60,6 +61,7 @@ export function campaignPages(app: App, services: PageServices): void {
       { text: 'Offers', hidden: true },
     ],
     cells: campaignCells,
+    figures: weekFigures(deps, { dimension: 'campaign', key: (row) => Number(row.id) }),
     empty: {
       title: 'No campaigns yet',
       text: 'A campaign belongs to an advertiser and defines landing page, payout and targeting of its offers.',

@@ -12,6 +12,7 @@ import type { Fields } from '../../shell/fields.ts';
 import { type Choice, filterSelect } from '../../shell/forms.ts';
 import { choicesOf } from '../../shell/management.ts';
 import { type PageServices, type Pages, publisherPages } from '../../shell/pages.ts';
+import { weekFigures } from '../reports/week.ts';
 import { creativesCard, registerCreatives } from './creatives.ts';
 import { offerFields, offerTexts } from './offer-form.ts';
 import { offerCells, offerColumns, offerName } from './offer-list.ts';
@@ -50,6 +51,7 @@ export function offerPages(app: App, services: PageServices): void {
     },
     columns: offerColumns,
     cells: (context, row) => offerCells(context, row, stored(row.id)),
+    figures: weekFigures(deps, { dimension: 'offer', key: (row) => Number(row.id) }),
     empty: { title: 'No offers yet', text: 'An offer is the copy and image users see. It belongs to a campaign.' },
     nameOf: offerName,
     blocked: async (context) => ((await campaignChoices(context, '')).length > 0 ? null : noCampaigns(context)),

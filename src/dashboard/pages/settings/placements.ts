@@ -10,6 +10,7 @@ import type { Fields } from '../../shell/fields.ts';
 import { moment } from '../../shell/format.ts';
 import { columns, type FormBuilder, type FormValues } from '../../shell/forms.ts';
 import { type PageServices, publisherPages } from '../../shell/pages.ts';
+import { weekFigures } from '../reports/week.ts';
 
 /** Where a unit is shown. */
 export function placementPages(app: App, services: PageServices): void {
@@ -29,6 +30,7 @@ export function placementPages(app: App, services: PageServices): void {
       { text: 'Created' },
     ],
     cells: placementCells,
+    figures: weekFigures(services.deps, { dimension: 'placement', key: (row) => String(row.name) }),
     empty: { title: 'No placements yet', text: 'Add one, or name it in a request: it is created automatically.' },
     nameOf,
     toForm: (values) =>

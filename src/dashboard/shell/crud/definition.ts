@@ -14,6 +14,13 @@ import type { PageResult } from '../pages.ts';
 /** The row of an edit page; `view` null: a new one. */
 export type Editing = { view: View | null; values: Values };
 
+/** Figures that are not the row's own: columns of the list, read at once for all its rows, and a card on its page. */
+export type Figures<C extends PageContext> = {
+  columns: readonly Column[];
+  cells: (context: C, rows: readonly View[]) => Promise<(row: View) => Cell[]>;
+  card: (context: C, view: View) => Promise<Html>;
+};
+
 /** The pages of one resource: a list, and a form that creates, changes and removes a row. */
 export type Crud<C extends PageContext> = {
   resource: Resource;
@@ -27,6 +34,7 @@ export type Crud<C extends PageContext> = {
   writes: Role;
   columns: readonly Column[];
   cells: (context: C, row: View) => Cell[];
+  figures?: Figures<C>;
   empty: { title: string; text: string };
   /** Filters beside the search of the list. */
   filters?: (context: C) => Promise<Html>;

@@ -46,6 +46,7 @@ export async function editorPage<C extends PageContext>(
   const { errors = [], conflict } = refused;
   const main = await formCard(crud, context, editing, refused);
   const above = view !== null && (await crud.notice?.(context, view));
+  const figures = view !== null && errors.length === 0 && (await crud.figures?.card(context, view));
   const below = view !== null && (await crud.below?.(context, view));
   const form =
     crud.beside === undefined
@@ -58,7 +59,7 @@ export async function editorPage<C extends PageContext>(
     status: errors.length > 0 ? 422 : conflict === undefined ? 200 : 409,
     ...(crud.assets !== undefined && { assets: crud.assets }),
     actions: view === null ? nothing : rowActions(crud, context, view),
-    body: html`${above}${form}${below}`,
+    body: html`${above}${figures}${form}${below}`,
   };
 }
 

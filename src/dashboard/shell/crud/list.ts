@@ -1,9 +1,10 @@
+import type { View } from '../../../catalog/management/resource.ts';
 import { html, nothing } from '../../../platform/http/html.ts';
-import { emptyState, linkButton, noMatches, pager, table } from '../components.ts';
+import { type Cell, type Column, emptyState, linkButton, noMatches, pager, table } from '../components.ts';
 import { type PageContext, queryText } from '../context.ts';
 import { createForm } from '../forms.ts';
 import type { Page } from '../layout.ts';
-import { type CrudPages, canWrite, listPath } from './definition.ts';
+import { type Crud, type CrudPages, canWrite, listPath } from './definition.ts';
 
 const rowsPerPage = 50;
 
@@ -24,7 +25,7 @@ export async function listPage<C extends PageContext>({ crud, management }: Crud
   const add = canWrite(crud, context) ? linkButton(`${path}/new`, `Add ${resource.noun}`, 'main') : nothing;
   const next = nextCursor === null ? null : `${path}?${new URLSearchParams({ ...filter, cursor: nextCursor })}`;
   const isEmpty = rows.length === 0 && Object.keys(filter).length === 0 && cursor === '';
-  const cells = rows.map((row) => crud.cells(context, row));
+  const shown = await columnsOf(crud, context, rows);
   return {
     title,
     lead: crud.lead,
@@ -38,7 +39,24 @@ export async function listPage<C extends PageContext>({ crud, management }: Crud
           ${await crud.filters?.(context)}
           <button class="button">Apply</button>
         </form>
-        ${rows.length === 0 ? noMatches : table(title, crud.columns, cells)}
+        ${rows.length === 0 ? noMatches : table(title, shown.columns, shown.cells)}
         ${pager(cursor === '' ? null : path, next)}`,
+  };
+}
+
+/** The columns with their cells; figures stand before a last column without heading, such as the row's buttons. */
+async function columnsOf<C extends PageContext>(
+  crud: Crud<C>,
+  context: C,
+  rows: readonly View[],
+): Promise<{ columns: readonly Column[]; cells: Cell[][] }> {
+  const cells = rows.map((row) => crud.cells(context, row));
+  if (crud.figures === undefined || rows.length === 0) return { columns: crud.columns, cells };
+  const { columns, cells: read } = crud.figures;
+  const figuresOf = await read(context, rows);
+  const at = crud.columns.length - (crud.columns.at(-1)?.hidden === true ? 1 : 0);
+  return {
+    columns: crud.columns.toSpliced(at, 0, ...columns),
+    cells: cells.map((list, index) => list.toSpliced(at, 0, ...figuresOf(rows[index] as View))),
   };
 }
