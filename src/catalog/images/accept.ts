@@ -16,8 +16,14 @@ export const isImageType = (text: string): text is ImageType => Object.hasOwn(co
  * original's. Only a client whose header rules that out, wildcards included, gets PNG or JPEG instead if it names one.
  * What no type satisfies is answered with the original.
  * @param animated an animation is never answered as AVIF, PNG or JPEG, where it would stand still
+ * @param betterTypes what is preferred to the original's type, the best last
  */
-export function chooseType(accept: string | undefined, original: ImageType, animated: boolean): ImageType {
+export function chooseType(
+  accept: string | undefined,
+  original: ImageType,
+  animated: boolean,
+  betterTypes: readonly ImageType[] = ['webp', 'avif'],
+): ImageType {
   if (accept === undefined) return original;
   const weights = parseAccept(accept);
   const named = (type: ImageType): number => weights.get(contentTypes[type]) ?? 0;
@@ -25,7 +31,7 @@ export function chooseType(accept: string | undefined, original: ImageType, anim
   const originalIsNamed = weights.has(contentTypes[original]);
   let best: ImageType = original;
   let weight = originalIsNamed ? named(original) : 0;
-  for (const type of animated ? (['webp'] as const) : (['webp', 'avif'] as const)) {
+  for (const type of animated ? (['webp'] as const) : betterTypes) {
     if (named(type) <= 0 || named(type) < weight) continue;
     best = type;
     weight = named(type);

@@ -6,7 +6,8 @@ import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App, PlatformDeps } from '../../platform/ports.ts';
 import { contentTypes, isImageType } from './accept.ts';
 import { imageQuery, readImageQuery } from './parameters.ts';
-import { createImages, type Source } from './service.ts';
+import { createImages } from './service.ts';
+import type { Source } from './transforms.ts';
 
 const headers = {
   'cache-control': 'public, max-age=31536000, immutable',
@@ -45,8 +46,9 @@ export async function imageRoutes(app: App, deps: PlatformDeps): Promise<void> {
   app.get('/images/:file', { schema }, async (request, reply) => {
     const wish = readImageQuery(request.query);
     const [, id, type = ''] = /^(\d{1,9})\.([a-z]{3,4})$/.exec(request.params.file) ?? [];
+    const client = { address: clientSubnet(request.ip), signal: request.signal };
     const picture = isImageType(type)
-      ? await images.find(Number(id), type, wish, request.headers.accept, clientSubnet(request.ip))
+      ? await images.find(Number(id), type, wish, request.headers.accept, client)
       : null;
     if (picture === null) throw new AppError('not_found');
     const found = namesEtag(request.headers['if-none-match'], picture.etag) ? null : await picture.bytes();

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createImages } from '../../../src/catalog/images/service.ts';
+import { createImages, type Images } from '../../../src/catalog/images/service.ts';
 import { cloneDatabase } from '../../support/database.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { startRelay } from '../../tracking/journey.ts';
@@ -340,6 +340,62 @@ test('a flood of one client keeps no other from pictures', async () => {
   const [answers, answer] = await Promise.all([Promise.all(flood), other]);
   expect(answers.filter(({ statusCode }) => statusCode === 503).length).toBeGreaterThan(10);
   expect(answer.statusCode).toBe(200);
+});
+
+describe('under pressure', () => {
+  const idOf = (url: string): number => Number(/\d+/.exec(url)?.[0]);
+  /** Asks for many widths of the stripes at once, each from another address. */
+  const flood = (images: Images, clients: AbortController[]) =>
+    Promise.all(
+      clients.map(({ signal }, index) =>
+        images.find(idOf(path), 'png', { width: 101 + index, height: null, aspectRatio: null }, undefined, {
+          address: `10.1.${index}.1`,
+          signal,
+        }),
+      ),
+    );
+  const clients = (count: number): AbortController[] => Array.from({ length: count }, () => new AbortController());
+
+  test('sizes that nobody waits for any more are not made', async () => {
+    const images = await createImages(testApp.deps);
+    const leaving = clients(60);
+    const pictures = await flood(images, leaving);
+    const abandoned = Promise.allSettled(pictures.map((picture) => picture?.bytes()));
+    for (const client of leaving) client.abort();
+    await abandoned;
+    expect(images.counts().transforms).toBeLessThanOrEqual(2);
+    const wanted = await images.find(idOf(path), 'png', { width: 101, height: null, aspectRatio: null }, undefined);
+    expect((await wanted?.bytes())?.bytes.length).toBeGreaterThan(0);
+  });
+
+  test('many sizes of one picture do not delay another picture', async () => {
+    const images = await createImages(testApp.deps);
+    const otherUrl = await storePicture(testApp, await drawStripes(60, 40), 'png');
+    const other = await images.find(idOf(otherUrl), 'png', { width: 6, height: null, aspectRatio: null }, undefined);
+    const all = Promise.all((await flood(images, clients(80))).map((picture) => picture?.bytes()));
+    await other?.bytes();
+    expect(images.counts().transforms).toBeLessThan(40);
+    await all;
+    expect(images.counts().transforms).toBe(81);
+  });
+
+  test('WebP is made instead of AVIF, in the size asked for', async () => {
+    const images = await createImages(testApp.deps);
+    const accept = 'image/avif,image/webp';
+    const types: (string | undefined)[] = [];
+    const answers = [];
+    for (let width = 31; width < 51; width += 1) {
+      const picture = await images.find(idOf(path), 'png', { width, height: null, aspectRatio: null }, accept);
+      types.push(picture?.type);
+      answers.push(picture?.bytes());
+    }
+    expect(new Set(types)).toEqual(new Set(['avif', 'webp']));
+    expect(types[0]).toBe('avif');
+    const widths = (await Promise.all(answers)).map(async (made) => (await sharp(made?.bytes).metadata()).width);
+    expect(await Promise.all(widths)).toEqual(Array.from({ length: 20 }, (_, index) => 31 + index));
+    const later = await images.find(idOf(path), 'png', { width: 99, height: null, aspectRatio: null }, accept);
+    expect(later?.type).toBe('avif');
+  });
 });
 
 test('while the database is unavailable a picture not in memory is answered 503, and 200 again after', async () => {
