@@ -236,6 +236,20 @@ describe('the unit', () => {
     await page.context().close();
   });
 
+  test('draws the tick of a perk in the colour of its text, light and dark', async () => {
+    const page = await openUnit('checkout', { embedded: true, language: 'en' });
+    const box = page.getByRole('checkbox').first();
+    await box.check();
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      const [tick, text] = await box.evaluate((input) =>
+        [input, input.nextElementSibling as Element].map((one) => getComputedStyle(one).color),
+      );
+      expect(tick).toBe(text);
+    }
+    await page.context().close();
+  });
+
   test('over the page and with several offers, is closed by "Done"', async () => {
     const page = await openUnit('checkout', { embedded: false, language: 'en' });
     await page.getByRole('button', { name: 'Done' }).click();
