@@ -30,6 +30,7 @@ COPY --from=build /app/dist ./dist
 COPY --from=build /app/assets ./assets
 COPY migrations ./migrations
 COPY demo ./demo
+RUN chmod +x dist/command-line/main.js && ln -s /app/dist/command-line/main.js /usr/local/bin/perkwire
 # Resized pictures are kept in .data, uploaded ones in /images where IMAGE_STORE says so.
 RUN mkdir .data /images && chown node:node .data /images
 USER node

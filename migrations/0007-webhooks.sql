@@ -22,6 +22,7 @@ create table webhook_endpoints (
   rate_limit_per_s real check (rate_limit_per_s > 0),
   strict_order boolean not null default false,
   headers jsonb not null default '{}' check (jsonb_typeof(headers) = 'object'),
+  is_listener boolean not null default false,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   deleted_at timestamptz,
@@ -41,6 +42,8 @@ comment on column webhook_endpoints.rate_limit_per_s is 'Null: no limit.';
 comment on column webhook_endpoints.strict_order is
   'One delivery at a time, in the order of creation; a retry delays those after it.';
 comment on column webhook_endpoints.headers is 'Name → encrypted value, sent with each request.';
+comment on column webhook_endpoints.is_listener is
+  'No server is called: a command line that listens takes the deliveries and reports the answers.';
 comment on column webhook_endpoints.deleted_at is
   'A removed endpoint takes no new deliveries; the row stays for those that name it.';
 
@@ -56,7 +59,8 @@ create table endpoint_health (
   first_failure_at timestamptz,
   last_failure_at timestamptz,
   failures integer not null default 0,
-  warned_at timestamptz
+  warned_at timestamptz,
+  listened_at timestamptz
 ) with (fillfactor = 50);
 -- A new endpoint, another URL, or an endpoint enabled again starts with the health of a new one.
 create trigger create_endpoint_health after insert on webhook_endpoints
@@ -73,6 +77,7 @@ comment on column endpoint_health.not_before is 'Strict order: when the next att
 comment on column endpoint_health.last_success_at is 'To the minute.';
 comment on column endpoint_health.first_failure_at is 'Since the last success; null: the last request succeeded.';
 comment on column endpoint_health.failures is 'Since the last success.';
+comment on column endpoint_health.listened_at is 'When a listener was last connected, to half a minute.';
 comment on column endpoint_health.warned_at is 'When a warning was raised for 24 hours of failures; null: none.';
 
 create unlogged table endpoint_test_buckets (

@@ -45,6 +45,7 @@ import { deliveryRoutes } from './webhooks/deliveries/routes.ts';
 import { endpointRoutes } from './webhooks/endpoints/routes.ts';
 import { eventCatalogueRoutes, webhooksOf } from './webhooks/event-catalogue.ts';
 import { registerEventTypes } from './webhooks/events.ts';
+import { listenRoutes } from './webhooks/listen/routes.ts';
 import { payloadRoutes } from './webhooks/message/payload-routes.ts';
 import { operationalEventTypes } from './webhooks/operational/event-types.ts';
 import { redeliveryRoutes } from './webhooks/redelivery/routes.ts';
@@ -105,6 +106,7 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
   await app.register(payloadRoutes, deps);
   await app.register(eventCatalogueRoutes, catalogue);
   await app.register(endpointRoutes, { ...deps, events: eventTypes });
+  await app.register(listenRoutes, { ...deps, events: eventTypes });
   await app.register(deliveryRoutes, { ...deps, events: eventTypes });
   await app.register(redeliveryRoutes, { ...deps, events: eventTypes });
   await app.register(decisionLogRoutes, deps);

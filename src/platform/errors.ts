@@ -39,6 +39,7 @@ export const errorCatalogue = {
   method_not_allowed: { status: 405, message: 'The method is not allowed here.' },
   request_timeout: { status: 408, message: 'The request was not received in time.' },
   delivery_erased: { status: 409, message: 'The payload of the delivery was erased.' },
+  attempt_ended: { status: 409, message: 'The attempt has already ended, or its time was over.' },
   endpoint_disabled: { status: 409, message: 'The endpoint of the delivery is disabled or removed.' },
   too_many_endpoints: { status: 409, message: 'A publisher may have at most 20 webhook endpoints.' },
   replay_finished: { status: 409, message: 'The redelivery job has already ended.' },

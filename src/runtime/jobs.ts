@@ -10,6 +10,7 @@ import { mergeCounts } from '../webhooks/deliveries/counts.ts';
 import { parkDisabled } from '../webhooks/dispatcher/claim/park.ts';
 import { runFailingEndpointCheck } from '../webhooks/dispatcher/settle/failing-endpoints.ts';
 import { startDispatcherJob } from '../webhooks/dispatcher-job.ts';
+import { removeAbandonedListeners } from '../webhooks/listen/listeners.ts';
 import { sendOperationalEvents } from '../webhooks/operational/send.ts';
 import { runRedeliveries } from '../webhooks/redelivery/runner.ts';
 import type { Deps } from './create-deps.ts';
@@ -142,6 +143,13 @@ const webhookJobs = (deps: JobDeps): readonly Job[] => [
     pauseMs: minuteMs / 2,
     locks: 'rows of webhook_endpoints and endpoint_health',
     run: () => runFailingEndpointCheck(deps),
+  },
+  {
+    name: 'abandoned listeners',
+    roles: ['worker'],
+    pauseMs: minuteMs,
+    locks: 'rows of webhook_endpoints',
+    run: () => removeAbandonedListeners(deps.pool),
   },
   {
     name: 'operational events',

@@ -25,6 +25,8 @@ export type OutboxEvent = {
   id?: string;
   /** An endpoint that does not get it, because it is about that endpoint. */
   exceptEndpointId?: number;
+  /** The only endpoints that may get it: of an event that is made up for them. */
+  onlyEndpointIds?: readonly number[];
 };
 
 type Target = {
@@ -61,7 +63,10 @@ export async function enqueue(executor: Transaction, events: readonly OutboxEven
 function deliveriesOf(source: OutboxEvent, targets: readonly Target[]): Delivery[] {
   const own = targets.filter(
     ({ id, publisher_id, events }) =>
-      publisher_id === source.publisherId && events.includes(source.event) && id !== source.exceptEndpointId,
+      publisher_id === source.publisherId &&
+      events.includes(source.event) &&
+      id !== source.exceptEndpointId &&
+      source.onlyEndpointIds?.includes(id) !== false,
   );
   if (own.length === 0) return [];
   const payload = source.payload();

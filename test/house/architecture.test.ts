@@ -65,12 +65,7 @@ test('the dispatcher loads no web framework, not even by way of another file', (
 
 test('only the entry points touch the process', () => {
   const isEntry = (path: string) =>
-    path === 'src/server.ts' ||
-    path === 'src/reports/reconcile/command.ts' ||
-    path === 'src/dashboard/auth/create-operator.ts' ||
-    path === 'src/catalog/management/catalogue/command.ts' ||
-    path === 'src/dashboard/secrets/command.ts' ||
-    path.startsWith('src/embedded/demo/');
+    path === 'src/server.ts' || path === 'src/command-line/main.ts' || path.startsWith('src/embedded/demo/');
   const measures = ['hrtime', 'memoryUsage', 'cpuUsage'];
   // The embedded database is a process beside this one: it looks at the platform and hands its environment on.
   const embedded = [...measures, 'arch', 'env', 'getuid', 'kill', 'pid', 'platform'];

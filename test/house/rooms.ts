@@ -24,6 +24,9 @@ export const rooms: Record<string, readonly string[]> = {
     ...['runtime', 'perks', 'embedded', 'privacy', 'tracking', 'offers', 'browser', 'reports', 'webhooks', 'decision'],
     ...['catalog', 'client', 'platform', 'config'],
   ],
+  'command-line': [
+    ...['dashboard', 'runtime', 'embedded', 'perks', 'offers', 'reports', 'webhooks', 'catalog', 'platform', 'config'],
+  ],
   root: [
     ...['dashboard', 'runtime', 'perks', 'embedded', 'privacy', 'tracking', 'offers', 'browser', 'reports'],
     ...['webhooks', 'decision', 'catalog', 'client', 'platform', 'config'],

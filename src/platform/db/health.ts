@@ -34,7 +34,7 @@ export type HealthOptions = {
 };
 
 /** Clocks that differ by more are reported; by more than the second, the process is not ready (milliseconds). */
-const clockWarningMs = 2_000;
+export const clockWarningMs = 2_000;
 export const clockLimitMs = 60_000;
 
 /**

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import type pg from 'pg';
 import { Connection } from './connection.ts';
+import type { Executor } from './pool.ts';
 
 export const migrationsFolder = new URL('../../../migrations/', import.meta.url);
 
@@ -22,7 +23,7 @@ export async function migrate(databaseUrl: string, folder: URL = migrationsFolde
     );
     const { rows } = await client.query<{ name: string }>('select name from schema_migrations');
     const applied = new Set(rows.map((row) => row.name));
-    const files = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort();
+    const files = await filesIn(folder);
     const now: string[] = [];
     for (const name of files) {
       if (applied.has(name)) continue;
@@ -34,6 +35,19 @@ export async function migrate(databaseUrl: string, folder: URL = migrationsFolde
     await client.end();
   }
 }
+
+/** The migrations that are not applied yet; all of them to an empty database. Changes nothing. */
+export async function missingMigrations(executor: Executor, folder: URL = migrationsFolder): Promise<string[]> {
+  const files = await filesIn(folder);
+  const known = await executor.query("select to_regclass('schema_migrations') is not null as known");
+  if ((known.rows[0] as { known: boolean } | undefined)?.known !== true) return files;
+  const { rows } = await executor.query<{ name: string }>('select name from schema_migrations');
+  const applied = new Set(rows.map((row) => row.name));
+  return files.filter((name) => !applied.has(name));
+}
+
+const filesIn = async (folder: URL): Promise<string[]> =>
+  (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort();
 
 async function applyOne(client: pg.Client, name: string, sql: string): Promise<void> {
   await client.query('begin');

@@ -25,28 +25,45 @@ export async function checkSecrets(
   userPepper: string,
   earlierPeppers: readonly string[] = [],
 ): Promise<void> {
-  const [mark = '', ...earlierMarks] = [userPepper, ...earlierPeppers].map(markOf);
+  const marks = [userPepper, ...earlierPeppers].map(markOf);
+  const [mark = ''] = marks;
   // The first process leaves its mark; all compare with the one that is there.
   await pool.query('insert into installation (canary) values ($1) on conflict (id) do nothing', [
     box.seal(mark, context),
   ]);
-  const { rows } = await pool.query<{ canary: Buffer }>('select canary from installation');
-  const canary = rows[0]?.canary ?? Buffer.alloc(0);
-  const original = openOrNull(box, canary);
-  if (original === null) throw wrong('SECRETS_KEY');
-  if (original === mark) return;
-  if (!earlierMarks.includes(original)) throw wrong('USER_PEPPER');
-  if (box.keyOf(canary, context) === 0)
+  const canary = (await readCanary(pool)) ?? Buffer.alloc(0);
+  const problem = problemOf(box, canary, marks);
+  if (problem !== null) throw new StartupError(problem);
+  if (openOrNull(box, canary) !== mark && box.keyOf(canary, context) === 0)
     await pool.query('update installation set canary = $2 where canary = $1', [canary, box.seal(mark, context)]);
+}
+
+/** The same comparison, which changes nothing. @returns what is wrong, naming the variable; null: nothing */
+export async function findSecretProblem(
+  pool: pg.Pool,
+  box: SecretBox,
+  peppers: readonly string[],
+): Promise<string | null> {
+  const canary = await readCanary(pool);
+  return canary === null ? null : problemOf(box, canary, peppers.map(markOf));
+}
+
+async function readCanary(pool: pg.Pool): Promise<Buffer | null> {
+  const { rows } = await pool.query<{ canary: Buffer }>('select canary from installation');
+  return rows[0]?.canary ?? null;
+}
+
+function problemOf(box: SecretBox, canary: Buffer, marks: readonly string[]): string | null {
+  const original = openOrNull(box, canary);
+  if (original === null) return wrong('SECRETS_KEY');
+  return marks.includes(original) ? null : wrong('USER_PEPPER');
 }
 
 const markOf = (pepper: string): string => createHmac('sha256', pepper).update(context).digest('base64');
 
-const wrong = (name: string): StartupError =>
-  new StartupError(
-    `${name} is not the one that this database was first used with. Set it to that one, or DATABASE_URL to the ` +
-      'database that belongs to it.',
-  );
+const wrong = (name: string): string =>
+  `${name} is not the one that this database was first used with. Set it to that one, or DATABASE_URL to the ` +
+  'database that belongs to it.';
 
 function openOrNull(box: SecretBox, sealed: Buffer): string | null {
   try {

@@ -57,7 +57,7 @@ const settingSchemas = {
   signature_v1a: Type.Boolean({ description: 'Signs with ed25519 beside the HMAC.' }),
 };
 
-const eventsSchema = Type.Array(Type.String(), {
+export const eventsSchema = Type.Array(Type.String(), {
   minItems: 1,
   maxItems: 50,
   description: 'Event types. That of a default endpoint is its event.',

@@ -44,7 +44,12 @@ export function requireUsableUrl(url: string, rules: UrlRules): void {
   const template = parseUrlTemplate(url);
   if (template !== null && urlMacros(template).length > maxMacros)
     throw invalidUrl(`must hold at most ${maxMacros} macros`);
-  if (leadsToUs(checked.url, new URL(rules.publicUrl)))
+  requireForeign(checked.url, rules.publicUrl);
+}
+
+/** @throws AppError `invalid_endpoint` for a URL of this service */
+export function requireForeign(url: URL, publicUrl: string): void {
+  if (leadsToUs(url, new URL(publicUrl)))
     throw invalidUrl('must not lead back to this service, whose answers would become events again');
 }
 
@@ -56,5 +61,5 @@ function leadsToUs(url: URL, own: URL): boolean {
   return isSameHost && url.port === own.port && url.pathname !== demoReceiverPath;
 }
 
-const invalidUrl = (message: string): AppError =>
+export const invalidUrl = (message: string): AppError =>
   new AppError('invalid_endpoint', { details: [{ path: '/url', message }] });

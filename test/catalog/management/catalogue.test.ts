@@ -207,7 +207,7 @@ describe('npm run catalogue', () => {
     new Promise<{ code: number; out: string; err: string }>((resolve) => {
       execFile(
         process.execPath,
-        ['--import', 'tsx', 'src/catalog/management/catalogue/command.ts', ...args],
+        ['--import', 'tsx', 'src/command-line/main.ts', 'catalogue', ...args],
         { env: { ...process.env, DATABASE_URL: t.databaseUrl } },
         (err, out, errText) => resolve({ code: err === null ? 0 : Number(err.code ?? 1), out, err: errText }),
       );
@@ -232,12 +232,12 @@ describe('npm run catalogue', () => {
       JSON.stringify({ perkwire_catalogue: 1, publisher: { name: '' }, offers: [{ id: 1, campaign_id: 1 }] }),
     );
     const { code, err } = await run('import', file);
-    expect(code).toBe(1);
+    expect(code).toBe(3);
     expect(err).toContain('/publisher/name must not be empty');
     expect(err).toContain('/offers/0/campaign_id Campaign not found in the file');
     await writeFile(file, '{"perkwire');
     expect((await run('import', file)).err).toContain('not valid JSON');
     expect((await run('export', file)).err).toContain('several publishers');
-    expect((await run('export')).code).toBe(1);
+    expect((await run('export')).code).toBe(2);
   });
 });

@@ -1,11 +1,11 @@
 import type { Publisher } from '../../../catalog/snapshot/types.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
+import { createEventStreams, type StreamEvent } from '../../../platform/http/event-streams.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { hourMs, minuteMs } from '../../../platform/lib/time.ts';
 import type { App, PlatformDeps } from '../../../platform/ports.ts';
 import { badge, card, copyable, descriptionList, link, tabs } from '../../shell/components.ts';
 import { type PublisherContext, publisherPath, queryText } from '../../shell/context.ts';
-import { createEventStreams, type StreamEvent } from '../../shell/event-streams.ts';
 import { moment, plural } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
 import { type PageServices, publisherPages } from '../../shell/pages.ts';
@@ -37,7 +37,8 @@ export function integrationPages(app: App, services: PageServices): void {
     if (publisher === null) return reply.callNotFound();
     const requests = watchRequests(deps, publisher);
     const notices = watchNotices(deps, publisher);
-    streams.open(request, reply, { next: async () => [...(await notices()), ...(await requests())] });
+    const owner = `user ${request.viewer?.user.id}`;
+    streams.open(reply, { owner, next: async () => [...(await notices()), ...(await requests())] });
   });
 }
 

@@ -1,7 +1,7 @@
 import { leaseGraceMs } from './lease.ts';
 
 /** Whether an endpoint `e` of health `h` may be called at all. */
-export const mayBeCalled = `e.enabled and e.paused_at is null
+export const mayBeCalled = `e.enabled and e.paused_at is null and not e.is_listener
       and (h.breaker_state = 'closed' or h.open_until <= now()) and (h.not_before is null or h.not_before <= now())`;
 
 /**
@@ -12,6 +12,18 @@ const isRecent = `d.day between (now() at time zone 'UTC')::date - 1 and (now() 
 
 /** Whether it is trusted, as far as the database knows: it has succeeded, and nothing limits it. */
 export const isTrusted = `h.breaker_state = 'closed' and h.in_flight_limit is null and h.last_success_at is not null`;
+
+/** What is read of a claimed delivery `k`, its endpoint `e` and the health `h`. */
+export const claimedColumns = `k.delivery_id, k.day::text as day, k.generation, k.attempts,
+      extract(epoch from clock_timestamp() - k.due_at)::float8 * 1000 as lag_ms,
+      e.publisher_id, e.url, e.method, e.headers, e.deadline_ms, e.retry_steps_s, e.strict_order, e.max_in_flight,
+      least(e.rate_limit_per_s, e.resume_rate_per_s) as per_s,
+      h.breaker_state = 'closed' and h.in_flight_limit is null and h.failures = 0
+        and h.last_success_at > now() - interval '1 min' is true as healthy,
+      e.secret_sealed, case when e.signature_v1a then e.v1a_key_sealed end as v1a_key_sealed,
+      case when e.previous_secret_until > now() then e.previous_secret_sealed end as previous_secret_sealed,
+      case when e.signature_v1a and e.previous_secret_until > now() then e.previous_v1a_key_sealed end
+        as previous_v1a_key_sealed`;
 
 /*
  * $1 worker · $2 lane · $3 endpoints to claim from, in their order · $4 limit for trusted endpoints · $5 for all others
@@ -94,17 +106,7 @@ export const claimStatement = `
   )
   select c.id as endpoint_id, c.trusted, c.room, found.*
   from candidate c left join lateral (
-    select k.delivery_id, k.day::text as day, k.generation, k.attempts,
-      extract(epoch from clock_timestamp() - k.due_at)::float8 * 1000 as lag_ms,
-      e.publisher_id, e.url, e.method, e.headers, e.deadline_ms, e.retry_steps_s, e.strict_order, e.max_in_flight,
-      least(e.rate_limit_per_s, e.resume_rate_per_s) as per_s,
-      h.breaker_state = 'closed' and h.in_flight_limit is null and h.failures = 0
-        and h.last_success_at > now() - interval '1 min' is true as healthy,
-      e.secret_sealed, case when e.signature_v1a then e.v1a_key_sealed end as v1a_key_sealed,
-      case when e.previous_secret_until > now() then e.previous_secret_sealed end as previous_secret_sealed,
-      case when e.signature_v1a and e.previous_secret_until > now() then e.previous_v1a_key_sealed end
-        as previous_v1a_key_sealed,
-      d.event, d.dev, d.payload
+    select ${claimedColumns}, d.event, d.dev, d.payload
     from claimed k join webhook_endpoints e on e.id = k.endpoint_id join endpoint_health h on h.endpoint_id = e.id
     left join lateral (
       select event, dev, payload from deliveries d where ${isRecent} and d.day = k.day and d.id = k.delivery_id limit 1

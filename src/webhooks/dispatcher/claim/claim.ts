@@ -143,7 +143,7 @@ export async function claim(
 }
 
 type FoundRow = Extract<Row, Found>;
-type WholeRow = Extract<FoundRow, Content>;
+export type WholeRow = Extract<FoundRow, Content>;
 const isFound = (row: Row): row is FoundRow => row.delivery_id !== null;
 const hasContent = (row: FoundRow): row is WholeRow => row.payload !== null;
 
@@ -159,7 +159,7 @@ async function addContents(executor: Executor, rows: readonly FoundRow[]): Promi
   for (const row of rows) Object.assign(row, contents.get(row.delivery_id));
 }
 
-const claimedOf = (row: WholeRow): Claimed => ({
+export const claimedOf = (row: WholeRow): Claimed => ({
   deliveryId: row.delivery_id,
   day: row.day,
   generation: row.generation,

@@ -47,9 +47,10 @@ export async function attempt(claimed: Claimed, tools: AttemptTools, signal: Abo
 
 type Verdict = ReturnType<typeof classify>;
 
-function prepare(
+/** The call of an attempt. */
+export function prepare(
   claimed: Claimed,
-  { secretBox, payloadLinks, now }: AttemptTools,
+  { secretBox, payloadLinks, now }: Pick<AttemptTools, 'secretBox' | 'payloadLinks' | 'now'>,
 ): HttpCall | Extract<SendResult, { kind: 'error' }> {
   try {
     const nowMs = now();

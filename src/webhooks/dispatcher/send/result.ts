@@ -1,12 +1,19 @@
 import type { BlockReason } from './address-guard.ts';
 
+/** Why no answer came, where it was not our doing. */
+export const remoteErrorClasses = ['timeout', 'dns', 'connect', 'tls', 'reset', 'protocol', 'other'] as const;
+type RemoteErrorClass = (typeof remoteErrorClasses)[number];
+
+/** How much of an answer's body is kept (bytes). */
+export const maxKeptBytes = 16_384;
+
 /**
  * Why no answer came. `timeout`: the deadline passed, wherever the call stood. `dns`, `connect`, `tls`: no connection.
  * `reset`: the
  * connection broke. `protocol`: not HTTP/1.1, or a head over 16 KiB. `local`: our doing (cancelled, closed, out of
  * sockets or memory, no resolver, no proxy).
  */
-export type ErrorClass = 'timeout' | 'dns' | 'connect' | 'tls' | 'reset' | 'protocol' | 'other' | 'local';
+export type ErrorClass = RemoteErrorClass | 'local';
 
 /**
  * Milliseconds. `dnsMs` is next to nothing where the host is an address; `connectMs` (TCP) and `tlsMs` are null on a

@@ -6,7 +6,7 @@ import { type Connection, type ConnectionPool, createConnectionPool } from './co
 import { type Clock, startClock, startDeadline } from './deadline.ts';
 import { exchange } from './exchange.ts';
 import { createLookup, createResolverWatch, type Lookup, type ResolvedAddress } from './resolver.ts';
-import { type Answer, type Failure, fail, type SendRequest, type SendResult } from './result.ts';
+import { type Answer, type Failure, fail, maxKeptBytes, type SendRequest, type SendResult } from './result.ts';
 
 export type SenderOptions = {
   /** Host names to addresses (default: DNS). */
@@ -49,7 +49,7 @@ const transportHeaders = new Set(
  * gets a connection made for other addresses.
  */
 export function createSender(options: SenderOptions): Sender {
-  const { allowNets, now, maxResponseBytes = 16_384 } = options;
+  const { allowNets, now, maxResponseBytes = maxKeptBytes } = options;
   const lookup = options.lookup ?? createLookup();
   const resolver = createResolverWatch(now);
   const pools = createPools(options);

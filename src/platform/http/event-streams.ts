@@ -1,42 +1,45 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AppError } from '../../platform/errors.ts';
-import type { Logger } from '../../platform/logger.ts';
+import type { FastifyReply } from 'fastify';
+import { AppError } from '../errors.ts';
+import type { Logger } from '../logger.ts';
 
 /** A server-sent event. `id`: where to resume after a reconnect. */
 export type StreamEvent = { name: string; id?: string; data: string };
 
 type StreamOptions = {
+  /** Whose stream it is: a user or a key may have a few. */
+  owner: string;
+  /** Time between two calls of `next` (milliseconds). */
+  pauseMs?: number;
   /** The events since the last call; called again after it has resolved. */
   next: () => Promise<readonly StreamEvent[]>;
 };
 
 export type EventStreams = {
   /** @throws AppError `too_many_requests` */
-  open: (request: FastifyRequest, reply: FastifyReply, options: StreamOptions) => void;
+  open: (reply: FastifyReply, options: StreamOptions) => void;
   /** Ends all streams, so that the server can close. */
   close: () => void;
 };
 
-const pollIntervalMs = 1000;
+const defaultPauseMs = 1000;
 const reconnectMs = 2000;
-/** The browser reconnects after this time, which checks the session again. */
+/** The client reconnects after this time, which checks its session or key again. */
 const maxStreamMs = 5 * 60_000;
 const maxStreams = 200;
-const maxStreamsPerUser = 6;
+const maxStreamsPerOwner = 6;
 
-type State = { open: Map<() => void, number>; logger: Logger };
+type State = { open: Map<() => void, string>; logger: Logger };
 
-/** Server-sent events. Each stream polls the database once a second, whatever the traffic. */
+/** Server-sent events. Each stream polls the database at a fixed pace, whatever the traffic. */
 export function createEventStreams(logger: Logger): EventStreams {
   const state: State = { open: new Map(), logger };
   return {
-    open: (request, reply, { next }) => {
-      const userId = request.viewer?.user.id ?? 0;
-      const ofUser = [...state.open.values()].filter((id) => id === userId).length;
-      if (state.open.size >= maxStreams || ofUser >= maxStreamsPerUser)
+    open: (reply, options) => {
+      const own = [...state.open.values()].filter((owner) => owner === options.owner).length;
+      if (state.open.size >= maxStreams || own >= maxStreamsPerOwner)
         throw new AppError('too_many_requests', { retryAfterS: 10 });
       writeHead(reply);
-      run(state, userId, reply, next);
+      run(state, reply, options);
     },
     close: () => {
       for (const end of [...state.open.keys()]) end();
@@ -56,7 +59,8 @@ function writeHead(reply: FastifyReply): void {
   raw.write(`retry: ${reconnectMs}\n\n`);
 }
 
-function run({ open, logger }: State, userId: number, { raw }: FastifyReply, next: StreamOptions['next']): void {
+function run({ open, logger }: State, { raw }: FastifyReply, options: StreamOptions): void {
+  const { owner, next, pauseMs = defaultPauseMs } = options;
   const endMs = performance.now() + maxStreamMs;
   let timer: NodeJS.Timeout | undefined;
   const end = (): void => {
@@ -74,9 +78,9 @@ function run({ open, logger }: State, userId: number, { raw }: FastifyReply, nex
     }
     if (!open.has(end)) return;
     if (performance.now() > endMs) return end();
-    timer = setTimeout(poll, pollIntervalMs);
+    timer = setTimeout(poll, pauseMs);
   };
-  open.set(end, userId);
+  open.set(end, owner);
   raw.on('close', end);
   void poll();
 }

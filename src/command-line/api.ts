@@ -1,0 +1,74 @@
+import { type Call, CommandError, exitCodes, idOption, textOption } from './command.ts';
+
+type Asked = { query?: Readonly<Record<string, string | number | undefined>>; body?: unknown; signal?: AbortSignal };
+
+/** The service's API with the caller's key. */
+export type Api = {
+  url: string;
+  /** @returns the JSON of the answer @throws CommandError in the service's words */
+  call: (method: 'GET' | 'POST' | 'DELETE', path: string, asked?: Asked) => Promise<unknown>;
+  /** An answer that goes on. */
+  stream: (path: string, signal: AbortSignal) => Promise<AsyncIterable<Uint8Array>>;
+};
+
+const defaultUrl = 'http://localhost:8080';
+
+/** @throws CommandError without a key */
+export function createApi(call: Call): Api {
+  const { env } = call;
+  const url = (textOption(call, 'url') || env.PERKWIRE_URL || defaultUrl).replace(/\/+$/, '');
+  const key = textOption(call, 'key') || env.PERKWIRE_KEY || '';
+  const publisher = idOption(call, 'publisher');
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url))
+    throw new CommandError(exitCodes.usage, `${url} is no URL of a service. Set --url or PERKWIRE_URL.`);
+  if (key === '')
+    throw new CommandError(
+      exitCodes.usage,
+      'An API key with the permission "configurations" is needed: PERKWIRE_KEY, or --key.',
+    );
+
+  async function ask(method: string, path: string, { query = {}, body, signal }: Asked): Promise<Response> {
+    const target = new URL(url + path);
+    for (const [name, value] of Object.entries({ publisher_id: publisher ?? undefined, ...query }))
+      if (value !== undefined) target.searchParams.set(name, String(value));
+    const headers = {
+      authorization: `Bearer ${key}`,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    };
+    const answer = await fetch(target, {
+      method,
+      headers,
+      redirect: 'manual',
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(signal !== undefined && { signal }),
+    }).catch((err: Error) => {
+      const reason = (err.cause as { code?: string } | undefined)?.code ?? err.message;
+      throw new CommandError(
+        exitCodes.unavailable,
+        `No answer from ${url} (${reason}). Start the service, or set --url or PERKWIRE_URL.`,
+      );
+    });
+    if (!answer.ok) throw await refusal(answer, url);
+    return answer;
+  }
+
+  return {
+    url,
+    call: async (method, path, asked = {}) => (await ask(method, path, asked)).json(),
+    stream: async (path, signal) => {
+      const { body } = await ask('GET', path, { signal });
+      return body as AsyncIterable<Uint8Array>;
+    },
+  };
+}
+
+type Refusal = { message?: string; error?: { code?: string; details?: { path: string; message: string }[] } };
+
+async function refusal(answer: Response, url: string): Promise<CommandError> {
+  const { status } = answer;
+  const body = (await answer.json().catch(() => ({}))) as Refusal;
+  const details = (body.error?.details ?? []).map(({ path, message }) => `\n  ${path} ${message}`).join('');
+  const message = body.message ?? `${url} answered ${status}: is this Perkwire?`;
+  const code = status >= 500 || status === 429 ? exitCodes.unavailable : exitCodes.refused;
+  return new CommandError(code, `${message}${details}`);
+}

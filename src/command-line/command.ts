@@ -1,0 +1,79 @@
+import type { Readable, Writable } from 'node:stream';
+import type { Output } from './output.ts';
+
+/** What a command ends with (docs/command-line.md#exit-codes). */
+export const exitCodes = {
+  ok: 0,
+  /** It ran, and found what must not be: differences, failures, nothing to do it to. */
+  problem: 1,
+  usage: 2,
+  /** The service, or a check before a write, refused. */
+  refused: 3,
+  unavailable: 4,
+} as const;
+
+/** Ends a command with a sentence. */
+export class CommandError extends Error {
+  readonly exitCode: number;
+  constructor(exitCode: number, message: string) {
+    super(message);
+    this.name = 'CommandError';
+    this.exitCode = exitCode;
+  }
+}
+
+export const usageError = (message: string): CommandError => new CommandError(exitCodes.usage, message);
+
+export type Option = {
+  type: 'string' | 'boolean';
+  short?: string;
+  /** What stands for its value in the help. */
+  value?: string;
+  about: string;
+};
+
+export type Values = Readonly<Record<string, string | boolean | undefined>>;
+
+/** A call of a command. */
+export type Call = {
+  options: Values;
+  args: readonly string[];
+  /** All there are. */
+  commands: readonly Command[];
+  out: Output;
+  env: Readonly<Record<string, string | undefined>>;
+  stdin: Readable & { isTTY?: boolean };
+  stderr: Writable;
+  /** Aborted when the user stops it. */
+  signal: AbortSignal;
+};
+
+/** @returns the exit code @throws CommandError, or an error of the rooms */
+export type Run = (call: Call) => Promise<number>;
+
+export type Command = {
+  /** Such as `deliveries retry`. */
+  name: string;
+  /** Its arguments, for the help. */
+  args?: string;
+  about: string;
+  options: Readonly<Record<string, Option>>;
+  /** It calls the service: takes --url, --key and --publisher. */
+  callsService?: true;
+  examples: readonly string[];
+  load: () => Promise<Run>;
+};
+
+/** The text of an option; empty: not given. */
+export function textOption({ options }: Pick<Call, 'options'>, name: string): string {
+  const value = options[name];
+  return typeof value === 'string' ? value : '';
+}
+
+/** A whole number from 1. @throws CommandError */
+export function idOption(call: Pick<Call, 'options'>, name: string): number | null {
+  const text = textOption(call, name);
+  if (text === '') return null;
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw usageError(`--${name} must be a number.`);
+  return Number(text);
+}

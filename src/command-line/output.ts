@@ -1,0 +1,40 @@
+import type { Writable } from 'node:stream';
+
+/** Where a command writes: sentences for people, or JSON, one value a line. */
+export type Output = {
+  isJson: boolean;
+  /** For people only. */
+  line: (text: string) => void;
+  /** With --json only. */
+  data: (value: unknown) => void;
+  /** To standard error, in both cases. */
+  note: (text: string) => void;
+  /** A line on standard error that is overwritten; on a terminal only. Empty: ends it. */
+  progress: (text: string) => void;
+};
+
+type Streams = { stdout: Writable; stderr: Writable & { isTTY?: boolean } };
+
+const progressEveryMs = 100;
+const progressWidth = 60;
+
+export function createOutput(isJson: boolean, { stdout, stderr }: Streams): Output {
+  let shownAtMs = 0;
+  return {
+    isJson,
+    line: (text) => void (isJson || stdout.write(`${printable(text)}\n`)),
+    data: (value) => void (isJson && stdout.write(`${JSON.stringify(value)}\n`)),
+    note: (text) => void stderr.write(`${printable(text)}\n`),
+    progress: (text) => {
+      const nowMs = performance.now();
+      if (stderr.isTTY !== true || (text !== '' && nowMs - shownAtMs < progressEveryMs)) return;
+      shownAtMs = nowMs;
+      stderr.write(`\r${printable(text).padEnd(progressWidth)}${text === '' ? '\r' : ''}`);
+    },
+  };
+}
+
+/** Without control characters: payloads and answers come from others, and must not steer the terminal. */
+const printable = (text: string): string =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it is about
+  text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '�');

@@ -1,0 +1,73 @@
+import { parseArgs } from 'node:util';
+import { isDatabaseUnavailable } from '../platform/db/pool.ts';
+import { AppError } from '../platform/errors.ts';
+import { StartupError } from '../platform/startup-error.ts';
+import { version } from '../platform/version.ts';
+import { type Call, type Command, CommandError, exitCodes, usageError, type Values } from './command.ts';
+import { commands } from './commands.ts';
+import { commonOptions, helpOf, optionsOf, overview } from './help.ts';
+import type { Output } from './output.ts';
+
+type Environment = Pick<Call, 'env' | 'stdin' | 'stderr' | 'signal'> & { outputOf: (isJson: boolean) => Output };
+
+/** Runs one command. Never rejects. @returns the exit code */
+export async function runCommandLine(argv: readonly string[], { outputOf, ...given }: Environment): Promise<number> {
+  const plain = outputOf(false);
+  try {
+    const command = findCommand(argv);
+    if (command === null) return showOverview(argv, plain);
+    const { values, positionals } = parse(command, argv.slice(command.name.split(' ').length));
+    if (values.help === true) {
+      plain.line(helpOf(command));
+      return exitCodes.ok;
+    }
+    const run = await command.load();
+    return await run({ ...given, commands, options: values, args: positionals, out: outputOf(values.json === true) });
+  } catch (err) {
+    return report(err as Error, plain, given.signal);
+  }
+}
+
+/** The command with the longest name that the arguments begin with. */
+function findCommand(argv: readonly string[]): Command | null {
+  const found = commands.filter(({ name }) => name.split(' ').every((word, index) => argv[index] === word));
+  return found.sort((a, b) => b.name.length - a.name.length)[0] ?? null;
+}
+
+function showOverview(argv: readonly string[], out: Output): number {
+  const [first] = argv;
+  if (first === '--version' || first === '-v') out.line(version);
+  else if (first === undefined || first === '--help' || first === '-h' || first === 'help')
+    out.line(overview(commands));
+  else {
+    const group = commands.filter(({ name }) => name.startsWith(`${first} `));
+    if (group.length === 0) throw usageError(`There is no command "${argv.join(' ')}". See: perkwire --help`);
+    const [second] = argv.slice(1);
+    out.line(overview(group));
+    return second === undefined || second === '--help' || second === '-h' ? exitCodes.ok : exitCodes.usage;
+  }
+  return exitCodes.ok;
+}
+
+function parse(command: Command, args: string[]): { values: Values; positionals: string[] } {
+  const options = Object.entries({ ...optionsOf(command), ...commonOptions }).map(([name, { type, short }]) => [
+    name,
+    { type, ...(short !== undefined && { short }) },
+  ]);
+  try {
+    const { values, positionals } = parseArgs({ args, options: Object.fromEntries(options), allowPositionals: true });
+    return { values: values as Values, positionals };
+  } catch (err) {
+    throw usageError(`${(err as Error).message.split('. ')[0]}. See: perkwire ${command.name} --help`);
+  }
+}
+
+function report(err: Error, out: Output, signal: AbortSignal): number {
+  if (signal.aborted && err.name === 'AbortError') return exitCodes.ok;
+  const details =
+    err instanceof AppError ? (err.details ?? []).map(({ path, message }) => `\n  ${path} ${message}`) : [];
+  out.note(`${err.message}${details.join('')}`);
+  if (err instanceof CommandError) return err.exitCode;
+  if (err instanceof StartupError || isDatabaseUnavailable(err)) return exitCodes.unavailable;
+  return err instanceof AppError ? exitCodes.refused : exitCodes.problem;
+}

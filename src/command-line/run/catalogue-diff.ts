@@ -1,0 +1,89 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type Call, exitCodes, type Run, usageError } from '../command.ts';
+import { readCatalogue, readJson } from './catalogue.ts';
+
+type Row = Readonly<Record<string, unknown>>;
+type Catalogue = Readonly<Record<string, unknown>>;
+
+/** `fields`: of a changed row, those that differ. */
+export type Difference = {
+  kind: string;
+  row: string;
+  change: 'added' | 'removed' | 'changed';
+  fields?: { name: string; from: unknown; to: unknown }[];
+};
+
+/** What to do to the catalogue there is (or the first file) to get the file (or the second). */
+export const diff: Run = async (call) => {
+  const [file, other, ...rest] = call.args;
+  if (file === undefined || rest.length > 0) throw usageError('Name one file, or two.');
+  const given = catalogueOf(await readJson(file), file);
+  const [from, to] =
+    other === undefined ? [await currentCatalogue(call), given] : [given, catalogueOf(await readJson(other), other)];
+  const differences = compareCatalogues(from, to);
+  for (const difference of differences) show(call, difference);
+  call.out.line(
+    differences.length === 0
+      ? 'No differences.'
+      : `${differences.length} ${differences.length === 1 ? 'row differs' : 'rows differ'}.`,
+  );
+  return differences.length === 0 ? exitCodes.ok : exitCodes.problem;
+};
+
+const currentCatalogue = async (call: Call): Promise<Catalogue> =>
+  catalogueOf(JSON.parse(await readCatalogue(call)), 'the catalogue');
+
+function catalogueOf(value: unknown, name: string): Catalogue {
+  if (typeof value === 'object' && value !== null && 'perkwire_catalogue' in value) return value as Catalogue;
+  throw new Error(`${name} is no catalogue file.`);
+}
+
+const signs = { added: '+', removed: '-', changed: '~' } as const;
+
+function show({ out }: Call, difference: Difference): void {
+  out.data(difference);
+  const { kind, row, change, fields = [] } = difference;
+  out.line(`${signs[change]} ${kind} ${row}`);
+  for (const { name, from, to } of fields) out.line(`    ${name}: ${short(from)} → ${short(to)}`);
+}
+
+const maxShown = 80;
+function short(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'not set';
+  return text.length > maxShown ? `${text.slice(0, maxShown)}…` : text;
+}
+
+/** Rows are the same by id, or by name where they have none. Ids differ between publishers: compare files of one. */
+export function compareCatalogues(from: Catalogue, to: Catalogue): Difference[] {
+  const kinds = [...new Set([...Object.keys(from), ...Object.keys(to)])];
+  return kinds.flatMap((kind) => {
+    const [before, after] = [rowsOf(from[kind]), rowsOf(to[kind])];
+    return [...new Set([...before.keys(), ...after.keys()])].flatMap((row): Difference[] => {
+      const [was, is] = [before.get(row), after.get(row)];
+      if (was === undefined) return [{ kind, row, change: 'added' }];
+      if (is === undefined) return [{ kind, row, change: 'removed' }];
+      const fields = fieldsThatDiffer(was, is);
+      return fields.length === 0 ? [] : [{ kind, row, change: 'changed', fields }];
+    });
+  });
+}
+
+function rowsOf(value: unknown): Map<string, Row> {
+  const rows = Array.isArray(value) ? value : value === undefined ? [] : [value];
+  return new Map(
+    rows.map((row, index): [string, Row] => {
+      if (typeof row !== 'object' || row === null) return ['', { value: row }];
+      const { id, name, title } = row as Row;
+      const label = typeof name === 'string' ? name : typeof title === 'string' ? title : '';
+      return [
+        Array.isArray(value) ? [id ?? (label === '' ? index + 1 : ''), label].filter(Boolean).join(' ') : '',
+        row as Row,
+      ];
+    }),
+  );
+}
+
+const fieldsThatDiffer = (was: Row, is: Row) =>
+  [...new Set([...Object.keys(was), ...Object.keys(is)])]
+    .filter((name) => !isDeepStrictEqual(was[name], is[name]))
+    .map((name) => ({ name, from: was[name], to: is[name] }));

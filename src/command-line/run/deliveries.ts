@@ -1,0 +1,121 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Api, createApi } from '../api.ts';
+import { type Call, exitCodes, idOption, type Run, textOption, usageError } from '../command.ts';
+
+const path = '/manage/v1/deliveries';
+const statuses = ['pending', 'delivered', 'failed', 'held'];
+/** What "deliveries retry" sends where no status is named: all but what was delivered. */
+const undelivered = ['failed', 'held', 'pending'];
+const lookEveryMs = 1000;
+/** Deliveries read at once (count), and remembered. */
+const pageSize = 200;
+const maxRemembered = 10_000;
+
+type Delivery = {
+  id: string;
+  webhook_id: string;
+  endpoint_id: number;
+  event: string;
+  status: string;
+  tries: number;
+  last_status: number | null;
+  last_error: string | null;
+  created_at: string;
+};
+
+function statusesOf(call: Call): string[] {
+  const asked = textOption(call, 'status')
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '');
+  const unknown = asked.find((one) => !statuses.includes(one));
+  if (unknown !== undefined) throw usageError(`"${unknown}" is no status. Known are ${statuses.join(', ')}.`);
+  return asked;
+}
+
+/** Shows deliveries, and every change of them, oldest first. */
+export const tailDeliveries: Run = async (call) => {
+  const { signal, options, out } = call;
+  const api = createApi(call);
+  const last = idOption(call, 'last') ?? 10;
+  const asked = statusesOf(call);
+  const query = {
+    event: textOption(call, 'event') || undefined,
+    endpoint: idOption(call, 'endpoint') ?? undefined,
+    limit: pageSize,
+    ...(asked.length === 1 && { status: asked[0] }),
+  };
+  const seen = new Map<string, string>();
+  for (let isFirst = true; !signal.aborted; isFirst = false) {
+    const { data } = (await api.call('GET', path, { query })) as { data: { deliveries: Delivery[] } };
+    const rows = data.deliveries.filter(({ status }) => asked.length === 0 || asked.includes(status)).reverse();
+    for (const row of isFirst ? rows.slice(-last) : rows.filter((row) => seen.get(row.id) !== stateOf(row))) {
+      out.data(row);
+      out.line(lineOf(row));
+    }
+    for (const row of rows) seen.set(row.id, stateOf(row));
+    for (const id of [...seen.keys()].slice(0, Math.max(0, seen.size - maxRemembered))) seen.delete(id);
+    if (options.once === true) break;
+    await sleep(lookEveryMs, undefined, { signal }).catch(() => {});
+  }
+  return exitCodes.ok;
+};
+
+const stateOf = ({ status, tries }: Delivery): string => `${status} ${tries}`;
+
+function lineOf(row: Delivery): string {
+  const answer = row.last_status ?? row.last_error;
+  return `${row.created_at} ${row.webhook_id} ${row.event} → endpoint ${row.endpoint_id}: ${row.status}${
+    row.tries > 0 ? `, attempts ${row.tries}` : ''
+  }${answer === null ? '' : `, last ${answer}`}`;
+}
+
+/** Attempts deliveries now: those named by id, or all that match. Waits until they are queued. */
+export const retryDeliveries: Run = async (call) => {
+  const filter = {
+    event: textOption(call, 'event') || undefined,
+    endpoint: idOption(call, 'endpoint') ?? undefined,
+    from: textOption(call, 'from') || undefined,
+    to: textOption(call, 'to') || undefined,
+  };
+  const asked = statusesOf(call);
+  const isFiltered = asked.length > 0 || Object.values(filter).some((value) => value !== undefined);
+  if (call.args.length > 0 === isFiltered)
+    throw usageError('Name deliveries by their ids, or which ones by --endpoint, --event, --status, --from, --to.');
+  const api = createApi(call);
+  if (call.args.length > 0) return retryNamed(api, call);
+  return retryMatching(api, call, { ...filter, status: asked.length > 0 ? asked : undelivered });
+};
+
+async function retryNamed(api: Api, { args, out }: Call): Promise<number> {
+  for (const id of args) {
+    const { data } = (await api.call('POST', `${path}/${encodeURIComponent(id)}/replay`)) as { data: object };
+    out.data(data);
+    out.line(`${id}: attempted now.`);
+  }
+  return exitCodes.ok;
+}
+
+type Job = { id: string; status: string; total: number; queued: number };
+
+async function retryMatching(api: Api, { options, out, signal }: Call, body: object): Promise<number> {
+  const isDry = options['dry-run'] === true;
+  const { data } = (await api.call('POST', `${path}/replay`, { body: { ...body, dry_run: isDry } })) as {
+    data: Job & { count: number };
+  };
+  if (isDry) {
+    out.data(data);
+    out.line(`${data.count} would be attempted now. Nothing was sent.`);
+    return exitCodes.ok;
+  }
+  let job: Job = data;
+  while (job.status === 'running' && !signal.aborted) {
+    out.progress(`${job.queued} of ${job.total}`);
+    await sleep(lookEveryMs / 2, undefined, { signal }).catch(() => {});
+    job = ((await api.call('GET', `/manage/v1/replays/${job.id}`)) as { data: Job }).data;
+  }
+  out.progress('');
+  out.data(job);
+  out.line(`${job.queued} attempted now.`);
+  return exitCodes.ok;
+}

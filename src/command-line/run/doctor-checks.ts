@@ -1,0 +1,103 @@
+import type pg from 'pg';
+import type { Config } from '../../config.ts';
+import { readSystem } from '../../dashboard/pages/operator/system-state.ts';
+import { clockLimitMs, clockWarningMs } from '../../platform/db/health.ts';
+import { missingMigrations } from '../../platform/db/migrate.ts';
+import { findSecretProblem } from '../../platform/security/canary.ts';
+import { createSecretBox } from '../../platform/security/secret-box.ts';
+import { parseNets } from '../../webhooks/dispatcher/send/address-guard.ts';
+import { checkTargets } from '../../webhooks/endpoints/check-targets.ts';
+
+/** One finding. `fix`: what to do. */
+export type Finding = { check: string; state: 'good' | 'warning' | 'bad'; text: string; fix?: string };
+
+/** How long the service's own address may take to answer (milliseconds). */
+const answerLimitMs = 5000;
+
+/** Whether the service answers at its public URL. */
+export async function checkAddress({ publicUrl }: Config): Promise<Finding> {
+  const check = 'Public URL';
+  const { protocol, hostname } = new URL(publicUrl);
+  const isLocal = /^(localhost|127\.|\[::1\])/.test(hostname);
+  try {
+    const answer = await fetch(`${publicUrl}/health/ready`, { signal: AbortSignal.timeout(answerLimitMs) });
+    if (!answer.ok)
+      return { check, state: 'bad', text: `${publicUrl} is not ready (${answer.status})`, fix: 'See its log.' };
+  } catch (err) {
+    const { code = (err as Error).message } = ((err as Error).cause ?? {}) as { code?: string };
+    const fix = 'Start the service, or set PUBLIC_URL to where it is reached.';
+    return { check, state: 'warning', text: `no answer at ${publicUrl} from here (${code})`, fix };
+  }
+  if (protocol === 'http:' && !isLocal)
+    return {
+      check,
+      state: 'warning',
+      text: `${publicUrl} is not encrypted`,
+      fix: 'Pages on https cannot use it. Put a proxy with a certificate before it, and set PUBLIC_URL to https://…',
+    };
+  return { check, state: 'good', text: `${publicUrl} is ready` };
+}
+
+/** Everything that the database tells. A schema that is not there yet ends it. */
+export async function* checkDatabase(pool: pg.Pool, config: Config): AsyncGenerator<Finding> {
+  const missing = await missingMigrations(pool);
+  if (missing.length > 0) {
+    const fix = 'Start the service, or run it once with ROLES=migrate.';
+    yield { check: 'Database', state: 'warning', text: `reached; migrations not applied yet: ${missing.length}`, fix };
+    return;
+  }
+  yield { check: 'Database', state: 'good', text: 'reached, writable, all migrations applied' };
+  yield await checkClock(pool);
+  yield await checkKeys(pool, config);
+  yield* checkProcesses(pool);
+  yield* checkEndpoints(pool, config);
+}
+
+async function checkClock(pool: pg.Pool): Promise<Finding> {
+  const check = 'Clocks';
+  const sentMs = Date.now();
+  const { rows } = await pool.query<{ ms: number }>(
+    'select extract(epoch from clock_timestamp())::float8 * 1000 as ms',
+  );
+  const halfMs = (Date.now() - sentMs) / 2;
+  const offMs = Math.max(0, Math.abs((rows[0]?.ms ?? 0) - (sentMs + halfMs)) - halfMs);
+  const text = `this machine and the database differ by ${Math.round(offMs)} ms`;
+  if (offMs <= clockWarningMs) return { check, state: 'good', text };
+  return { check, state: offMs > clockLimitMs ? 'bad' : 'warning', text, fix: 'Let NTP set both clocks.' };
+}
+
+async function checkKeys(pool: pg.Pool, config: Config): Promise<Finding> {
+  const check = 'Keys';
+  const box = createSecretBox(config.secretsKey, config.earlierSecretsKeys);
+  const problem = await findSecretProblem(pool, box, [config.userPepper, ...config.earlierPeppers]);
+  if (problem !== null) return { check, state: 'bad', text: problem };
+  return { check, state: 'good', text: 'SECRETS_KEY and USER_PEPPER belong to this database' };
+}
+
+async function* checkProcesses(pool: pg.Pool): AsyncGenerator<Finding> {
+  const check = 'Processes';
+  const { processes } = await readSystem(pool, Date.now());
+  const running = processes.filter(({ isRunning }) => isRunning);
+  for (const role of ['api', 'worker']) {
+    const count = running.filter(({ roles }) => roles.includes(role)).length;
+    const lacks = role === 'worker' ? 'webhooks are not sent' : 'nothing is answered';
+    yield count > 0
+      ? { check, state: 'good', text: `with the role ${role}: ${count}` }
+      : { check, state: 'warning', text: `none with the role ${role}: ${lacks}`, fix: 'Start one with that role.' };
+  }
+}
+
+async function* checkEndpoints(pool: pg.Pool, config: Config): AsyncGenerator<Finding> {
+  const check = 'Endpoints';
+  const rules = { allowHttp: config.webhookAllowHttp, allowNets: parseNets(config.webhookAllowNets) };
+  const { checked, unusable } = await checkTargets(pool, rules);
+  if (unusable.length === 0)
+    yield { check, state: 'good', text: `${checked} enabled, each resolves to allowed addresses` };
+  for (const { endpointId, publisherId, host, problem } of unusable)
+    yield {
+      check,
+      state: 'bad',
+      text: `endpoint ${endpointId} of publisher ${publisherId} at ${host}: ${problem}`,
+      fix: 'Correct its DNS or URL; for addresses of your own network see WEBHOOK_ALLOW_NETS, WEBHOOK_ALLOW_HTTP.',
+    };
+}

@@ -1,0 +1,67 @@
+import { type Config, ConfigError, loadConfig } from '../../config.ts';
+import { openDatabase } from '../../embedded/postgres/open-database.ts';
+import { createPool } from '../../platform/db/pool.ts';
+import { openCheckedDatabase } from '../../platform/db/startup-checks.ts';
+import { embeddedSecrets } from '../../runtime/secrets.ts';
+import { exitCodes, type Run } from '../command.ts';
+import { checkAddress, checkDatabase, type Finding } from './doctor-checks.ts';
+
+const signs = { good: '✓', warning: '!', bad: '✗' } as const;
+/** How long a database that does not answer is waited for (milliseconds). */
+const databaseWaitMs = 3000;
+
+/** Checks an installation without changing anything. Exits with 1 where something has to be fixed. */
+export const doctor: Run = async ({ env, out }) => {
+  const findings: Finding[] = [];
+  const add = (finding: Finding): void => {
+    findings.push(finding);
+    out.data(finding);
+    out.line(`${signs[finding.state]} ${finding.check}: ${finding.text}`);
+    if (finding.fix !== undefined) out.line(`    ${finding.fix}`);
+  };
+  const config = readConfig(env, add);
+  if (config !== null) {
+    add(await checkAddress(config));
+    await inspectDatabase(config, add);
+  }
+  const bad = findings.filter(({ state }) => state === 'bad').length;
+  out.line(bad === 0 ? 'Nothing has to be fixed.' : `To fix: ${bad}.`);
+  return bad === 0 ? exitCodes.ok : exitCodes.problem;
+};
+
+function readConfig(env: Readonly<Record<string, string | undefined>>, add: (finding: Finding) => void): Config | null {
+  const check = 'Configuration';
+  try {
+    const config = loadConfig({ ...env }, embeddedSecrets);
+    add({ check, state: 'good', text: `read; roles ${config.roles.join(', ')}` });
+    return config;
+  } catch (err) {
+    if (!(err instanceof ConfigError)) throw err;
+    for (const problem of err.problems)
+      add({ check, state: 'bad', text: problem, fix: 'Correct it; .env.example describes every variable.' });
+    return null;
+  }
+}
+
+async function inspectDatabase(config: Config, add: (finding: Finding) => void): Promise<void> {
+  const check = 'Database';
+  let database: { url: string; stop: () => Promise<unknown> };
+  try {
+    database =
+      config.databaseUrl === null
+        ? await openDatabase()
+        : { url: await openCheckedDatabase(config.databaseUrl, databaseWaitMs), stop: async () => {} };
+  } catch (err) {
+    add({ check, state: 'bad', text: (err as Error).message });
+    return;
+  }
+  const pool = createPool({ url: database.url, size: 2, applicationName: 'perkwire-doctor', onError: () => {} });
+  try {
+    for await (const finding of checkDatabase(pool, config)) add(finding);
+  } catch (err) {
+    add({ check, state: 'bad', text: (err as Error).message });
+  } finally {
+    await pool.end();
+    await database.stop();
+  }
+}

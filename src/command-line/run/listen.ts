@@ -1,0 +1,96 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Api, createApi } from '../api.ts';
+import { type Call, CommandError, exitCodes, type Run, textOption, usageError } from '../command.ts';
+import { type Forwarded, type ForwardedDelivery, forward } from '../forward.ts';
+import { readEvents } from '../server-events.ts';
+
+const path = '/manage/v1/webhook-listeners';
+
+/** Waits before the next connection, doubled each time (milliseconds). */
+const firstWaitMs = 500;
+const maxWaitMs = 10_000;
+/** A connection that is silent for so long is dead: the service sends keep-alives several times a second. */
+const silenceMs = 20_000;
+
+type Listener = { data: { id: number; secret: string; events: string[] } };
+
+/** Forwards deliveries until it is stopped. */
+export const listen: Run = async (call) => {
+  const url = textOption(call, 'forward');
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url))
+    throw usageError('Name the server: --forward http://localhost:3000/hook');
+  const api = createApi(call);
+  const events = textOption(call, 'events')
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  const body = { forward_url: url, ...(events.length > 0 && { events }) };
+  const { data } = (await api.call('POST', path, { body })) as Listener;
+  call.out.data({ listener: data.id, secret: data.secret, forward: url });
+  call.out.line(`Listening. Webhooks go to ${url}, signed with\n  ${data.secret}\nCtrl-C ends it.`);
+  try {
+    await keepConnected(api, call, `${path}/${data.id}`, url);
+    return exitCodes.ok;
+  } finally {
+    await api.call('DELETE', `/manage/v1/webhook-endpoints/${data.id}`).catch(() => {});
+  }
+};
+
+/** Connects again whenever the stream ends; what was not answered meanwhile is handed out again. */
+async function keepConnected(api: Api, call: Call, listenerPath: string, url: string): Promise<void> {
+  const { signal, out } = call;
+  let waitMs = firstWaitMs;
+  while (!signal.aborted) {
+    const connection = new AbortController();
+    const watch = setTimeout(() => connection.abort(), silenceMs);
+    const unless = AbortSignal.any([signal, connection.signal]);
+    try {
+      const stream = await api.stream(`${listenerPath}/stream`, unless);
+      const sawBytes = (): void => {
+        waitMs = firstWaitMs;
+        watch.refresh();
+      };
+      for await (const { name, data } of readEvents(stream, sawBytes))
+        if (name === 'delivery') void handle(api, call, listenerPath, url, JSON.parse(data) as ForwardedDelivery);
+    } catch (err) {
+      if (signal.aborted) return;
+      if (err instanceof CommandError && err.exitCode !== exitCodes.unavailable) throw err;
+      out.note('The connection was cut off. Connecting again; nothing is lost.');
+    } finally {
+      clearTimeout(watch);
+    }
+    await sleep(waitMs, undefined, { signal }).catch(() => {});
+    waitMs = Math.min(waitMs * 2, maxWaitMs);
+  }
+}
+
+async function handle(api: Api, { out }: Call, path: string, url: string, delivery: ForwardedDelivery): Promise<void> {
+  const answer = await forward(url, delivery);
+  const { webhook_id: id, event, attempt } = delivery;
+  const result = await report(api, path, delivery, answer);
+  out.data({ delivery: delivery.delivery_id, webhook_id: id, event, attempt, ...shown(answer), recorded: result });
+  out.line(`${event} ${id} attempt ${attempt} → ${textOf(answer)}, ${result}`);
+}
+
+const shown = ({ status, error, took_ms: tookMs }: Forwarded) => ({
+  status: status ?? null,
+  error: error ?? null,
+  took_ms: tookMs,
+});
+
+const textOf = ({ status, error, took_ms: tookMs }: Forwarded): string =>
+  `${status ?? `${error?.class}: ${error?.message}`} (${tookMs} ms)`;
+
+/** @returns what became of the delivery, or why the answer was not recorded */
+async function report(api: Api, path: string, delivery: ForwardedDelivery, answer: Forwarded): Promise<string> {
+  const { delivery_id, attempt } = delivery;
+  try {
+    const body = { delivery_id, attempt, ...answer };
+    const { data } = (await api.call('POST', `${path}/answers`, { body })) as {
+      data: { outcome: string; retry_in_ms: number | null };
+    };
+    return data.retry_in_ms === null ? data.outcome : `retry in ${Math.round(data.retry_in_ms / 1000)} s`;
+  } catch (err) {
+    return `not recorded: ${(err as Error).message}`;
+  }
+}

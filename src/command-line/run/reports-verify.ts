@@ -1,0 +1,24 @@
+import { findWritable } from '../../platform/db/find-writable.ts';
+import { createServers } from '../../platform/db/servers.ts';
+import { dayMs, dayOf } from '../../platform/lib/time.ts';
+import { verifyRollups } from '../../reports/reconcile/verify.ts';
+import { exitCodes, type Run, usageError } from '../command.ts';
+
+/** Compares the rollups with the raw rows, by UTC days. Exits with 1 and the differences where they disagree. */
+export const verifyReports: Run = async ({ args, env, out }) => {
+  const [from = dayOf(Date.now() - 6 * dayMs), to = dayOf(Date.now()), ...rest] = args;
+  if (rest.length > 0 || ![from, to].every((day) => /^\d{4}-\d{2}-\d{2}$/.test(day)))
+    throw usageError('Days must have the form 2026-11-21.');
+  if (!env.DATABASE_URL) throw usageError('DATABASE_URL is not set.');
+  const { connection: client } = await findWritable(createServers(env.DATABASE_URL), 'perkwire-verify');
+  try {
+    const { compared, differences } = await verifyRollups(client, from, to);
+    out.data({ from, to, compared, differences });
+    for (const { rollup, differences: columns } of differences) out.line(`${rollup}\n  ${columns.join('\n  ')}`);
+    const verdict = differences.length === 0 ? 'all agree' : 'some differ';
+    out.line(`${from} to ${to}: ${compared} rollups compared, ${verdict}`);
+    return differences.length === 0 ? exitCodes.ok : exitCodes.problem;
+  } finally {
+    await client.end();
+  }
+};

@@ -1,0 +1,187 @@
+import { callOf, publisherQuery } from '../../catalog/management/http.ts';
+import { refuseFields, strictBody } from '../../catalog/management/strict-body.ts';
+import { createFailFast } from '../../platform/db/fail-fast.ts';
+import { transaction } from '../../platform/db/pool.ts';
+import { AppError } from '../../platform/errors.ts';
+import { emptyBodyByDefault } from '../../platform/http/body-parsing.ts';
+import { createEventStreams } from '../../platform/http/event-streams.ts';
+import { errorAnswers } from '../../platform/http/schemas.ts';
+import type { App } from '../../platform/ports.ts';
+import { createSigner } from '../../platform/security/keyring.ts';
+import { webhookIdOf } from '../deliveries/view.ts';
+import { addEndpoint } from '../endpoints/changes.ts';
+import { endpointAnswer } from '../endpoints/schemas.ts';
+import { createEndpointService } from '../endpoints/service.ts';
+import { readEvents } from '../endpoints/settings.ts';
+import { takeTestToken } from '../endpoints/test-limit.ts';
+import { invalidUrl, requireForeign } from '../endpoints/url-rules.ts';
+import { requireEventType } from '../events.ts';
+import { createPayloadLinks, payloadLinkPurpose } from '../message/payload-link.ts';
+import { enqueue } from '../outbox.ts';
+import type { EndpointDeps } from '../ports.ts';
+import { createAnswers } from './answers.ts';
+import { handOut } from './hand-out.ts';
+import { listenerIds, markListener } from './listeners.ts';
+import { answerBody, answeredAnswer, listenerBody, listenerParams, triggerAnswer, triggerBody } from './schemas.ts';
+
+const path = '/manage/v1/webhook-listeners';
+const tags = ['Webhook listeners'];
+const querystring = publisherQuery;
+
+/** How often a stream looks for due deliveries (milliseconds). */
+const lookEveryMs = 300;
+
+/** Deliveries to a developer's machine, and events made up for it (docs/interface.md#listeners). */
+export async function listenRoutes(app: App, deps: EndpointDeps): Promise<void> {
+  app.addHook('preValidation', emptyBodyByDefault);
+  app.addHook('preValidation', deps.auth.requireKey('configurations', 'accounts'));
+  app.addHook('preValidation', refuseFields);
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.header('cache-control', 'no-store');
+  });
+  createRoute(app, deps);
+  streamRoutes(app, deps);
+  triggerRoute(app, deps);
+}
+
+function createRoute(app: App, deps: EndpointDeps): void {
+  const service = createEndpointService(deps);
+  app.post(
+    path,
+    {
+      schema: {
+        summary: 'Create a listener: an endpoint whose deliveries a command line takes over a stream',
+        description: 'Counts as one of the endpoints, and is removed like one; by itself once nobody listens.',
+        tags,
+        querystring,
+        body: listenerBody,
+        response: { 201: endpointAnswer, ...errorAnswers(400, 401, 403, 404, 409) },
+      },
+      ...strictBody,
+    },
+    async (request, reply) => {
+      const { forward_url: url, events: asked = [...deps.events.keys()], description } = request.body;
+      requireForwardUrl(url, deps.config.publicUrl);
+      const { events = [] } = readEvents(asked, deps.events);
+      const input = { url, method: 'POST', enabled: true, description, events } as const;
+      const { endpoint, secret } = await service.create(request, async (work) => {
+        const saved = await addEndpoint(work.executor, deps.secretBox, { ...work, ...input });
+        await markListener(work.executor, saved.endpoint.id);
+        return saved;
+      });
+      return reply.code(201).send({ message: 'Listener created.', data: service.view(endpoint, secret) });
+    },
+  );
+}
+
+/** It is only shown, but one that is this service would make a loop. @throws AppError `invalid_endpoint` */
+function requireForwardUrl(text: string, publicUrl: string): void {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !/^https?:\/\/[^\s\0]+$/.test(text) || !text.isWellFormed())
+    throw invalidUrl('must be an absolute URL that begins with http:// or https://');
+  if (url.username !== '' || url.password !== '') throw invalidUrl('must not hold a user name or password');
+  requireForeign(url, publicUrl);
+}
+
+function streamRoutes(app: App, deps: EndpointDeps): void {
+  const streams = createEventStreams(deps.logger);
+  app.addHook('preClose', async () => streams.close());
+  const links = createPayloadLinks(createSigner(deps.config.tokenKeys, payloadLinkPurpose), deps.config.publicUrl);
+  const answers = createAnswers({ ...deps, payloadLinks: links });
+  const failFast = createFailFast(deps.dbHealth);
+
+  app.get(
+    `${path}/:listener/stream`,
+    {
+      schema: {
+        summary: 'Deliveries of a listener, as server-sent events',
+        description:
+          'Events `delivery` with the request as a server would get it, signature included. Reconnect when it ends.',
+        tags,
+        params: listenerParams,
+        querystring,
+        response: errorAnswers(401, 403, 404),
+      },
+    },
+    async (request, reply) => {
+      const { publisherId } = callOf(request);
+      const listenerId = Number(request.params.listener);
+      const first = await failFast(() => handOut(deps.pool, publisherId, listenerId));
+      if (first === null) throw new AppError('endpoint_not_found');
+      let waiting = first;
+      streams.open(reply, {
+        owner: `publisher ${publisherId}`,
+        pauseMs: lookEveryMs,
+        next: async () => {
+          const found = [...waiting, ...((await handOut(deps.pool, publisherId, listenerId)) ?? endOfListener())];
+          waiting = [];
+          return found.map(answers.eventOf);
+        },
+      });
+      return reply;
+    },
+  );
+
+  app.post(
+    `${path}/:listener/answers`,
+    {
+      schema: {
+        summary: 'Report how a delivery of a listener was answered: it is recorded as the attempt',
+        tags,
+        params: listenerParams,
+        querystring,
+        body: answerBody,
+        response: { 200: answeredAnswer, ...errorAnswers(400, 401, 403, 404, 409) },
+      },
+      ...strictBody,
+    },
+    async (request) => {
+      const key = { publisherId: callOf(request).publisherId, listenerId: Number(request.params.listener) };
+      const settlement = await failFast(() => answers.record(key, request.body));
+      const retryInMs = settlement.outcome === 'retry' ? settlement.delayMs : null;
+      const data = { delivery_id: request.body.delivery_id, outcome: settlement.outcome, retry_in_ms: retryInMs };
+      return { message: 'Attempt recorded.', data };
+    },
+  );
+}
+
+function endOfListener(): never {
+  throw new Error('the listener was removed, paused or disabled');
+}
+
+function triggerRoute(app: App, { pool, dbHealth, now, events, config }: EndpointDeps): void {
+  const failFast = createFailFast(dbHealth);
+  app.post(
+    '/manage/v1/webhook-triggers',
+    {
+      schema: {
+        summary: 'Send a made-up event to the listeners, or to one endpoint',
+        description:
+          'Its sample payload, as a delivery that is attempted, retried and logged like all; with `perkwire-dev: 1`.',
+        tags,
+        querystring,
+        body: triggerBody,
+        response: { 202: triggerAnswer, ...errorAnswers(400, 401, 403, 404) },
+      },
+      ...strictBody,
+    },
+    async (request, reply) => {
+      const { publisher, publisherId } = callOf(request);
+      const type = requireEventType(events, request.body.event);
+      await failFast(() => takeTestToken(pool, publisherId, now()));
+      const nowMs = now();
+      const payload = () => type.sample({ publisher, publicUrl: config.publicUrl, nowMs });
+      const { endpoint } = request.body;
+      const ids = await failFast(() =>
+        transaction(pool, async (executor) => {
+          const onlyEndpointIds = endpoint === undefined ? await listenerIds(executor, publisherId) : [endpoint];
+          const base = { publisherId, event: type.name, sessionId: null, pubUserId: null, dev: true };
+          return enqueue(executor, [{ ...base, payload, nowMs, onlyEndpointIds }]);
+        }),
+      );
+      const deliveries = ids.map((id) => ({ id, webhook_id: webhookIdOf(id) }));
+      const message = ids.length === 0 ? 'No endpoint gets this event.' : 'Event sent.';
+      return reply.code(202).send({ message, data: { event: type.name, deliveries } });
+    },
+  );
+}

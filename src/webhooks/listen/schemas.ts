@@ -1,0 +1,69 @@
+import { Type } from '@sinclair/typebox';
+import { remoteErrorClasses } from '../dispatcher/send/result.ts';
+import { eventsSchema, orNull } from '../endpoints/schemas.ts';
+
+const strict = { additionalProperties: false };
+
+/** Characters of an answer's header value, and headers of an answer (count), that are kept. */
+export const maxHeaderLength = 4096;
+export const maxHeaders = 100;
+
+export const listenerParams = Type.Object({ listener: Type.String({ pattern: '^[1-9]\\d{0,8}$' }) });
+
+export const listenerBody = Type.Object(
+  {
+    forward_url: Type.String({
+      maxLength: 2000,
+      description: 'Where the command line sends deliveries, such as `http://localhost:3000/hook`. Only shown.',
+    }),
+    events: Type.Optional(eventsSchema),
+    description: Type.String({ maxLength: 200, default: 'perkwire listen' }),
+  },
+  { description: 'Without `events`: all.', ...strict },
+);
+
+export const answerBody = Type.Object(
+  {
+    delivery_id: Type.String({ maxLength: 36 }),
+    attempt: Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1, description: 'As the stream named it.' }),
+    took_ms: Type.Number({ minimum: 0, maximum: 600_000 }),
+    status: Type.Optional(Type.Integer({ minimum: 100, maximum: 599 })),
+    headers: Type.Optional(Type.Record(Type.String(), Type.String())),
+    body_base64: Type.Optional(Type.String({ maxLength: 24_000, description: 'The first 16 KiB.' })),
+    truncated: Type.Boolean({ default: false }),
+    error: Type.Optional(
+      Type.Object({
+        class: Type.Union(remoteErrorClasses.map((name) => Type.Literal(name))),
+        message: Type.String({ maxLength: 500 }),
+      }),
+    ),
+  },
+  { description: '`status` of the answer, or `error` where there was none.', ...strict },
+);
+
+export const answeredAnswer = Type.Object({
+  message: Type.String(),
+  data: Type.Object({
+    delivery_id: Type.String(),
+    outcome: Type.String({ description: 'delivered, retry, failed, endpoint_disabled' }),
+    retry_in_ms: orNull(Type.Integer()),
+  }),
+});
+
+export const triggerBody = Type.Object(
+  {
+    event: Type.String({ description: 'An event type.' }),
+    endpoint: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 999_999_999, description: 'Only this endpoint; default: all listeners.' }),
+    ),
+  },
+  strict,
+);
+
+export const triggerAnswer = Type.Object({
+  message: Type.String(),
+  data: Type.Object({
+    event: Type.String(),
+    deliveries: Type.Array(Type.Object({ id: Type.String(), webhook_id: Type.String() })),
+  }),
+});

@@ -1,0 +1,177 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { embeddedDemoIds } from '../../src/embedded/demo/catalogue.ts';
+import { cloneDatabase } from '../support/database.ts';
+import {
+  endChild,
+  freePort,
+  processSecrets,
+  type ServerProcess,
+  startServerProcess,
+} from '../support/server-process.ts';
+import { type Hook, startHook } from '../webhooks/dispatcher/support.ts';
+
+type Line = Record<string, unknown>;
+type Listening = { child: ChildProcess; lines: Line[]; id: number; secret: string };
+
+let database: Awaited<ReturnType<typeof cloneDatabase>>;
+let server: ServerProcess;
+let hook: Hook;
+let hookStatus = 200;
+const children: ChildProcess[] = [];
+
+beforeAll(async () => {
+  database = await cloneDatabase();
+  server = await startServerProcess({ databaseUrl: database.url });
+  hook = await startHook((response) => {
+    response.statusCode = hookStatus;
+    response.setHeader('x-shop', 'open');
+    response.end('thanks');
+  });
+});
+afterAll(async () => {
+  await Promise.all(children.map((child) => endChild(child, 'SIGKILL')));
+  await hook?.close();
+  await server?.stop();
+  await database?.drop();
+});
+
+function start(args: readonly string[], env: Record<string, string> = {}): ChildProcess {
+  const child = spawn(process.execPath, ['dist/command-line/main.js', ...args], {
+    env: { ...process.env, PERKWIRE_URL: server.url, PERKWIRE_KEY: embeddedDemoIds.key, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  children.push(child);
+  return child;
+}
+
+async function run(args: readonly string[], env: Record<string, string> = {}) {
+  const child = start(args, env);
+  const [out, err] = await Promise.all([
+    text(child.stdout as never),
+    text(child.stderr as never),
+    once(child, 'close'),
+  ]);
+  return { code: child.exitCode, out, err, lines: () => linesOf(out) };
+}
+
+const linesOf = (out: string): Line[] =>
+  out
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as Line);
+
+/** Listens until it is ended. */
+async function listen(forward: string, ...options: string[]): Promise<Listening> {
+  const child = start(['listen', '--forward', forward, '--json', ...options]);
+  const lines: Line[] = [];
+  createInterface({ input: child.stdout as never }).on('line', (line) => lines.push(JSON.parse(line) as Line));
+  await expect.poll(() => lines.length).toBeGreaterThan(0);
+  return { child, lines, id: lines[0]?.listener as number, secret: lines[0]?.secret as string };
+}
+
+const trigger = async (): Promise<string> => {
+  const { code, err, lines } = await run(['trigger', 'usp.selection', '--json']);
+  expect([code, err]).toEqual([0, '']);
+  const [{ deliveries }] = lines() as [{ deliveries: { webhook_id: string }[] }];
+  return deliveries[0]?.webhook_id as string;
+};
+
+const received = () => hook.taken.map(({ headers }) => headers['webhook-id']);
+
+test('listens, verifies, breaks the server, is told, repairs it, retries, and survives a cut', async () => {
+  const listening = await listen(hook.url);
+  const alerts = await listen(`${hook.url}/alerts`, '--events', 'endpoint.failing');
+  const first = await trigger();
+  await expect.poll(received).toEqual([first]);
+  const [webhook] = hook.taken;
+  const payload = new Webhook(listening.secret).verify(webhook?.body ?? '', webhook?.headers ?? {});
+  expect(payload).toMatchObject({ body: { selected: 1 } });
+  expect(webhook?.headers).toMatchObject({ 'perkwire-event': 'usp.selection', 'perkwire-dev': '1' });
+  await expect
+    .poll(() => listening.lines.at(-1))
+    .toMatchObject({ webhook_id: first, status: 200, recorded: 'delivered' });
+
+  hookStatus = 503;
+  const broken = [await trigger(), await trigger(), await trigger()];
+  hook.taken.length = 0;
+  await expect.poll(() => alerts.lines.map(({ event }) => event)).toContain('endpoint.failing');
+  hookStatus = 200;
+  const retried = await run(['deliveries', 'retry', '--endpoint', String(listening.id)]);
+  expect([retried.code, retried.err]).toEqual([0, '']);
+  await expect.poll(() => broken.filter((id) => !received().includes(id))).toEqual([]);
+  const ofEndpoint = ['deliveries', 'tail', '--once', '--json', '--endpoint', String(listening.id)];
+  await expect
+    .poll(async () => (await run(ofEndpoint)).lines().map(({ webhook_id: id, status }) => [id, status]))
+    .toEqual([first, ...broken].map((id) => [id, 'delivered']));
+
+  // The attempt is logged as the dispatcher's are: with both heads, and the answer's body.
+  const log = await fetch(`${server.url}/manage/v1/deliveries/${first}?api_key=${embeddedDemoIds.key}`);
+  const { attempts } = ((await log.json()) as { data: { attempts: unknown[] } }).data;
+  expect(attempts).toMatchObject([
+    {
+      outcome: 'delivered',
+      request: { url: hook.url, headers: { 'webhook-signature': webhook?.headers['webhook-signature'] } },
+      response: { status: 200, headers: { 'x-shop': 'open' }, body: 'thanks' },
+      remote_address: 'perkwire listen',
+    },
+  ]);
+
+  await server.kill();
+  server = await startServerProcess({ databaseUrl: database.url, port: server.port });
+  const afterCut = await trigger();
+  await expect.poll(received).toContain(afterCut);
+
+  const ended = once(listening.child, 'exit');
+  listening.child.kill('SIGTERM');
+  expect(await ended).toEqual([0, null]);
+  const left = await fetch(`${server.url}/manage/v1/webhook-endpoints/${listening.id}?api_key=${embeddedDemoIds.key}`);
+  expect(left.status).toBe(404);
+});
+
+test('a refused, unreachable, mistaken or looping call ends with its exit code and a sentence', async () => {
+  const nowhere = `http://127.0.0.1:${await freePort()}`;
+  const calls: [string[], Record<string, string>, number, string][] = [
+    [['listen'], {}, 2, '--forward'],
+    [['trigger', 'usp.selection', '--nonsense'], {}, 2, "Unknown option '--nonsense'"],
+    [['deliveries', 'retry'], {}, 2, 'Name deliveries'],
+    [['trigger', 'usp.selection'], { PERKWIRE_KEY: '' }, 2, 'PERKWIRE_KEY'],
+    [['trigger', 'usp.selection'], { PERKWIRE_KEY: 'pk_wrong' }, 3, 'unknown, expired or revoked'],
+    [['trigger', 'no.event'], {}, 3, 'No such event'],
+    [['listen', '--forward', `${server.url}/hook`], {}, 3, 'must not lead back to this service'],
+    [['trigger', 'usp.selection'], { PERKWIRE_URL: nowhere }, 4, 'ECONNREFUSED'],
+    [['explain', '--placement', 'checkout', '--offer', '999'], {}, 1, 'not provisioned'],
+  ];
+  const ended = await Promise.all(calls.map(([args, env]) => run(args, env)));
+  for (const [index, [args, , code, sentence]] of calls.entries()) {
+    expect([args, ended[index]?.code]).toEqual([args, code]);
+    expect(ended[index]?.err).toContain(sentence);
+  }
+});
+
+test('doctor finds a sound installation sound, and names what is wrong with another', async () => {
+  const env = {
+    ...processSecrets,
+    DATABASE_URL: database.url,
+    PUBLIC_URL: `http://localhost:${server.port}`,
+    WEBHOOK_ALLOW_NETS: '127.0.0.0/8',
+    WEBHOOK_ALLOW_HTTP: 'true',
+  };
+  const [sound, wrong, unread] = await Promise.all([
+    run(['doctor', '--json'], env),
+    run(['doctor', '--json'], { ...env, SECRETS_KEY: Buffer.alloc(32, 1).toString('base64') }),
+    run(['doctor'], { ...env, TOKEN_KEYS: 'short' }),
+  ]);
+  expect(sound.lines().filter(({ state }) => state === 'bad')).toEqual([]);
+  expect(sound.code).toBe(0);
+  expect(sound.lines()).toContainEqual({ check: 'Processes', state: 'good', text: 'with the role worker: 1' });
+  expect(wrong.code).toBe(1);
+  expect(wrong.lines().filter(({ state }) => state === 'bad')).toMatchObject([
+    { check: 'Keys', text: expect.stringContaining('SECRETS_KEY') },
+  ]);
+  expect([unread.code, unread.out]).toEqual([1, expect.stringContaining('TOKEN_KEYS')]);
+});
