@@ -16,26 +16,28 @@ document.addEventListener('input', (event) => {
   if (event.target.dataset?.max !== undefined) count(event.target);
 });
 
-/** Asks for confirmation before a form with `data-confirm` is submitted. */
+/** Asks for confirmation before a form is submitted that has `data-confirm`, or whose button has it. */
 document.addEventListener(
   'submit',
   (event) => {
     const form = event.target;
-    const question = form.dataset.confirm;
+    const { confirm: question, confirmButton = 'Continue' } = event.submitter?.dataset.confirm
+      ? event.submitter.dataset
+      : form.dataset;
     if (question === undefined || form.dataset.confirmed !== undefined) return;
     event.preventDefault();
     event.stopImmediatePropagation();
     const dialog = document.createElement('dialog');
     const title = document.createElement('h2');
     title.id = 'confirm-title';
-    title.textContent = `${form.dataset.confirmButton ?? 'Continue'}?`;
+    title.textContent = `${confirmButton}?`;
     const text = document.createElement('p');
     text.textContent = question;
     const actions = document.createElement('div');
     actions.className = 'actions';
     actions.append(
       button('Cancel', 'button quiet', () => dialog.close()),
-      button(form.dataset.confirmButton ?? 'Continue', 'button main', confirmed),
+      button(confirmButton, 'button main', confirmed),
     );
     dialog.setAttribute('aria-labelledby', title.id);
     dialog.append(title, text, actions);
@@ -46,7 +48,7 @@ document.addEventListener(
     function confirmed() {
       dialog.close();
       form.dataset.confirmed = '';
-      form.requestSubmit();
+      form.requestSubmit(event.submitter);
       delete form.dataset.confirmed;
     }
   },
@@ -79,7 +81,7 @@ document.addEventListener('submit', (event) => {
 const edited = new Set();
 document.addEventListener('input', (event) => {
   const form = event.target.form;
-  if (form?.method === 'post' && form.closest('main') !== null) edited.add(form);
+  if (form?.method === 'post' && form.id !== 'bulk' && form.closest('main') !== null) edited.add(form);
 });
 document.addEventListener('click', (event) => {
   const change = event.target.closest?.('button[name="_rows"]');
@@ -90,6 +92,13 @@ document.addEventListener('submit', (event) => {
 });
 window.addEventListener('beforeunload', (event) => {
   if ([...edited].some((form) => form.isConnected)) event.preventDefault();
+});
+
+document.addEventListener('change', ({ target }) => {
+  const name = target.dataset?.selectAll;
+  if (name === undefined) return;
+  for (const box of document.querySelectorAll(`input[name="${name}"][form="${target.form.id}"]`))
+    box.checked = target.checked;
 });
 
 document.addEventListener('click', async (event) => {

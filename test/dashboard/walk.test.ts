@@ -297,6 +297,8 @@ describe('for all users', () => {
     '/why?user=nobody&offer=2',
     '/campaigns',
     '/campaigns/1',
+    '/campaigns/new',
+    '/campaigns/removed',
     '/campaigns/1/publishers',
     '/campaigns/1/publishers?to=1',
     '/advertisers',
@@ -418,6 +420,35 @@ describe('for all users', () => {
       total_caps: [{ metric: 'budget', per: 'hour', limit: 500 }],
       exclusion_groups: ['lunch'],
     });
+    await own.close();
+  });
+
+  test('a manager removes the wrong campaign and has it back', async () => {
+    const manager = await signInAs(demo.t, 'manager', 1);
+    const own = await open({ viewport: { width: 1280, height: 860 } });
+    const [name = '', value = ''] = manager.cookie.split('=');
+    await own.addCookies([{ name, value, url: demo.url }]);
+    const tab = await own.newPage();
+    const shown = async () => {
+      const fetched = await fetch(`${demo.url}/native/v4/offers.json?api_key=demo-key&campaignId=1`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ placement: 'checkout' }),
+      });
+      return ((await fetched.json()) as { data: { offers: unknown[] } }).data.offers.length;
+    };
+    expect(await shown()).toBe(1);
+    await tab.goto(`${demo.url}/dashboard/p/1/campaigns/1`);
+    const title = await tab.getByRole('heading', { level: 1 }).innerText();
+    await tab.getByRole('button', { name: 'Remove', exact: true }).click();
+    await tab.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+    await tab.getByRole('status').filter({ hasText: 'removed' }).waitFor();
+    expect(await shown()).toBe(0);
+    await tab.getByRole('link', { name: 'Removed', exact: true }).click();
+    await tab.getByRole('row').filter({ hasText: title }).getByRole('button', { name: 'Restore' }).click();
+    await tab.getByRole('status').filter({ hasText: 'restored' }).waitFor();
+    expect(await tab.getByRole('heading', { level: 1 }).innerText()).toBe(title);
+    expect(await shown()).toBe(1);
     await own.close();
   });
 

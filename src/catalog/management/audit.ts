@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox';
 import { orNull, type Resource, timestamp, type View } from './resource.ts';
 import { isOperator, type Work } from './unit-of-work.ts';
 
-export type AuditAction = 'create' | 'update' | 'remove' | 'sign_in' | 'lock';
+export type AuditAction = 'create' | 'update' | 'remove' | 'restore' | 'sign_in' | 'lock';
 
 type Change = {
   resource: Pick<Resource, 'name' | 'key' | 'ownerOf'>;
@@ -73,7 +73,8 @@ export const auditLog: Resource = {
     actor_id: orNull(Type.Integer(), { description: 'Of the key or user; null: of an operator.' }),
     actor_label: Type.String({ description: 'Name of the key, e-mail address of the user.' }),
     action: Type.String({
-      description: '`create`, `update`, `remove`; of users also `sign_in`, and `lock` after too many wrong passwords.',
+      description:
+        '`create`, `update`, `remove`, `restore`; of users also `sign_in`, and `lock` after too many wrong passwords.',
     }),
     resource: Type.String({ description: 'Kind, such as `offers`.' }),
     resource_id: Type.String({ description: 'Id; the name of a placement, the e-mail address of a user.' }),

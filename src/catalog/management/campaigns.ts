@@ -97,19 +97,30 @@ export const campaigns: Resource = {
     ...checkRules(values.rules).map(({ path, message }) => ({ path: `/rules${path}`, message })),
   ],
   warn: async (view, work) => [...(await warnOfCurrencies(view, work)), ...(await warnOfPlacements(view, work))],
-  // Its offers are paused, so that none comes back by itself should the campaign be brought back.
-  beforeRemove: async (work, { id }) => {
-    const { rows } = await work.executor.query<Values>(
-      `update offers set active = false, updated_at = $2 where campaign_id = $1 and active
-    returning ${columnsOf(offers, work)}`,
-      [id, new Date(work.nowMs)],
-    );
-    for (const row of rows) {
-      const after = viewOf(row);
-      await audit(work, { resource: offers, action: 'update', before: { ...after, active: true }, after });
-    }
-  },
+  // Its offers are paused with it, and resume with it.
+  beforeRemove: (work, { id }) => setOffersActive(work, id, false, 'active'),
+  afterRestore: (work, { id, deleted_at }) =>
+    setOffersActive(work, id, true, 'not active and deleted_at is null and updated_at = $4', [deleted_at]),
 };
+
+/** Pauses or resumes those offers of a campaign that a condition selects. */
+async function setOffersActive(
+  work: Work,
+  campaignId: unknown,
+  active: boolean,
+  condition: string,
+  more: readonly unknown[] = [],
+): Promise<void> {
+  const { rows } = await work.executor.query<Values>(
+    `update offers set active = $2, updated_at = $3 where campaign_id = $1 and ${condition}
+    returning ${columnsOf(offers, work)}`,
+    [campaignId, active, new Date(work.nowMs), ...more],
+  );
+  for (const row of rows) {
+    const after = viewOf(row);
+    await audit(work, { resource: offers, action: 'update', before: { ...after, active: !active }, after });
+  }
+}
 
 /** Offers are ranked by what they pay, and reports add it up, in whatever currency it is. */
 async function warnOfCurrencies(

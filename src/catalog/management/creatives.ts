@@ -73,6 +73,11 @@ export const creatives: Resource = {
       select min(id) from creatives where offer_id = $1 and deleted_at is null and id <> ${Number(id)})`;
     await markPrimary(work, next, offer_id, true);
   },
+  afterRestore: async (work, { id, offer_id }) => {
+    await work.executor.query('select 1 from offers where id = $1 for no key update', [offer_id]);
+    if (!(await hasPrimary(work, offer_id)))
+      await markPrimary(work, `offer_id = $1 and id = ${Number(id)}`, offer_id, true);
+  },
 };
 
 /** The fields of an upload that its bytes do not say. */

@@ -7,12 +7,13 @@ import type { Signer } from '../../platform/security/keyring.ts';
 import { admit, callOf, type Door, fieldsOf, post, publisherIdParameter, publisherQuery, send } from './http.ts';
 import { defaultLimit, type ListQuery, listRows, maxLimit } from './list.ts';
 import { capital, createBody, patchBody, type Resource, type View, viewSchema, type Warning } from './resource.ts';
+import { restorableDays, restoreRow } from './restore.ts';
 import { createRow, etagOf, getRow, removeRow, updateRow } from './rows.ts';
 import type { Work } from './unit-of-work.ts';
 
 export type RowsDoor = Door & { cursors: Signer };
 
-type Operation = 'list' | 'create' | 'get' | 'update' | 'remove';
+type Operation = 'list' | 'create' | 'get' | 'update' | 'remove' | 'restore';
 
 const warningSchema = Type.Array(Type.Object({ path: Type.String(), message: Type.String() }), {
   description: 'What was saved but may be better otherwise, such as a text longer than is ideal.',
@@ -81,6 +82,7 @@ const addRoutes: Record<Operation, (routes: Routes) => void> = {
   get: getRoute,
   update: updateRoutes,
   remove: removeRoute,
+  restore: restoreRoute,
 };
 
 function listRoute({ app, door, resource, path, hooks, tags }: Routes): void {
@@ -173,6 +175,25 @@ function removeRoute({ app, door, resource, one, hooks, tags, params, noun, keyO
     const match = request.headers['if-match'] ?? null;
     await door.management.write(actor, publisherId, (work) => removeRow(resource, work, keyOf(request), match));
     return reply.code(204).header('cache-control', 'no-store').send();
+  });
+}
+
+function restoreRoute({ app, door, resource, one, hooks, tags, params, noun, keyOf }: Routes): void {
+  const schema = {
+    summary: `Restore ${noun}`,
+    description: `Brings back what was removed in the last ${restorableDays} days, as it was.`,
+    tags,
+    params,
+    querystring: publisherQuery,
+    response: { 200: answerOf(resource), ...errorAnswers(400, 401, 403, 404, 409) },
+  };
+  app.post(`${one}/restore`, { schema, ...hooks }, async (request, reply) => {
+    const { actor, publisherId } = callOf(request);
+    const answer = await door.management.write(actor, publisherId, async (work) => {
+      const row = await restoreRow(resource, work, keyOf(request));
+      return rowAnswer(resource, work, row, `${capital(resource.noun)} restored.`);
+    });
+    return send(reply, answer);
   });
 }
 

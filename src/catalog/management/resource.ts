@@ -74,6 +74,8 @@ export type Resource = {
   /** What else changes with a row, in its transaction, before it is written. */
   beforeSave?: (work: Work, values: Values, current: View | null) => Promise<void>;
   beforeRemove?: (work: Work, current: View) => Promise<void>;
+  /** What else comes back with a row. `removed`: as it was until then. */
+  afterRestore?: (work: Work, removed: View) => Promise<void>;
 };
 
 export const orNull = <Schema extends TSchema>(

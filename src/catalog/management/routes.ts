@@ -50,9 +50,10 @@ export async function managementRoutes(app: App, deps: CatalogDeps): Promise<voi
   });
   resourceRoutes(app, door, keys, ['list', 'get', 'update', 'remove']);
   keyRoutes(app, door);
-  for (const resource of [themes, placements, advertisers, campaigns, offers, sequenceRules])
-    resourceRoutes(app, door, resource, all);
-  resourceRoutes(app, door, creatives, ['list', 'get', 'update', 'remove']);
+  resourceRoutes(app, door, placements, all);
+  for (const resource of [themes, advertisers, campaigns, offers, sequenceRules])
+    resourceRoutes(app, door, resource, [...all, 'restore']);
+  resourceRoutes(app, door, creatives, ['list', 'get', 'update', 'remove', 'restore']);
   await app.register(async (uploads: App) => creativeRoutes(uploads, door));
   provisionRoutes(app, door);
   catalogueRoutes(app, door);

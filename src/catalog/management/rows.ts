@@ -50,7 +50,7 @@ export const notFound = ({ noun }: Pick<Resource, 'noun'>): AppError =>
   new AppError('resource_not_found', { message: `${capital(noun)} not found.` });
 
 /** The key as the database compares it. A malformed key is answered like one that does not exist. */
-function readKey(resource: Resource, key: string): string | number {
+export function readKey(resource: Resource, key: string): string | number {
   if (resource.key === 'name') {
     if (key.includes('\0') || !key.isWellFormed()) throw notFound(resource);
     return key;
@@ -209,7 +209,7 @@ function requireOperator(resource: Resource, { actor }: Work, values: Values, cu
 }
 
 /** A named row is locked against removal until the transaction ends. */
-async function missingReferences(
+export async function missingReferences(
   resource: Resource,
   work: Work,
   values: Values,
@@ -242,7 +242,7 @@ async function requireUnused(resource: Resource, work: Work, current: View): Pro
 }
 
 /** Runs a statement that writes one row; what breaks a unique constraint is a conflict of the client's. */
-async function saved(resource: Resource, { executor }: Work, text: string, values: unknown[]): Promise<View> {
+export async function saved(resource: Resource, { executor }: Work, text: string, values: unknown[]): Promise<View> {
   try {
     const { rows } = await executor.query<Values>(text, values);
     return viewOf(rows[0] as Values);

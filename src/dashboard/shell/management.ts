@@ -1,5 +1,6 @@
 import { type Page as ListPage, type ListQuery, listRows } from '../../catalog/management/list.ts';
 import type { Resource, Values, View } from '../../catalog/management/resource.ts';
+import { restoreRow } from '../../catalog/management/restore.ts';
 import { createRow, getRow, removeRow, updateRow } from '../../catalog/management/rows.ts';
 import { createManagement } from '../../catalog/management/service.ts';
 import type { Actor, Work } from '../../catalog/management/unit-of-work.ts';
@@ -14,6 +15,7 @@ type Row = string | number;
 
 /** The functions of the management API for pages: with the viewer as actor and the publisher of the address. */
 export type ManagementClient = {
+  now: () => number;
   read: <T>(context: PageContext, work: (work: Work) => Promise<T>) => Promise<T>;
   write: <T>(context: PageContext, work: (work: Work) => Promise<T>) => Promise<T>;
   list: (context: PageContext, resource: Resource, query: ListQuery) => Promise<ListPage>;
@@ -22,6 +24,7 @@ export type ManagementClient = {
   /** `version`: the ETag the form was made from; null: overwrites whatever is stored. */
   update: (context: PageContext, resource: Resource, key: Row, given: Values, version: string | null) => Promise<View>;
   remove: (context: PageContext, resource: Resource, key: Row) => Promise<View>;
+  restore: (context: PageContext, resource: Resource, key: Row) => Promise<View>;
 };
 
 export function createManagementClient(deps: CatalogDeps): ManagementClient {
@@ -32,6 +35,7 @@ export function createManagementClient(deps: CatalogDeps): ManagementClient {
   const write: ManagementClient['write'] = (context, work) =>
     management.write(actorOf(context), publisherIdOf(context), work);
   return {
+    now: deps.now,
     read,
     write,
     list: (context, resource, query) => read(context, (work) => listRows(resource, work, query, cursors)),
@@ -42,6 +46,7 @@ export function createManagementClient(deps: CatalogDeps): ManagementClient {
       return write(context, (work) => updateRow(resource, work, String(key), given, options));
     },
     remove: (context, resource, key) => write(context, (work) => removeRow(resource, work, String(key), null)),
+    restore: (context, resource, key) => write(context, (work) => restoreRow(resource, work, String(key))),
   };
 }
 

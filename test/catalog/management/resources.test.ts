@@ -254,6 +254,41 @@ describe('removal', () => {
     const offer = await me.call('POST', '/offers', { campaign_id: ids.campaign });
     expect(details(offer)).toEqual([{ path: '/campaign_id', message: 'Campaign not found' }]);
   });
+
+  test('is undone for 30 days: a campaign comes back with the offers that it paused', async () => {
+    const paused = await me.call('POST', '/offers', { campaign_id: ids.campaign, title: 'Paused', active: false });
+    const before = (await me.call('GET', `/campaigns/${ids.campaign}`)).body.data;
+    const restore = (path: string) => me.call('POST', `/${path}/restore`);
+    expect((await restore(`campaigns/${ids.campaign}`)).status).toBe(404);
+    await me.call('DELETE', `/campaigns/${ids.campaign}`);
+    await me.call('DELETE', `/advertisers/${ids.advertiser}`);
+    expect(details(await restore(`campaigns/${ids.campaign}`))).toEqual([
+      { path: '/advertiser_id', message: 'Advertiser not found: restore it first' },
+    ]);
+    expect((await restore(`advertisers/${ids.advertiser}`)).status).toBe(200);
+    const restored = (await restore(`campaigns/${ids.campaign}`)).body.data;
+    expect(restored).toEqual({ ...before, updated_at: restored.updated_at });
+    const offerIsActive = async (id: unknown) => (await me.call('GET', `/offers/${id}`)).body.data.active;
+    expect(await Promise.all([ids.offer, paused.body.data.id].map(offerIsActive))).toEqual([true, false]);
+    expect((await me.call('GET', `/audit?resource=campaigns&limit=1`)).body.data).toMatchObject([
+      { action: 'restore', resource_id: String(ids.campaign) },
+    ]);
+    await me.call('DELETE', `/campaigns/${ids.campaign}`);
+    await t.pool.query("update campaigns set deleted_at = now() - interval '31 days' where id = $1", [ids.campaign]);
+    expect((await restore(`campaigns/${ids.campaign}`)).status).toBe(404);
+    const stranger = await t.caller(await t.addPublisher());
+    await me.call('DELETE', `/offers/${ids.offer}`);
+    expect((await stranger.call('POST', `/offers/${ids.offer}/restore`)).status).toBe(404);
+  });
+
+  test('of a theme whose key was taken meanwhile cannot be undone', async () => {
+    const key = (await me.call('GET', `/themes/${ids.theme}`)).body.data.key;
+    await me.call('PATCH', '/placements/checkout', { theme_id: null });
+    await me.call('DELETE', `/themes/${ids.theme}`);
+    await me.call('POST', '/themes', { name: 'Next', unit: 'mou', key });
+    const refused = await me.call('POST', `/themes/${ids.theme}/restore`);
+    expect([refused.status, details(refused)]).toEqual([409, [{ path: '/key', message: 'is taken' }]]);
+  });
 });
 
 describe('a campaign', () => {

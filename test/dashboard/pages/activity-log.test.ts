@@ -32,9 +32,13 @@ async function rows(query = '', who = admin): Promise<string[]> {
 }
 const textOf = (markup: string): string =>
   markup
+    .replaceAll(/<form.*?<\/form>/gs, '')
     .replaceAll(/<[^>]*>/g, ' ')
     .replaceAll(/\s+/g, ' ')
     .trim();
+
+const emailOf = async ({ userId }: TestUser): Promise<string | undefined> =>
+  (await t.pool.query<{ email: string }>('select email from users where id = $1', [userId])).rows[0]?.email;
 
 describe('the activity log', () => {
   test('shows actor, old and new values, and the time in the publisher’s time zone', async () => {
@@ -47,6 +51,31 @@ describe('the activity log', () => {
     );
     expect(added).toMatch(`Created Theme ${theme}`);
     expect((await admin.get(page)).body).toContain(`href="/dashboard/p/${me.publisherId}/settings/themes/${theme}"`);
+  });
+
+  test('reverts a change, brings back what was removed, and nothing of another publisher', async () => {
+    const theme = (await me.call('POST', '/themes', { name: 'First', unit: 'mou' })).body.data.id;
+    await me.call('PATCH', `/themes/${theme}`, { name: 'Second' });
+    const latest = async () =>
+      /action="([^"]+\/revert)"/.exec((await admin.get(`${page}?resource=themes`)).body)?.[1] ?? 'none';
+    const nameOf = async () => (await me.call('GET', `/themes/${theme}`)).body.data?.name;
+    const change = await latest();
+    const stranger = await signInAs(t, 'admin', await t.addPublisher());
+    expect((await stranger.post(change)).statusCode).toBe(404);
+    expect((await admin.post(change)).statusCode).toBe(303);
+    expect(await nameOf()).toBe('First');
+    await me.call('DELETE', `/themes/${theme}`);
+    expect((await admin.post(await latest())).statusCode).toBe(303);
+    expect(await nameOf()).toBe('First');
+    expect((await rows())[0]).toBe(
+      `Restored Theme ${theme} by ${await emailOf(admin)} 2 Mar 2026, 02:15:15 ` +
+        'deleted at 2 Mar 2026, 02:15:15 → changed to none',
+    );
+    await me.call('POST', '/placements', { name: 'gone', display_name: 'Gone' });
+    await me.call('DELETE', '/placements/gone');
+    const removal = /action="([^"]+\/revert)"/.exec((await admin.get(page)).body)?.[1] ?? 'none';
+    expect((await admin.post(removal)).statusCode).toBe(303);
+    expect((await me.call('GET', '/placements/gone')).body.data.display_name).toBe('Gone');
   });
 
   test('shows times among the values in the publisher’s time zone', async () => {

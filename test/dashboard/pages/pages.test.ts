@@ -4,7 +4,7 @@ import { enqueue } from '../../../src/webhooks/outbox.ts';
 import { startTestJobs } from '../../support/jobs.ts';
 import { type Route, routesOf } from '../../support/routes.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
-import { signInAs, type TestUser } from '../support.ts';
+import { csrfIn, origin, signInAs, type TestUser } from '../support.ts';
 
 let t: TestApp;
 let operator: TestUser;
@@ -197,6 +197,67 @@ describe('the catalogue', () => {
     expect((await admin.get(own('/campaigns/2'))).body).toContain(
       `<option value="${rows[0]?.id}" selected>Zzz</option>`,
     );
+  });
+
+  test('campaigns and offers are duplicated with images, paused', async () => {
+    const idIn = (answer: { headers: Record<string, unknown> }) =>
+      Number(/(\d+)$/.exec(String(answer.headers.location))?.[1]);
+    const image = async (offer: number) =>
+      (
+        await t.pool.query(
+          `select encode(sha256, 'hex') as sha256 from creative_images i join creatives c on c.id = i.creative_id
+          where c.offer_id = $1 order by c.id`,
+          [offer],
+        )
+      ).rows;
+    const offer = idIn(await admin.post(own('/offers/1/duplicate')));
+    expect((await image(offer)).length).toBeGreaterThan(0);
+    expect(await image(offer)).toEqual(await image(1));
+    const { offers } = t.deps.catalog.current();
+    expect(offers.get(offer)).toMatchObject({ active: false, copy: offers.get(1)?.copy });
+    const campaign = idIn(await admin.post(own('/campaigns/3/duplicate')));
+    const of = (id: number) => [...t.deps.catalog.current().offers.values()].filter((one) => one.campaign.id === id);
+    expect(of(campaign).map(({ copy }) => copy)).toEqual(of(3).map(({ copy }) => copy));
+    expect(of(campaign)[0]?.campaign).toMatchObject({
+      active: false,
+      name: `${of(3)[0]?.campaign.name} (copy)`,
+      rules: of(3)[0]?.campaign.rules,
+    });
+    await admin.post(own(`/campaigns/${campaign}/remove`));
+    await admin.post(own(`/offers/${offer}/remove`));
+  });
+
+  test('selected campaigns are paused, activated, tagged and removed together, or none is', async () => {
+    const bulk = (keys: string[], action: string, fields: Record<string, string> = {}) =>
+      t.app.inject({
+        method: 'POST',
+        url: own('/campaigns/bulk'),
+        headers: { origin, cookie: admin.cookie, 'content-type': 'application/x-www-form-urlencoded' },
+        payload: new URLSearchParams([
+          ['_csrf', csrfIn(list)],
+          ['action', action],
+          ...keys.map((key): [string, string] => ['key', key]),
+          ...Object.entries(fields),
+        ]).toString(),
+      });
+    const list = (await admin.get(own('/campaigns'))).body;
+    const stored = async () =>
+      (await t.pool.query('select active, tags, deleted_at is not null as gone from campaigns where id in (1, 2)'))
+        .rows;
+    const before = await stored();
+    await bulk(['1', '2'], 'pause');
+    expect(await stored()).toMatchObject([{ active: false }, { active: false }]);
+    await bulk(['1', '2'], 'activate');
+    await bulk(['1', '2'], 'tag', { tag: 'autumn' });
+    expect((await stored()).every(({ tags }) => tags.includes('autumn'))).toBe(true);
+    expect((await bulk(['1', '999999'], 'pause')).statusCode).toBe(404);
+    await bulk(['1', '2'], 'tag', { tag: '' });
+    expect(await stored()).toMatchObject([{ active: true }, { active: true }]);
+    await bulk(['1', '2'], 'remove');
+    expect(await stored()).toMatchObject([{ gone: true }, { gone: true }]);
+    expect((await admin.get(own('/campaigns/removed'))).body).toContain(own('/campaigns/2/restore'));
+    for (const id of [1, 2]) expect((await admin.post(own(`/campaigns/${id}/restore`))).statusCode).toBe(303);
+    expect((await stored()).map(({ gone }) => gone)).toEqual(before.map(() => false));
   });
 
   test('an offer is paused and resumed', async () => {

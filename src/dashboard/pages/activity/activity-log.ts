@@ -1,16 +1,19 @@
 import { auditLog } from '../../../catalog/management/audit.ts';
 import type { View } from '../../../catalog/management/resource.ts';
-import { type Html, html } from '../../../platform/http/html.ts';
+import { isRevertible, revertEntry } from '../../../catalog/management/revert.ts';
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import type { App } from '../../../platform/ports.ts';
 import { dispatcherLabel } from '../../../webhooks/dispatcher/settle/disabling.ts';
 import { resetLabel, signInLabel, singleSignOnLabel } from '../../auth/account-audit.ts';
 import type { Role } from '../../auth/users.ts';
+import { actionButton } from '../../shell/actions.ts';
 import { badge, emptyState, link, noMatches, pager, type Tone } from '../../shell/components.ts';
-import { type PageContext, queryText } from '../../shell/context.ts';
+import { keyIn, type PageContext, queryText } from '../../shell/context.ts';
+import { fieldErrorsOf } from '../../shell/fields.ts';
 import { moment, utc } from '../../shell/format.ts';
 import { createForm } from '../../shell/forms.ts';
 import type { NavKey, Page } from '../../shell/layout.ts';
-import { commonPages, type PageServices, type Pages, publisherPages } from '../../shell/pages.ts';
+import { commonPages, type PageResult, type PageServices, type Pages, publisherPages } from '../../shell/pages.ts';
 import { changeList, type Zone } from './changes.ts';
 import { type LoggedResources, operatorResources, publisherResources } from './resources.ts';
 
@@ -24,6 +27,8 @@ type LogScope<C extends PageContext> = {
   zoneOf: (context: C) => Zone;
   title: string;
   lead: string;
+  /** Whether its entries can be undone. */
+  revertible: boolean;
 };
 
 const entriesPerPage = 50;
@@ -39,6 +44,7 @@ export function activityPages(app: App, services: PageServices): void {
     zoneOf: ({ publisher }) => publisher,
     title: 'Activity log',
     lead: 'All configuration changes, newest first. Entries are immutable and contain no secrets.',
+    revertible: true,
   });
   registerScope(services, {
     pages: commonPages(app, services),
@@ -49,11 +55,29 @@ export function activityPages(app: App, services: PageServices): void {
     zoneOf: () => utc,
     title: 'Operator activity',
     lead: 'Changes of operator accounts, newest first, in UTC. Changes of a publisher are in its own activity log.',
+    revertible: false,
   });
 }
 
 function registerScope<C extends PageContext>(services: PageServices, scope: LogScope<C>): void {
   scope.pages.get(scope.path, scope.requires, (context) => logPage(services, scope, context));
+  if (scope.revertible)
+    scope.pages.post(`${scope.path}/:key/revert`, scope.requires, (context) => revert(services, scope, context));
+}
+
+async function revert<C extends PageContext>(
+  { management }: PageServices,
+  { path }: LogScope<C>,
+  context: C,
+): Promise<PageResult> {
+  const to = context.path(path);
+  try {
+    await management.write(context, (work) => revertEntry(work, keyIn(context)));
+    return { to, done: 'Reverted.' };
+  } catch (err) {
+    const [error] = fieldErrorsOf(err);
+    return { to, failed: `Not reverted: ${error?.message ?? 'it was changed since'}.` };
+  }
 }
 
 async function logPage<C extends PageContext>(
@@ -73,7 +97,19 @@ async function logPage<C extends PageContext>(
   const url = (query: Record<string, string>) => `${context.path(path)}?${new URLSearchParams(query)}`;
   const next = nextCursor === null ? null : url({ ...filter, cursor: nextCursor });
   const isEmpty = rows.length === 0 && filter.resource === undefined && cursor === '';
-  const entryScope = { path: context.path, resources, zone: scope.zoneOf(context) };
+  const revertButton = (row: View): Html =>
+    actionButton(context, {
+      to: `${context.path(path)}/${row.id}/revert`,
+      text: row.action === 'remove' ? 'Restore' : 'Revert',
+      small: true,
+      confirm: row.action === 'remove' ? 'It comes back as it was.' : 'The changed fields get their former values.',
+    });
+  const entryScope = {
+    path: context.path,
+    resources,
+    zone: scope.zoneOf(context),
+    undo: (row: View) => (scope.revertible && isRevertible(row) ? revertButton(row) : nothing),
+  };
   const entries = html`
     <ol class="card activity" aria-label="Entries">${rows.map((row) => entry(entryScope, row))}</ol>`;
   return {
@@ -107,7 +143,12 @@ function filterForm(action: string, resources: LoggedResources, resource: string
     </form>`;
 }
 
-type EntryScope = { path: PageContext['path']; resources: LoggedResources; zone: Zone };
+type EntryScope = {
+  path: PageContext['path'];
+  resources: LoggedResources;
+  zone: Zone;
+  undo: (row: View) => Html;
+};
 
 const entry = (scope: EntryScope, row: View): Html => html`
   <li>
@@ -115,6 +156,7 @@ const entry = (scope: EntryScope, row: View): Html => html`
       <p>${whatChanged(scope, row)}</p>
       <p class="hint">${actorText(row)}</p>
       <p class="hint">${moment(scope.zone, String(row.at), 'second')}</p>
+      ${scope.undo(row)}
     </div>
     ${changeList(scope.zone, row)}
   </li>`;
@@ -136,6 +178,7 @@ const actions: Readonly<Record<string, { text: string; tone: Tone }>> = {
   create: { text: 'Created', tone: 'good' },
   update: { text: 'Changed', tone: 'info' },
   remove: { text: 'Removed', tone: 'bad' },
+  restore: { text: 'Restored', tone: 'good' },
   sign_in: { text: 'Signed in', tone: 'plain' },
   lock: { text: 'Locked', tone: 'bad' },
 };

@@ -1,11 +1,13 @@
 import { advertisers } from '../../../catalog/management/advertisers.ts';
 import { campaigns } from '../../../catalog/management/campaigns.ts';
+import { duplicateCampaign } from '../../../catalog/management/duplicate.ts';
 import type { Values, View, Warning } from '../../../catalog/management/resource.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import type { App } from '../../../platform/ports.ts';
 import { badge, emptyState, link, linkButton, notice, strongLink } from '../../shell/components.ts';
 import { type PublisherContext, queryText } from '../../shell/context.ts';
+import { type BulkAction, pauseActions } from '../../shell/crud/definition.ts';
 import { crudPages } from '../../shell/crud/routes.ts';
 import type { Fields } from '../../shell/fields.ts';
 import { type Choice, type FormValue, filterSelect } from '../../shell/forms.ts';
@@ -52,14 +54,7 @@ export function campaignPages(app: App, services: PageServices): void {
       const chosen = queryText(context, 'advertiser_id');
       return filterSelect('advertiser_id', 'Advertiser', await advertiserChoices(context, chosen), chosen);
     },
-    columns: [
-      { text: 'Name' },
-      { text: 'Category' },
-      { text: 'Payout' },
-      { text: 'Priority', numeric: true },
-      { text: 'Status' },
-      { text: 'Offers', hidden: true },
-    ],
+    columns: campaignColumns,
     cells: campaignCells,
     figures: weekFigures(deps, { dimension: 'campaign', key: (row) => Number(row.id) }),
     empty: {
@@ -84,6 +79,8 @@ export function campaignPages(app: App, services: PageServices): void {
       }),
     beside: estimatePanel,
     assets: ['pickers.js'],
+    duplicate: duplicateCampaign,
+    bulk: [...pauseActions, tagAction],
     afterCreate: async (context, view) => {
       const toOffer = context.path(`/offers/new?campaign_id=${view.id}`);
       const isDoubtful = (await warningsOf(context, view)).some(({ path }) => path.startsWith('/rules/'));
@@ -100,6 +97,14 @@ export function campaignPages(app: App, services: PageServices): void {
         : nothing,
   });
 }
+
+const tagAction: BulkAction = {
+  name: 'tag',
+  text: 'Add tag',
+  field: 'Tag',
+  done: 'tagged',
+  change: ({ tags }, typed) => ({ tags: [...new Set([...(tags as string[]), typed])] }),
+};
 
 /** What was saved but may be wrong. */
 function warningList(warnings: readonly Warning[]): Html {
@@ -124,6 +129,15 @@ const campaignLinks = (path: PublisherContext['path'], id: unknown): Html => htm
     ${linkButton(path(`/campaigns/${id}/publishers`), 'Publishers')}
     ${linkButton(path(`/why?campaign=${id}`), 'Why (not) shown')}
   </p>`;
+
+const campaignColumns = [
+  { text: 'Name' },
+  { text: 'Category' },
+  { text: 'Payout' },
+  { text: 'Priority', numeric: true },
+  { text: 'Status' },
+  { text: 'Offers', hidden: true },
+];
 
 const campaignCells = ({ path }: PublisherContext, row: View) => [
   html`

@@ -1,4 +1,5 @@
 import { campaigns } from '../../../catalog/management/campaigns.ts';
+import { duplicateOffer } from '../../../catalog/management/duplicate.ts';
 import { offers } from '../../../catalog/management/offers.ts';
 import type { Values } from '../../../catalog/management/resource.ts';
 import type { Offer } from '../../../catalog/snapshot/types.ts';
@@ -7,6 +8,7 @@ import { type Html, html } from '../../../platform/http/html.ts';
 import type { App } from '../../../platform/ports.ts';
 import { emptyState, linkButton } from '../../shell/components.ts';
 import { keyIn, type PublisherContext, queryText } from '../../shell/context.ts';
+import { pauseActions } from '../../shell/crud/definition.ts';
 import { crudPages } from '../../shell/crud/routes.ts';
 import type { Fields } from '../../shell/fields.ts';
 import { type Choice, filterSelect } from '../../shell/forms.ts';
@@ -72,6 +74,8 @@ export function offerPages(app: App, services: PageServices): void {
       ${offerFields(form)}`,
     previewed: true,
     beside: (context, { view }) => preview(services, context, stored(view?.id)),
+    duplicate: duplicateOffer,
+    bulk: pauseActions,
     afterCreate: ({ path }, view) => ({
       to: `${path(`/offers/${view.id}`)}#creatives`,
       done: 'Offer saved. Next: upload an image.',

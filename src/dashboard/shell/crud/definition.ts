@@ -1,4 +1,5 @@
 import type { Resource, Values, View } from '../../../catalog/management/resource.ts';
+import type { Work } from '../../../catalog/management/unit-of-work.ts';
 import type { Html } from '../../../platform/http/html.ts';
 import { hasRole, type Role } from '../../auth/users.ts';
 import type { AssetName } from '../assets.ts';
@@ -66,7 +67,29 @@ export type Crud<C extends PageContext> = {
   /** Default: redirects to the page of the new row. */
   afterCreate?: (context: C, view: View) => PageResult | Promise<PageResult>;
   removable?: boolean;
+  /** Copies a row; without it there is no such button. */
+  duplicate?: (work: Work, key: string) => Promise<View>;
+  /** What can be done to several rows of the list at once, beside removing them. */
+  bulk?: readonly BulkAction[];
 };
+
+export type BulkAction = {
+  name: string;
+  /** Of the button. */
+  text: string;
+  /** Label of the text field beside the button, which is named like the action; absent: it needs none. */
+  field?: string;
+  /** What is done, such as "paused". */
+  done: string;
+  /** The fields that change. `typed`: the text field. */
+  change: (row: View, typed: string) => Values;
+};
+
+/** For kinds with a field `active`. */
+export const pauseActions: readonly BulkAction[] = [
+  { name: 'pause', text: 'Pause', done: 'paused', change: () => ({ active: false }) },
+  { name: 'activate', text: 'Activate', done: 'activated', change: () => ({ active: true }) },
+];
 
 /** What the functions behind the routes of one resource share. */
 export type CrudPages<C extends PageContext> = { crud: Crud<C>; management: ManagementClient };
@@ -78,6 +101,10 @@ export const rowPath = <C extends PageContext>({ path, resource }: Crud<C>, cont
 
 export const canWrite = <C extends PageContext>({ writes }: Crud<C>, { viewer }: C): boolean =>
   hasRole(viewer.user.role, writes);
+
+/** Whether removed rows can be brought back. */
+export const isRestorableKind = <C extends PageContext>({ resource, removable }: Crud<C>): boolean =>
+  removable !== false && resource.removedAt === 'deleted_at';
 
 /** Breadcrumbs of a row's page. */
 export const trailOf = <C extends PageContext>(crud: Crud<C>, context: C): { text: string; href: string }[] => [

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { defaultsOf, type Values, type View } from '../../../catalog/management/resource.ts';
+import { restorableDays } from '../../../catalog/management/restore.ts';
 import { etagOf } from '../../../catalog/management/rows.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { actionButton, hiddenField, readOnlyFields, saveForm } from '../actions.ts';
@@ -9,7 +10,7 @@ import type { FieldErrors } from '../fields.ts';
 import { createForm, type FormValues } from '../forms.ts';
 import type { Page } from '../layout.ts';
 import { defaultButton } from '../row-list.ts';
-import { type Crud, canWrite, type Editing, listPath, rowPath, trailOf } from './definition.ts';
+import { type Crud, canWrite, type Editing, isRestorableKind, listPath, rowPath, trailOf } from './definition.ts';
 
 /** Name of the field with the ETag of the row a form was made from. */
 export const versionField = '_version';
@@ -89,14 +90,18 @@ async function formCard<C extends PageContext>(
 
 function rowActions<C extends PageContext>(crud: Crud<C>, context: C, view: View): Html {
   const canRemove = crud.removable !== false && canWrite(crud, context);
+  const restorable = isRestorableKind(crud) ? ` It can be restored for ${restorableDays} days.` : '';
   const remove = () =>
     actionButton(context, {
       to: `${rowPath(crud, context, view)}/remove`,
       text: 'Remove',
       kind: 'danger',
-      confirm: `${crud.nameOf(view)} will be removed. Links already served keep working.`,
+      confirm: `${crud.nameOf(view)} will be removed. Links already served keep working.${restorable}`,
     });
-  return html`${crud.actions?.(context, view)}${canRemove && remove()}`;
+  const copy = () =>
+    actionButton(context, { to: `${rowPath(crud, context, view)}/duplicate`, text: 'Duplicate', kind: 'quiet' });
+  const canCopy = crud.duplicate !== undefined && canWrite(crud, context);
+  return html`${crud.actions?.(context, view)}${canCopy && copy()}${canRemove && remove()}`;
 }
 
 /** Says that another user saved the row first, and which values differ. */

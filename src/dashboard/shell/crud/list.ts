@@ -4,7 +4,8 @@ import { type Cell, type Column, emptyState, linkButton, noMatches, pager, table
 import { type PageContext, queryText } from '../context.ts';
 import { createForm } from '../forms.ts';
 import type { Page } from '../layout.ts';
-import { type Crud, type CrudPages, canWrite, listPath } from './definition.ts';
+import { bulkForm, selectBox } from './bulk.ts';
+import { type Crud, type CrudPages, canWrite, isRestorableKind, listPath } from './definition.ts';
 
 const rowsPerPage = 50;
 
@@ -22,15 +23,31 @@ export async function listPage<C extends PageContext>({ crud, management }: Crud
     ...filter,
     ...(cursor !== '' && { cursor }),
   });
-  const add = canWrite(crud, context) ? linkButton(`${path}/new`, `Add ${resource.noun}`, 'main') : nothing;
+  const writable = canWrite(crud, context);
+  const add = writable ? linkButton(`${path}/new`, `Add ${resource.noun}`, 'main') : nothing;
+  const removed = isRestorableKind(crud) ? linkButton(`${path}/removed`, 'Removed', 'quiet') : nothing;
   const next = nextCursor === null ? null : `${path}?${new URLSearchParams({ ...filter, cursor: nextCursor })}`;
   const isEmpty = rows.length === 0 && Object.keys(filter).length === 0 && cursor === '';
-  const shown = await columnsOf(crud, context, rows);
+  const list = async () => {
+    const { columns, cells } = await columnsOf(crud, context, rows);
+    if (!writable || crud.bulk === undefined) return table(title, columns, cells);
+    const box = (index: number): Cell => {
+      const row = rows[index] as View;
+      return selectBox(row[resource.key], crud.nameOf(row));
+    };
+    return html`
+      ${bulkForm(crud, context)}
+      ${table(
+        title,
+        [{ text: 'Select', hidden: true }, ...columns],
+        cells.map((one, index) => [box(index), ...one]),
+      )}`;
+  };
   return {
     title,
     lead: crud.lead,
     nav: crud.nav,
-    actions: add,
+    actions: html`${removed}${add}`,
     body: isEmpty
       ? emptyState(crud.icon, crud.empty.title, crud.empty.text, add)
       : html`
@@ -39,7 +56,7 @@ export async function listPage<C extends PageContext>({ crud, management }: Crud
           ${await crud.filters?.(context)}
           <button class="button">Apply</button>
         </form>
-        ${rows.length === 0 ? noMatches : table(title, shown.columns, shown.cells)}
+        ${rows.length === 0 ? noMatches : await list()}
         ${pager(cursor === '' ? null : path, next)}`,
   };
 }

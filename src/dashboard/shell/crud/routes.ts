@@ -1,12 +1,15 @@
 import { PreconditionFailed } from '../../../catalog/management/rows.ts';
+import { AppError } from '../../../platform/errors.ts';
 import { formOf, keyIn, type PageContext } from '../context.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf } from '../fields.ts';
 import type { ManagementClient } from '../management.ts';
 import type { PageResult, Pages } from '../pages.ts';
 import { rowsField, typedValues, withRowChange } from '../row-list.ts';
-import { type Crud, type CrudPages, listPath, rowPath, trailOf } from './definition.ts';
+import { changeSelected } from './bulk.ts';
+import { type Crud, type CrudPages, isRestorableKind, listPath, rowPath, trailOf } from './definition.ts';
 import { conflictNotice, editorPage, newRowPage, versionField } from './editor.ts';
 import { listPage } from './list.ts';
+import { removedPage, restore } from './removed.ts';
 
 /** Registers the pages of one resource. */
 export function crudPages<C extends PageContext>(pages: Pages<C>, management: ManagementClient, crud: Crud<C>): void {
@@ -19,6 +22,13 @@ export function crudPages<C extends PageContext>(pages: Pages<C>, management: Ma
     return { title: `New ${resource.noun}`, nav: crud.nav, trail: trailOf(crud, context), body: blocked };
   });
   pages.post(path, writes, (context, fields) => create(all, context, fields));
+  if (isRestorableKind(crud)) {
+    pages.get(`${path}/removed`, reads, (context) => removedPage(all, context));
+    pages.post(`${path}/:key/restore`, writes, (context) => restore(all, context));
+  }
+  if (crud.bulk !== undefined)
+    pages.post(`${path}/bulk`, writes, (context, fields) => changeSelected(all, context, fields));
+  if (crud.duplicate !== undefined) pages.post(`${path}/:key/duplicate`, writes, (context) => duplicate(all, context));
   pages.get(`${path}/:key`, reads, async (context) => {
     const view = await management.get(context, resource, keyIn(context));
     return editorPage(crud, context, { view, values: view });
@@ -76,6 +86,13 @@ async function update<C extends PageContext>(
     const refused = { errors, version, typed: typedValues(form) };
     return editorPage(crud, context, { view, values: { ...view, ...values } }, refused);
   }
+}
+
+async function duplicate<C extends PageContext>({ crud, management }: CrudPages<C>, context: C): Promise<PageResult> {
+  const key = keyIn(context);
+  const view = await management.write(context, async (work) => crud.duplicate?.(work, key));
+  if (view === undefined) throw new AppError('not_found');
+  return { to: rowPath(crud, context, view), done: `This is the copy. It is paused until you activate it.` };
 }
 
 /** The errors of a refused change; rethrows every other error. */

@@ -1,0 +1,68 @@
+import type { View } from '../../../catalog/management/resource.ts';
+import { getRow, removeRow, updateRow } from '../../../catalog/management/rows.ts';
+import { AppError } from '../../../platform/errors.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
+import { csrfField } from '../actions.ts';
+import type { Cell } from '../components.ts';
+import { type PageContext, viewerOf } from '../context.ts';
+import { type Fields, fieldErrorsOf } from '../fields.ts';
+import { plural } from '../format.ts';
+import { createForm } from '../forms.ts';
+import type { PageResult } from '../pages.ts';
+import { type BulkAction, type Crud, type CrudPages, listPath } from './definition.ts';
+
+const formId = 'bulk';
+const removeAction = 'remove';
+
+/** The box that selects a row of the list; it belongs to the form of {@link bulkForm}. */
+export const selectBox = (key: unknown, name: string): Cell => html`
+  <input type="checkbox" name="key" value="${String(key)}" form="${formId}" aria-label="Select: ${name}">`;
+
+/** Buttons for the selected rows of a list. */
+export function bulkForm<C extends PageContext>(crud: Crud<C>, context: C): Html {
+  const button = ({ name, text, field }: BulkAction): Html => {
+    const press = html`<button class="button small" name="action" value="${name}">${text}</button>`;
+    return field === undefined ? press : html`<span>${createForm({}).input(name, { label: field })}${press}</span>`;
+  };
+  return html`
+    <form class="bulk" id="${formId}" method="post" action="${listPath(crud, context)}/bulk">
+      ${csrfField(viewerOf(context.request))}
+      <label><input type="checkbox" data-select-all="key"> Select all</label>
+      ${(crud.bulk ?? []).map(button)}
+      <button class="button small danger" name="action" value="${removeAction}"
+        data-confirm="The selected ${crud.resource.name} will be removed." data-confirm-button="Remove">Remove</button>
+    </form>`;
+}
+
+/** Does the same to all selected rows, or to none where one of them cannot be changed. */
+export async function changeSelected<C extends PageContext>(
+  { crud, management }: CrudPages<C>,
+  context: C,
+  fields: Fields,
+): Promise<PageResult> {
+  const { resource } = crud;
+  const keys = [...new Set(fields.all('key'))];
+  const name = fields.text('action');
+  const action = crud.bulk?.find((one) => one.name === name);
+  const to = listPath(crud, context);
+  if (action === undefined && name !== removeAction) throw new AppError('not_found');
+  if (keys.length === 0) return { to, failed: `Select ${resource.name} first.` };
+  let failing: View | null = null;
+  try {
+    await management.write(context, async (work) => {
+      for (const key of keys.sort()) {
+        failing = await getRow(resource, work, key);
+        if (action === undefined) await removeRow(resource, work, key, null);
+        else {
+          const change = action.change(failing, fields.text(action.name));
+          await updateRow(resource, work, key, change, { ifMatch: null, replace: false });
+        }
+      }
+    });
+  } catch (err) {
+    const [error] = fieldErrorsOf(err);
+    const of = failing === null ? '' : `${crud.nameOf(failing)}: `;
+    return { to, failed: `Nothing was changed. ${of}${error?.message ?? 'cannot be changed'}.` };
+  }
+  return { to, done: `${plural(keys.length, resource.noun)} ${action?.done ?? 'removed'}.` };
+}

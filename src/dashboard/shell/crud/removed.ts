@@ -1,0 +1,59 @@
+import type { View } from '../../../catalog/management/resource.ts';
+import { isRestorable, restorableDays } from '../../../catalog/management/restore.ts';
+import { html } from '../../../platform/http/html.ts';
+import { actionButton } from '../actions.ts';
+import { noMatches, pager, table } from '../components.ts';
+import { keyIn, type PageContext, queryText } from '../context.ts';
+import { fieldErrorsOf } from '../fields.ts';
+import { moment, utc } from '../format.ts';
+import type { Page } from '../layout.ts';
+import type { PageResult } from '../pages.ts';
+import { type CrudPages, canWrite, listPath, rowPath, trailOf } from './definition.ts';
+
+const rowsPerPage = 50;
+
+/** What was removed, the latest first, with a button that brings it back. */
+export async function removedPage<C extends PageContext>(
+  { crud, management }: CrudPages<C>,
+  context: C,
+): Promise<Page> {
+  const cursor = queryText(context, 'cursor');
+  const path = `${listPath(crud, context)}/removed`;
+  const { rows, nextCursor } = await management.list(context, crud.resource, {
+    limit: String(rowsPerPage),
+    removed: 'true',
+    sort: '-updated_at',
+    ...(cursor !== '' && { cursor }),
+  });
+  const restore = (row: View) =>
+    actionButton(context, { to: `${rowPath(crud, context, row)}/restore`, text: 'Restore', small: true });
+  const cells = rows.map((row) => [
+    html`<strong>${crud.nameOf(row)}</strong><br><span class="hint">ID ${String(row[crud.resource.key])}</span>`,
+    moment(context.request.viewedPublisher ?? utc, String(row.deleted_at)),
+    canWrite(crud, context) && isRestorable(row, management.now()) ? restore(row) : '',
+  ]);
+  const next = nextCursor === null ? null : `${path}?${new URLSearchParams({ cursor: nextCursor })}`;
+  const columns = [{ text: 'Name' }, { text: 'Removed' }, { text: 'Actions', hidden: true }];
+  return {
+    title: `Removed ${crud.title.toLowerCase()}`,
+    lead: `What was removed can be restored for ${restorableDays} days, as it was.`,
+    nav: crud.nav,
+    trail: trailOf(crud, context),
+    body: html`
+      ${rows.length === 0 ? noMatches : table('Removed', columns, cells)}
+      ${pager(cursor === '' ? null : path, next)}`,
+  };
+}
+
+export async function restore<C extends PageContext>(
+  { crud, management }: CrudPages<C>,
+  context: C,
+): Promise<PageResult> {
+  try {
+    const view = await management.restore(context, crud.resource, keyIn(context));
+    return { to: rowPath(crud, context, view), done: `${crud.nameOf(view)} restored.` };
+  } catch (err) {
+    const [error] = fieldErrorsOf(err);
+    return { to: `${listPath(crud, context)}/removed`, failed: `Not restored: ${error?.message ?? 'in use'}.` };
+  }
+}
