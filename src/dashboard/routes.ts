@@ -10,6 +10,7 @@ import { signInPages } from './pages/account/sign-in.ts';
 import { callbackPath, singleSignOnPages } from './pages/account/single-sign-on.ts';
 import { userPages } from './pages/account/users.ts';
 import { activityPages } from './pages/activity/activity-log.ts';
+import { alertPages } from './pages/alerts/alerts.ts';
 import { advertiserPages } from './pages/campaigns/advertisers.ts';
 import { campaignPages } from './pages/campaigns/campaigns.ts';
 import { provisionPages } from './pages/campaigns/provisions.ts';
@@ -44,6 +45,7 @@ const pages = [
   accountPages,
   activityPages,
   advertiserPages,
+  alertPages,
   campaignPages,
   deliveryPages,
   explorerPages,

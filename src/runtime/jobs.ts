@@ -1,3 +1,6 @@
+import { checkBudgets, checkPlacements } from '../alerts/checks.ts';
+import { recordOperationalEvents } from '../alerts/record.ts';
+import { sendAlertMessages } from '../alerts/send.ts';
 import type { Role } from '../config.ts';
 import { releaseExpiredReservations } from '../offers/caps/release.ts';
 import { ensurePartitions } from '../platform/db/partitions.ts';
@@ -106,6 +109,7 @@ export const createJobs = (deps: JobDeps): readonly Job[] => {
       run: createRollupJob(deps),
     },
     ...webhookJobs(deps),
+    ...alertJobs(deps),
     {
       name: 'erasure',
       roles: ['worker'],
@@ -115,6 +119,30 @@ export const createJobs = (deps: JobDeps): readonly Job[] => {
     },
   ];
 };
+
+const alertJobs = (deps: JobDeps): readonly Job[] => [
+  {
+    name: 'budget alerts',
+    roles: ['worker'],
+    pauseMs: minuteMs,
+    locks: 'rows of alerts, in the order of their key',
+    run: () => checkBudgets(deps),
+  },
+  {
+    name: 'placement alerts',
+    roles: ['worker'],
+    pauseMs: 10 * minuteMs,
+    locks: 'an advisory lock: one process at a time; rows of alerts, in the order of their key',
+    run: () => checkPlacements(deps),
+  },
+  {
+    name: 'alert messages',
+    roles: ['worker'],
+    pauseMs: 1000,
+    locks: 'a lease on the message (skip locked)',
+    run: async () => void (await sendAlertMessages(deps)),
+  },
+];
 
 const webhookJobs = (deps: JobDeps): readonly Job[] => [
   {
@@ -155,8 +183,9 @@ const webhookJobs = (deps: JobDeps): readonly Job[] => [
     name: 'operational events',
     roles: ['worker'],
     pauseMs: 1000,
-    locks: 'rows of operational_events (skip locked), then webhook_endpoints',
-    run: async () => void (await sendOperationalEvents(deps.pool, deps.now())),
+    locks:
+      'rows of operational_events (skip locked), then webhook_endpoints; rows of alerts, in the order of their key',
+    run: async () => void (await sendOperationalEvents(deps.pool, deps.now(), recordOperationalEvents(deps.now()))),
   },
   {
     name: 'campaign events',

@@ -1,3 +1,4 @@
+import { deleteOldAlerts } from '../alerts/inbox.ts';
 import { applyCatalogRetention } from '../catalog/retention.ts';
 import { applyOfferRetention } from '../offers/retention.ts';
 import { applyPerksRetention } from '../perks/retention.ts';
@@ -14,6 +15,7 @@ const steps: readonly { room: string; apply: RetentionStep }[] = [
   { room: 'offers', apply: applyOfferRetention },
   { room: 'reports', apply: applyReportRetention },
   { room: 'webhooks', apply: applyWebhookRetention },
+  { room: 'alerts', apply: async (pool, _days, nowMs) => ({ alerts: await deleteOldAlerts(pool, nowMs) }) },
   { room: 'catalog', apply: applyCatalogRetention },
 ];
 

@@ -290,6 +290,7 @@ describe('for all users', () => {
     '/overview',
     '/reports?range=30d&view=bar&by=offer&placement=checkout',
     '/reports?range=365d&interval=hour',
+    '/alerts',
     '/offers',
     '/offers/1',
     '/offers/new',

@@ -13,22 +13,35 @@ export const rooms: Record<string, readonly string[]> = {
   browser: ['client', 'platform'],
   offers: ['decision', 'reports', 'browser', 'catalog', 'client', 'platform', 'config'],
   tracking: ['offers', 'webhooks', 'reports', 'catalog', 'client', 'platform', 'config'],
+  alerts: ['offers', 'webhooks', 'reports', 'catalog', 'client', 'platform', 'config'],
   privacy: ['catalog', 'client', 'platform', 'config'],
   perks: ['tracking', 'offers', 'webhooks', 'reports', 'catalog', 'client', 'platform', 'config'],
   embedded: [...['perks', 'tracking', 'offers', 'reports', 'webhooks', 'catalog', 'client', 'platform', 'config']],
   runtime: [
-    ...['perks', 'embedded', 'privacy', 'tracking', 'offers', 'browser', 'reports', 'webhooks', 'decision'],
+    ...['perks', 'embedded', 'alerts', 'privacy', 'tracking', 'offers', 'browser', 'reports', 'webhooks', 'decision'],
     ...['catalog', 'client', 'platform', 'config'],
   ],
   dashboard: [
-    ...['runtime', 'perks', 'embedded', 'privacy', 'tracking', 'offers', 'browser', 'reports', 'webhooks', 'decision'],
+    ...[
+      'runtime',
+      'alerts',
+      'perks',
+      'embedded',
+      'privacy',
+      'tracking',
+      'offers',
+      'browser',
+      'reports',
+      'webhooks',
+      'decision',
+    ],
     ...['catalog', 'client', 'platform', 'config'],
   ],
   'command-line': [
     ...['dashboard', 'runtime', 'embedded', 'perks', 'offers', 'reports', 'webhooks', 'catalog', 'platform', 'config'],
   ],
   root: [
-    ...['dashboard', 'runtime', 'perks', 'embedded', 'privacy', 'tracking', 'offers', 'browser', 'reports'],
+    ...['dashboard', 'runtime', 'alerts', 'perks', 'embedded', 'privacy', 'tracking', 'offers', 'browser', 'reports'],
     ...['webhooks', 'decision', 'catalog', 'client', 'platform', 'config'],
   ],
 };

@@ -27,6 +27,7 @@ export const tables: Record<string, Ownership> = {
   publishers: {
     owner: 'catalog',
     readers: {
+      alerts: 'messages name the publisher, in its time zone',
       embedded: 'the demo looks for its own publisher',
       privacy: 'erasures of different publishers take turns',
       reports: 'rollups are bucketed in the time zone of the publisher',
@@ -34,14 +35,7 @@ export const tables: Record<string, Ownership> = {
       webhooks: 'creating a redelivery locks the row of its publisher, which bounds how many run',
     },
   },
-  ...owned('dashboard', [
-    'saved_reports',
-    'sign_in_failures',
-    'user_links',
-    'user_recovery_codes',
-    'user_sessions',
-    'users',
-  ]),
+  ...owned('dashboard', ['saved_reports', 'sign_in_failures', 'user_links', 'user_recovery_codes', 'user_sessions']),
   ...owned('offers', ['campaign_outcomes', 'campaign_usage', 'cap_reservations', 'decision_states', 'user_history']),
   sessions: {
     owner: 'offers',
@@ -57,6 +51,8 @@ export const tables: Record<string, Ownership> = {
     owner: 'offers',
     readers: { dashboard: 'live requests show what was ignored or refused of them' },
   },
+  ...owned('alerts', ['alert_messages', 'alert_mutes', 'alert_readers', 'alert_rules', 'alerts']),
+  users: { owner: 'dashboard', readers: { alerts: 'mails go to users who still have access to the publisher' } },
   ...owned('tracking', ['conversions']),
   events: {
     owner: 'tracking',

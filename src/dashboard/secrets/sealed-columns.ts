@@ -1,3 +1,4 @@
+import { sealedAlertUrls } from '../../alerts/rules.ts';
 import { sealedConversionSecrets } from '../../catalog/management/conversion-secret.ts';
 import { sealedAnswers } from '../../catalog/management/idempotency.ts';
 import type { Executor } from '../../platform/db/pool.ts';
@@ -12,6 +13,7 @@ import { sealedTwoFactor } from '../auth/two-factor.ts';
 /** Every sealed value of the database. The canary comes last: it vouches for the others once the old key is gone. */
 export const sealedColumns: readonly SealedColumn[] = [
   ...sealedEndpointColumns,
+  sealedAlertUrls,
   sealedConversionSecrets,
   sealedTwoFactor,
   sealedIdTokens,

@@ -12,6 +12,7 @@ const publisherNav = [
     entries: [
       { key: 'overview', text: 'Overview', path: '/overview', icon: 'overview', role: 'analyst' },
       { key: 'reports', text: 'Reports', path: '/reports', icon: 'reports', role: 'analyst' },
+      { key: 'alerts', text: 'Alerts', path: '/alerts', icon: 'alerts', role: 'analyst' },
       { key: 'why', text: 'Why (not) shown', path: '/why', icon: 'search', role: 'analyst' },
     ],
   },

@@ -16,11 +16,12 @@ export type ReachedBudget = {
   limit: number;
 };
 
-/** The budgets that campaigns have used up in the periods of an instant. */
+/** The budgets that campaigns have used up, or to a share (0 to 1), in the periods of an instant. */
 export async function findReachedBudgets(
   executor: Executor,
   snapshot: Snapshot,
   atMs: number,
+  share = 1,
 ): Promise<ReachedBudget[]> {
   const budgets = activeCapsOf(snapshot).totals.flatMap(({ campaignId, publisherId, timeZone, caps }) =>
     caps
@@ -38,7 +39,7 @@ export async function findReachedBudgets(
       budgets.map(({ campaignId }) => campaignId),
       budgets.map(({ publisherId }) => publisherId ?? 0),
       budgets.map(({ period }) => period),
-      budgets.map(({ limit }) => Math.round(limit * 1_000_000)),
+      budgets.map(({ limit }) => Math.round(limit * share * 1_000_000)),
     ],
   );
   return rows.flatMap(({ position }) => budgets[Number(position) - 1] ?? []);

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { transaction } from '../../platform/db/pool.ts';
+import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { enqueue, type OutboxEvent } from '../outbox.ts';
 import { buildOperationalPayload } from './event-types.ts';
 import type { OperationalEvent } from './raise.ts';
@@ -7,9 +7,18 @@ import type { OperationalEvent } from './raise.ts';
 /** Events sent by one transaction (count). */
 const maxBatch = 100;
 
+/** An event as it is sent, with what names its subject. */
+export type SentEvent = {
+  publisherId: number;
+  event: OperationalEvent;
+  subject: string;
+  data: Readonly<Record<string, unknown>>;
+};
+
 type Row = {
   publisher_id: number;
   event: OperationalEvent;
+  subject: string;
   data: Record<string, unknown> & { endpoint_id?: number };
   count: number;
 };
@@ -17,9 +26,14 @@ type Row = {
 /**
  * Enqueues the operational events that were raised, each subject's at most once an hour, whichever process does it.
  * What is raised within the hour is sent at its end, as one event with their count. Of an endpoint all others hear.
+ * @param onSent another outlet, told in the same transaction
  * @returns how many
  */
-export async function sendOperationalEvents(pool: pg.Pool, nowMs: number): Promise<number> {
+export async function sendOperationalEvents(
+  pool: pg.Pool,
+  nowMs: number,
+  onSent?: (executor: Executor, events: readonly SentEvent[]) => Promise<void>,
+): Promise<number> {
   const toOutbox = ({ publisher_id, event, data, count }: Row): OutboxEvent => ({
     publisherId: publisher_id,
     event,
@@ -39,10 +53,14 @@ export async function sendOperationalEvents(pool: pg.Pool, nowMs: number): Promi
         order by raised_at limit ${maxBatch} for update skip locked
       ) due
       where o.publisher_id = due.publisher_id and o.event = due.event and o.subject = due.subject
-      returning o.publisher_id, o.event, o.data, o.count`,
+      returning o.publisher_id, o.event, o.subject, o.data, o.count`,
       [new Date(nowMs)],
     );
     await enqueue(executor, rows.map(toOutbox));
+    await onSent?.(
+      executor,
+      rows.map(({ publisher_id: publisherId, event, subject, data }) => ({ publisherId, event, subject, data })),
+    );
     return rows.length;
   });
 }

@@ -73,9 +73,9 @@ describe('isolation', () => {
     }
   });
 
-  test('an analyst gets 403 for every form but those of saved reports', async () => {
+  test('an analyst gets 403 for every form but those for reading: saved reports, own alerts', async () => {
     const analyst = await signInAs(t, 'analyst');
-    const isOwn = (path: string): boolean => path.includes('/reports/saved');
+    const isOwn = (path: string): boolean => /\/reports\/saved|\/alerts\/(read|mail)$/.test(path);
     for (const { path } of publisherRoutes().filter(({ method, path }) => method === 'POST' && !isOwn(path))) {
       const url = path.replace(':publisherId', String(t.publisher.id)).replaceAll(/:\w+/g, '1');
       expect((await analyst.post(url)).statusCode, path).toBe(403);

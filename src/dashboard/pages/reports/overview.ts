@@ -1,3 +1,4 @@
+import { countNewAlerts } from '../../../alerts/inbox.ts';
 import type { Publisher } from '../../../catalog/snapshot/types.ts';
 import { embeddedDemoIds } from '../../../embedded/demo/catalogue.ts';
 import { madeUpMark } from '../../../embedded/demo/history/sessions.ts';
@@ -12,7 +13,7 @@ import { createReportService, currencyOf } from '../../../reports/query/service.
 import { type MetricsView, metricsView } from '../../../reports/query/view.ts';
 import { emptyState, linkButton, notice, tabs } from '../../shell/components.ts';
 import { type PublisherContext, queryText } from '../../shell/context.ts';
-import { count } from '../../shell/format.ts';
+import { count, plural } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
 import { type PageServices, publisherPages } from '../../shell/pages.ts';
 import { checklistPages, setupChecklist } from '../setup/checklist.ts';
@@ -43,12 +44,15 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
   const nowMs = scope.deps.now();
   const from = dayOf(publisher, nowMs - (days - 1) * dayMs);
   const range = { from, to: dayOf(publisher, nowMs) };
-  const [overTime, byPlacement, byOffer, live, checklist] = await Promise.all([
+  const [overTime, byPlacement, byOffer, live, checklist, newAlerts] = await Promise.all([
     scope.reports.activity(publisher, range),
     scope.reports.activity(publisher, { ...range, group_by: 'placement' }),
     scope.reports.activity(publisher, { ...range, group_by: 'offer' }),
     liveCounters(scope, context),
     setupChecklist({ services: scope, failFast: scope.failFast }, context),
+    scope.failFast(() =>
+      countNewAlerts(scope.deps.pool, { publisherId: publisher.id, userId: context.viewer.user.id }),
+    ),
   ]);
   const money = moneyFormat(currencyOf(scope.deps.catalog.current(), publisher.id));
   const total = metricsView(sumOf(overTime.rows));
@@ -67,6 +71,7 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
     assets: ['uplot.css', 'language.js', 'uplot.js', 'charts.js'],
     body: html`
       ${checklist}
+      ${newAlerts > 0 && alertsNotice(context, newAlerts)}
       ${live}
       ${publisher.sdkId === embeddedDemoIds.sdkId && madeUpNotice}
       ${total.sessions === 0 ? noActivity(context) : await activity()}`,
@@ -76,6 +81,9 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
 /** The publisher's local day of a time, as yyyy-mm-dd. */
 const dayOf = ({ timeZone }: Publisher, atMs: number): string =>
   new Date(atMs + offsetMs(timeZone, atMs)).toISOString().slice(0, 10);
+
+const alertsNotice = ({ path }: PublisherContext, alerts: number): Html =>
+  notice('warn', html`<p>${plural(alerts, 'new alert')}. <a href="${path('/alerts')}">Look at them</a></p>`);
 
 const madeUpNotice = notice(
   'info',

@@ -1,0 +1,87 @@
+import type pg from 'pg';
+import type { CatalogDeps } from '../catalog/ports.ts';
+import type { Snapshot } from '../catalog/snapshot/types.ts';
+import { findReachedBudgets, type ReachedBudget } from '../offers/caps/reached-budgets.ts';
+import { transaction } from '../platform/db/pool.ts';
+import { hourMs } from '../platform/lib/time.ts';
+import { findPlacementDrops, type PlacementDrop } from '../reports/query/placement-drops.ts';
+import { currencyOf } from '../reports/query/service.ts';
+import type { AlertFact } from './kinds.ts';
+import { recordAlerts } from './record.ts';
+
+type CheckDeps = { pool: pg.Pool; catalog: CatalogDeps['catalog']; now: () => number };
+
+const nearlyUsed = 0.8;
+
+/** Records the budgets of which 80% are used, once for each period. Those used up have an event of their own. */
+export async function checkBudgets({ pool, catalog, now }: CheckDeps): Promise<void> {
+  const [snapshot, nowMs] = [catalog.current(), now()];
+  const nameOf = ({ campaignId, period }: ReachedBudget): string => `${campaignId} ${period}`;
+  const usedUp = new Set((await findReachedBudgets(pool, snapshot, nowMs)).map(nameOf));
+  const nearly = (await findReachedBudgets(pool, snapshot, nowMs, nearlyUsed)).filter(
+    (one) => !usedUp.has(nameOf(one)),
+  );
+  const campaigns = campaignsOf(snapshot);
+  const facts = nearly.flatMap((budget): AlertFact[] => {
+    const { campaignId, per, limit } = budget;
+    const campaign = campaigns.get(campaignId);
+    if (campaign === undefined) return [];
+    const { currency } = campaign.payout;
+    const data = { campaign_id: campaignId, name: campaign.name, per, limit, currency };
+    const publisherId = budget.publisherId ?? campaign.publisherId;
+    return [{ publisherId, kind: 'budget.80', subject: String(campaignId), cause: nameOf(budget), data }];
+  });
+  await recordAlerts(pool, facts, nowMs);
+}
+
+const campaignsOf = ({ offers }: Snapshot) =>
+  new Map([...offers.values()].map(({ campaign }) => [campaign.id, campaign]));
+
+/** Hours that are compared with those of last week (count). */
+const comparedHours = 6;
+
+/**
+ * Records the placements whose fill rate or revenue is down by half against the same hours of last week: once, until
+ * it is no longer so.
+ */
+export async function checkPlacements({ pool, catalog, now }: CheckDeps): Promise<void> {
+  const nowMs = now();
+  const publisherIds = [...catalog.current().publishers.keys()];
+  await transaction(pool, async (executor) => {
+    await executor.query("select pg_advisory_xact_lock(hashtext('perkwire_alerts'))");
+    const drops = await findPlacementDrops(executor, { publisherIds, nowMs, hours: comparedHours });
+    if (drops === null) return;
+    const { rows } = await executor.query<{ id: string; key: string }>(
+      `select id, concat_ws(' ', publisher_id, kind, subject) as key from alerts
+      where kind like 'placement.%' and ended_at is null`,
+    );
+    const found = new Set(drops.map(keyOf));
+    const over = rows.filter(({ key }) => !found.has(key)).map(({ id }) => id);
+    await executor.query('update alerts set ended_at = $2 where id = any($1::bigint[])', [over, new Date(nowMs)]);
+    const open = new Set(rows.map(({ key }) => key));
+    const fresh = drops.filter((drop) => !open.has(keyOf(drop)));
+    await recordAlerts(
+      executor,
+      fresh.map((drop) => factOf(drop, currencyOf(catalog.current(), drop.publisherId), nowMs)),
+      nowMs,
+    );
+  });
+}
+
+const keyOf = ({ publisherId, metric, placement }: PlacementDrop): string =>
+  `${publisherId} placement.${metric} ${placement}`;
+
+const factOf = (
+  { publisherId, metric, placement, now, before }: PlacementDrop,
+  currency: string | null,
+  nowMs: number,
+): AlertFact => ({
+  publisherId,
+  kind: `placement.${metric}`,
+  subject: placement,
+  cause: new Date(nowMs).toISOString(),
+  data: {
+    ...{ placement, now, before, hours: comparedHours, currency },
+    until: new Date(Math.floor(nowMs / hourMs) * hourMs).toISOString(),
+  },
+});

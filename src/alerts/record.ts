@@ -1,0 +1,60 @@
+import type { Executor } from '../platform/db/pool.ts';
+import type { SentEvent } from '../webhooks/operational/send.ts';
+import { type AlertFact, kindOfEvent } from './kinds.ts';
+
+/**
+ * Records what happened, each cause once, and a message for each rule that asks for its kind. What is muted is recorded
+ * and told to nobody.
+ */
+export async function recordAlerts(executor: Executor, facts: readonly AlertFact[], nowMs: number): Promise<void> {
+  if (facts.length === 0) return;
+  await executor.query(
+    `with recorded as (
+      insert into alerts (publisher_id, kind, subject, cause, data, raised_at)
+      select publisher_id, kind, subject, cause, data, $6::timestamptz
+      from unnest($1::integer[], $2::text[], $3::text[], $4::text[], $5::jsonb[])
+        as fact (publisher_id, kind, subject, cause, data)
+      order by publisher_id, kind, subject, cause
+      on conflict do nothing
+      returning id, publisher_id, kind, subject
+    )
+    insert into alert_messages (alert_id, rule_id, next_attempt_at)
+    select a.id, r.id, $6::timestamptz
+    from recorded a join alert_rules r on r.publisher_id = a.publisher_id and a.kind = any(r.kinds)
+    where not exists (
+      select from alert_mutes m
+      where (m.publisher_id, m.kind, m.subject) = (a.publisher_id, a.kind, a.subject) and m.until > $6::timestamptz
+    )`,
+    [
+      facts.map(({ publisherId }) => publisherId),
+      facts.map(({ kind }) => kind),
+      facts.map(({ subject }) => subject),
+      facts.map(({ cause }) => cause),
+      facts.map(({ data }) => JSON.stringify(data)),
+      new Date(nowMs),
+    ],
+  );
+}
+
+/** The outlet of operational events: records those that people can be told of, in the transaction that sends them. */
+export const recordOperationalEvents =
+  (nowMs: number) =>
+  (executor: Executor, events: readonly SentEvent[]): Promise<void> =>
+    recordAlerts(
+      executor,
+      events.flatMap((event) => factOf(event, nowMs)),
+      nowMs,
+    );
+
+/**
+ * An endpoint's failure has one cause from its first failed call to the next success; a budget and a schedule have one
+ * for each period and end, which their events are named by.
+ */
+function factOf({ publisherId, event, subject, data }: SentEvent, nowMs: number): AlertFact[] {
+  const kind = kindOfEvent[event];
+  if (kind === undefined) return [];
+  if (typeof data.campaign_id === 'number')
+    return [{ publisherId, kind, subject: String(data.campaign_id), cause: subject, data }];
+  const since = typeof data.failing_since === 'string' ? data.failing_since : new Date(nowMs).toISOString();
+  return [{ publisherId, kind, subject: String(data.endpoint_id), cause: since, data }];
+}

@@ -1,0 +1,73 @@
+import type { Executor } from '../platform/db/pool.ts';
+import { type SealedColumn, sealedColumn } from '../platform/security/sealed-column.ts';
+import type { AlertKind } from './kinds.ts';
+
+export const urlContext = 'alert-url';
+
+export const sealedAlertUrls: SealedColumn = sealedColumn({
+  ...{ table: 'alert_rules', column: 'url_sealed', key: ['id'] },
+  context: () => urlContext,
+});
+
+/** A Slack-compatible webhook that is told of some kinds. */
+export type Channel = { id: number; name: string; kinds: readonly AlertKind[]; error: string | null };
+
+/** Of one publisher (count). */
+export const maxChannels = 20;
+
+/** Sets what a user is mailed of; nothing: no mail. */
+export async function setMailRule(
+  executor: Executor,
+  { publisherId, userId, kinds }: { publisherId: number; userId: number; kinds: readonly AlertKind[] },
+  nowMs: number,
+): Promise<void> {
+  await executor.query(
+    `insert into alert_rules (publisher_id, user_id, kinds, created_at) values ($1, $2, $3, $4)
+    on conflict (publisher_id, user_id) do update set kinds = excluded.kinds`,
+    [publisherId, userId, kinds, new Date(nowMs)],
+  );
+}
+
+export async function findMailKinds(
+  executor: Executor,
+  { publisherId, userId }: { publisherId: number; userId: number },
+): Promise<readonly AlertKind[]> {
+  const { rows } = await executor.query<{ kinds: AlertKind[] }>(
+    'select kinds from alert_rules where publisher_id = $1 and user_id = $2',
+    [publisherId, userId],
+  );
+  return rows[0]?.kinds ?? [];
+}
+
+/** The channels of a publisher, each with why its last message failed. */
+export async function listChannels(executor: Executor, publisherId: number): Promise<Channel[]> {
+  const { rows } = await executor.query<Channel>(
+    `select r.id, r.name, r.kinds, (
+      select m.error from alert_messages m where m.rule_id = r.id order by m.alert_id desc limit 1
+    ) as error
+    from alert_rules r where r.publisher_id = $1 and r.user_id is null order by r.name, r.id`,
+    [publisherId],
+  );
+  return rows;
+}
+
+type NewChannel = { publisherId: number; name: string; urlSealed: Buffer; kinds: readonly AlertKind[] };
+
+/** @returns false: there are too many */
+export async function addChannel(executor: Executor, channel: NewChannel, nowMs: number): Promise<boolean> {
+  const { rowCount } = await executor.query(
+    `insert into alert_rules (publisher_id, name, url_sealed, kinds, created_at) select $1, $2, $3, $4, $5
+    where (select count(*) from alert_rules where publisher_id = $1 and user_id is null) < ${maxChannels}`,
+    [channel.publisherId, channel.name, channel.urlSealed, channel.kinds, new Date(nowMs)],
+  );
+  return rowCount === 1;
+}
+
+/** @returns whether there was one */
+export async function removeChannel(executor: Executor, publisherId: number, id: number): Promise<boolean> {
+  const { rowCount } = await executor.query(
+    'delete from alert_rules where publisher_id = $1 and id = $2 and user_id is null',
+    [publisherId, id],
+  );
+  return rowCount === 1;
+}

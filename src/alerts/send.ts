@@ -1,0 +1,123 @@
+import type { Config } from '../config.ts';
+import type { Executor } from '../platform/db/pool.ts';
+import type { PlatformDeps } from '../platform/ports.ts';
+import type { Sender } from '../webhooks/dispatcher/send/sender.ts';
+import { describe } from './describe.ts';
+import type { Alert } from './kinds.ts';
+import { urlContext } from './rules.ts';
+
+type SendDeps = Pick<PlatformDeps, 'pool' | 'mailer' | 'secretBox' | 'now'> & {
+  config: Pick<Config, 'publicUrl'>;
+  sender: Sender;
+};
+
+/** Messages of one run (count). */
+const maxBatch = 20;
+/** Then a message is given up; the alert stays in the inbox. */
+const maxAttempts = 6;
+/** Of one call (milliseconds). */
+const deadlineMs = 10_000;
+
+type Due = Pick<Alert, 'kind' | 'data'> & {
+  alert_id: string;
+  rule_id: number;
+  attempts: number;
+  publisher_id: number;
+  publisher: string;
+  time_zone: string;
+  url_sealed: Buffer | null;
+  /** null: not a mail, or the user has no access any more. */
+  email: string | null;
+};
+
+/**
+ * Takes due messages; a process that dies with one leaves it to another after two minutes. Attempts come after 2, 4,
+ * 8 … minutes.
+ */
+const takeSql = `
+with due as (
+  select alert_id, rule_id from alert_messages where next_attempt_at <= $1 order by next_attempt_at limit ${maxBatch}
+  for update skip locked
+), taken as (
+  update alert_messages m set attempts = m.attempts + 1,
+    next_attempt_at = $1::timestamptz + make_interval(mins => (2 ^ (m.attempts + 1))::int)
+  from due where (m.alert_id, m.rule_id) = (due.alert_id, due.rule_id)
+  returning m.alert_id, m.rule_id, m.attempts
+)
+select t.*, a.kind, a.data, a.publisher_id, p.name as publisher, p.time_zone, r.url_sealed, u.email
+from taken t join alerts a on a.id = t.alert_id join alert_rules r on r.id = t.rule_id
+join publishers p on p.id = a.publisher_id
+left join users u on u.id = r.user_id and not u.disabled
+  and (u.role = 'operator' or u.publisher_id = a.publisher_id)`;
+
+/** Sends the messages of alerts, by mail and to Slack-compatible webhooks. @returns how many were due */
+export async function sendAlertMessages(deps: SendDeps): Promise<number> {
+  const { rows } = await deps.pool.query<Due>(takeSql, [new Date(deps.now())]);
+  await Promise.all(
+    rows.map(async (message) => {
+      const error = await sendOne(deps, message);
+      await settle(deps.pool, message, error);
+    }),
+  );
+  return rows.length;
+}
+
+const settle = async (
+  executor: Executor,
+  { alert_id, rule_id, attempts }: Due,
+  error: string | null,
+): Promise<void> => {
+  const isDone = error === null || attempts >= maxAttempts;
+  await executor.query(
+    `update alert_messages set error = $3, next_attempt_at = case when $4 then null else next_attempt_at end
+    where alert_id = $1 and rule_id = $2 and attempts = $5`,
+    [alert_id, rule_id, error, isDone, attempts],
+  );
+};
+
+/** @returns why it was not sent, without addresses; null: it was, or nobody is to be told any more */
+async function sendOne({ mailer, secretBox, sender, config }: SendDeps, message: Due): Promise<string | null> {
+  const { title, reason, path } = describe(message, message.time_zone);
+  const pages = `${config.publicUrl}/dashboard/p/${message.publisher_id}`;
+  const links = { page: `${pages}${path}`, inbox: `${pages}/alerts` };
+  if (message.url_sealed !== null) {
+    const url = secretBox.open(message.url_sealed, urlContext);
+    return post(sender, url, slackText(message.publisher, { title, reason }, links));
+  }
+  if (message.email === null) return null;
+  if (mailer === null) return 'no mail server is set';
+  const text = `${title}
+
+${reason}
+
+Look at it:
+${links.page}
+
+Mute it, or change what you are told of:
+${links.inbox}
+`;
+  return mailer.send({ to: message.email, subject: `${message.publisher}: ${title}`, text }).then(
+    () => null,
+    () => 'the mail server did not take it',
+  );
+}
+
+/** Text of Slack's markup: names must neither mention users nor hide links. */
+const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+
+type Links = { page: string; inbox: string };
+
+export const slackText = (publisher: string, { title, reason }: { title: string; reason: string }, links: Links) =>
+  `*${escaped(`${publisher}: ${title}`)}*\n${escaped(reason)}\n<${links.page}|Look at it> · <${links.inbox}|Mute>`;
+
+/** Posts a text to a Slack-compatible webhook, as guarded as webhooks are. @returns why it failed, or null */
+export async function post(sender: Sender, url: string, text: string): Promise<string | null> {
+  const result = await sender.send({
+    ...{ url, method: 'POST', deadlineMs },
+    headers: { 'content-type': 'application/json; charset=utf-8' },
+    body: Buffer.from(JSON.stringify({ text })),
+  });
+  if (result.kind === 'blocked') return 'the address is not public';
+  if (result.kind === 'error') return `no answer (${result.class})`;
+  return result.status >= 200 && result.status < 300 ? null : `the answer was ${result.status}`;
+}

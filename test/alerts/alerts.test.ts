@@ -1,0 +1,224 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
+import { checkBudgets, checkPlacements } from '../../src/alerts/checks.ts';
+import { recordAlerts, recordOperationalEvents } from '../../src/alerts/record.ts';
+import { sendAlertMessages } from '../../src/alerts/send.ts';
+import { periodName } from '../../src/offers/caps/usage.ts';
+import { dayMs, hourMs } from '../../src/platform/lib/time.ts';
+import { sendOperationalEvents } from '../../src/webhooks/operational/send.ts';
+import { signInAs, type TestUser } from '../dashboard/support.ts';
+import { addSums } from '../reports/support.ts';
+import { closeContexts, newContext, openBrowser } from '../support/browser.ts';
+import { startTestJobs } from '../support/jobs.ts';
+import { type MailServer, startMailServer } from '../support/mail-server.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { createParts, deliveryOf, until } from '../webhooks/dispatcher/support.ts';
+import { addManager } from '../webhooks/endpoints/manager.ts';
+
+let t: TestApp;
+let server: MailServer;
+let browser: Browser;
+let base: string;
+const { hook, dispatcher, end } = createParts(() => t);
+
+beforeAll(async () => {
+  server = await startMailServer();
+  const mail = {
+    ...{ host: '127.0.0.1', port: server.port, secure: false, from: 'Perkwire <perkwire@example.com>' },
+    credentials: { user: 'user', password: 'secret' },
+  };
+  t = await createTestApp({ config: { mail } });
+  base = await t.app.listen({ port: 0, host: '127.0.0.1' });
+  browser = await openBrowser(inject('templateUrl'));
+});
+afterEach(end);
+afterAll(async () => {
+  await closeContexts(browser);
+  await t.close();
+  await server.close();
+});
+
+const textOf = (body: string): string => body.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ');
+const emailOf = async ({ userId }: TestUser): Promise<string> =>
+  (await t.pool.query<{ email: string }>('select email from users where id = $1', [userId])).rows[0]?.email ?? '';
+
+test('an endpoint fails and the right person is told, once', async () => {
+  const me = await addManager(t);
+  const [admin, other] = [await signInAs(t, 'admin', me.id), await signInAs(t, 'manager', me.id)];
+  const [shop, channel] = [await hook((response) => void response.writeHead(500).end()), await hook()];
+  const pages = `/dashboard/p/${me.id}`;
+  const context = await newContext(browser, { locale: 'en-GB', viewport: { width: 1280, height: 860 } });
+  const [name = '', value = ''] = admin.cookie.split('=');
+  await context.addCookies([{ name, value, url: base }]);
+  const page = await context.newPage();
+  await page.goto(`${base}${pages}/alerts`);
+  await page.getByText('No alerts').waitFor();
+  const mails = page.locator('section').filter({ hasText: 'Mail me when' });
+  await mails.getByLabel('A webhook endpoint fails').check();
+  await mails.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Mails of alerts saved.').waitFor();
+  const channels = page.locator('section').filter({ hasText: 'Tell it when' });
+  await channels.getByLabel('Name').fill('#checkout');
+  await channels.getByLabel('Webhook URL').fill(`${channel.url}/T0/secret`);
+  await channels.getByLabel('A webhook endpoint fails').check();
+  await channels.getByRole('button', { name: 'Add and send a first message' }).click();
+  await page.getByText('#checkout added.').waitFor();
+  expect(await page.content()).not.toContain('/T0/secret');
+  await until(() => channel.taken.length, 1);
+
+  const { id: endpointId } = await (async () => {
+    const settings = { url: shop.url, method: 'POST', events: ['usp.selection'], description: '<!channel> Shop' };
+    const answer = await me.call('POST', '/webhook-endpoints', { ...settings, retry_steps_s: [0, 0, 0] });
+    expect(answer.statusCode, answer.body).toBe(201);
+    return answer.json().data as { id: number };
+  })();
+  await dispatcher();
+  const jobs = await startTestJobs(t, 'operational events', 'alert messages');
+  const fails = async (): Promise<void> => {
+    const id = await me.enqueueDelivery();
+    await until(async () => (await deliveryOf(t, id)).status, 'failed');
+  };
+  await fails();
+  await until(() => server.mails.length, 1);
+  await until(() => channel.taken.length, 2);
+  await jobs.stop();
+  const [mail] = server.mails;
+  expect(mail?.to).toEqual([await emailOf(admin)]);
+  expect(mail?.to).not.toContain(await emailOf(other));
+  expect(mail?.text).toMatch(/Webhook endpoint failing: <!channel> Shop\n\n\d calls in a row have failed since /);
+  expect(mail?.text).toContain(`${t.deps.config.publicUrl}${pages}/settings/webhooks/${endpointId}`);
+  const { text } = JSON.parse(channel.taken[1]?.body.toString() ?? '{}');
+  expect(text).toContain('&lt;!channel&gt; Shop');
+  expect(text).not.toContain('<!channel>');
+
+  // It goes on failing; an hour later that is still the same cause.
+  await fails();
+  const laterMs = Date.now() + 2 * hourMs;
+  await sendOperationalEvents(t.pool, laterMs, recordOperationalEvents(laterMs));
+  expect(await sendAlertMessages({ ...t.deps, now: () => laterMs })).toBe(0);
+  expect([server.mails.length, channel.taken.length]).toEqual([1, 2]);
+
+  await page.goto(`${base}${pages}/overview`);
+  await page.getByRole('link', { name: 'Look at them' }).click();
+  const alert = page.locator('li.alert').filter({ hasText: 'Webhook endpoint failing' });
+  await alert.filter({ hasText: 'New' }).waitFor();
+  await alert.getByRole('button', { name: 'Mute 7 days' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Mute 7 days' }).click();
+  await page.getByText('Muted for 7 days.').waitFor();
+  await page.getByRole('button', { name: 'Mark all as read' }).click();
+  await page.getByText('All read.').waitFor();
+  const again = { publisherId: me.id, kind: 'endpoint.failing', subject: String(endpointId), cause: 'again' } as const;
+  const data = { endpoint_id: endpointId, url: shop.url, failures: 3, failing_since: new Date().toISOString() };
+  await recordAlerts(t.pool, [{ ...again, data }], Date.now());
+  expect(await sendAlertMessages(t.deps)).toBe(0);
+  await alert.getByRole('link', { name: 'Webhook endpoint failing' }).click();
+  await page.waitForURL(`**/settings/webhooks/${endpointId}`);
+});
+
+test('a placement that earns half of last week is told once, and again after it had recovered', async () => {
+  const nowMs = Date.UTC(2026, 10, 18, 15, 20);
+  await t.pool.query("select create_report_partitions('2026-11-01', '2026-11-30')");
+  const hour = (back: number, fact: object) => ({
+    ...{ at: new Date(Date.UTC(2026, 10, 18, 14) - back * hourMs), placement: 'drop-test', offerId: 1 },
+    ...fact,
+  });
+  const lastWeek = { sessions: 100, filled_sessions: 90, clicks: 10, revenue_micros: 5_000_000 };
+  await addSums(
+    t,
+    [0, 1, 2].map((back) => hour(back + 7 * 24, lastWeek)),
+  );
+  await addSums(
+    t,
+    [0, 1, 2].map((back) => hour(back, { ...lastWeek, filled_sessions: 60, revenue_micros: 1_000_000 })),
+  );
+  const alerts = async () =>
+    (
+      await t.pool.query(
+        `select kind, ended_at is not null as over, data ->> 'now' as now, data ->> 'before' as before from alerts
+        where subject = 'drop-test' order by id`,
+      )
+    ).rows;
+  const check = async (atMs: number, rolledUpMs = atMs) => {
+    await t.pool.query('update rollup_progress set rolled_up_at = $1', [new Date(rolledUpMs)]);
+    await checkPlacements({ ...t.deps, now: () => atMs });
+  };
+  await check(nowMs, nowMs - hourMs);
+  expect(await alerts()).toEqual([]); // the sums are behind
+  await check(nowMs);
+  await check(nowMs + 60_000);
+  const first = { kind: 'placement.revenue', over: false, now: '3', before: '15' };
+  expect(await alerts()).toEqual([first]);
+  await check(nowMs + 20 * hourMs); // nothing to compare
+  expect(await alerts()).toEqual([{ ...first, over: true }]);
+  await check(nowMs + 120_000);
+  expect(await alerts()).toEqual([{ ...first, over: true }, first]);
+  const analyst = await signInAs(t, 'analyst');
+  const page = await analyst.get(`/dashboard/p/${t.publisher.id}/alerts`);
+  expect(textOf(page.body)).toMatch(
+    /Revenue of drop-test down by 80% US\$3\.00 in the 6 hours until .* of last week US\$15\.00\./,
+  );
+  const link = /href="([^"]*reports\?[^"]*drop-test[^"]*)"/.exec(page.body)?.[1]?.replaceAll('&amp;', '&') ?? '';
+  expect((await analyst.get(link)).statusCode).toBe(200);
+});
+
+test('80% of a budget is told once for its period, and not beside 100%', async () => {
+  const nowMs = Date.now();
+  await t.pool.query(`update campaigns set rules = $1 where id = 1`, [
+    { total_caps: [{ metric: 'budget', per: 'day', limit: 10 }] },
+  ]);
+  await t.deps.catalog.refresh();
+  const { timeZone } = t.deps.catalog.current().publishers.get(t.publisher.id) as { timeZone: string };
+  const use = (micros: number) =>
+    t.pool.query(
+      `insert into campaign_usage (campaign_id, publisher_id, period, micros) values (1, 0, $1, $2)
+      on conflict (campaign_id, publisher_id, period) do update set micros = excluded.micros`,
+      [periodName('day', timeZone, nowMs), micros],
+    );
+  const told = async () => (await t.pool.query("select from alerts where kind = 'budget.80'")).rowCount;
+  const check = () => checkBudgets({ ...t.deps, now: () => nowMs });
+  await use(7_999_999);
+  await check();
+  expect(await told()).toBe(0);
+  await use(10_000_000);
+  await check();
+  expect(await told()).toBe(0);
+  await use(8_000_000);
+  await check();
+  await check();
+  expect(await told()).toBe(1);
+});
+
+test('a channel at a private address is refused, and one that does not answer is not added', async () => {
+  const manager = await signInAs(t, 'manager');
+  const add = (url: string, more: Record<string, string> = {}) =>
+    manager.post(`/dashboard/p/${t.publisher.id}/alerts/channels`, { name: 'x', kinds: 'budget.80', url, ...more });
+  const refused = await hook((response) => void response.writeHead(404).end());
+  for (const url of ['http://10.0.0.1/hook', 'http://169.254.169.254/', 'ftp://x.example/', 'https://a:b@x.example/']) {
+    const answer = await add(url);
+    expect(answer.statusCode, url).toBe(422);
+    expect(answer.body, url).toContain('f-url-error');
+  }
+  expect(textOf((await add(refused.url)).body)).toContain('Took no message: the answer was 404.');
+  expect(textOf((await add(refused.url, { kinds: 'nothing' })).body)).toContain('Must have at least one.');
+  expect((await t.pool.query("select from alert_rules where name = 'x'")).rowCount).toBe(0);
+});
+
+test('a user who lost access gets no mail, and a mail that was not taken is sent again', async () => {
+  const [manager, gone] = [await signInAs(t, 'manager'), await signInAs(t, 'manager')];
+  for (const user of [manager, gone])
+    await user.post(`/dashboard/p/${t.publisher.id}/alerts/mail`, { kinds: 'campaign.ended' });
+  await t.pool.query('update users set disabled = true where id = $1', [gone.userId]);
+  server.mails.length = 0;
+  const nowMs = Date.now();
+  const data = { campaign_id: 1, name: 'Autumn', ended_at: new Date(nowMs).toISOString() };
+  const fact = { publisherId: t.publisher.id, kind: 'campaign.ended', subject: '1', cause: 'end', data } as const;
+  await recordAlerts(t.pool, [fact, { ...fact }], nowMs);
+  server.refuse(true);
+  const send = (atMs: number) => sendAlertMessages({ ...t.deps, now: () => atMs });
+  expect(await send(nowMs)).toBe(2);
+  server.refuse(false);
+  expect(await send(nowMs + 60_000)).toBe(0);
+  expect(await send(nowMs + 3 * 60_000)).toBe(1);
+  expect(server.mails.map(({ to }) => to)).toEqual([[await emailOf(manager)]]);
+  expect(await send(nowMs + dayMs)).toBe(0);
+});
