@@ -7,9 +7,11 @@ import { readSetup, type Setup } from './page.ts';
 import { findOpenSession, type LoadedOffers, requestBody } from './session/load-offers.ts';
 import { removePrefetched } from './session/prefetch.ts';
 import { createOfferSession, disposeSession, type OfferSession, openSession } from './session/session.ts';
+import { findStoredSession, removeStoredSession } from './session/stored-session.ts';
 import { keepSpace, type Space } from './unit/space.ts';
 import { type Embedded, embeddedOf } from './unit/target.ts';
 import { confirm } from './usp/confirmation.ts';
+import type { UspState } from './usp/state.ts';
 import { createUsp } from './usp/usp.ts';
 
 export type AdOptions = {
@@ -188,6 +190,22 @@ export async function confirmStoredSession(ad: AdState): Promise<boolean> {
   const { api, storageKey, user } = setupOf(ad);
   const stored = await findOpenSession(api, storageKey, user);
   if (stored === null) throw new SdkError('usp_error', 'There is no session to confirm.');
-  const usp = createUsp({ ...stored, api, emit: ad.emitter.emit, onChange: () => {} });
+  const onChange = (): void => void (usp.closed && removeStoredSession(storageKey));
+  const usp: UspState = createUsp({ ...stored, api, emit: ad.emitter.emit, onChange });
   return confirm(usp).finally(usp.removeListeners);
+}
+
+/** The DOM event confirms it, too: on a later page, such as that of the order's status, no unit may show it. */
+export function listenForStoredSession(ad: AdState): void {
+  const { config, user } = ad.source;
+  const stored = findStoredSession(`${config.accountId}`, user);
+  if (stored === null) return;
+  let heard = false;
+  const onConfirmation = (): void => {
+    // A unit that shows it listens by itself. An event that bubbles is heard twice.
+    if (heard || ad.session?.usp?.sessionId === stored.sessionId) return;
+    heard = true;
+    confirmStoredSession(ad).catch((err) => reportError(ad, err));
+  };
+  for (const target of [window, document]) target.addEventListener(stored.confirmationEvent, onConfirmation);
 }

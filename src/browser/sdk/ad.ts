@@ -5,6 +5,7 @@ import {
   confirmStoredSession,
   createAdState,
   isReady,
+  listenForStoredSession,
   releaseSpace,
   reportError,
   reportOnce,
@@ -106,11 +107,13 @@ export function createUnit(
 async function initialise(ad: AdState, given?: AdConfig, callback?: Callback): Promise<boolean> {
   const { source, emitter } = ad;
   const calledAtMs = performance.now();
+  const isFirst = ad.startPending;
   ad.startPending = false;
   if (given !== undefined && given !== null && typeof given !== 'object')
     reportOnce(ad, new SdkError('invalid_parameter', 'The configuration is not an object.'));
   else Object.assign(source.config, given, typeof callback === 'function' && { callback });
   emitter.flush();
+  if (isFirst) listenForStoredSession(ad);
   const { config } = checkConfig(source.config);
   if (config.autoLoad === false) return isReady(ad);
   reserveSpace(ad);

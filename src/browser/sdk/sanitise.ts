@@ -16,7 +16,7 @@ export function sanitise(html: string, rules: TermsRules): DocumentFragment {
   const clean = document.createDocumentFragment();
   const parsed = parse(html);
   if (parsed === undefined) clean.append(html.replace(/<[^>]*>/g, ' '));
-  else copyInto(clean, parsed.body, rules, 0);
+  else tryCall(() => copyInto(clean, parsed.body, rules, 0)); // a form can hide the members of its element
   return clean;
 }
 
@@ -41,19 +41,19 @@ function trusted(html: string): string {
   return policy?.createHTML(html) ?? html;
 }
 
-function copyInto(target: Node, source: Node, rules: TermsRules, depth: number): void {
+/** Of HTML alone: not what SVG or MathML hold. */
+function copyInto(target: Element | DocumentFragment, source: Node, rules: TermsRules, depth: number): void {
   for (const node of source.childNodes) {
-    if (node.nodeType === Node.TEXT_NODE) target.appendChild(document.createTextNode(node.nodeValue ?? ''));
-    if (node.nodeType !== Node.ELEMENT_NODE || depth > maxDepth) continue;
-    const { localName: name, namespaceURI } = node as Element;
-    const attributeOf = (attribute: string): string => (node as Element).getAttribute(attribute) ?? '';
-    if (rules.dropped.includes(name) || namespaceURI !== 'http://www.w3.org/1999/xhtml') continue;
+    if (node instanceof Text) target.append(node.data);
+    if (!(node instanceof HTMLElement) || depth > maxDepth || rules.dropped.includes(node.localName)) continue;
+    const attributeOf = (attribute: string): string => node.getAttribute(attribute) ?? '';
     let inner = target;
-    if (rules.tags.includes(name)) {
-      const copy = document.createElement(name.replace(/^h\d/, 'h4'));
-      inner = target.appendChild(copy);
+    if (rules.tags.includes(node.localName)) {
+      const copy = document.createElement(node.localName.replace(/^h\d/, 'h4'));
+      target.append(copy);
+      inner = copy;
       setStyle(copy, attributeOf('style'), rules);
-      if (name === 'a') setLink(copy as HTMLAnchorElement, attributeOf('href'));
+      if (copy instanceof HTMLAnchorElement) setLink(copy, attributeOf('href'));
     }
     copyInto(inner, node, rules, depth + 1);
   }

@@ -161,6 +161,7 @@ describe('the page', () => {
           '<a href="https://ok.example/" onclick="x()">b</a></p>',
           '<iframe srcdoc="<script>parent.hacked=1</script>"></iframe>',
           '<math><mi xlink:href="javascript:1">x</mi></math>',
+          '<form><input name="childNodes"><input name="localName"><input name="getAttribute"></form>',
         ].join('');
         return {
           ...offer,

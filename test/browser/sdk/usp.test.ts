@@ -158,6 +158,24 @@ describe('User Selected Perks, from selection to webhook', () => {
     expect([row.selected, row.wrapped]).toEqual([row.campaign_ids.slice(0, 1), true]);
   });
 
+  test('a later page of the tab confirms by the event, once, whatever it shows itself', async () => {
+    for (const config of [{ autoLoad: false }, {}]) {
+      const user = newUser();
+      const opened = await stage.open({ user });
+      await opened.until('ads_found');
+      await box(opened, 0).check();
+      await opened.until('usp_selected');
+      const { session_id, campaign_ids } = await rowOf(user);
+      await opened.page.goto(stage.urlOf({ user: { ...user, placement: 'order-status' }, config }));
+      await fire(opened);
+      await fire(opened, 'window');
+      expect(await opened.until('usp_confirmed')).toEqual({ selected: campaign_ids.slice(0, 1) });
+      expect(await deliveriesOf(session_id)).toBe(1);
+      expect((await opened.names()).filter((name) => /usp|error/.test(name))).toEqual(['usp_confirmed']);
+      expect(await opened.page.evaluate('sessionStorage.length')).toBe(0);
+    }
+  });
+
   test('with "check all" every perk is selected from the start', async () => {
     await stage.t.pool.query("update themes set usp_check_all = true where unit = 'mou'");
     await stage.t.deps.catalog.refresh();
