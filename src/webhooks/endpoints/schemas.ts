@@ -30,6 +30,8 @@ const urlSchema = Type.String({
 });
 const methodSchema = Type.Union([Type.Literal('POST'), Type.Literal('GET')]);
 
+/** Attempts of a delivery at most (count). */
+export const maxSteps = 20;
 /** The longest of all waits together (seconds): 7 days. */
 export const maxRetryS = 7 * 86_400;
 /** The longest time that two secrets sign (seconds): 7 days. */
@@ -43,7 +45,7 @@ const settingSchemas = {
   }),
   retry_steps_s: Type.Array(Type.Integer({ minimum: 0, maximum: maxRetryS }), {
     minItems: 1,
-    maxItems: 20,
+    maxItems: maxSteps,
     description:
       'Waits before each attempt in seconds, the first 0; 7 days at most together. Each is drawn from ±20 %.',
   }),

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { transaction } from '../../../src/platform/db/pool.ts';
+import { openHeaders } from '../../../src/webhooks/endpoints/secrets.ts';
 import { enqueue } from '../../../src/webhooks/outbox.ts';
 import { startTestJobs } from '../../support/jobs.ts';
 import { type Route, routesOf } from '../../support/routes.ts';
@@ -479,8 +480,27 @@ describe('settings', () => {
     const id = /settings\/webhooks\/(\d+)/.exec((await admin.get(list)).body)?.[1];
     const page = own(`/settings/webhooks/${id}`);
     expect((await admin.get(page)).body).toMatch(/value="conversion" checked/);
-    const changed = await admin.post(page, { ...fields, events: 'usp.selection', description: 'Lake' });
+    const more = { events: 'usp.selection', description: 'Lake', headers: 'X-Team: perks\nx-key: s3cret:1' };
+    const changed = await admin.post(page, { ...fields, ...more, retry_steps_s: '0, 60 600' });
     expect(changed.statusCode).toBe(303);
+    const kept = { ...fields, ...more, headers: 'x-key:', retry_steps_s: '0 60' };
+    expect((await admin.post(page, kept)).statusCode).toBe(303);
+    const stored = await t.pool.query('select headers, retry_steps_s from webhook_endpoints where id = $1', [id]);
+    expect(openHeaders(t.deps.secretBox, stored.rows[0]?.headers)).toEqual({ 'x-key': 's3cret:1' });
+    expect(stored.rows[0]?.retry_steps_s).toEqual([0, 60]);
+    const shown = (await admin.get(page)).body;
+    expect(shown).toContain('x-key:</textarea>');
+    expect(shown).not.toContain('s3cret');
+    expect(shown).toContain('Sample payload of');
+    for (const [field, value, text] of [
+      ['headers', 'host: evil', 'host is not a header'],
+      ['headers', 'nonsense', 'must have the form'],
+      ['retry_steps_s', '5 60', 'must begin with 0'],
+      ['retry_steps_s', '0 soon', 'whole numbers'],
+    ] as const) {
+      const refused = await admin.post(page, { ...fields, ...more, [field]: value });
+      expect([refused.statusCode, refused.body]).toEqual([422, expect.stringContaining(text)]);
+    }
     expect((await admin.get(list)).body).toMatch(/Lake.*127\.0\.0\.1:9\/warehouse.*usp\.selection/s);
     expect((await admin.get(own(`/deliveries?endpoint=${id}`))).body).toContain(`Lake (${id})`);
     const payload = () => Buffer.from('{"body":{"selected":1,"note":"it\'s"}}');

@@ -1,7 +1,9 @@
 import type { Condition } from '../../../catalog/rules/conditions.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { defaultSteps } from '../../../webhooks/dispatcher/settle/schedule.ts';
 import { requireUsableFilter } from '../../../webhooks/endpoints/filter.ts';
+import { maxSteps } from '../../../webhooks/endpoints/schemas.ts';
 import type { listEndpoints } from '../../../webhooks/endpoints/store.ts';
 import type { EventTypes } from '../../../webhooks/events.ts';
 import type { Fields } from '../../shell/fields.ts';
@@ -34,7 +36,21 @@ export const endpointFields = (form: FormBuilder, events: EventTypes | null): Ht
     hint: 'While disabled, pending deliveries are held and can be redelivered later.',
   })}
   ${moreFields('Description and filter', filterFields(form))}
-  ${moreFields('Limits and ordering', limitFields(form))}`;
+  ${moreFields('Headers and signature', headerFields(form))}
+  ${moreFields('Retries, limits and ordering', limitFields(form))}`;
+
+const headerFields = (form: FormBuilder): Html => html`
+  ${form.textarea('headers', {
+    label: 'Headers',
+    rows: 3,
+    code: true,
+    placeholder: 'x-team: perks',
+    hint: 'Sent with each request, one a line. Values are not shown again: a name without one keeps what is stored.',
+  })}
+  ${form.checkbox('signature_v1a', {
+    label: 'Also sign with ed25519',
+    hint: 'For receivers that verify with a public key.',
+  })}`;
 
 const filterFields = (form: FormBuilder): Html => html`
   ${form.input('description', { label: 'Description', maxLength: 200, placeholder: 'Data warehouse' })}
@@ -47,6 +63,11 @@ const filterFields = (form: FormBuilder): Html => html`
   })}`;
 
 const limitFields = (form: FormBuilder): Html => html`
+  ${form.input('retry_steps_s', {
+    label: 'Retry schedule (seconds)',
+    placeholder: defaultSteps.join(' '),
+    hint: 'Waits before each attempt, the first 0; up to 20, and 7 days together. Empty: the default.',
+  })}
   ${columns(
     [
       form.input('deadline_s', {
@@ -84,6 +105,11 @@ export const endpointToForm = (found: FoundEndpoint | null): FormValues => ({
   max_in_flight: found?.endpoint.maxInFlight ?? 4,
   rate_limit_per_s: found?.endpoint.rateLimitPerS,
   strict_order: found?.endpoint.strictOrder ?? false,
+  signature_v1a: found?.endpoint.signatureV1a ?? false,
+  retry_steps_s: found?.endpoint.retryStepsS?.join(' ') ?? '',
+  headers: Object.keys(found?.endpoint.headers ?? {})
+    .map((name) => `${name}:`)
+    .join('\n'),
 });
 
 /** A refused form's values, to show it again. */
@@ -98,6 +124,9 @@ export const typedEndpoint = (fields: Fields): FormValues => ({
   max_in_flight: fields.text('max_in_flight'),
   rate_limit_per_s: fields.text('rate_limit_per_s'),
   strict_order: fields.checked('strict_order'),
+  signature_v1a: fields.checked('signature_v1a'),
+  retry_steps_s: fields.text('retry_steps_s'),
+  headers: fields.text('headers'),
 });
 
 export const methodOf = (fields: Fields): 'GET' | 'POST' => (fields.text('method') === 'GET' ? 'GET' : 'POST');
@@ -123,6 +152,35 @@ export function readSettings(fields: Fields) {
     description: fields.text('description').slice(0, 200),
     filter: readFilter(fields.text('filter').trim()),
   };
+}
+
+/**
+ * Headers and retry schedule as the API takes them; null: the default, or the stored value.
+ * @throws AppError `invalid_endpoint`
+ */
+export const readLists = (fields: Fields) => ({
+  headers: readHeaderLines(fields.text('headers')),
+  retry_steps_s: readSteps(fields.text('retry_steps_s')),
+});
+
+function readHeaderLines(text: string): Record<string, string | null> {
+  const entries = text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line): [string, string | null] => {
+      const [name = '', ...rest] = line.split(':');
+      if (rest.length === 0) throw invalid('headers', `“${line.trim()}” must have the form “name: value”`);
+      return [name.trim(), rest.join(':').trim() || null];
+    });
+  return Object.fromEntries(entries);
+}
+
+function readSteps(text: string): number[] | null {
+  const parts = text.split(/[\s,]+/).filter((part) => part !== '');
+  if (parts.length === 0) return null;
+  if (parts.length > maxSteps || parts.some((part) => !/^\d{1,6}$/.test(part)))
+    throw invalid('retry_steps_s', `must be up to ${maxSteps} whole numbers`);
+  return parts.map(Number);
 }
 
 function readFilter(text: string): Condition | null {

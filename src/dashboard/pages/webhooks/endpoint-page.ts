@@ -4,10 +4,21 @@ import { viewOfState } from '../../../webhooks/endpoints/view.ts';
 import type { EventType, EventTypes } from '../../../webhooks/events.ts';
 import { hasRole } from '../../auth/users.ts';
 import { readOnlyFields, saveForm } from '../../shell/actions.ts';
-import { badge, card, copyable, linkButton, notice, strongLink, table, tabs } from '../../shell/components.ts';
+import {
+  badge,
+  card,
+  codeBlock,
+  copyable,
+  link,
+  linkButton,
+  notice,
+  strongLink,
+  table,
+  tabs,
+} from '../../shell/components.ts';
 import type { PublisherContext } from '../../shell/context.ts';
 import type { FieldErrors } from '../../shell/fields.ts';
-import { createForm, type FormValues } from '../../shell/forms.ts';
+import { createForm, type FormValues, moreFields } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';
 import { endpointFields, endpointToForm, type FoundEndpoint } from './endpoint-form.ts';
 import { statusCard, statusTone } from './status-card.ts';
@@ -30,6 +41,8 @@ export type EndpointTarget = {
   /** null: no default endpoint. */
   event: EventType | null;
   found: FoundEndpoint | null;
+  /** What each of its events looks like, as JSON. */
+  samples: readonly { title: string; payload: string }[];
 };
 
 const lead = 'Postbacks and webhooks to your servers. Requests are signed according to Standard Webhooks.';
@@ -37,7 +50,7 @@ const lead = 'Postbacks and webhooks to your servers. Requests are signed accord
 export function endpointPage(
   context: PublisherContext,
   events: EventTypes,
-  { ref, event, found }: EndpointTarget,
+  { ref, event, found, samples }: EndpointTarget,
   state: EndpointPageState,
 ): Page {
   const at = context.path(`${basePath}/${ref}`);
@@ -53,7 +66,8 @@ export function endpointPage(
       ${endpointTabs(context, events, event?.name ?? null)}
       ${state.secret !== undefined && secretNotice(state.secret)}
       ${found !== null && statusCard(context, found, at)}
-      ${card(title, form, { lead: event?.description ?? 'Gets the checked events, beside other endpoints.' })}`,
+      ${card(title, form, { lead: event?.description ?? 'Gets the checked events, beside other endpoints.' })}
+      ${samples.length > 0 && sampleCard(samples)}`,
   };
 }
 
@@ -113,6 +127,15 @@ function endpointTabs({ path }: PublisherContext, events: EventTypes, current: s
     { text: 'All endpoints', href: path(`${basePath}/all`), current: current === null },
   ]);
 }
+
+const sampleCard = (samples: EndpointTarget['samples']): Html =>
+  card(
+    'Sample payload',
+    html`${samples.map(({ title, payload }) =>
+      moreFields(title, codeBlock(`Sample payload of ${title}`, JSON.stringify(JSON.parse(payload), null, 2))),
+    )}`,
+    { lead: html`Made-up values, as “Test Endpoint” sends them. ${link('/docs/events', 'Schemas of all events')}.` },
+  );
 
 const secretNotice = (secret: string): Html =>
   notice(

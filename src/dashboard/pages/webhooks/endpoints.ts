@@ -14,8 +14,8 @@ import {
   saveEndpoint,
   updateEndpoint,
 } from '../../../webhooks/endpoints/changes.ts';
-import { readEvents } from '../../../webhooks/endpoints/settings.ts';
-import { type EndpointRef, findEndpoint, listEndpoints } from '../../../webhooks/endpoints/store.ts';
+import { readSettings as checkSettings, readEvents } from '../../../webhooks/endpoints/settings.ts';
+import { type Endpoint, type EndpointRef, findEndpoint, listEndpoints } from '../../../webhooks/endpoints/store.ts';
 import { testEndpoint } from '../../../webhooks/endpoints/test-endpoint.ts';
 import { takeTestToken } from '../../../webhooks/endpoints/test-limit.ts';
 import { targetOf } from '../../../webhooks/endpoints/test-routes.ts';
@@ -27,7 +27,7 @@ import { type FieldErrors, type Fields, fieldErrorsOf } from '../../shell/fields
 import type { Page } from '../../shell/layout.ts';
 import { actorOf } from '../../shell/management.ts';
 import { isFragmentRequest, type PageResult, type PageServices, publisherPages } from '../../shell/pages.ts';
-import { methodOf, readSettings, typedEndpoint } from './endpoint-form.ts';
+import { methodOf, readLists, readSettings, typedEndpoint } from './endpoint-form.ts';
 import {
   basePath,
   type EndpointPageState,
@@ -141,11 +141,19 @@ async function targetOfPage(
   context: PublisherContext,
   ref: EndpointRef | null,
 ): Promise<EndpointTarget> {
-  if (ref === null) return { ref: newRef, event: null, found: null };
+  if (ref === null) return { ref: newRef, event: null, found: null, samples: [] };
   const [found = null] = await failFast(() => listEndpoints(deps.pool, context.publisher.id, ref));
   if (found === null && typeof ref === 'number') throw new AppError('not_found');
   const name = typeof ref === 'string' ? ref : found?.endpoint.event;
-  return { ref: String(ref), event: name ? requireEventType(deps.events, name) : null, found };
+  const event = name ? requireEventType(deps.events, name) : null;
+  const { publisher } = context;
+  const sampled =
+    event === null ? (found?.endpoint.events ?? []).flatMap((one) => deps.events.get(one) ?? []) : [event];
+  const samples = sampled.map(({ title, sample }) => ({
+    title,
+    payload: sample({ publisher, publicUrl: deps.config.publicUrl, nowMs: deps.now() }).toString('utf8'),
+  }));
+  return { ref: String(ref), event, found, samples };
 }
 
 async function save(scope: Scope, context: PublisherContext, fields: Fields): Promise<PageResult> {
@@ -155,25 +163,39 @@ async function save(scope: Scope, context: PublisherContext, fields: Fields): Pr
     if (secret === null) return { to: context.path(`${basePath}/${ref}`), done: 'Endpoint saved.' };
     return endpointPage(context, scope.deps.events, await targetOfPage(scope, context, ref), { secret });
   } catch (err) {
-    return show(scope, context, { typed: typedEndpoint(fields), errors: fieldErrorsOf(err) });
+    return show(scope, context, { typed: typedEndpoint(fields), errors: fieldErrorsOf(err).map(inField) });
   }
+}
+
+/** Errors of a header belong to the field with all of them. */
+function inField({ path, message }: FieldErrors[number]): FieldErrors[number] {
+  const [, field = '', name] = path.split('/');
+  return field === 'headers' && name !== undefined
+    ? { path: '/headers', message: `${name} ${message}` }
+    : { path, message };
 }
 
 /** Saves what was typed: as a new endpoint, as the default endpoint of an event, or as another. */
 function store(scope: Scope, context: PublisherContext, fields: Fields): Promise<Saved> {
   const { secretBox: box, events: known } = scope.deps;
   requireUsableUrl(fields.text('url'), scope.urlRules);
-  const settings = readSettings(fields);
+  const given = readSettings(fields);
+  const lists = { ...readLists(fields), signature_v1a: fields.checked('signature_v1a') };
+  const settingsOf = (stored: Endpoint | null) => ({
+    ...checkSettings(lists, { box, stored, rules: scope.urlRules }),
+    ...given,
+  });
   const listed = (): string[] => [...(readEvents(requireSome(fields.all('events')), known).events ?? [])];
   const ref = refOf(scope, context);
   if (ref === null) {
     const events = listed();
     return inTransaction(scope, context, (work) =>
-      createEndpoint(work, box, () => addEndpoint(work.executor, box, { ...work, ...settings, events })),
+      createEndpoint(work, box, () => addEndpoint(work.executor, box, { ...work, ...settingsOf(null), events })),
     );
   }
   return inTransaction(scope, context, ({ executor, ...work }) =>
     changeEndpoint({ executor, ...work }, ref, box, async (key, stored) => {
+      const settings = settingsOf(stored);
       if (typeof ref === 'string') return saveEndpoint(executor, box, { ...work, ...settings, event: ref });
       const events = stored?.event === null ? { events: listed() } : {};
       return { endpoint: await updateEndpoint(executor, box, key, { ...settings, ...events }), secret: null };
