@@ -73,3 +73,43 @@ test('a refused campaign names every wrong field, those inside its rules too', a
     '/weight',
   ]);
 });
+
+test('the estimate of a draft counts recent sessions by targeting, hours and conditions', async () => {
+  const me = await t.caller(await t.addPublisher());
+  await addCatalogue(me);
+  for (const body of [
+    { country: 'DE', cart: '60' },
+    { country: 'DE', cart: '40' },
+    { country: 'FR', cart: '60' },
+  ]) {
+    const fetched = await t.app.inject({
+      method: 'POST',
+      url: `/native/v4/offers.json?api_key=${me.key}`,
+      payload: { placement: 'checkout', ...body },
+    });
+    expect(fetched.statusCode).toBe(200);
+  }
+  const manager = await signInAs(t, 'manager', me.publisherId);
+  const estimate = async (fields: Record<string, string>) =>
+    (await manager.post(`/dashboard/p/${me.publisherId}/campaigns/estimate`, fields)).body
+      .replaceAll(/<[^>]*>/g, '')
+      .replaceAll(/\s+/g, ' ');
+  const cart = (value: string) => ({
+    'rules.conditions.groups.0.rows.0.key': 'cart',
+    'rules.conditions.groups.0.rows.0.op': 'gte',
+    'rules.conditions.groups.0.rows.0.value': value,
+  });
+  const inGermany = { 'rules.targeting.countries.include': 'DE' };
+  // What will start only later, or has a cap, is estimated all the same.
+  expect(await estimate({ 'rules.schedule.start_at': '2999-01-01T00:00' })).toContain('3 of 3 sessions');
+  expect(await estimate(inGermany)).toContain('2 of 3 sessions of the last 7 days');
+  expect(await estimate({ ...inGermany, ...cart('50') })).toContain('1 of 3 sessions');
+  expect(await estimate({ 'rules.targeting.placements.include': 'chekout' })).toContain(
+    'No recent session is eligible',
+  );
+  expect(await estimate(cart('much'))).toContain('Complete the marked fields');
+  const options = await manager.get(`/dashboard/p/${me.publisherId}/options?kind=countries&q=germ`);
+  expect(options.body).toMatch(/data-value="DE" data-text="Germany"/);
+  const attributes = await manager.get(`/dashboard/p/${me.publisherId}/options?kind=attributes&q=`);
+  expect(attributes.body).toContain('data-value="cart"');
+});

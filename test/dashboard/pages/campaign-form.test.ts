@@ -122,6 +122,13 @@ describe('rules in the form of a campaign', () => {
     });
   });
 
+  test.each(['', '[]', '{', '{"conditions":5}', '{"conditions":{"all":5}}', '{"schedule":{"hours":[{"days":"x"}]}}'])(
+    'a form whose hidden rules were changed to %j is read all the same',
+    (text) => {
+      expect(save({ _stored: text, 'rules.pacing': 'even' })).toMatchObject({ pacing: 'even' });
+    },
+  );
+
   test('errors are named by the fields that show the values', () => {
     const form = {
       ...rulesToForm({}, zone),

@@ -1,12 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Comparison, Condition } from '../../../catalog/rules/conditions.ts';
+import { type Comparison, type Condition, checkCondition } from '../../../catalog/rules/conditions.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import type { FieldErrors, Fields } from '../../shell/fields.ts';
 import type { FormBuilder, FormValue } from '../../shell/forms.ts';
 import { joinList, splitList } from '../../shell/list-text.ts';
-import { isNested, valueAt } from '../../shell/nested.ts';
 import { rowButton, rowCountIn, rowList } from '../../shell/row-list.ts';
-import { type RulesPart, storedRules } from './rules-part.ts';
+import { parseStored, type RulesPart, storedField } from './rules-part.ts';
 
 /*
  * Conditions are shown as groups of comparisons: any group must match with all of its comparisons, or the other way
@@ -70,7 +69,7 @@ function fromGroups({ match, groups: all }: Groups): Condition | undefined {
 
 function toForm(value: unknown): Record<string, FormValue> | null {
   if (value === undefined) return { [`${name}.match`]: 'any' };
-  const shown = toGroups(value as Condition);
+  const shown = isCondition(value) ? toGroups(value) : null;
   if (shown === null) return null;
   const values: Record<string, FormValue> = { [`${name}.match`]: shown.match };
   for (const [index, group] of shown.groups.entries())
@@ -87,7 +86,7 @@ function rowOf(comparison: Comparison): Record<'key' | 'op' | 'value', string> {
 }
 
 function read(fields: Fields): Condition | undefined {
-  const known = comparisonsIn(valueAt(storedRules(fields), path));
+  const known = comparisonsIn(parseStored(fields.text(storedField)).conditions);
   const match = fields.text(`${name}.match`) === 'all' ? 'all' : 'any';
   const rowsOf = (group: number): Comparison[] =>
     Array.from({ length: fields.rowCount(`${groups}.${group}.rows`) }, (_, row) =>
@@ -108,10 +107,13 @@ function readRow(fields: Fields, at: string, known: readonly Comparison[]): Comp
   return { key, op: op as 'equals', value };
 }
 
+/** The stored rules come back with the form, where they may have been changed. */
+const isCondition = (value: unknown): value is Condition => checkCondition(value, '').length === 0;
+
 function comparisonsIn(condition: unknown): Comparison[] {
-  if (!isNested(condition)) return [];
-  const inner = condition.all ?? condition.any;
-  return Array.isArray(inner) ? inner.flatMap(comparisonsIn) : [condition as Comparison];
+  if (!isCondition(condition)) return [];
+  if (isComparison(condition)) return [condition];
+  return ('all' in condition ? condition.all : condition.any).flatMap(comparisonsIn);
 }
 
 export const conditionsPart: RulesPart = { path, toForm, read };
@@ -133,8 +135,8 @@ export function conditionErrors(errors: FieldErrors, fields: Fields): FieldError
 
 /** @param attributes where names of custom attributes come from */
 export function conditionFields(form: FormBuilder, attributes: string): Html {
-  const stored = JSON.parse(String(form.values._stored ?? '{}')) as { conditions?: Condition };
-  const isHidden = stored.conditions !== undefined && toForm(stored.conditions) === null;
+  const { conditions } = parseStored(form.values[storedField]);
+  const isHidden = conditions !== undefined && toForm(conditions) === null;
   const count = rowCountIn(form.values, groups);
   const isAll = form.values[`${name}.match`] === 'all';
   const body = html`

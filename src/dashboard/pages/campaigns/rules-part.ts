@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Fields, fieldsOf } from '../../shell/fields.ts';
 import type { FormValue } from '../../shell/forms.ts';
-import { isNested, type Nested, valueAt, withoutValue, withValue } from '../../shell/nested.ts';
+import { isNested, type Nested, readJson, valueAt, withoutValue, withValue } from '../../shell/nested.ts';
 
 /** A value inside of rules, and the fields of a form that show it. */
 export type RulesPart = {
@@ -26,7 +26,7 @@ export function partsToForm(parts: readonly RulesPart[], rules: Nested): Record<
  * and what the form has no fields for.
  */
 export function readParts(parts: readonly RulesPart[], fields: Fields): Nested {
-  const stored = storedRules(fields);
+  const stored = parseStored(fields.text(storedField));
   let rules = stored;
   for (const { path, toForm, read } of parts) {
     const before = valueAt(stored, path);
@@ -39,14 +39,10 @@ export function readParts(parts: readonly RulesPart[], fields: Fields): Nested {
   return rules;
 }
 
-/** The rules that a form was made from; none for a new row. */
-export function storedRules(fields: Fields): Nested {
-  try {
-    const stored = JSON.parse(fields.text(storedField) || '{}') as unknown;
-    return isNested(stored) ? stored : {};
-  } catch {
-    return {};
-  }
+/** The rules that a form was made from, of its hidden field; none for a new row, and for what is no object. */
+export function parseStored(text: unknown): Nested {
+  const stored = typeof text === 'string' ? readJson(text) : {};
+  return isNested(stored) ? stored : {};
 }
 
 /** Form values as a browser submits them. */
