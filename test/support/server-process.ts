@@ -24,8 +24,6 @@ export type ServerProcessOptions = {
   databaseUrl: string;
   port?: number;
   env?: Record<string, string>;
-  /** `pipe`: what it writes for operators is read from `child.stderr`. Default: inherit. */
-  stderr?: 'inherit' | 'pipe';
   /** Options of Node itself. */
   execArgv?: string[];
 };
@@ -37,7 +35,6 @@ export async function startServerProcess({
   databaseUrl,
   port,
   env = {},
-  stderr = 'inherit',
   execArgv = [],
 }: ServerProcessOptions): Promise<ServerProcess> {
   const usedPort = port ?? (await freePort());
@@ -55,7 +52,7 @@ export async function startServerProcess({
       IMAGE_CACHE_DISK_MB: '0',
       ...env,
     },
-    stdio: ['ignore', 'inherit', stderr],
+    stdio: ['ignore', 'inherit', 'inherit'],
   });
   const url = `http://127.0.0.1:${usedPort}`;
   await untilReady(`${url}/health/ready`, child);

@@ -14,6 +14,7 @@ export function createMetricsHub(): { add: (child: Child) => void } {
   const latest = new Map<Child, Samples>();
   const waiting = new Map<number, () => void>();
   let ofEnded: Samples = [];
+  let merging: Promise<void> = Promise.resolve();
   let questions = 0;
 
   async function ask(child: Child): Promise<void> {
@@ -32,6 +33,12 @@ export function createMetricsHub(): { add: (child: Child) => void } {
     return AggregatorRegistry.aggregate([ofEnded, ...latest.values()]).metrics();
   }
 
+  async function keepCounts(child: Child): Promise<void> {
+    const last = (latest.get(child) ?? []).filter(({ type }) => growing.has(type));
+    ofEnded = await AggregatorRegistry.aggregate([ofEnded, last]).getMetricsAsJSON();
+    latest.delete(child);
+  }
+
   return {
     add: (child) => {
       latest.set(child, []);
@@ -42,10 +49,8 @@ export function createMetricsHub(): { add: (child: Child) => void } {
         latest.set(child, report.samples);
         waiting.get(report.id)?.();
       });
-      void child.ended.then(async () => {
-        const last = (latest.get(child) ?? []).filter(({ type }) => growing.has(type));
-        latest.delete(child);
-        ofEnded = await AggregatorRegistry.aggregate([ofEnded, last]).getMetricsAsJSON();
+      void child.ended.then(() => {
+        merging = merging.then(() => keepCounts(child));
       });
     },
   };
