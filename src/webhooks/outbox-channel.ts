@@ -30,6 +30,7 @@ const pending = new WeakMap<pg.Pool, Set<number>>();
  * nothing else and does not wait for the disk. One that is lost costs the time to the next scan, at most a second.
  */
 export function tellWorkers(pool: pg.Pool, endpointIds: readonly number[]): void {
+  if (endpointIds.length === 0) return;
   const isUnderWay = pending.has(pool);
   const ids = getOrInsert(pending, pool, () => new Set<number>());
   for (const id of endpointIds) ids.add(id);

@@ -27,20 +27,23 @@ export type OutboxEvent = {
   exceptEndpointId?: number;
   /** The only endpoints that may get it: of an event that is made up for them. */
   onlyEndpointIds?: readonly number[];
+  /** Id of the row without which there is no delivery, where `deliverySql` has such rows. */
+  causeId?: string;
 };
 
-type Target = {
+/** An endpoint that events go to. */
+export type Target = {
   id: number;
   publisher_id: number;
   /** Of a default endpoint. */
   event: string | null;
   events: string[];
-  enabled: boolean;
   /** JSON of a condition on the payload; null: every event. */
   filter: string | null;
 };
 
-type Delivery = { target: Target; source: OutboxEvent; id: string; payload: Buffer };
+/** A delivery that is not stored yet. */
+export type Delivery = { target: Target; source: OutboxEvent; id: string; payload: Buffer };
 
 /**
  * Creates a delivery of each event to each endpoint of the publisher that is configured for it and whose filter lets it
@@ -50,17 +53,20 @@ type Delivery = { target: Target; source: OutboxEvent; id: string; payload: Buff
  */
 export async function enqueue(executor: Transaction, events: readonly OutboxEvent[]): Promise<string[]> {
   if (events.length === 0) return [];
-  const targets = await lockTargets(executor, events);
+  const targets = await readTargets(executor, events);
   const deliveries = events.flatMap((source) => deliveriesOf(source, targets));
   if (deliveries.length > 0) {
     const queued = await insertDeliveries(executor, deliveries);
-    if (queued.length > 0) executor.onCommit((pool) => tellWorkers(pool, queued));
+    executor.onCommit((pool) => tellWorkers(pool, queued));
   }
   return deliveries.map(({ id }) => id);
 }
 
-/** The payload is built where there is an endpoint, and parsed where there is a filter: once. */
-function deliveriesOf(source: OutboxEvent, targets: readonly Target[]): Delivery[] {
+/**
+ * The deliveries that an event causes, for `deliverySql`. The payload is built where there is an endpoint, and parsed
+ * where there is a filter: once.
+ */
+export function deliveriesOf(source: OutboxEvent, targets: readonly Target[]): Delivery[] {
   const own = targets.filter(
     ({ id, publisher_id, events }) =>
       publisher_id === source.publisherId &&
@@ -83,43 +89,61 @@ function idOf({ id, nowMs }: OutboxEvent, target: Target): string {
   return v7({ msecs: timeOfUuid7(id), random: hash('sha256', `${id} ${target.id}`, 'buffer').subarray(0, 16) });
 }
 
-/** The share lock delays every change of an endpoint, so that no delivery misses it. */
-async function lockTargets(executor: Executor, events: readonly OutboxEvent[]): Promise<Target[]> {
+async function readTargets(executor: Executor, events: readonly OutboxEvent[]): Promise<Target[]> {
   const { rows } = await executor.query<Target>({
-    name: 'lock_webhook_targets',
-    text: `select id, publisher_id, event, coalesce(events, array[event]) as events, enabled, filter::text as filter
+    name: 'read_webhook_targets',
+    text: `select ${targetColumns}
 from webhook_endpoints
 where publisher_id = any($1::integer[]) and (event = any($2::text[]) or events && $2::text[]) and deleted_at is null
-order by id for share`,
+order by id`,
     values: [distinct(events.map(({ publisherId }) => publisherId)), distinct(events.map(({ event }) => event))],
   });
   return rows;
 }
 
+const targetColumns = 'id, publisher_id, event, coalesce(events, array[event]) as events, filter::text as filter';
+
+/** SQL of a publisher's targets for an event, as a JSON list or null: for a statement that reads more than these. */
+export const targetsSql = (publisherId: string, event: string): string => `(
+  select json_agg(target order by target.id) from (
+    select ${targetColumns} from webhook_endpoints e
+    where e.publisher_id = ${publisherId} and (e.event = '${event}' or '${event}' = any(e.events))
+      and e.deleted_at is null
+  ) target)`;
+
 const distinct = <Value>(values: readonly Value[]): Value[] => [...new Set(values)];
 
 /**
- * A payload is sent to the database once, however many endpoints get it. Due at the earlier of both clocks, so that no
- * difference between them delays the first attempt.
- * @returns the endpoints of those that are queued
+ * SQL of a `with` list that stores deliveries; `queued` has the endpoints that have some to claim now. An endpoint that
+ * was deleted since its targets were read gets none; the share lock delays every change of one, so that no delivery
+ * misses it. A payload is sent to the database once, however many endpoints get it. Due at the earlier of both clocks,
+ * so that no difference between them delays the first attempt.
+ * @param first number of the first parameter; the values are `deliveryValues`
+ * @param causes name of an earlier list with the column `id`: a delivery is stored where its `causeId` is among them
  */
-async function insertDeliveries(executor: Executor, deliveries: readonly Delivery[]): Promise<number[]> {
-  const column = <Value>(read: (delivery: Delivery) => Value): Value[] => deliveries.map(read);
-  const payloads = distinct(column(({ payload }) => payload));
-  const positions = new Map(payloads.map((payload, index) => [payload, index + 1]));
-  const { rows } = await executor.query<{ endpoint_id: number }>({
-    name: 'insert_deliveries',
-    text: `with created as (
+export const deliverySql = (first: number, causes?: string): string => {
+  const types = [
+    ...['date[]', 'uuid[]', 'integer[]', 'integer[]', 'text[]', 'uuid[]', 'text[]', 'boolean[]', 'integer[]'],
+    ...['timestamptz[]', 'uuid[]', 'bytea[]'],
+  ];
+  const parameters = types.map((type, index) => `$${first + index}::${type}`);
+  // Counting makes the rows of `causes` come before the lock, whatever the planner thinks of.
+  const isCaused = causes === undefined ? '' : `and (select count(*) from ${causes}) > 0`;
+  return `locked as materialized (
+  select id, enabled from webhook_endpoints
+  where id = any(${parameters[3]}) and deleted_at is null ${isCaused}
+  order by id for share
+), created as (
   insert into deliveries (
     day, id, publisher_id, endpoint_id, event, session_id, pub_user_id, dev, payload, status, created_at
   )
-  select day, id, publisher_id, endpoint_id, event, session_id, pub_user_id, dev, p.payload,
-    case when enabled then 'pending' else 'held' end, created_at
-  from unnest(
-    $1::date[], $2::uuid[], $3::integer[], $4::integer[], $5::text[], $6::uuid[], $7::text[], $8::boolean[],
-    $9::integer[], $10::boolean[], $11::timestamptz[]
-  ) as d (day, id, publisher_id, endpoint_id, event, session_id, pub_user_id, dev, position, enabled, created_at)
-  join unnest($12::bytea[]) with ordinality as p (payload, position) using (position)
+  select d.day, d.id, d.publisher_id, d.endpoint_id, d.event, d.session_id, d.pub_user_id, d.dev, p.payload,
+    case when locked.enabled then 'pending' else 'held' end, d.created_at
+  from unnest(${parameters.slice(0, 11).join(', ')})
+    as d (day, id, publisher_id, endpoint_id, event, session_id, pub_user_id, dev, position, created_at, cause_id)
+  join unnest(${parameters[11]}) with ordinality as p (payload, position) using (position)
+  join locked on locked.id = d.endpoint_id
+  ${causes === undefined ? '' : `where d.cause_id in (select id from ${causes})`}
   on conflict (day, id) do nothing
   returning id, day, publisher_id, endpoint_id, status, created_at
 ), queued as (
@@ -128,22 +152,36 @@ async function insertDeliveries(executor: Executor, deliveries: readonly Deliver
   returning endpoint_id
 ), counted as (
   ${countMoves('select publisher_id, day, null as was, status as became from created')}
-)
-select distinct endpoint_id from queued`,
-    values: [
-      column(({ id }) => dayOfUuid7(id)),
-      column(({ id }) => id),
-      column(({ source }) => source.publisherId),
-      column(({ target }) => target.id),
-      column(({ source }) => source.event),
-      column(({ source }) => source.sessionId),
-      column(({ source }) => source.pubUserId),
-      column(({ source }) => source.dev),
-      column(({ payload }) => positions.get(payload)),
-      column(({ target }) => target.enabled),
-      column(({ source }) => new Date(source.nowMs)),
-      payloads,
-    ],
+)`;
+};
+
+/** The values of `deliverySql`, in its order. */
+export function deliveryValues(deliveries: readonly Delivery[]): unknown[] {
+  const column = <Value>(read: (delivery: Delivery) => Value): Value[] => deliveries.map(read);
+  const payloads = distinct(column(({ payload }) => payload));
+  const positions = new Map(payloads.map((payload, index) => [payload, index + 1]));
+  return [
+    column(({ id }) => dayOfUuid7(id)),
+    column(({ id }) => id),
+    column(({ source }) => source.publisherId),
+    column(({ target }) => target.id),
+    column(({ source }) => source.event),
+    column(({ source }) => source.sessionId),
+    column(({ source }) => source.pubUserId),
+    column(({ source }) => source.dev),
+    column(({ payload }) => positions.get(payload)),
+    column(({ source }) => new Date(source.nowMs)),
+    column(({ source }) => source.causeId ?? null),
+    payloads,
+  ];
+}
+
+/** @returns the endpoints of those that are queued */
+async function insertDeliveries(executor: Executor, deliveries: readonly Delivery[]): Promise<number[]> {
+  const { rows } = await executor.query<{ endpoint_id: number }>({
+    name: 'insert_deliveries',
+    text: `with ${deliverySql(1)} select distinct endpoint_id from queued`,
+    values: deliveryValues(deliveries),
   });
   return rows.map(({ endpoint_id }) => endpoint_id);
 }

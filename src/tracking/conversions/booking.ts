@@ -1,3 +1,6 @@
+/** Name of the webhook event that posts a booking back. */
+export const postbackEvent = 'conversion';
+
 /** A row of the ledger: a conversion, or the void that reverses it. Amounts in millionths. */
 export type Booking = {
   id: string;

@@ -1,9 +1,18 @@
 import type { Campaign, Snapshot } from '../../catalog/snapshot/types.ts';
 import { activeCapsOf } from '../../offers/caps/active-caps.ts';
-import { type CountedEvent, countEvents } from '../../offers/caps/count.ts';
+import { type CountedEvent, countEvents, isCounted } from '../../offers/caps/count.ts';
 import { deltasOf, noAmounts, periodNames } from '../../offers/caps/usage.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import type { NewBooking } from './insert-bookings.ts';
+
+/** Whether `countBookings` has to count one of them. */
+export const areCounted = (snapshot: Snapshot, bookings: readonly NewBooking[]): boolean => {
+  const needs = activeCapsOf(snapshot);
+  return bookings.some(({ click }) => {
+    const campaign = snapshot.offers.get(click.offerId)?.campaign;
+    return campaign !== undefined && isCounted(needs, campaign, click.publisherId, 'conversion');
+  });
+};
 
 /**
  * Counts new bookings in the usage of campaigns and in the histories that caps need. A void reverses the amount in the

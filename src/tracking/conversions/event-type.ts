@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { firstUuid7At } from '../../platform/lib/uuid7.ts';
 import type { EventType, SampleContext } from '../../webhooks/events.ts';
+import { postbackEvent } from './booking.ts';
 import { buildPostback } from './postback.ts';
 
 const dateTime = Type.String({ format: 'date-time' });
@@ -28,7 +29,7 @@ const payload = Type.Object({
 
 /** The postback of a conversion (docs/interface.md#conversions). */
 export const conversionEvent: EventType = {
-  name: 'conversion',
+  name: postbackEvent,
   title: 'Conversion postback',
   description:
     'Sent when an advertiser reports a conversion. The URL may hold macros such as {payout} or any custom key.',

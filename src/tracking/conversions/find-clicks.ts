@@ -1,8 +1,9 @@
 import type { PayoutKind } from '../../catalog/rules/rules.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
+import { type Target, targetsSql } from '../../webhooks/outbox.ts';
 import type { ClickRef } from '../clicks/click-id.ts';
-import type { Booking } from './booking.ts';
+import { type Booking, postbackEvent } from './booking.ts';
 
 /** A click with everything that its conversions are evaluated and reported with. */
 export type ConvertedClick = ClickRef & {
@@ -32,6 +33,8 @@ export type ConvertedClick = ClickRef & {
   void: Booking | null;
   /** Rows of the ledger for this click, counted up to `maxBookings`. */
   bookings: number;
+  /** Endpoints that its conversions are posted back to. */
+  targets: readonly Target[];
 };
 
 /** Conversions and voids that a click can have (count). */
@@ -65,7 +68,8 @@ select c.index::integer, coalesce(e.publisher_id, s.publisher_id) as publisher_i
     select from conversions
     where day = any($6::date[]) and day = c.day and session_id = c.session_id and offer_id = c.offer_id
     limit ${maxBookings}
-  ) booked) as bookings
+  ) booked) as bookings,
+  ${targetsSql('p.id', postbackEvent)} as targets
 from unnest($1::date[], $2::uuid[], $3::integer[], $4::text[], $5::uuid[])
   with ordinality as c (day, session_id, offer_id, event, txn_key, index)
 left join lateral (
@@ -118,6 +122,7 @@ type Row = {
   conversion: BookingRow | null;
   void: BookingRow | null;
   bookings: number;
+  targets: Target[] | null;
 };
 
 /** Finds clicks in one statement. @returns null for a click that does not exist, or whose day was dropped */
@@ -164,6 +169,7 @@ function toClick(lookup: Lookup, row: Row): ConvertedClick {
     conversion: bookingOf(row.conversion, false),
     void: bookingOf(row.void, true),
     bookings: row.bookings,
+    targets: row.targets ?? [],
   };
 }
 

@@ -7,15 +7,14 @@ import { dayMs } from '../../platform/lib/time.ts';
 import { newUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
-import { book } from '../../reports/rollup/bookings.ts';
-import { enqueue, type OutboxEvent } from '../../webhooks/outbox.ts';
+import { deliveriesOf, type OutboxEvent } from '../../webhooks/outbox.ts';
+import { tellWorkers } from '../../webhooks/outbox-channel.ts';
 import { type ClickRef, createClickIdCodec } from '../clicks/click-id.ts';
-import type { Booking } from './booking.ts';
-import { countBookings } from './count-caps.ts';
+import { type Booking, postbackEvent } from './booking.ts';
+import { areCounted, countBookings } from './count-caps.ts';
 import { type Evaluation, evaluate } from './evaluate.ts';
-import { conversionEvent } from './event-type.ts';
 import { type ConvertedClick, findClicks, type Lookup } from './find-clicks.ts';
-import { insertBookings, type NewBooking, toReportBooking } from './insert-bookings.ts';
+import { insertBookings, type NewBooking } from './insert-bookings.ts';
 import { buildPostback } from './postback.ts';
 import type { ConversionReport } from './request.ts';
 import { isSignedWith } from './signature.ts';
@@ -25,7 +24,7 @@ export type ReportResult = { message: 'recorded' | 'duplicate'; booking: Booking
 
 export type ConversionService = {
   /**
-   * Books a conversion or its void and enqueues its postback, in one transaction; resolves after the commit.
+   * Books a conversion or its void and creates its postback, all or nothing; resolves after the commit.
    * Errors: click_not_found, invalid_signature, those of `evaluate`, unavailable.
    */
   record: (report: ConversionReport) => Promise<ReportResult>;
@@ -130,25 +129,37 @@ const toNewBooking = ({ item, click, evaluation }: Evaluated): NewBooking[] =>
     : [];
 
 /**
- * Adds rows to the ledger, counts the new ones for caps and reports, and enqueues their postbacks: all or nothing.
+ * Adds rows to the ledger, counts the new ones for caps and reports, and creates their postbacks: all or nothing. One
+ * statement, and a transaction around it only where caps count.
  * @returns the ids of the new ones
  */
-const bookAll = ({ pool, catalog }: ServiceDeps, bookings: readonly NewBooking[]): Promise<Set<string>> =>
-  transaction(pool, async (executor) => {
-    const added = await insertBookings(executor, bookings);
-    const fresh = bookings.filter(({ booking }) => added.has(booking.id));
-    await book(executor, fresh.filter(({ booking }) => booking.suspicious === null).map(toReportBooking));
-    await enqueue(executor, fresh.map(toPostback));
-    await countBookings(executor, catalog.current(), fresh);
+async function bookAll({ pool, catalog }: ServiceDeps, bookings: readonly NewBooking[]): Promise<Set<string>> {
+  const snapshot = catalog.current();
+  const postbacks = bookings.flatMap((one) => deliveriesOf(toPostback(one), one.click.targets));
+  if (!areCounted(snapshot, bookings)) {
+    const { added, queued } = await insertBookings(pool, bookings, postbacks);
+    tellWorkers(pool, queued);
+    return added;
+  }
+  return transaction(pool, async (executor) => {
+    const { added, queued } = await insertBookings(executor, bookings, postbacks);
+    executor.onCommit(() => tellWorkers(pool, queued));
+    await countBookings(
+      executor,
+      snapshot,
+      bookings.filter(({ booking }) => added.has(booking.id)),
+    );
     return added;
   });
+}
 
 const toPostback = (one: NewBooking): OutboxEvent => ({
   publisherId: one.click.publisherId,
-  event: conversionEvent.name,
+  event: postbackEvent,
   sessionId: one.click.sessionId,
   pubUserId: one.click.pubUserId,
   dev: false,
   payload: () => buildPostback(one),
   nowMs: one.booking.bookedAtMs,
+  causeId: one.booking.id,
 });

@@ -9,9 +9,8 @@ import { type Executor, type Transaction, transaction } from '../../../platform/
 import { createRandom } from '../../../platform/lib/random.ts';
 import { dayMs, dayOf, hourMs } from '../../../platform/lib/time.ts';
 import { createUserKeys } from '../../../platform/security/user-key.ts';
-import { book } from '../../../reports/rollup/bookings.ts';
 import { insertEvents } from '../../../tracking/beacons/insert-events.ts';
-import { insertBookings, toReportBooking } from '../../../tracking/conversions/insert-bookings.ts';
+import { insertBookings } from '../../../tracking/conversions/insert-bookings.ts';
 import { perkEvent } from '../../../tracking/tracked-event.ts';
 import { recordPastDeliveries } from '../../../webhooks/deliveries/past.ts';
 import type { OutboxEvent } from '../../../webhooks/outbox.ts';
@@ -74,7 +73,6 @@ async function writeActivity(executor: Transaction, activities: readonly MadeUpA
   for (const chunk of chunksOf(activities.flatMap(({ events }) => events))) await insertEvents(executor, chunk);
   const conversions = activities.flatMap((activity) => activity.conversions);
   await insertBookings(executor, conversions);
-  await book(executor, conversions.map(toReportBooking));
 }
 
 type ConfirmedContext = Pick<HistoryDeps, 'config' | 'tokens'> & { publisher: Publisher; snapshot: Snapshot };
