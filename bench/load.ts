@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import type { Costs } from './costs.ts';
 
 /** What a load run saw. Latencies in milliseconds. */
 export type LoadResult = {
@@ -9,6 +10,8 @@ export type LoadResult = {
   p50Ms: number;
   p99Ms: number;
   maxMs: number;
+  /** Of each request, where they were measured. */
+  costs?: Costs;
 };
 
 export type LoadOptions = {

@@ -8,7 +8,20 @@ const folder = new URL('./results/', import.meta.url);
 
 /** Prints the table with the machine's facts and keeps it in bench/results/. */
 export async function writeReport(name: string, rows: readonly Row[], appendix = ''): Promise<void> {
-  const head = ['What', 'per second', 'p50 ms', 'p99 ms', 'max ms', 'failed', 'bare Fastify /s', 'ratio', 'Counted'];
+  const head = [
+    'What',
+    'per second',
+    'p50 ms',
+    'p99 ms',
+    'max ms',
+    'failed',
+    'bare Fastify /s',
+    'ratio',
+    'server µs',
+    'PostgreSQL µs',
+    'WAL B',
+    'Counted',
+  ];
   const body = rows.map(({ what, measured, bare, note }) => [
     what,
     Math.round(measured.perS).toLocaleString('en'),
@@ -18,6 +31,9 @@ export async function writeReport(name: string, rows: readonly Row[], appendix =
     String(measured.failed),
     bare === null ? '' : Math.round(bare.perS).toLocaleString('en'),
     bare === null ? '' : (measured.perS / bare.perS).toFixed(2),
+    ...[measured.costs?.serverUs, measured.costs?.databaseUs, measured.costs?.walBytes].map((cost) =>
+      cost === undefined ? '' : Math.round(cost).toString(),
+    ),
     note,
   ]);
   await writeTable(name, head, body, appendix);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { startServerProcess } from '../test/support/server-process.ts';
 import { benchBeacons, benchRollupCost } from './beacons.ts';
 import { benchConversions } from './conversions.ts';
+import { type Costs, costOfEach, createCosts } from './costs.ts';
 import { benchFetch, fetchBody, prepareFetch, profileFetch } from './fetch.ts';
 import { benchImages } from './images.ts';
 import { type LoadResult, runLoad } from './load.ts';
@@ -18,12 +19,16 @@ const only = process.argv[3];
 const isMeasured = (part: string): boolean => only === undefined || only === part;
 const durationMs = seconds * 1000;
 
+/** By the port of the server. */
+const costsOf = new Map<number, () => Promise<Costs>>();
+
 const stage = await openStage();
 const rows: Row[] = [];
 let profile = '';
 try {
   await prepareFetch(stage, isMeasured('fetch'));
   const perkwire = await startServerProcess({ databaseUrl: stage.databaseUrl });
+  costsOf.set(perkwire.port, createCosts(stage, perkwire.child.pid as number));
   const files = await sampleBytes(perkwire.port);
   const bare = await startBare(files.offers, files.image);
   try {
@@ -80,7 +85,11 @@ async function measure(
   next: () => string | Buffer,
 ): Promise<LoadResult> {
   await runLoad({ port, connections, durationMs: Math.min(5000, durationMs), next }); // until the code is compiled
+  const readCosts = costsOf.get(port);
+  const before = await readCosts?.();
   const result = await runLoad({ port, connections, durationMs, next });
+  const after = await readCosts?.();
+  if (before !== undefined && after !== undefined) result.costs = costOfEach(before, after, result.requests);
   process.stderr.write(
     `${what}: ${Math.round(result.perS)}/s, p50 ${result.p50Ms.toFixed(2)} ms, ` +
       `p99 ${result.p99Ms.toFixed(2)} ms, failed ${result.failed}\n`,

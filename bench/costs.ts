@@ -1,0 +1,39 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Stage } from './stage.ts';
+
+/** What was used until now: processor time of server and database (µs), WAL that was written (bytes). */
+export type Costs = { serverUs: number; databaseUs: number; walBytes: number };
+
+/** Reads the costs of a server, all its threads, and of its database with all its processes. Linux only. */
+export function createCosts({ folder, pool }: Stage, serverPid: number): () => Promise<Costs> {
+  return async () => {
+    const postmaster = Number((await readFile(join(folder, 'postgres/postmaster.pid'), 'utf8')).split('\n', 1)[0]);
+    const { rows } = await pool.query<{ bytes: string }>(
+      "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0') as bytes",
+    );
+    const backends = (await readFile(`/proc/${postmaster}/task/${postmaster}/children`, 'utf8')).trim().split(' ');
+    const databaseUs = await Promise.all([postmaster, ...backends].map((pid) => processorUs(pid)));
+    return {
+      serverUs: await processorUs(serverPid),
+      databaseUs: databaseUs.reduce((sum, us) => sum + us, 0),
+      walBytes: Number(rows[0]?.bytes),
+    };
+  };
+}
+
+/** Of all threads of a process (µs); 0: it has ended. */
+async function processorUs(pid: number | string): Promise<number> {
+  const threads = await readdir(`/proc/${pid}/task`).catch(() => []);
+  const times = await Promise.all(
+    threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').catch(() => '0')),
+  );
+  return times.reduce((sum, text) => sum + Number(text.split(' ', 1)[0]) / 1000, 0);
+}
+
+/** The difference of two readings, for each of so many requests. */
+export const costOfEach = (before: Costs, after: Costs, requests: number): Costs => ({
+  serverUs: (after.serverUs - before.serverUs) / requests,
+  databaseUs: (after.databaseUs - before.databaseUs) / requests,
+  walBytes: (after.walBytes - before.walBytes) / requests,
+});
