@@ -26,16 +26,17 @@ input::placeholder{color:var(--quiet);opacity:1}
 .featured,.grid{display:grid;gap:var(--gap)}
 .featured{
   grid-auto-flow:column;grid-auto-columns:minmax(min(80%,19rem),1fr);overflow-x:auto;
-  scroll-snap-type:x proximity;margin-bottom:var(--gap);padding:.25rem
+  scroll-snap-type:x proximity;margin:0 -.25rem var(--gap);padding:.25rem
 }
 .featured[hidden]{display:none}
 .featured .tile{scroll-snap-align:start}
-.grid{grid-template-columns:repeat(auto-fill,minmax(min(100%,15rem),1fr));padding:0 .25rem}
+.grid{grid-template-columns:repeat(auto-fill,minmax(min(100%,15rem),1fr))}
 .tile{transition:background .15s,box-shadow .15s}
 .tile:hover{background:var(--tile-hover);box-shadow:0 6px 20px rgb(0 0 0/.08)}
 .featured .media{aspect-ratio:16/9}
+.tile .actions{align-items:stretch}
 .words{font-size:.9375rem}
-.name{all:unset;cursor:pointer;font-weight:650}
+.name{all:unset;text-align:-webkit-match-parent;text-align:match-parent;cursor:pointer;font-weight:650}
 .status{min-height:1.5rem;margin:1.25rem 0;text-align:center;color:var(--quiet)}
 .status .button{margin-inline-start:.75rem;color:var(--text)}
 .more{display:flex;margin:0 auto}

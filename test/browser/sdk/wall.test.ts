@@ -64,6 +64,21 @@ describe('the hosted offerwall', () => {
     expect(problems).toEqual([]);
   });
 
+  test.each([
+    ['en', 'left'],
+    ['ar', 'right'],
+  ])('has one edge for heading and tiles, on which titles are aligned, in %s', async (language, align) => {
+    const { page } = await openWall(`sdk_id=${sdkId}&placement=wall&language=${language}`);
+    await tiles(page).first().waitFor();
+    const found = await page.evaluate((side) => {
+      const all = ['h1', '.featured .tile', '.grid .tile'].map((name) => document.querySelector(name) as Element);
+      const edges = all.map((one) => Math.round(one.getBoundingClientRect()[side as 'left' | 'right']));
+      const titles = [...document.querySelectorAll('.name')].map((title) => getComputedStyle(title).textAlign);
+      return { edges: new Set(edges).size, titles: [...new Set(titles)] };
+    }, align);
+    expect(found).toEqual({ edges: 1, titles: [align] });
+  });
+
   test('counts impressions of viewable offers only, and further ones after scrolling', async () => {
     const { page } = await openWall(`sdk_id=${sdkId}&placement=wall`, { width: 400, height: 600 });
     await tiles(page).first().waitFor();
