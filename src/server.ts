@@ -14,7 +14,7 @@ import { createLogger, type Logger } from './platform/logger.ts';
 import { checkSecrets } from './platform/security/canary.ts';
 import { StartupError } from './platform/startup-error.ts';
 import { createDeps, type Deps } from './runtime/create-deps.ts';
-import { allowLocalWebhooks, startEmbedded } from './runtime/embedded-database.ts';
+import { startEmbedded } from './runtime/embedded-database.ts';
 import { createJobs } from './runtime/jobs.ts';
 import { listen } from './runtime/listen.ts';
 import { createParts, type Parts } from './runtime/parts.ts';
@@ -79,7 +79,6 @@ async function start(config: Config, logger: Logger, parts: Parts, link: Primary
   const { roles, first, embeddedUrl } = link?.assignment ?? { roles: config.roles, first: true, embeddedUrl: null };
   config.roles = roles;
   const embedded = config.databaseUrl === null;
-  if (embedded) allowLocalWebhooks(config);
   const database = embedded && embeddedUrl === null ? await startEmbedded(config, logger, parts) : null;
   const databaseUrl = (config.databaseUrl ?? embeddedUrl ?? database?.url) as string;
   const applied = await migrate(await openCheckedDatabase(databaseUrl, databaseWaitMs));

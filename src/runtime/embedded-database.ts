@@ -14,9 +14,3 @@ export async function startEmbedded(
   parts.add('embedded database', database.stop);
   return database;
 }
-
-/** The demo's receiver is on this machine. */
-export function allowLocalWebhooks(config: Pick<Config, 'webhookAllowNets' | 'webhookAllowHttp'>): void {
-  config.webhookAllowNets = [config.webhookAllowNets, '127.0.0.0/8', '::1/128'].filter((nets) => nets !== '').join(',');
-  config.webhookAllowHttp = true;
-}

@@ -161,17 +161,22 @@ test('doctor finds a sound installation sound, and names what is wrong with anot
     WEBHOOK_ALLOW_NETS: '127.0.0.0/8',
     WEBHOOK_ALLOW_HTTP: 'true',
   };
-  const [sound, wrong, unread] = await Promise.all([
+  const [sound, wrong, unread, none] = await Promise.all([
     run(['doctor', '--json'], env),
     run(['doctor', '--json'], { ...env, SECRETS_KEY: Buffer.alloc(32, 1).toString('base64') }),
     run(['doctor'], { ...env, TOKEN_KEYS: 'short' }),
+    run(['doctor'], { DATABASE_URL: '', DATA_DIR: '/there/is/none' }),
   ]);
   expect(sound.lines().filter(({ state }) => state === 'bad')).toEqual([]);
   expect(sound.code).toBe(0);
-  expect(sound.lines()).toContainEqual({ check: 'Processes', state: 'good', text: 'with the role worker: 1' });
+  // A process counts as running until some seconds after its last report.
+  await expect
+    .poll(async () => (await run(['doctor', '--json'], env)).lines())
+    .toContainEqual({ check: 'Processes', state: 'good', text: 'with the role worker: 1' });
   expect(wrong.code).toBe(1);
   expect(wrong.lines().filter(({ state }) => state === 'bad')).toMatchObject([
     { check: 'Keys', text: expect.stringContaining('SECRETS_KEY') },
   ]);
   expect([unread.code, unread.out]).toEqual([1, expect.stringContaining('TOKEN_KEYS')]);
+  expect([none.code, none.out]).toEqual([1, expect.stringContaining('no folder /there/is/none')]);
 });

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { type Config, ConfigError, loadConfig } from '../../config.ts';
 import { openDatabase } from '../../embedded/postgres/open-database.ts';
 import { createPool } from '../../platform/db/pool.ts';
@@ -19,7 +20,16 @@ export const doctor: Run = async ({ env, out }) => {
     out.line(`${signs[finding.state]} ${finding.check}: ${finding.text}`);
     if (finding.fix !== undefined) out.line(`    ${finding.fix}`);
   };
-  const config = readConfig(env, add);
+  const dataDir = env.DATA_DIR || '.data';
+  const isInstalled = (env.DATABASE_URL ?? '') !== '' || existsSync(dataDir);
+  if (!isInstalled)
+    add({
+      check: 'Database',
+      state: 'bad',
+      text: `none: DATABASE_URL is not set, and there is no folder ${dataDir}`,
+      fix: 'Set DATABASE_URL or DATA_DIR, or start the service.',
+    });
+  const config = isInstalled ? readConfig(env, add) : null;
   if (config !== null) {
     add(await checkAddress(config));
     await inspectDatabase(config, add);

@@ -95,7 +95,9 @@ function terms(context: ViewContext, offer: Offer): HTMLElement | null {
   const summary = h('summary', '', html ? context.labels.terms : offer.useraction_cta);
   const details = h('details', 'terms', summary, text, further);
   // Most users never open them: parsed and sanitised when they are.
-  const fill = (): void => void (text && text.append(sanitise(html, context.answer.terms)));
+  const fill = (): void => {
+    if (text) text.append(sanitise(html, context.answer.terms));
+  };
   details.addEventListener('toggle', fill, { once: true });
   return details;
 }
