@@ -80,6 +80,20 @@ comment on column endpoint_health.failures is 'Since the last success.';
 comment on column endpoint_health.listened_at is 'When a listener was last connected, to half a minute.';
 comment on column endpoint_health.warned_at is 'When a warning was raised for 24 hours of failures; null: none.';
 
+create table endpoint_activity (
+  endpoint_id integer not null,
+  bucket timestamptz not null,
+  delivered integer not null default 0,
+  failed integer not null default 0,
+  total_ms bigint not null default 0,
+  slowest_ms integer not null default 0,
+  backlog integer not null default 0,
+  primary key (endpoint_id, bucket)
+);
+comment on table endpoint_activity is 'Attempts of each endpoint in sums of a quarter of an hour, kept for seven days.';
+comment on column endpoint_activity.total_ms is 'Of all attempts together.';
+comment on column endpoint_activity.backlog is 'The most deliveries that waited.';
+
 create unlogged table endpoint_test_buckets (
   publisher_id integer primary key references publishers on delete cascade,
   tokens double precision not null,

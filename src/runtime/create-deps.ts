@@ -22,6 +22,7 @@ import { createSigner } from '../platform/security/keyring.ts';
 import { createSecretBox } from '../platform/security/secret-box.ts';
 import { createTokenCodec } from '../platform/security/tracking-token.ts';
 import { userAgent } from '../platform/version.ts';
+import { createEndpointActivity } from '../webhooks/activity/activity.ts';
 import { parseNets } from '../webhooks/dispatcher/send/address-guard.ts';
 import { createSender } from '../webhooks/dispatcher/send/sender.ts';
 import { registerWebhookGauges } from '../webhooks/gauges.ts';
@@ -108,6 +109,7 @@ export async function createDeps({
     usage: createLiveUsage({ pool, catalog, now }),
     model: createModelSource({ pool, catalog, now }),
     notices: createNotices(now),
+    activity: createEndpointActivity(now),
     outcomes: createOutcomeSampler({ now, durationMs: () => performance.now() }),
     tokens: createTokenCodec(createSigner(config.tokenKeys, 'tracking-token')),
     mailer: config.mail === null ? null : createMailer(config.mail),

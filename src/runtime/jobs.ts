@@ -9,6 +9,7 @@ import { eraseDueUsers } from '../privacy/erasure-job.ts';
 import { compactRollups } from '../reports/rollup/compact.ts';
 import { createRollupJob } from '../reports/rollup/job.ts';
 import { raiseCampaignEvents } from '../tracking/campaign-events.ts';
+import { noteBacklogs } from '../webhooks/activity/activity.ts';
 import { mergeCounts } from '../webhooks/deliveries/counts.ts';
 import { parkDisabled } from '../webhooks/dispatcher/claim/park.ts';
 import { runFailingEndpointCheck } from '../webhooks/dispatcher/settle/failing-endpoints.ts';
@@ -171,6 +172,20 @@ const webhookJobs = (deps: JobDeps): readonly Job[] => [
     pauseMs: minuteMs / 2,
     locks: 'rows of webhook_endpoints and endpoint_health',
     run: () => runFailingEndpointCheck(deps),
+  },
+  {
+    name: 'endpoint activity',
+    roles: everyRole,
+    pauseMs: 5000,
+    locks: 'rows of endpoint_activity, in the order of their key',
+    run: () => deps.activity.write(deps.pool),
+  },
+  {
+    name: 'endpoint backlogs',
+    roles: ['worker'],
+    pauseMs: minuteMs,
+    locks: 'rows of endpoint_activity, in the order of their key',
+    run: () => noteBacklogs(deps.pool, deps.now()),
   },
   {
     name: 'abandoned listeners',

@@ -58,6 +58,7 @@ export async function startDispatcherJob(
     now,
     random: Math.random,
     meter: dispatcherMetrics?.meter ?? noMeter,
+    onWritten: deps.activity.settled,
   });
   dispatcherMetrics?.watchInFlight(dispatcher.inFlight);
   return {

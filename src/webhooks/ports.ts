@@ -1,4 +1,5 @@
 import type { CatalogDeps } from '../catalog/ports.ts';
+import type { EndpointActivity } from './activity/activity.ts';
 import type { Sender } from './dispatcher/send/sender.ts';
 import type { EventTypes } from './events.ts';
 import type { DispatcherMetrics } from './metrics.ts';
@@ -6,6 +7,8 @@ import type { DispatcherMetrics } from './metrics.ts';
 export type WebhookDeps = CatalogDeps & {
   /** Calls publishers' endpoints. */
   sender: Sender;
+  /** Counts attempts for the charts of endpoints. */
+  activity: EndpointActivity;
   /** null without METRICS_TOKEN. */
   dispatcherMetrics: DispatcherMetrics | null;
 };

@@ -1,6 +1,7 @@
 import { dropPartitions, dropTransaction } from '../platform/db/partitions.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import { dayMs, dayOf } from '../platform/lib/time.ts';
+import { deleteOldActivity } from './activity/activity.ts';
 
 /**
  * Deliveries are kept RETENTION_DELIVERY_DAYS. A day is kept for longer while one of its deliveries is queued, such as
@@ -17,6 +18,7 @@ export const applyWebhookRetention: RetentionStep = (pool, { retentionDeliveryDa
       [keepFrom],
     );
     const day = rows[0]?.day ?? keepFrom;
+    await deleteOldActivity(executor, nowMs);
     const partitions = await dropPartitions(executor, ['deliveries', 'delivery_attempts'], day);
     await executor.query('delete from delivery_counts where day < $1::date', [day]);
     await executor.query('delete from webhook_endpoints where event is null and deleted_at < $1::date', [day]);

@@ -66,7 +66,7 @@ export const tables: Record<string, Ownership> = {
   usp_sessions: { owner: 'perks', readers: { dashboard: 'live requests show the selection of a session' } },
   ...owned('webhooks', [
     ...['deliveries', 'delivery_attempts', 'delivery_count_changes', 'delivery_counts', 'dispatcher_workers'],
-    ...['endpoint_health', 'endpoint_test_buckets', 'operational_events', 'redelivery_jobs'],
+    ...['endpoint_activity', 'endpoint_health', 'endpoint_test_buckets', 'operational_events', 'redelivery_jobs'],
   ]),
   delivery_queue: { owner: 'webhooks', readers: { dashboard: 'the system page shows the size of the queue' } },
   webhook_endpoints: { owner: 'webhooks', readers: { embedded: "the demo's receiver verifies with its own secret" } },

@@ -31,6 +31,8 @@ export type DispatcherOptions = AttemptTools & {
   /** Finds deliveries without a notification, and retries that were not scheduled here (milliseconds). */
   pollMs?: number;
   meter?: Meter;
+  /** Gets settlements that were written. */
+  onWritten?: (settlements: readonly Settlement[]) => void;
 };
 
 export type Dispatcher = {
@@ -45,7 +47,7 @@ export type Dispatcher = {
  * worker died or lost its database between the call and the commit of its outcome (docs/interface.md#webhooks).
  */
 export async function startDispatcher(options: DispatcherOptions): Promise<Dispatcher> {
-  const { pool, databaseUrl, concurrency, now, pollMs = 1000, meter = noMeter } = options;
+  const { pool, databaseUrl, concurrency, now, pollMs = 1000, meter = noMeter, onWritten = () => {} } = options;
   const logger = options.logger.child({ part: 'dispatcher' });
   const clock = (): number => performance.now();
   const scheduler = createScheduler(pool, concurrency, clock);
@@ -53,7 +55,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   const watch = createHealthWatch(clock);
   const calls = createCalls(options, onCallEnd);
   const writer = createSettlementWriter({
-    write: (settlements) => recordSettlements({ pool, watch, meter, logger }, settlements),
+    write: (settlements) => recordSettlements({ pool, watch, meter, logger, onWritten }, settlements),
     onDone: onSettled,
     logger,
     now,

@@ -13,13 +13,13 @@ import type { WebhookDeps } from '../ports.ts';
 import { findHandedOut, type HandedOut, type HandedOutKey } from './hand-out.ts';
 import { type answerBody, maxHeaderLength, maxHeaders } from './schemas.ts';
 
-type AnswerDeps = Pick<WebhookDeps, 'pool' | 'secretBox' | 'logger' | 'dispatcherMetrics'> &
+type AnswerDeps = Pick<WebhookDeps, 'pool' | 'secretBox' | 'logger' | 'dispatcherMetrics' | 'activity'> &
   Pick<AttemptTools, 'payloadLinks'>;
 
 /** Where the log says that the request went. */
 const remoteAddress = 'perkwire listen';
 
-export function createAnswers({ pool, secretBox, logger, payloadLinks, dispatcherMetrics }: AnswerDeps) {
+export function createAnswers({ pool, secretBox, logger, payloadLinks, dispatcherMetrics, activity }: AnswerDeps) {
   const watch = createHealthWatch(() => performance.now());
   const meter = dispatcherMetrics?.meter ?? noMeter;
   /** Signed at the start of the attempt, so that the request can be made anew. */
@@ -57,7 +57,9 @@ export function createAnswers({ pool, secretBox, logger, payloadLinks, dispatche
         { ...toolsAt(found.startedAt), sender },
         new AbortController().signal,
       );
-      const [written] = await recordSettlements({ pool, watch, meter, logger }, [settlement]);
+      const [written] = await recordSettlements({ pool, watch, meter, logger, onWritten: activity.settled }, [
+        settlement,
+      ]);
       if (written === undefined) throw new AppError('attempt_ended');
       return written;
     },

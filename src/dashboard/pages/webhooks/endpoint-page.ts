@@ -43,6 +43,8 @@ export type EndpointTarget = {
   found: FoundEndpoint | null;
   /** What each of its events looks like, as JSON. */
   samples: readonly { title: string; payload: string }[];
+  /** Charts of its attempts. */
+  activity: Html;
 };
 
 const lead = 'Postbacks and webhooks to your servers. Requests are signed according to Standard Webhooks.';
@@ -50,7 +52,7 @@ const lead = 'Postbacks and webhooks to your servers. Requests are signed accord
 export function endpointPage(
   context: PublisherContext,
   events: EventTypes,
-  { ref, event, found, samples }: EndpointTarget,
+  { ref, event, found, samples, activity }: EndpointTarget,
   state: EndpointPageState,
 ): Page {
   const at = context.path(`${basePath}/${ref}`);
@@ -62,10 +64,12 @@ export function endpointPage(
     lead,
     nav: 'webhooks',
     status: (state.errors ?? []).length > 0 ? 422 : 200,
+    assets: ['uplot.css', 'language.js', 'uplot.js', 'charts.js'],
     body: html`
       ${endpointTabs(context, events, event?.name ?? null)}
       ${state.secret !== undefined && secretNotice(state.secret)}
       ${found !== null && statusCard(context, found, at)}
+      ${activity}
       ${card(title, form, { lead: event?.description ?? 'Gets the checked events, beside other endpoints.' })}
       ${samples.length > 0 && sampleCard(samples)}`,
   };

@@ -2,8 +2,9 @@ import type { Work } from '../../../catalog/management/unit-of-work.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { type Executor, transaction } from '../../../platform/db/pool.ts';
 import { AppError } from '../../../platform/errors.ts';
-import { type Html, html } from '../../../platform/http/html.ts';
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import type { App } from '../../../platform/ports.ts';
+import { readActivity } from '../../../webhooks/activity/activity.ts';
 import { enableEndpoint, pauseEndpoint, resumeEndpoint, rotateSecret } from '../../../webhooks/endpoints/actions.ts';
 import { changeEndpoint, createEndpoint } from '../../../webhooks/endpoints/audit.ts';
 import {
@@ -27,6 +28,7 @@ import { type FieldErrors, type Fields, fieldErrorsOf } from '../../shell/fields
 import type { Page } from '../../shell/layout.ts';
 import { actorOf } from '../../shell/management.ts';
 import { isFragmentRequest, type PageResult, type PageServices, publisherPages } from '../../shell/pages.ts';
+import { activityCard, activitySinceMs } from './activity-card.ts';
 import { methodOf, readLists, readSettings, typedEndpoint } from './endpoint-form.ts';
 import {
   basePath,
@@ -141,7 +143,7 @@ async function targetOfPage(
   context: PublisherContext,
   ref: EndpointRef | null,
 ): Promise<EndpointTarget> {
-  if (ref === null) return { ref: newRef, event: null, found: null, samples: [] };
+  if (ref === null) return { ref: newRef, event: null, found: null, samples: [], activity: nothing };
   const [found = null] = await failFast(() => listEndpoints(deps.pool, context.publisher.id, ref));
   if (found === null && typeof ref === 'number') throw new AppError('not_found');
   const name = typeof ref === 'string' ? ref : found?.endpoint.event;
@@ -153,7 +155,8 @@ async function targetOfPage(
     title,
     payload: sample({ publisher, publicUrl: deps.config.publicUrl, nowMs: deps.now() }).toString('utf8'),
   }));
-  return { ref: String(ref), event, found, samples };
+  const activity = found === null ? nothing : await activityOf({ deps, failFast }, context, found.endpoint.id);
+  return { ref: String(ref), event, found, samples, activity };
 }
 
 async function save(scope: Scope, context: PublisherContext, fields: Fields): Promise<PageResult> {
@@ -165,6 +168,16 @@ async function save(scope: Scope, context: PublisherContext, fields: Fields): Pr
   } catch (err) {
     return show(scope, context, { typed: typedEndpoint(fields), errors: fieldErrorsOf(err).map(inField) });
   }
+}
+
+async function activityOf(
+  { deps: { pool, now }, failFast }: Pick<Scope, 'deps' | 'failFast'>,
+  context: PublisherContext,
+  endpointId: number,
+): Promise<Html> {
+  const nowMs = now();
+  const rows = await failFast(() => readActivity(pool, endpointId, activitySinceMs(nowMs)));
+  return activityCard(context, rows, nowMs);
 }
 
 /** Errors of a header belong to the field with all of them. */

@@ -6,17 +6,25 @@ import { recordHealth } from './health-store.ts';
 import { type Settlement, settle } from './settle.ts';
 import type { SettlementResult } from './settle-batches.ts';
 
-type Tools = { pool: pg.Pool; watch: HealthWatch; meter: Meter; logger: Logger };
+type Tools = {
+  pool: pg.Pool;
+  watch: HealthWatch;
+  meter: Meter;
+  logger: Logger;
+  /** Gets what was written. */
+  onWritten: (settlements: readonly Settlement[]) => void;
+};
 
 /**
  * Writes settlements, and what they say of the health of their endpoints.
  * @returns those that were still under their lease
  */
 export async function recordSettlements(
-  { pool, watch, meter, logger }: Tools,
+  { pool, watch, meter, logger, onWritten }: Tools,
   settlements: readonly Settlement[],
 ): Promise<Settlement[]> {
   const written = await settle(pool, settlements);
+  onWritten(written);
   const opened = await recordHealth(pool, watch.observe(written)).catch((err) => {
     logger.warn({ err }, 'endpoint health not written');
     return [];
