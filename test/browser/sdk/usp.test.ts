@@ -210,6 +210,24 @@ describe('User Selected Perks, from selection to webhook', () => {
     expect((await opened.names()).filter((name) => name === 'error')).toHaveLength(1);
   });
 
+  test("a page's own template ticks what is selected: not what the server refuses, nor after the end", async () => {
+    const template = '<h3 data-ad="title"></h3><input type="checkbox" data-ad-action="select" aria-label="pick">';
+    const config = { targetElement: 'perks', template };
+    const opened = await stage.open({ user: newUser(), body: '<div id="perks"></div>', config });
+    await box(opened, 2).waitFor();
+    await opened.page.route('**/select.json*', (route) =>
+      route.fulfill({ status: 403, json: {}, headers: { 'access-control-allow-origin': '*' } }),
+    );
+    await box(opened, 0).click();
+    await opened.until('error');
+    await expect.poll(() => box(opened, 0).isChecked()).toBe(false);
+    await opened.page.unroute('**/select.json*');
+    await box(opened, 1).click();
+    expect(await opened.page.evaluate('Ad.confirm()')).toBe(true);
+    await box(opened, 2).click();
+    expect(await Promise.all([0, 1, 2].map((index) => box(opened, index).isChecked()))).toEqual([false, true, false]);
+  });
+
   test('page settings cannot allow perks where the server does not', async () => {
     const settings = { enable_usp: true, multi_offer_unit: true, usp_all_offers_checked: true };
     const opened = await stage.open({ user: { ...newUser(), placement: 'order-status' }, config: { settings } });

@@ -31,6 +31,7 @@ export function openBareFrame(target: Element): Frame {
  */
 export function customView(unit: Unit): Map<Element, Offer> {
   const { config, answer, frame, offers } = unit;
+  unit.refresh = () => {};
   const slot = frame.slotElement();
   const elements = currentOffers(unit).map((offer): [Element, Offer] => {
     const element = h('div', { 'data-offer-id': offer.id });
@@ -101,7 +102,18 @@ function bind(element: HTMLElement, offer: Offer, unit: Unit): void {
     else if (action === 'back' || action === 'close') actions[action]();
   };
   if (action === 'select' && element instanceof HTMLInputElement) {
-    element.checked = usp?.selected.has(offer.campaign_id) === true;
-    element.addEventListener('change', () => actions.select(offer.campaign_id, element.checked));
+    const { refresh } = unit;
+    const tick = (): void => {
+      element.checked = usp?.selected.has(offer.campaign_id) === true;
+    };
+    tick();
+    unit.refresh = () => {
+      refresh();
+      tick();
+    };
+    element.addEventListener('change', () => {
+      actions.select(offer.campaign_id, element.checked);
+      tick(); // a confirmed selection stays
+    });
   } else element.addEventListener('click', click);
 }
