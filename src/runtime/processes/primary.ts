@@ -8,7 +8,7 @@ import type { Parts } from '../parts.ts';
 import { startChild } from './child.ts';
 import type { Assignment } from './messages.ts';
 import { createMetricsHub } from './metrics-hub.ts';
-import { createSupervisor } from './supervisor.ts';
+import { createSupervisor, type Supervisor } from './supervisor.ts';
 
 /**
  * Runs PROCESSES processes of the role `api` on one port, and one of the role `worker` where ROLES has it. This process
@@ -22,9 +22,11 @@ export async function runPrimary(
   logger: Logger,
   parts: Parts,
 ): Promise<boolean> {
+  let supervisor: Supervisor | null = null;
+  target.on('SIGHUP', () => void supervisor?.replaceAll());
   const embeddedUrl = config.databaseUrl === null ? await startSupervisedDatabase(config, logger, parts) : null;
   const hub = createMetricsHub();
-  const supervisor = createSupervisor({
+  supervisor = createSupervisor({
     assignments: assignmentsOf(config, embeddedUrl),
     start: (assignment) => {
       const child = startChild(assignment);
@@ -35,10 +37,6 @@ export async function runPrimary(
     logger,
   });
   parts.add('processes', supervisor.stop);
-  target.on('SIGHUP', () => {
-    logger.info({}, 'replacing all processes');
-    void supervisor.replaceAll();
-  });
   const outcome = await supervisor.start();
   if (outcome === 'failed') return false;
   if (outcome === 'ready') logger.info({ processes: config.processes, port: config.port }, 'all processes are ready');

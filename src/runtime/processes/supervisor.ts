@@ -38,10 +38,16 @@ export function createSupervisor({ assignments, start, shutdownTimeoutMs, logger
   const places: Place[] = assignments.map((assignment) => ({ assignment, child: null, earlyDeaths: 0 }));
   const running = new Set<Child>();
   let stopping = false;
+  let allStarted = (): void => {};
+  const started = new Promise<void>((resolve) => {
+    allStarted = resolve;
+  });
   let giveUp: (err: StartupError) => void = () => {};
   const gaveUp = new Promise<never>((_resolve, reject) => {
     giveUp = reject;
   });
+  // It may be given up before anyone awaits it.
+  gaveUp.catch(() => {});
 
   function launch(assignment: Assignment): Child {
     const child = start(assignment);
@@ -75,6 +81,8 @@ export function createSupervisor({ assignments, start, shutdownTimeoutMs, logger
   }
 
   async function replaceEach(): Promise<void> {
+    await started;
+    logger.info({}, 'replacing all processes');
     for (const place of places) {
       if (stopping) return;
       if (!(await replace(place))) {
@@ -95,6 +103,7 @@ export function createSupervisor({ assignments, start, shutdownTimeoutMs, logger
       occupy(first, child);
       for (const place of others) occupy(place, launch(place.assignment));
       await Promise.all(others.map(({ child: other }) => other?.ready));
+      allStarted();
       return 'ready';
     },
     replaceAll: oneAtATime(replaceEach),
