@@ -22,7 +22,11 @@ export const tables: Record<string, Ownership> = {
   catalog_version: { owner: 'catalog', readers: { dashboard: 'the system page compares it with each process' } },
   offers: {
     owner: 'catalog',
-    readers: { tracking: conversionOfClick, embedded: 'the demo shop names the offers of its activity' },
+    readers: {
+      tracking: conversionOfClick,
+      embedded: 'the demo shop names the offers of its activity',
+      reports: 'sums of a campaign are found by its offers',
+    },
   },
   publishers: {
     owner: 'catalog',

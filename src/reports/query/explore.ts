@@ -1,6 +1,6 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import type { DayRange } from '../../platform/http/day-range.ts';
-import { type DimensionName, type Metrics, metricNames, sumOf, sumsSql } from '../metrics.ts';
+import { type DimensionName, type MetricName, type Metrics, metricNames, sumOf, sumSql } from '../metrics.ts';
 import { groupSql, queryActivity, readRange } from './query.ts';
 import { tooLarge } from './read-only.ts';
 import { sourceOf, sourceSql } from './source.ts';
@@ -13,6 +13,8 @@ export type ExploreQuery = Pick<
 > & {
   /** Whose values are listed; null: none. */
   by: DimensionName | 'custom' | null;
+  /** What is added up for values and totals; the others are 0. Each costs as much as reading the rows. */
+  metrics: readonly MetricName[];
   days: DayRange;
   before: DayRange | null;
   /** Of the last day of `before`, only the hours that begin earlier count (epoch ms); null: all. */
@@ -69,7 +71,7 @@ export async function explore(executor: Executor, query: ExploreQuery): Promise<
   };
 }
 
-type GroupRow = Metrics & { value: string | number; is_before: number };
+type GroupRow = Partial<Metrics> & { value: string | number; is_before: number };
 
 async function readGroups(executor: Executor, query: ExploreQuery): Promise<Explored['groups']> {
   const values: unknown[] = [query.publisherId];
@@ -80,9 +82,10 @@ async function readGroups(executor: Executor, query: ExploreQuery): Promise<Expl
     return `select ${isBefore ? 1 : 0} as is_before, part.* from (${rows}) as part`;
   });
   const value = query.by === null ? "''" : groupSql(query.by, true);
+  const columns = [`${value} as value`, 'is_before', ...query.metrics.map((name) => `${sumSql(name)} as ${name}`)];
   const { rows } = await executor.query<GroupRow>({
-    text: `select ${value} as value, is_before, ${sumsSql} from (${sources.join(' union all ')}) as source
-      group by 1, 2 having (${metricNames.map((name) => `sum(${name}) <> 0`).join(' or ')}) limit ${maxGroups + 1}`,
+    text: `select ${columns.join(', ')} from (${sources.join(' union all ')}) as source
+      group by 1, 2 limit ${maxGroups + 1}`,
     values,
     types: { getTypeParser: (type: number) => (type === textType ? String : Number) as never },
   });
@@ -116,17 +119,20 @@ async function partsOf(executor: Executor, query: ExploreQuery): Promise<Part[]>
   ];
 }
 
+const zero: Metrics = Object.freeze(sumOf([]));
+const hasActivity = (metrics: Metrics): boolean => metricNames.some((name) => metrics[name] !== 0);
+
 function compare(rows: readonly GroupRow[], isCompared: boolean): Explored['groups'] {
   const groups = new Map<string | number, { value: string | number; now: Metrics; before: Metrics | null }>();
   for (const { value, is_before: isBefore, ...metrics } of rows) {
     let group = groups.get(value);
     if (group === undefined) {
-      group = { value, now: sumOf([]), before: isCompared ? sumOf([]) : null };
+      group = { value, now: zero, before: isCompared ? zero : null };
       groups.set(value, group);
     }
-    group[isBefore === 1 ? 'before' : 'now'] = metrics;
+    group[isBefore === 1 ? 'before' : 'now'] = { ...zero, ...metrics };
   }
-  return [...groups.values()];
+  return [...groups.values()].filter(({ now, before }) => hasActivity(now) || (before !== null && hasActivity(before)));
 }
 
 /** The custom attributes that a publisher's sums have. */

@@ -100,7 +100,7 @@ select ${needsDays(grain, query.aggregatedBy) ? `${bucketOf('bucket')} as bucket
   ${metricColumns}
 from rollups
 where publisher_id = $1 and grain = ${grain} and ${inRange(range)}
-  ${indexSql(grain, query)}${filterSql(query, given)}${offersOfCampaignsSql(query, given, range)}`;
+  ${indexSql(grain, query)}${filterSql(query, given)}${offersOfCampaignsSql(query, given)}`;
 
 function rawSql(query: ActivityQuery, given: Given): string {
   const byOffer = (['offer', 'campaign'] as const).some(
@@ -150,15 +150,10 @@ function filterSql({ filters, customValues }: ActivityQuery, given: Given): stri
   return conditions.join('');
 }
 
-/** Indexes have offers, not campaigns. The days that the range is in name them, with fewer rows than its hours. */
-function offersOfCampaignsSql({ filters: { campaign } }: ActivityQuery, given: Given, range: RangeOf): string {
+/** Indexes have offers, not campaigns. An offer stays with its campaign, and its row stays when it is removed. */
+function offersOfCampaignsSql({ filters: { campaign } }: ActivityQuery, given: Given): string {
   if (campaign === undefined) return '';
-  return ` and offer_id = any(array(
-  select distinct offer_id from rollups
-  where publisher_id = $1 and grain = ${dimensionBits.offer | dayBit}
-    and bucket > ${range[0]}::timestamptz - interval '26 hours' and bucket < ${range[1]}
-    and device = '' and country = '' and campaign_id = any(${given(campaign)})
-))`;
+  return ` and offer_id = any(array(select id from offers where campaign_id = any(${given(campaign)})))`;
 }
 
 const utcDayOf = (at: string): string => `(${at}::timestamptz at time zone 'UTC')::date`;

@@ -1,7 +1,7 @@
 import type { Publisher } from '../../../../catalog/snapshot/types.ts';
 import { AppError } from '../../../../platform/errors.ts';
 import { getOrInsert } from '../../../../platform/lib/get-or-insert.ts';
-import { type DimensionName, sumOf } from '../../../../reports/metrics.ts';
+import { type DimensionName, type MetricName, sumOf } from '../../../../reports/metrics.ts';
 import {
   type Compared,
   canCompareHours,
@@ -11,7 +11,7 @@ import {
 } from '../../../../reports/query/explore.ts';
 import type { ReportService } from '../../../../reports/query/service.ts';
 import { type MetricsView, metricsView } from '../../../../reports/query/view.ts';
-import { changeOf, metricOf } from './metrics.ts';
+import { changeOf, metricOf, sumsOfMetric } from './metrics.ts';
 import { type Names, valueText } from './names.ts';
 import { type Periods, periodsOf } from './periods.ts';
 import { attributeOf, type ExplorerState } from './state.ts';
@@ -81,6 +81,7 @@ function queryOf({ state, publisher, names }: Asked, periods: Periods): ExploreQ
     timeZone: publisher.timeZone,
     aggregatedBy: periods.interval,
     by: dimensionOf(state.by),
+    metrics: [...new Set(state.metrics.flatMap((name) => sumsOfMetric[name] ?? [name as MetricName]))],
     days: periods.days,
     before: periods.before,
     beforeUntilMs: periods.beforeUntilMs,
@@ -165,6 +166,9 @@ function byAdvertiser(groups: Explored['groups'], names: Names): Explored['group
   }));
 }
 
+/** Of thousands of names, ten times as fast as `localeCompare`. */
+const byName = new Intl.Collator('en');
+
 /** Most first, what fell most first, or by name; equal ones by name. */
 function orderOf(state: ExplorerState): (a: AnswerRow, b: AnswerRow) => number {
   const metric = metricOf(state.metric);
@@ -172,5 +176,5 @@ function orderOf(state: ExplorerState): (a: AnswerRow, b: AnswerRow) => number {
     if (state.sort === 'change') return before === null ? 0 : -changeOf(metric, now, before).by;
     return state.sort === 'most' ? (now[metric.name] ?? 0) : 0;
   };
-  return (a, b) => rankOf(b) - rankOf(a) || a.text.localeCompare(b.text, 'en') || (a.value < b.value ? -1 : 1);
+  return (a, b) => rankOf(b) - rankOf(a) || byName.compare(a.text, b.text) || (a.value < b.value ? -1 : 1);
 }

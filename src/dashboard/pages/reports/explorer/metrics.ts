@@ -1,3 +1,4 @@
+import type { MetricName } from '../../../../reports/metrics.ts';
 import type { MetricsView } from '../../../../reports/query/view.ts';
 import { count, percent } from '../../../shell/format.ts';
 
@@ -24,6 +25,15 @@ export const reportMetrics: readonly ReportMetric[] = [
   { name: 'no_thanks', text: 'No thanks', kind: 'count', isBad: true },
   { name: 'closes', text: 'Closes', kind: 'count', isBad: true },
 ];
+
+/** The sums that a metric is computed from. */
+export const sumsOfMetric: Readonly<Record<string, readonly MetricName[]>> = {
+  fill_rate: ['filled_sessions', 'sessions'],
+  ctr: ['clicks', 'impressions'],
+  cvr: ['conversions', 'clicks'],
+  rpm: ['revenue_micros', 'sessions'],
+  revenue: ['revenue_micros'],
+};
 
 export const defaultMetrics: readonly string[] = ['sessions', 'fill_rate', 'impressions', 'clicks', 'ctr', 'revenue'];
 
