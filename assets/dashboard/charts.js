@@ -58,7 +58,7 @@ function draw(holder) {
     font: '12px system-ui',
   };
   const [onAxis, inLegend] = formatsOf(style);
-  const [timeOnAxis, timeInLegend] = timeTextsOf(zone, data[0].length > 49);
+  const [timeOnAxis, timeInLegend] = timeTextsOf(zone, data[0].at(-1) - data[0][0] > 2 * 86_400);
   new uPlot(
     {
       width: holder.clientWidth,

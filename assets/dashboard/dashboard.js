@@ -165,15 +165,37 @@ document.querySelector('[data-focus]')?.focus();
 const maxItems = 50;
 for (const list of document.querySelectorAll('[data-stream]')) {
   const source = new EventSource(list.dataset.stream);
-  source.addEventListener('item', ({ data }) => {
-    const holder = document.createElement('template');
-    holder.innerHTML = data;
-    const item = holder.content.firstElementChild;
+  const filter = list.parentElement.querySelector('[data-stream-filter]');
+  const pause = list.parentElement.querySelector('[data-stream-pause]');
+  /** The newest state of each item that came during a pause. */
+  const held = new Map();
+  const applyFilter = (item) => {
+    item.hidden = !item.textContent.toLowerCase().includes(filter.value.trim().toLowerCase());
+  };
+  const show = (item) => {
+    applyFilter(item);
     const known = document.getElementById(item.id);
     if (known !== null) known.replaceWith(item);
     else list.prepend(item);
     while (list.children.length > maxItems) list.lastElementChild.remove();
     list.parentElement.querySelector('[data-waiting]')?.remove();
+  };
+  source.addEventListener('item', ({ data }) => {
+    const holder = document.createElement('template');
+    holder.innerHTML = data;
+    const item = holder.content.firstElementChild;
+    if (pause.getAttribute('aria-pressed') === 'false') return show(item);
+    held.set(item.id, item);
+    if (held.size > maxItems) held.delete(held.keys().next().value);
+    pause.textContent = `Continue (${held.size})`;
+  });
+  filter.addEventListener('input', () => [...list.children].forEach(applyFilter));
+  pause.addEventListener('click', () => {
+    const isPaused = pause.getAttribute('aria-pressed') === 'false';
+    pause.setAttribute('aria-pressed', String(isPaused));
+    pause.textContent = isPaused ? 'Continue' : 'Pause';
+    if (!isPaused) for (const item of held.values()) show(item);
+    held.clear();
   });
   window.addEventListener('pagehide', () => source.close());
 }

@@ -195,6 +195,23 @@ describe('from an empty database, in the browser only', () => {
     await demo.t.deps.notices.write(demo.t.pool); // a background job elsewhere
     const note = page.locator('ol.stream li').filter({ hasText: 'cart total' });
     await note.filter({ hasText: 'refused' }).waitFor();
+    const filter = page.getByLabel('Filter live requests');
+    await filter.fill('Refused');
+    await call.waitFor({ state: 'hidden' });
+    expect(await note.isVisible()).toBe(true);
+    await filter.fill('');
+    await call.waitFor();
+    await press('Pause');
+    const later = await fetch(`${demo.url}/native/v4/offers.json?api_key=${key}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ placement: 'checkout', pub_user_id: 'shopper-8' }),
+    });
+    const { session_id: laterId } = ((await later.json()) as typeof answer).data;
+    await page.getByRole('button', { name: /^Continue \(/ }).waitFor();
+    expect(await page.locator(`#request-${laterId}`).count()).toBe(0);
+    await page.getByRole('button', { name: /^Continue/ }).click();
+    await page.locator(`#request-${laterId}`).waitFor();
     await screenshot('dashboard-live');
   });
 

@@ -17,7 +17,8 @@ type WholeDelivery = ReturnType<typeof viewOfWholeDelivery> & { endpoint: Endpoi
 export function deliveryPage(context: PublisherContext, delivery: WholeDelivery): Page {
   const { publisher, path } = context;
   const at = path(`/deliveries/${delivery.id}`);
-  const refresh = html` hx-get="${at}" hx-select="#delivery" hx-swap="outerHTML" hx-trigger="every 2s"`;
+  const refresh = html` hx-get="${at}" hx-select="#delivery" hx-select-oob="#answer,#attempts" hx-swap="outerHTML"
+    hx-trigger="every 2s"`;
   const attempts =
     delivery.attempts.length === 0
       ? html`<p class="hint">No attempts yet.</p>`
@@ -28,9 +29,12 @@ export function deliveryPage(context: PublisherContext, delivery: WholeDelivery)
     nav: 'deliveries',
     trail: [{ text: 'Deliveries', href: path('/deliveries') }],
     body: html`
-      <div id="delivery"${delivery.status === 'pending' && refresh}>
-        ${detailsCard(context, delivery, at)}
-        <div class="columns wide">${card('Payload', payloadBlock(delivery))}${answerCard(delivery)}</div>
+      <div id="delivery"${delivery.status === 'pending' && refresh}>${detailsCard(context, delivery, at)}</div>
+      <div class="columns wide">
+        ${card('Payload', payloadBlock(delivery))}
+        <div id="answer">${answerCard(delivery)}</div>
+      </div>
+      <div id="attempts">
         ${card('Attempts', attempts, { lead: 'All attempts have the same id and body; each is signed anew.' })}
       </div>`,
   };

@@ -84,6 +84,10 @@ const liveCard = ({ path }: PublisherContext): Html =>
   card(
     'Live requests',
     html`
+      <div class="stream-tools">
+        <input type="search" data-stream-filter aria-label="Filter live requests" placeholder="Filter, such as refused">
+        <button type="button" class="button" data-stream-pause aria-pressed="false">Pause</button>
+      </div>
       <p class="waiting" data-waiting><span class="live-dot"></span>Waiting for the first request…</p>
       <ol class="stream" data-stream="${path('/integration/stream')}" aria-live="polite"
         aria-label="Requests, newest first"></ol>`,

@@ -69,8 +69,8 @@ export function endpointPage(
       ${endpointTabs(context, events, event?.name ?? null)}
       ${state.secret !== undefined && secretNotice(state.secret)}
       ${found !== null && statusCard(context, found, at)}
-      ${activity}
       ${card(title, form, { lead: event?.description ?? 'Gets the checked events, beside other endpoints.' })}
+      ${activity}
       ${samples.length > 0 && sampleCard(samples)}`,
   };
 }
