@@ -31,7 +31,9 @@ export async function estimate(
 ): Promise<Html> {
   if (checkRules(rules).length > 0) return html`<p class="hint">Complete the marked fields to see an estimate.</p>`;
   const { contexts, share } = await recent(publisher.id);
-  if (contexts.length === 0) return html`<p class="hint">No sessions in the last ${sampledDays} days.</p>`;
+  if (contexts.length === 0)
+    return html`<p class="hint">No sessions with a stored decision in the last
+    ${sampledDays} days.</p>`;
   const isEligible = eligibilityOf({ rules: rules as CampaignRules, isLoyalty: is_loyalty === true }, publisher);
   const eligible = contexts.filter(isEligible).length;
   const shown = (sessions: number): string => count(Math.round(sessions / share));
