@@ -17,7 +17,7 @@ export type Tenant = {
 };
 
 export const unknownIds: Readonly<Record<string, string>> = {
-  number: '2000000001',
+  number: '200000001',
   uuid: newUuid7(Date.now() - 1000),
   name: 'no-such-name',
 };
@@ -80,6 +80,7 @@ export async function addTenant(t: TestApp, marker: string): Promise<Tenant> {
     url: `http://127.0.0.1:9/${marker}`,
     method: 'POST',
   });
+  const listener = await call('POST', '/manage/v1/webhook-listeners', { forward_url: `http://127.0.0.1:9/${marker}` });
   const promised = {
     publisherId,
     event: 'usp.selection',
@@ -124,6 +125,7 @@ export async function addTenant(t: TestApp, marker: string): Promise<Tenant> {
       name: `page-${marker.toLowerCase()}`,
       deliveries: String(delivery),
       replays: String(replay.id),
+      listener: String(listener.id),
       erasure: String(erasure.id),
       session_id: String(fetched.session_id),
       sessions: String(fetched.session_id),

@@ -1,3 +1,4 @@
+import { Type } from '@sinclair/typebox';
 import { callOf, publisherQuery } from '../../catalog/management/http.ts';
 import { refuseFields, strictBody } from '../../catalog/management/strict-body.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
@@ -27,6 +28,11 @@ import { answerBody, answeredAnswer, listenerBody, listenerParams, triggerAnswer
 const path = '/manage/v1/webhook-listeners';
 const tags = ['Webhook listeners'];
 const querystring = publisherQuery;
+
+const eventStream = {
+  description: 'Events, as they are due.',
+  content: { 'text/event-stream': { schema: Type.String() } },
+};
 
 /** How often a stream looks for due deliveries (milliseconds). */
 const lookEveryMs = 300;
@@ -100,7 +106,7 @@ function streamRoutes(app: App, deps: EndpointDeps): void {
         tags,
         params: listenerParams,
         querystring,
-        response: errorAnswers(401, 403, 404),
+        response: { 200: eventStream, ...errorAnswers(401, 403, 404) },
       },
     },
     async (request, reply) => {

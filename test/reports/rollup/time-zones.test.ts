@@ -14,6 +14,7 @@ import { rollUpAll } from '../support.ts';
 let testApp: TestApp;
 beforeAll(async () => {
   testApp = await createTestApp();
+  await testApp.pool.query('update offers set campaign_id = id % 2 + 1 where id <= 4');
   await testApp.pool.query(
     "select create_day_partitions('2026-03-01', '2026-04-05'), create_report_partitions('2026-03-01', '2026-04-05')",
   );
