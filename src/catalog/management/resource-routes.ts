@@ -9,6 +9,7 @@ import { defaultLimit, type ListQuery, listRows, maxLimit } from './list.ts';
 import { capital, createBody, patchBody, type Resource, type View, viewSchema, type Warning } from './resource.ts';
 import { restorableDays, restoreRow } from './restore.ts';
 import { createRow, etagOf, getRow, removeRow, updateRow } from './rows.ts';
+import { refuseFields } from './strict-body.ts';
 import type { Work } from './unit-of-work.ts';
 
 export type RowsDoor = Door & { cursors: Signer };
@@ -187,7 +188,7 @@ function restoreRoute({ app, door, resource, one, hooks, tags, params, noun, key
     querystring: publisherQuery,
     response: { 200: answerOf(resource), ...errorAnswers(400, 401, 403, 404, 409) },
   };
-  app.post(`${one}/restore`, { schema, ...hooks }, async (request, reply) => {
+  app.post(`${one}/restore`, { schema, ...hooks, preHandler: refuseFields }, async (request, reply) => {
     const { actor, publisherId } = callOf(request);
     const answer = await door.management.write(actor, publisherId, async (work) => {
       const row = await restoreRow(resource, work, keyOf(request));
