@@ -16,7 +16,7 @@ const retryMs = 500;
 /** Another program has taken the port meanwhile, or a process of a killed server still holds it. */
 const portError = /could not bind|could not create any TCP\/IP sockets/;
 /** Processes of a killed server have not all ended yet. */
-const leftoverError = /shared memory block .*is still in use/;
+const leftoverError = /shared memory block .*is still in use|lock file "postmaster\.pid" already exists/;
 
 const settings = {
   listen_addresses: '127.0.0.1',
