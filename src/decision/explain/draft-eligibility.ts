@@ -1,5 +1,6 @@
 import type { CampaignRules } from '../../catalog/rules/rules.ts';
-import type { Campaign, Offer, Publisher } from '../../catalog/snapshot/types.ts';
+import { blankOffer } from '../../catalog/snapshot/blank-offer.ts';
+import type { Offer, Publisher } from '../../catalog/snapshot/types.ts';
 import { buildIndex } from '../index/build-index.ts';
 import { passIndexFilters } from '../index/index-filters.ts';
 import { postFilter } from '../rules/post-filters.ts';
@@ -33,43 +34,7 @@ export function eligibilityOf(draft: CampaignDraft, publisher: Publisher): (cont
 
 function draftOffer(rules: CampaignRules, isLoyalty: boolean, publisherId: number): Offer {
   const provision = { publisherId, active: true, payoutMicros: null, priority: null };
-  const campaign: Campaign = {
-    id: 0,
-    publisherId,
-    advertiserId: 0,
-    advertiserName: '',
-    name: '',
-    category: '',
-    tags: [],
-    active: true,
-    priority: 0,
-    weight: 0,
-    isProduct: false,
-    isLoyalty,
-    offerDescription: '',
-    landingUrl: '',
-    clickIdParam: '',
-    optOutDays: null,
-    payout: { kind: 'cpc', amountMicros: 0, currency: 'USD' },
-    rules,
-    provisions: new Map([[publisherId, { ...provision, frequencyCaps: null, totalCaps: null }]]),
-    creatives: [],
-  };
-  const copy = { title: '', description: '', miniText: '', shortHeadline: '', shortDescription: '' };
-  return {
-    id: 0,
-    publisherId,
-    campaign,
-    active: true,
-    weight: 0,
-    copy: { ...copy, ctaYes: '', ctaNo: '' },
-    termsAndConditions: '',
-    loyaltyRequirements: '',
-    useractionCta: null,
-    useractionUrl: null,
-    advPixelUrl: '',
-    walletEnabled: false,
-    offerwallEnabled: false,
-    creatives: [],
-  };
+  const provisions = new Map([[publisherId, { ...provision, frequencyCaps: null, totalCaps: null }]]);
+  const blank = blankOffer(0, 0, publisherId);
+  return { ...blank, active: true, campaign: { ...blank.campaign, active: true, isLoyalty, rules, provisions } };
 }

@@ -1,4 +1,5 @@
-import type { Offer, Publisher, Snapshot } from '../../catalog/snapshot/types.ts';
+import { blankOffer } from '../../catalog/snapshot/blank-offer.ts';
+import type { Publisher, Snapshot } from '../../catalog/snapshot/types.ts';
 import { withOldOfferNames } from '../../offers/render/legacy-names.ts';
 import { fillCopy } from '../../offers/render/macros.ts';
 import { buildOfferView } from '../../offers/render/view.ts';
@@ -37,7 +38,8 @@ export function buildUspPayload(session: PayloadSession, selected: readonly numb
 function buildCampaign(session: PayloadSession, campaignId: number, index: number, context: PayloadContext) {
   const { publisher, offers, tokens, publicUrl } = context;
   const offerId = session.offerIds[index] ?? 0;
-  const offer = offers.get(offerId) ?? removedOffer(offerId, campaignId, publisher.id);
+  // One that is not in the catalogue any more is sent with its ids and empty texts.
+  const offer = offers.get(offerId) ?? blankOffer(offerId, campaignId, publisher.id);
   const claims = {
     publisherId: publisher.id,
     sessionId: session.id,
@@ -84,45 +86,4 @@ function buildCampaign(session: PayloadSession, campaignId: number, index: numbe
     useraction_url: view.useraction_url,
     campaign: view.campaign,
   });
-}
-
-/** A placeholder for an offer that is not in the catalogue any more: it is sent with its ids and empty texts. */
-function removedOffer(id: number, campaignId: number, publisherId: number): Offer {
-  return {
-    id,
-    publisherId,
-    campaign: {
-      id: campaignId,
-      publisherId,
-      advertiserId: 0,
-      advertiserName: '',
-      name: '',
-      category: '',
-      tags: [],
-      active: false,
-      priority: 0,
-      weight: 0,
-      isProduct: false,
-      isLoyalty: false,
-      offerDescription: '',
-      landingUrl: '',
-      clickIdParam: '',
-      optOutDays: null,
-      payout: { kind: 'cpc', amountMicros: 0, currency: 'USD' },
-      rules: {},
-      provisions: new Map(),
-      creatives: [],
-    },
-    active: false,
-    weight: 0,
-    copy: { title: '', description: '', miniText: '', shortHeadline: '', shortDescription: '', ctaYes: '', ctaNo: '' },
-    termsAndConditions: '',
-    loyaltyRequirements: '',
-    useractionCta: null,
-    useractionUrl: null,
-    advPixelUrl: '',
-    walletEnabled: false,
-    offerwallEnabled: false,
-    creatives: [],
-  };
 }
