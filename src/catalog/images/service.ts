@@ -11,7 +11,7 @@ import { completeOriginal, findPicture, type Original } from './original.ts';
 import { planSize, type RequestedImage } from './parameters.ts';
 import { createImageStore } from './store.ts';
 import { encoderVersion, isAnimated, isProcessable } from './transform.ts';
-import { createTransforms, type ImageClient, type Plan, type Source, tooManyPictures } from './transforms.ts';
+import { createTransforms, type ImageClient, type Plan, type Source, waitLimits } from './transforms.ts';
 
 /** A picture to answer with. Its ETag is known before the bytes are, so a client that has them costs no work. */
 type Picture = { etag: string; type: ImageType; bytes: () => Promise<{ bytes: Buffer; source: Source }> };
@@ -32,15 +32,12 @@ export type Images = {
   counts: () => { transforms: number; loads: number };
 };
 
-const maxWaitMs = 30_000;
-
 /** A few connections of the pool, so that pictures never keep beacons waiting. */
 const loadLimits = {
   maxConcurrent: 3,
   maxWaitingPerClient: 256,
   maxWaiting: 2048,
-  maxWaitMs,
-  message: tooManyPictures,
+  ...waitLimits,
 };
 
 /** How long an original is served without checking that it still exists (milliseconds). */

@@ -24,22 +24,23 @@ export type ImageClient = {
 /** The size and type that an original is made into. */
 export type Plan = { key: string; size: Size; type: ImageType };
 
-export const tooManyPictures = 'Too many pictures are being made.';
-const maxWaitMs = 30_000;
+const message = 'Too many pictures are being made.';
+/** Of loads and transforms that wait. */
+export const waitLimits = { maxWaitMs: 30_000, message };
 
 /** Transforms under way and waiting (count), each address and all together. */
 const addressLimits = {
   maxConcurrent: 512,
   maxConcurrentPerClient: 32,
   maxWaitingPerClient: 0,
-  message: tooManyPictures,
+  message,
 };
 
 /**
  * Of them, originals are worked on in turn: many sizes of one do not delay the others. libuv has four threads; two stay
  * free for everything else.
  */
-const transformLimits = { maxConcurrent: 2, maxWaitingPerClient: 512, maxWaitMs, message: tooManyPictures };
+const transformLimits = { maxConcurrent: 2, maxWaitingPerClient: 512, ...waitLimits };
 
 /** With this many transforms under way and waiting (count), no more AVIF is made, which takes several times as long. */
 const busyTransforms = 6;
