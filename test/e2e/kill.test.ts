@@ -1,8 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { cloneDatabase } from '../support/database.ts';
+import { clonePool } from '../support/database.ts';
 import { freePort, type ServerProcess, startServerProcess } from '../support/server-process.ts';
 
 /** A small generator, so that a seed tells the whole story of a run. */
@@ -35,10 +34,9 @@ const kills = 6;
 describe('a kill -9 loses nothing that was answered', () => {
   test(`beacons and wraps under way, ${kills} times`, async () => {
     const draw = random(11);
-    const database = await cloneDatabase();
-    const pool = new pg.Pool({ connectionString: database.url, max: 2 });
+    const { url: databaseUrl, pool, close } = await clonePool(2);
     const port = await freePort();
-    let server: ServerProcess = await startServerProcess({ databaseUrl: database.url, port });
+    let server: ServerProcess = await startServerProcess({ databaseUrl, port });
     const call = async (
       method: string,
       path: string,
@@ -102,7 +100,7 @@ describe('a kill -9 loses nothing that was answered', () => {
       await untilMore();
       await new Promise((resolve) => setTimeout(resolve, draw() * 700));
       await server.kill();
-      server = await startServerProcess({ databaseUrl: database.url, port });
+      server = await startServerProcess({ databaseUrl, port });
     }
     await untilMore();
     running = false;
@@ -138,7 +136,6 @@ describe('a kill -9 loses nothing that was answered', () => {
     expect(phantoms).toEqual([]);
 
     expect(await server.stop()).toBe(0);
-    await pool.end();
-    await database.drop();
+    await close();
   });
 });

@@ -1,9 +1,8 @@
-import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSecretBox } from '../../src/platform/security/secret-box.ts';
 import { saveEndpoint } from '../../src/webhooks/endpoints/changes.ts';
 import { createJob, findJob } from '../../src/webhooks/redelivery/jobs.ts';
-import { cloneDatabase } from '../support/database.ts';
+import { clonePool } from '../support/database.ts';
 import { processSecrets, startServerProcess } from '../support/server-process.ts';
 import { type Hook, startHook, until } from '../webhooks/dispatcher/support.ts';
 
@@ -16,8 +15,7 @@ afterAll(() => hook.close());
 const total = 3000;
 
 test('a replay survives a kill -9 of its worker: each delivery is queued once and arrives', async () => {
-  const database = await cloneDatabase();
-  const pool = new pg.Pool({ connectionString: database.url, max: 3 });
+  const { url: databaseUrl, pool, close } = await clonePool(3);
   const box = createSecretBox(Buffer.from(processSecrets.SECRETS_KEY, 'base64'));
   const { rows } = await pool.query<{ id: number }>('select id from publishers order by id limit 1');
   const publisherId = rows[0]?.id as number;
@@ -55,11 +53,11 @@ test('a replay survives a kill -9 of its worker: each delivery is queued once an
   const queued = async (): Promise<number> => (await findJob(pool, publisherId, job.id))?.queued ?? 0;
 
   for (const killAt of [1, 1000, 2000]) {
-    const worker = await startServerProcess({ databaseUrl: database.url, env: { ROLES: 'worker' } });
+    const worker = await startServerProcess({ databaseUrl, env: { ROLES: 'worker' } });
     await until(async () => (await queued()) >= killAt, true);
     await worker.kill();
   }
-  const last = await startServerProcess({ databaseUrl: database.url, env: { ROLES: 'worker' } });
+  const last = await startServerProcess({ databaseUrl, env: { ROLES: 'worker' } });
   await until(async () => (await findJob(pool, publisherId, job.id))?.status, 'done');
   expect(await queued()).toBe(total);
   const delivered = async () =>
@@ -67,6 +65,5 @@ test('a replay survives a kill -9 of its worker: each delivery is queued once an
   await until(delivered, total);
   await last.stop();
   expect(new Set(hook.taken.map(({ headers }) => headers['webhook-id'])).size).toBe(total);
-  await pool.end();
-  await database.drop();
+  await close();
 });

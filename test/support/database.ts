@@ -22,11 +22,14 @@ export async function cloneDatabase(): Promise<{ url: string; drop: () => Promis
   };
 }
 
-/** The same with connections to it, for what needs no application. */
-export async function clonePool(size: number): Promise<{ pool: pg.Pool; close: () => Promise<void> }> {
+/**
+ * The same with connections to it, for what needs no application. Their errors are left out: a pool has ended before its
+ * connections have, and those that the drop ends first report it.
+ */
+export async function clonePool(size: number): Promise<{ url: string; pool: pg.Pool; close: () => Promise<void> }> {
   const { url, drop } = await cloneDatabase();
   const pool = createPool({ url, size, applicationName: 'perkwire-test', onError: () => {}, queryTimeoutMs: 120_000 });
-  return { pool, close: () => pool.end().then(drop) };
+  return { url, pool, close: () => pool.end().then(drop) };
 }
 
 async function admin(templateUrl: string, work: (client: pg.Client) => Promise<void>): Promise<void> {
