@@ -23,8 +23,8 @@ export async function cloneDatabase(): Promise<{ url: string; drop: () => Promis
 }
 
 /**
- * The same with connections to it, for what needs no application. Their errors are left out: a pool has ended before its
- * connections have, and those that the drop ends first report it.
+ * The same with connections to it, for what needs no application. Their errors are left out: a pool ends before its
+ * connections have, and those that the drop of the database ends first report it.
  */
 export async function clonePool(size: number): Promise<{ url: string; pool: pg.Pool; close: () => Promise<void> }> {
   const { url, drop } = await cloneDatabase();
