@@ -26,7 +26,7 @@ import { corsOptions } from './platform/http/cors.ts';
 import { registerErrorHandling } from './platform/http/error-handler.ts';
 import { closeGracefully } from './platform/http/graceful-close.ts';
 import { shedIdleConnections } from './platform/http/idle-connections.ts';
-import { registerOpenApi } from './platform/http/openapi.ts';
+import { registerOpenApi } from './platform/http/openapi/register.ts';
 import { registerRequestLog } from './platform/http/request-log.ts';
 import { sharedSchemas } from './platform/http/schemas.ts';
 import { createServer } from './platform/http/server.ts';

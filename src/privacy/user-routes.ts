@@ -24,25 +24,33 @@ const userBody = Type.Object(
     pub_user_id: textOrNumber(256, 'Your id of the user. Give this or `ad_fp`.'),
     ad_fp: textOrNumber(256, 'The id of the device or browser that fetches named. Give this or `pub_user_id`.'),
   },
-  { additionalProperties: false },
+  { title: 'UserSubject', additionalProperties: false },
 );
 
-const erasureAnswer = Type.Object({
-  message: Type.String(),
-  data: Type.Object({
-    id: Type.String({ format: 'uuid' }),
-    status: Type.Union([Type.Literal('pending'), Type.Literal('sweeping'), Type.Literal('done')], {
-      description: 'sweeping: the first sweep is done; a second one follows for requests that were in flight.',
+const erasureAnswer = Type.Object(
+  {
+    message: Type.String(),
+    data: Type.Object({
+      id: Type.String({ format: 'uuid' }),
+      status: Type.Union([Type.Literal('pending'), Type.Literal('sweeping'), Type.Literal('done')], {
+        description: 'sweeping: the first sweep is done; a second one follows for requests that were in flight.',
+      }),
+      named_by: Type.Union([Type.Literal('pub_user_id'), Type.Literal('ad_fp')]),
+      requested_at: Type.String({ format: 'date-time' }),
+      finished_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+      erased: Type.Object(
+        {
+          sessions: Type.Integer(),
+          deliveries: Type.Integer(),
+          wallet_items: Type.Integer(),
+          histories: Type.Integer(),
+        },
+        { description: 'Rows removed or emptied so far.' },
+      ),
     }),
-    named_by: Type.Union([Type.Literal('pub_user_id'), Type.Literal('ad_fp')]),
-    requested_at: Type.String({ format: 'date-time' }),
-    finished_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
-    erased: Type.Object(
-      { sessions: Type.Integer(), deliveries: Type.Integer(), wallet_items: Type.Integer(), histories: Type.Integer() },
-      { description: 'Rows removed or emptied so far.' },
-    ),
-  }),
-});
+  },
+  { title: 'ErasureAnswer' },
+);
 const exportAnswer = Type.Object({
   message: Type.String(),
   data: Type.Record(Type.String(), Type.Unknown(), { description: 'Personal data of the user, by kind.' }),

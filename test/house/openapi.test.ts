@@ -9,5 +9,12 @@ afterAll(() => t.close());
 
 test('docs/openapi.json describes the routes as they are (npm run openapi writes it anew)', async () => {
   const description = (await t.app.inject('/docs/json')).json();
-  await expect(`${JSON.stringify(description, null, 2)}\n`).toMatchFileSnapshot('../../docs/openapi.json');
+  await expect(`${linesOf(description)}\n`).toMatchFileSnapshot('../../docs/openapi.json');
 });
+
+/** JSON with a line for each part of an operation or a schema: short, and readable as a difference. */
+function linesOf(value: unknown, depth = 5): string {
+  if (depth === 0 || typeof value !== 'object' || value === null || Array.isArray(value)) return JSON.stringify(value);
+  const fields = Object.entries(value).map(([name, one]) => `${JSON.stringify(name)}:${linesOf(one, depth - 1)}`);
+  return fields.length === 0 ? '{}' : `{\n${fields.join(',\n')}\n}`;
+}

@@ -1,12 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readApiDescription } from '../support/api-description.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { addTenant, callAs, type Tenant, unknownIds } from './tenant.ts';
 
-/** The routes as they are described; the description is checked against the routes elsewhere. */
-const description = JSON.parse(readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8')) as {
-  paths: Record<string, Record<string, unknown>>;
-};
+const description = readApiDescription<{ paths: Record<string, Record<string, unknown>> }>();
 const operations = Object.entries(description.paths).flatMap(([path, methods]) =>
   Object.keys(methods).map((method) => ({ method, path, name: `${method} ${path}` })),
 );

@@ -110,7 +110,8 @@ function fitting(schema: Schema): fc.Arbitrary<unknown> {
   if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map(fitting));
   if (schema.allOf !== undefined)
     return fc.tuple(...schema.allOf.map(fitting)).map((parts) => Object.assign({}, ...parts));
-  const [type] = [schema.type ?? (schema.properties === undefined ? undefined : 'object')].flat();
+  if (Array.isArray(schema.type)) return fc.oneof(...schema.type.map((type) => fitting({ ...schema, type })));
+  const type = schema.type ?? (schema.properties === undefined ? undefined : 'object');
   if (type === 'object') return objectOf(schema);
   if (type === 'array') return fc.array(sensible(schema.items ?? {}), { maxLength: 4 });
   if (type === 'boolean') return fc.boolean();

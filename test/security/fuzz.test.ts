@@ -1,21 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { permissions } from '../../src/catalog/snapshot/types.ts';
 import { hashKey } from '../../src/platform/http/auth.ts';
 import { addTenant, type Tenant } from '../isolation/tenant.ts';
+import { readApiDescription } from '../support/api-description.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { type Schema, sensible, whatever } from './arbitraries.ts';
 
 type Parameter = { name: string; in: 'path' | 'query' | 'header'; schema: Schema };
 type Operation = { parameters?: Parameter[]; requestBody?: { content: Record<string, { schema: Schema }> } };
 
-/** The routes as they are described; the description is checked against the routes elsewhere. */
-const description = JSON.parse(readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8')) as {
-  paths: Record<string, Record<string, Operation>>;
-};
+const description = readApiDescription<{ paths: Record<string, Record<string, Operation>> }>();
 const operations = Object.entries(description.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
 );

@@ -61,6 +61,7 @@ type SystemUpdates = { label: string; resource: string; rows: string };
 export const auditLog: Resource = {
   name: 'audit',
   noun: 'entry of the audit log',
+  schemaName: 'AuditEntry',
   table: 'audit_log',
   key: 'id',
   permission: 'configurations',

@@ -66,6 +66,7 @@ export const campaigns: Resource = {
         description: 'Amounts of campaigns that compete are compared as numbers: use one currency for all of them.',
       }),
       rules: Type.Object(campaignRules.properties, {
+        title: 'CampaignRules',
         additionalProperties: false,
         default: {},
         description: 'Who sees the campaign, when and how often.',

@@ -16,6 +16,7 @@ const side = Type.Integer({ minimum: 1, maximum: 20_000, description: 'Pixels.' 
 export const creatives: Resource = {
   name: 'creatives',
   noun: 'creative',
+  schemaName: 'CatalogueCreative',
   table: 'creatives',
   key: 'id',
   permission: 'offers/management',

@@ -8,10 +8,13 @@ import { idempotencyKey, rowAnswer } from './resource-routes.ts';
 
 /** `POST /manage/v1/keys`: the one answer that holds the key itself. */
 export function keyRoutes(app: App, door: Door): void {
-  const data = Type.Object({
-    ...viewSchema(keys).properties,
-    key: Type.String({ description: 'The key; it is never shown again.' }),
-  });
+  const data = Type.Object(
+    {
+      ...viewSchema(keys).properties,
+      key: Type.String({ description: 'The key; it is never shown again.' }),
+    },
+    { title: 'NewKey' },
+  );
   const schema = {
     summary: 'Create a key',
     tags: ['Keys'],

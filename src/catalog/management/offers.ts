@@ -17,6 +17,7 @@ const copy = (name: LimitedText, description?: string) => {
 export const offers: Resource = {
   name: 'offers',
   noun: 'offer',
+  schemaName: 'CatalogueOffer',
   table: 'offers',
   key: 'id',
   permission: 'offers/management',

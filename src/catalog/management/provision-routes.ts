@@ -9,7 +9,10 @@ import { etagOf } from './rows.ts';
 
 const path = '/manage/v1/campaigns/:id/publishers';
 const tags = ['Campaigns'];
-const view = Type.Object({ campaign_id: Type.Integer(), publisher_id: Type.Integer(), ...provisionInput.properties });
+const view = Type.Object(
+  { campaign_id: Type.Integer(), publisher_id: Type.Integer(), ...provisionInput.properties },
+  { title: 'Provision' },
+);
 
 /** Whom a campaign is served to. Only an operator may serve it to others than its owner. */
 export function provisionRoutes(app: App, door: Door): void {

@@ -6,7 +6,16 @@ import type { App } from '../../platform/ports.ts';
 import type { Signer } from '../../platform/security/keyring.ts';
 import { admit, callOf, type Door, fieldsOf, post, publisherIdParameter, publisherQuery, send } from './http.ts';
 import { defaultLimit, type ListQuery, listRows, maxLimit } from './list.ts';
-import { capital, createBody, patchBody, type Resource, type View, viewSchema, type Warning } from './resource.ts';
+import {
+  capital,
+  createBody,
+  patchBody,
+  type Resource,
+  schemaNameOf,
+  type View,
+  viewSchema,
+  type Warning,
+} from './resource.ts';
 import { restorableDays, restoreRow } from './restore.ts';
 import { createRow, etagOf, getRow, removeRow, updateRow } from './rows.ts';
 import { refuseFields } from './strict-body.ts';
@@ -17,12 +26,16 @@ export type RowsDoor = Door & { cursors: Signer };
 type Operation = 'list' | 'create' | 'get' | 'update' | 'remove' | 'restore';
 
 const warningSchema = Type.Array(Type.Object({ path: Type.String(), message: Type.String() }), {
+  title: 'Warnings',
   description: 'What was saved but may be better otherwise, such as a text longer than is ideal.',
 });
 
 /** One row of a kind, as the calls answer it. */
 export const answerOf = (resource: Resource): TObject =>
-  Type.Object({ message: Type.String(), data: viewSchema(resource), warnings: warningSchema });
+  Type.Object(
+    { message: Type.String(), data: viewSchema(resource), warnings: warningSchema },
+    { title: `${schemaNameOf(resource)}Answer` },
+  );
 
 export const ifMatch = Type.Object({
   'if-match': Type.Optional(

@@ -26,6 +26,8 @@ export type Resource = {
   name: string;
   /** Singular, for messages. */
   noun: string;
+  /** Name of its schema in the API reference. Default: the noun. */
+  schemaName?: string;
   table: string;
   /** Column that names a row to clients. */
   key: 'id' | 'name';
@@ -94,34 +96,41 @@ export const stamps = { created_at: timestamp(), updated_at: timestamp() };
 
 export const removal = { deleted_at: orNull(timestamp(), { description: 'When it was removed; null: it was not.' }) };
 
+/** `sequence rule` → `SequenceRule`. */
+export const schemaNameOf = ({ schemaName, noun }: Resource): string =>
+  schemaName ?? noun.split(' ').map(capital).join('');
+
 const hasDefault = (schema: TSchema): boolean => Object.hasOwn(schema, 'default');
 
 const mapFields = (fields: TProperties, change: (schema: TSchema) => TSchema): TProperties =>
   Object.fromEntries(Object.entries(fields).map(([name, schema]) => [name, change(schema)]));
 
 /** Body of a call that makes a row or replaces it: what has a default may be left out. */
-export const createBody = ({ input }: Resource): TObject =>
+export const createBody = (resource: Resource): TObject =>
   Type.Object(
-    mapFields(input.properties, (schema) => (hasDefault(schema) ? Type.Optional(schema) : schema)),
-    { additionalProperties: false },
+    mapFields(resource.input.properties, (schema) => (hasDefault(schema) ? Type.Optional(schema) : schema)),
+    { title: `${schemaNameOf(resource)}Input`, additionalProperties: false },
   );
 
 /** Body of a call that changes some fields. */
-export const patchBody = ({ input }: Resource): TObject =>
+export const patchBody = (resource: Resource): TObject =>
   Type.Object(
-    mapFields(input.properties, (schema) => {
+    mapFields(resource.input.properties, (schema) => {
       const { default: _default, ...rest } = schema;
       return Type.Optional(rest as TSchema);
     }),
-    { additionalProperties: false },
+    { title: `${schemaNameOf(resource)}Changes`, additionalProperties: false },
   );
 
-export const viewSchema = ({ input, readOnly, key }: Resource): TObject =>
-  Type.Object({
-    ...(key === 'id' ? { id: Type.Integer() } : {}),
-    ...mapFields(input.properties, ({ default: _default, ...rest }) => rest as TSchema),
-    ...readOnly,
-  });
+export const viewSchema = (resource: Resource): TObject =>
+  Type.Object(
+    {
+      ...(resource.key === 'id' ? { id: Type.Integer() } : {}),
+      ...mapFields(resource.input.properties, ({ default: _default, ...rest }) => rest as TSchema),
+      ...resource.readOnly,
+    },
+    { title: schemaNameOf(resource) },
+  );
 
 /** Value of every field that has a default. */
 export const defaultsOf = ({ input }: Resource): Values =>

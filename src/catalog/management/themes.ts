@@ -42,16 +42,19 @@ export const themes: Resource = {
       delivery_percentage: orNull(percentage, { default: null, description: "null: the publisher's." }),
       unit_enabled: orNull(Type.Boolean(), { default: null, description: "null: the publisher's." }),
       settings: Type.Object(settingsOverrides.properties, {
+        title: 'ThemeSettings',
         additionalProperties: false,
         default: {},
         description: 'What differs from the defaults.',
       }),
       styles: Type.Object(stylesOverrides.properties, {
+        title: 'ThemeStyles',
         additionalProperties: false,
         default: {},
         description: 'What differs from the defaults.',
       }),
       appearance: Type.Object(appearanceOverrides.properties, {
+        title: 'ThemeAppearance',
         additionalProperties: false,
         default: {},
         description: 'Dark mode, width and spacing: what differs from the defaults.',

@@ -22,7 +22,7 @@ const targetList = (description: string) =>
       include: Type.Optional(Type.Array(text(100), { maxItems: maxListLength, description: 'Only these.' })),
       exclude: Type.Optional(Type.Array(text(100), { maxItems: maxListLength, description: 'All but these.' })),
     },
-    { additionalProperties: false, description },
+    { title: 'TargetList', additionalProperties: false, description },
   );
 
 const targeting = Type.Object(
@@ -37,7 +37,7 @@ const targeting = Type.Object(
     browsers: Type.Optional(targetList('Such as `chrome`, `safari`, `firefox`.')),
     devices: Type.Optional(targetList('`desktop`, `mobile`, `tablet`, `tv`.')),
   },
-  { additionalProperties: false },
+  { title: 'Targeting', additionalProperties: false },
 );
 
 const hourWindow = Type.Object(
@@ -46,7 +46,7 @@ const hourWindow = Type.Object(
     from: text(5, '`HH:MM`'),
     to: text(5, '`HH:MM`, up to `24:00`; this minute is no longer part of it.'),
   },
-  { additionalProperties: false },
+  { title: 'HourWindow', additionalProperties: false },
 );
 
 const schedule = Type.Object(
@@ -58,7 +58,7 @@ const schedule = Type.Object(
     ),
     hours: Type.Optional(Type.Array(hourWindow, { maxItems: 50, description: 'Absent: at all hours.' })),
   },
-  { additionalProperties: false },
+  { title: 'Schedule', additionalProperties: false },
 );
 
 const literals = <const Values extends readonly string[]>(values: Values, description: string) =>
@@ -78,7 +78,7 @@ const frequencyCap = Type.Object(
       description: 'Length of the rolling window; null: for ever.',
     }),
   },
-  { additionalProperties: false },
+  { title: 'FrequencyCap', additionalProperties: false },
 );
 
 export const capMetrics = ['impressions', 'clicks', 'budget'] as const;
@@ -93,7 +93,7 @@ const totalCap = Type.Object(
       description: 'A count; for `budget`, money in the payout currency.',
     }),
   },
-  { additionalProperties: false },
+  { title: 'TotalCap', additionalProperties: false },
 );
 
 export const frequencyCaps = Type.Array(frequencyCap, { maxItems: 20 });
@@ -109,6 +109,7 @@ export const campaignRules = Type.Object(
         Type.Object(
           {},
           {
+            title: 'Condition',
             additionalProperties: true,
             description:
               'On custom keys: `{"key","op","value"}` with op equals, not_equals, in, not_in, lt, lte, gt, gte, ' +
@@ -145,7 +146,7 @@ const sequenceMatch = Type.Object(
     categories: names('Names.'),
     tags: names('Names.'),
   },
-  { additionalProperties: false, description: 'Offers that any of the lists names.' },
+  { title: 'SequenceMatch', additionalProperties: false, description: 'Offers that any of the lists names.' },
 );
 
 /** The body of a sequence rule as it is saved. */

@@ -1,15 +1,18 @@
 import { type Static, Type } from '@sinclair/typebox';
 
 /** Position, score and propensity of a shown offer. */
-const shownOffer = Type.Object({
-  offer_id: Type.Integer(),
-  campaign_id: Type.Integer(),
-  position: Type.Integer({ description: 'From 1.' }),
-  score: Type.Number({
-    description: 'Expected revenue of one impression as it was sampled, in millionths of the currency.',
-  }),
-  propensity: Type.Number({ description: 'Estimated probability that the offer is shown there, over all seeds.' }),
-});
+const shownOffer = Type.Object(
+  {
+    offer_id: Type.Integer(),
+    campaign_id: Type.Integer(),
+    position: Type.Integer({ description: 'From 1.' }),
+    score: Type.Number({
+      description: 'Expected revenue of one impression as it was sampled, in millionths of the currency.',
+    }),
+    propensity: Type.Number({ description: 'Estimated probability that the offer is shown there, over all seeds.' }),
+  },
+  { title: 'ShownOffer' },
+);
 
 export const decisionAnswer = Type.Object({
   message: Type.String(),

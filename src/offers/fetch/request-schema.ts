@@ -75,7 +75,7 @@ export const fetchOffersBody = Type.Object(
     key: Type.Optional(Type.String({ description: 'API key, where the query has none.' })),
     api_key: Type.Optional(Type.String({ description: 'API key, where the query has none.' })),
   },
-  { additionalProperties: true },
+  { title: 'FetchOffers', additionalProperties: true },
 );
 
 export type FetchOffersQuery = Static<typeof fetchOffersQuery>;

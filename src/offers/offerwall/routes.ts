@@ -45,18 +45,21 @@ const browseBody = Type.Object(
     limit: Type.Optional(limitSchema),
     cursor: Type.Optional(Type.Union([cursorSchema, Type.Null()])),
   },
-  { additionalProperties: true },
+  { title: 'BrowseOfferwall', additionalProperties: true },
 );
 
-const wallAnswer = Type.Object({
-  data: Type.Object({
-    ...fetchOffersAnswer.properties.data.properties,
-    total: Type.Integer({ description: 'Offers of the whole wall, after the filter.' }),
-    next_cursor: Type.Union([Type.String(), Type.Null()], { description: 'null: this is the last page.' }),
-    first_cursor: Type.String({ description: 'The beginning of the same wall, for another filter.' }),
-    categories: Type.Array(Type.String()),
-  }),
-});
+const wallAnswer = Type.Object(
+  {
+    data: Type.Object({
+      ...fetchOffersAnswer.properties.data.properties,
+      total: Type.Integer({ description: 'Offers of the whole wall, after the filter.' }),
+      next_cursor: Type.Union([Type.String(), Type.Null()], { description: 'null: this is the last page.' }),
+      first_cursor: Type.String({ description: 'The beginning of the same wall, for another filter.' }),
+      categories: Type.Array(Type.String()),
+    }),
+  },
+  { title: 'Offerwall' },
+);
 
 const answers = { 200: wallAnswer, ...errorAnswers(400, 401, 403, 413, 415) };
 

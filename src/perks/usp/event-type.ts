@@ -8,17 +8,20 @@ const text = (description?: string) => Type.String(description === undefined ? {
 const textOrNull = Type.Union([Type.String(), Type.Null()]);
 const requirements = Type.Object({ text: Type.Optional(Type.String()) });
 
-const creative = Type.Object({
-  id: Type.Integer(),
-  url: text(),
-  height: Type.Integer(),
-  width: Type.Integer(),
-  type: text('File type.'),
-  is_primary: Type.Boolean(),
-  aspect_ratio: Type.Number({ description: 'Width by height.' }),
-  creative_type: text('`icon_image`, `offer_image` or `hero_image`.'),
-  user_id: Type.Integer({ description: 'Who uploaded it.' }),
-});
+const creative = Type.Object(
+  {
+    id: Type.Integer(),
+    url: text(),
+    height: Type.Integer(),
+    width: Type.Integer(),
+    type: text('File type.'),
+    is_primary: Type.Boolean(),
+    aspect_ratio: Type.Number({ description: 'Width by height.' }),
+    creative_type: text('`icon_image`, `offer_image` or `hero_image`.'),
+    user_id: Type.Integer({ description: 'Who uploaded it.' }),
+  },
+  { title: 'WebhookCreative' },
+);
 
 const campaign = Type.Object({
   campaign_id: Type.Integer(),

@@ -28,7 +28,7 @@ export const uspQuery = Type.Object({
   pub_user_id: userId,
 });
 
-export const userBody = Type.Object({ pub_user_id: userId }, { description: 'May be absent.' });
+export const userBody = Type.Object({ pub_user_id: userId }, { title: 'UserBody', description: 'May be absent.' });
 
 export const changesBody = Type.Object(
   {
@@ -45,16 +45,24 @@ export const actionBody = Type.Object({
 });
 
 /** The session view (docs/interface.md#user-selected-perks). */
-export const sessionView = Type.Object({
-  message: Type.String(),
-  data: Type.Object({
-    session_id: Type.String({ format: 'uuid' }),
-    pub_user_id: Type.String(),
-    status: Type.Union([Type.Literal('open'), Type.Literal('wrapped'), Type.Literal('expired')], {
-      description: 'expired: not wrapped within 24 hours of the fetch.',
-    }),
-    selected: Type.Array(Type.Integer(), { description: 'Campaign ids, in the order shown.' }),
-    unselected: Type.Array(Type.Integer(), { description: "The session's other campaign ids, in the order shown." }),
-    wrapped_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
-  }),
-});
+export const sessionView = Type.Object(
+  {
+    message: Type.String(),
+    data: Type.Object(
+      {
+        session_id: Type.String({ format: 'uuid' }),
+        pub_user_id: Type.String(),
+        status: Type.Union([Type.Literal('open'), Type.Literal('wrapped'), Type.Literal('expired')], {
+          description: 'expired: not wrapped within 24 hours of the fetch.',
+        }),
+        selected: Type.Array(Type.Integer(), { description: 'Campaign ids, in the order shown.' }),
+        unselected: Type.Array(Type.Integer(), {
+          description: "The session's other campaign ids, in the order shown.",
+        }),
+        wrapped_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+      },
+      { title: 'PerksSession' },
+    ),
+  },
+  { title: 'PerksSessionAnswer' },
+);

@@ -3,12 +3,15 @@ import { clockLimitMs } from '../db/health.ts';
 import type { App, PlatformDeps } from '../ports.ts';
 
 const live = Type.Object({ status: Type.Literal('ok') });
-const ready = Type.Object({
-  status: Type.Union([Type.Literal('ok'), Type.Literal('unavailable')]),
-  database: Type.Boolean({ description: 'Whether it can commit.' }),
-  clock: Type.Boolean({ description: "Whether this process's clock is within a minute of the database's." }),
-  catalog_version: Type.Integer(),
-});
+const ready = Type.Object(
+  {
+    status: Type.Union([Type.Literal('ok'), Type.Literal('unavailable')]),
+    database: Type.Boolean({ description: 'Whether it can commit.' }),
+    clock: Type.Boolean({ description: "Whether this process's clock is within a minute of the database's." }),
+    catalog_version: Type.Integer(),
+  },
+  { title: 'Readiness' },
+);
 
 type HealthDeps = Pick<PlatformDeps, 'dbHealth'> & { catalogVersion: () => number };
 

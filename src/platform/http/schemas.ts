@@ -91,19 +91,22 @@ export const offerSchema = Type.Object(
 );
 
 /** The answer of fetch-offers (docs/interface.md#response). */
-export const fetchOffersAnswer = Type.Object({
-  data: Type.Object({
-    offers: Type.Array(Type.Unsafe<Static<typeof offerSchema>>(Type.Ref('Offer'))),
-    count: Type.Integer(),
-    privacy_url: Type.String({ format: 'uri' }),
-    session_id: Type.String({ format: 'uuid' }),
-    settings: Type.Record(Type.String(), Type.Unknown()),
-    styles: Type.Record(Type.String(), Type.Unknown()),
-    appearance: Type.Optional(
-      Type.Record(Type.String(), Type.Unknown(), { description: 'Only of themes with dark mode, width or spacing.' }),
-    ),
-  }),
-});
+export const fetchOffersAnswer = Type.Object(
+  {
+    data: Type.Object({
+      offers: Type.Array(Type.Unsafe<Static<typeof offerSchema>>(Type.Ref('Offer'))),
+      count: Type.Integer(),
+      privacy_url: Type.String({ format: 'uri' }),
+      session_id: Type.String({ format: 'uuid' }),
+      settings: Type.Record(Type.String(), Type.Unknown()),
+      styles: Type.Record(Type.String(), Type.Unknown()),
+      appearance: Type.Optional(
+        Type.Record(Type.String(), Type.Unknown(), { description: 'Only of themes with dark mode, width or spacing.' }),
+      ),
+    }),
+  },
+  { title: 'FetchOffersAnswer' },
+);
 
 export type FetchOffersAnswer = Static<typeof fetchOffersAnswer>;
 

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { eventKinds, kindsWith } from '../../catalog/event-kinds.ts';
-import type { ApiPaths } from '../../platform/http/openapi.ts';
+import type { ApiPaths } from '../../platform/http/openapi/register.ts';
 import { errorSchema } from '../../platform/http/schemas.ts';
 
 /** An image answer in the API reference. */

@@ -33,16 +33,19 @@ export const conversionQuery = Type.Object({
 });
 
 /** JSON or form body of a report. */
-export const conversionBody = Type.Object({
-  ...fields,
-  payout: textOrNumber(32, payoutText),
-  txn_id: textOrNumber(128, txnText),
-  void: Type.Optional(
-    Type.Union([Type.String({ maxLength: 5, pattern: noControlCharacters }), Type.Integer(), Type.Boolean()], {
-      description: voidText,
-    }),
-  ),
-});
+export const conversionBody = Type.Object(
+  {
+    ...fields,
+    payout: textOrNumber(32, payoutText),
+    txn_id: textOrNumber(128, txnText),
+    void: Type.Optional(
+      Type.Union([Type.String({ maxLength: 5, pattern: noControlCharacters }), Type.Integer(), Type.Boolean()], {
+        description: voidText,
+      }),
+    ),
+  },
+  { title: 'ConversionReport' },
+);
 
 type ReportFields = Static<typeof conversionBody>;
 

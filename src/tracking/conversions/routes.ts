@@ -21,10 +21,13 @@ const booked = Type.Object({
   currency: Type.String({ description: 'ISO 4217.' }),
   loyalty_amount: Type.Number({ description: "payout × the publisher's currency multiplier; 0 without loyalty." }),
 });
-const answer = Type.Object({
-  message: Type.Union([Type.Literal('recorded'), Type.Literal('duplicate')]),
-  data: Type.Union([booked, Type.Null()], { description: 'What was booked, now or at the first time.' }),
-});
+const answer = Type.Object(
+  {
+    message: Type.Union([Type.Literal('recorded'), Type.Literal('duplicate')]),
+    data: Type.Union([booked, Type.Null()], { description: 'What was booked, now or at the first time.' }),
+  },
+  { title: 'ConversionAnswer' },
+);
 const response = { 200: answer, ...errorAnswers(400, 401, 404, 409, 413, 415) };
 const refusedImage = imageAnswer('Refused; nothing is recorded.');
 const imageAnswers = {

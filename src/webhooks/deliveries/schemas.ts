@@ -12,7 +12,10 @@ const timeText = (description: string) =>
     description,
   });
 
-const statusSchema = Type.Union(deliveryStatuses.map((status) => Type.Literal(status)));
+const statusSchema = Type.Union(
+  deliveryStatuses.map((status) => Type.Literal(status)),
+  { title: 'DeliveryStatus' },
+);
 
 const filterFields = (events: EventTypes) => ({
   event: Type.Optional(Type.Union([...events.keys()].map((name) => Type.Literal(name)))),
@@ -81,7 +84,7 @@ const deliveryFields = {
 export const listAnswer = Type.Object({
   message: Type.String(),
   data: Type.Object({
-    deliveries: Type.Array(Type.Object(deliveryFields)),
+    deliveries: Type.Array(Type.Object(deliveryFields, { title: 'Delivery' })),
     next_cursor: orNull(
       Type.String({ description: 'null: there is no more. A page may be short, or empty, and still name one.' }),
     ),
@@ -126,45 +129,51 @@ const encodedBody = {
   body_bytes: Type.Integer(),
 };
 
-const attemptSchema = Type.Object({
-  number: Type.Integer(),
-  started_at: dateTime,
-  finished_at: orNull(dateTime),
-  outcome: orNull(
-    Type.String({ description: 'delivered, retry, failed, endpoint_disabled; null: in flight, or its worker died.' }),
-  ),
-  error: Type.Union([Type.Object({ class: Type.String(), message: Type.String() }), Type.Null()]),
-  request: Type.Union([
-    Type.Object({
-      method: Type.String(),
-      url: Type.String(),
-      headers: Type.Record(Type.String(), Type.String(), {
-        description: 'As sent; values of your own headers are left out.',
+const attemptSchema = Type.Object(
+  {
+    number: Type.Integer(),
+    started_at: dateTime,
+    finished_at: orNull(dateTime),
+    outcome: orNull(
+      Type.String({ description: 'delivered, retry, failed, endpoint_disabled; null: in flight, or its worker died.' }),
+    ),
+    error: Type.Union([Type.Object({ class: Type.String(), message: Type.String() }), Type.Null()]),
+    request: Type.Union([
+      Type.Object({
+        method: Type.String(),
+        url: Type.String(),
+        headers: Type.Record(Type.String(), Type.String(), {
+          description: 'As sent; values of your own headers are left out.',
+        }),
+        body_bytes: Type.Integer(),
       }),
-      body_bytes: Type.Integer(),
-    }),
-    Type.Null(),
-  ]),
-  response: Type.Union([
-    Type.Object({
-      status: Type.Integer(),
-      headers: Type.Record(Type.String(), Type.String()),
-      ...encodedBody,
-      truncated: Type.Boolean({ description: 'The answer was longer than the 16 KiB that are kept.' }),
-    }),
-    Type.Null(),
-  ]),
-  timing: timingSchema,
-  remote_address: orNull(Type.String()),
-  next_try_at: orNull(dateTime),
-});
+      Type.Null(),
+    ]),
+    response: Type.Union([
+      Type.Object({
+        status: Type.Integer(),
+        headers: Type.Record(Type.String(), Type.String()),
+        ...encodedBody,
+        truncated: Type.Boolean({ description: 'The answer was longer than the 16 KiB that are kept.' }),
+      }),
+      Type.Null(),
+    ]),
+    timing: timingSchema,
+    remote_address: orNull(Type.String()),
+    next_try_at: orNull(dateTime),
+  },
+  { title: 'Attempt' },
+);
 
 export const deliveryAnswer = Type.Object({
   message: Type.String(),
-  data: Type.Object({
-    ...deliveryFields,
-    payload: orNull(Type.String({ description: 'The signed text, byte for byte; null: erased.' })),
-    payload_bytes: Type.Integer(),
-    attempts: Type.Array(attemptSchema, { description: 'The newest 100, oldest first.' }),
-  }),
+  data: Type.Object(
+    {
+      ...deliveryFields,
+      payload: orNull(Type.String({ description: 'The signed text, byte for byte; null: erased.' })),
+      payload_bytes: Type.Integer(),
+      attempts: Type.Array(attemptSchema, { description: 'The newest 100, oldest first.' }),
+    },
+    { title: 'DeliveryDetails' },
+  ),
 });

@@ -69,6 +69,7 @@ const filterSchema = Type.Unsafe<Condition>(
   Type.Object(
     {},
     {
+      title: 'Condition',
       additionalProperties: true,
       description:
         'Only events whose payload satisfies it: a condition of targeting, whose keys are paths into the payload, ' +
@@ -106,6 +107,7 @@ export const saveBody = Type.Object(
     ...optionalFields,
   },
   {
+    title: 'WebhookEndpointSettings',
     description: 'Settings that are left out stay as they are; those of a new endpoint are the defaults.',
     ...strict,
   },
@@ -119,7 +121,7 @@ export const createBody = Type.Object(
     events: eventsSchema,
     ...optionalFields,
   },
-  { description: 'Settings that are left out are the defaults.', ...strict },
+  { title: 'WebhookEndpointInput', description: 'Settings that are left out are the defaults.', ...strict },
 );
 
 export const patchBody = Type.Object(
@@ -130,7 +132,7 @@ export const patchBody = Type.Object(
     events: Type.Optional(eventsSchema),
     ...optionalFields,
   },
-  { description: 'Settings that are left out stay as they are.', ...strict },
+  { title: 'WebhookEndpointChanges', description: 'Settings that are left out stay as they are.', ...strict },
 );
 
 /** What would be saved can be tried as it is; settings that one call does not use have no effect. */
@@ -169,55 +171,64 @@ export const rotateBody = Type.Object(
 
 const dateTime = Type.String({ format: 'date-time' });
 
-const stateSchema = Type.Object({
-  status: Type.Union([Type.Literal('active'), Type.Literal('paused'), Type.Literal('disabled')]),
-  breaker: Type.Union([Type.Literal('closed'), Type.Literal('open')], {
-    description: 'open: too many calls failed; deliveries wait.',
-  }),
-  breaker_open_until: orNull(dateTime),
-  warning: orNull(
-    Type.String({ description: '`failing`: nothing succeeded for 24 hours; after 5 days the endpoint is disabled.' }),
-  ),
-  failing_since: orNull(dateTime),
-  failures: Type.Integer({ description: 'Since the last success.' }),
-  last_success_at: orNull(dateTime),
-  pending: Type.Integer({ description: 'Pending deliveries, counted up to 10,000.' }),
-  held: Type.Integer({ description: 'Held deliveries, counted up to 10,000.' }),
-});
+const stateSchema = Type.Object(
+  {
+    status: Type.Union([Type.Literal('active'), Type.Literal('paused'), Type.Literal('disabled')]),
+    breaker: Type.Union([Type.Literal('closed'), Type.Literal('open')], {
+      description: 'open: too many calls failed; deliveries wait.',
+    }),
+    breaker_open_until: orNull(dateTime),
+    warning: orNull(
+      Type.String({ description: '`failing`: nothing succeeded for 24 hours; after 5 days the endpoint is disabled.' }),
+    ),
+    failing_since: orNull(dateTime),
+    failures: Type.Integer({ description: 'Since the last success.' }),
+    last_success_at: orNull(dateTime),
+    pending: Type.Integer({ description: 'Pending deliveries, counted up to 10,000.' }),
+    held: Type.Integer({ description: 'Held deliveries, counted up to 10,000.' }),
+  },
+  { title: 'WebhookEndpointState' },
+);
 
-const endpointView = Type.Object({
-  id: Type.Integer(),
-  event: orNull(Type.String({ description: 'Of a default endpoint: the event type that it is for.' })),
-  events: Type.Array(Type.String(), { description: 'The event types that it gets.' }),
-  ...settings,
-  url: Type.String(),
-  method: methodSchema,
-  enabled: Type.Boolean(),
-  disabled_reason: orNull(
-    Type.String({
-      description:
-        '`gone`: the receiver answered 410; `asked`: it answered `webhook-delivery: disable`; ' +
-        '`failing`: only failures for five days.',
-    }),
-  ),
-  paused_at: orNull(dateTime),
-  resume_rate_per_s: orNull(Type.Number()),
-  headers: Type.Record(Type.String(), Type.Null(), { description: 'Names only; values are never shown.' }),
-  ...settingSchemas,
-  v1a_public_key: orNull(Type.String({ description: '`whpk_…`, which verifies the ed25519 signature.' })),
-  previous_secret_until: orNull(
-    Type.String({ format: 'date-time', description: 'How long the previous secret signs, too.' }),
-  ),
-  created_at: dateTime,
-  updated_at: dateTime,
-  state: Type.Optional(stateSchema),
-  secret: Type.Optional(
-    Type.String({
-      description: '`whsec_…`, which verifies the signature. Only in the answer that creates or rotates it.',
-    }),
-  ),
-});
-export const endpointAnswer = Type.Object({ message: Type.String(), data: endpointView });
+const endpointView = Type.Object(
+  {
+    id: Type.Integer(),
+    event: orNull(Type.String({ description: 'Of a default endpoint: the event type that it is for.' })),
+    events: Type.Array(Type.String(), { description: 'The event types that it gets.' }),
+    ...settings,
+    url: Type.String(),
+    method: methodSchema,
+    enabled: Type.Boolean(),
+    disabled_reason: orNull(
+      Type.String({
+        description:
+          '`gone`: the receiver answered 410; `asked`: it answered `webhook-delivery: disable`; ' +
+          '`failing`: only failures for five days.',
+      }),
+    ),
+    paused_at: orNull(dateTime),
+    resume_rate_per_s: orNull(Type.Number()),
+    headers: Type.Record(Type.String(), Type.Null(), { description: 'Names only; values are never shown.' }),
+    ...settingSchemas,
+    v1a_public_key: orNull(Type.String({ description: '`whpk_…`, which verifies the ed25519 signature.' })),
+    previous_secret_until: orNull(
+      Type.String({ format: 'date-time', description: 'How long the previous secret signs, too.' }),
+    ),
+    created_at: dateTime,
+    updated_at: dateTime,
+    state: Type.Optional(stateSchema),
+    secret: Type.Optional(
+      Type.String({
+        description: '`whsec_…`, which verifies the signature. Only in the answer that creates or rotates it.',
+      }),
+    ),
+  },
+  { title: 'WebhookEndpoint' },
+);
+export const endpointAnswer = Type.Object(
+  { message: Type.String(), data: endpointView },
+  { title: 'WebhookEndpointAnswer' },
+);
 export const endpointList = Type.Object({ message: Type.String(), data: Type.Array(endpointView) });
 export const removedAnswer = Type.Object({
   message: Type.String(),
@@ -225,13 +236,16 @@ export const removedAnswer = Type.Object({
 });
 
 export const timingSchema = Type.Union([
-  Type.Object({
-    dns_ms: orNull(Type.Number()),
-    connect_ms: orNull(Type.Number({ description: 'TCP; null on a reused connection.' })),
-    tls_ms: orNull(Type.Number()),
-    first_byte_ms: orNull(Type.Number()),
-    total_ms: Type.Number(),
-  }),
+  Type.Object(
+    {
+      dns_ms: orNull(Type.Number()),
+      connect_ms: orNull(Type.Number({ description: 'TCP; null on a reused connection.' })),
+      tls_ms: orNull(Type.Number()),
+      first_byte_ms: orNull(Type.Number()),
+      total_ms: Type.Number(),
+    },
+    { title: 'Timing' },
+  ),
   Type.Null(),
 ]);
 

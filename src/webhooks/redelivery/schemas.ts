@@ -2,14 +2,17 @@ import { Type } from '@sinclair/typebox';
 import { orNull } from '../endpoints/schemas.ts';
 import type { RedeliveryJob } from './jobs.ts';
 
-const jobView = Type.Object({
-  id: Type.String({ format: 'uuid' }),
-  status: Type.Union([Type.Literal('running'), Type.Literal('done'), Type.Literal('cancelled')]),
-  total: Type.Integer({ description: 'Deliveries that matched when it was created, counted up to 1,000,000.' }),
-  queued: Type.Integer({ description: 'Queued again, or made due, so far.' }),
-  created_at: Type.String({ format: 'date-time' }),
-  finished_at: orNull(Type.String({ format: 'date-time' })),
-});
+const jobView = Type.Object(
+  {
+    id: Type.String({ format: 'uuid' }),
+    status: Type.Union([Type.Literal('running'), Type.Literal('done'), Type.Literal('cancelled')]),
+    total: Type.Integer({ description: 'Deliveries that matched when it was created, counted up to 1,000,000.' }),
+    queued: Type.Integer({ description: 'Queued again, or made due, so far.' }),
+    created_at: Type.String({ format: 'date-time' }),
+    finished_at: orNull(Type.String({ format: 'date-time' })),
+  },
+  { title: 'Redelivery' },
+);
 
 export const jobParams = Type.Object({ id: Type.String() });
 export const jobAnswer = Type.Object({ message: Type.String(), data: jobView });

@@ -1,6 +1,7 @@
 import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
-import type { App } from '../ports.ts';
+import type { App } from '../../ports.ts';
+import { nameComponents } from './components.ts';
 
 const description = `Personalised offers at checkout, exact beacons, User Selected Perks and signed webhooks.
 
@@ -35,6 +36,7 @@ export async function registerOpenApi(app: App, publicUrl: string, { paths, webh
         },
       },
     },
+    transformObject: (document) => nameComponents('openapiObject' in document ? document.openapiObject : {}),
     refResolver: {
       buildLocalReference: (json, _base, _fragment, index) =>
         typeof json.$id === 'string' ? json.$id : `schema-${index}`,

@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs';
+
+/**
+ * docs/openapi.json with every reference replaced by what it names. That the file describes the routes as they are is
+ * tested elsewhere.
+ */
+export function readApiDescription<Description>(): Description {
+  const document = JSON.parse(readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8'));
+  const resolve = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(resolve);
+    if (typeof value !== 'object' || value === null) return value;
+    if (!('$ref' in value)) return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, resolve(one)]));
+    const { $ref, ...beside } = value as { $ref: string };
+    return { ...(resolve(findReference(document, $ref)) as object), ...beside };
+  };
+  return resolve(document) as Description;
+}
+
+/** What a reference such as `#/components/schemas/Offer` names. @throws where there is no such thing */
+export function findReference(document: object, $ref: string): unknown {
+  let found: unknown = document;
+  for (const part of $ref.replace(/^#\//, '').split('/'))
+    found = (found as Record<string, unknown> | undefined)?.[part];
+  if (found === undefined) throw new Error(`${$ref} names nothing`);
+  return found;
+}
