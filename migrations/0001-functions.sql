@@ -8,9 +8,12 @@ create function create_partition(
 declare
   child text := parent || '_p' || to_char(first_day, 'YYYYMMDD');
 begin
-  if to_regclass(child) is null then -- `create table … partition of` locks the parent, so it runs only when needed
-    execute format('create table %I partition of %I for values from (%L) to (%L) %s',
-      child, parent, lower_bound, upper_bound, options);
+  -- Attaching lets others read and write the parent meanwhile; `create table … partition of` would lock them out, and
+  -- deadlock with transactions that use several of these tables.
+  if to_regclass(child) is null then
+    execute format('create table %I (like %I including all) %s', child, parent, options);
+    execute format('alter table %I attach partition %I for values from (%L) to (%L)',
+      parent, child, lower_bound, upper_bound);
   end if;
 end $$;
 comment on function create_partition is

@@ -33,6 +33,8 @@ export type Config = {
   databaseUrl: string | null;
   databasePoolSize: number;
   commitTimeoutMs: number;
+  /** Start on the schema of the next release. */
+  allowNewerSchema: boolean;
   dataDir: string;
   tokenKeys: readonly TokenKey[];
   userPepper: string;
@@ -113,6 +115,7 @@ export function loadConfig(
     databaseUrl: parseDatabaseUrl(raw.DATABASE_URL, problems),
     databasePoolSize: raw.DATABASE_POOL_SIZE,
     commitTimeoutMs: raw.COMMIT_TIMEOUT_MS,
+    allowNewerSchema: raw.ALLOW_NEWER_SCHEMA,
     dataDir: raw.DATA_DIR,
     tokenKeys: [],
     userPepper: raw.USER_PEPPER,

@@ -81,7 +81,12 @@ async function start(config: Config, logger: Logger, parts: Parts, link: Primary
   const embedded = config.databaseUrl === null;
   const database = embedded && embeddedUrl === null ? await startEmbedded(config, logger, parts) : null;
   const databaseUrl = (config.databaseUrl ?? embeddedUrl ?? database?.url) as string;
-  const applied = await migrate(await openCheckedDatabase(databaseUrl, databaseWaitMs));
+  const applied = await migrate(
+    await openCheckedDatabase(databaseUrl, databaseWaitMs, {
+      allowNewer: config.allowNewerSchema,
+      ...(embedded ? { beginAnew: `Remove the folder ${config.dataDir}, with all that it holds.` } : {}),
+    }),
+  );
   if (applied.length > 0) logger.info({ applied }, 'migrations applied');
   if (roles.includes('migrate')) return;
 

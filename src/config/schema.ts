@@ -44,6 +44,10 @@ export const configSchema = Type.Object({
     description:
       'Milliseconds without a commit after which the database is unavailable (503) and a write ends its connection.',
   }),
+  ALLOW_NEWER_SCHEMA: Type.Boolean({
+    default: false,
+    description: 'Whether to start on the schema of the next release, to go back by one release after an upgrade.',
+  }),
   DATA_DIR: Type.String({ default: '.data', description: 'Folder of the embedded database and its secrets.' }),
   TOKEN_KEYS: Type.String({
     default: '',

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { dropPartitions, dropTransaction } from '../platform/db/partitions.ts';
+import { dropPartitions } from '../platform/db/partitions.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import { dayMs, dayOf } from '../platform/lib/time.ts';
 import { deleteOldUsage } from './caps/usage.ts';
@@ -21,7 +21,7 @@ where day = any(array(select distinct day from old)) and id = any(array(select i
 /** Sessions are kept RETENTION_RAW_DAYS, dev sessions one day. */
 export const applyOfferRetention: RetentionStep = async (pool, { retentionRawDays }, nowMs) => {
   const keepFrom = dayOf(nowMs - retentionRawDays * dayMs);
-  const partitions = await dropTransaction(pool, (executor) => dropPartitions(executor, ['sessions'], keepFrom));
+  const partitions = await dropPartitions(pool, ['sessions'], keepFrom);
   const devSessions = await deleteDevSessions(pool, new Date(nowMs - dayMs));
   await deleteOldDecisionStates(pool, nowMs);
   await deleteOldUsage(pool, nowMs);

@@ -1,4 +1,4 @@
-import { dropPartitions, dropTransaction } from '../platform/db/partitions.ts';
+import { dropPartitions } from '../platform/db/partitions.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import { dayMs, dayOf } from '../platform/lib/time.ts';
 
@@ -13,7 +13,7 @@ where sessions.dev and sessions.created_at < $1
  */
 export const applyPerksRetention: RetentionStep = async (pool, { retentionRawDays }, nowMs) => {
   const keepFrom = dayOf(nowMs - retentionRawDays * dayMs);
-  const partitions = await dropTransaction(pool, (executor) => dropPartitions(executor, ['usp_sessions'], keepFrom));
+  const partitions = await dropPartitions(pool, ['usp_sessions'], keepFrom);
   const { rowCount } = await pool.query(deleteDevSql, [new Date(nowMs - dayMs)]);
   return { partitions, devSelections: rowCount ?? 0 };
 };

@@ -1,4 +1,4 @@
-import { dropPartitions, dropTransaction } from '../platform/db/partitions.ts';
+import { dropPartitions } from '../platform/db/partitions.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import { dayMs, dayOf, minuteMs } from '../platform/lib/time.ts';
 import { minutesKept } from './rollup/roll-up.ts';
@@ -10,13 +10,10 @@ import { minutesKept } from './rollup/roll-up.ts';
 export const applyReportRetention: RetentionStep = async (pool, { retentionRawDays, retentionRollupDays }, nowMs) => {
   const rawFrom = dayOf(nowMs - retentionRawDays * dayMs);
   const rollupFrom = dayOf(nowMs - retentionRollupDays * dayMs);
-  const partitions = await dropTransaction(pool, async (executor) => {
-    const days = await dropPartitions(executor, ['bookings'], rawFrom);
-    const values = await dropPartitions(executor, ['custom_values'], rollupFrom);
-    const months = await dropPartitions(executor, ['rollups', 'custom_rollups'], `${rollupFrom.slice(0, 7)}-01`);
-    await executor.query('delete from reconciliation where day < $1::date', [rollupFrom]);
-    return days + values + months;
-  });
+  const days = await dropPartitions(pool, ['bookings'], rawFrom);
+  const values = await dropPartitions(pool, ['custom_values'], rollupFrom);
+  const months = await dropPartitions(pool, ['rollups', 'custom_rollups'], `${rollupFrom.slice(0, 7)}-01`);
+  await pool.query('delete from reconciliation where day < $1::date', [rollupFrom]);
   await pool.query('delete from minute_rollups where minute < $1', [new Date(nowMs - minutesKept * minuteMs)]);
-  return { partitions };
+  return { partitions: days + values + months };
 };

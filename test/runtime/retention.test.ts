@@ -61,6 +61,21 @@ test('partitions reach from two days back to a week ahead', async () => {
   }
 });
 
+test('partitions are created while transactions use the tables, in whatever order', async () => {
+  await transaction(t.pool, async (busy) => {
+    for (const table of ['usp_sessions', 'events', 'sessions', 'conversions', 'bookings', 'deliveries', 'rollups'])
+      await busy.query(`lock table ${table} in row exclusive mode`);
+    await ensurePartitions(t.pool, startMs + 800 * dayMs); // waiting for `busy` it would never end
+  });
+  expect(await daysOf('sessions')).toContain(dayOf(startMs + 800 * dayMs));
+  const { rows } = await t.pool.query(
+    `select relname from pg_class c join pg_inherits on inhrelid = c.oid
+    where relname like '%\\_p203%' and not exists (select from pg_index where indrelid = c.oid and indisvalid)
+      and exists (select from pg_index where indrelid = inhparent)`,
+  );
+  expect(rows).toEqual([]);
+});
+
 const dayAt = (days: number) => dayOf(startMs + days * dayMs);
 const addQueued = (days: readonly number[]) =>
   t.pool.query(

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { migrate } from '../../src/platform/db/migrate.ts';
 import { createPool } from '../../src/platform/db/pool.ts';
 import { openCheckedDatabase } from '../../src/platform/db/startup-checks.ts';
 import { checkSecrets } from '../../src/platform/security/canary.ts';
@@ -33,7 +34,22 @@ test.each([
   [
     "a newer program's",
     "The database's schema is newer than this program (it has 9999-future.sql)",
-    ["insert into schema_migrations (name) values ('9999-future.sql')"],
+    ["insert into schema_migrations (name, checksum) values ('9999-future.sql', '')"],
+  ],
+  [
+    "another build's",
+    'made by another build of this program (its 0007-webhooks.sql differs). Run that build, or begin anew: Use',
+    ["update schema_migrations set checksum = 'edited' where name = '0007-webhooks.sql'"],
+  ],
+  [
+    "an earlier build's, whose migrations were others,",
+    'made by another build of this program (its 0003-old-name.sql differs)',
+    ["update schema_migrations set name = '0003-old-name.sql' where name like '0003-%'"],
+  ],
+  [
+    "an early build's, without checksums,",
+    'made by another build of this program (its 0001-functions.sql differs)',
+    ['alter table schema_migrations drop column checksum'],
   ],
   ["another program's", 'the database holds tables of another program', ['drop table schema_migrations']],
   ['a read-only', 'the database is read-only', ['alter database DATABASE set default_transaction_read_only = on']],
@@ -41,6 +57,13 @@ test.each([
   const clone = await prepare(...statements);
   await expect(openCheckedDatabase(clone.url, 0)).rejects.toThrow(sentence);
   await expect(openCheckedDatabase(clone.url, 0)).rejects.toHaveProperty('name', 'StartupError');
+  await clone.drop();
+});
+
+test('the schema of the next release is used where that is allowed, as in a rollback', async () => {
+  const clone = await prepare("insert into schema_migrations (name, checksum) values ('9999-future.sql', '')");
+  expect(await openCheckedDatabase(clone.url, 0, { allowNewer: true })).toBe(clone.url);
+  expect(await migrate(clone.url)).toEqual([]);
   await clone.drop();
 });
 

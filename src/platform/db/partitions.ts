@@ -10,24 +10,28 @@ export async function ensurePartitions(pool: pg.Pool, nowMs: number): Promise<vo
 }
 
 /**
- * Drops the partitions of these tables that begin before a day. In a transaction of `dropTransaction` only.
+ * Drops the partitions of these tables that begin before a day, each table in a transaction of its own: a drop locks
+ * its table, and while it held another one it could deadlock with transactions that use both. It gives up after 2 s, so
+ * that other statements do not queue up behind it.
+ * @param andThen what belongs to the same transactions
  * @returns partitions dropped (count)
  */
 export async function dropPartitions(
-  executor: Executor,
+  pool: pg.Pool,
   parents: readonly string[],
   keepFrom: string,
+  andThen: (executor: Executor) => Promise<unknown> = async () => {},
 ): Promise<number> {
-  const { rows } = await executor.query<{ dropped: number }>(
-    'select sum(drop_day_partitions(parent, $2::date))::int as dropped from unnest($1::text[]) as parent',
-    [parents, keepFrom],
-  );
-  return rows[0]?.dropped ?? 0;
+  let dropped = 0;
+  for (const parent of parents)
+    dropped += await transaction(pool, async (executor) => {
+      await executor.query("set local lock_timeout = '2s'");
+      const { rows } = await executor.query<{ count: number }>('select drop_day_partitions($1, $2::date) as count', [
+        parent,
+        keepFrom,
+      ]);
+      await andThen(executor);
+      return rows[0]?.count ?? 0;
+    });
+  return dropped;
 }
-
-/** A drop locks its parent table: it gives up after 2 s, so that other statements do not queue up behind it. */
-export const dropTransaction = <T>(pool: pg.Pool, work: (executor: Executor) => Promise<T>): Promise<T> =>
-  transaction(pool, async (executor) => {
-    await executor.query("set local lock_timeout = '2s'");
-    return work(executor);
-  });

@@ -1,9 +1,8 @@
-import { readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StartupError } from '../startup-error.ts';
 import { Connection } from './connection.ts';
 import { type Found, findWritable, ReadOnlyError } from './find-writable.ts';
-import { migrationsFolder } from './migrate.ts';
+import { checkAppliedMigrations, type SchemaOptions } from './migrate.ts';
 import { isDatabaseUnavailable } from './pool.ts';
 import { createServers } from './servers.ts';
 
@@ -16,11 +15,15 @@ const oldestVersion = 14;
  * @param limitMs how long an unreachable or read-only database is waited for
  * @throws StartupError
  */
-export async function openCheckedDatabase(databaseUrl: string, limitMs: number): Promise<string> {
+export async function openCheckedDatabase(
+  databaseUrl: string,
+  limitMs: number,
+  schema: SchemaOptions = {},
+): Promise<string> {
   const { url, connection } = await waitForWritable(databaseUrl, limitMs);
   try {
     await checkServer(connection);
-    await checkSchema(connection);
+    await checkSchema(connection, schema);
     await checkPooling(connection, url);
   } finally {
     connection.destroy();
@@ -86,7 +89,7 @@ from pg_class
 where relnamespace = current_schema::regnamespace and relkind in ('r', 'p')
   and not exists (select from pg_depend where objid = pg_class.oid and deptype = 'e')`;
 
-async function checkSchema(connection: Connection): Promise<void> {
+async function checkSchema(connection: Connection, options: SchemaOptions): Promise<void> {
   const { rows } = await connection.query<{ tables: number; ours: boolean }>(tablesSql);
   const [schema] = rows;
   if (schema === undefined || schema.tables === 0) return;
@@ -94,14 +97,7 @@ async function checkSchema(connection: Connection): Promise<void> {
     throw new StartupError(
       'DATABASE_URL: the database holds tables of another program. Use an empty one: createdb perkwire.',
     );
-  const applied = await connection.query<{ name: string }>('select name from schema_migrations order by name');
-  const known = new Set(await readdir(migrationsFolder));
-  const newer = applied.rows.find(({ name }) => !known.has(name));
-  if (newer !== undefined)
-    throw new StartupError(
-      `The database's schema is newer than this program (it has ${newer.name}). Run the version that wrote it, or ` +
-        'restore the backup from before the upgrade.',
-    );
+  await checkAppliedMigrations(connection, options);
 }
 
 /**

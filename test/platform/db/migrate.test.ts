@@ -156,4 +156,22 @@ describe('a migration', () => {
     const results = await Promise.allSettled([migrate(database.url, folder), migrate(database.url, folder)]);
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   });
+
+  test('that was edited after it was applied ends the start, and the later ones are not applied', async () => {
+    await write('0001-a.sql', 'create table a (x integer)');
+    await migrate(database.url, folder);
+    await write('0001-a.sql', 'create table a (x bigint)');
+    await write('0002-b.sql', 'create table b (x integer)');
+    await expect(migrate(database.url, folder)).rejects.toThrow(
+      /another build of this program \(its 0001-a\.sql differs/,
+    );
+    expect(await tables(database.url)).toEqual(['a', 'schema_migrations']);
+  });
+
+  test('is the same with the line ends of Windows', async () => {
+    await write('0001-a.sql', 'create table a (x integer);\nselect 1;\n');
+    await migrate(database.url, folder);
+    await write('0001-a.sql', 'create table a (x integer);\r\nselect 1;\r\n');
+    expect(await migrate(database.url, folder)).toEqual([]);
+  });
 });

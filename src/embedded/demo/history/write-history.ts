@@ -32,12 +32,10 @@ const chunksOf = <Row>(rows: readonly Row[]): Row[][] =>
     rows.slice(index * maxRows, (index + 1) * maxRows),
   );
 
-/** Creates the partitions of the history's days one by one, so that their locks are held for a short time. */
+/** Creates the partitions of the history's days. */
 export async function createHistoryPartitions(executor: Executor, nowMs: number): Promise<void> {
-  for (let back = historyDays + 1; back >= 0; back -= 1) {
-    const day = dayOf(nowMs - back * dayMs);
-    await executor.query('select create_day_partitions($1::date, $1::date)', [day]);
-  }
+  const days = [dayOf(nowMs - (historyDays + 1) * dayMs), dayOf(nowMs)];
+  await executor.query('select create_day_partitions($1::date, $2::date)', days);
 }
 
 /**
