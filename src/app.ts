@@ -13,6 +13,7 @@ import { decisionLogRoutes } from './offers/decision-log/routes.ts';
 import { explainRoutes } from './offers/fetch/explain-routes.ts';
 import { offerRoutes } from './offers/fetch/routes.ts';
 import { createOfferService } from './offers/fetch/service.ts';
+import { recordLiveCalls } from './offers/live-calls/record.ts';
 import { offerwallPageRoutes } from './offers/offerwall/page-routes.ts';
 import { offerwallRoutes } from './offers/offerwall/routes.ts';
 import { uspSelection } from './perks/usp/event-type.ts';
@@ -88,6 +89,7 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
   const offers = createOfferService(deps);
   await app.register(async (open: App) => {
     await open.register(cors, corsOptions);
+    recordLiveCalls(open, deps);
     await open.register(offerRoutes, { ...deps, offers });
     await open.register(catalogueRoutes, deps);
     await open.register(offerwallRoutes, { ...deps, offers });

@@ -166,17 +166,22 @@ const maxItems = 50;
 for (const list of document.querySelectorAll('[data-stream]')) {
   const source = new EventSource(list.dataset.stream);
   const filter = list.parentElement.querySelector('[data-stream-filter]');
+  const kind = list.parentElement.querySelector('[data-stream-kind]');
   const pause = list.parentElement.querySelector('[data-stream-pause]');
   /** The newest state of each item that came during a pause. */
   const held = new Map();
   const applyFilter = (item) => {
-    item.hidden = !item.textContent.toLowerCase().includes(filter.value.trim().toLowerCase());
+    const isKind = kind.value === '' || item.dataset.kind === kind.value;
+    item.hidden = !isKind || !item.textContent.toLowerCase().includes(filter.value.trim().toLowerCase());
   };
+  const applyFilters = () => [...list.children].forEach(applyFilter);
   const show = (item) => {
     applyFilter(item);
     const known = document.getElementById(item.id);
-    if (known !== null) known.replaceWith(item);
-    else list.prepend(item);
+    if (known !== null) {
+      if (known.querySelector('details[open]')) item.querySelector('details').open = true;
+      known.replaceWith(item);
+    } else list.prepend(item);
     while (list.children.length > maxItems) list.lastElementChild.remove();
     list.parentElement.querySelector('[data-waiting]')?.remove();
   };
@@ -189,7 +194,12 @@ for (const list of document.querySelectorAll('[data-stream]')) {
     if (held.size > maxItems) held.delete(held.keys().next().value);
     pause.textContent = `Continue (${held.size})`;
   });
-  filter.addEventListener('input', () => [...list.children].forEach(applyFilter));
+  source.addEventListener('watching', () => {
+    const waiting = list.parentElement.querySelector('[data-waiting-text]');
+    if (waiting !== null) waiting.textContent = 'Waiting for the first call…';
+  });
+  filter.addEventListener('input', applyFilters);
+  kind.addEventListener('change', applyFilters);
   pause.addEventListener('click', () => {
     const isPaused = pause.getAttribute('aria-pressed') === 'false';
     pause.setAttribute('aria-pressed', String(isPaused));

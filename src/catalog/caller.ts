@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { hashKey, type KeyGrant } from '../platform/http/auth.ts';
+import { hashKey, type KeyGrant, type KeySource, presentedKey } from '../platform/http/auth.ts';
 import type { ApiKey, Permission, Publisher, Snapshot } from './snapshot/types.ts';
 
 /** The owner of the presented key. `snapshot` serves the whole request. `key` null: an SDK id. */
@@ -26,4 +26,14 @@ export function findCaller(snapshot: Snapshot, secret: string, nowMs: number): K
 export function callerOf(request: FastifyRequest): Caller {
   if (request.caller === null) throw new Error('the route has no requireKey hook');
   return request.caller as Caller;
+}
+
+/** The publisher whose key a request presents, whatever the key may do; null: none, or nobody's. */
+export function findOwner(snapshot: Snapshot, source: KeySource, nowMs: number): Publisher | null {
+  try {
+    const secret = presentedKey(source);
+    return secret === null ? null : (findCaller(snapshot, secret, nowMs)?.caller.publisher ?? null);
+  } catch {
+    return null; // a key that is no text
+  }
 }

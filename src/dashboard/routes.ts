@@ -17,6 +17,7 @@ import { provisionPages } from './pages/campaigns/provisions.ts';
 import { deliveryPages } from './pages/deliveries/deliveries.ts';
 import { redeliveryPages } from './pages/deliveries/redelivery.ts';
 import { integrationPages } from './pages/integration/integration.ts';
+import { livePages } from './pages/live/live.ts';
 import { offerPages } from './pages/offers/offers.ts';
 import { publisherAdminPages } from './pages/operator/publishers.ts';
 import { systemPages } from './pages/operator/system.ts';
@@ -51,6 +52,7 @@ const pages = [
   explorerPages,
   integrationPages,
   keyPages,
+  livePages,
   offerPages,
   overviewPages,
   placementPages,

@@ -1,15 +1,17 @@
 import type { CatalogDeps } from '../catalog/ports.ts';
 import type { LiveUsage } from './caps/live-usage.ts';
 import type { Geo } from './context/geo.ts';
+import type { LiveCalls } from './live-calls/live-calls.ts';
 import type { ModelSource } from './model/source.ts';
 import type { Notices } from './notices/notices.ts';
 import type { OutcomeSampler } from './outcomes/sampler.ts';
 
-/** `usage` and `model` are refreshed, `notices` and `outcomes` written by background jobs. */
+/** `usage` and `model` are refreshed, `notices`, `liveCalls` and `outcomes` written by background jobs. */
 export type OfferDeps = CatalogDeps & {
   geo: Geo;
   usage: LiveUsage;
   model: ModelSource;
   notices: Notices;
+  liveCalls: LiveCalls;
   outcomes: OutcomeSampler;
 };

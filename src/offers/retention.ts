@@ -4,6 +4,7 @@ import type { RetentionStep } from '../platform/db/retention.ts';
 import { dayMs, dayOf } from '../platform/lib/time.ts';
 import { deleteOldUsage } from './caps/usage.ts';
 import { deleteOldDecisionStates } from './decision-log/states.ts';
+import { deleteOldCalls } from './live-calls/live-calls.ts';
 import { deleteOldNotices } from './notices/write-notices.ts';
 import { deleteOldOutcomes } from './outcomes/store.ts';
 
@@ -26,6 +27,7 @@ export const applyOfferRetention: RetentionStep = async (pool, { retentionRawDay
   await deleteOldDecisionStates(pool, nowMs);
   await deleteOldUsage(pool, nowMs);
   await deleteOldNotices(pool, nowMs);
+  await deleteOldCalls(pool, nowMs);
   await deleteOldOutcomes(pool, nowMs);
   return { partitions, devSessions };
 };

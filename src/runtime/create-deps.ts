@@ -5,6 +5,7 @@ import type { Config } from '../config.ts';
 import { buildIndex } from '../decision/index/build-index.ts';
 import { createLiveUsage } from '../offers/caps/live-usage.ts';
 import { loadGeo } from '../offers/context/geo.ts';
+import { createLiveCalls } from '../offers/live-calls/live-calls.ts';
 import { createModelSource } from '../offers/model/source.ts';
 import { createNotices } from '../offers/notices/notices.ts';
 import { createOutcomeSampler } from '../offers/outcomes/sampler.ts';
@@ -109,6 +110,7 @@ export async function createDeps({
     usage: createLiveUsage({ pool, catalog, now }),
     model: createModelSource({ pool, catalog, now }),
     notices: createNotices(now),
+    liveCalls: createLiveCalls(now),
     activity: createEndpointActivity(now),
     outcomes: createOutcomeSampler({ now, durationMs: () => performance.now() }),
     tokens: createTokenCodec(createSigner(config.tokenKeys, 'tracking-token')),

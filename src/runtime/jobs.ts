@@ -71,6 +71,13 @@ export const createJobs = (deps: JobDeps): readonly Job[] => {
       run: () => deps.notices.write(pool),
     },
     {
+      name: 'live calls',
+      roles: ['api'],
+      pauseMs: 1000,
+      locks: 'rows of live_calls and live_watches (skip locked)',
+      run: () => deps.liveCalls.sync(pool),
+    },
+    {
       name: 'campaign outcomes',
       roles: ['api'],
       pauseMs: minuteMs,

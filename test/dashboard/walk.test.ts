@@ -158,9 +158,11 @@ describe('from an empty database, in the browser only', () => {
     hook.taken.length = 0;
   });
 
-  test('shows a server’s request live on the integration page, with its events and confirmation', async () => {
+  test('shows every call live: events and confirmation, refused ones with what to do; filter and pause', async () => {
     await menu('Integration');
-    await page.getByText('Waiting for the first request').waitFor();
+    await page.getByText('Waiting for the first call').waitFor();
+    await menu('Live');
+    await page.getByText('Waiting for the first call').waitFor();
     answer = (await (
       await fetch(`${demo.url}/native/v4/offers.json?api_key=${key}`, {
         method: 'POST',
@@ -171,7 +173,7 @@ describe('from an empty database, in the browser only', () => {
     expect(answer.data.offers).toMatchObject([
       { title: 'A first loaf on us', image: expect.stringContaining('/images/') },
     ]);
-    const call = page.locator('ol.stream li').filter({ hasText: answer.data.session_id });
+    const call = page.locator(`#request-${answer.data.session_id}`);
     await call.filter({ hasText: 'checkout' }).waitFor();
     await fetch(answer.data.offers[0]?.pixel ?? '', { headers: { 'user-agent': userAgent } });
     await call.filter({ hasText: '1 impression' }).waitFor();
@@ -192,15 +194,19 @@ describe('from an empty database, in the browser only', () => {
       body: JSON.stringify({ placement: 'checkout', 'cart total': 5 }),
     });
     expect(refused.status).toBe(400);
-    await demo.t.deps.notices.write(demo.t.pool); // a background job elsewhere
-    const note = page.locator('ol.stream li').filter({ hasText: 'cart total' });
+    const note = page.locator('ol.stream > li').filter({ hasText: 'cart total' });
     await note.filter({ hasText: 'refused' }).waitFor();
-    const filter = page.getByLabel('Filter live requests');
-    await filter.fill('Refused');
+    await note.getByText('Request and answer').click();
+    await note.getByText('"code": "invalid_request"').waitFor();
+    expect(await note.innerText()).not.toContain(key);
+    await page.getByLabel('Kind of calls').selectOption('Refused');
     await call.waitFor({ state: 'hidden' });
     expect(await note.isVisible()).toBe(true);
-    await filter.fill('');
-    await call.waitFor();
+    await page.getByLabel('Kind of calls').selectOption('All calls');
+    await page.getByLabel('Filter live calls').fill(answer.data.session_id);
+    await note.waitFor({ state: 'hidden' });
+    await page.getByLabel('Filter live calls').fill('');
+    await note.waitFor();
     await press('Pause');
     const later = await fetch(`${demo.url}/native/v4/offers.json?api_key=${key}`, {
       method: 'POST',
@@ -322,6 +328,7 @@ describe('for all users', () => {
     '/advertisers',
     '/advertisers/1',
     '/integration',
+    '/live',
     '/deliveries',
     '/settings',
     '/settings/themes',

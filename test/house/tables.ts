@@ -40,11 +40,14 @@ export const tables: Record<string, Ownership> = {
     },
   },
   ...owned('dashboard', ['saved_reports', 'sign_in_failures', 'user_links', 'user_recovery_codes', 'user_sessions']),
-  ...owned('offers', ['campaign_outcomes', 'campaign_usage', 'cap_reservations', 'decision_states', 'user_history']),
+  ...owned('offers', [
+    ...['campaign_outcomes', 'campaign_usage', 'cap_reservations', 'decision_states', 'live_calls', 'live_watches'],
+    'user_history',
+  ]),
   sessions: {
     owner: 'offers',
     readers: {
-      dashboard: 'live requests show sessions as they are committed',
+      dashboard: 'live calls show sessions as they are committed',
       embedded: 'the demo shop shows the offers of beacons as their session showed them',
       perks: 'perks and saved offers belong to the offers that a session showed',
       reports: 'rollups count sessions and take the dimensions of events from them',
@@ -53,7 +56,7 @@ export const tables: Record<string, Ownership> = {
   },
   request_notices: {
     owner: 'offers',
-    readers: { dashboard: 'live requests show what was ignored or refused of them' },
+    readers: { dashboard: 'the live page lists what was ignored or refused of requests' },
   },
   ...owned('alerts', ['alert_messages', 'alert_mutes', 'alert_readers', 'alert_rules', 'alerts']),
   users: { owner: 'dashboard', readers: { alerts: 'mails go to users who still have access to the publisher' } },
@@ -61,13 +64,13 @@ export const tables: Record<string, Ownership> = {
   events: {
     owner: 'tracking',
     readers: {
-      dashboard: 'live requests show the events of a session',
+      dashboard: 'live calls show the events of a session',
       embedded: 'the demo shop shows the events of its user',
       reports: 'rollups count events',
     },
   },
   ...owned('perks', ['wallet_items']),
-  usp_sessions: { owner: 'perks', readers: { dashboard: 'live requests show the selection of a session' } },
+  usp_sessions: { owner: 'perks', readers: { dashboard: 'live calls show the selection of a session' } },
   ...owned('webhooks', [
     ...['deliveries', 'delivery_attempts', 'delivery_count_changes', 'delivery_counts', 'dispatcher_workers'],
     ...['endpoint_activity', 'endpoint_health', 'endpoint_test_buckets', 'operational_events', 'redelivery_jobs'],

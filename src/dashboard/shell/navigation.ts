@@ -28,6 +28,7 @@ const publisherNav = [
     title: 'Developers',
     entries: [
       { key: 'integration', text: 'Integration', path: '/integration', icon: 'integration', role: 'analyst' },
+      { key: 'live', text: 'Live', path: '/live', icon: 'system', role: 'analyst' },
       { key: 'webhooks', text: 'Webhooks', path: '/settings/webhooks', icon: 'webhooks', role: 'analyst' },
       { key: 'deliveries', text: 'Deliveries', path: '/deliveries', icon: 'deliveries', role: 'analyst' },
       { key: 'keys', text: 'API keys', path: '/settings/keys', icon: 'keys', role: 'admin' },

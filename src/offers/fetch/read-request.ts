@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { callerOf } from '../../catalog/caller.ts';
+import { callerOf, findOwner } from '../../catalog/caller.ts';
 import { findTheme } from '../../catalog/snapshot/theme-key.ts';
 import { toAppError } from '../../platform/http/error-handler.ts';
 import type { App } from '../../platform/ports.ts';
@@ -19,7 +19,10 @@ export function readNoted(
   notices: Notices,
 ): FetchOffersRequest {
   const { publisher } = callerOf(request);
-  const note = (path: string, message: string): void => notices.add(publisher.id, { path, message }, false);
+  const note = (path: string, message: string): void => {
+    notices.add(publisher.id, { path, message }, false);
+    request.notes = [...(request.notes ?? []), { path, message }];
+  };
   const read = readFetchOffers(query, body, clientOf(request), note);
   if (read.themeId !== null && findTheme(publisher, read.themeId) === null)
     note('/themeId', 'ignored: there is no theme with this id or key');
@@ -27,23 +30,16 @@ export function readNoted(
 }
 
 /** Makes a notice of each request that the routes of a plugin refuse, where its key says whose it is. */
-export function noteRefusals(app: App, { auth, notices }: Pick<OfferDeps, 'auth' | 'notices'>): void {
+export function noteRefusals(
+  app: App,
+  { catalog, notices, now }: Pick<OfferDeps, 'catalog' | 'notices' | 'now'>,
+): void {
   app.addHook('onError', async (request, _reply, err) => {
     const error = toAppError(err);
     if (error.status >= 500 || error.status === 429 || error.status === 401) return;
-    const publisherId = publisherOf(request, auth);
-    if (publisherId === null) return;
+    const publisher = findOwner(catalog.current(), request, now());
+    if (publisher === null) return;
     for (const detail of error.details ?? [{ path: '', message: error.message }])
-      notices.add(publisherId, detail, true);
+      notices.add(publisher.id, detail, true);
   });
-}
-
-/** A body that cannot be parsed is refused before the key was looked for. */
-function publisherOf(request: FastifyRequest, auth: OfferDeps['auth']): number | null {
-  if (request.caller !== null) return callerOf(request).publisher.id;
-  try {
-    return auth.identify(request, 'ads/offers').publisher.id;
-  } catch {
-    return null;
-  }
 }

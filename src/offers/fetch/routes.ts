@@ -10,10 +10,11 @@ import type { OfferService } from './service.ts';
 /** Every version answers the same; v4 clients pass the SDK id as `api_key` (docs/interface.md#fetch-offers). */
 const paths = ['/native/v2/offers.json', '/native/v4/offers.json', '/native/v1/offers.json'];
 
-type OfferRoutes = Pick<OfferDeps, 'auth' | 'notices'> & { offers: OfferService };
+type OfferRoutes = Pick<OfferDeps, 'auth' | 'catalog' | 'notices' | 'now'> & { offers: OfferService };
 
-export async function offerRoutes(app: App, { auth, notices, offers }: OfferRoutes): Promise<void> {
-  noteRefusals(app, { auth, notices });
+export async function offerRoutes(app: App, { auth, offers, ...deps }: OfferRoutes): Promise<void> {
+  const { notices } = deps;
+  noteRefusals(app, deps);
   app.addHook('onClose', offers.drain);
   const schema = {
     summary: 'Fetch offers',

@@ -4,7 +4,7 @@ import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { type Notice, writeNotices } from './write-notices.ts';
 
 /**
- * What was ignored, dropped or refused of offer requests, shown to the publisher on the integration page
+ * What was ignored, dropped or refused of offer requests, listed for the publisher on the live page
  * (docs/interface.md#notices). Collected in memory and written by a background job.
  */
 export type Notices = {

@@ -25,7 +25,7 @@ export type AuthDeps<Caller, Permission extends string> = {
 };
 
 /** Where a key may be presented. */
-type KeySource = Pick<FastifyRequest, 'query' | 'body' | 'headers'>;
+export type KeySource = Pick<FastifyRequest, 'query' | 'body' | 'headers'>;
 
 export type Authenticator<Caller, Permission extends string> = {
   /** @throws AppError missing_key, unknown_key, permission_denied, too_many_requests */

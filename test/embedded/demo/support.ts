@@ -23,7 +23,7 @@ export async function startDemoServer(): Promise<DemoServer> {
     nowMs: Date.now(),
   } as const;
   await saveEndpoint(pool, secretBox, { ...endpoint, url: `${url}/demo/receiver` });
-  const jobs = [await startTestJobs(t), await startTestJobs(t, 'request notices')];
+  const jobs = [await startTestJobs(t), await startTestJobs(t, 'request notices', 'live calls')];
   return {
     t,
     app,

@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { loadDemoCatalogue, randomDemoIds } from '../../../src/embedded/demo/catalogue.ts';
+import { createLiveCalls, readCalls } from '../../../src/offers/live-calls/live-calls.ts';
+import { applyOfferRetention } from '../../../src/offers/retention.ts';
+import { transaction } from '../../../src/platform/db/pool.ts';
+import { hashKey } from '../../../src/platform/http/auth.ts';
+import { minuteMs } from '../../../src/platform/lib/time.ts';
+import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+
+let t: TestApp;
+let nowMs = Date.UTC(2033, 6, 18, 12);
+const other = randomDemoIds();
+beforeAll(async () => {
+  t = await createTestApp({ now: () => nowMs });
+  await transaction(t.pool, (executor) => loadDemoCatalogue(executor, other));
+  await t.pool.query(
+    `insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'Reports', decode($2, 'hex'), $3)`,
+    [t.publisher.id, hashKey('reports-only'), ['reports']],
+  );
+  await t.deps.catalog.refresh();
+});
+afterAll(() => t.close());
+
+async function send(body: unknown, { key = t.publisher.sdkId, path = '/native/v4/offers.json' } = {}) {
+  const answer = await t.app.inject({
+    method: 'POST',
+    url: `${path}?api_key=${key}`,
+    headers: { 'content-type': 'application/json' },
+    payload: typeof body === 'string' ? body : JSON.stringify(body),
+  });
+  return answer.statusCode;
+}
+
+const recorded = async () => {
+  await t.deps.liveCalls.sync(t.pool);
+  return readCalls(t.pool, t.publisher.id, { sinceMs: nowMs - minuteMs, except: [], limit: 100 });
+};
+const placement = 'checkout';
+
+test('nothing is recorded while nobody watches', async () => {
+  expect(await send({ placement })).toBe(200);
+  expect(await recorded()).toEqual([]);
+});
+
+test('calls of a watched publisher are recorded, masked, refused ones too, and those of no other', async () => {
+  await t.deps.liveCalls.watch(t.pool, t.publisher.id);
+  const attributes = { plan: 'plus', first_name: 'Adamina', pub_user_id: 'user-4711', contact: 'ada@example.com' };
+  expect(await send({ placement, ...attributes, country: 'Germany', themeId: 'none' })).toBe(200);
+  nowMs += 1;
+  expect(await send({ pub_user_id: 'user-4711' })).toBe(400);
+  nowMs += 1;
+  expect(await send({ placement }, { key: 'reports-only' })).toBe(403);
+  nowMs += 1;
+  expect(await send('{"placement":')).toBe(400);
+  nowMs += 1;
+  const path = `/sdk/v4/usp/session/${newUuid7(nowMs)}.json`;
+  expect(await send({ action: 'wrap', pub_user_id: 'user-4711' }, { path })).toBe(404);
+  expect(await send({ placement: '' }, { key: other.sdkId })).toBe(400);
+  expect(await send({ placement }, { key: 'unknown' })).toBe(401);
+  const calls = (await recorded()).map(({ call }) => call);
+  const refused = (status: number, code: string) =>
+    expect.objectContaining({ status, error: expect.objectContaining({ code }), sessionId: null });
+  expect(calls).toEqual([
+    expect.objectContaining({
+      method: 'POST',
+      path: '/native/v4/offers.json',
+      query: { api_key: '•••' },
+      status: 200,
+      error: null,
+      sessionId: expect.any(String),
+      notes: [
+        { path: '/country', message: expect.stringContaining('ignored') },
+        { path: '/themeId', message: expect.stringContaining('ignored') },
+      ],
+    }),
+    refused(400, 'missing_placement'),
+    refused(403, 'permission_denied'),
+    refused(400, 'malformed_json'),
+    refused(404, 'session_not_found'),
+  ]);
+  expect(calls[0]?.body).toMatchObject({ placement, plan: 'plus', first_name: '•••', contact: '•••' });
+  const { answer } = calls[0] as unknown as { answer: { data: { offers: { click_url: string }[] } } };
+  expect(answer.data.offers.map(({ click_url }) => click_url)).toEqual(Array(3).fill(expect.stringMatching(/\?…$/)));
+  const text = JSON.stringify(calls);
+  for (const secret of ['Adamina', 'user-4711', 'ada@example.com', t.publisher.sdkId, 'reports-only', 't=1'])
+    expect(text).not.toContain(secret);
+});
+
+test('another process learns who is watched, and what both recorded is read in one list', async () => {
+  const elsewhere = createLiveCalls(() => nowMs);
+  expect(elsewhere.isWatched(t.publisher.id)).toBe(false);
+  await elsewhere.sync(t.pool);
+  expect(elsewhere.isWatched(t.publisher.id)).toBe(true);
+  const known = await recorded();
+  const call = known[0]?.call;
+  if (call === undefined) throw new Error('nothing was recorded');
+  elsewhere.add(t.publisher.id, () => ({ ...call, path: '/elsewhere' }));
+  await elsewhere.sync(t.pool);
+  expect((await recorded()).map((one) => one.call.path)).toContain('/elsewhere');
+});
+
+test('a flood of calls is cut, watching ends with the page, and calls are gone after minutes', async () => {
+  const before = (await recorded()).length;
+  for (let call = 0; call < 40; call += 1) await send({});
+  expect(await recorded()).toHaveLength(before + 25);
+  nowMs += 15_001;
+  await send({ placement });
+  expect(await recorded()).toHaveLength(before + 25);
+  expect(t.deps.liveCalls.isAnyWatched()).toBe(false);
+  await applyOfferRetention(t.pool, t.deps.config, nowMs + 10 * minuteMs);
+  expect((await t.pool.query('select from live_calls union all select from live_watches')).rowCount).toBe(0);
+});
