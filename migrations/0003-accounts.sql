@@ -2,7 +2,7 @@
 
 create table users (
   id integer generated always as identity primary key,
-  email text not null unique check (email = lower(email) and char_length(email) between 3 and 254),
+  email text not null check (email = lower(email) and char_length(email) between 3 and 254),
   role text not null check (role in ('operator', 'admin', 'manager', 'analyst')),
   publisher_id integer references publishers,
   password_hash text,
@@ -17,7 +17,11 @@ create table users (
   check ((role = 'operator') = (publisher_id is null)),
   check ((totp_sealed is null) = (totp_last_step is null))
 );
-create index users_publisher on users (publisher_id);
+create unique index users_publisher on users (publisher_id, email) where publisher_id is not null;
+create unique index users_operator on users (email) where publisher_id is null;
+create unique index users_active on users (email) where password_hash is not null or oidc_subject is not null;
+comment on index users_active is
+  'An address has one account that can sign in, and may be invited by any publisher: its accounts are confidential.';
 comment on table users is 'Users of the dashboard. An operator belongs to no publisher and sees all of them.';
 comment on column users.password_hash is 'scrypt with its parameters; null: invited, no password yet.';
 comment on column users.oidc_subject is 'Identity at an OpenID provider; null: the user signs in with a password.';

@@ -65,9 +65,11 @@ export function parseEmail(text: string): string | null {
 
 type Credentials = { user: User; passwordHash: string | null };
 
+/** The account of this address that can sign in; else one that was invited. */
 export async function findByEmail(executor: Executor, email: string): Promise<Credentials | null> {
   const { rows } = await executor.query<UserRow & { password_hash: string | null }>(
-    `select ${userColumns}, u.password_hash from users u where u.email = $1`,
+    `select ${userColumns}, u.password_hash from users u where u.email = $1
+    order by u.password_hash is null and u.oidc_subject is null, u.publisher_id is not null, u.id limit 1`,
     [email],
   );
   return rows[0] === undefined ? null : { user: userOf(rows[0]), passwordHash: rows[0].password_hash };
@@ -93,14 +95,14 @@ export async function findUser(executor: Executor, publisherId: number | null, u
 
 type NewUser = { email: string; role: Role; publisherId: number | null; passwordHash: string | null; nowMs: number };
 
-/** @returns null: the address is taken */
+/** @returns null: the address is taken, by an account of the same publisher or, for one with a password, by any */
 export async function createUser(
   executor: Executor,
   { email, role, publisherId, passwordHash, nowMs }: NewUser,
 ): Promise<User | null> {
   const { rows } = await executor.query<UserRow>(
     `insert into users as u (email, role, publisher_id, password_hash, created_at) values ($1, $2, $3, $4, $5)
-    on conflict (email) do nothing returning ${userColumns}`,
+    on conflict do nothing returning ${userColumns}`,
     [email, role, publisherId, passwordHash, new Date(nowMs)],
   );
   return rows[0] === undefined ? null : userOf(rows[0]);
@@ -143,12 +145,27 @@ export async function linkIdentity(executor: Executor, userId: number, { issuer,
   ]);
 }
 
-/** Sets role and publisher. */
+/** Whether an address can sign in as another user than this one, so that this one can never be activated. */
+export async function isTaken(executor: Executor, { id, email }: Pick<User, 'id' | 'email'>): Promise<boolean> {
+  const { rowCount } = await executor.query(
+    `select from users where email = $2 and id <> $1 and (password_hash is not null or oidc_subject is not null)`,
+    [id, email],
+  );
+  return rowCount !== 0;
+}
+
+/** Sets role and publisher; an invitation of the same address there ends. */
 export async function setGrant(
   executor: Executor,
   userId: number,
   { role, publisherId }: Pick<User, 'role' | 'publisherId'>,
 ): Promise<void> {
+  await executor.query(
+    `delete from users invited using users u
+    where u.id = $1 and invited.email = u.email and invited.id <> u.id
+      and invited.publisher_id is not distinct from $2`,
+    [userId, publisherId],
+  );
   await executor.query('update users set role = $2, publisher_id = $3 where id = $1', [userId, role, publisherId]);
 }
 

@@ -125,6 +125,45 @@ describe('roles', () => {
     expect(rows).toEqual([]);
   });
 
+  test('an address with an account at another publisher is invited like any other; only its link tells', async () => {
+    const admin = await signInAs(t, 'admin');
+    const { userId } = await signInAs(t, 'analyst', otherId);
+    const { rows } = await t.pool.query<{ email: string }>('select email from users where id = $1', [userId]);
+    const emails = ['nobody@example.com', rows[0]?.email ?? ''];
+    const list = users(t.publisher.id);
+    const linkOf = (body: string): string => /\/dashboard\/start\/[\w-]{43}/.exec(body)?.[0] ?? '';
+    const shown: string[] = [];
+    const links: string[] = [];
+    for (const email of emails) {
+      const answers = [await admin.post(list, { email, role: 'analyst' }), await admin.get(list)];
+      expect(answers.map(({ statusCode }) => statusCode)).toEqual([200, 200]);
+      links.push(linkOf(answers[0]?.body ?? ''));
+      shown.push((answers[0]?.body ?? '').replaceAll(linkOf(answers[0]?.body ?? ''), 'LINK'));
+      expect((await admin.post(list, { email, role: 'analyst' })).body).toContain('in the list already');
+    }
+    const rowsOf = (body: string, email: string) =>
+      (body.match(/<tr>[\s\S]*?<\/tr>/g) ?? [])
+        .filter((row) => row.includes(email))
+        .map((row) => row.split(email).join());
+    const alike = emails.map((email, index) =>
+      rowsOf(shown[index] ?? '', email).map((row) => row.replace(/\d+/g, '1')),
+    );
+    expect(alike[0]).toHaveLength(1);
+    expect(alike[1]).toEqual(alike[0]);
+    const chosen = { password: 'four tall cranes', again: 'four tall cranes' };
+    const [fresh, taken] = [await postForm(t, links[0] ?? '', chosen), await postForm(t, links[1] ?? '', chosen)];
+    expect(fresh.headers.location).toBe('/dashboard');
+    expect([taken.statusCode, taken.body.includes('has an account already')]).toEqual([422, true]);
+    const accounts = await t.pool.query(
+      'select publisher_id, password_hash is not null as active from users where email = $1 order by id',
+      [emails[1]],
+    );
+    expect(accounts.rows).toEqual([
+      { publisher_id: otherId, active: true },
+      { publisher_id: t.publisher.id, active: false },
+    ]);
+  });
+
   test('an admin cannot invite an operator, and no user can change their own role or disable themselves', async () => {
     const admin = await signInAs(t, 'admin');
     await admin.post(users(t.publisher.id), { email: 'up@example.com', role: 'operator' });

@@ -8,7 +8,7 @@ import { consumeLink, findLink, linkPath } from '../../auth/one-time-links.ts';
 import { hashPassword, minPasswordLength, passwordProblem } from '../../auth/passwords.ts';
 import { endSessionsOf } from '../../auth/sessions.ts';
 import { isToken } from '../../auth/tokens.ts';
-import { createUser, parseEmail, setPassword, type User } from '../../auth/users.ts';
+import { createUser, isTaken, parseEmail, setPassword, type User } from '../../auth/users.ts';
 import { formOf } from '../../shell/context.ts';
 import { type FieldErrors, fieldsOf } from '../../shell/fields.ts';
 import { createForm } from '../../shell/forms.ts';
@@ -53,6 +53,10 @@ async function linkOf({ deps }: PageServices, token: string, address: string): P
   throw deps.failures.charge(address) ?? new AppError('invalid_token', { message });
 }
 
+const taken =
+  'This address has an account already, and can have only one. Sign in with it, or ask for an invitation to another ' +
+  'address.';
+
 /** Sets the password and signs in; users with two-factor authentication are asked for the code. */
 async function submit(
   services: PageServices,
@@ -78,7 +82,7 @@ async function submit(
     const user = await useLink(executor, link, { email, passwordHash }, now());
     return user && startBrowserSession(services, executor, request, { userId: user.id, awaitsCode });
   });
-  if (session === null) return { errors: [{ path: '/email', message: 'This address already has an account.' }] };
+  if (session === null) return { errors: [{ path: link.user === null ? '/email' : '/password', message: taken }] };
   cookies.setSession(reply, session);
   if (awaitsCode) return { to: codePath };
   cookies.setFlash(reply, { kind: 'done', text: 'Welcome. You are signed in.' });
@@ -94,7 +98,7 @@ async function useLink(
 ): Promise<User | null> {
   const created = { email, role: 'operator', publisherId: null, passwordHash, nowMs } as const;
   const user = link.user ?? (await createUser(executor, created));
-  if (user === null) return null;
+  if (user === null || (await isTaken(executor, user))) return null;
   if (!(await consumeLink(executor, link.token, nowMs)))
     throw new AppError('invalid_token', { message: 'This link was already used.' });
   await setPassword(executor, user.id, passwordHash);

@@ -90,8 +90,9 @@ async function invite<C extends PageContext>(
     await auditAccount(executor, change, null, accountView(user));
     return createInvitation(executor, user.id, now());
   });
-  // The same message whether the account belongs to this publisher or another, whose users are confidential.
-  if (token === null) return refuse('This address cannot be invited.');
+  // The users of other publishers are confidential: an address that has an account there is invited like any other, and
+  // only the user of the link learns of it.
+  if (token === null) return refuse('This address is in the list already.');
   return deliver(services, scope, context, { email, token, isNew: true });
 }
 
