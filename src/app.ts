@@ -81,7 +81,7 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
   await registerBodyParsing(app);
   app.decorateRequest('caller', null);
 
-  if (deps.metrics !== null) countRequests(app, deps.metrics);
+  countRequests(app, deps.metrics);
 
   await app.register(healthRoutes, { ...deps, catalogVersion: () => deps.catalog.current().version });
   await app.register(metricsRoutes, deps);

@@ -2,6 +2,7 @@ import type { CatalogDeps } from '../catalog/ports.ts';
 import type { LiveUsage } from './caps/live-usage.ts';
 import type { Geo } from './context/geo.ts';
 import type { LiveCalls } from './live-calls/live-calls.ts';
+import type { FetchMeter } from './metrics.ts';
 import type { ModelSource } from './model/source.ts';
 import type { Notices } from './notices/notices.ts';
 import type { OutcomeSampler } from './outcomes/sampler.ts';
@@ -14,4 +15,5 @@ export type OfferDeps = CatalogDeps & {
   notices: Notices;
   liveCalls: LiveCalls;
   outcomes: OutcomeSampler;
+  fetchMeter: FetchMeter;
 };

@@ -8,6 +8,7 @@ import type {
 } from 'fastify';
 import type pg from 'pg';
 import type { Config } from '../config.ts';
+import type { BatchMeters } from './db/batch-meter.ts';
 import type { DatabaseHealth } from './db/health.ts';
 import type { FailureLimit } from './http/failure-limit.ts';
 import type { Logger } from './logger.ts';
@@ -29,8 +30,9 @@ export type PlatformDeps = {
   secretBox: SecretBox;
   /** null without SMTP_URL. */
   mailer: Mailer | null;
-  /** Metrics of this process; null without METRICS_TOKEN. */
-  metrics: Metrics | null;
+  /** Metrics of this process; shown where METRICS_TOKEN is set. */
+  metrics: Metrics;
+  batchMeters: BatchMeters;
   /** Clock, epoch milliseconds. */
   now: () => number;
 };

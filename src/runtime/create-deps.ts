@@ -1,4 +1,5 @@
 import { findCaller } from '../catalog/caller.ts';
+import { registerCatalogMetrics } from '../catalog/metrics.ts';
 import type { CatalogDeps } from '../catalog/ports.ts';
 import { startCatalogStore } from '../catalog/snapshot/store.ts';
 import type { Config } from '../config.ts';
@@ -6,11 +7,14 @@ import { buildIndex } from '../decision/index/build-index.ts';
 import { createLiveUsage } from '../offers/caps/live-usage.ts';
 import { loadGeo } from '../offers/context/geo.ts';
 import { createLiveCalls } from '../offers/live-calls/live-calls.ts';
+import { createFetchMeter } from '../offers/metrics.ts';
 import { createModelSource } from '../offers/model/source.ts';
 import { createNotices } from '../offers/notices/notices.ts';
 import { createOutcomeSampler } from '../offers/outcomes/sampler.ts';
 import type { OfferDeps } from '../offers/ports.ts';
+import { createBatchMeters } from '../platform/db/batch-meter.ts';
 import { startDatabaseHealth } from '../platform/db/health.ts';
+import { registerDatabaseMetrics } from '../platform/db/metrics.ts';
 import { ensurePartitions } from '../platform/db/partitions.ts';
 import { breakConnections, createPool, type PoolOptions } from '../platform/db/pool.ts';
 import { createServers, type ServerUrl } from '../platform/db/servers.ts';
@@ -23,17 +27,23 @@ import { createSigner } from '../platform/security/keyring.ts';
 import { createSecretBox } from '../platform/security/secret-box.ts';
 import { createTokenCodec } from '../platform/security/tracking-token.ts';
 import { userAgent } from '../platform/version.ts';
+import { registerRollupMetrics } from '../reports/rollup/metrics.ts';
+import { createEventMeter } from '../tracking/metrics.ts';
+import type { TrackingDeps } from '../tracking/ports.ts';
 import { createEndpointActivity } from '../webhooks/activity/activity.ts';
 import { parseNets } from '../webhooks/dispatcher/send/address-guard.ts';
 import { createSender } from '../webhooks/dispatcher/send/sender.ts';
 import { registerWebhookGauges } from '../webhooks/gauges.ts';
 import { createDispatcherMetrics } from '../webhooks/metrics.ts';
 import type { WebhookDeps } from '../webhooks/ports.ts';
+import { createJobMeter, type JobMeter } from './job-meter.ts';
 
 /** Every port of every room. */
 export type Deps = CatalogDeps &
   OfferDeps &
+  TrackingDeps &
   WebhookDeps & {
+    jobMeter: JobMeter;
     /** Where a connection outside of the pools goes: to the writable server. */
     databaseUrl: ServerUrl;
   };
@@ -86,7 +96,7 @@ export async function createDeps({
     breakConnections(flushPool);
   });
   await ensurePartitions(pool, now());
-  const catalog = await startCatalogStore({ pool, databaseUrl: servers.current, logger, buildIndex });
+  const catalog = await startCatalogStore({ pool, databaseUrl: servers.current, logger, buildIndex, now });
   const sender = createSender({
     allowNets: parseNets(config.webhookAllowNets),
     allowHttp: config.webhookAllowHttp,
@@ -94,8 +104,12 @@ export async function createDeps({
     userAgent,
     now: () => performance.now(),
   });
-  const metrics = config.metricsToken === null ? null : createMetrics(metricsPage);
-  if (metrics !== null) registerWebhookGauges(metrics.registry, pool, now);
+  const metrics = createMetrics({ isShown: config.metricsToken !== null, pageOf: metricsPage });
+  const { registry } = metrics;
+  registerDatabaseMetrics(registry, { requests: pool, batches: flushPool }, dbHealth);
+  registerCatalogMetrics(registry, catalog, now);
+  registerRollupMetrics(registry, pool, now);
+  registerWebhookGauges(registry, pool, now);
   const deps: Deps = {
     config,
     pool,
@@ -117,7 +131,11 @@ export async function createDeps({
     mailer: config.mail === null ? null : createMailer(config.mail),
     secretBox: createSecretBox(config.secretsKey, config.earlierSecretsKeys),
     metrics,
-    dispatcherMetrics: metrics === null ? null : createDispatcherMetrics(metrics.registry),
+    batchMeters: createBatchMeters(registry),
+    fetchMeter: createFetchMeter(registry),
+    eventMeter: createEventMeter(registry),
+    jobMeter: createJobMeter(registry),
+    dispatcherMetrics: createDispatcherMetrics(registry),
     sender,
     now,
   };

@@ -3,6 +3,7 @@ import type { DatabaseHealth } from '../platform/db/health.ts';
 import { isDatabaseUnavailable } from '../platform/db/pool.ts';
 import { startLoop } from '../platform/lib/loop.ts';
 import type { Logger } from '../platform/logger.ts';
+import type { JobMeter } from './job-meter.ts';
 
 export type Stoppable = { stop: () => Promise<void> };
 
@@ -33,7 +34,7 @@ type ServiceJob = Description & { start: () => Promise<Stoppable> };
 
 export type Job = LoopJob | ServiceJob;
 
-type RunnerDeps = { dbHealth: Pick<DatabaseHealth, 'isUp' | 'sawFailure'>; logger: Logger };
+type RunnerDeps = { dbHealth: Pick<DatabaseHealth, 'isUp' | 'sawFailure'>; logger: Logger; jobMeter: JobMeter };
 
 /** Starts the jobs; `stop` resolves when all of them have ended. */
 export async function runJobs(jobs: readonly Job[], deps: RunnerDeps): Promise<Stoppable> {
@@ -46,7 +47,7 @@ export async function runJobs(jobs: readonly Job[], deps: RunnerDeps): Promise<S
 }
 
 /** A series of failures is logged once. */
-function runLoop(job: LoopJob, { dbHealth, logger }: RunnerDeps): Stoppable {
+function runLoop(job: LoopJob, { dbHealth, logger, jobMeter }: RunnerDeps): Stoppable {
   const { name, pauseMs, retryMs = pauseMs, pausePerRun = 0, run, onStop } = job;
   let failing = false;
   const loop = startLoop(async (isStopped) => {
@@ -55,9 +56,12 @@ function runLoop(job: LoopJob, { dbHealth, logger }: RunnerDeps): Stoppable {
     try {
       const givenMs = await run(isStopped);
       failing = false;
-      const longPauseMs = pausePerRun * (performance.now() - startMs);
+      const tookMs = performance.now() - startMs;
+      jobMeter.ran(name, tookMs, false);
+      const longPauseMs = pausePerRun * tookMs;
       return typeof givenMs === 'number' ? givenMs : Math.max(pauseMs, longPauseMs);
     } catch (err) {
+      jobMeter.ran(name, performance.now() - startMs, true);
       if (isDatabaseUnavailable(err)) dbHealth.sawFailure(err);
       const level = failing || isDatabaseUnavailable(err) ? 'debug' : 'error';
       logger[level]({ err, job: name }, 'a background job failed and will be retried');

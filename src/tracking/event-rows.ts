@@ -52,14 +52,16 @@ export type Values = (Buffer | string[])[];
 /** An event that counts and is stored for the first time. */
 export type NewEvent = { session_id: string; offer_id: number };
 
-/** Runs an insert that returns its rows. @returns those that are not suspicious */
+/** Runs an insert that returns its rows. @returns those that are not suspicious; `onStored` gets why each of them is */
 export async function insertReturningNew(
   executor: Executor,
   statement: { name: string; text: string; values: Values },
+  onStored: (suspicion: string | null) => void = () => {},
 ): Promise<NewEvent[]> {
   const { rows } = await executor.query<NewEvent & { suspicious: string | null }>({
     ...statement,
     text: `${statement.text} returning session_id, offer_id, suspicious`,
   });
+  for (const { suspicious } of rows) onStored(suspicious);
   return rows.filter(({ suspicious }) => suspicious === null);
 }

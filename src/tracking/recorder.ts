@@ -1,4 +1,3 @@
-import type pg from 'pg';
 import { type EventKind, rulesOf } from '../catalog/event-kinds.ts';
 import type { CapEvent } from '../catalog/rules/rules.ts';
 import type { CatalogStore } from '../catalog/snapshot/store.ts';
@@ -6,7 +5,6 @@ import type { Campaign } from '../catalog/snapshot/types.ts';
 import { activeCapsOf } from '../offers/caps/active-caps.ts';
 import { countEvents, isCounted } from '../offers/caps/count.ts';
 import { createBatcher } from '../platform/db/batcher.ts';
-import type { DatabaseHealth } from '../platform/db/health.ts';
 import { type Executor, transaction } from '../platform/db/pool.ts';
 import { createBeaconWriter } from './beacons/beacon-writer.ts';
 import { insertNewEvents } from './beacons/insert-events.ts';
@@ -19,6 +17,7 @@ import {
   insertNewClicks,
 } from './clicks/insert-clicks.ts';
 import type { NewEvent } from './event-rows.ts';
+import type { TrackingDeps } from './ports.ts';
 import type { TrackedEvent } from './tracked-event.ts';
 
 /** Stores events. Calls resolve after the commit, and reject with `unavailable` (503) while the database is. */
@@ -30,29 +29,35 @@ export type Recorder = {
   drain: () => Promise<void>;
 };
 
-type RecorderDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; catalog: Pick<CatalogStore, 'current'> };
+type RecorderDeps = Pick<TrackingDeps, 'pool' | 'dbHealth' | 'catalog' | 'batchMeters' | 'eventMeter'>;
 
 export function createRecorder(deps: RecorderDeps): Recorder {
   const writeBeacons = createBeaconWriter();
-  const beacons = createEventBatchers<TrackedEvent, void>(deps, {
+  const countAll = (events: readonly TrackedEvent[]): void => {
+    for (const { kind, suspicious } of events) deps.eventMeter.recorded(kind, suspicious);
+  };
+  const beacons = createEventBatchers<TrackedEvent, void>(deps, 'beacons', {
     write: async (executor, events) => {
       await writeBeacons(executor, events);
       return [];
     },
     writeNew: insertNewEvents,
+    count: countAll,
     resultsOf: async () => [],
   });
-  const noThanks = createEventBatchers<NoThanks, void>(deps, {
+  const noThanks = createEventBatchers<NoThanks, void>(deps, 'no_thanks', {
     write: async (executor, events) => {
       await insertNoThanks(executor, events);
       return [];
     },
     writeNew: insertNewNoThanks,
+    count: countAll,
     resultsOf: async () => [],
   });
-  const clicks = createEventBatchers<Click, ClickSession | null>(deps, {
-    write: insertClicks,
-    writeNew: insertNewClicks,
+  const countClick = (suspicion: string | null): void => deps.eventMeter.recorded('click', suspicion);
+  const clicks = createEventBatchers<Click, ClickSession | null>(deps, 'clicks', {
+    write: (executor, events) => insertClicks(executor, events, countClick),
+    writeNew: (executor, events) => insertNewClicks(executor, events, countClick),
     resultsOf: findClickSessions,
   });
   return {
@@ -74,6 +79,8 @@ type Writers<Event, Result> = {
   writeNew: (executor: Executor, events: readonly Event[]) => Promise<NewEvent[]>;
   /** The results of events that `writeNew` wrote. */
   resultsOf: (executor: Executor, events: readonly Event[]) => Promise<readonly Result[]>;
+  /** Counts events that were written, where the writers themselves do not. */
+  count?: (events: readonly Event[]) => void;
 };
 
 type EventBatchers<Event, Result> = {
@@ -83,18 +90,30 @@ type EventBatchers<Event, Result> = {
 
 /** Two batchers: events of capped campaigns need a transaction, all others one statement. */
 function createEventBatchers<Event extends TrackedEvent, Result>(
-  { pool, dbHealth, catalog }: RecorderDeps,
-  { write, writeNew, resultsOf }: Writers<Event, Result>,
+  { pool, dbHealth, catalog, batchMeters }: RecorderDeps,
+  name: string,
+  { write, writeNew, resultsOf, count = () => {} }: Writers<Event, Result>,
 ): EventBatchers<Event, Result> {
-  const plain = createBatcher<Event, Result>({ write: (events) => write(pool, events), dbHealth, ...batchLimits });
+  const plain = createBatcher<Event, Result>({
+    write: async (events) => {
+      const results = await write(pool, events);
+      count(events);
+      return results;
+    },
+    dbHealth,
+    meter: batchMeters(name),
+    ...batchLimits,
+  });
   const counted = createBatcher<Counted<Event>, Result>({
     write: (items) =>
       transaction(pool, async (executor) => {
         const events = items.map(({ event }) => event);
         await countNew(executor, catalog, items, await writeNew(executor, events));
+        executor.onCommit(() => count(events));
         return resultsOf(executor, events);
       }),
     dbHealth,
+    meter: batchMeters(`capped_${name}`),
     ...batchLimits,
   });
   const needsCount = ({ kind, claims }: TrackedEvent, campaign: Campaign): boolean =>

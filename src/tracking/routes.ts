@@ -1,14 +1,14 @@
-import type { CatalogDeps } from '../catalog/ports.ts';
 import type { DirectRoutes } from '../platform/http/direct-routes.ts';
 import type { App } from '../platform/ports.ts';
 import { addBeaconRoutes } from './beacons/routes.ts';
 import { createFollowClick } from './clicks/follow.ts';
 import { clickRoutes } from './clicks/routes.ts';
+import type { TrackingDeps } from './ports.ts';
 import { createRecorder } from './recorder.ts';
 import { createTokenVerifier } from './verify-token.ts';
 
 /** Beacons and clicks, which share one recorder and one token verifier (docs/interface.md#tracking). */
-export async function trackingRoutes(app: App, deps: CatalogDeps & { direct: DirectRoutes }): Promise<void> {
+export async function trackingRoutes(app: App, deps: TrackingDeps & { direct: DirectRoutes }): Promise<void> {
   const verify = createTokenVerifier(deps);
   const recorder = createRecorder({ ...deps, pool: deps.flushPool });
   app.addHook('onClose', recorder.drain);

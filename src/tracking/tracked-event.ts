@@ -1,8 +1,8 @@
 import type { EventKind, TrackedKind } from '../catalog/event-kinds.ts';
 import type { TokenClaims } from '../platform/security/tracking-token.ts';
 
-/** Why an event is excluded from counts, caps and revenue. The database itself finds `no_impression` and `too_fast`. */
-type Suspicion = 'bot' | 'qr';
+/** Why an event is excluded from counts, caps and revenue. */
+export const suspicions = ['bot', 'qr', 'no_impression', 'too_fast'] as const;
 
 /** One event to store. */
 export type StoredEvent<Kind extends EventKind> = {
@@ -12,7 +12,8 @@ export type StoredEvent<Kind extends EventKind> = {
   sessionId: string;
   /** Epoch milliseconds. */
   atMs: number;
-  suspicious: Suspicion | null;
+  /** The database itself finds `no_impression` and `too_fast`. */
+  suspicious: Extract<(typeof suspicions)[number], 'bot' | 'qr'> | null;
   /** Revenue unless it is suspicious, in millionths of the campaign's currency. */
   revenueMicros: number;
 };

@@ -3,7 +3,6 @@ import { breakConnections, createPool } from '../platform/db/pool.ts';
 import type { ServerUrl } from '../platform/db/servers.ts';
 import type { Logger } from '../platform/logger.ts';
 import { createSigner } from '../platform/security/keyring.ts';
-import { noMeter } from './dispatcher/meter.ts';
 import { startDispatcher } from './dispatcher/worker.ts';
 import { createPayloadLinks, payloadLinkPurpose } from './message/payload-link.ts';
 import type { WebhookDeps } from './ports.ts';
@@ -57,10 +56,10 @@ export async function startDispatcherJob(
     drainLimitMs: Math.min(longestCallMs, config.shutdownTimeoutMs / 2),
     now,
     random: Math.random,
-    meter: dispatcherMetrics?.meter ?? noMeter,
+    meter: dispatcherMetrics.meter,
     onWritten: deps.activity.settled,
   });
-  dispatcherMetrics?.watchInFlight(dispatcher.inFlight);
+  dispatcherMetrics.watchInFlight(dispatcher.inFlight);
   return {
     stop: async () => {
       await dispatcher.stop();

@@ -19,9 +19,9 @@ export function createDispatcherMetrics(registry: Registry): DispatcherMetrics {
     registers,
   });
   const attempts = new Counter({
-    name: 'perkwire_webhook_tries_total',
+    name: 'perkwire_webhook_attempts_total',
     help: 'Webhook attempts that ended, by outcome; blocked: the address guard refused the address.',
-    labelNames: ['class'],
+    labelNames: ['outcome'],
     registers,
   });
   const lost = new Counter({
@@ -46,7 +46,7 @@ export function createDispatcherMetrics(registry: Registry): DispatcherMetrics {
   return {
     meter: {
       started: (lagMs) => lag.observe(Math.max(0, lagMs) / 1000),
-      attempted: (outcome) => attempts.inc({ class: outcome }),
+      attempted: (outcome) => attempts.inc({ outcome }),
       leaseLost: () => lost.inc(),
       breakerOpened: () => opened.inc(),
     },

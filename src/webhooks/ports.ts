@@ -9,8 +9,7 @@ export type WebhookDeps = CatalogDeps & {
   sender: Sender;
   /** Counts attempts for the charts of endpoints. */
   activity: EndpointActivity;
-  /** null without METRICS_TOKEN. */
-  dispatcherMetrics: DispatcherMetrics | null;
+  dispatcherMetrics: DispatcherMetrics;
 };
 
 /** `events`: what publishers can subscribe to. */

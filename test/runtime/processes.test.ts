@@ -40,7 +40,9 @@ const request = (url: string, headers = {}) => fetch(url, { headers: { connectio
 
 async function countedRequests({ url }: ServerProcess): Promise<number> {
   const page = await (await request(`${url}/metrics`, { authorization: `Bearer ${metricsToken}` })).text();
-  return Number(/^perkwire_http_request_seconds_count\{route="\/health\/live",status="2xx"\} (\d+)$/m.exec(page)?.[1]);
+  return Number(
+    /^perkwire_http_request_duration_seconds_count\{route="\/health\/live",status="2xx"\} (\d+)$/m.exec(page)?.[1],
+  );
 }
 
 test('PROCESSES serve one port: a dead one is replaced, SIGHUP replaces all, SIGTERM ends all', async () => {

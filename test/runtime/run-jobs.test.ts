@@ -6,6 +6,7 @@ import { type LoopJob, runJobs } from '../../src/runtime/run-jobs.ts';
 const database = { up: true };
 const deps = {
   logger: createLogger('silent'),
+  jobMeter: { ran: () => {} },
   dbHealth: { isUp: () => database.up, sawFailure: () => {} },
 };
 const job = (run: LoopJob['run'], rest: Partial<LoopJob> = {}): LoopJob => ({

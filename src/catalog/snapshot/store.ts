@@ -11,6 +11,8 @@ import type { BuildIndex, Snapshot } from './types.ts';
 /** The current snapshot, kept fresh. A request takes `current()` once and works with that object to its end. */
 export type CatalogStore = {
   current: () => Snapshot;
+  /** When the current snapshot was last known to be the newest (epoch milliseconds). */
+  confirmedAtMs: () => number;
   /** Loads the configuration again if it has changed, for the caller that changed it. */
   refresh: () => Promise<void>;
   stop: () => Promise<void>;
@@ -19,19 +21,29 @@ export type CatalogStore = {
 /** Period of the version poll, which finds changes whose notification was lost (milliseconds). */
 const pollMs = 500;
 
-type CatalogStoreOptions = { pool: pg.Pool; databaseUrl: ServerUrl; logger: Logger; buildIndex: BuildIndex };
+type CatalogStoreOptions = {
+  pool: pg.Pool;
+  databaseUrl: ServerUrl;
+  logger: Logger;
+  buildIndex: BuildIndex;
+  now: () => number;
+};
 
 /** Loads the catalogue and follows its changes by NOTIFY, and by a poll of its version each 500 ms. */
 export async function startCatalogStore(options: CatalogStoreOptions): Promise<CatalogStore> {
-  const { pool, databaseUrl, logger, buildIndex } = options;
+  const { pool, databaseUrl, logger, buildIndex, now } = options;
+  let confirmedAtMs = now();
   let snapshot = await loadSnapshot(pool, buildIndex);
   let refreshing: Promise<void> | null = null;
   let isStale = false;
   let stopped = false;
 
   async function refreshOnce(): Promise<void> {
-    if ((await loadVersion(pool)) === snapshot.version) return;
-    snapshot = await loadSnapshot(pool, buildIndex, snapshot);
+    const askedAtMs = now();
+    const isNewest = (await loadVersion(pool)) === snapshot.version;
+    if (!isNewest) snapshot = await loadSnapshot(pool, buildIndex, snapshot);
+    confirmedAtMs = askedAtMs;
+    if (isNewest) return;
     logger.debug({ version: snapshot.version, offers: snapshot.offers.size }, 'catalogue replaced');
   }
 
@@ -57,6 +69,7 @@ export async function startCatalogStore(options: CatalogStoreOptions): Promise<C
   const timer = setInterval(refreshInBackground, pollMs);
   return {
     current: () => snapshot,
+    confirmedAtMs: () => confirmedAtMs,
     refresh,
     stop: async () => {
       stopped = true;

@@ -13,8 +13,9 @@ type CappedFetchDeps = FetchPathDeps & { usage: LiveUsage };
 
 /** Fetches to which caps of users or totals of campaigns apply: decided in the transaction that commits them. */
 export function createCappedFetch(deps: CappedFetchDeps): FetchPath {
-  const { dbHealth, renderer, late } = deps;
-  const batcher = createBatcher<PendingFetch, FetchResult>({ write, dbHealth, maxItems: maxSessions });
+  const { dbHealth, batchMeters, renderer, late } = deps;
+  const meter = batchMeters('capped_fetches');
+  const batcher = createBatcher<PendingFetch, FetchResult>({ write, dbHealth, maxItems: maxSessions, meter });
 
   async function write(batch: readonly PendingFetch[]): Promise<RenderedFetch[]> {
     const sessions = await decideCapped(deps, batch);

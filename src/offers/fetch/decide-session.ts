@@ -32,7 +32,9 @@ export function decideSession(pending: PendingFetch, sources: Sources, nowMs: nu
   const { snapshot, publisher, theme, request, expired } = pending;
   if (!expired || pending.sessionId === null) pending.sessionId = newUuid7(nowMs);
   const input = inputFor(pending, sources, nowMs, seedOf(pending.sessionId));
+  const startMs = performance.now();
   const decision = expired ? { offers: [], emptyReason: 'deadline' } : decide(input);
+  pending.decision = { startMs, tookMs: performance.now() - startMs };
   const linked = linkedOfferId(pending);
   const decided = withLinkedFirst(decision.offers, linked);
   return {

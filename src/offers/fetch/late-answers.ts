@@ -18,9 +18,10 @@ export type LateAnswers = {
   drain: () => Promise<void>;
 };
 
-type LateAnswerDeps = Pick<OfferDeps, 'pool' | 'dbHealth' | 'logger' | 'now'> & { renderer: Renderer };
+type LateAnswerDeps = Pick<OfferDeps, 'pool' | 'dbHealth' | 'logger' | 'now' | 'batchMeters'> & { renderer: Renderer };
 
-export function createLateAnswers({ pool, dbHealth, logger, now, renderer }: LateAnswerDeps): LateAnswers {
+export function createLateAnswers(deps: LateAnswerDeps): LateAnswers {
+  const { pool, dbHealth, logger, now, batchMeters, renderer } = deps;
   const emptying: Batcher<string, void> = createBatcher<string, void>({
     write: async (ids) => {
       await emptySessions(pool, ids);
@@ -29,6 +30,7 @@ export function createLateAnswers({ pool, dbHealth, logger, now, renderer }: Lat
     dbHealth,
     maxItems: 128,
     maxConcurrentBatches: 1,
+    meter: batchMeters('late_fetches'),
   });
   return {
     expire: (pending) => {

@@ -11,9 +11,11 @@ export type MovingUsers = {
   drain: () => Promise<void>;
 };
 
-type MovingDeps = Pick<OfferDeps, 'pool' | 'dbHealth' | 'now'> & { userKeys: Pick<UserKeys, 'isEarlier'> };
+type MovingDeps = Pick<OfferDeps, 'pool' | 'dbHealth' | 'now' | 'batchMeters'> & {
+  userKeys: Pick<UserKeys, 'isEarlier'>;
+};
 
-export function createMovingUsers({ pool, dbHealth, now, userKeys }: MovingDeps): MovingUsers {
+export function createMovingUsers({ pool, dbHealth, now, batchMeters, userKeys }: MovingDeps): MovingUsers {
   const batcher = createBatcher<MovedUser, void>({
     write: async (users) => {
       await moveHistories(pool, users, now());
@@ -21,6 +23,7 @@ export function createMovingUsers({ pool, dbHealth, now, userKeys }: MovingDeps)
     },
     dbHealth,
     maxConcurrentBatches: 4,
+    meter: batchMeters('user_moves'),
   });
   return {
     settle: (pending) => {

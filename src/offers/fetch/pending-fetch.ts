@@ -36,6 +36,8 @@ export type PendingFetch = {
   sessionId: string | null;
   /** The deadline has passed: an empty answer is sent already. */
   expired: boolean;
+  /** When the last decision for it was made, by `performance.now()`, and how long it took; null: none yet. */
+  decision: { startMs: number; tookMs: number } | null;
 };
 
 /** Most offers of one offerwall (count). */
@@ -67,6 +69,7 @@ export function createFetchOpener(
       surface,
       sessionId: null,
       expired: false,
+      decision: null,
     };
   };
 }

@@ -5,6 +5,7 @@ import { databaseUnavailable } from '../../platform/errors.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
 import { activeCapsOf } from '../caps/active-caps.ts';
 import { createStateWriter } from '../decision-log/state-writer.ts';
+import type { FetchMeter } from '../metrics.ts';
 import type { OfferDeps } from '../ports.ts';
 import { createAnswerPool } from '../render/answer-pool.ts';
 import { createQrCodes } from '../render/qr.ts';
@@ -38,17 +39,18 @@ export type OfferService = {
 };
 
 export function createOfferService(deps: OfferDeps): OfferService {
-  const { pool, flushPool, dbHealth, tokens, config, logger, now, usage, model } = deps;
+  const { pool, flushPool, dbHealth, tokens, config, logger, now, usage, model, batchMeters } = deps;
   const answers = createAnswerPool();
   const renderer = createRenderer({ publicUrl: config.publicUrl, tokens, qrCodes: createQrCodes(), answers });
   const failFast = createFailFast(dbHealth);
   const placements = createPlacements(pool, failFast);
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
   const open = createFetchOpener(deps, userKeys);
-  const movingUsers = createMovingUsers({ pool: flushPool, dbHealth, now, userKeys });
+  const movingUsers = createMovingUsers({ pool: flushPool, dbHealth, now, batchMeters, userKeys });
   const states = createStateWriter(deps);
-  const late = createLateAnswers({ pool: flushPool, dbHealth, logger, now, renderer });
-  const pathDeps = { pool: flushPool, dbHealth, now, model, states, outcomes: deps.outcomes, renderer, late };
+  const late = createLateAnswers({ pool: flushPool, dbHealth, logger, now, batchMeters, renderer });
+  const shared = { pool: flushPool, dbHealth, now, batchMeters };
+  const pathDeps = { ...shared, model, states, outcomes: deps.outcomes, renderer, late };
   const uncapped = createUncappedFetch(pathDeps);
   const capped = createCappedFetch({ ...pathDeps, usage });
 
@@ -58,7 +60,9 @@ export function createOfferService(deps: OfferDeps): OfferService {
     pending.placement = typeof placement === 'string' ? placement : await placement;
     const moved = movingUsers.settle(pending);
     if (moved !== null) await moved;
-    return (isCapped(pending) ? capped : uncapped).add(pending);
+    const result = await (isCapped(pending) ? capped : uncapped).add(pending);
+    measure(deps.fetchMeter, pending, result.session);
+    return result;
   }
 
   return {
@@ -86,6 +90,17 @@ export function createOfferService(deps: OfferDeps): OfferService {
       await states.drain();
     },
   };
+}
+
+/** Counts a fetch that was committed. */
+function measure(
+  meter: FetchMeter,
+  { dev, decision, expired, surface }: PendingFetch,
+  { emptyReason, offers }: SessionRecord,
+): void {
+  if (dev) return;
+  if (decision !== null) meter.decided(decision.tookMs);
+  meter.answered(surface.kind, expired ? 'deadline' : emptyReason, expired ? 0 : offers.length);
 }
 
 /** Whether frequency caps of the user or total caps of campaigns apply. */

@@ -13,7 +13,7 @@ import { insertSessions, insertUnlessOptedOut } from './sessions.ts';
 /** Decides and commits fetches. `drain` resolves when none is in progress. */
 export type FetchPath = { add: (pending: PendingFetch) => Promise<FetchResult>; drain: () => Promise<void> };
 
-export type FetchPathDeps = Pick<OfferDeps, 'pool' | 'dbHealth' | 'now'> & {
+export type FetchPathDeps = Pick<OfferDeps, 'pool' | 'dbHealth' | 'now' | 'batchMeters'> & {
   model: ModelSource;
   states: StateWriter;
   outcomes: OfferDeps['outcomes'];
@@ -32,9 +32,19 @@ const noTotals: Totals = new Map();
  * once more, with their opt-outs.
  */
 export function createUncappedFetch(deps: FetchPathDeps): FetchPath {
-  const { pool, dbHealth, now, model, states, outcomes, renderer, late } = deps;
-  const assumed = createBatcher<DecidedFetch, FetchResult>({ write: writeAssumed, dbHealth, maxItems: maxSessions });
-  const informed = createBatcher<DecidedFetch, FetchResult>({ write: writeInformed, dbHealth, maxItems: maxSessions });
+  const { pool, dbHealth, now, batchMeters, model, states, outcomes, renderer, late } = deps;
+  const assumed = createBatcher<DecidedFetch, FetchResult>({
+    write: writeAssumed,
+    dbHealth,
+    maxItems: maxSessions,
+    meter: batchMeters('fetches'),
+  });
+  const informed = createBatcher<DecidedFetch, FetchResult>({
+    write: writeInformed,
+    dbHealth,
+    maxItems: maxSessions,
+    meter: batchMeters('opted_out_fetches'),
+  });
 
   function decideNow(pending: PendingFetch, optOuts?: OptOuts): DecidedFetch {
     const history = optOuts === undefined ? noHistory : { optOuts, exposures: [] };

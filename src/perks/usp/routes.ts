@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { callerOf } from '../../catalog/caller.ts';
-import type { CatalogDeps } from '../../catalog/ports.ts';
 import { AppError } from '../../platform/errors.ts';
 import { emptyBodyByDefault } from '../../platform/http/body-parsing.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { textOrNull } from '../../platform/lib/text-or-null.ts';
 import type { App } from '../../platform/ports.ts';
+import type { TrackingDeps } from '../../tracking/ports.ts';
 import { actionBody, campaignParams, changesBody, sessionParams, sessionView, userBody, uspQuery } from './schemas.ts';
 import { createUspService, type UspCall } from './service.ts';
 import type { SelectionChange, UspSession } from './sessions.ts';
@@ -20,7 +20,7 @@ const tags = ['User Selected Perks'];
 const response = { 200: sessionView, ...errorAnswers(400, 401, 403, 404, 409, 413, 415) };
 
 /** The five calls of User Selected Perks (docs/interface.md#user-selected-perks). */
-export async function uspRoutes(app: App, deps: CatalogDeps): Promise<void> {
+export async function uspRoutes(app: App, deps: TrackingDeps): Promise<void> {
   const usp = createUspService(deps);
   const preValidation = deps.auth.requireKey('ads/offers');
   const shared = { tags, querystring: uspQuery, response };

@@ -4,7 +4,7 @@ import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { isUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
-import type { PlatformDeps } from '../../platform/ports.ts';
+import type { TrackingDeps } from '../../tracking/ports.ts';
 import { changeSelection, findUspSession, type SelectionChange, type UspSession } from './sessions.ts';
 import { type Wrap, wrapBatch } from './wrap.ts';
 
@@ -31,11 +31,20 @@ const openForMs = dayMs;
  * The calls of User Selected Perks (docs/interface.md#user-selected-perks). Errors: session_not_found,
  * pub_user_id_required, usp_not_enabled, campaign_not_in_session, session_wrapped, session_expired.
  */
-export function createUspService({ pool, dbHealth, tokens, config, now }: PlatformDeps): UspService {
+export function createUspService({
+  pool,
+  dbHealth,
+  tokens,
+  config,
+  batchMeters,
+  now,
+  eventMeter,
+}: TrackingDeps): UspService {
   const failFast = createFailFast(dbHealth);
   const wraps = createBatcher({
-    write: (items: readonly Wrap[]) => wrapBatch({ pool, tokens, config }, items),
+    write: (items: readonly Wrap[]) => wrapBatch({ pool, tokens, config, eventMeter }, items),
     dbHealth,
+    meter: batchMeters('wraps'),
   });
 
   async function find({ caller, sessionId, pubUserId }: UspCall): Promise<UspSession> {

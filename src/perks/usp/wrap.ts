@@ -1,7 +1,7 @@
 import type { Caller } from '../../catalog/caller.ts';
 import { transaction } from '../../platform/db/pool.ts';
-import type { PlatformDeps } from '../../platform/ports.ts';
 import { insertEvents } from '../../tracking/beacons/insert-events.ts';
+import type { TrackingDeps } from '../../tracking/ports.ts';
 import { type PerkEvent, perkEvent } from '../../tracking/tracked-event.ts';
 import { enqueue, type OutboxEvent } from '../../webhooks/outbox.ts';
 import { uspSelection } from './event-type.ts';
@@ -15,7 +15,7 @@ export type Wrap = { session: UspSession; caller: Caller; nowMs: number };
  * @returns for each, the wrapped session; null where another call was first
  */
 export async function wrapBatch(
-  deps: Pick<PlatformDeps, 'pool' | 'tokens' | 'config'>,
+  deps: Pick<TrackingDeps, 'pool' | 'tokens' | 'config' | 'eventMeter'>,
   items: readonly Wrap[],
 ): Promise<(UspSession | null)[]> {
   const firsts = [...new Map(items.toReversed().map((item) => [item.session.id, item])).values()];
@@ -27,6 +27,7 @@ export async function wrapBatch(
     });
     const events = done.flatMap(selectionEvents);
     if (events.length > 0) await insertEvents(executor, events);
+    executor.onCommit(() => deps.eventMeter.recorded('selection', null, events.length));
     await enqueue(
       executor,
       done.map((item) => toWebhook(deps, item)),
@@ -42,7 +43,7 @@ export async function wrapBatch(
 type Wrapped = Wrap & { selected: readonly number[] };
 
 function toWebhook(
-  { tokens, config }: Pick<PlatformDeps, 'tokens' | 'config'>,
+  { tokens, config }: Pick<TrackingDeps, 'tokens' | 'config'>,
   { session, caller: { publisher, snapshot }, selected, nowMs }: Wrapped,
 ): OutboxEvent {
   const { id: sessionId, publisherId, pubUserId, dev } = session;

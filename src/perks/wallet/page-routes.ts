@@ -1,6 +1,8 @@
 import type { OfferDeps } from '../../offers/ports.ts';
 import { languageOf, requestLanguage } from '../../platform/messages/languages.ts';
 import type { App } from '../../platform/ports.ts';
+import type { TrackingDeps } from '../../tracking/ports.ts';
+
 import { walletErrorPages } from './error-pages.ts';
 import { removePath, savePath } from './page.ts';
 import { createPages } from './page-service.ts';
@@ -11,7 +13,7 @@ import { pageHeaders } from './style.ts';
 const options = { schema: { hide: true }, config: { errorPages: walletErrorPages } };
 
 /** The page of a user's saved offers and its buttons. A signed link gives access to one wallet. */
-export async function walletPageRoutes(app: App, deps: OfferDeps): Promise<void> {
+export async function walletPageRoutes(app: App, deps: OfferDeps & TrackingDeps): Promise<void> {
   const pages = createPages(deps);
   const headersOf = (style: string) => ({
     ...pageHeaders(deps.config.publicUrl, style),

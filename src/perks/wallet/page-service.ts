@@ -1,9 +1,9 @@
 import { hostedStyle } from '../../catalog/hosted-style.ts';
-import type { CatalogDeps } from '../../catalog/ports.ts';
 import { fillCopy } from '../../offers/render/macros.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { Language } from '../../platform/messages/languages.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
+import type { TrackingDeps } from '../../tracking/ports.ts';
 import { createWalletLinks, openPurpose, removePurpose, type WalletClaims } from './links.ts';
 import { renderWallet, type WalletPage } from './page.ts';
 import type { SavedOffer } from './saved-offers.ts';
@@ -23,7 +23,7 @@ export type Pages = {
   save: (form: Fields) => Promise<string>;
 };
 
-export function createPages(deps: CatalogDeps): Pages {
+export function createPages(deps: TrackingDeps): Pages {
   const { catalog, config, now } = deps;
   const wallet = createWalletService(deps);
   const openLinks = createWalletLinks(createSigner(config.tokenKeys, openPurpose));

@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox';
 import { callerOf } from '../../catalog/caller.ts';
-import type { CatalogDeps } from '../../catalog/ports.ts';
 import { createQrCodes } from '../../offers/render/qr.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers, noNulNotBlank, offerSchema } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
+import type { TrackingDeps } from '../../tracking/ports.ts';
 import { walletErrorPages } from './error-pages.ts';
 import { createWalletService, type WalletOwner, type WalletService } from './service.ts';
 
@@ -51,7 +51,7 @@ const removeAnswer = Type.Object({
 });
 
 /** Saving by the offer's own URL, and the publisher's view of a wallet (docs/interface.md#wallet). */
-export async function walletRoutes(app: App, deps: CatalogDeps): Promise<void> {
+export async function walletRoutes(app: App, deps: TrackingDeps): Promise<void> {
   const wallet = createWalletService(deps);
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store');
@@ -107,7 +107,7 @@ async function saveRoutes(app: App, { wallet }: { wallet: WalletService }): Prom
 
 async function listRoutes(
   app: App,
-  { wallet, auth }: { wallet: WalletService; auth: CatalogDeps['auth'] },
+  { wallet, auth }: { wallet: WalletService; auth: TrackingDeps['auth'] },
 ): Promise<void> {
   const preValidation = auth.requireKey('wallet');
   const qrCodes = createQrCodes();

@@ -1,4 +1,3 @@
-import type { CatalogDeps } from '../../catalog/ports.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { dayMs } from '../../platform/lib/time.ts';
@@ -6,6 +5,7 @@ import { timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
 import { insertEvents } from '../../tracking/beacons/insert-events.ts';
+import type { TrackingDeps } from '../../tracking/ports.ts';
 import { perkEvent } from '../../tracking/tracked-event.ts';
 import { createChangeNotifier } from './changes.ts';
 import { deleteItem, findMovedOwner, insertItem, listItems, moveItems } from './items.ts';
@@ -45,8 +45,8 @@ const linkLifeMs = 60 * dayMs;
 
 export const walletPagePath = '/wallet';
 
-export function createWalletService(deps: CatalogDeps): WalletService {
-  const { pool, dbHealth, config, now } = deps;
+export function createWalletService(deps: TrackingDeps): WalletService {
+  const { pool, dbHealth, config, now, eventMeter } = deps;
   const failFast = createFailFast(dbHealth);
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
   const links = createWalletLinks(createSigner(config.tokenKeys, openPurpose));
@@ -74,7 +74,9 @@ export function createWalletService(deps: CatalogDeps): WalletService {
       if (!isNew) return;
       const atMs = item.savedAt.getTime();
       await notify(executor, { event: 'offer_saved', item, atMs, dev: !recorded });
-      if (recorded) await insertEvents(executor, [perkEvent('save', { ...item, dev: false }, atMs)]);
+      if (!recorded) return;
+      await insertEvents(executor, [perkEvent('save', { ...item, dev: false }, atMs)]);
+      executor.onCommit(() => eventMeter.recorded('save', null));
     });
     return pageUrl(item, timeOfUuid7(item.sessionId));
   }

@@ -4,6 +4,8 @@ import { isDatabaseUnavailable } from './pool.ts';
 
 export type Entry<Item, Result> = {
   item: Item;
+  /** When it was added, by `performance.now()`. */
+  sinceMs: number;
   resolve: (result: Result | Promise<Result>) => void;
   reject: (err: unknown) => void;
 };

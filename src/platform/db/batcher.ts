@@ -1,5 +1,6 @@
 import { databaseUnavailable } from '../errors.ts';
 import { type Batch, type BatchWriter, type Entry, rejectAll, writeBatch } from './batch.ts';
+import { type BatchMeter, noBatchMeter } from './batch-meter.ts';
 
 export type BatcherOptions<Item, Result> = BatchWriter<Item, Result> & {
   /** Items in one transaction (count). */
@@ -10,6 +11,7 @@ export type BatcherOptions<Item, Result> = BatchWriter<Item, Result> & {
   minConcurrentItems?: number;
   /** Items waiting (count) before further ones are refused with 503. */
   maxWaiting?: number;
+  meter?: BatchMeter;
 };
 
 export type Batcher<Item, Result> = {
@@ -33,7 +35,7 @@ const minEarlyItems = 4;
  * When a batch fails for a reason in its data, its items are written one by one, so that an invalid item fails alone.
  */
 export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>): Batcher<Item, Result> {
-  const { dbHealth, maxItems = 256, maxConcurrentBatches = 2, maxWaiting = 20_000 } = options;
+  const { dbHealth, maxItems = 256, maxConcurrentBatches = 2, maxWaiting = 20_000, meter = noBatchMeter } = options;
   const { minConcurrentItems = maxItems } = options;
   const waiting: Entry<Item, Result>[] = [];
   const underWay = new Set<Batch<Item, Result>>();
@@ -71,12 +73,18 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   function start(): void {
     const batch = { entries: waiting.splice(0, maxItems), abandoned: false };
     startedMs = performance.now();
+    const batchStartMs = startedMs;
+    let isCommitted = false;
+    meter.started(batch.entries.length, startedMs - (batch.entries[0]?.sinceMs ?? startedMs));
     underWay.add(batch);
-    const startNext = (): void => {
+    const onCommit = (): void => {
+      isCommitted = true;
+      meter.ended(performance.now() - batchStartMs, false);
       underWay.delete(batch);
       if (waiting.length >= minEarlyItems && mayStart() && isDue()) start();
     };
-    void writeBatch(options, batch, startNext).finally(() => {
+    void writeBatch(options, batch, onCommit).finally(() => {
+      if (!isCommitted) meter.ended(performance.now() - batchStartMs, true);
       underWay.delete(batch);
       schedule();
       settleIdle();
@@ -90,6 +98,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
     for (const resolve of onIdle.splice(0)) resolve();
   }
 
+  meter.watchWaiting(() => waiting.length);
   dbHealth.onDown(() => {
     rejectAll(waiting.splice(0), databaseUnavailable());
     // Whether a batch under way was committed is unknown; its clients are answered now instead of left waiting.
@@ -104,7 +113,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
     add: (item) =>
       new Promise((resolve, reject) => {
         if (!dbHealth.isUp() || waiting.length >= maxWaiting) return reject(databaseUnavailable());
-        waiting.push({ item, resolve, reject });
+        waiting.push({ item, sinceMs: performance.now(), resolve, reject });
         if (waiting.length >= minConcurrentItems && mayStart()) start();
         else schedule();
       }),

@@ -27,7 +27,7 @@ export type DirectRoutes = {
 type DirectRouteDeps = {
   logger: Logger;
   failures: FailureLimit;
-  metrics: Metrics | null;
+  metrics: Pick<Metrics, 'requestEnded'>;
   clientAddress: (request: IncomingMessage) => string;
   nextRequestId: () => string;
 };
@@ -65,7 +65,7 @@ export function createDirectRoutes(deps: DirectRouteDeps): DirectRoutes {
     }
     send(response, answer, !server.listening);
     const ms = performance.now() - startMs;
-    metrics?.requestEnded(path, answer.status, ms);
+    metrics.requestEnded(path, answer.status, ms);
     logRequest(logger, { method, url, id, status: answer.status, ms });
   }
 

@@ -1,4 +1,5 @@
-import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { version } from '../version.ts';
 
 /** Metrics of a process. Labels are classes of things, never URLs, ids or text that clients choose. */
 export type Metrics = {
@@ -17,20 +18,34 @@ const ownPage: MetricsPage = (registry) => () => registry.metrics();
 
 const requestBucketsS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 
+type MetricsOptions = {
+  /** false: nobody can read them, so what costs something on each request, or by itself, is left out. */
+  isShown: boolean;
+  pageOf?: MetricsPage | undefined;
+};
+
 /** HTTP metrics of this process, with those of Node (event loop lag, memory, garbage collection). */
-export function createMetrics(pageOf: MetricsPage = ownPage): Metrics {
+export function createMetrics({ isShown, pageOf = ownPage }: MetricsOptions): Metrics {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
   const requests = new Histogram({
-    name: 'perkwire_http_request_seconds',
+    name: 'perkwire_http_request_duration_seconds',
     help: 'Requests answered, by route and class of status.',
     labelNames: ['route', 'status'],
     buckets: requestBucketsS,
     registers: [registry],
   });
+  new Gauge({
+    name: 'perkwire_build_info',
+    help: 'Always 1; the labels name the running release and its Node.js.',
+    labelNames: ['version', 'node'],
+    registers: [registry],
+    aggregator: 'max',
+  }).set({ version, node: process.versions.node }, 1);
+  if (isShown) collectDefaultMetrics({ register: registry });
   return {
-    requestEnded: (route, status, ms) =>
-      requests.observe({ route, status: `${Math.floor(status / 100)}xx` }, ms / 1000),
+    requestEnded: isShown
+      ? (route, status, ms) => requests.observe({ route, status: `${Math.floor(status / 100)}xx` }, ms / 1000)
+      : () => {},
     registry,
     page: pageOf(registry),
   };

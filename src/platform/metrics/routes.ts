@@ -8,7 +8,7 @@ import type { Metrics } from './metrics.ts';
 /** `GET /metrics` for Prometheus, in every role, for callers with METRICS_TOKEN. No route where that is not set. */
 export async function metricsRoutes(app: App, { config, metrics }: PlatformDeps): Promise<void> {
   const { metricsToken } = config;
-  if (metrics === null || metricsToken === null) return;
+  if (metricsToken === null) return;
   const expected = digest(metricsToken);
   const schema = {
     summary: 'Metrics for Prometheus',

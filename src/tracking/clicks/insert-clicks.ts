@@ -44,8 +44,10 @@ order by c.session_id, c.offer_id, c.kind
 on conflict do nothing`;
 
 const clicksWithSessionSql = `
-with inserted as (${clicksSql})
-select c.index::integer, s.placement
+with inserted as (${clicksSql} returning suspicious)
+select null::integer as index, null as placement, suspicious from inserted
+union all
+select c.index::integer, s.placement, null
 from unnest($1::date[], $2::uuid[], $13::boolean[]) with ordinality as c (day, session_id, wanted, index)
 cross join lateral (
   select placement from sessions
@@ -54,27 +56,45 @@ cross join lateral (
 ) s
 where c.wanted`;
 
+/** A stored click, or without `suspicious` the session of the click with this index. */
+type StoredRow = { index: null; suspicious: string | null };
 type SessionRow = { index: number; placement: string };
 
+/** Gets why each new click is suspicious; null: it is not. */
+type OnStored = (suspicion: string | null) => void;
+
 /** Stores clicks. @returns for each what its landing page needs of the session, null where it needs nothing */
-export async function insertClicks(executor: Executor, clicks: readonly Click[]): Promise<(ClickSession | null)[]> {
+export async function insertClicks(
+  executor: Executor,
+  clicks: readonly Click[],
+  onStored: OnStored = () => {},
+): Promise<(ClickSession | null)[]> {
   const found = clicks.map<ClickSession | null>(() => null);
   if (!clicks.some((click) => click.wantsSession)) {
-    await executor.query({ name: 'insert_clicks', text: clicksSql, values: valuesOf(clicks) });
+    const text = `${clicksSql} returning suspicious`;
+    const { rows } = await executor.query<StoredRow>({ name: 'insert_clicks', text, values: valuesOf(clicks) });
+    for (const { suspicious } of rows) onStored(suspicious);
     return found;
   }
-  const { rows } = await executor.query<SessionRow>({
+  const { rows } = await executor.query<StoredRow | SessionRow>({
     name: 'insert_clicks_with_session',
     text: clicksWithSessionSql,
     values: [...valuesOf(clicks), booleans(clicks, (click) => click.wantsSession)],
   });
-  for (const row of rows) found[row.index - 1] = { placement: row.placement };
+  for (const row of rows) {
+    if (row.index === null) onStored(row.suspicious);
+    else found[row.index - 1] = { placement: row.placement };
+  }
   return found;
 }
 
 /** Stores clicks. @returns those that are new and not suspicious */
-export const insertNewClicks = (executor: Executor, clicks: readonly Click[]): Promise<NewEvent[]> =>
-  insertReturningNew(executor, { name: 'insert_new_clicks', text: clicksSql, values: valuesOf(clicks) });
+export const insertNewClicks = (
+  executor: Executor,
+  clicks: readonly Click[],
+  onStored: OnStored,
+): Promise<NewEvent[]> =>
+  insertReturningNew(executor, { name: 'insert_new_clicks', text: clicksSql, values: valuesOf(clicks) }, onStored);
 
 /** As `insertClicks`, for clicks that are stored already. */
 export async function findClickSessions(

@@ -1,6 +1,5 @@
 import formbody from '@fastify/formbody';
 import { Type } from '@sinclair/typebox';
-import type { CatalogDeps } from '../../catalog/ports.ts';
 import { emptyBodyByDefault } from '../../platform/http/body-parsing.ts';
 import { limitedCodes, toAppError } from '../../platform/http/error-handler.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
@@ -8,6 +7,7 @@ import type { App } from '../../platform/ports.ts';
 import { sendImage } from '../beacons/image-answer.ts';
 import { imageAnswer } from '../beacons/openapi.ts';
 import { isPrefetch } from '../beacons/prefetch.ts';
+import type { TrackingDeps } from '../ports.ts';
 import { microsToNumber } from './amounts.ts';
 import { conversionBody, conversionQuery, readConversion } from './request.ts';
 import { createConversionService, type ReportResult } from './service.ts';
@@ -39,7 +39,7 @@ const imageAnswers = {
 };
 
 /** Advertisers' reports of conversions (docs/interface.md#conversions), server to server or as an image on a page. */
-export async function conversionRoutes(app: App, deps: CatalogDeps): Promise<void> {
+export async function conversionRoutes(app: App, deps: TrackingDeps): Promise<void> {
   const conversions = createConversionService({ ...deps, pool: deps.flushPool });
   app.addHook('onClose', conversions.drain);
   app.addHook('onRequest', async (_request, reply) => {

@@ -1,5 +1,4 @@
 import { openConversionSecret } from '../../catalog/management/conversion-secret.ts';
-import type { CatalogDeps } from '../../catalog/ports.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -10,6 +9,7 @@ import { createUserKeys } from '../../platform/security/user-key.ts';
 import { deliveriesOf, type OutboxEvent } from '../../webhooks/outbox.ts';
 import { tellWorkers } from '../../webhooks/outbox-channel.ts';
 import { type ClickRef, createClickIdCodec } from '../clicks/click-id.ts';
+import type { TrackingDeps } from '../ports.ts';
 import { type Booking, postbackEvent } from './booking.ts';
 import { areCounted, countBookings } from './count-caps.ts';
 import { type Evaluation, evaluate } from './evaluate.ts';
@@ -31,7 +31,10 @@ export type ConversionService = {
   drain: () => Promise<void>;
 };
 
-type ServiceDeps = Pick<CatalogDeps, 'pool' | 'dbHealth' | 'catalog' | 'config' | 'secretBox' | 'now'>;
+type ServiceDeps = Pick<
+  TrackingDeps,
+  'pool' | 'dbHealth' | 'catalog' | 'config' | 'secretBox' | 'batchMeters' | 'eventMeter' | 'now'
+>;
 
 /** Reports in one transaction (count). */
 const maxItems = 128;
@@ -40,7 +43,12 @@ export function createConversionService(deps: ServiceDeps): ConversionService {
   const { dbHealth, config, now } = deps;
   const clickIds = createClickIdCodec(config.tokenKeys);
   const hashes = createUserKeys(config.userPepper, config.earlierPeppers);
-  const batcher = createBatcher<Item, Evaluation>({ write: (items) => recordBatch(deps, items), dbHealth, maxItems });
+  const batcher = createBatcher<Item, Evaluation>({
+    write: (items) => recordBatch(deps, items),
+    dbHealth,
+    maxItems,
+    meter: deps.batchMeters('conversions'),
+  });
   return {
     record: async (report) => {
       const click = clickIds.read(report.clickId);
@@ -66,6 +74,8 @@ async function recordBatch(deps: ServiceDeps, items: readonly Item[]): Promise<E
   const bookings = evaluated.flatMap(toNewBooking);
   if (bookings.length === 0) return evaluated.map(({ evaluation }) => evaluation);
   const added = await bookAll(deps, bookings);
+  for (const { booking } of bookings)
+    if (added.has(booking.id)) deps.eventMeter.recorded('conversion', booking.suspicious);
   const isLate = ({ evaluation }: Evaluated): boolean =>
     evaluation.outcome === 'book' && !added.has(evaluation.booking.id);
   const late = evaluated.filter(isLate);

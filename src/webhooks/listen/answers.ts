@@ -3,7 +3,6 @@ import { AppError } from '../../platform/errors.ts';
 import type { StreamEvent } from '../../platform/http/event-streams.ts';
 import { dayOfUuid7, isUuid7 } from '../../platform/lib/uuid7.ts';
 import { webhookIdOf } from '../deliveries/view.ts';
-import { noMeter } from '../dispatcher/meter.ts';
 import { type AttemptTools, attempt, prepare } from '../dispatcher/send/attempt.ts';
 import { fail, maxKeptBytes, type SendResult } from '../dispatcher/send/result.ts';
 import { createHealthWatch } from '../dispatcher/settle/health.ts';
@@ -21,7 +20,7 @@ const remoteAddress = 'perkwire listen';
 
 export function createAnswers({ pool, secretBox, logger, payloadLinks, dispatcherMetrics, activity }: AnswerDeps) {
   const watch = createHealthWatch(() => performance.now());
-  const meter = dispatcherMetrics?.meter ?? noMeter;
+  const { meter } = dispatcherMetrics;
   /** Signed at the start of the attempt, so that the request can be made anew. */
   const toolsAt = (startedAt: Date) => ({
     secretBox,

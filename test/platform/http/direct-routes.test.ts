@@ -27,7 +27,7 @@ const sink = new Writable({
     done();
   },
 });
-const metrics = createMetrics();
+const metrics = createMetrics({ isShown: true });
 const failures = createFailureLimit(() => 0);
 const logger = createLogger('debug', sink);
 const { app, direct } = createServer({ config: testConfig(), logger, failures, metrics });
@@ -148,7 +148,7 @@ test('each request has one log line at level debug, and counts in the metrics un
   ]);
   const counted = await metrics.registry.metrics();
   for (const status of ['2xx', '4xx'])
-    expect(counted).toContain(`perkwire_http_request_seconds_count{route="${path}",status="${status}"} 1\n`);
+    expect(counted).toContain(`perkwire_http_request_duration_seconds_count{route="${path}",status="${status}"} 1\n`);
 });
 
 test('requests share their ids with those of the framework', async () => {

@@ -1,6 +1,11 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
+import { rollupLagMs } from '../../../src/reports/rollup/metrics.ts';
+import { rollUp } from '../../../src/reports/rollup/roll-up.ts';
 import { isConsistent, reconcileDeliveries } from '../../../src/webhooks/deliveries/reconciliation.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { call, googlebot, mintLike, showOffer } from '../../tracking/journey.ts';
 import {
   addEndpoint,
   enqueueDelivery,
@@ -42,23 +47,25 @@ describe('GET /metrics', () => {
     await enqueueDelivery(t, endpoint);
     await enqueueDelivery(t, await addEndpoint(t, 'http://10.0.0.1/'));
     await until(
-      async () => (await scrape(`Bearer ${token}`)).body.includes('perkwire_webhook_tries_total{class="blocked"} 1'),
+      async () =>
+        (await scrape(`Bearer ${token}`)).body.includes('perkwire_webhook_attempts_total{outcome="blocked"} 1'),
       true,
     );
     await enqueueDelivery(t, endpoint);
     await until(
-      async () => (await scrape(`Bearer ${token}`)).body.includes('perkwire_webhook_tries_total{class="delivered"} 1'),
+      async () =>
+        (await scrape(`Bearer ${token}`)).body.includes('perkwire_webhook_attempts_total{outcome="delivered"} 1'),
       true,
     );
     const { body } = await scrape(`Bearer ${token}`);
     for (const line of [
-      'perkwire_webhook_tries_total{class="status"} 1',
+      'perkwire_webhook_attempts_total{outcome="status"} 1',
       'perkwire_webhook_lag_seconds_count 3',
       'perkwire_webhook_breakers{state="closed"}',
       'perkwire_webhook_queue{lane="live"}',
       'perkwire_webhook_unbalanced 0',
       'perkwire_webhook_calls_in_flight 0',
-      'perkwire_http_request_seconds_count{route="/metrics",status="4xx"}',
+      'perkwire_http_request_duration_seconds_count{route="/metrics",status="4xx"}',
       'nodejs_eventloop_lag_seconds',
     ])
       expect(body).toContain(line);
@@ -67,6 +74,68 @@ describe('GET /metrics', () => {
     await dispatcher.stop();
     await hook.close();
   });
+});
+
+/** The value of a series, as the page shows it; null: it does not. */
+const valueOf = (page: string, series: string): number | null => {
+  const line = page.split('\n').find((each) => each.startsWith(`${series} `));
+  return line === undefined ? null : Number(line.slice(series.length + 1));
+};
+
+test('a fetch, its beacons and its clicks are counted by result, kind and suspicion, and their batches measured', async () => {
+  const shown = await showOffer(t);
+  await t.app.inject({
+    method: 'POST',
+    url: `/native/v2/offers.json?api_key=${t.publisher.key}&campaignId=999999`,
+    payload: { placement: 'checkout' },
+  });
+  await call(t, shown.pixel);
+  await call(t, shown.beacons.close, { 'user-agent': googlebot });
+  const elsewhere = new URL(shown.click_url);
+  elsewhere.searchParams.set('t', mintLike(t, shown, { sessionId: newUuid7(Date.now()) }));
+  await call(t, elsewhere.href);
+  const { body } = await scrape(`Bearer ${token}`);
+  const expected = {
+    'perkwire_fetches_total{surface="unit",result="filled"}': 1,
+    'perkwire_fetches_total{surface="unit",result="nothing_eligible"}': 1,
+    'perkwire_fetches_total{surface="unit",result="deadline"}': 0,
+    perkwire_decision_duration_seconds_count: 2,
+    'perkwire_events_total{kind="impression",suspicion="none"}': 1,
+    'perkwire_events_total{kind="close",suspicion="bot"}': 1,
+    'perkwire_events_total{kind="click",suspicion="no_impression"}': 1,
+    'perkwire_events_total{kind="click",suspicion="none"}': 0,
+    'perkwire_batch_commit_seconds_count{batch="beacons"}': 2,
+    'perkwire_batch_items_sum{batch="beacons"}': 2,
+    'perkwire_batch_waiting{batch="beacons"}': 0,
+    'perkwire_batch_failures_total{batch="beacons"}': 0,
+    perkwire_database_up: 1,
+    'perkwire_database_connections_limit{pool="requests"}': t.deps.config.databasePoolSize,
+    perkwire_catalog_version: t.deps.catalog.current().version,
+  };
+  expect(Object.fromEntries(Object.keys(expected).map((series) => [series, valueOf(body, series)]))).toEqual(expected);
+  expect(valueOf(body, 'perkwire_offers_served_total{surface="unit"}')).toBeGreaterThan(0);
+  expect(valueOf(body, 'perkwire_catalog_snapshot_age_seconds')).toBeGreaterThanOrEqual(0);
+});
+
+test('the rollup lag is the age of what reports do not count yet', async () => {
+  await showOffer(t);
+  const laterMs = Date.now() + 3_600_000;
+  expect(await rollupLagMs(t.pool, laterMs)).toBeGreaterThan(0);
+  while (!(await rollUp(t.pool, Date.now(), 10_000_000)).complete);
+  expect(await rollupLagMs(t.pool, laterMs)).toBe(0);
+});
+
+test('operations.md lists every metric with its type and labels, and no other', async () => {
+  const { body } = await scrape(`Bearer ${token}`);
+  const shown = [...body.matchAll(/^# TYPE (perkwire_\w+) (\w+)$/gm)].map(([, name, type]) => `${name} ${type}`);
+  const chapter = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
+  const listed = [...chapter.matchAll(/^\| `(perkwire_\w+)(?:\{([\w,]+)\})?` \| (\w+) \|/gm)];
+  expect(listed.map(([, name, , type]) => `${name} ${type}`).sort()).toEqual(shown.sort());
+  const labelsOf = new Map(listed.map(([, name, labels = '']) => [name, labels.split(',')]));
+  for (const [, name = '', labels = ''] of body.matchAll(/^(perkwire_\w+?)(?:_bucket|_sum|_count)?\{(.+)\} /gm)) {
+    const given = [...labels.matchAll(/(\w+)="/g)].map(([, label = '']) => label).filter((label) => label !== 'le');
+    expect([name, labelsOf.get(name)]).toEqual([name, given.length === 0 ? [''] : given]);
+  }
 });
 
 test('the balance finds a delivery that nobody would send, and one that would be sent again', async () => {
