@@ -1,6 +1,6 @@
 import { Histogram, type Registry } from 'prom-client';
 import type { EmptyReason } from '../decision/types.ts';
-import { registerTally } from '../platform/metrics/tally.ts';
+import { registerCounts } from '../platform/metrics/counts.ts';
 
 type Surface = 'unit' | 'offerwall';
 
@@ -32,12 +32,12 @@ export function createFetchMeter(registry: Registry): FetchMeter {
     buckets: decisionBucketsS,
     registers: [registry],
   });
-  const fetches = registerTally(registry, {
+  const fetches = registerCounts(registry, {
     name: 'perkwire_fetches_total',
     help: 'Fetches answered, by surface and result: filled, or why it is empty.',
     labelNames: ['surface', 'result'],
   });
-  const shown = registerTally(registry, {
+  const shown = registerCounts(registry, {
     name: 'perkwire_offers_served_total',
     help: 'Offers in the answers of fetches.',
     labelNames: ['surface'],

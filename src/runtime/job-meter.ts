@@ -1,16 +1,16 @@
 import type { Registry } from 'prom-client';
-import { registerTally } from '../platform/metrics/tally.ts';
+import { registerCounts } from '../platform/metrics/counts.ts';
 
 /** Measures the runs of background jobs. */
 export type JobMeter = { ran: (job: string, ms: number, failed: boolean) => void };
 
 export function createJobMeter(registry: Registry): JobMeter {
-  const runs = registerTally(registry, {
+  const runs = registerCounts(registry, {
     name: 'perkwire_job_runs_total',
     help: 'Runs of background jobs, by result: ok or failed.',
     labelNames: ['job', 'result'],
   });
-  const seconds = registerTally(registry, {
+  const seconds = registerCounts(registry, {
     name: 'perkwire_job_duration_seconds_total',
     help: 'Time that background jobs ran.',
     labelNames: ['job'],

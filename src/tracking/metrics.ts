@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import { type EventKind, eventKinds } from '../catalog/event-kinds.ts';
-import { registerTally } from '../platform/metrics/tally.ts';
+import { registerCounts } from '../platform/metrics/counts.ts';
 import { suspicions } from './tracked-event.ts';
 
 type CountedKind = EventKind | 'conversion';
@@ -9,16 +9,16 @@ type CountedKind = EventKind | 'conversion';
 export type EventMeter = { recorded: (kind: CountedKind, suspicion: string | null, events?: number) => void };
 
 export function createEventMeter(registry: Registry): EventMeter {
-  const tally = registerTally(registry, {
+  const linesOf = registerCounts(registry, {
     name: 'perkwire_events_total',
     help: 'Events recorded, by kind and by why they are suspicious. Repeats of beacons count, those of others do not.',
     labelNames: ['kind', 'suspicion'],
   });
-  for (const kind of [...Object.keys(eventKinds), 'conversion']) tally(kind, 'none');
-  for (const suspicion of suspicions) tally('click', suspicion);
+  for (const kind of [...Object.keys(eventKinds), 'conversion']) linesOf(kind, 'none');
+  for (const suspicion of suspicions) linesOf('click', suspicion);
   return {
     recorded: (kind, suspicion, events = 1) => {
-      tally(kind, suspicion ?? 'none').value += events;
+      linesOf(kind, suspicion ?? 'none').value += events;
     },
   };
 }

@@ -1,5 +1,5 @@
 import { Gauge, Histogram, type Registry } from 'prom-client';
-import { registerTally } from '../metrics/tally.ts';
+import { registerCounts } from '../metrics/counts.ts';
 
 /** Measures the batches of one batcher: once for each, however many items it has. */
 export type BatchMeter = {
@@ -40,7 +40,7 @@ export function createBatchMeters(registry: Registry): BatchMeters {
     buckets: commitBucketsS,
     ...common,
   });
-  const failures = registerTally(registry, {
+  const failures = registerCounts(registry, {
     name: 'perkwire_batch_failures_total',
     help: 'Batches that were not committed. The writes of one that failed for its data are written one by one.',
     labelNames: ['batch'],

@@ -1,6 +1,6 @@
 import { Counter, type Registry } from 'prom-client';
 
-/** One line of a tally. */
+/** One line of a counter. */
 export type Count = { value: number };
 
 /**
@@ -8,7 +8,7 @@ export type Count = { value: number };
  * increment with a label, this one 0.01 µs. Lines that were asked for are shown from then on, also while they are 0.
  * @returns finds or adds the line of label values, given in the order of `labelNames`
  */
-export function registerTally(
+export function registerCounts(
   registry: Registry,
   { name, help, labelNames }: { name: string; help: string; labelNames: readonly string[] },
 ): (...labelValues: string[]) => Count {
