@@ -1,5 +1,4 @@
 import { findCaller } from '../catalog/caller.ts';
-import { registerCatalogMetrics } from '../catalog/metrics.ts';
 import type { CatalogDeps } from '../catalog/ports.ts';
 import { startCatalogStore } from '../catalog/snapshot/store.ts';
 import type { Config } from '../config.ts';
@@ -7,14 +6,11 @@ import { buildIndex } from '../decision/index/build-index.ts';
 import { createLiveUsage } from '../offers/caps/live-usage.ts';
 import { loadGeo } from '../offers/context/geo.ts';
 import { createLiveCalls } from '../offers/live-calls/live-calls.ts';
-import { createFetchMeter } from '../offers/metrics.ts';
 import { createModelSource } from '../offers/model/source.ts';
 import { createNotices } from '../offers/notices/notices.ts';
 import { createOutcomeSampler } from '../offers/outcomes/sampler.ts';
 import type { OfferDeps } from '../offers/ports.ts';
-import { createBatchMeters } from '../platform/db/batch-meter.ts';
 import { startDatabaseHealth } from '../platform/db/health.ts';
-import { registerDatabaseMetrics } from '../platform/db/metrics.ts';
 import { ensurePartitions } from '../platform/db/partitions.ts';
 import { breakConnections, createPool, type PoolOptions } from '../platform/db/pool.ts';
 import { createServers, type ServerUrl } from '../platform/db/servers.ts';
@@ -22,21 +18,18 @@ import { createAuthenticator } from '../platform/http/auth.ts';
 import { createFailureLimit } from '../platform/http/failure-limit.ts';
 import type { Logger } from '../platform/logger.ts';
 import { createMailer } from '../platform/mailer.ts';
-import { createMetrics, type MetricsPage } from '../platform/metrics/metrics.ts';
+import type { MetricsPage } from '../platform/metrics/metrics.ts';
 import { createSigner } from '../platform/security/keyring.ts';
 import { createSecretBox } from '../platform/security/secret-box.ts';
 import { createTokenCodec } from '../platform/security/tracking-token.ts';
 import { userAgent } from '../platform/version.ts';
-import { registerRollupMetrics } from '../reports/rollup/metrics.ts';
-import { createEventMeter } from '../tracking/metrics.ts';
 import type { TrackingDeps } from '../tracking/ports.ts';
 import { createEndpointActivity } from '../webhooks/activity/activity.ts';
 import { parseNets } from '../webhooks/dispatcher/send/address-guard.ts';
 import { createSender } from '../webhooks/dispatcher/send/sender.ts';
-import { registerWebhookGauges } from '../webhooks/gauges.ts';
-import { createDispatcherMetrics } from '../webhooks/metrics.ts';
 import type { WebhookDeps } from '../webhooks/ports.ts';
-import { createJobMeter, type JobMeter } from './job-meter.ts';
+import { createMeters } from './create-meters.ts';
+import type { JobMeter } from './job-meter.ts';
 
 /** Every port of every room. */
 export type Deps = CatalogDeps &
@@ -104,12 +97,6 @@ export async function createDeps({
     userAgent,
     now: () => performance.now(),
   });
-  const metrics = createMetrics({ isShown: config.metricsToken !== null, pageOf: metricsPage });
-  const { registry } = metrics;
-  registerDatabaseMetrics(registry, { requests: pool, batches: flushPool }, dbHealth);
-  registerCatalogMetrics(registry, catalog, now);
-  registerRollupMetrics(registry, pool, now);
-  registerWebhookGauges(registry, pool, now);
   const deps: Deps = {
     config,
     pool,
@@ -130,12 +117,7 @@ export async function createDeps({
     tokens: createTokenCodec(createSigner(config.tokenKeys, 'tracking-token')),
     mailer: config.mail === null ? null : createMailer(config.mail),
     secretBox: createSecretBox(config.secretsKey, config.earlierSecretsKeys),
-    metrics,
-    batchMeters: createBatchMeters(registry),
-    fetchMeter: createFetchMeter(registry),
-    eventMeter: createEventMeter(registry),
-    jobMeter: createJobMeter(registry),
-    dispatcherMetrics: createDispatcherMetrics(registry),
+    ...createMeters({ isShown: config.metricsToken !== null, metricsPage, pool, flushPool, dbHealth, catalog, now }),
     sender,
     now,
   };

@@ -8,12 +8,12 @@ export function createJobMeter(registry: Registry): JobMeter {
   const runs = registerCounts(registry, {
     name: 'perkwire_job_runs_total',
     help: 'Runs of background jobs, by result: ok or failed.',
-    labelNames: ['job', 'result'],
+    labelNames: ['name', 'result'],
   });
   const seconds = registerCounts(registry, {
     name: 'perkwire_job_duration_seconds_total',
     help: 'Time that background jobs ran.',
-    labelNames: ['job'],
+    labelNames: ['name'],
   });
   return {
     ran: (job, ms, failed) => {

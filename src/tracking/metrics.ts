@@ -9,16 +9,16 @@ type CountedKind = EventKind | 'conversion';
 export type EventMeter = { recorded: (kind: CountedKind, suspicion: string | null, events?: number) => void };
 
 export function createEventMeter(registry: Registry): EventMeter {
-  const linesOf = registerCounts(registry, {
+  const lineOf = registerCounts(registry, {
     name: 'perkwire_events_total',
     help: 'Events recorded, by kind and by why they are suspicious. Repeats of beacons count, those of others do not.',
     labelNames: ['kind', 'suspicion'],
   });
-  for (const kind of [...Object.keys(eventKinds), 'conversion']) linesOf(kind, 'none');
-  for (const suspicion of suspicions) linesOf('click', suspicion);
+  for (const kind of [...Object.keys(eventKinds), 'conversion']) lineOf(kind, 'none');
+  for (const suspicion of suspicions) lineOf('click', suspicion);
   return {
     recorded: (kind, suspicion, events = 1) => {
-      linesOf(kind, suspicion ?? 'none').value += events;
+      lineOf(kind, suspicion ?? 'none').value += events;
     },
   };
 }

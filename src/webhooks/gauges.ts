@@ -2,6 +2,7 @@ import type pg from 'pg';
 import type { Registry } from 'prom-client';
 import { registerGauge } from '../platform/metrics/gauges.ts';
 import { reconcileDeliveries } from './deliveries/reconciliation.ts';
+import { mayBeCalled } from './dispatcher/claim/claim-statement.ts';
 
 const maxAgeMs = 15_000;
 const reconciliationMaxAgeMs = 300_000;
@@ -15,6 +16,17 @@ const endpointStates = `
     case when h.warned_at is not null then 'failing' end]) as state
   from webhook_endpoints e join endpoint_health h on h.endpoint_id = e.id
   where e.deleted_at is null`;
+
+/** One index probe for each endpoint, however long its queue is. */
+const overdueSql = `
+  select coalesce(max(extract(epoch from now() - oldest.due_at)), 0)::float8 as overdue_s
+  from webhook_endpoints e join endpoint_health h on h.endpoint_id = e.id
+  cross join lateral (
+    select due_at from delivery_queue q
+    where q.lane = 'live' and q.endpoint_id = e.id and q.due_at <= now() and q.lease_until is null
+    order by q.due_at limit 1
+  ) oldest
+  where e.deleted_at is null and ${mayBeCalled}`;
 
 /** Gauges of the database, the same in every process: queue, failed and held deliveries, breakers, endpoints. */
 export function registerWebhookGauges(registry: Registry, pool: pg.Pool, now: () => number): void {
@@ -55,6 +67,16 @@ export function registerWebhookGauges(registry: Registry, pool: pg.Pool, now: ()
     },
   ];
   for (const gauge of gauges) registerGauge(registry, { ...gauge, maxAgeMs, now });
+  registerGauge(registry, {
+    name: 'perkwire_webhook_overdue_seconds',
+    help: 'How long the delivery has been due that has waited longest, of endpoints that may be called; 0: none waits.',
+    read: async () => {
+      const { rows } = await pool.query<{ overdue_s: number }>(overdueSql);
+      return rows.map(({ overdue_s }) => ({ value: overdue_s }));
+    },
+    maxAgeMs,
+    now,
+  });
   registerGauge(registry, {
     name: 'perkwire_webhook_unbalanced',
     help: [

@@ -1,4 +1,5 @@
 import { databaseUnavailable } from '../errors.ts';
+import { type BatchMeter, noBatchMeter } from './batch-meter.ts';
 import type { DatabaseHealth } from './health.ts';
 import { isDatabaseUnavailable } from './pool.ts';
 
@@ -20,24 +21,30 @@ export type BatchWriter<Item, Result> = {
    */
   write: (items: readonly Item[]) => Promise<readonly (Result | Promise<Result>)[]>;
   dbHealth: DatabaseHealth;
+  meter: BatchMeter;
 };
 
 /** Writes a batch and settles its entries; `onCommit` is called before that. Never rejects. */
 export async function writeBatch<Item, Result>(
-  { write, dbHealth }: BatchWriter<Item, Result>,
+  { write, dbHealth, meter }: BatchWriter<Item, Result>,
   batch: Batch<Item, Result>,
   onCommit: () => void,
 ): Promise<void> {
   const { entries } = batch;
+  const startMs = performance.now();
+  meter.started(entries.length, startMs - (entries[0]?.sinceMs ?? startMs));
   try {
     const results = await write(entries.map((entry) => entry.item));
+    meter.ended(performance.now() - startMs, false);
     dbHealth.sawCommit();
     onCommit();
     entries.forEach((entry, index) => {
       entry.resolve(results[index] as Result);
     });
   } catch (err) {
-    if (entries.length > 1 && !isDatabaseUnavailable(err)) return writeEach({ write, dbHealth }, batch);
+    meter.ended(performance.now() - startMs, true);
+    if (entries.length > 1 && !isDatabaseUnavailable(err))
+      return writeEach({ write, dbHealth, meter: noBatchMeter }, batch);
     if (isDatabaseUnavailable(err)) {
       batch.abandoned = true;
       dbHealth.sawFailure(err);

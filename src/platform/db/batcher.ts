@@ -2,7 +2,7 @@ import { databaseUnavailable } from '../errors.ts';
 import { type Batch, type BatchWriter, type Entry, rejectAll, writeBatch } from './batch.ts';
 import { type BatchMeter, noBatchMeter } from './batch-meter.ts';
 
-export type BatcherOptions<Item, Result> = BatchWriter<Item, Result> & {
+export type BatcherOptions<Item, Result> = Omit<BatchWriter<Item, Result>, 'meter'> & {
   /** Items in one transaction (count). */
   maxItems?: number;
   /** Transactions under way at once (count). One suffices for a fast database; more hide the latency of a slow one. */
@@ -73,18 +73,12 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   function start(): void {
     const batch = { entries: waiting.splice(0, maxItems), abandoned: false };
     startedMs = performance.now();
-    const batchStartMs = startedMs;
-    let isCommitted = false;
-    meter.started(batch.entries.length, startedMs - (batch.entries[0]?.sinceMs ?? startedMs));
     underWay.add(batch);
-    const onCommit = (): void => {
-      isCommitted = true;
-      meter.ended(performance.now() - batchStartMs, false);
+    const startNext = (): void => {
       underWay.delete(batch);
       if (waiting.length >= minEarlyItems && mayStart() && isDue()) start();
     };
-    void writeBatch(options, batch, onCommit).finally(() => {
-      if (!isCommitted) meter.ended(performance.now() - batchStartMs, true);
+    void writeBatch({ ...options, meter }, batch, startNext).finally(() => {
       underWay.delete(batch);
       schedule();
       settleIdle();

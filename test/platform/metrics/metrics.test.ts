@@ -77,12 +77,12 @@ describe('GET /metrics', () => {
 });
 
 /** The value of a series, as the page shows it; null: it does not. */
-const valueOf = (page: string, series: string): number | null => {
+const seriesOf = (page: string, series: string): number | null => {
   const line = page.split('\n').find((each) => each.startsWith(`${series} `));
   return line === undefined ? null : Number(line.slice(series.length + 1));
 };
 
-test('a fetch, its beacons and its clicks are counted by result, kind and suspicion, and their batches measured', async () => {
+test('fetches, beacons and clicks are counted by result, kind and suspicion, and their batches measured', async () => {
   const shown = await showOffer(t);
   await t.app.inject({
     method: 'POST',
@@ -112,9 +112,9 @@ test('a fetch, its beacons and its clicks are counted by result, kind and suspic
     'perkwire_database_connections_limit{pool="requests"}': t.deps.config.databasePoolSize,
     perkwire_catalog_version: t.deps.catalog.current().version,
   };
-  expect(Object.fromEntries(Object.keys(expected).map((series) => [series, valueOf(body, series)]))).toEqual(expected);
-  expect(valueOf(body, 'perkwire_offers_served_total{surface="unit"}')).toBeGreaterThan(0);
-  expect(valueOf(body, 'perkwire_catalog_snapshot_age_seconds')).toBeGreaterThanOrEqual(0);
+  expect(Object.fromEntries(Object.keys(expected).map((series) => [series, seriesOf(body, series)]))).toEqual(expected);
+  expect(seriesOf(body, 'perkwire_offers_served_total{surface="unit"}')).toBeGreaterThan(0);
+  expect(seriesOf(body, 'perkwire_catalog_snapshot_age_seconds')).toBeGreaterThanOrEqual(0);
 });
 
 test('the rollup lag is the age of what reports do not count yet', async () => {
