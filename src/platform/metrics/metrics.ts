@@ -36,11 +36,11 @@ export function createMetrics({ isShown, pageOf = ownPage }: MetricsOptions): Me
   });
   new Gauge({
     name: 'perkwire_build_info',
-    help: 'Always 1; the labels name the running release and its Node.js.',
-    labelNames: ['version', 'node'],
+    help: 'Always 1; the label names the running release.',
+    labelNames: ['version'],
     registers: [registry],
     aggregator: 'max',
-  }).set({ version, node: process.versions.node }, 1);
+  }).set({ version }, 1);
   if (isShown) collectDefaultMetrics({ register: registry });
   return {
     requestEnded: isShown
