@@ -11,8 +11,6 @@ export type FetchMeter = {
   answered: (surface: Surface, emptyReason: string | null, offers: number) => void;
 };
 
-export const noFetchMeter: FetchMeter = { decided: () => {}, answered: () => {} };
-
 const decisionBucketsS = [0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05];
 
 /** Every reason for an empty answer: those of a decision, and the deadline of the request. */
