@@ -72,9 +72,10 @@ export const tables: Record<string, Ownership> = {
   ...owned('perks', ['wallet_items']),
   usp_sessions: { owner: 'perks', readers: { dashboard: 'live calls show the selection of a session' } },
   ...owned('webhooks', [
-    ...['deliveries', 'delivery_attempts', 'delivery_count_changes', 'delivery_counts', 'dispatcher_workers'],
+    ...['delivery_attempts', 'delivery_count_changes', 'delivery_counts', 'dispatcher_workers'],
     ...['endpoint_activity', 'endpoint_health', 'endpoint_test_buckets', 'operational_events', 'redelivery_jobs'],
   ]),
+  deliveries: { owner: 'webhooks', readers: { perks: 'the perk funnel counts sessions whose webhook was delivered' } },
   delivery_queue: { owner: 'webhooks', readers: { dashboard: 'the system page shows the size of the queue' } },
   webhook_endpoints: { owner: 'webhooks', readers: { embedded: "the demo's receiver verifies with its own secret" } },
   ...owned('reports', [

@@ -29,6 +29,8 @@ export type ReportService = {
   activity: (publisher: Publisher, given: ActivityParameters, signal?: AbortSignal) => Promise<ActivityReport>;
   /** Of sums alone. Errors: report_too_large, unavailable. */
   explore: (query: ExploreQuery, signal?: AbortSignal) => Promise<Explored>;
+  /** Reads raw rows for a report, in turns with the others. Errors: report_too_large, unavailable. */
+  readRaw: <T>(publisherId: number, work: (executor: Executor) => Promise<T>, signal?: AbortSignal) => Promise<T>;
   /** Of UTC days. Errors: invalid_request, report_too_large, unavailable. */
   reconciliation: (
     publisher: Publisher,
@@ -106,6 +108,7 @@ export function createReportService({
     activity: (publisher, given, signal) => failFast(() => activity(publisher, given, signal)),
     explore: (query, signal) =>
       failFast(() => limited(query.publisherId, { fromRollups: true, signal }, (executor) => explore(executor, query))),
+    readRaw: (publisherId, work, signal) => failFast(() => limited(publisherId, { fromRollups: false, signal }, work)),
     reconciliation: (publisher, given, signal) => failFast(() => reconciliation(publisher, given, signal)),
   };
 }

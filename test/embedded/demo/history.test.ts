@@ -71,3 +71,40 @@ test('the first steps tick themselves as they happen, whatever the history holds
   const overview = await user.get(`/dashboard/p/${t.publisher.id}/overview`);
   expect(overview.body).toContain('First steps');
 });
+
+test('the perk funnel counts sessions to the delivered webhook, for any filter that sums can answer', async () => {
+  const user = await signInAs(t, 'analyst');
+  const funnel = async (query: string): Promise<number[]> => {
+    const { body } = await user.get(`/dashboard/p/${t.publisher.id}/reports/funnel?range=30d${query}`);
+    const rows = body.slice(body.indexOf('<tbody>')).split('<tr>').slice(1);
+    return rows.map((row) => Number(/class="numeric">([\d,]+)</.exec(row)?.[1]?.replace(',', '')));
+  };
+  const [sessions = 0, shown = 0, selected = 0, confirmed = 0, delivered = 0] = await funnel('');
+  const countOf = `cardinality(selected) > 0 and session_id in (select id from sessions where not dev)`;
+  expect(selected).toBe(await count('usp_sessions', countOf));
+  expect(confirmed).toBe(await count('usp_sessions', `${countOf} and wrapped_at is not null`));
+  expect([sessions > shown, shown > selected, delivered]).toEqual([true, true, confirmed]);
+  const { sessionId, offers } = await fetchOffers(t, { pub_user_id: 'picks', country: 'DE' });
+  const [{ campaign_id: campaign, id: offer }, other] = offers as [ShownOffer, ShownOffer];
+  const of = async () => ({
+    all: await funnel(''),
+    offer: await funnel(`&offer=${offer}&country=DE`),
+    other: await funnel(`&offer=${other.id}&country=DE`),
+    elsewhere: await funnel('&placement=nowhere'),
+  });
+  const before = await of();
+  expect(before.elsewhere).toEqual([0, 0, 0, 0, 0]);
+  const usp = (path: string, body: object) =>
+    t.app.inject({ method: 'POST', url: `/sdk/v4/usp/${path}?api_key=${t.publisher.key}`, payload: body });
+  expect((await usp(`${sessionId}/${campaign}/select.json`, {})).statusCode).toBe(200);
+  await rollUpAll(t, t.deps.now());
+  const plus = (counts: number[], added: number[]) => counts.map((one, at) => one + (added[at] ?? 0));
+  const picked = await of();
+  expect(picked.all).toEqual(plus(before.all, [1, 1, 1, 0, 0]));
+  expect(picked.offer).toEqual(plus(before.offer, [1, 1, 1, 0, 0]));
+  expect(picked.other).toEqual(plus(before.other, [1, 1, 0, 0, 0]));
+  await usp(`session/${sessionId}.json`, { action: 'wrap' });
+  expect((await of()).all).toEqual(plus(picked.all, [0, 0, 0, 1, 0]));
+  await t.pool.query("update deliveries set status = 'delivered' where session_id = $1", [sessionId]);
+  expect((await of()).offer).toEqual(plus(picked.offer, [0, 0, 0, 1, 1]));
+});

@@ -10,6 +10,8 @@ import type { Fields } from '../../shell/fields.ts';
 import { moment } from '../../shell/format.ts';
 import { columns, type FormBuilder, type FormValues } from '../../shell/forms.ts';
 import { type PageServices, publisherPages } from '../../shell/pages.ts';
+import { funnelCard } from '../reports/explorer/funnel.ts';
+import { readState } from '../reports/explorer/state.ts';
 import { weekFigures } from '../reports/week.ts';
 
 /** Where a unit is shown. */
@@ -37,6 +39,7 @@ export function placementPages(app: App, services: PageServices): void {
       ({ ...values, unit_enabled: values.unit_enabled === null ? '' : String(values.unit_enabled) }) as FormValues,
     read: readPlacement,
     fields: (form, { publisher }, { view }) => placementFields(form, publisher, view === null),
+    below: (context, { name }) => funnelCard(context, readState({ placement: String(name) })),
   });
 }
 

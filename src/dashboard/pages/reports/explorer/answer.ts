@@ -43,7 +43,7 @@ export async function answerOf(
   const { state, publisher, nowMs } = asked;
   try {
     const periods = periodsOf(state, publisher.timeZone, nowMs);
-    const query = queryOf(asked, periods);
+    const query = exploreQueryOf(asked, periods);
     if ('text' in query) return query;
     const explored = await reports.explore(query, signal);
     const slots = slotsOf(periods, explored, publisher.timeZone, nowMs);
@@ -72,7 +72,8 @@ function problemOf(err: AppError, state: ExplorerState): Problem {
   };
 }
 
-function queryOf({ state, publisher, names }: Asked, periods: Periods): ExploreQuery | Problem {
+/** The question to the sums; what has none is a problem. */
+export function exploreQueryOf({ state, publisher, names }: Asked, periods: Periods): ExploreQuery | Problem {
   const attributes = Object.keys(state.filters).filter((name) => attributeOf(name) !== null);
   const used = new Set([...attributes, ...(attributeOf(state.by) === null ? [] : [state.by])]);
   const [attribute] = used;

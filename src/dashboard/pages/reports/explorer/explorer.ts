@@ -12,6 +12,7 @@ import { moneyFormat } from '../money.ts';
 import { type Answer, type Asked, answerOf, type Problem } from './answer.ts';
 import { chartCard, metricTiles, type Writing } from './charts.ts';
 import { toReportCsv } from './csv.ts';
+import { funnelCard, funnelFragment, funnelPath } from './funnel.ts';
 import { namesOf } from './names.ts';
 import { groupTabs, rowsTable } from './rows.ts';
 import { savedMenu, savedReportPages } from './saved-menu.ts';
@@ -34,6 +35,7 @@ export function explorerPages(app: App, services: PageServices): void {
   const scope: Scope = { deps, reports: createReportService(deps), failFast: createFailFast(deps.dbHealth) };
   pages.get(reportsPath, 'analyst', (context) => explorerPage(scope, context));
   pages.get(`${reportsPath}.csv`, 'analyst', (context) => explorerCsv(scope, context));
+  pages.get(funnelPath, 'analyst', (context) => funnelFragment(scope, context, askedBy(scope, context)));
   savedReportPages(pages, deps);
 }
 
@@ -103,6 +105,7 @@ function body({ deps }: Scope, context: PublisherContext, { asked, answer, attri
           ${metricTiles(state, answer, writing)}
           <div class="between">${viewSwitch(state, href)}${remarks(answer)}</div>
           ${chartCard(state, answer, writing)}
+          ${funnelCard(context, state)}
           ${groupTabs(state, keys, writing)}
           ${rowsTable(state, answer, writing)}`
     }`;

@@ -1,0 +1,59 @@
+import type { Executor } from '../../platform/db/pool.ts';
+import { dayOf } from '../../platform/lib/time.ts';
+import { firstUuid7At } from '../../platform/lib/uuid7.ts';
+
+/** Sessions by how far their perks came: at least one perk selected; confirmed; its webhook delivered. */
+export type PerkStages = { selected: number; confirmed: number; delivered: number };
+
+/** Of which sessions of a publisher (epoch ms, `untilMs` excluded). '' stands for an absent country, device or os. */
+export type PerkStagesQuery = {
+  publisherId: number;
+  fromMs: number;
+  untilMs: number;
+  texts: Readonly<Partial<Record<'placement' | 'country' | 'device' | 'os', readonly string[]>>>;
+  /** Sessions that showed one of them, and the perks of these alone. */
+  campaigns: readonly number[] | null;
+  offers: readonly number[] | null;
+  attribute: { key: string; values: readonly string[] } | null;
+};
+
+/**
+ * Counts from the rows of sessions, which are kept RETENTION_RAW_DAYS: there is a row of perks only where a user
+ * touched one, so few are read. Development sessions do not count.
+ */
+export async function countPerkStages(executor: Executor, query: PerkStagesQuery): Promise<PerkStages> {
+  const { publisherId, fromMs, untilMs, texts, campaigns, offers, attribute } = query;
+  const values: unknown[] = [
+    publisherId,
+    dayOf(fromMs),
+    dayOf(untilMs),
+    firstUuid7At(fromMs),
+    firstUuid7At(untilMs),
+    campaigns,
+    offers,
+  ];
+  const given = (value: unknown): string => `$${values.push(value)}`;
+  const conditions = Object.entries(texts).map(([name, list]) => `and coalesce(s.${name}, '') = any(${given(list)})`);
+  if (attribute !== null) conditions.push(`and s.custom ->> ${given(attribute.key)} = any(${given(attribute.values)})`);
+  const { rows } = await executor.query<PerkStages>(
+    `select count(*)::int as selected, count(*) filter (where wrapped_at is not null)::int as confirmed,
+      count(*) filter (where wrapped_at is not null and exists (
+        select from deliveries d
+        where d.session_id = touched.session_id and d.day between touched.day and touched.day + 2
+          and d.event = 'usp.selection' and d.status = 'delivered'
+      ))::int as delivered
+    from (
+      select u.day, u.session_id, u.wrapped_at
+      from usp_sessions u join sessions s on s.day = u.day and s.id = u.session_id
+      where u.publisher_id = $1 and u.day between $2 and $3 and u.session_id >= $4 and u.session_id < $5
+        and not s.dev and exists (
+          select from unnest(s.offer_ids, s.campaign_ids) as shown (offer, campaign)
+          where campaign = any(u.selected) and ($6::integer[] is null or campaign = any($6))
+            and ($7::integer[] is null or offer = any($7))
+        )
+        ${conditions.join(' ')}
+    ) touched`,
+    values,
+  );
+  return rows[0] as PerkStages;
+}
