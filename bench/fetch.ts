@@ -1,5 +1,6 @@
 import { mkdtemp, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type pg from 'pg';
 import { processSecrets, startServerProcess } from '../test/support/server-process.ts';
 import { createHistories, createPublisher, knownUser } from './catalogue.ts';
 import { type LoadResult, postRequest, runLoad } from './load.ts';
@@ -11,17 +12,26 @@ type Measure = (what: string, connections: number, port: number, next: () => str
 
 const knownUsers = 1_000_000;
 
+const newUser = (index: number): string => `user-${index}`;
+
 type Case = { key: string; what: string; user: (index: number) => string };
 
 const cases: readonly Case[] = [
-  { key: 'bench-100', what: '100 eligible', user: (index) => `user-${index}` },
-  { key: 'bench-1000', what: '1,000 eligible', user: (index) => `user-${index}` },
-  { key: 'bench-10000', what: '1,000 eligible of 10,000 campaigns', user: (index) => `user-${index}` },
+  { key: 'bench-100', what: '100 eligible', user: newUser },
+  { key: 'bench-1000', what: '1,000 eligible', user: newUser },
+  { key: 'bench-10000', what: '1,000 eligible of 10,000 campaigns', user: newUser },
   {
     key: 'bench-capped',
     what: '100 eligible with frequency caps, 1 million histories, every other user has one',
     user: (index) => (index % 2 === 0 ? `user-${index}` : knownUser((index * 7919) % knownUsers)),
   },
+];
+
+/** Beside the first case, which has no caps. */
+const cappedCases: readonly Case[] = [
+  { key: 'bench-total', what: 'one campaign with a total cap and a budget in each answer', user: newUser },
+  { key: 'bench-totals', what: 'all 100 campaigns with a total cap and a budget', user: newUser },
+  cases[3] as Case,
 ];
 
 /** The publisher of all measurements, and those that only fetch-offers is measured with. */
@@ -30,6 +40,26 @@ export async function prepareFetch({ pool }: Stage, isFetchMeasured: boolean): P
   if (!isFetchMeasured) return;
   await createPublisher(pool, { key: 'bench-1000', campaigns: 1000 });
   await createPublisher(pool, { key: 'bench-10000', campaigns: 10_000, eligible: 1000 });
+  await prepareUserCaps(pool);
+}
+
+const totalCaps = [
+  { metric: 'impressions', per: 'day', limit: 1_000_000_000 },
+  { metric: 'budget', per: 'day', limit: 100_000_000 },
+];
+
+/** The publishers that caps are measured with, beside one without. */
+export async function prepareCaps({ pool }: Stage): Promise<void> {
+  const publisherId = await createPublisher(pool, { key: 'bench-total', campaigns: 100 });
+  await pool.query(
+    'update campaigns set priority = 0, rules = $2 where id = (select min(id) from campaigns where publisher_id = $1)',
+    [publisherId, { total_caps: totalCaps }],
+  );
+  await createPublisher(pool, { key: 'bench-totals', campaigns: 100, rules: { total_caps: totalCaps } });
+  await prepareUserCaps(pool);
+}
+
+async function prepareUserCaps(pool: pg.Pool): Promise<void> {
   const rules = { frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 3, window_minutes: 1440 }] };
   const publisherId = await createPublisher(pool, { key: 'bench-capped', campaigns: 100, rules });
   const startMs = performance.now();
@@ -76,6 +106,28 @@ export async function benchFetch({ pool }: Stage, measure: Measure, port: number
       bare,
       note: `${kept} sessions for ${sent} answers`,
     });
+  }
+  return rows;
+}
+
+/** Capped beside uncapped, in turns, so that a busy machine is as busy for both. */
+export async function benchCaps(measure: Measure, port: number, rounds = 3): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const connections of [16, 64]) {
+    for (let round = 1; round <= rounds; round += 1) {
+      const uncapped = await measure('fetch-offers, no caps', connections, port, nextOf(cases[0] as Case));
+      for (const each of cappedCases) {
+        const measured = await measure(`  ${each.what}`, connections, port, nextOf(each));
+        const note = `${(measured.perS / uncapped.perS).toFixed(2)} × uncapped`;
+        rows.push({ what: `${each.what}, ${connections} connections, round ${round}`, measured, bare: null, note });
+      }
+      rows.push({
+        what: `no caps, ${connections} connections, round ${round}`,
+        measured: uncapped,
+        bare: null,
+        note: '',
+      });
+    }
   }
   return rows;
 }

@@ -4,7 +4,7 @@ import { startServerProcess } from '../test/support/server-process.ts';
 import { benchBeacons, benchRollupCost } from './beacons.ts';
 import { benchConversions } from './conversions.ts';
 import { type Costs, costOfEach, createCosts } from './costs.ts';
-import { benchFetch, fetchBody, prepareFetch, profileFetch } from './fetch.ts';
+import { benchCaps, benchFetch, fetchBody, prepareCaps, prepareFetch, profileFetch } from './fetch.ts';
 import { benchImages } from './images.ts';
 import { type LoadResult, runLoad } from './load.ts';
 import { benchRefresh } from './refresh.ts';
@@ -14,7 +14,7 @@ import { benchWrapLatency, benchWraps } from './wrap.ts';
 
 /** Seconds of each measurement; `npm run bench -- 3` for a short look. */
 const seconds = Number(process.argv[2] ?? 8);
-/** The only part that is measured, such as `wraps`; all when none is given. */
+/** The only part that is measured, such as `wraps`; all but `caps` when none is given. */
 const only = process.argv[3];
 const isMeasured = (part: string): boolean => only === undefined || only === part;
 const durationMs = seconds * 1000;
@@ -27,12 +27,14 @@ const rows: Row[] = [];
 let profile = '';
 try {
   await prepareFetch(stage, isMeasured('fetch'));
+  if (only === 'caps') await prepareCaps(stage);
   const perkwire = await startServerProcess({ databaseUrl: stage.databaseUrl });
   costsOf.set(perkwire.port, createCosts(stage, perkwire.child.pid as number));
   const files = await sampleBytes(perkwire.port);
   const bare = await startBare(files.offers, files.image);
   try {
     if (isMeasured('fetch')) rows.push(...(await benchFetch(stage, measure, perkwire.port, bare.port)));
+    if (only === 'caps') rows.push(...(await benchCaps(measure, perkwire.port)));
     if (isMeasured('beacons'))
       rows.push(...(await benchBeacons(stage, { measure, seconds }, perkwire.port, bare.port)));
     if (isMeasured('wraps')) {

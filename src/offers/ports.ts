@@ -1,5 +1,6 @@
 import type { CatalogDeps } from '../catalog/ports.ts';
 import type { LiveUsage } from './caps/live-usage.ts';
+import type { Slices } from './caps/slices.ts';
 import type { Geo } from './context/geo.ts';
 import type { LiveCalls } from './live-calls/live-calls.ts';
 import type { FetchMeter } from './metrics.ts';
@@ -7,10 +8,11 @@ import type { ModelSource } from './model/source.ts';
 import type { Notices } from './notices/notices.ts';
 import type { OutcomeSampler } from './outcomes/sampler.ts';
 
-/** `usage` and `model` are refreshed, `notices`, `liveCalls` and `outcomes` written by background jobs. */
+/** Background jobs refresh `usage` and `model`, return `slices`, and write `notices`, `liveCalls` and `outcomes`. */
 export type OfferDeps = CatalogDeps & {
   geo: Geo;
   usage: LiveUsage;
+  slices: Slices;
   model: ModelSource;
   notices: Notices;
   liveCalls: LiveCalls;

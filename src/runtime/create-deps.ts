@@ -4,6 +4,7 @@ import { startCatalogStore } from '../catalog/snapshot/store.ts';
 import type { Config } from '../config.ts';
 import { buildIndex } from '../decision/index/build-index.ts';
 import { createLiveUsage } from '../offers/caps/live-usage.ts';
+import { createSlices } from '../offers/caps/slices.ts';
 import { loadGeo } from '../offers/context/geo.ts';
 import { createLiveCalls } from '../offers/live-calls/live-calls.ts';
 import { createModelSource } from '../offers/model/source.ts';
@@ -52,6 +53,12 @@ type DepsInput = Pick<PoolOptions, 'queryTimeoutMs'> & {
 
 /** Connections for batches, beside DATABASE_POOL_SIZE (count). Each kind of batch has two in flight at most. */
 export const flushConnections = 8;
+
+/** What is known, and leased, of the totals of campaigns. */
+function createTotals(options: Pick<Deps, 'pool' | 'catalog' | 'logger' | 'now'>): Pick<Deps, 'usage' | 'slices'> {
+  const usage = createLiveUsage(options);
+  return { usage, slices: createSlices({ ...options, usage }) };
+}
 
 /** Opens what every role activeCaps, against a database whose migrations are applied. `close` ends it again. */
 export async function createDeps({
@@ -108,7 +115,7 @@ export async function createDeps({
     auth: createAuthenticator({ findKey: (secret) => findCaller(catalog.current(), secret, now()), now }),
     failures: createFailureLimit(now),
     geo,
-    usage: createLiveUsage({ pool, catalog, now }),
+    ...createTotals({ pool, catalog, logger, now }),
     model: createModelSource({ pool, catalog, now }),
     notices: createNotices(now),
     liveCalls: createLiveCalls(now),

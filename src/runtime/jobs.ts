@@ -3,6 +3,7 @@ import { recordOperationalEvents } from '../alerts/record.ts';
 import { sendAlertMessages } from '../alerts/send.ts';
 import type { Role } from '../config.ts';
 import { releaseExpiredReservations } from '../offers/caps/release.ts';
+import { releaseExpiredSlices } from '../offers/caps/slice-rows.ts';
 import { ensurePartitions } from '../platform/db/partitions.ts';
 import { hourMs, minuteMs } from '../platform/lib/time.ts';
 import { eraseDueUsers } from '../privacy/erasure-job.ts';
@@ -29,8 +30,8 @@ const partitionLock = "advisory lock 'perkwire_partitions'";
 
 type JobDeps = Deps & { pid: number };
 
-/** Jobs that keep data of the database in memory. */
-const refreshJobs = ({ usage, model }: Pick<Deps, 'usage' | 'model'>): readonly Job[] => [
+/** Jobs of what decisions are made with in memory. */
+const refreshJobs = ({ usage, slices, model }: Pick<Deps, 'usage' | 'slices' | 'model'>): readonly Job[] => [
   {
     name: 'campaign usage',
     roles: ['api'],
@@ -38,6 +39,14 @@ const refreshJobs = ({ usage, model }: Pick<Deps, 'usage' | 'model'>): readonly 
     pausePerRun: 20,
     locks: 'none: reads campaign_usage into memory',
     run: usage.refresh,
+  },
+  {
+    name: 'slices of totals',
+    roles: ['api'],
+    pauseMs: 1000,
+    locks: 'its own rows of cap_slices, then rows of campaign_usage',
+    run: slices.returnUnused,
+    onStop: slices.close,
   },
   {
     name: 'ranking model',
@@ -88,8 +97,11 @@ export const createJobs = (deps: JobDeps): readonly Job[] => {
       name: 'reservation release',
       roles: ['worker'],
       pauseMs: 1000,
-      locks: 'expired rows of cap_reservations, then rows of campaign_usage',
-      run: () => releaseExpiredReservations(pool, now()),
+      locks: 'expired rows of cap_reservations, or of cap_slices (skip locked), then rows of campaign_usage',
+      run: async () => {
+        await releaseExpiredReservations(pool, now());
+        await releaseExpiredSlices(pool);
+      },
     },
     {
       name: 'partitions',

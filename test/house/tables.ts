@@ -41,7 +41,8 @@ export const tables: Record<string, Ownership> = {
   },
   ...owned('dashboard', ['saved_reports', 'sign_in_failures', 'user_links', 'user_recovery_codes', 'user_sessions']),
   ...owned('offers', [
-    ...['campaign_outcomes', 'campaign_usage', 'cap_reservations', 'decision_states', 'live_calls', 'live_watches'],
+    ...['campaign_outcomes', 'campaign_usage', 'cap_reservations', 'cap_slices', 'decision_states', 'live_calls'],
+    'live_watches',
     'user_history',
   ]),
   sessions: {

@@ -49,7 +49,7 @@ export const testConfig = (overrides: Partial<Config> = {}): Config => ({
 });
 
 /** Jobs that fetch-offers needs to see changes; tests start the others themselves. */
-const offerJobNames = ['campaign usage', 'ranking model', 'reservation release'];
+const offerJobNames = ['campaign usage', 'slices of totals', 'ranking model', 'reservation release'];
 
 /** The real application on a real database with the demo catalogue; only the network listener is left out. */
 export async function createTestApp(options: TestAppOptions = {}): Promise<TestApp> {

@@ -1,18 +1,21 @@
-import { type CapPeriod, capPeriods, type TotalCap } from '../../catalog/rules/rules.ts';
+import { type CapPeriod, capPeriods } from '../../catalog/rules/rules.ts';
 import { totalsKey } from '../../decision/types.ts';
 import type { ActiveCaps } from './active-caps.ts';
-import { type Amounts, type CampaignUsage, periodName, sumDeltas, type UsageDelta, type UsageTable } from './usage.ts';
-
-const fields: Record<TotalCap['metric'], keyof Amounts> = {
-  impressions: 'impressions',
-  clicks: 'clicks',
-  budget: 'micros',
-};
+import {
+  type CampaignUsage,
+  fieldOf,
+  limitOf,
+  periodName,
+  sumDeltas,
+  type UsageDelta,
+  type UsageTable,
+} from './usage.ts';
 
 /**
  * The totals that were exceeded because others used them meanwhile: the usage is beyond a cap now, and was not what the
  * decisions assumed.
  * @param assumed the usage the decisions were made with
+ * @param isHeld whether the process has a slice of a total, which the decisions took for unused
  */
 export function findOverruns(
   activeCaps: ActiveCaps,
@@ -20,6 +23,7 @@ export function findOverruns(
   used: readonly CampaignUsage[],
   assumed: UsageTable,
   atMs: number,
+  isHeld: (key: string) => boolean,
 ): Set<string> {
   const own = new Map(
     sumDeltas(deltas).map((delta) => [`${totalsKey(delta.campaignId, delta.publisherId)} ${delta.period}`, delta]),
@@ -30,11 +34,10 @@ export function findOverruns(
     const mine = own.get(`${key} ${now.period}`);
     const before = assumed.get(now.campaignId, now.publisherId, now.period);
     for (const cap of activeCaps.total(key)?.caps ?? []) {
-      const field = fields[cap.metric];
+      const field = fieldOf(cap);
       if (mine === undefined || mine[field] <= 0 || !isIn(cap.per, now, activeCaps.total(key)?.timeZone ?? 'UTC', atMs))
         continue;
-      const limit = cap.metric === 'budget' ? cap.limit * 1_000_000 : cap.limit;
-      if (now[field] > limit && now[field] - mine[field] !== before[field]) overruns.add(key);
+      if (now[field] > limitOf(cap) && (now[field] - mine[field] !== before[field] || isHeld(key))) overruns.add(key);
     }
   }
   return overruns;

@@ -16,7 +16,10 @@ export type ReachedBudget = {
   limit: number;
 };
 
-/** The budgets that campaigns have used up, or to a share (0 to 1), in the periods of an instant. */
+/**
+ * The budgets that campaigns have used up, or to a share (0 to 1), in the periods of an instant. Slices that processes
+ * hold are not used yet.
+ */
 export async function findReachedBudgets(
   executor: Executor,
   snapshot: Snapshot,
@@ -34,7 +37,10 @@ export async function findReachedBudgets(
     from unnest($1::integer[], $2::integer[], $3::text[], $4::bigint[]) with ordinality
       as b (campaign_id, publisher_id, period, micros, position)
     join campaign_usage u using (campaign_id, publisher_id, period)
-    where u.micros >= b.micros`,
+    where u.micros - (
+      select coalesce(sum(s.micros), 0) from cap_slices s
+      where s.campaign_id = u.campaign_id and s.publisher_id = u.publisher_id and u.period = any(s.periods)
+    ) >= b.micros`,
     [
       budgets.map(({ campaignId }) => campaignId),
       budgets.map(({ publisherId }) => publisherId ?? 0),

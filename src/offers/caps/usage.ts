@@ -1,4 +1,4 @@
-import type { CapMetric, CapPeriod } from '../../catalog/rules/rules.ts';
+import type { CapMetric, CapPeriod, TotalCap } from '../../catalog/rules/rules.ts';
 import { capPeriods } from '../../catalog/rules/rules.ts';
 import { type CapUsage, totalsKey } from '../../decision/types.ts';
 import { bigints, integers, texts } from '../../platform/db/binary-array.ts';
@@ -16,16 +16,35 @@ export type UsageDelta = Amounts & { campaignId: number; publisherId: number | n
 /** The usage of a campaign in one period. */
 export type CampaignUsage = UsageDelta;
 
+const quarterMs = 15 * 60_000;
+
 export const noAmounts: Amounts = { impressions: 0, clicks: 0, micros: 0 };
 
-/** `lifetime`, or the kind of a period with its start: `hour 2026-11-21T10:00:00.000Z`. */
-export function periodName(per: CapPeriod, timeZone: string, atMs: number): string {
-  return per === 'lifetime' ? per : `${per} ${new Date(periodOf(per, timeZone, atMs).startMs).toISOString()}`;
+/** Memory is bounded: time zones × the quarters of an hour lately asked for. */
+const maxKnownNames = 1000;
+const knownNames = new Map<string, readonly string[]>();
+
+/**
+ * The four periods that contain an instant, in the order of `capPeriods`: `lifetime`, or the kind of a period with its
+ * start, such as `hour 2026-11-21T10:00:00.000Z`. The same array for the whole quarter of an hour: offsets of time
+ * zones are multiples of it.
+ */
+export function periodNames(timeZone: string, atMs: number): readonly string[] {
+  const key = `${timeZone} ${Math.floor(atMs / quarterMs)}`;
+  let names = knownNames.get(key);
+  if (names === undefined) {
+    names = capPeriods.map((per) =>
+      per === 'lifetime' ? per : `${per} ${new Date(periodOf(per, timeZone, atMs).startMs).toISOString()}`,
+    );
+    if (knownNames.size >= maxKnownNames) knownNames.clear();
+    knownNames.set(key, names);
+  }
+  return names;
 }
 
-/** The four periods that contain an instant. */
-export const periodNames = (timeZone: string, atMs: number): string[] =>
-  capPeriods.map((per) => periodName(per, timeZone, atMs));
+/** The period of one kind that contains an instant. */
+export const periodName = (per: CapPeriod, timeZone: string, atMs: number): string =>
+  periodNames(timeZone, atMs)[capPeriods.indexOf(per)] as string;
 
 /** One change of a total, in each of the periods. */
 export const deltasOf = (total: LimitedTotal, periods: readonly string[], amounts: Amounts): UsageDelta[] =>
@@ -73,7 +92,7 @@ returning ${columns}`;
 export async function addUsage(executor: Executor, deltas: readonly UsageDelta[]): Promise<CampaignUsage[]> {
   const sums = sumDeltas(deltas);
   if (sums.length === 0) return [];
-  const { rows } = await executor.query<UseRow>({
+  const { rows } = await executor.query<UsageRow>({
     name: 'add_use',
     text: addSql,
     values: [
@@ -85,17 +104,17 @@ export async function addUsage(executor: Executor, deltas: readonly UsageDelta[]
       bigints(sums, (sum) => Math.round(sum.micros)),
     ],
   });
-  return rows.map(toUsed);
+  return rows.map(toUsage);
 }
 
 /** The usage in any of the periods. */
 export async function loadUsage(executor: Executor, periods: readonly string[]): Promise<CampaignUsage[]> {
-  const { rows } = await executor.query<UseRow>({
+  const { rows } = await executor.query<UsageRow>({
     name: 'load_use',
     text: `select ${columns} from campaign_usage where period = any($1::text[])`,
     values: [periods],
   });
-  return rows.map(toUsed);
+  return rows.map(toUsage);
 }
 
 /** How long the usage of a period is kept after its begin (milliseconds). */
@@ -111,7 +130,8 @@ export async function deleteOldUsage(executor: Executor, nowMs: number): Promise
   }
 }
 
-type UseRow = {
+/** As stored; 64-bit numbers come as text. */
+export type UsageRow = {
   campaign_id: number;
   publisher_id: number;
   period: string;
@@ -120,7 +140,7 @@ type UseRow = {
   micros: string;
 };
 
-const toUsed = (row: UseRow): CampaignUsage => ({
+export const toUsage = (row: UsageRow): CampaignUsage => ({
   campaignId: row.campaign_id,
   publisherId: row.publisher_id === 0 ? null : row.publisher_id,
   period: row.period,
@@ -166,18 +186,18 @@ export function createUsageTable(from?: UsageTable): UsageTable {
   return table;
 }
 
-const metrics: readonly [CapMetric, keyof Amounts][] = [
-  ['impressions', 'impressions'],
-  ['clicks', 'clicks'],
-  ['budget', 'micros'],
-];
+const fields: Record<CapMetric, keyof Amounts> = { impressions: 'impressions', clicks: 'clicks', budget: 'micros' };
+
+/** What a cap limits, and to how much: money in millionths. */
+export const fieldOf = ({ metric }: TotalCap): keyof Amounts => fields[metric];
+export const limitOf = ({ metric, limit }: TotalCap): number => (metric === 'budget' ? limit * 1_000_000 : limit);
 
 /** The usage of a total in each of its current periods. */
-export function capUsageOf(table: UsageTable, total: LimitedTotal, atMs: number): CapUsage {
+export function capUsageOf(table: Pick<UsageTable, 'get'>, total: LimitedTotal, atMs: number): CapUsage {
   const amounts = capPeriods.map(
     (per) => [per, table.get(total.campaignId, total.publisherId, periodName(per, total.timeZone, atMs))] as const,
   );
-  const entries = metrics.map(([metric, field]) => [
+  const entries = Object.entries(fields).map(([metric, field]) => [
     metric,
     Object.fromEntries(amounts.map(([per, amount]) => [per, amount[field]])),
   ]);

@@ -1,21 +1,16 @@
 import type pg from 'pg';
 import type { OptOuts, UserHistory } from '../../decision/types.ts';
-import { noHistory } from '../../decision/types.ts';
+import { noHistory, totalsKey } from '../../decision/types.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { type ActiveCaps, activeCapsOf } from '../caps/active-caps.ts';
-import {
-  historyOf,
-  lockHistories,
-  type OpenHistory,
-  reservationMs,
-  reserveImpression,
-  saveHistories,
-} from '../caps/history.ts';
+import { historyOf, lockHistories, type OpenHistory, reserveImpression, saveHistories } from '../caps/history.ts';
 import type { LiveUsage } from '../caps/live-usage.ts';
 import { findOverruns, withExhausted, withoutOwnDeltas } from '../caps/overruns.ts';
-import { insertReservations, type Reservation, reservationDeltas } from '../caps/reservations.ts';
+import { insertReservations, type Reservation, reservationDeltas, reservationsOf } from '../caps/reservations.ts';
+import { spendSlices } from '../caps/slice-rows.ts';
+import type { Slices } from '../caps/slices.ts';
 import { totalsAt } from '../caps/totals.ts';
-import { addUsage, type CampaignUsage, periodNames, type UsageDelta, type UsageTable } from '../caps/usage.ts';
+import { addUsage, type CampaignUsage, type UsageDelta, type UsageTable } from '../caps/usage.ts';
 import type { StateWriter } from '../decision-log/state-writer.ts';
 import type { ModelSource } from '../model/source.ts';
 import type { OutcomeSampler } from '../outcomes/sampler.ts';
@@ -27,6 +22,7 @@ import { insertSessions, loadOptOuts } from './sessions.ts';
 export type CappedBatchDeps = {
   pool: pg.Pool;
   usage: Pick<LiveUsage, 'known'>;
+  slices: Pick<Slices, 'grant' | 'revoke' | 'drop' | 'isHeld' | 'without'>;
   model: Pick<ModelSource, 'current'>;
   states: Pick<StateWriter, 'note'>;
   outcomes: Pick<OutcomeSampler, 'decided'>;
@@ -35,7 +31,10 @@ export type CappedBatchDeps = {
 
 export type CommittedBatch = { sessions: SessionRecord[]; used: readonly CampaignUsage[] };
 
-/** Totals were exceeded because other processes used them up meanwhile; the transaction is rolled back. */
+/**
+ * Totals were exceeded because other processes used them up meanwhile, or have returned slices of them; the transaction
+ * is rolled back.
+ */
 export class CapOverrun extends Error {
   /** By `totalsKey`. */
   readonly totals: ReadonlySet<string>;
@@ -49,13 +48,13 @@ export class CapOverrun extends Error {
 }
 
 /**
- * Decides and commits a batch in one transaction: locks the users' histories, decides, reserves what is shown, and
- * compares the totals with what the decisions assumed before it commits.
+ * Decides and commits a batch in one transaction: locks the users' histories, decides, reserves what is shown, of
+ * slices where there are, and compares the totals with what the decisions assumed before it commits.
  * @param exhausted totals that count as used up, by `totalsKey`
  * @throws CapOverrun
  */
 export async function commitCapped(
-  { pool, usage, model, states, outcomes, now }: CappedBatchDeps,
+  { pool, usage, slices, model, states, outcomes, now }: CappedBatchDeps,
   batch: readonly PendingFetch[],
   exhausted: ReadonlySet<string>,
 ): Promise<CommittedBatch> {
@@ -64,24 +63,27 @@ export async function commitCapped(
   const activeCaps = activeCapsOf(newest);
   const known = await usage.known(activeCaps);
   const assumed = exhausted.size === 0 ? known.fork() : withExhausted(known, exhausted, activeCaps, nowMs);
+  const ledger: Ledger = { table: assumed.fork(), deltas: [], reservations: [], nowMs };
+  const table = slices.without(ledger.table);
   return transaction(pool, async (executor) => {
     const users = await openUsers(executor, batch, activeCaps, nowMs);
-    const ledger: Ledger = { table: assumed.fork(), deltas: [], reservations: [], nowMs };
     const sessions = batch.map((pending) => {
       const sources = {
         history: users.historyOf(pending),
-        totals: totalsAt(ledger.table, activeCaps, nowMs),
+        totals: totalsAt(table, activeCaps, nowMs),
         model: model.current(),
       };
       states.note(pending.snapshot, sources.model);
       const session = decideSession(pending, sources, nowMs);
       sampleOutcome(outcomes, pending, sources, session);
-      if (!pending.dev) reserve(session, users.locked.get(pending.userKey ?? ''), activeCaps, ledger);
+      if (!pending.dev) reserve(session, users.locked.get(pending.userKey ?? ''), { activeCaps, slices, ledger });
       return session;
     });
+    const granted = ledger.reservations.filter(({ sliceId }) => sliceId !== null);
+    if (!(await spendSlices(executor, granted))) throw new CapOverrun(new Set(granted.map(totalOf)), []);
     const used = await addUsage(executor, ledger.deltas);
     // An exhausted total that is still taken is taken by an older catalogue, which does not know its cap.
-    const overruns = [...findOverruns(activeCaps, ledger.deltas, used, assumed, nowMs)].filter(
+    const overruns = [...findOverruns(activeCaps, ledger.deltas, used, assumed, nowMs, slices.isHeld)].filter(
       (key) => !exhausted.has(key),
     );
     if (overruns.length > 0) throw new CapOverrun(new Set(overruns), withoutOwnDeltas(ledger.deltas, used));
@@ -89,8 +91,16 @@ export async function commitCapped(
     await saveHistories(executor, users.locked.values(), nowMs);
     await insertSessions(executor, sessions);
     return { sessions, used };
+  }).catch((err) => {
+    if (err instanceof CapOverrun) {
+      slices.revoke(ledger.reservations);
+      slices.drop(err.totals);
+    }
+    throw err;
   });
 }
+
+const totalOf = ({ campaignId, publisherId }: Reservation): string => totalsKey(campaignId, publisherId);
 
 /** The users of a batch: locked histories of those to whom caps apply, opt-outs of the others. */
 type BatchUsers = {
@@ -124,35 +134,26 @@ async function openUsers(
   };
 }
 
-/** What a batch takes of campaigns' totals; `table` shows it to the next decision of the batch. */
+/** What a batch takes of campaigns' totals; `table` shows the next decision of the batch what slices did not grant. */
 type Ledger = { table: UsageTable; deltas: UsageDelta[]; reservations: Reservation[]; nowMs: number };
 
 /** Reserves usage for the offers of a session: impressions of the user, and totals of the campaigns. */
 function reserve(
   { id, publisherId, decided }: SessionRecord,
   history: OpenHistory | undefined,
-  activeCaps: ActiveCaps,
-  ledger: Ledger,
+  { activeCaps, slices, ledger }: { activeCaps: ActiveCaps; slices: Pick<Slices, 'grant'>; ledger: Ledger },
 ): void {
   const { nowMs } = ledger;
-  for (const { offer, reserveMicros } of decided) {
-    const { campaign } = offer;
+  for (const shown of decided) {
+    const { campaign } = shown.offer;
     if (history !== undefined && activeCaps.countsForUser(campaign, publisherId, 'impression')) {
       const { id: campaignId, advertiserId } = campaign;
-      reserveImpression(history, id, { offerId: offer.id, campaignId, advertiserId, atMs: nowMs });
+      reserveImpression(history, id, { offerId: shown.offer.id, campaignId, advertiserId, atMs: nowMs });
     }
-    for (const total of activeCaps.totalsOf(campaign, publisherId)) {
-      const reservation: Reservation = {
-        sessionId: id,
-        offerId: offer.id,
-        campaignId: campaign.id,
-        publisherId: total.publisherId,
-        periods: periodNames(total.timeZone, nowMs),
-        impressions: 1,
-        micros: Math.ceil(reserveMicros),
-        expiresAtMs: nowMs + reservationMs,
-      };
-      ledger.reservations.push(reservation);
+    for (const { total, reservation } of reservationsOf(activeCaps, shown, { sessionId: id, publisherId, nowMs })) {
+      const sliceId = slices.grant(total, reservation);
+      ledger.reservations.push({ ...reservation, sliceId });
+      if (sliceId !== null) continue;
       for (const delta of reservationDeltas(reservation, 1)) {
         ledger.deltas.push(delta);
         ledger.table.add(delta);

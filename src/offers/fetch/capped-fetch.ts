@@ -1,17 +1,20 @@
 import { createBatcher } from '../../platform/db/batcher.ts';
 import type { LiveUsage } from '../caps/live-usage.ts';
 import { CapOverrun, type CappedBatchDeps, commitCapped } from './capped-batch.ts';
+import { type FetchPath, type FetchPathDeps, maxSessions } from './early-fetch.ts';
 import type { PendingFetch } from './pending-fetch.ts';
 import { type DecidedFetch, type FetchResult, type RenderedFetch, renderSessions } from './render-sessions.ts';
 import type { SessionRecord } from './session-record.ts';
-import { type FetchPath, type FetchPathDeps, maxSessions } from './uncapped-fetch.ts';
 
 /** After this many attempts a batch is decided without the totals that other processes used up (count). */
 const maxAttempts = 3;
 
-type CappedFetchDeps = FetchPathDeps & { usage: LiveUsage };
+type CappedFetchDeps = FetchPathDeps & Pick<CappedBatchDeps, 'slices'> & { usage: LiveUsage };
 
-/** Fetches to which caps of users or totals of campaigns apply: decided in the transaction that commits them. */
+/**
+ * Fetches to which frequency caps apply, or totals of which no slice is at hand: decided in the transaction that
+ * commits them.
+ */
 export function createCappedFetch(deps: CappedFetchDeps): FetchPath {
   const { dbHealth, batchMeters, renderer, late } = deps;
   const meter = batchMeters('capped_fetches');

@@ -1,12 +1,24 @@
+import type pg from 'pg';
 import type { Publisher, Theme } from '../../catalog/snapshot/types.ts';
 import { type DecisionContext, type DecisionInput, noHistory } from '../../decision/types.ts';
 import type { FailFast } from '../../platform/db/fail-fast.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
-import { activeCapsOf } from '../caps/active-caps.ts';
+import { type ActiveCaps, activeCapsOf } from '../caps/active-caps.ts';
 import { readHistory } from '../caps/history.ts';
+import { loadTrueUsage } from '../caps/slice-rows.ts';
 import { totalsAt } from '../caps/totals.ts';
+import { createUsageTable, periodNames, type UsageTable } from '../caps/usage.ts';
 import { seedOf } from '../decision-log/decision-record.ts';
 import type { OfferDeps } from '../ports.ts';
+
+/** What is truly used of the totals, without what processes have leased. */
+async function readUsage(pool: pg.Pool, activeCaps: ActiveCaps, nowMs: number): Promise<UsageTable> {
+  const zones = new Set(activeCaps.totals.map(({ timeZone }) => timeZone));
+  const periods = new Set([...zones].flatMap((zone) => periodNames(zone, nowMs)));
+  const table = createUsageTable();
+  if (periods.size > 0) for (const used of await loadTrueUsage(pool, [...periods])) table.set(used);
+  return table;
+}
 
 /** What a decision would be made of now. `theme` undefined: that of the placement, else the default. */
 export type InputNow = (
@@ -21,15 +33,14 @@ export function createInputNow({
   now,
   failFast,
   catalog,
-  usage,
   model,
-}: Pick<OfferDeps, 'pool' | 'now' | 'catalog' | 'usage' | 'model'> & { failFast: FailFast }): InputNow {
+}: Pick<OfferDeps, 'pool' | 'now' | 'catalog' | 'model'> & { failFast: FailFast }): InputNow {
   return async (publisher, context, theme) => {
     const { userKey } = context;
     const activeCaps = activeCapsOf(catalog.current());
     const nowMs = now();
     const history = userKey === null ? noHistory : await failFast(() => readHistory(pool, userKey, nowMs));
-    const totals = totalsAt(await failFast(() => usage.known(activeCaps)), activeCaps, nowMs);
+    const totals = totalsAt(await failFast(() => readUsage(pool, activeCaps, nowMs)), activeCaps, nowMs);
     const ofPlacement = publisher.themes.get(publisher.placements.get(context.placement)?.themeId ?? 0);
     return {
       publisher,

@@ -11,6 +11,7 @@ import { createAnswerPool } from '../render/answer-pool.ts';
 import { createQrCodes } from '../render/qr.ts';
 import { createRenderer, type Renderer } from '../render/render.ts';
 import { createCappedFetch } from './capped-fetch.ts';
+import { createEarlyFetch } from './early-fetch.ts';
 import { createExplain, type Explain } from './explain.ts';
 import { createInputNow } from './input-now.ts';
 import { createLateAnswers, withinDeadline } from './late-answers.ts';
@@ -19,7 +20,6 @@ import { createFetchOpener, type PendingFetch, type WallLink } from './pending-f
 import type { FetchResult } from './render-sessions.ts';
 import type { FetchOffersRequest } from './request.ts';
 import type { SessionRecord } from './session-record.ts';
-import { createUncappedFetch } from './uncapped-fetch.ts';
 
 /** Decides which offers are shown, commits the session, and renders the answer. */
 export type OfferService = {
@@ -39,7 +39,7 @@ export type OfferService = {
 };
 
 export function createOfferService(deps: OfferDeps): OfferService {
-  const { pool, flushPool, dbHealth, tokens, config, logger, now, usage, model, batchMeters } = deps;
+  const { pool, flushPool, dbHealth, tokens, config, logger, now, usage, slices, model, batchMeters } = deps;
   const answers = createAnswerPool();
   const renderer = createRenderer({ publicUrl: config.publicUrl, tokens, qrCodes: createQrCodes(), answers });
   const failFast = createFailFast(dbHealth);
@@ -51,8 +51,8 @@ export function createOfferService(deps: OfferDeps): OfferService {
   const late = createLateAnswers({ pool: flushPool, dbHealth, logger, now, batchMeters, renderer });
   const shared = { pool: flushPool, dbHealth, now, batchMeters };
   const pathDeps = { ...shared, model, states, outcomes: deps.outcomes, renderer, late };
-  const uncapped = createUncappedFetch(pathDeps);
-  const capped = createCappedFetch({ ...pathDeps, usage });
+  const capped = createCappedFetch({ ...pathDeps, usage, slices });
+  const early = createEarlyFetch({ ...pathDeps, usage, slices, capped });
 
   async function commit(pending: PendingFetch): Promise<FetchResult> {
     const { publisher, request, dev } = pending;
@@ -60,7 +60,7 @@ export function createOfferService(deps: OfferDeps): OfferService {
     pending.placement = typeof placement === 'string' ? placement : await placement;
     const moved = movingUsers.settle(pending);
     if (moved !== null) await moved;
-    const result = await (isCapped(pending) ? capped : uncapped).add(pending);
+    const result = await (hasUserCaps(pending) ? capped : early).add(pending);
     measure(deps.fetchMeter, pending, result.session);
     return result;
   }
@@ -85,7 +85,8 @@ export function createOfferService(deps: OfferDeps): OfferService {
     explain: createExplain(open, createInputNow({ ...deps, failFast })),
     drain: async () => {
       await movingUsers.drain();
-      await Promise.all([uncapped.drain(), capped.drain()]);
+      await early.drain();
+      await capped.drain();
       await late.drain();
       await states.drain();
     },
@@ -103,8 +104,6 @@ function measure(
   meter.answered(surface.kind, expired ? 'deadline' : emptyReason, expired ? 0 : offers.length);
 }
 
-/** Whether frequency caps of the user or total caps of campaigns apply. */
-function isCapped({ snapshot, publisher, userKey, dev }: PendingFetch): boolean {
-  const activeCaps = activeCapsOf(snapshot);
-  return !dev && (activeCaps.hasTotalCaps(publisher.id) || (userKey !== null && activeCaps.hasUserCaps(publisher.id)));
-}
+/** Whether frequency caps apply to the user. */
+const hasUserCaps = ({ snapshot, publisher, userKey, dev }: PendingFetch): boolean =>
+  !dev && userKey !== null && activeCapsOf(snapshot).hasUserCaps(publisher.id);

@@ -4,6 +4,7 @@ import { dates, uuids } from '../../platform/db/binary-array.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { dayOfUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { changeSessions } from '../../reports/rollup/recount.ts';
+import { givenReservationsSql, type Reservation, reservationColumns, reservationValues } from '../caps/reservations.ts';
 import type { SessionRecord } from './session-record.ts';
 import { givenSessionsSql, sessionColumns, sessionValues, sessionValuesCount } from './session-rows.ts';
 
@@ -33,24 +34,80 @@ with opted_out as (
 )
 select user_key, opt_outs from opted_out`;
 
+/*
+ * As above, with reservations of slices: all that grant them must still exist, or nothing is written. Their rows are
+ * locked in the order of their ids, which avoids deadlocks. Those of sessions that are not inserted stay in the slice.
+ */
+const slicesAt = sessionValuesCount + 2;
+const areHeld = `(select count(*) from held) = cardinality($${slicesAt}::uuid[])`;
+const insertReservedSql = `
+with opted_out as (
+  select user_key, opt_outs from user_history
+  where user_key = any($${sessionValuesCount + 1}::uuid[]) and opt_outs <> '{}'
+), held as (
+  select id from cap_slices where id = any($${slicesAt}::uuid[]) order by id for update
+), kept as (
+  select * from (${givenReservationsSql(slicesAt + 3)}) reservation
+  join unnest($${slicesAt + 1}::uuid[], $${slicesAt + 2}::uuid[]) as session (session_id, user_key) using (session_id)
+  where ${areHeld} and not exists (select from opted_out where opted_out.user_key = session.user_key)
+), reserved as (
+  insert into cap_reservations (${reservationColumns}) select ${reservationColumns} from kept
+), spent as (
+  update cap_slices slice set impressions = slice.impressions - sum.impressions, micros = slice.micros - sum.micros
+  from (
+    select slice_id, sum(impressions)::bigint as impressions, sum(micros)::bigint as micros from kept group by slice_id
+  ) sum
+  where slice.id = sum.slice_id
+), written as (
+  insert into sessions (${sessionColumns})
+  ${givenSessionsSql}
+  where ${areHeld} and not exists (select from opted_out where opted_out.user_key = given.user_key)
+)
+select user_key, opt_outs, ${areHeld} as written from (select) one left join opted_out on true`;
+
 /**
- * Inserts the sessions of users who have opted out of nothing, in one statement.
- * @returns the opt-outs of the other users, whose sessions are not inserted
+ * Inserts the sessions of users who have opted out of nothing, with what they reserve of slices, in one statement.
+ * @returns the opt-outs of the other users, whose sessions are not inserted; and whether anything was written: a slice
+ *   may have been returned by another process
  */
 export async function insertUnlessOptedOut(
   executor: Executor,
   sessions: readonly SessionRecord[],
-): Promise<Map<string, OptOuts>> {
+  reservations: readonly Reservation[],
+): Promise<{ written: boolean; optOuts: Map<string, OptOuts> }> {
   const userKeys = sessions.flatMap(({ userKey }) => userKey ?? []);
-  const { rows } = await executor.query<OptOutRow>({
-    name: 'insert_unless_opted_out',
-    text: insertUnlessOptedOutSql,
-    values: [...sessionValues(sessions), uuids(userKeys, (key) => key)],
+  const values = [...sessionValues(sessions), uuids(userKeys, (key) => key)];
+  if (reservations.length === 0) {
+    const { rows } = await executor.query<OptOutRow>({
+      name: 'insert_unless_opted_out',
+      text: insertUnlessOptedOutSql,
+      values,
+    });
+    return { written: true, optOuts: optOutsOf(rows) };
+  }
+  const sliceIds = [...new Set(reservations.flatMap(({ sliceId }) => sliceId ?? []))];
+  const { rows } = await executor.query<{ written: boolean } & (OptOutRow | NoRow)>({
+    name: 'insert_reserved',
+    text: insertReservedSql,
+    values: [
+      ...values,
+      uuids(sliceIds, (id) => id),
+      uuids(sessions, ({ id }) => id),
+      uuids(sessions, ({ userKey }) => userKey),
+      ...reservationValues(reservations),
+    ],
   });
-  return new Map(rows.map((row) => [row.user_key, row.opt_outs]));
+  return {
+    written: rows[0]?.written === true,
+    optOuts: optOutsOf(rows.filter((row): row is { written: boolean } & OptOutRow => row.user_key !== null)),
+  };
 }
 
+type NoRow = { user_key: null; opt_outs: null };
 type OptOutRow = { user_key: string; opt_outs: OptOuts };
+
+const optOutsOf = (rows: readonly OptOutRow[]): Map<string, OptOuts> =>
+  new Map(rows.map((row) => [row.user_key, row.opt_outs]));
 
 /** The opt-outs of many users in one statement. */
 export async function loadOptOuts(executor: Executor, userKeys: readonly string[]): Promise<Map<string, OptOuts>> {
@@ -60,7 +117,7 @@ export async function loadOptOuts(executor: Executor, userKeys: readonly string[
     text: 'select user_key, opt_outs from user_history where user_key = any($1::uuid[])',
     values: [uuids(userKeys, (key) => key)],
   });
-  return new Map(rows.map((row) => [row.user_key, row.opt_outs]));
+  return optOutsOf(rows);
 }
 
 /** Empties sessions whose deadline had passed when they were committed, and corrects the reports that counted them. */

@@ -48,8 +48,17 @@ test('a batch decided with two catalogues, of which only the newer has a cap, ke
     periods.map((period) => ({ ...used, period })),
   );
   // The usage in memory stays behind at each attempt, as if other processes were always faster.
-  const usage: LiveUsage = { known: async () => createUsageTable(), learn: () => {}, refresh: async () => {} };
-  const deps = { pool: t.pool, usage, model: emptyModelSource, states: noStates, outcomes: noOutcomes, now: Date.now };
+  const usage: Pick<LiveUsage, 'known' | 'learn'> = { known: async () => createUsageTable(), learn: () => {} };
+  const { slices } = t.deps;
+  const deps = {
+    pool: t.pool,
+    usage,
+    slices,
+    model: emptyModelSource,
+    states: noStates,
+    outcomes: noOutcomes,
+    now: Date.now,
+  };
   const [old, fresh] = await decideCapped(deps, [pendingBy(before), pendingBy(after)]);
   expect(fresh?.offers.map((offer) => offer.campaign.id)).not.toContain(id);
   expect(fresh?.offers.length).toBeGreaterThan(0);
@@ -66,6 +75,7 @@ test('each decision is stored with the id of its model, also when the model chan
   const deps = {
     pool: t.pool,
     usage: createLiveUsage(t.deps),
+    slices: t.deps.slices,
     model: { current: () => model },
     states: { note },
     outcomes: noOutcomes,
