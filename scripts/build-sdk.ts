@@ -63,7 +63,7 @@ const ownMembers = [
   ...['mounted', 'opened', 'remaining', 'shown', 'ended', 'multi', 'sending', 'given', 'stored', 'frame', 'taken'],
   ...['reported', 'problems', 'failed', 'tiles', 'answer', 'session', 'closed', 'startWhen', 'onReady', 'impression'],
   ...['space', 'remember', 'release', 'source', 'emit', 'usp', 'words', 'api'],
-  ...['config', 'loading', 'index', 'result', 'bare'],
+  ...['config', 'loading', 'index', 'result', 'bare', 'base', 'problems', 'next', 'post', 'flush', 'end'],
 ];
 
 const regex = new RegExp(`^(${ownMembers.join('|')})$`);

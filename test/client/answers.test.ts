@@ -95,6 +95,8 @@ test('the types describe 66 answers exactly: 3 versions, 11 variants, 2 kinds of
   expect(answers.some(({ data }) => data.offers.some((offer) => offer.save_for_later_url !== null))).toBe(true);
   expect(answers.some(({ data }) => data.settings.enable_usp)).toBe(true);
   expect(await typeErrors([{ type: 'FetchOffersResponse', values: answers }])).toEqual([]);
+  // TypeScript has one type of number; clients in Kotlin, Swift and Dart read integers.
+  expect(JSON.stringify(answers).match(/"(?!aspect_ratio")\w+":-?\d+[.e]/g)).toBeNull();
 });
 
 test('an answer with an unknown key, without a key, or with a value of another type would be noticed', async () => {

@@ -114,8 +114,7 @@ export function startSession(
       ad.announced = false;
       ad.ignoreReload = false;
     },
-    onStorageFailure: () =>
-      reportOnce(ad, new SdkError('storage_error', 'The selection cannot be stored: a reload of the page loses it.')),
+    onStorageFailure: () => reportOnce(ad, new SdkError('storage_error', 'The selection cannot be stored.')),
   });
   const count = answer.offers.length;
   announce(ad, count, config.prefetch === true ? { response: raw } : null);
@@ -160,8 +159,13 @@ export function open(ad: AdState): void {
   stopAutoShow(ad);
   if (ad.session === null || !isReady(ad)) return;
   removePrefetched(ad.session.storageKey);
-  openSession(ad.session);
-  ad.space?.remember();
+  try {
+    openSession(ad.session);
+    ad.space?.remember();
+  } catch (err) {
+    releaseSpace(ad);
+    throw err;
+  }
 }
 
 /** Keeps space for a unit that is embedded in an element, and shows by itself. */
@@ -182,7 +186,7 @@ export function show(ad: AdState): void {
   if (ad.loading !== null) ad.loading.show = true;
   else if (ad.session?.unit) ad.session.unit.actions.next();
   else if (ad.session !== null) open(ad);
-  else if (!ad.failed) throw new SdkError('not_ready', 'There are no offers yet: call load() first.');
+  else if (!ad.failed) throw new SdkError('not_ready', 'There are no offers yet.');
 }
 
 /** Confirms the session that an earlier page of the tab stored. @throws SdkError */

@@ -64,9 +64,9 @@ export async function callJson(method: string, url: string, body?: unknown): Pro
   };
   if (text !== null) Object.assign(init, { body: text, headers: { 'content-type': 'application/json' } });
   const { status, ok, content } = await exchange(url, init);
-  if (!ok) throw new SdkError('server_error', `The service answered ${status}${reasonOf(content)}.`, status);
-  if (content === undefined) throw new SdkError('server_error', `The service answered ${status} without JSON.`, status);
-  return content;
+  if (ok && content !== undefined) return content;
+  const reason = ok ? ' without JSON' : reasonOf(content);
+  throw new SdkError('server_error', `The service answered ${status}${reason}.`, status);
 }
 
 /** `content`: the parsed body, undefined where it is not JSON. */

@@ -11,8 +11,6 @@ type HostWindow = Window & {
 };
 
 export type Bridge = {
-  /** Whether the page runs in a host app. */
-  present: () => boolean;
   /** To React Native, whose apps hear every event. @returns whether it is there */
   message: (event: EventName, payload: object) => boolean;
   /** To React Native, and to the first other host that is there. @returns whether any is there */
@@ -42,10 +40,6 @@ export function createBridge(host: HostWindow, oldPage = false): Bridge {
   };
 
   return {
-    present: () =>
-      [host.flutter_inappwebview, host.ReactNativeWebView, webkitOf(host), androidOf(host)].some(
-        (found) => found !== undefined,
-      ),
     message,
     post: (event, payload) => {
       const messaged = message(event, payload);

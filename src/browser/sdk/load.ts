@@ -81,9 +81,8 @@ async function finish(ad: AdState, setup: Setup, loading: Loading, { offers }: R
     const [loaded, unitFile, words] = await Promise.all([offers(), loadUnitFile(base), loadWords(config, base)]);
     if (ad.loading !== loading) return ad.loading?.result ?? isReady(ad);
     ad.loading = null;
-    if (loading.closed) throw new SdkError('closed', 'The offers arrived after close(), and are not shown.');
-    if (!loaded.saved)
-      reportOnce(ad, new SdkError('storage_error', 'The offers cannot be stored: a later page fetches them anew.'));
+    if (loading.closed) throw new SdkError('closed', 'The offers arrived after close().');
+    if (!loaded.saved) reportOnce(ad, new SdkError('storage_error', 'The offers cannot be stored.'));
     const found = startSession(ad, setup, loaded, { key, given, unitFile, words });
     if (loading.show) open(ad);
     else if (given) {

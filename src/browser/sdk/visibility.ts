@@ -38,17 +38,15 @@ export function watchVisibility(elements: Iterable<Element>, onSeen: (element: E
  * @returns a function that cancels
  */
 export function whenVisible(work: () => void): () => void {
-  const stop = (): void => {
-    document.removeEventListener('visibilitychange', check);
-    window.removeEventListener('resize', check);
-  };
+  const listening = new AbortController();
+  const stop = (): void => listening.abort();
   const check = (): void => {
     if (document.hidden || window.innerWidth < 2 || window.innerHeight < 2) return;
     stop();
     work();
   };
-  document.addEventListener('visibilitychange', check);
-  window.addEventListener('resize', check);
+  document.addEventListener('visibilitychange', check, listening);
+  window.addEventListener('resize', check, listening);
   check();
   return stop;
 }

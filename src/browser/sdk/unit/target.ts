@@ -25,6 +25,6 @@ export function targetOf(config: AdConfig, { settings: { embedded } }: Answer): 
   const wanted = embeddedOf(config, embedded);
   if (!wanted) return null;
   const found = findElement(wanted);
-  if (!found) throw new SdkError('render_error', `There is no element ${String(wanted)} to embed the unit in.`);
+  if (!found) throw new SdkError('render_error', `There is no element ${String(wanted)}.`);
   return found;
 }

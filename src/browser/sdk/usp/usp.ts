@@ -6,15 +6,11 @@ import { applyChange, createState, isOpen, type PerkChange, type UspOptions, typ
 export function createUsp(options: UspOptions): UspState {
   const usp = createState(options);
   const onConfirmation = (): void => void confirm(usp);
-  const listeners: [EventTarget, string, () => void][] = [
-    [window, options.confirmationEvent, onConfirmation],
-    [document, options.confirmationEvent, onConfirmation],
-    [window, 'pagehide', () => flush(usp)],
-  ];
-  for (const [target, name, listener] of listeners) target.addEventListener(name, listener);
-  usp.removeListeners = () => {
-    for (const [target, name, listener] of listeners) target.removeEventListener(name, listener);
-  };
+  const listening = new AbortController();
+  for (const target of [window, document])
+    target.addEventListener(options.confirmationEvent, onConfirmation, listening);
+  window.addEventListener('pagehide', () => flush(usp), listening);
+  usp.removeListeners = () => listening.abort();
   for (const change of options.pending) applyChange(usp, change);
   sendPending(usp);
   return usp;

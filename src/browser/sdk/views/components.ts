@@ -1,6 +1,6 @@
 import { sanitise } from '../sanitise.ts';
 import type { Actions, Answer, Labels, Offer } from '../types.ts';
-import { anchor, button, h, newId } from './dom.ts';
+import { anchor, button, type Child, h, newId } from './dom.ts';
 
 /** What every view needs. */
 export type ViewContext = {
@@ -16,10 +16,8 @@ export type ViewContext = {
 /** Second click of a double click, which would hit the next offer. */
 const isRepeatedClick = (event: Event): boolean => (event as MouseEvent).detail > 1;
 
-function link(context: ViewContext, url: string, text: string, className: string): HTMLElement | null {
-  if (url === '' || text === '') return null;
-  return anchor(url, className, (event) => context.onLink(url, event), text, newTab(context));
-}
+const link = (context: ViewContext, url: string, text: string, className: string): Child =>
+  url && text && anchor(url, className, (event) => context.onLink(url, event), text, newTab(context));
 
 const newTab = ({ labels }: ViewContext): HTMLElement => h('span', 'sr', ` ${labels.newTab}`);
 
@@ -41,29 +39,24 @@ export function yesButton(context: ViewContext, offer: Offer, className = 'btn y
 export const noButton = ({ actions }: ViewContext, offer: Offer, className = 'btn no'): HTMLElement =>
   button(className, (event) => isRepeatedClick(event) || actions.reject(offer), offer.cta_no);
 
-export function brand(context: ViewContext, offer: Offer): HTMLElement | null {
-  return context.answer.styles.offerText.hide_adv_name || offer.advertiser_name === ''
-    ? null
-    : h('p', 'brand', offer.advertiser_name);
-}
+export const brand = ({ answer }: ViewContext, { advertiser_name: name }: Offer): Child =>
+  !answer.styles.offerText.hide_adv_name && name && h('p', 'brand', name);
 
-export const loyalty = (offer: Offer): HTMLElement | null =>
-  offer.is_loyalty && offer.loyalty_requirements !== ''
-    ? h('p', 'loyalty', h('span', '', offer.loyalty_requirements))
-    : null;
+export const loyalty = ({ is_loyalty, loyalty_requirements: text }: Offer): Child =>
+  is_loyalty && text && h('p', 'loyalty', h('span', '', text));
 
-const userAction = (context: ViewContext, offer: Offer, className: string): HTMLElement | null =>
+const userAction = (context: ViewContext, offer: Offer, className: string): Child =>
   link(context, offer.useraction_url, offer.useraction_cta, className);
 
 const canSave = ({ answer: { settings } }: ViewContext, offer: Offer): boolean =>
   settings.enable_wallet && offer.wallet_enabled && offer.save_for_later_url !== '';
 
 /** A card's third action: to save the offer for later, else what the offer itself adds. */
-export const thirdAction = (context: ViewContext, offer: Offer, className: string): HTMLElement | null =>
+export const thirdAction = (context: ViewContext, offer: Offer, className: string): Child =>
   canSave(context, offer) ? saveForLater(context, offer, className) : userAction(context, offer, className);
 
 /** The last row of a card: its quiet action, and the terms. */
-export const lastRow = (context: ViewContext, offer: Offer, quiet: HTMLElement | null): HTMLElement =>
+export const lastRow = (context: ViewContext, offer: Offer, quiet: Child): HTMLElement =>
   h('div', 'row', quiet, terms(context, offer));
 
 function saveForLater(context: ViewContext, offer: Offer, className: string): HTMLElement {
@@ -102,8 +95,7 @@ function terms(context: ViewContext, offer: Offer): HTMLElement | null {
   return details;
 }
 
-export const miniText = (offer: Offer): HTMLElement | null =>
-  offer.mini_text === '' ? null : h('p', 'mini', offer.mini_text);
+export const miniText = ({ mini_text: text }: Offer): Child => text && h('p', 'mini', text);
 
 /** A heading that gets the focus when its offer appears. */
 export const title = (text: string): { element: HTMLElement; id: string } => {

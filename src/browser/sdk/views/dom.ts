@@ -1,4 +1,5 @@
-type Child = Node | string | null | undefined | false;
+/** What is empty is left out. */
+export type Child = Node | string | null | undefined | false;
 type Attribute = string | boolean | number | null | undefined | ((event: Event) => void);
 
 /**

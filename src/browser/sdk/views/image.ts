@@ -13,10 +13,10 @@ export function imageUrl(offer: Offer, types: readonly string[]): string {
 /** A decorative image. Images of the service are requested in the width at which they are shown. */
 function imageElement(url: string, base: string, widthPx: number): HTMLElement | null {
   if (url === '') return null;
-  const sized = (factor: number): string => withWidth(url, base, widthPx * factor);
   const image = h('img', { alt: '', decoding: 'async', error: () => image.remove() });
-  if (url.startsWith(`${base}/images/`)) image.srcset = `${sized(1)} 1x, ${sized(2)} 2x`;
-  image.src = sized(1);
+  const isSized = url.startsWith(`${base}/images/`);
+  if (isSized) image.srcset = `${withWidth(url, widthPx)} 1x, ${withWidth(url, widthPx * 2)} 2x`;
+  image.src = isSized ? withWidth(url, widthPx) : url;
   return image;
 }
 
@@ -28,8 +28,7 @@ export const media = (offer: Offer, types: readonly string[], base: string, widt
     imageElement(imageUrl(offer, types), base, widthPx),
   );
 
-function withWidth(url: string, base: string, widthPx: number): string {
-  if (!url.startsWith(`${base}/images/`)) return url;
+function withWidth(url: string, widthPx: number): string {
   const sized = new URL(url);
   sized.searchParams.set('width', String(widthPx));
   return sized.href;
