@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -19,21 +19,18 @@ const given = process.argv.slice(2);
 const named = given.filter((argument) => argument in programs);
 const paths = given.filter((argument) => !(argument in programs));
 
-/** Failures of tests that need what the driver does not have (test/support/webkit/page.ts). */
-const cannot = /WebDriver of WebKit cannot ([^.\n]*)\./;
+type Report = { testResults: { message: string; assertionResults: { status: string; fullName: string }[] }[] };
 
-type Report = { testResults: { message: string; assertionResults: { status: string; failureMessages: string[] }[] }[] };
-
-/** What a run found, from vitest's JSON report; null: it failed. */
+/** What a run found, from vitest's JSON report; null: it failed. Skipped: what the driver cannot (`lacks` in test/). */
 function summary(reportPath: string): string | null {
+  if (!existsSync(reportPath)) return null;
   const { testResults } = JSON.parse(readFileSync(reportPath, 'utf8')) as Report;
   const tests = testResults.flatMap(({ assertionResults }) => assertionResults);
-  const failures = tests.filter(({ status }) => status === 'failed').map((test) => test.failureMessages.join('\n'));
-  const reasons = failures.map((message) => cannot.exec(message)?.[1]);
-  if (reasons.includes(undefined) || testResults.some(({ message }) => message !== '')) return null;
-  const passed = tests.filter(({ status }) => status === 'passed').length;
-  const needs = reasons.length > 0 ? `; ${reasons.length} need what the driver cannot: ${[...new Set(reasons)]}` : '';
-  return `${passed} passed${needs}`;
+  const namesOf = (status: string): string[] => tests.filter((one) => one.status === status).map((one) => one.fullName);
+  if (namesOf('failed').length > 0 || testResults.some(({ message }) => message !== '')) return null;
+  const skipped = namesOf('skipped');
+  const rest = skipped.length > 0 ? `, ${skipped.length} skipped, which the driver cannot run:` : '';
+  return [`${namesOf('passed').length} passed${rest}`, ...skipped].join('\n  - ');
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'perkwire-browsers-'));

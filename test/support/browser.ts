@@ -28,7 +28,19 @@ export const userAgent =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/147.0.0.0 Safari/537.36';
 
 /** The browser that the tests of the SDK run in (npm run test:browsers). */
-export const browserName = process.env.BROWSER || 'chromium';
+const browserName = process.env.BROWSER || 'chromium';
+
+/** What the drivers of other browsers cannot do, and why. Tests that need it are skipped there. */
+const missing: Record<string, Record<string, string>> = {
+  webkit: {
+    clock: 'WebDriver has no command for the clock of a page',
+    'dark mode': 'WebKitGTK takes it from the desktop when it starts',
+    frames: 'no part of a frame of another origin can be reached by script',
+  },
+};
+
+/** Whether tests that need it are skipped in this browser. */
+export const lacks = (need: 'clock' | 'dark mode' | 'frames'): boolean => need in (missing[browserName] ?? {});
 
 /** A context of its own cookies and storage. */
 export async function newContext(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {

@@ -172,7 +172,7 @@ describe('an app', () => {
     await until(page, 'ad_shown');
     await page.locator('.btn.yes').click();
     await until(page, 'ad_shown', 2);
-    expect([context.pages().length, page.url().startsWith(stage.pageUrl)]).toEqual([1, true]);
+    expect([(await context.pages()).length, (await page.url()).startsWith(stage.pageUrl)]).toEqual([1, true]);
     expect((await countsOf(user)).click).toBeUndefined();
   });
 
@@ -183,7 +183,8 @@ describe('an app', () => {
       documentOf({ user: newUser(), before: both }),
       documentOf({ user: newUser(), before: old }),
     ];
-    const pages = [await openPage(first), await openPage(second)];
+    const context = await stage.newContext();
+    const pages = [await openPage(first, context), await openPage(second, context)];
     await until(pages[0] as Page, 'ad_shown');
     await until(pages[1] as Page, 'old ad_shown');
     expect(await namesOf(pages[0] as Page)).toEqual(['ads_found', 'ad_shown']);

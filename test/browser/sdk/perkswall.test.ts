@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { lacks } from '../../support/browser.ts';
 import { type PageSetup, type Stage, serveAdvertisers, startStage, storedKinds } from './support.ts';
 
 const sdkId = '0123456789abcdef';
@@ -74,7 +75,7 @@ describe('launcher.perkswall.js', () => {
     expect(problems).toEqual([]);
   });
 
-  test('has the colours of the theme, light and dark as the device', async () => {
+  test.skipIf(lacks('dark mode'))('has the colours of the theme, light and dark as the device', async () => {
     const { page, until } = await open({ config: { containerId: 'perks' } });
     await until('ads_found');
     const link = page.locator('#perks .tile a.main').first();

@@ -1,8 +1,8 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
 import { expect, inject } from 'vitest';
-import { browserName, closeContexts, newContext, openBrowser } from '../../support/browser.ts';
+import { closeContexts, newContext, openBrowser } from '../../support/browser.ts';
 import { freePort } from '../../support/server-process.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
@@ -72,25 +72,13 @@ export async function startStage(): Promise<Stage> {
     return pageUrl + path;
   };
 
-  let recorder: (request: IncomingMessage) => void = () => {};
-  /** Of all pages, from now on; for a browser that does not show its requests. */
-  function recordAtService(requests: Request[]): void {
-    t.app.server.off('request', recorder);
-    recorder = ({ method = '', url: path = '' }) => {
-      const request = { method: () => method, url: () => url + path };
-      if (method !== 'OPTIONS') requests.push(request as Request);
-    };
-    t.app.server.on('request', recorder);
-  }
-
   async function open(setup: PageSetup = {}): Promise<OpenPage> {
     const context = setup.context ?? (await newContext(browser));
     const page = await context.newPage();
     if (setup.viewport !== undefined) await page.setViewportSize(setup.viewport);
     const requests: Request[] = [];
     const problems: string[] = [];
-    if (browserName === 'webkit') recordAtService(requests);
-    else page.on('request', (request) => requests.push(request));
+    page.on('request', (request) => requests.push(request));
     // The browser's own request for an icon is none of the SDK's.
     const addProblem = (text: string): void => void (text.includes('favicon') || problems.push(text));
     page.on('pageerror', (err) => addProblem(String(err)));
@@ -120,8 +108,7 @@ export async function startStage(): Promise<Stage> {
 }
 
 /** Pages of advertisers, without a network. */
-export const serveAdvertisers = async (context: BrowserContext): Promise<unknown> =>
-  browserName !== 'webkit' &&
+export const serveAdvertisers = (context: BrowserContext): Promise<unknown> =>
   context.route(/\.example\//, (route) => route.fulfill({ contentType: 'text/html', body: 'advertiser' }));
 
 function openPage(page: Page, requests: Request[], problems: string[]): OpenPage {

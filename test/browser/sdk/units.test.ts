@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { lacks } from '../../support/browser.ts';
 import { type Stage, startStage, storedKinds } from './support.ts';
 
 let stage: Stage;
@@ -170,7 +171,7 @@ describe('the single unit', () => {
     expect((await events()).filter(({ event }) => event === 'error')).toHaveLength(1);
   });
 
-  test('is shown after the delay of the theme, which passes while the offers load', async () => {
+  test.skipIf(lacks('clock'))('is shown after the delay of the theme, which passes while the offers load', async () => {
     const delay = 3_600_000;
     for (const passesEarly of [true, false]) {
       const context = await stage.newContext();
@@ -200,7 +201,7 @@ describe('the single unit', () => {
     }
   });
 
-  test('shows the close button after the delay of the theme', async () => {
+  test.skipIf(lacks('clock'))('shows the close button after the delay of the theme', async () => {
     const context = await stage.newContext();
     await context.clock.install();
     const { page, until, names } = await stage.open({
@@ -279,6 +280,37 @@ describe('an embedded unit', () => {
     expect(tops[1]).toEqual([tops[1]?.[1], tops[1]?.[1]]);
   });
 
+  test('shows a placeholder of that height in the page’s colour until the offers are there, or none come', async () => {
+    const style = '<style>#perks { box-sizing: border-box; padding: 20px; color: rgb(1, 2, 3) }</style>';
+    for (const offers of ['some', 'none', 'failed']) {
+      let release = (): void => {};
+      const held = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      const context = await stage.newContext();
+      await context.route('**/native/v4/offers.json*', async (route) => {
+        await held;
+        await (offers === 'failed' ? route.abort() : route.continue());
+      });
+      const config = { targetElement: '#perks', ...(offers === 'none' && { campaignId: '999999' }) };
+      const { page, until } = await stage.open({ context, user: newUser('checkout'), body: style + body, config });
+      const placeholder = page.locator('#perks > div:not([data-perkwire])');
+      const early = await placeholder.evaluate((element) => {
+        const { backgroundImage, animationName } = getComputedStyle(element);
+        return [element.clientHeight >= 600, backgroundImage.includes('rgb(1, 2, 3)'), animationName];
+      });
+      expect(early).toEqual([true, true, 'none']);
+      const [height, kept] = await page
+        .locator('#perks')
+        .evaluate((element) => [element.getBoundingClientRect().height, Number.parseFloat(element.style.minHeight)]);
+      expect(height).toBe(kept);
+      release();
+      await until({ some: 'ad_shown', none: 'no_ads_found', failed: 'error' }[offers] as string);
+      expect(await placeholder.count()).toBe(0);
+      await context.close();
+    }
+  });
+
   test('leaves no gap without offers, when it ends, and where the page has a height of its own', async () => {
     const user = newUser('checkout');
     const kept = body.replace('id="perks"', '$& style="min-height: 700px"');
@@ -325,7 +357,7 @@ describe('pages that draw the unit themselves', () => {
       expect(await until('url_clicked')).toEqual({ target_url: url, url });
       const session = await sessionOf(user);
       if (answer === 'undefined') await expect.poll(() => kindsOf(session)).toContain('click');
-      else expect(page.context().pages()).toHaveLength(1);
+      else expect(await page.context().pages()).toHaveLength(1);
       expect(await names()).toEqual(['ads_found', 'ad_shown', 'url_clicked']);
     }
   });

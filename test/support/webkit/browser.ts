@@ -27,7 +27,7 @@ export async function launchWebkit(): Promise<Browser> {
     };
     const pageOf = (handle: string) => {
       known.add(handle);
-      return createPage(openWindow(session, handle, current), waitForPage);
+      return createPage(openWindow(session, handle, current), driver.network, context, waitForPage);
     };
     const newPage = async () => {
       const handle =
@@ -35,12 +35,19 @@ export async function launchWebkit(): Promise<Browser> {
       unused = null;
       return pageOf(handle);
     };
-    return orCannot({
+    const { route, expose, addScript } = driver.network;
+    const context: object = orCannot({
       newPage,
+      route: async (pattern: string, handler: () => unknown) => route(pattern, handler),
+      exposeFunction: async (name: string, call: () => unknown) => expose(name, call),
+      addInitScript: async (script: string) => addScript(script),
       waitForEvent: waitForPage,
+      /** A promise, unlike that of Playwright. */
+      pages: handles,
       setDefaultTimeout: () => {},
       close: session.end,
     });
+    return context;
   }
 
   const contexts = () => [{ close: driver.endSession }];

@@ -1,6 +1,6 @@
 /**
  * Runs in the page: the elements that the steps of a locator lead to, through open shadow roots. A step is one of
- * `{ css }`, `{ role, name, exact }`, `{ text }`, `{ hasText }`, `{ nth }`.
+ * `{ css }`, `{ role, name, exact, level }`, `{ text }`, `{ hasText }`, `{ nth }`.
  */
 export function find(steps) {
   const isVisible = (element) =>
@@ -17,7 +17,10 @@ export function find(steps) {
     ...(scope.shadowRoot ? rootsIn(scope.shadowRoot) : []),
     ...[...scope.querySelectorAll('*')].flatMap((element) => (element.shadowRoot ? rootsIn(element.shadowRoot) : [])),
   ];
-  const all = (scope, css) => [...new Set(rootsIn(scope).flatMap((root) => [...root.querySelectorAll(css)]))];
+  const all = (scope, css) => {
+    const found = rootsIn(scope).flatMap((root) => [...root.querySelectorAll(css.replace(':visible', ''))]);
+    return [...new Set(found)].filter((element) => !css.endsWith(':visible') || isVisible(element));
+  };
 
   /** Each blank between compound selectors may lead into a shadow root. */
   const parts = (css) => css.match(/(?:[^\s[(]|\[[^\]]*\]|\((?:[^()]|\([^()]*\))*\)|\s*[>+~]\s*)+/g) ?? [];
@@ -34,6 +37,7 @@ export function find(steps) {
     list: 'ul, ol, [role=list]',
     listitem: 'li, [role=listitem]',
     region: 'section, [role=region]',
+    navigation: 'nav, [role=navigation]',
   };
 
   const nameOf = (element) => {
@@ -55,14 +59,15 @@ export function find(steps) {
   const follow = (found, step) => {
     if (step.css !== undefined)
       return step.css
-        .split(',')
+        .split(/,(?![^(]*\))/)
         .flatMap((one) =>
           parts(one).reduce((scopes, part) => [...new Set(scopes.flatMap((scope) => all(scope, part)))], found),
         );
     if (step.role !== undefined)
       return found
         .flatMap((scope) => all(scope, roles[step.role] ?? `[role=${step.role}]`))
-        .filter((element) => isVisible(element) && matches(nameOf(element), step.name, step.exact));
+        .filter((element) => isVisible(element) && matches(nameOf(element), step.name, step.exact))
+        .filter(({ localName }) => step.level === undefined || localName === `h${step.level}`);
     if (step.text !== undefined) {
       const holds = (element) => matches(collapse(element.textContent), step.text, step.exact);
       return found

@@ -4,7 +4,7 @@ import { type ElementRef, orCannot, type Window, waitLimitMs } from './page.ts';
 /** One step of a locator (find.js). */
 type Step = Record<string, unknown>;
 
-type TextOptions = { name?: string | RegExp; hasText?: string | RegExp; exact?: boolean };
+type TextOptions = { name?: string | RegExp; hasText?: string | RegExp; exact?: boolean; level?: number };
 
 /** A text or pattern as it is passed to the page. */
 const portable = (text: string | RegExp | undefined): unknown =>
@@ -16,9 +16,10 @@ export const createLocators = (
   window: Window,
   steps: readonly Step[] = [],
 ): Pick<Page, 'locator' | 'getByRole' | 'getByText'> => ({
-  locator: (css: string) => createLocator(window, [...steps, { css }]),
-  getByRole: (role: string, { name, exact }: TextOptions = {}) =>
-    createLocator(window, [...steps, { role, name: portable(name), exact }]),
+  locator: (css: string, { hasText }: TextOptions = {}) =>
+    createLocator(window, [...steps, { css }, ...(hasText === undefined ? [] : [{ hasText: portable(hasText) }])]),
+  getByRole: (role: string, { name, exact, level }: TextOptions = {}) =>
+    createLocator(window, [...steps, { role, name: portable(name), exact, level }]),
   getByText: (text: string | RegExp, { exact }: TextOptions = {}) =>
     createLocator(window, [...steps, { text: portable(text), exact }]),
 });
@@ -70,6 +71,8 @@ function createLocator(window: Window, steps: readonly Step[]): Locator {
     nth,
     first: () => nth(0),
     last: () => nth(-1),
+    all: async () => Array.from({ length: await count() }, (_one, index) => nth(index)),
+    boundingBox: () => read<object>('element.getBoundingClientRect().toJSON()'),
     filter: ({ hasText }: TextOptions) => createLocator(window, [...steps, { hasText: portable(hasText) }]),
     count,
     waitFor,

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createLocators } from './locator.ts';
+import type { Network } from './network.ts';
 import type { Session } from './session.ts';
 
 const findSource = readFileSync(new URL('./find.js', import.meta.url), 'utf8').replace('export ', '');
@@ -55,8 +56,17 @@ export const orCannot = <Target extends object>(target: Target): Target =>
 
 const keys: Record<string, string> = { Tab: '\uE004', Enter: '\uE007', Escape: '\uE00C', Shift: '\uE008', Space: ' ' };
 
+function isExpression(text: string): boolean {
+  try {
+    new Function(`(${text}\n)`);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The part of Playwright's `Page` that the tests of the SDK use. */
-export function createPage(window: Window, waitForPage: () => Promise<unknown>) {
+export function createPage(window: Window, network: Network, context: object, waitForPage: () => Promise<unknown>) {
   const { run, call } = window;
   const locators = createLocators(window);
 
@@ -73,14 +83,15 @@ export function createPage(window: Window, waitForPage: () => Promise<unknown>) 
     ...locators,
     goto: (url: string) => call('POST', '/url', { url }),
     reload: () => call('POST', '/refresh'),
-    url: () => cannot('tell the URL at once'),
+    /** A promise, unlike that of Playwright. */
+    url: () => call('GET', '/url'),
     textContent: (css: string) => locators.locator(css).textContent(),
     evaluate: (given: unknown, argument?: unknown) =>
       typeof given === 'function'
         ? run(String(given), argument)
-        : String(given).includes(';')
-          ? run(`() => { ${given} }`)
-          : run(`() => { const value = (${given}); return typeof value === 'function' ? value() : value; }`),
+        : isExpression(String(given))
+          ? run(`() => { const value = (${given}\n); return typeof value === 'function' ? value() : value; }`)
+          : run(`() => { ${given} }`),
     waitForFunction: async (given: unknown, argument?: unknown) => {
       const text = typeof given === 'function' ? String(given) : `() => (${given})`;
       const endMs = performance.now() + waitLimitMs;
@@ -97,11 +108,18 @@ export function createPage(window: Window, waitForPage: () => Promise<unknown>) 
     keyboard: { press },
     addScriptTag: ({ content }: { content?: string }) =>
       content === undefined ? cannot('load a script') : run(`() => { (0, eval)(${JSON.stringify(content)}); }`),
-    mouse: orCannot({}),
+    emulateMedia: async ({ colorScheme }: { colorScheme?: string }) =>
+      colorScheme === 'dark' ? cannot('be dark') : undefined,
+    mouse: orCannot({
+      wheel: (x: number, y: number) => run('([x, y]) => scrollBy(x, y)', [x, y]),
+    }),
     setDefaultTimeout: () => {},
+    route: async (...given: Parameters<Network['route']>) => network.route(...given),
+    unroute: async (pattern: string) => network.unroute(pattern),
     /** Errors of the page and messages of its console do not show. */
-    on: () => {},
-    context: () => orCannot({ waitForEvent: waitForPage }),
+    on: (event: string, listener: () => void) => event === 'request' && network.onRequest(listener),
+    context: () => context,
+    waitForEvent: waitForPage,
     close: () => call('DELETE', '/window'),
   });
 }

@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { endChild, freePort, untilReady } from '../server-process.ts';
+import { type Network, startNetwork } from './network.ts';
 
 /** A WebDriver session (https://www.w3.org/TR/webdriver2) below its URL. */
 export type Session = {
@@ -8,6 +10,7 @@ export type Session = {
 };
 
 export type Driver = {
+  network: Network;
   newSession: () => Promise<Session>;
   endSession: () => Promise<void>;
   close: () => Promise<void>;
@@ -23,19 +26,28 @@ export async function startDriver(): Promise<Driver> {
   const url = `http://127.0.0.1:${port}`;
   const driver = spawn('WebKitWebDriver', ['-p', String(port)], {
     stdio: 'ignore',
-    env: { ...process.env, DISPLAY: `:${display}`, WEBKIT_DISABLE_COMPOSITING_MODE: '1' },
+    env: {
+      ...process.env,
+      DISPLAY: `:${display}`,
+      WEBKIT_DISABLE_COMPOSITING_MODE: '1',
+      // gtk-3.0/settings.ini there reduces motion.
+      XDG_CONFIG_HOME: fileURLToPath(new URL('.', import.meta.url)),
+    },
   });
   await untilReady(`${url}/status`, driver);
   process.once('exit', () => {
     driver.kill();
     screen.kill();
   });
+  const network = await startNetwork();
   let current: Session | null = null;
   return {
+    network,
     newSession: async () => {
       // The driver has one session at a time.
       await current?.end();
-      current = await openSession(url);
+      network.reset();
+      current = await openSession(url, network.port);
       return current;
     },
     endSession: async () => current?.end(),
@@ -43,6 +55,7 @@ export async function startDriver(): Promise<Driver> {
       await current?.end();
       await endChild(driver, 'SIGTERM');
       await endChild(screen, 'SIGTERM');
+      network.close();
     },
   };
 }
@@ -52,9 +65,9 @@ async function firstOutput({ stdio: [, , , pipe] }: ChildProcess): Promise<strin
   return new Promise((resolve) => pipe.once('data', (chunk) => resolve(String(chunk).trim())));
 }
 
-const capabilities = { alwaysMatch: { 'webkitgtk:browserOptions': { args: ['--automation'] } } };
-
-async function openSession(url: string): Promise<Session> {
+async function openSession(url: string, proxyPort: number): Promise<Session> {
+  const proxy = { proxyType: 'manual', httpProxy: `127.0.0.1:${proxyPort}`, sslProxy: `127.0.0.1:${proxyPort}` };
+  const capabilities = { alwaysMatch: { proxy, 'webkitgtk:browserOptions': { args: ['--automation'] } } };
   const { sessionId } = (await command(`${url}/session`, 'POST', { capabilities })) as { sessionId: string };
   const base = `${url}/session/${sessionId}`;
   let ended: Promise<unknown> | null = null;
