@@ -125,3 +125,25 @@ comment on column reconciliation.kind is
   'filled, empty: sessions; served: offers of sessions; else the kind of event.';
 comment on column reconciliation.reason is
   'Why it is excluded from reports (dev, or why it is suspicious), why a session is empty, or ''''.';
+
+create function continue_restored_rollups() returns boolean language plpgsql as $$
+declare
+  done record;
+  source text;
+begin
+  select until_xid, open_xids into done from rollup_progress for update;
+  if done.until_xid <= pg_snapshot_xmax(pg_current_snapshot()) then
+    return false;
+  end if;
+  foreach source in array array['sessions', 'events', 'bookings'] loop
+    execute format('update %I set written_by = case
+        when written_by >= $1 or written_by = any($2) then pg_current_xact_id() else ''0'' end
+      where written_by >= pg_snapshot_xmax(pg_current_snapshot()) or written_by = any($2)', source)
+      using done.until_xid, done.open_xids;
+  end loop;
+  update rollup_progress set until_xid = pg_current_xact_id(), open_xids = '{}';
+  return true;
+end $$;
+comment on function continue_restored_rollups is
+  'Transaction numbers begin anew in the cluster that a dump is restored into. Gives rows that are not rolled up yet the
+number of this transaction and the others one before all; does nothing where the numbers fit. Returns whether it did.';

@@ -13,6 +13,7 @@ import { openCheckedDatabase } from './platform/db/startup-checks.ts';
 import { createLogger, type Logger } from './platform/logger.ts';
 import { checkSecrets } from './platform/security/canary.ts';
 import { StartupError } from './platform/startup-error.ts';
+import { continueRestoredRollups } from './reports/rollup/restored.ts';
 import { createDeps, type Deps } from './runtime/create-deps.ts';
 import { startEmbedded } from './runtime/embedded-database.ts';
 import { createJobs } from './runtime/jobs.ts';
@@ -81,13 +82,13 @@ async function start(config: Config, logger: Logger, parts: Parts, link: Primary
   const embedded = config.databaseUrl === null;
   const database = embedded && embeddedUrl === null ? await startEmbedded(config, logger, parts) : null;
   const databaseUrl = (config.databaseUrl ?? embeddedUrl ?? database?.url) as string;
-  const applied = await migrate(
-    await openCheckedDatabase(databaseUrl, databaseWaitMs, {
-      allowNewer: config.allowNewerSchema,
-      ...(embedded ? { beginAnew: `Remove the folder ${config.dataDir}, with all that it holds.` } : {}),
-    }),
-  );
+  const writableUrl = await openCheckedDatabase(databaseUrl, databaseWaitMs, {
+    allowNewer: config.allowNewerSchema,
+    ...(embedded ? { beginAnew: `Remove the folder ${config.dataDir}, with all that it holds.` } : {}),
+  });
+  const applied = await migrate(writableUrl);
   if (applied.length > 0) logger.info({ applied }, 'migrations applied');
+  if (await continueRestoredRollups(writableUrl)) logger.info({}, 'rollups continue after a restore');
   if (roles.includes('migrate')) return;
 
   const metricsPage = link?.metricsPage;

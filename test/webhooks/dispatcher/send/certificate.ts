@@ -14,8 +14,13 @@ const sequence = (...parts: Buffer[]): Buffer => der(0x30, ...parts);
 const oid = (hex: string): Buffer => der(0x06, Buffer.from(hex, 'hex'));
 const utcTime = (text: string): Buffer => der(0x17, Buffer.from(text));
 
-/** A self-signed certificate for one host name (P-256, X.509 v3), so that no private key lies in the repository. */
-export function selfSigned(hostname: string): Certificate {
+const farAway = '491231235959Z';
+
+/**
+ * A self-signed certificate for one host name (P-256, X.509 v3), so that no private key lies in the repository.
+ * @param validUntil as YYMMDDhhmmssZ
+ */
+export function selfSigned(hostname: string, validUntil = farAway): Certificate {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const ecdsaWithSha256 = sequence(oid('2a8648ce3d040302'));
   const name = sequence(der(0x31, sequence(oid('550403'), der(0x0c, Buffer.from(hostname)))));
@@ -26,7 +31,7 @@ export function selfSigned(hostname: string): Certificate {
     der(0x02, Buffer.from([1])),
     ecdsaWithSha256,
     name,
-    sequence(utcTime('200101000000Z'), utcTime('491231235959Z')),
+    sequence(utcTime('200101000000Z'), utcTime(validUntil)),
     name,
     publicKey.export({ type: 'spki', format: 'der' }),
     der(0xa3, sequence(subjectAltName, isAuthority)),

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer as createHttp, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { createServer as createHttps } from 'node:https';
 import { type AddressInfo, createServer as createTcp, type Socket, type Server as TcpServer } from 'node:net';
+import type { SecureContextOptions } from 'node:tls';
 import type { Certificate } from './certificate.ts';
 
 /** A server on 127.0.0.1 that counts what reaches it. */
@@ -41,8 +42,10 @@ async function listen(server: Server | TcpServer): Promise<Receiver> {
 
 export const httpReceiver = (handler: RequestListener): Promise<Receiver> => listen(createHttp(handler));
 
-export const httpsReceiver = (certificate: Certificate, handler: RequestListener): Promise<Receiver> =>
-  listen(createHttps(certificate, handler));
+export const httpsReceiver = (
+  options: Certificate & SecureContextOptions,
+  handler: RequestListener,
+): Promise<Receiver> => listen(createHttps(options, handler));
 
 /** A bare TCP server: says what `onData` says once something came in. */
 export const tcpReceiver = (onData: (socket: Socket) => void): Promise<Receiver> =>

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
+import type { TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
 import { parseNets } from '../../../../src/webhooks/dispatcher/send/address-guard.ts';
@@ -149,12 +150,12 @@ describe('what comes back', () => {
     expect(totalMs).toBeGreaterThanOrEqual(firstByteMs as number);
   });
 
-  test('a redirect is the answer and is not followed', async () => {
+  test.each([301, 302, 303, 307, 308])('a redirect (%i) is the answer and is not followed', async (status) => {
     const canary = await receiver((_request, response) => response.end());
-    const target = await receiver((_request, response) => response.writeHead(307, { location: at(canary) }).end());
+    const target = await receiver((_request, response) => response.writeHead(status, { location: at(canary) }).end());
     expect(await sender().send(post(at(target)))).toMatchObject({
       kind: 'response',
-      status: 307,
+      status,
       headers: { location: at(canary) },
     });
     expect(canary.connections()).toBe(0);
@@ -380,15 +381,19 @@ describe('https', () => {
   const target = () => keep(httpsReceiver(certificate, (request, response) => void response.end(request.headers.host)));
   const lookup = answering(['127.0.0.1']);
 
-  test('a receiver with a trusted certificate for its name is called', async () => {
-    const { port } = await target();
+  test('a receiver with a trusted certificate for its name is called, and learns the name by SNI', async () => {
+    const { port } = await keep(
+      httpsReceiver(certificate, ({ headers, socket }, response) => {
+        response.end(`${headers.host} ${(socket as TLSSocket).servername}`);
+      }),
+    );
     const result = await sender({ ca: certificate.cert, lookup, allowHttp: false }).send(
       post(at({ port }, 'hooks.test', 'https')),
     );
     expect(result).toMatchObject({
       kind: 'response',
       status: 200,
-      body: Buffer.from(`hooks.test:${port}`),
+      body: Buffer.from(`hooks.test:${port} hooks.test`),
       remoteAddress: '127.0.0.1',
     });
     expect(result.kind === 'response' && result.timing.connectMs).toBeGreaterThan(0);
@@ -403,6 +408,26 @@ describe('https', () => {
     const trust = ca === undefined ? {} : { ca };
     const result = await sender({ ...trust, lookup }).send(post(at(await target(), host, 'https')));
     expect(result).toMatchObject({ kind: 'error', class: 'tls' });
+  });
+
+  test('tls: a trusted certificate that has expired', async () => {
+    const expired = selfSigned('hooks.test', '201231235959Z');
+    const { port } = await keep(httpsReceiver(expired, (_request, response) => void response.end()));
+    const result = await sender({ ca: expired.cert, lookup }).send(post(at({ port }, 'hooks.test', 'https')));
+    expect(result).toMatchObject({ kind: 'error', class: 'tls', message: expect.stringContaining('expired') });
+  });
+
+  test.each(['TLSv1', 'TLSv1.1'] as const)('tls: a receiver that speaks no newer version than %s', async (version) => {
+    const options = { minVersion: version, maxVersion: version, ciphers: 'DEFAULT@SECLEVEL=0' } as const;
+    let requests = 0;
+    const handler: RequestListener = (_request, response) => {
+      requests += 1;
+      response.end();
+    };
+    const { port } = await keep(httpsReceiver({ ...certificate, ...options }, handler));
+    const result = await sender({ ca: certificate.cert, lookup }).send(post(at({ port }, 'hooks.test', 'https')));
+    expect(result).toMatchObject({ kind: 'error', class: 'tls' });
+    expect(requests).toBe(0);
   });
 
   test('plain http is blocked unless it is allowed', async () => {
