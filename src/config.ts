@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { type EventLogSetting, parseEventLog } from './config/event-log.ts';
 import { type HttpProxy, parseHttpProxy } from './config/http-proxy.ts';
 import { type ImageStoreSetting, parseImageStore } from './config/image-store.ts';
 import { type MailSetting, parseMail } from './config/mail.ts';
@@ -18,7 +19,7 @@ import {
 import { readVariables } from './config/schema.ts';
 
 export { configSchema } from './config/schema.ts';
-export type { HttpProxy, ImageStoreSetting, Role, TokenKey };
+export type { EventLogSetting, HttpProxy, ImageStoreSetting, Role, TokenKey };
 
 export type Config = {
   roles: readonly Role[];
@@ -56,6 +57,8 @@ export type Config = {
   webhookAllowHttp: boolean;
   /** null: calls go out directly. */
   webhookProxy: HttpProxy | null;
+  /** null: tracking events go straight to PostgreSQL. */
+  eventLog: EventLogSetting | null;
   /** null: no metrics are shown. */
   metricsToken: string | null;
   workerConcurrency: number;
@@ -130,6 +133,7 @@ export function loadConfig(
     webhookAllowNets: raw.WEBHOOK_ALLOW_NETS,
     webhookAllowHttp: raw.WEBHOOK_ALLOW_HTTP,
     webhookProxy: parseHttpProxy(raw.WEBHOOK_PROXY, problems),
+    eventLog: parseEventLog(raw, problems),
     metricsToken: raw.METRICS_TOKEN === '' ? null : raw.METRICS_TOKEN,
     workerConcurrency: raw.WORKER_CONCURRENCY,
     imageCacheMb: raw.IMAGE_CACHE_MB,

@@ -138,6 +138,24 @@ export const configSchema = Type.Object({
       'HTTP proxy (http://user:password@host:port) that webhooks go through, by CONNECT to the checked ' +
       'address. Empty: none.',
   }),
+  EVENT_LOG_URL: Type.String({
+    default: '',
+    description:
+      'Servers of a NATS JetStream (nats://user:password@a:4222,b:4222, or tls:) that take beacons and clicks before ' +
+      'PostgreSQL.',
+  }),
+  EVENT_LOG_STREAM: Type.String({
+    default: 'PERKWIRE_EVENTS',
+    pattern: '^[A-Za-z0-9_-]{1,64}$',
+    description: 'Stream of the event log; made at the first start. Each installation has its own.',
+  }),
+  EVENT_LOG_REPLICAS: Type.Integer({
+    default: 0,
+    minimum: 0,
+    maximum: 5,
+    description:
+      'Servers that keep each message of the event log (count). 0: three of three servers or more, else one.',
+  }),
   METRICS_TOKEN: Type.String({
     default: '',
     description: 'Bearer token (32 or more characters) for GET /metrics. Empty: no such route.',

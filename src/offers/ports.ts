@@ -18,4 +18,6 @@ export type OfferDeps = CatalogDeps & {
   liveCalls: LiveCalls;
   outcomes: OutcomeSampler;
   fetchMeter: FetchMeter;
+  /** Epoch milliseconds: all events that were acknowledged before are stored. With an event log it may lag behind. */
+  eventsStoredUntil: () => number;
 };

@@ -10,7 +10,6 @@ import { createLiveCalls } from '../offers/live-calls/live-calls.ts';
 import { createModelSource } from '../offers/model/source.ts';
 import { createNotices } from '../offers/notices/notices.ts';
 import { createOutcomeSampler } from '../offers/outcomes/sampler.ts';
-import type { OfferDeps } from '../offers/ports.ts';
 import { startDatabaseHealth } from '../platform/db/health.ts';
 import { ensurePartitions } from '../platform/db/partitions.ts';
 import { breakConnections, createPool, type PoolOptions } from '../platform/db/pool.ts';
@@ -24,6 +23,7 @@ import { createSigner } from '../platform/security/keyring.ts';
 import { createSecretBox } from '../platform/security/secret-box.ts';
 import { createTokenCodec } from '../platform/security/tracking-token.ts';
 import { userAgent } from '../platform/version.ts';
+import { openEventLog } from '../tracking/log/event-log.ts';
 import type { TrackingDeps } from '../tracking/ports.ts';
 import { createEndpointActivity } from '../webhooks/activity/activity.ts';
 import { parseNets } from '../webhooks/dispatcher/send/address-guard.ts';
@@ -34,7 +34,6 @@ import type { JobMeter } from './job-meter.ts';
 
 /** Every port of every room. */
 export type Deps = CatalogDeps &
-  OfferDeps &
   TrackingDeps &
   WebhookDeps & {
     jobMeter: JobMeter;
@@ -60,7 +59,7 @@ function createTotals(options: Pick<Deps, 'pool' | 'catalog' | 'logger' | 'now'>
   return { usage, slices: createSlices({ ...options, usage }) };
 }
 
-/** Opens what every role activeCaps, against a database whose migrations are applied. `close` ends it again. */
+/** Opens what every role needs, against a database whose migrations are applied. `close` ends it again. */
 export async function createDeps({
   config,
   databaseUrl,
@@ -70,6 +69,66 @@ export async function createDeps({
   ...poolOptions
 }: DepsInput): Promise<{ deps: Deps; close: () => Promise<void> }> {
   const geo = await loadGeo(config.geoipDb, logger);
+  const { servers, dbHealth, pool, flushPool } = await openDatabase({
+    config,
+    databaseUrl,
+    logger,
+    now,
+    ...poolOptions,
+  });
+  await ensurePartitions(pool, now());
+  const catalog = await startCatalogStore({ pool, databaseUrl: servers.current, logger, buildIndex, now });
+  const sender = createSender({
+    allowNets: parseNets(config.webhookAllowNets),
+    allowHttp: config.webhookAllowHttp,
+    proxy: config.webhookProxy,
+    userAgent,
+    now: () => performance.now(),
+  });
+  const eventLog = config.eventLog === null ? null : await openEventLog(config.eventLog, logger);
+  const deps: Deps = {
+    config,
+    pool,
+    flushPool,
+    databaseUrl: servers.current,
+    dbHealth,
+    catalog,
+    logger,
+    auth: createAuthenticator({ findKey: (secret) => findCaller(catalog.current(), secret, now()), now }),
+    failures: createFailureLimit(now),
+    geo,
+    ...createTotals({ pool, catalog, logger, now }),
+    model: createModelSource({ pool, catalog, now }),
+    notices: createNotices(now),
+    liveCalls: createLiveCalls(now),
+    activity: createEndpointActivity(now),
+    eventLog,
+    eventsStoredUntil: eventLog === null ? now : () => Math.min(now(), eventLog.storedUntil()),
+    outcomes: createOutcomeSampler({ now, durationMs: () => performance.now() }),
+    tokens: createTokenCodec(createSigner(config.tokenKeys, 'tracking-token')),
+    mailer: config.mail === null ? null : createMailer(config.mail),
+    secretBox: createSecretBox(config.secretsKey, config.earlierSecretsKeys),
+    ...createMeters({
+      isShown: config.metricsToken !== null,
+      ...{ metricsPage, pool, flushPool, dbHealth, catalog, eventLog, now },
+    }),
+    sender,
+    now,
+  };
+  const close = async (): Promise<void> => {
+    await sender.close();
+    await eventLog?.close();
+    await deps.mailer?.close();
+    await catalog.stop();
+    await dbHealth.stop();
+    await flushPool.end();
+    await pool.end();
+  };
+  return { deps, close };
+}
+
+/** The pools, and the health that every connection reports to. */
+async function openDatabase({ config, databaseUrl, logger, now, ...poolOptions }: Omit<DepsInput, 'metricsPage'>) {
   const onError = (err: Error): void => logger.debug({ err }, 'a database connection broke');
   const servers = createServers(databaseUrl);
   const dbHealth = await startDatabaseHealth({
@@ -95,46 +154,5 @@ export async function createDeps({
     breakConnections(pool);
     breakConnections(flushPool);
   });
-  await ensurePartitions(pool, now());
-  const catalog = await startCatalogStore({ pool, databaseUrl: servers.current, logger, buildIndex, now });
-  const sender = createSender({
-    allowNets: parseNets(config.webhookAllowNets),
-    allowHttp: config.webhookAllowHttp,
-    proxy: config.webhookProxy,
-    userAgent,
-    now: () => performance.now(),
-  });
-  const deps: Deps = {
-    config,
-    pool,
-    flushPool,
-    databaseUrl: servers.current,
-    dbHealth,
-    catalog,
-    logger,
-    auth: createAuthenticator({ findKey: (secret) => findCaller(catalog.current(), secret, now()), now }),
-    failures: createFailureLimit(now),
-    geo,
-    ...createTotals({ pool, catalog, logger, now }),
-    model: createModelSource({ pool, catalog, now }),
-    notices: createNotices(now),
-    liveCalls: createLiveCalls(now),
-    activity: createEndpointActivity(now),
-    outcomes: createOutcomeSampler({ now, durationMs: () => performance.now() }),
-    tokens: createTokenCodec(createSigner(config.tokenKeys, 'tracking-token')),
-    mailer: config.mail === null ? null : createMailer(config.mail),
-    secretBox: createSecretBox(config.secretsKey, config.earlierSecretsKeys),
-    ...createMeters({ isShown: config.metricsToken !== null, metricsPage, pool, flushPool, dbHealth, catalog, now }),
-    sender,
-    now,
-  };
-  const close = async (): Promise<void> => {
-    await sender.close();
-    await deps.mailer?.close();
-    await catalog.stop();
-    await dbHealth.stop();
-    await flushPool.end();
-    await pool.end();
-  };
-  return { deps, close };
+  return { servers, dbHealth, pool, flushPool };
 }

@@ -7,6 +7,8 @@ import type { DatabaseHealth } from '../platform/db/health.ts';
 import { registerDatabaseMetrics } from '../platform/db/metrics.ts';
 import { createMetrics, type MetricsPage } from '../platform/metrics/metrics.ts';
 import { registerRollupMetrics } from '../reports/rollup/metrics.ts';
+import type { EventLog } from '../tracking/log/event-log.ts';
+import { registerEventLogMetrics } from '../tracking/log/metrics.ts';
 import { createEventMeter } from '../tracking/metrics.ts';
 import { registerWebhookGauges } from '../webhooks/gauges.ts';
 import { createDispatcherMetrics } from '../webhooks/metrics.ts';
@@ -19,17 +21,19 @@ type Measured = {
   flushPool: pg.Pool;
   dbHealth: DatabaseHealth;
   catalog: CatalogStore;
+  eventLog: EventLog | null;
   now: () => number;
 };
 
 /** The metrics of every room (docs/operations.md#metrics), and what the rooms measure with. */
-export function createMeters({ isShown, metricsPage, pool, flushPool, dbHealth, catalog, now }: Measured) {
+export function createMeters({ isShown, metricsPage, pool, flushPool, dbHealth, catalog, eventLog, now }: Measured) {
   const metrics = createMetrics({ isShown, pageOf: metricsPage });
   const { registry } = metrics;
   registerDatabaseMetrics(registry, { requests: pool, batches: flushPool }, dbHealth);
   registerCatalogMetrics(registry, catalog, now);
   registerRollupMetrics(registry, pool, now);
   registerWebhookGauges(registry, pool, now);
+  registerEventLogMetrics(registry, { pool, eventLog, now });
   return {
     metrics,
     batchMeters: createBatchMeters(registry),

@@ -10,6 +10,7 @@ import { eraseDueUsers } from '../privacy/erasure-job.ts';
 import { compactRollups } from '../reports/rollup/compact.ts';
 import { createRollupJob } from '../reports/rollup/job.ts';
 import { raiseCampaignEvents } from '../tracking/campaign-events.ts';
+import { startLogConsumer } from '../tracking/log/consumer.ts';
 import { noteBacklogs } from '../webhooks/activity/activity.ts';
 import { mergeCounts } from '../webhooks/deliveries/counts.ts';
 import { parkDisabled } from '../webhooks/dispatcher/claim/park.ts';
@@ -99,7 +100,7 @@ export const createJobs = (deps: JobDeps): readonly Job[] => {
       pauseMs: 1000,
       locks: 'expired rows of cap_reservations, or of cap_slices (skip locked), then rows of campaign_usage',
       run: async () => {
-        await releaseExpiredReservations(pool, now());
+        await releaseExpiredReservations(pool, deps.eventsStoredUntil());
         await releaseExpiredSlices(pool);
       },
     },
@@ -128,6 +129,7 @@ export const createJobs = (deps: JobDeps): readonly Job[] => {
       locks: 'an advisory lock: one process at a time',
       run: createRollupJob(deps),
     },
+    ...eventLogJobs(deps),
     ...webhookJobs(deps),
     ...alertJobs(deps),
     {
@@ -136,6 +138,27 @@ export const createJobs = (deps: JobDeps): readonly Job[] => {
       pauseMs: 1000,
       locks: 'a lease on the erasure',
       run: (isStopped) => eraseDueUsers({ ...deps, userData }, isStopped),
+    },
+  ];
+};
+
+/** None without an event log. */
+const eventLogJobs = (deps: JobDeps): readonly Job[] => {
+  const { eventLog, pool } = deps;
+  if (eventLog === null) return [];
+  return [
+    {
+      name: 'event log position',
+      roles: everyRole,
+      pauseMs: 1000,
+      locks: 'none: reads event_log_positions into memory',
+      run: () => eventLog.refresh(pool),
+    },
+    {
+      name: 'event log',
+      roles: ['worker'],
+      locks: 'leases in event_log_positions; a row of it, then what the events need',
+      start: () => startLogConsumer(deps, eventLog),
     },
   ];
 };

@@ -1,4 +1,10 @@
-import type { CatalogDeps } from '../catalog/ports.ts';
+import type { OfferDeps } from '../offers/ports.ts';
+import type { EventLog } from './log/event-log.ts';
 import type { EventMeter } from './metrics.ts';
 
-export type TrackingDeps = CatalogDeps & { eventMeter: EventMeter };
+/** What tracking takes. */
+export type TrackingDeps = OfferDeps & {
+  eventMeter: EventMeter;
+  /** null: events go straight to PostgreSQL. */
+  eventLog: EventLog | null;
+};

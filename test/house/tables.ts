@@ -61,7 +61,7 @@ export const tables: Record<string, Ownership> = {
   },
   ...owned('alerts', ['alert_messages', 'alert_mutes', 'alert_readers', 'alert_rules', 'alerts']),
   users: { owner: 'dashboard', readers: { alerts: 'mails go to users who still have access to the publisher' } },
-  ...owned('tracking', ['conversions']),
+  ...owned('tracking', ['conversions', 'event_log_positions', 'event_log_rejects']),
   events: {
     owner: 'tracking',
     readers: {

@@ -20,7 +20,7 @@ export type BatchWriter<Item, Result> = {
    * for its item alone. Throws only where nothing was committed.
    */
   write: (items: readonly Item[]) => Promise<readonly (Result | Promise<Result>)[]>;
-  dbHealth: DatabaseHealth;
+  dbHealth: Pick<DatabaseHealth, 'isUp' | 'onDown' | 'sawCommit' | 'sawFailure'>;
   meter: BatchMeter;
 };
 

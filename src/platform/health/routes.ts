@@ -8,15 +8,25 @@ const ready = Type.Object(
     status: Type.Union([Type.Literal('ok'), Type.Literal('unavailable')]),
     database: Type.Boolean({ description: 'Whether it can commit.' }),
     clock: Type.Boolean({ description: "Whether this process's clock is within a minute of the database's." }),
+    event_log: Type.Optional(Type.Boolean({ description: 'With an event log: whether it takes events.' })),
     catalog_version: Type.Integer(),
   },
   { title: 'Readiness' },
 );
 
-type HealthDeps = Pick<PlatformDeps, 'dbHealth'> & { catalogVersion: () => number };
+const tracking = Type.Object(
+  { status: Type.Union([Type.Literal('ok'), Type.Literal('unavailable')]) },
+  { title: 'TrackingReadiness' },
+);
+
+type HealthDeps = Pick<PlatformDeps, 'dbHealth'> & {
+  catalogVersion: () => number;
+  /** null: there is none. */
+  eventLog: { isUp: () => boolean } | null;
+};
 
 /** Live: the process runs. Ready: the database can commit, and agrees on the time (docs/interface.md#health). */
-export async function healthRoutes(app: App, { dbHealth, catalogVersion }: HealthDeps): Promise<void> {
+export async function healthRoutes(app: App, { dbHealth, catalogVersion, eventLog }: HealthDeps): Promise<void> {
   app.get('/health/live', { schema: { summary: 'Liveness', tags: ['Health'], response: { 200: live } } }, async () => ({
     status: 'ok' as const,
   }));
@@ -31,8 +41,25 @@ export async function healthRoutes(app: App, { dbHealth, catalogVersion }: Healt
         status: database && clock ? ('ok' as const) : ('unavailable' as const),
         database,
         clock,
+        ...(eventLog === null ? {} : { event_log: eventLog.isUp() }),
         catalog_version: catalogVersion(),
       };
+    },
+  );
+  app.get(
+    '/health/tracking',
+    {
+      schema: {
+        summary: 'Readiness for beacons and clicks',
+        description: 'With an event log they are taken while the database is unavailable.',
+        tags: ['Health'],
+        response: { 200: tracking, 503: tracking },
+      },
+    },
+    async (_request, reply) => {
+      if (dbHealth.isUp() || eventLog?.isUp() === true) return { status: 'ok' as const };
+      reply.code(503).header('retry-after', '1');
+      return { status: 'unavailable' as const };
     },
   );
 }

@@ -33,14 +33,17 @@ export type ConversionService = {
 
 type ServiceDeps = Pick<
   TrackingDeps,
-  'pool' | 'dbHealth' | 'catalog' | 'config' | 'secretBox' | 'batchMeters' | 'eventMeter' | 'now'
+  'pool' | 'dbHealth' | 'catalog' | 'config' | 'secretBox' | 'batchMeters' | 'eventMeter' | 'eventsStoredUntil' | 'now'
 >;
+
+/** With an event log that lags behind by more, a click that is not found may be waiting there (milliseconds). */
+const lateMs = 5_000;
 
 /** Reports in one transaction (count). */
 const maxItems = 128;
 
 export function createConversionService(deps: ServiceDeps): ConversionService {
-  const { dbHealth, config, now } = deps;
+  const { dbHealth, config, now, eventsStoredUntil } = deps;
   const clickIds = createClickIdCodec(config.tokenKeys);
   const hashes = createUserKeys(config.userPepper, config.earlierPeppers);
   const batcher = createBatcher<Item, Evaluation>({
@@ -56,7 +59,10 @@ export function createConversionService(deps: ServiceDeps): ConversionService {
       if (click === null || timeOfUuid7(click.sessionId) > now() + dayMs) throw new AppError('click_not_found');
       const [txnKey = '', ...earlierKeys] = hashes.allOf(0, `transaction ${click.sessionId} ${report.txnId}`);
       const evaluation = await batcher.add({ report, click, txnKey, earlierKeys });
-      if (evaluation.outcome === 'refused') throw evaluation.error;
+      if (evaluation.outcome === 'refused') {
+        const mayBeInLog = evaluation.error.code === 'click_not_found' && now() - eventsStoredUntil() > lateMs;
+        throw mayBeInLog ? new AppError('unavailable') : evaluation.error;
+      }
       const message = evaluation.outcome === 'duplicate' ? 'duplicate' : 'recorded';
       return { message, booking: evaluation.booking };
     },

@@ -1,0 +1,44 @@
+import type { Variables } from './schema.ts';
+
+/** The event log: a stream of NATS JetStream. */
+export type EventLogSetting = {
+  /** `host:port` of each server, with the scheme `tls://` where they are spoken to by TLS. */
+  servers: readonly string[];
+  login: { user: string; pass: string } | { token: string } | Record<string, never>;
+  stream: string;
+  /** Servers that keep each message (count). */
+  replicas: number;
+};
+
+const form = /^(?<scheme>nats|tls):\/\/(?:(?<login>[^@/]*)@)?(?<hosts>[^@/]+)\/?$/;
+
+/**
+ * Reads EVENT_LOG_URL (`nats://user:password@a:4222,b:4222,c:4222`, or `tls:`) and what belongs to it. null: none.
+ * @param problems gets what is wrong, without the password
+ */
+export function parseEventLog(raw: Variables, problems: string[]): EventLogSetting | null {
+  if (raw.EVENT_LOG_URL === '') return null;
+  const { scheme, login, hosts = '' } = form.exec(raw.EVENT_LOG_URL)?.groups ?? {};
+  const names = hosts.split(',');
+  if (scheme === undefined || names.some((host) => !URL.canParse(`http://${host}`))) {
+    problems.push('EVENT_LOG_URL must look like nats://host:4222,host:4222, with or without user:password@');
+    return null;
+  }
+  return {
+    servers: names.map((host) => (scheme === 'tls' ? `tls://${host}` : host)),
+    login: parseLogin(login, problems),
+    stream: raw.EVENT_LOG_STREAM,
+    replicas: raw.EVENT_LOG_REPLICAS || (names.length >= 3 ? 3 : 1),
+  };
+}
+
+function parseLogin(text: string | undefined, problems: string[]): EventLogSetting['login'] {
+  if (text === undefined) return {};
+  try {
+    const [user = '', ...rest] = text.split(':').map(decodeURIComponent);
+    return rest.length === 0 ? { token: user } : { user, pass: rest.join(':') };
+  } catch {
+    problems.push('EVENT_LOG_URL has a user or password that is not percent-encoded');
+    return {};
+  }
+}

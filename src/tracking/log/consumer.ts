@@ -1,0 +1,107 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isDatabaseUnavailable } from '../../platform/db/pool.ts';
+import type { TrackingDeps } from '../ports.ts';
+import { type EventLog, partitions } from './event-log.ts';
+import type { LogConnection } from './jetstream.ts';
+import { decodeMessage, LaterVersionError, type LoggedEvent, UnreadableMessageError } from './message.ts';
+import { type Decoded, type MessageStore, openMessageStore } from './message-store.ts';
+import { endLease, ensurePositions, type Lease, takeLease } from './positions.ts';
+
+type ConsumerDeps = Pick<TrackingDeps, 'pool' | 'dbHealth' | 'catalog' | 'eventMeter' | 'logger' | 'now'>;
+
+/** Events in one transaction, about (count). */
+const maxEvents = 2_000;
+/** Pause before another attempt to get or keep a partition (milliseconds). */
+const retryMs = 500;
+/** How often a partition without messages says that it has none (milliseconds). */
+const idleMs = 1_000;
+
+/** Stores the messages of the log, each exactly once; one process a partition (docs/operations.md#event-log). */
+export async function startLogConsumer(deps: ConsumerDeps, log: EventLog): Promise<{ stop: () => Promise<void> }> {
+  const holder = randomUUID();
+  const stopping = new AbortController();
+  await ensurePositions(deps.pool, partitions);
+  const running = Array.from({ length: partitions }, (_, partition) => run(partition));
+
+  async function run(partition: number): Promise<void> {
+    let reported = '';
+    while (!stopping.signal.aborted) {
+      const connection = log.connection();
+      if (connection !== null && deps.dbHealth.isUp()) {
+        const lease = { partition, holder, streamCreated: connection.streamCreated };
+        await consume(deps, connection, lease, stopping.signal).catch((err: Error) => {
+          if (isDatabaseUnavailable(err)) return deps.dbHealth.sawFailure(err);
+          if (err.message !== reported) deps.logger.error({ err, partition }, 'the event log is not being stored');
+          reported = err.message;
+        });
+      }
+      await sleep(retryMs, undefined, { signal: stopping.signal }).catch(() => {});
+    }
+  }
+
+  return {
+    stop: async () => {
+      stopping.abort();
+      await Promise.all(running);
+    },
+  };
+}
+
+/** Stores a partition until another process has it, the log or the database is lost, or it is stopped. */
+async function consume(
+  deps: ConsumerDeps,
+  connection: LogConnection,
+  lease: Lease,
+  signal: AbortSignal,
+): Promise<void> {
+  const position = await takeLease(deps.pool, lease);
+  if (position === null) return;
+  const store = openMessageStore(deps, connection, lease, position);
+  const reader = await connection.read(lease.partition, position);
+  let problem: unknown = null;
+  const stop = (err: unknown = null): void => {
+    problem ??= err;
+    void reader.stop();
+  };
+  const idle = setInterval(() => void store.noteIdle().then((isOurs) => isOurs || stop(), stop), idleMs);
+  const onAbort = (): void => stop();
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    await storeAll(reader, store);
+    if (problem !== null) throw problem;
+  } finally {
+    clearInterval(idle);
+    signal.removeEventListener('abort', onAbort);
+    await reader.stop();
+    if (deps.dbHealth.isUp()) await endLease(deps.pool, lease);
+  }
+}
+
+/** Takes together what is here already, up to `maxEvents`. */
+async function storeAll(reader: Awaited<ReturnType<LogConnection['read']>>, store: MessageStore): Promise<void> {
+  let batch: Decoded[] = [];
+  let events = 0;
+  for await (const message of reader.messages) {
+    const content = read(message.data);
+    if (content instanceof LaterVersionError) {
+      await store.add(batch);
+      throw content;
+    }
+    batch.push({ ...message, content });
+    events += Array.isArray(content) ? content.length : 0;
+    if (events < maxEvents && reader.waiting() > 0) continue;
+    if (!(await store.add(batch))) return;
+    batch = [];
+    events = 0;
+  }
+}
+
+function read(data: Uint8Array): LoggedEvent[] | UnreadableMessageError | LaterVersionError {
+  try {
+    return decodeMessage(data);
+  } catch (err) {
+    if (err instanceof UnreadableMessageError || err instanceof LaterVersionError) return err;
+    throw err;
+  }
+}

@@ -1,0 +1,76 @@
+import { rulesOf } from '../../catalog/event-kinds.ts';
+import type { Campaign } from '../../catalog/snapshot/types.ts';
+import { createBatcher } from '../../platform/db/batcher.ts';
+import type { Click, ClickSession } from '../clicks/insert-clicks.ts';
+import type { TrackingDeps } from '../ports.ts';
+import { batchLimits, type Recorder } from '../recorder.ts';
+import { type EventLog, partitionOf, partitions } from './event-log.ts';
+import type { LoggedEvent } from './message.ts';
+
+/** An event, and how it is stored where the log cannot take it. */
+type Item = { event: LoggedEvent; storeDirectly: () => Promise<void> };
+
+/** Messages of a partition on their way at once (count): they hide how long the servers take to agree. */
+const maxConcurrentBatches = 4;
+
+/**
+ * Stores events in the event log: calls resolve when the servers that must have them do. What the log does not take is
+ * stored by `direct`; a repeat changes nothing, so that it may be in both (docs/operations.md#event-log).
+ */
+export function createLogRecorder(
+  log: EventLog,
+  direct: Recorder,
+  { dbHealth, batchMeters }: Pick<TrackingDeps, 'dbHealth' | 'batchMeters'>,
+): Recorder {
+  const batchers = Array.from({ length: partitions }, (_, partition) =>
+    createBatcher<Item, void>({
+      ...batchLimits,
+      maxConcurrentBatches,
+      dbHealth: alwaysUp,
+      meter: batchMeters(`event_log_${partition}`),
+      write: async (items) => {
+        const storeDirectly = (): Promise<void>[] => items.map((item) => item.storeDirectly());
+        if (!log.isUp()) return storeDirectly();
+        return log
+          .append(
+            partition,
+            items.map(({ event }) => event),
+          )
+          .then(() => [], storeDirectly);
+      },
+    }),
+  );
+  const add = async (item: Item): Promise<void> => batchers[partitionOf(item.event.sessionId)]?.add(item);
+
+  /** What the landing page needs of the session is read where it can be; a click is followed in any case. */
+  const sessionOf = (click: Click, campaign: Campaign): Promise<ClickSession | null> =>
+    click.wantsSession && dbHealth.isUp()
+      ? direct.click({ ...click, recorded: false }, campaign).catch(() => null)
+      : Promise.resolve(null);
+
+  return {
+    beacon: (event, campaign) =>
+      add({
+        event: rulesOf(event.kind).optOut ? { ...event, optOutDays: campaign.optOutDays } : event,
+        storeDirectly: () => direct.beacon(event, campaign),
+      }),
+    click: async (click, campaign) => {
+      const { recorded, wantsSession: _, ...event } = click;
+      const stored = recorded
+        ? add({
+            event,
+            storeDirectly: () => direct.click({ ...click, wantsSession: false }, campaign).then(() => {}),
+          })
+        : Promise.resolve();
+      const [session] = await Promise.all([sessionOf(click, campaign), stored]);
+      return session;
+    },
+    drain: async () => {
+      await Promise.all(batchers.map(({ drain }) => drain()));
+      await direct.drain();
+    },
+  };
+}
+
+/** The batches of the log do not depend on PostgreSQL. */
+const alwaysUp = { isUp: () => true, onDown: () => {}, sawCommit: () => {}, sawFailure: () => {} };

@@ -1,0 +1,127 @@
+import { transaction } from '../../platform/db/pool.ts';
+import { minuteMs } from '../../platform/lib/time.ts';
+import type { TrackingDeps } from '../ports.ts';
+import { createWriters } from '../writers.ts';
+import type { LogConnection, LogMessage } from './jetstream.ts';
+import { encodeMessage, type LoggedEvent, type UnreadableMessageError } from './message.ts';
+import { type Lease, movePosition, type Reject, setAside } from './positions.ts';
+import { storeEvents } from './store.ts';
+
+/** A message with its events, or why it cannot be read. */
+export type Decoded = LogMessage & { content: LoggedEvent[] | UnreadableMessageError };
+
+/** Stores the messages of one partition, in order. Its calls wait for one another. */
+export type MessageStore = {
+  /** @returns false: another process stores the partition now, or the database has lost its last transactions */
+  add: (messages: readonly Decoded[]) => Promise<boolean>;
+  /** Renews the lease, and notes that nothing is waiting, where that is so. @returns as `add` */
+  noteIdle: () => Promise<boolean>;
+};
+
+type StoreDeps = Pick<TrackingDeps, 'pool' | 'catalog' | 'eventMeter' | 'logger' | 'now'>;
+
+/**
+ * Stored messages stay in the log for so long (milliseconds): a database that comes back without its last transactions,
+ * after a failover to a replica that was behind, gets them again.
+ */
+const keptMs = 60 * minuteMs;
+
+export function openMessageStore(
+  { pool, catalog, eventMeter, logger, now }: StoreDeps,
+  connection: LogConnection,
+  lease: Lease,
+  position: number,
+): MessageStore {
+  const writers = createWriters(eventMeter);
+  let last = position;
+  const remove = createRemover(connection, lease.partition, now);
+
+  /** Stores messages and moves the position, all or nothing. @returns whether the position was where it should be */
+  async function commit(messages: readonly Decoded[], rejects: readonly Reject[]): Promise<boolean> {
+    const end = messages.at(-1);
+    if (end === undefined) return true;
+    const step = { from: last, to: end.sequence, storedUntilMs: Math.min(end.atMs, now()) };
+    const isOurs = await transaction(pool, async (executor) => {
+      if (!(await movePosition(executor, lease, step))) return false;
+      const rejected = new Set(rejects.map(({ sequence }) => sequence));
+      const stored = messages.filter(({ sequence }) => !rejected.has(sequence));
+      await storeEvents(executor, catalog.current(), writers, stored.flatMap(eventsOf));
+      for (const reject of rejects) await setAside(executor, lease, reject);
+      return true;
+    });
+    if (isOurs) last = end.sequence;
+    return isOurs;
+  }
+
+  async function add(messages: readonly Decoded[]): Promise<boolean> {
+    const unreadable = messages.flatMap(toReject);
+    try {
+      if (!(await commit(messages, unreadable))) return false;
+    } catch (err) {
+      if (!isInvalidData(err)) throw err;
+      for (const message of messages) if (!(await addAlone(message))) return false;
+    }
+    for (const reject of unreadable) report(reject);
+    await remove(last);
+    return true;
+  }
+
+  /** Stores the events of a message one by one, and sets aside those that the database does not take. */
+  async function addAlone(message: Decoded): Promise<boolean> {
+    const refused: LoggedEvent[] = [];
+    let error = '';
+    for (const event of eventsOf(message)) {
+      try {
+        await transaction(pool, (executor) => storeEvents(executor, catalog.current(), writers, [event]));
+      } catch (err) {
+        if (!isInvalidData(err)) throw err;
+        refused.push(event);
+        error = (err as Error).message;
+      }
+    }
+    if (refused.length === 0) return commit([message], toReject(message));
+    const reject = { ...message, error, data: encodeMessage(refused) };
+    report(reject);
+    return commit([message], [reject]);
+  }
+
+  const report = ({ sequence, error }: Reject): void =>
+    logger.error({ partition: lease.partition, sequence, error }, 'a message of the event log was set aside');
+
+  async function noteIdle(): Promise<boolean> {
+    const askedMs = now();
+    const newest = await connection.lastSequence(lease.partition).catch(() => Number.POSITIVE_INFINITY);
+    const storedUntilMs = newest <= last ? askedMs : 0;
+    return movePosition(pool, lease, { from: last, to: last, storedUntilMs });
+  }
+
+  let running: Promise<unknown> = Promise.resolve();
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const result = running.then(work);
+    running = result.catch(() => {});
+    return result;
+  };
+  return { add: (messages) => inTurn(() => add(messages)), noteIdle: () => inTurn(noteIdle) };
+}
+
+const eventsOf = ({ content }: Decoded): LoggedEvent[] => (Array.isArray(content) ? content : []);
+
+const toReject = (message: Decoded): Reject[] =>
+  Array.isArray(message.content) ? [] : [{ ...message, error: message.content.message }];
+
+/** Whether PostgreSQL refuses the data itself (SQLSTATE classes 22 and 23), today and tomorrow. */
+const isInvalidData = (err: unknown): boolean => /^2[23]/.test(String((err as { code?: unknown }).code));
+
+/** Removes messages from the log when they have been stored for `keptMs`, a minute's at a time. */
+function createRemover(connection: LogConnection, partition: number, now: () => number) {
+  const stored: { atMs: number; sequence: number }[] = [];
+  return async (sequence: number): Promise<void> => {
+    const nowMs = now();
+    if (nowMs - (stored.at(-1)?.atMs ?? 0) >= minuteMs) stored.push({ atMs: nowMs, sequence });
+    const due = stored.findLastIndex(({ atMs }) => atMs <= nowMs - keptMs);
+    if (due < 0) return;
+    const [upTo] = stored.splice(0, due + 1).slice(-1);
+    // Where the log is unavailable, they are removed with those of the next minute.
+    if (upTo !== undefined) await connection.remove(partition, upTo.sequence).catch(() => {});
+  };
+}

@@ -1,0 +1,100 @@
+import { type EventKind, rulesOf } from '../catalog/event-kinds.ts';
+import type { CapEvent } from '../catalog/rules/rules.ts';
+import type { Campaign, Snapshot } from '../catalog/snapshot/types.ts';
+import { activeCapsOf } from '../offers/caps/active-caps.ts';
+import { countEvents, isCounted } from '../offers/caps/count.ts';
+import type { Executor, Transaction } from '../platform/db/pool.ts';
+import { insertEvents, insertNewEvents } from './beacons/insert-events.ts';
+import { insertNewNoThanks, insertNoThanks, type NoThanks } from './beacons/insert-no-thanks.ts';
+import {
+  type Click,
+  type ClickSession,
+  findClickSessions,
+  insertClicks,
+  insertNewClicks,
+} from './clicks/insert-clicks.ts';
+import type { NewEvent } from './event-rows.ts';
+import type { EventMeter } from './metrics.ts';
+import type { TrackedEvent } from './tracked-event.ts';
+
+/** How events are written. Results: one for each event, in order; none where `Result` is void. */
+export type Writers<Event, Result> = {
+  write: (executor: Executor, events: readonly Event[]) => Promise<readonly Result[]>;
+  /** Writes in a transaction that counts events for caps, too. @returns those that are new and not suspicious */
+  writeNew: (executor: Executor, events: readonly Event[]) => Promise<NewEvent[]>;
+  /** The results of events that `writeNew` wrote. */
+  resultsOf: (executor: Executor, events: readonly Event[]) => Promise<readonly Result[]>;
+  /** Counts events that were written in the metrics, where the writers themselves do not. */
+  count?: (events: readonly Event[]) => void;
+};
+
+export type EventWriters = {
+  beacons: Writers<TrackedEvent, void>;
+  noThanks: Writers<NoThanks, void>;
+  clicks: Writers<Click, ClickSession | null>;
+};
+
+/** The writers of all kinds of events. */
+export function createWriters(
+  meter: EventMeter,
+  writeBeacons: (executor: Executor, events: readonly TrackedEvent[]) => Promise<void> = insertEvents,
+): EventWriters {
+  const count = (events: readonly TrackedEvent[]): void => {
+    for (const { kind, suspicious } of events) meter.recorded(kind, suspicious);
+  };
+  const countClick = (suspicion: string | null): void => meter.recorded('click', suspicion);
+  return {
+    beacons: {
+      write: async (executor, events) => {
+        await writeBeacons(executor, events);
+        return [];
+      },
+      writeNew: insertNewEvents,
+      resultsOf: async () => [],
+      count,
+    },
+    noThanks: {
+      write: async (executor, events) => {
+        await insertNoThanks(executor, events);
+        return [];
+      },
+      writeNew: insertNewNoThanks,
+      resultsOf: async () => [],
+      count,
+    },
+    clicks: {
+      write: (executor, events) => insertClicks(executor, events, countClick),
+      writeNew: (executor, events) => insertNewClicks(executor, events, countClick),
+      resultsOf: findClickSessions,
+    },
+  };
+}
+
+/** An event of a campaign with caps: it is counted in the transaction that stores it. */
+export type Counted<Event> = { event: Event; campaign: Campaign };
+
+const isCapEvent = (kind: EventKind): kind is EventKind & CapEvent => rulesOf(kind).frequencyCap === true;
+
+/** Whether caps count an event. */
+export const needsCount = (snapshot: Snapshot, { kind, claims }: TrackedEvent, campaign: Campaign): boolean =>
+  isCapEvent(kind) && isCounted(activeCapsOf(snapshot), campaign, claims.publisherId, kind);
+
+/** Stores events, and counts those that are new for caps, in one transaction. */
+export async function writeCounted<Event extends TrackedEvent, Result>(
+  executor: Transaction,
+  snapshot: Snapshot,
+  items: readonly Counted<Event>[],
+  { writeNew, resultsOf, count = () => {} }: Writers<Event, Result>,
+): Promise<readonly Result[]> {
+  const events = items.map(({ event }) => event);
+  const stored = await writeNew(executor, events);
+  const isNew = new Set(stored.map((event) => `${event.session_id} ${event.offer_id}`));
+  const counted = items.flatMap(({ event: { kind, sessionId, claims, atMs }, campaign }) => {
+    // A repeat within the batch counts once.
+    if (!isCapEvent(kind) || !isNew.delete(`${sessionId} ${claims.offerId}`)) return [];
+    return [{ kind, sessionId, publisherId: claims.publisherId, offerId: claims.offerId, campaign, atMs }];
+  });
+  await countEvents(executor, activeCapsOf(snapshot), counted);
+  executor.onCommit(() => count(events));
+  return resultsOf(executor, events);
+}

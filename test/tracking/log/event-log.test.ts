@@ -1,0 +1,189 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createLogger } from '../../../src/platform/logger.ts';
+import { StartupError } from '../../../src/platform/startup-error.ts';
+import { createJobs } from '../../../src/runtime/jobs.ts';
+import { runJobs, type Stoppable } from '../../../src/runtime/run-jobs.ts';
+import { openEventLog, partitionOf } from '../../../src/tracking/log/event-log.ts';
+import { connectToLog, type LogConnection } from '../../../src/tracking/log/jetstream.ts';
+import { encodeMessage } from '../../../src/tracking/log/message.ts';
+import { cloneDatabase } from '../../support/database.ts';
+import { hasNats, type NatsServers, startNats } from '../../support/nats.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { clickIdOf, track } from '../conversions/support.ts';
+import { call, googlebot, type ShownOffer, showOffer, startRelay, trackedEvent } from '../journey.ts';
+
+const settingOf = (url: string, stream = 'TEST_EVENTS') => ({
+  servers: url.replace('nats://', '').split(','),
+  login: {},
+  stream,
+  replicas: 1,
+});
+
+describe.skipIf(!hasNats)('the event log', () => {
+  let nats: NatsServers;
+  let database: Awaited<ReturnType<typeof cloneDatabase>>;
+  let relay: Awaited<ReturnType<typeof startRelay>>;
+  let t: TestApp;
+  let jobs: Stoppable;
+  const startConsumer = async (): Promise<void> => {
+    jobs = await runJobs(
+      createJobs({ ...t.deps, pid: 0 }).filter(({ name }) => name.startsWith('event log')),
+      t.deps,
+    );
+  };
+  beforeAll(async () => {
+    nats = await startNats();
+    database = await cloneDatabase();
+    relay = await startRelay(database.url);
+    t = await createTestApp({ databaseUrl: relay.url, config: { eventLog: settingOf(nats.url) } });
+    await startConsumer();
+  });
+  afterAll(async () => {
+    await jobs?.stop();
+    await t?.close();
+    relay?.close();
+    await nats?.close();
+    await database?.drop();
+  });
+
+  const cut = async (): Promise<void> => {
+    relay.cut();
+    await expect.poll(t.deps.dbHealth.isUp).toBe(false);
+  };
+  const restore = async (): Promise<void> => {
+    relay.restore();
+    await expect.poll(t.deps.dbHealth.isUp).toBe(true);
+  };
+  const storedOf = async ({ sessionId }: { sessionId: string }): Promise<string[]> => {
+    const { rows } = await t.pool.query<{ kind: string; suspicious: string | null }>(
+      `select kind, suspicious from events where session_id = $1 and kind not in ('save', 'selection')
+      order by kind`,
+      [sessionId],
+    );
+    return rows.map(({ kind, suspicious }) => (suspicious === null ? kind : `${kind}: ${suspicious}`));
+  };
+  const urlsOf = ({ pixel, beacons, click_url }: ShownOffer): string[] => [
+    pixel,
+    beacons.close,
+    beacons.no_thanks_click,
+    click_url,
+  ];
+  const statusesOf = async (urls: readonly string[]): Promise<number[]> => {
+    const statuses: number[] = [];
+    for (const url of urls) statuses.push((await call(t, url)).statusCode);
+    return statuses;
+  };
+
+  test('events are stored as without it: once each, with what is suspicious about them', async () => {
+    const [shown, unseen, fast, bot] = [await showOffer(t), await showOffer(t), await showOffer(t), await showOffer(t)];
+    await statusesOf([shown.pixel, shown.pixel, shown.beacons.close, unseen.click_url, unseen.pixel]);
+    await statusesOf([fast.pixel, fast.click_url]);
+    await call(t, bot.pixel, { 'user-agent': googlebot });
+    await expect.poll(() => storedOf(shown)).toEqual(['close', 'impression']);
+    await expect.poll(() => storedOf(unseen)).toEqual(['click: no_impression', 'impression']);
+    await expect.poll(() => storedOf(fast)).toEqual(['click: too_fast', 'impression']);
+    await expect.poll(() => storedOf(bot)).toEqual(['impression: bot']);
+  });
+
+  test('while the database is unavailable, beacons and clicks are taken, and stored later', async () => {
+    const offer = await showOffer(t);
+    const direct = await call(t, offer.click_url);
+    await cut();
+    expect((await t.app.inject('/health/ready')).json()).toMatchObject({ database: false, event_log: true });
+    expect((await t.app.inject('/health/tracking')).statusCode).toBe(200);
+    expect(await statusesOf(urlsOf(offer))).toEqual([200, 200, 200, 302]);
+    // What the landing page asks of the session is left empty; the rest of its URL is as always.
+    const location = String(direct.headers.location).replace('placement=checkout', 'placement=');
+    expect((await call(t, offer.click_url)).headers.location).toBe(location);
+    await restore();
+    await expect.poll(() => storedOf(offer)).toEqual(['click: no_impression', 'close', 'impression', 'no_thanks']);
+  });
+
+  test('a "no thanks" counts for the next fetch', async () => {
+    const user = { pub_user_id: 'no-thanks-through-the-log' };
+    const offer = await showOffer(t, user);
+    await call(t, offer.beacons.no_thanks_click);
+    await expect.poll(async () => (await showOffer(t, user)).campaign_id).not.toBe(offer.campaign_id);
+  });
+
+  test('without the log, events go straight to PostgreSQL, and to the log again when it is back', async () => {
+    await nats.kill(0);
+    const offer = await showOffer(t);
+    expect(await statusesOf([offer.pixel, offer.click_url])).toEqual([200, 302]);
+    expect(await storedOf(offer)).toEqual(expect.arrayContaining(['impression']));
+    expect((await t.app.inject('/health/ready')).json()).toMatchObject({ status: 'ok', event_log: false });
+    await nats.start(0);
+    await expect.poll(() => t.deps.eventLog?.isUp()).toBe(true);
+    const next = await showOffer(t);
+    await cut();
+    expect(await statusesOf([next.pixel])).toEqual([200]);
+    await restore();
+    await expect.poll(() => storedOf(next)).toEqual(['impression']);
+  });
+
+  test('a database that lost its last transactions gets their events again', async () => {
+    const offer = await showOffer(t);
+    await statusesOf([offer.pixel]);
+    await expect.poll(() => storedOf(offer)).toEqual(['impression']);
+    await t.pool.query('delete from events where session_id = $1', [offer.sessionId]);
+    await t.pool.query('update event_log_positions set sequence = 0');
+    await expect.poll(() => storedOf(offer)).toEqual(['impression']);
+  });
+
+  test('what cannot be stored is set aside, and what follows it is stored', async () => {
+    const offer = await showOffer(t);
+    const partition = partitionOf(offer.sessionId);
+    const tooOld = trackedEvent('00000000-0000-7000-8000-0000000000'.padEnd(36, offer.sessionId.slice(-2)));
+    const log = t.deps.eventLog?.connection() as LogConnection;
+    await log.append(partition, Buffer.from('{"version":1,"events":7}'), 'unreadable', 1000);
+    await log.append(partitionOf(tooOld.sessionId), encodeMessage([tooOld]), 'refused', 1000);
+    await statusesOf([offer.pixel]);
+    await expect.poll(() => storedOf(offer)).toEqual(['impression']);
+    const rejects = async (): Promise<string[]> =>
+      (await t.pool.query<{ error: string }>('select error from event_log_rejects order by error')).rows.map(
+        ({ error }) => error,
+      );
+    await expect
+      .poll(rejects)
+      .toEqual([expect.stringContaining('/events'), expect.stringContaining('no partition of relation')]);
+    await t.pool.query('delete from event_log_rejects');
+  });
+
+  test('reservations and conversions wait for events that are still in the log', async () => {
+    await jobs.stop();
+    const offer = await showOffer(t);
+    await call(t, offer.pixel);
+    const clickId = await clickIdOf(t, offer.click_url);
+    await t.pool.query("update event_log_positions set stored_until = now() - interval '1 minute'");
+    await t.deps.eventLog?.refresh(t.pool);
+    await t.pool.query(
+      `insert into cap_reservations
+      select $1, offer_id, 0, $3, '{}', 1, 0, now() - age
+      from (values ($2::integer, interval '30 seconds'), (0, interval '2 minutes')) as given (offer_id, age)`,
+      [offer.sessionId, offer.id, offer.campaign_id],
+    );
+    const reserved = async () =>
+      (await t.pool.query('select 1 from cap_reservations where session_id = $1', [offer.sessionId])).rowCount;
+    await expect.poll(reserved).toBe(1); // the one of before the events that are not stored yet
+    expect((await track(t, { click_id: clickId, event: 'sale' })).statusCode).toBe(503);
+    await startConsumer();
+    await expect.poll(reserved).toBe(0);
+    await expect.poll(async () => (await track(t, { click_id: clickId, event: 'sale' })).statusCode).not.toBe(503);
+    expect(await storedOf(offer)).toEqual(expect.arrayContaining(['impression']));
+  });
+
+  test('a stream with other settings is refused with a sentence', async () => {
+    const logger = createLogger('silent');
+    const made = await connectToLog(settingOf(nats.url, 'FOREIGN'));
+    await made.close();
+    const opening = openEventLog({ ...settingOf(nats.url, 'FOREIGN'), replicas: 3 }, logger);
+    await expect(opening).rejects.toThrow(StartupError);
+    await expect(opening).rejects.toThrow('num_replicas is 1, not 3');
+  });
+
+  test('a log that cannot be reached does not keep the service from starting', async () => {
+    const log = await openEventLog(settingOf('nats://127.0.0.1:1'), createLogger('silent'));
+    expect(log.isUp()).toBe(false);
+    await log.close();
+  });
+});

@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import {
+  decodeMessage,
+  encodeMessage,
+  LaterVersionError,
+  UnreadableMessageError,
+} from '../../../src/tracking/log/message.ts';
+import { trackedEvent } from '../journey.ts';
+
+const event = trackedEvent();
+const textOf = (change: object): Buffer => Buffer.from(JSON.stringify({ version: 1, events: [event], ...change }));
+
+test('a message gives the events that it was made of', () => {
+  const events = [event, { ...trackedEvent(undefined, 'no_thanks'), optOutDays: null }];
+  expect(decodeMessage(encodeMessage(events))).toEqual(events);
+  expect(decodeMessage(encodeMessage([]))).toEqual([]);
+});
+
+test.each([
+  ['no JSON', Buffer.from('{')],
+  ['no object', Buffer.from('7')],
+  ['no version', textOf({ version: undefined })],
+  ['an unknown kind', textOf({ events: [{ ...event, kind: 'conversion' }] })],
+  ['a session that is none', textOf({ events: [{ ...event, sessionId: "'; drop table events" }] })],
+  ['a number that no column takes', textOf({ events: [{ ...event, claims: { ...event.claims, offerId: 2 ** 40 } }] })],
+])('%s is refused', (_, data) => {
+  expect(() => decodeMessage(data)).toThrow(UnreadableMessageError);
+});
+
+test('a message of a later version is told from a broken one', () => {
+  expect(() => decodeMessage(textOf({ version: 2, events: 'compact' }))).toThrow(LaterVersionError);
+});
