@@ -61,7 +61,7 @@ const refreshJobs = ({ usage, slices, model }: Pick<Deps, 'usage' | 'slices' | '
 
 /** Every background job; nothing else starts one. Several processes may run the same job at once. */
 export const createJobs = (deps: JobDeps): readonly Job[] => {
-  const { pool, now } = deps;
+  const { pool } = deps;
   const heartbeat = createHeartbeat(deps, deps.pid);
   return [
     {
@@ -105,30 +105,13 @@ export const createJobs = (deps: JobDeps): readonly Job[] => {
       },
     },
     {
-      name: 'partitions',
-      ...hourly,
-      locks: partitionLock,
-      run: () => ensurePartitions(pool, now()),
-    },
-    {
-      name: 'retention',
-      ...hourly,
-      locks: `${partitionLock}; partitioned tables, for which it waits 2 s at most`,
-      run: () => applyRetention(deps),
-    },
-    {
-      name: 'rollup compaction',
-      ...hourly,
-      locks: 'a row of rollup_publishers (skip locked)',
-      run: async (isStopped) => void (await compactRollups(pool, now(), isStopped)),
-    },
-    {
       name: 'rollup',
       roles: ['worker'],
       pauseMs: 1000,
       locks: 'an advisory lock: one process at a time',
       run: createRollupJob(deps),
     },
+    ...upkeepJobs(deps),
     ...eventLogJobs(deps),
     ...webhookJobs(deps),
     ...alertJobs(deps),
@@ -141,6 +124,28 @@ export const createJobs = (deps: JobDeps): readonly Job[] => {
     },
   ];
 };
+
+/** Jobs that make room and drop what is old. */
+const upkeepJobs = (deps: JobDeps): readonly Job[] => [
+  {
+    name: 'partitions',
+    ...hourly,
+    locks: partitionLock,
+    run: () => ensurePartitions(deps.pool, deps.now()),
+  },
+  {
+    name: 'retention',
+    ...hourly,
+    locks: `${partitionLock}; partitioned tables, for which it waits 2 s at most`,
+    run: () => applyRetention(deps),
+  },
+  {
+    name: 'rollup compaction',
+    ...hourly,
+    locks: 'a row of rollup_publishers (skip locked)',
+    run: async (isStopped) => void (await compactRollups(deps.pool, deps.now(), isStopped)),
+  },
+];
 
 /** None without an event log. */
 const eventLogJobs = (deps: JobDeps): readonly Job[] => {

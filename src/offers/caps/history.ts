@@ -47,7 +47,10 @@ from unnest($1::uuid[], $2::integer[]) as given (user_key, publisher_id) order b
 on conflict (user_key) do update set updated_at = excluded.updated_at
 returning ${columns}`;
 
-/** Reads the histories of users and locks them until the transaction ends. */
+/**
+ * Reads the histories of users and locks them until the transaction ends.
+ * @param nowMs reservations are kept for a minute up to here; with an event log, up to where its events are stored
+ */
 export async function lockHistories(
   executor: Executor,
   users: ReadonlyMap<string, number>,

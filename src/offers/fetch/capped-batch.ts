@@ -26,6 +26,7 @@ export type CappedBatchDeps = {
   model: Pick<ModelSource, 'current'>;
   states: Pick<StateWriter, 'note'>;
   outcomes: Pick<OutcomeSampler, 'decided'>;
+  eventsStoredUntil: () => number;
   now: () => number;
 };
 
@@ -54,7 +55,7 @@ export class CapOverrun extends Error {
  * @throws CapOverrun
  */
 export async function commitCapped(
-  { pool, usage, slices, model, states, outcomes, now }: CappedBatchDeps,
+  { pool, usage, slices, model, states, outcomes, eventsStoredUntil, now }: CappedBatchDeps,
   batch: readonly PendingFetch[],
   exhausted: ReadonlySet<string>,
 ): Promise<CommittedBatch> {
@@ -66,7 +67,7 @@ export async function commitCapped(
   const ledger: Ledger = { table: assumed.fork(), deltas: [], reservations: [], nowMs };
   const table = slices.without(ledger.table);
   return transaction(pool, async (executor) => {
-    const users = await openUsers(executor, batch, activeCaps, nowMs);
+    const users = await openUsers(executor, batch, activeCaps, eventsStoredUntil());
     const sessions = batch.map((pending) => {
       const sources = {
         history: users.historyOf(pending),
@@ -112,7 +113,7 @@ async function openUsers(
   executor: Executor,
   batch: readonly PendingFetch[],
   activeCaps: ActiveCaps,
-  nowMs: number,
+  storedUntilMs: number,
 ): Promise<BatchUsers> {
   const capped = new Map<string, number>();
   const others = new Set<string>();
@@ -121,7 +122,7 @@ async function openUsers(
     if (activeCaps.hasUserCaps(publisher.id)) capped.set(userKey, publisher.id);
     else others.add(userKey);
   }
-  const locked = capped.size === 0 ? new Map() : await lockHistories(executor, capped, nowMs);
+  const locked = capped.size === 0 ? new Map() : await lockHistories(executor, capped, storedUntilMs);
   const optOuts: ReadonlyMap<string, OptOuts> = await loadOptOuts(executor, [...others]);
   return {
     locked,

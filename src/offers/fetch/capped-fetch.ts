@@ -9,7 +9,7 @@ import type { SessionRecord } from './session-record.ts';
 /** After this many attempts a batch is decided without the totals that other processes used up (count). */
 const maxAttempts = 3;
 
-type CappedFetchDeps = FetchPathDeps & Pick<CappedBatchDeps, 'slices'> & { usage: LiveUsage };
+type CappedFetchDeps = FetchPathDeps & Pick<CappedBatchDeps, 'slices' | 'eventsStoredUntil'> & { usage: LiveUsage };
 
 /**
  * Fetches to which frequency caps apply, or totals of which no slice is at hand: decided in the transaction that

@@ -51,7 +51,7 @@ export function createOfferService(deps: OfferDeps): OfferService {
   const late = createLateAnswers({ pool: flushPool, dbHealth, logger, now, batchMeters, renderer });
   const shared = { pool: flushPool, dbHealth, now, batchMeters };
   const pathDeps = { ...shared, model, states, outcomes: deps.outcomes, renderer, late };
-  const capped = createCappedFetch({ ...pathDeps, usage, slices });
+  const capped = createCappedFetch({ ...pathDeps, usage, slices, eventsStoredUntil: deps.eventsStoredUntil });
   const early = createEarlyFetch({ ...pathDeps, usage, slices, capped });
 
   async function commit(pending: PendingFetch): Promise<FetchResult> {

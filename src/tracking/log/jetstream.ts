@@ -25,7 +25,7 @@ export type LogConnection = {
   close: () => Promise<void>;
 };
 
-export type LogReader = {
+type LogReader = {
   messages: AsyncIterable<LogMessage>;
   /** Messages that are here already, beside the last one read (count). */
   waiting: () => number;

@@ -57,6 +57,7 @@ test('a batch decided with two catalogues, of which only the newer has a cap, ke
     model: emptyModelSource,
     states: noStates,
     outcomes: noOutcomes,
+    eventsStoredUntil: Date.now,
     now: Date.now,
   };
   const [old, fresh] = await decideCapped(deps, [pendingBy(before), pendingBy(after)]);
@@ -79,6 +80,7 @@ test('each decision is stored with the id of its model, also when the model chan
     model: { current: () => model },
     states: { note },
     outcomes: noOutcomes,
+    eventsStoredUntil: Date.now,
     now: Date.now,
   };
   const snapshot = t.deps.catalog.current();
