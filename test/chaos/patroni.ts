@@ -95,10 +95,11 @@ export async function startPatroniCluster(): Promise<PatroniCluster> {
 
 const install = 'apt-get install patroni etcd-server postgresql (Debian)';
 
-function postgresBinaries(): string {
+/** The newest PostgreSQL that is installed. @throws where there is none */
+export function postgresBinaries(): string {
   const root = '/usr/lib/postgresql';
   const newest = existsSync(root) ? readdirSync(root).sort((a, b) => Number(b) - Number(a))[0] : undefined;
-  if (newest === undefined) throw new Error(`the scenario "failover" needs PostgreSQL in ${root}: ${install}`);
+  if (newest === undefined) throw new Error(`this needs PostgreSQL in ${root}: ${install}`);
   return join(root, newest, 'bin');
 }
 
@@ -107,7 +108,8 @@ function requireProgram(program: string): void {
   if (!found) throw new Error(`the scenario "failover" needs ${program}: ${install}`);
 }
 
-const idOf = (flag: string): number => Number(execFileSync('id', [flag, user], { encoding: 'utf8' }));
+/** The user or group id of the account that PostgreSQL runs as. */
+export const idOf = (flag: string): number => Number(execFileSync('id', [flag, user], { encoding: 'utf8' }));
 
 const etcdArgs = (dataDir: string, port: number, peerPort: number): string[] => {
   const [client, peer] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${peerPort}`];

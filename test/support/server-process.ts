@@ -24,6 +24,8 @@ export type ServerProcessOptions = {
   databaseUrl: string;
   port?: number;
   env?: Record<string, string>;
+  /** Of a checkout that was built; default: this one. */
+  folder?: string;
   /** Options of Node itself. */
   execArgv?: string[];
 };
@@ -35,10 +37,12 @@ export async function startServerProcess({
   databaseUrl,
   port,
   env = {},
+  folder = '.',
   execArgv = [],
 }: ServerProcessOptions): Promise<ServerProcess> {
   const usedPort = port ?? (await freePort());
   const child = spawn(process.execPath, [...execArgv, 'dist/server.js'], {
+    cwd: folder,
     env: {
       ...process.env,
       NODE_ENV: 'production',

@@ -1,0 +1,50 @@
+import { randomBytes } from 'node:crypto';
+import { startChaosPostgres } from '../chaos/postgres.ts';
+import { processSecrets } from '../support/server-process.ts';
+import { stepsOf } from './document.ts';
+import { addEndpoint, expectOk, openPool, runCommands, startNewService, startUsers, verify } from './service.ts';
+
+const secrets = [
+  { heading: 'Rotating the token keys', name: 'TOKEN_KEYS', fresh: () => `2:${randomBytes(32).toString('hex')}` },
+  { heading: 'Rotating the secrets key', name: 'SECRETS_KEY', fresh: () => randomBytes(32).toString('base64') },
+  { heading: 'Rotating the user pepper', name: 'USER_PEPPER', fresh: () => randomBytes(32).toString('hex') },
+] as const;
+
+/** Wraps between two steps, so that users are seen in each. */
+const wrapsPerStep = 40;
+
+/** Every secret is replaced while users fetch offers, see them and wrap: nothing is refused or becomes unreadable. */
+export async function rotate(): Promise<string> {
+  const postgres = await startChaosPostgres();
+  const pool = openPool(postgres.url);
+  const service = await startNewService(postgres.url, pool);
+  const receiver = await addEndpoint(service, pool);
+  const users = startUsers(service);
+  try {
+    await users.more(wrapsPerStep);
+    for (const { heading, name, fresh } of secrets) {
+      const values: Record<string, string> = { old: processSecrets[name], new: fresh() };
+      const early = users.pixels.at(-1) as string;
+      for (const step of stepsOf(heading)) {
+        if ('commands' in step) process.stdout.write(await runCommands(step.commands, service.env));
+        else {
+          const list = step.value.split(',').map((word) => values[word] as string);
+          process.stdout.write(`  ${step.variable}=${step.value}\n`);
+          await service.roll({ [step.variable]: list.join(',') });
+          if (list.length > 1) await expectOk(service, 'GET', early);
+        }
+        await users.more(wrapsPerStep);
+      }
+      if (service.env[name] !== values.new) throw new Error(`"${heading}" does not end with the new value`);
+    }
+    await runCommands('npm run --silent secrets -- status', service.env); // fails where something cannot be read
+    await users.stop();
+    return await verify({ pool, receiver }, users);
+  } finally {
+    await users.stop().catch(() => {});
+    await service.stop();
+    receiver.close();
+    await pool.end();
+    await postgres.close();
+  }
+}

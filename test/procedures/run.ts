@@ -1,0 +1,20 @@
+import { parseArgs } from 'node:util';
+import { restore } from './restore.ts';
+import { rotate } from './rotate.ts';
+import { upgrade } from './upgrade.ts';
+
+/*
+ * npm run procedures [-- rotate restore upgrade]
+ *
+ * Follows the procedures of docs/operations.md to the letter, under load. Exits with 1 where one does not hold.
+ */
+const procedures: Record<string, () => Promise<string>> = { rotate, restore, upgrade };
+const { positionals } = parseArgs({ allowPositionals: true });
+for (const name of positionals.length > 0 ? positionals : Object.keys(procedures)) {
+  const procedure = procedures[name];
+  if (procedure === undefined)
+    throw new Error(`there is no procedure "${name}": ${Object.keys(procedures).join(', ')}`);
+  process.stdout.write(`${name}\n`);
+  process.stdout.write(`  ${await procedure()}\n`);
+}
+process.exit(0);

@@ -1,0 +1,62 @@
+import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { startChaosPostgres } from '../chaos/postgres.ts';
+import { stepsOf } from './document.ts';
+import { addEndpoint, openPool, runCommands, startNewService, startUsers, verify } from './service.ts';
+
+/** A column that a later release adds. */
+const nextMigration = 'alter table publishers add column of_the_next_release text;\n';
+
+/** A checkout of the next release: this build with one migration more. */
+async function makeNextRelease(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'perkwire-next-'));
+  for (const name of ['dist', 'migrations', 'assets', 'demo', 'scripts', 'src', 'packages', 'package.json'])
+    await cp(name, join(folder, name), { recursive: true, preserveTimestamps: true });
+  for (const name of ['node_modules', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'])
+    await symlink(resolve(name), join(folder, name));
+  await writeFile(join(folder, 'migrations/9999-next-release.sql'), nextMigration);
+  await writeFile(join(folder, 'dist/.built'), ''); // it is built already
+  return folder;
+}
+
+/** The next release replaces this one under load, and this one that: nothing is refused or lost. */
+export async function upgrade(): Promise<string> {
+  const postgres = await startChaosPostgres();
+  const next = await makeNextRelease();
+  const pool = openPool(postgres.url);
+  const service = await startNewService(postgres.url, pool);
+  const receiver = await addEndpoint(service, pool);
+  const users = startUsers(service);
+  try {
+    await users.more(40);
+    for (const step of stepsOf('Upgrading, and going back')) {
+      process.stdout.write(`  ${'commands' in step ? step.commands : step.variable}\n`);
+      if ('commands' in step) {
+        await runCommands(step.commands, service.env, next);
+        await users.more(40); // this release on the schema of the next
+        await service.roll({}, next);
+      } else {
+        await failsToStart(service.env);
+        await service.roll({ [step.variable]: step.value });
+      }
+      await users.more(40);
+    }
+    await users.stop();
+    return await verify({ pool, receiver }, users);
+  } finally {
+    await users.stop().catch(() => {});
+    await service.stop();
+    receiver.close();
+    await pool.end();
+    await postgres.close();
+    await rm(next, { recursive: true, force: true });
+  }
+}
+
+/** Without the variable, this release refuses the schema of the next with a sentence. */
+async function failsToStart(env: Record<string, string>): Promise<void> {
+  const printed = await runCommands('ROLES=migrate node dist/server.js 2>&1 || true', env);
+  if (!printed.includes('newer than this program (it has 9999-next-release.sql)'))
+    throw new Error(`an old release started on a newer schema: ${printed}`);
+}
