@@ -16,6 +16,7 @@ import { campaignPages } from './pages/campaigns/campaigns.ts';
 import { provisionPages } from './pages/campaigns/provisions.ts';
 import { deliveryPages } from './pages/deliveries/deliveries.ts';
 import { redeliveryPages } from './pages/deliveries/redelivery.ts';
+import { findPages } from './pages/find/find.ts';
 import { integrationPages } from './pages/integration/integration.ts';
 import { livePages } from './pages/live/live.ts';
 import { offerPages } from './pages/offers/offers.ts';
@@ -50,6 +51,7 @@ const pages = [
   campaignPages,
   deliveryPages,
   explorerPages,
+  findPages,
   integrationPages,
   keyPages,
   livePages,

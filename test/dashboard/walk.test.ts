@@ -477,6 +477,65 @@ describe('for all users', () => {
     await own.close();
   });
 
+  test('everything is found by keyboard: search, lists, shortcuts; filters and columns are remembered', async () => {
+    const signedIn = await open({ viewport: { width: 1280, height: 860 }, storageState: await context.storageState() });
+    const tab = await signedIn.newPage();
+    const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+    const search = async (key: string, text: string, result: string) => {
+      await tab.keyboard.press(key);
+      await tab.getByRole('combobox', { name: 'Search' }).fill(text);
+      await tab.getByRole('option', { name: result }).first().waitFor();
+      await expect.poll(() => tab.getByRole('option', { selected: true }).count()).toBe(1);
+    };
+    await tab.goto(`${demo.url}/dashboard/p/1/overview`);
+    await search('/', 'basil', 'Basilwick');
+    await tab.evaluate(axe);
+    expect(await tab.evaluate(listViolations('{}'))).toEqual([]);
+    const first = (await tab.getByRole('option', { selected: true }).getAttribute('href')) ?? '';
+    await tab.keyboard.press('ArrowDown');
+    await expect.poll(() => tab.getByRole('option', { selected: true }).getAttribute('href')).not.toBe(first);
+    await tab.keyboard.press('ArrowUp');
+    await tab.keyboard.press('Enter');
+    await tab.waitForURL(demo.url + first);
+    await search('/', 'shopper-7', 'Deliveries of user “shopper-7”');
+    await tab.keyboard.press('Escape');
+    const { rows } = await demo.t.pool.query('select id, publisher_id from deliveries order by id limit 1');
+    const home = `${demo.url}/dashboard/p/${rows[0].publisher_id}`;
+    await tab.goto(`${home}/deliveries`);
+    await search('Control+k', rows[0].id, 'Delivery of usp.selection');
+    await tab.keyboard.press('Enter');
+    await tab.waitForURL(`${home}/deliveries/${rows[0].id}`);
+
+    await tab.goto(`${demo.url}/dashboard/p/1/campaigns`);
+    const names = tab.locator('main tbody tr a strong');
+    await tab.keyboard.press('j');
+    await tab.keyboard.press('j');
+    await tab.keyboard.press('ArrowDown');
+    await tab.keyboard.press('k');
+    const second = await names.nth(1).innerText();
+    expect(await tab.evaluate('document.activeElement.innerText')).toBe(second);
+    await tab.keyboard.press('Enter');
+    await tab.getByRole('heading', { level: 1, name: second }).waitFor();
+    await tab.keyboard.press('?');
+    await tab.getByRole('dialog', { name: 'Keyboard' }).getByText('Next and previous row').waitFor();
+    await tab.keyboard.press('Escape');
+
+    await tab.goto(`${demo.url}/dashboard/p/1/campaigns?q=pantry`);
+    await tab.getByText('Columns', { exact: true }).click();
+    await tab.getByLabel('Category').uncheck();
+    await tab.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Offers' }).click();
+    await tab.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Campaigns' }).click();
+    await tab.waitForURL(/q=pantry/);
+    expect(await tab.getByRole('columnheader', { name: 'Category' }).isHidden()).toBe(true);
+    await tab.getByRole('link', { name: 'Clear filters' }).click();
+    await expect.poll(() => names.count()).toBeGreaterThan(1);
+
+    await tab.getByRole('link', { name: 'Publisher Demo Shop' }).click();
+    await tab.getByRole('option', { name: 'Willow & Wren' }).click();
+    await tab.waitForURL(`${home}/campaigns`);
+    await signedIn.close();
+  });
+
   test('charts are drawn also in a browser with an unknown language', async () => {
     const posix = await open({ storageState: await context.storageState() });
     await posix.addInitScript("Object.defineProperty(Navigator.prototype, 'language', { get: () => 'en-US@posix' })");

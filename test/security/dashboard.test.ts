@@ -142,3 +142,31 @@ test('no input in forms and URLs makes a page fail or becomes markup', async () 
   // Accepted input is shown on the pages.
   for (const path of pages) expect((await operator.get(path)).body, path).not.toMatch(liveMarkup);
 });
+
+test('the search finds nothing of another publisher, whatever is looked for, and no publisher for its users', async () => {
+  const other = await addTenant(t, 'Elsewhere');
+  await t.deps.catalog.refresh();
+  const { rows } = await t.pool.query<{ id: string }>('select id from deliveries where publisher_id = $1 limit 1', [
+    other.publisherId,
+  ]);
+  const admin = await signInAs(t, 'admin', tenant.publisherId);
+  const find = async (user: TestUser, publisherId: number, text: string) =>
+    user.get(`/dashboard/p/${publisherId}/find?q=${encodeURIComponent(text)}&section=/reports`);
+  const delivery = rows[0]?.id ?? '';
+  for (const text of [
+    'else',
+    String(other.publisherId),
+    delivery,
+    ...hostileTexts.filter((one) => one.isWellFormed()),
+  ]) {
+    const { statusCode, body } = await find(admin, tenant.publisherId, text);
+    expect([statusCode, text]).toEqual([200, text]);
+    expect(body).not.toContain(`/p/${other.publisherId}/`);
+    expect(body).not.toMatch(liveMarkup);
+    expect(body).not.toContain('Elsewhere');
+  }
+  expect((await find(admin, other.publisherId, 'x')).statusCode).toBe(404);
+  expect((await find(operator, other.publisherId, delivery)).body).toContain(`/deliveries/${delivery}`);
+  const switched = await find(operator, tenant.publisherId, 'Elsewhere');
+  expect(switched.body).toContain(`href="/dashboard/p/${other.publisherId}/reports"`);
+});

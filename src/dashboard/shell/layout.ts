@@ -5,6 +5,7 @@ import type { AssetName, AssetUrl } from './assets.ts';
 import { link } from './components.ts';
 import type { Viewer } from './context.ts';
 import type { Flash } from './cookies.ts';
+import { finderButton, finderDialogs } from './finder.ts';
 import { icon, logo } from './icons.ts';
 import { type NavKey, navigation } from './navigation.ts';
 
@@ -26,10 +27,18 @@ export type Page = {
   assets?: readonly AssetName[];
 };
 
-type Layout = { viewer: Viewer; publisher: Publisher | null; flash: Flash | null; asset: AssetUrl };
+type Layout = {
+  viewer: Viewer;
+  publisher: Publisher | null;
+  /** Alerts that the viewer has not read (count). */
+  unread?: number;
+  flash: Flash | null;
+  asset: AssetUrl;
+};
 
 /** The document of a signed-in user. */
-export function renderPage(page: Page, { viewer, publisher, flash, asset }: Layout): string {
+export function renderPage(page: Page, { viewer, publisher, unread = 0, flash, asset }: Layout): string {
+  const canFind = publisher !== null || viewer.user.role === 'operator';
   const content = html`
     <a class="skip" href="#content">Skip to content</a>
     ${topBar}
@@ -37,7 +46,8 @@ export function renderPage(page: Page, { viewer, publisher, flash, asset }: Layo
       <aside class="sidebar" id="sidebar">
         ${brandLink}
         ${publisher !== null && publisherBadge(publisher, viewer)}
-        ${navigation(publisher?.id ?? null, page.nav, viewer)}
+        ${canFind && finderButton}
+        ${navigation(publisher?.id ?? null, page.nav, viewer, unread)}
         ${accountMenu(viewer, page.nav)}
       </aside>
       <main id="content" tabindex="-1">
@@ -46,8 +56,10 @@ export function renderPage(page: Page, { viewer, publisher, flash, asset }: Layo
         ${page.body}
       </main>
     </div>
+    ${canFind && finderDialogs(publisher?.id ?? null)}
     <div class="toasts" role="status" aria-live="polite">${flash !== null && toast(flash)}</div>`;
-  return renderDocument({ title: page.title, asset, assets: page.assets ?? [], content, csrf: viewer.csrf });
+  const assets: AssetName[] = [...(canFind ? (['finder.js'] as const) : []), ...(page.assets ?? [])];
+  return renderDocument({ title: page.title, asset, assets, content, csrf: viewer.csrf });
 }
 
 /** The document of a user who is not signed in: one card in the middle. */
@@ -120,7 +132,7 @@ function publisherBadge(publisher: Publisher, viewer: Viewer): Html {
   const name = html`<span><small>Publisher</small><strong>${publisher.name}</strong></span>`;
   return viewer.user.role === 'operator'
     ? html`
-      <a class="publisher" href="/dashboard/operator/publishers" title="Switch publisher">
+      <a class="publisher" href="/dashboard/operator/publishers" title="Switch publisher" data-find="publishers">
         ${name}${icon('chevron')}
       </a>`
     : html`<p class="publisher">${name}</p>`;

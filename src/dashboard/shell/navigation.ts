@@ -75,21 +75,62 @@ export type NavKey =
   | (typeof operatorNav)['entries'][number]['key']
   | 'account';
 
-/** The entries the viewer's role may open. */
-export function navigation(publisherId: number | null, current: NavKey | undefined, viewer: Viewer): Html {
-  const ofPublisher = (id: number) => publisherNav.map((entries) => group(entries, publisherPath(id), current, viewer));
+/** Whether a path below the publisher's pages is one of the navigation. */
+export const isSection = (path: string): boolean =>
+  publisherNav.some(({ entries }) => entries.some((entry) => entry.path === path));
+
+/** Every page of the navigation that the viewer may open. */
+export function pagesFor(publisherId: number | null, viewer: Viewer): { text: string; href: string }[] {
+  const of = (entries: readonly NavEntry[], base: string) =>
+    entries
+      .filter(({ role }) => hasRole(viewer.user.role, role))
+      .map(({ text, path }) => ({ text, href: `${base}${path}` }));
+  return [
+    ...(publisherId === null ? [] : publisherNav.flatMap(({ entries }) => of(entries, publisherPath(publisherId)))),
+    ...of(operatorNav.entries, '/dashboard'),
+    { text: 'Account', href: '/dashboard/account' },
+  ];
+}
+
+/** The entries the viewer's role may open. `unread`: alerts. */
+export function navigation(
+  publisherId: number | null,
+  current: NavKey | undefined,
+  viewer: Viewer,
+  unread: number,
+): Html {
+  const ofPublisher = (id: number) =>
+    publisherNav.map((entries) => group(entries, publisherPath(id), current, viewer, unread));
   return html`
     <nav aria-label="Main">
       ${publisherId !== null && ofPublisher(publisherId)}
-      ${group(operatorNav, '/dashboard', current, viewer)}
+      ${group(operatorNav, '/dashboard', current, viewer, 0)}
     </nav>`;
 }
 
-function group({ title, entries }: NavGroup, base: string, current: NavKey | undefined, viewer: Viewer): Html {
+/** More are shown as "99+". */
+const maxUnread = 99;
+
+function unreadBadge(unread: number): Html {
+  const text = unread > maxUnread ? `${maxUnread}+` : String(unread);
+  return unread === 0 ? nothing : html`<span class="count">${text}<span class="sr"> unread</span></span>`;
+}
+
+function group(
+  { title, entries }: NavGroup,
+  base: string,
+  current: NavKey | undefined,
+  viewer: Viewer,
+  unread: number,
+): Html {
   const allowed = entries.filter(({ role }) => hasRole(viewer.user.role, role));
   if (allowed.length === 0) return nothing;
   const entry = ({ key, text, path, icon: name }: NavEntry) => html`
-    <li><a href="${base}${path}"${key === current && html` aria-current="page"`}>${icon(name)}${text}</a></li>`;
+    <li>
+      <a href="${base}${path}"${key === current && html` aria-current="page"`}>
+        ${icon(name)}${text}${key === 'alerts' && unreadBadge(unread)}
+      </a>
+    </li>`;
   return html`
     ${title !== null && html`<p class="nav-title">${title}</p>`}
     <ul>${allowed.map(entry)}</ul>`;

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { countNewAlerts } from '../../alerts/inbox.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { Html } from '../../platform/http/html.ts';
 import type { App } from '../../platform/ports.ts';
@@ -98,7 +99,11 @@ export const redirect = (request: FastifyRequest, reply: FastifyReply, to: strin
     ? reply.code(204).header('hx-redirect', to).send()
     : reply.code(303).header('location', to).send();
 
-function send({ request, reply, viewer }: PageContext, result: PageResult, services: PageServices): FastifyReply {
+async function send(
+  { request, reply, viewer }: PageContext,
+  result: PageResult,
+  services: PageServices,
+): Promise<FastifyReply> {
   const { cookies, asset, deps } = services;
   reply.headers(pageHeaders(deps.config.publicUrl));
   if ('to' in result) {
@@ -114,7 +119,11 @@ function send({ request, reply, viewer }: PageContext, result: PageResult, servi
       .send(result.download);
   if ('fragment' in result) return reply.code(result.status ?? 200).send(result.fragment.markup);
   const flash = cookies.takeFlash(request, reply);
-  return reply
-    .code(result.status ?? 200)
-    .send(renderPage(result, { viewer, publisher: request.viewedPublisher, flash, asset }));
+  const publisher = request.viewedPublisher;
+  const unread = publisher === null ? 0 : await unreadAlerts(deps, publisher.id, viewer.user.id);
+  return reply.code(result.status ?? 200).send(renderPage(result, { viewer, publisher, unread, flash, asset }));
 }
+
+/** 0 while the database is unavailable: a page that needs no more of it is still shown. */
+const unreadAlerts = ({ pool, dbHealth }: DashboardDeps, publisherId: number, userId: number): Promise<number> =>
+  dbHealth.isUp() ? countNewAlerts(pool, { publisherId, userId }).catch(() => 0) : Promise.resolve(0);

@@ -1,0 +1,203 @@
+// Finding: the search over everything, keyboard through lists, remembered filters, and the choice of columns.
+
+(() => {
+  const finder = document.getElementById('finder');
+  const field = finder.querySelector('input');
+  const found = document.getElementById('found');
+  const state = finder.querySelector('[data-found-state]');
+  const options = () => [...found.querySelectorAll('[role="option"]')];
+  const waitMs = 120;
+  let only = '';
+  let asked = 0;
+  let timer;
+
+  /** The list page that is open, without the publisher: where another publisher is opened. */
+  const section = () => {
+    const current = document.querySelector('.sidebar nav a[aria-current="page"]');
+    return current === null ? '' : new URL(current.href).pathname.replace(/^\/dashboard\/p\/\d+/, '');
+  };
+
+  function choose(option) {
+    for (const one of options()) one.setAttribute('aria-selected', String(one === option));
+    if (option) {
+      field.setAttribute('aria-activedescendant', option.id);
+      option.scrollIntoView({ block: 'nearest' });
+    } else field.removeAttribute('aria-activedescendant');
+  }
+
+  async function search() {
+    const number = ++asked;
+    const query = new URLSearchParams({ q: field.value, only, section: section() });
+    const answer = await fetch(`${finder.dataset.url}?${query}`, { headers: { 'hx-request': 'true' } }).catch(
+      () => null,
+    );
+    if (number !== asked) return;
+    if (answer?.status !== 200) {
+      const to = answer?.headers.get('hx-redirect');
+      if (to) location.assign(to);
+      state.textContent = 'Search failed. Try again.';
+      return;
+    }
+    found.innerHTML = await answer.text();
+    const count = options().length;
+    state.textContent = count === 1 ? '1 result' : `${count} results`;
+    choose(options()[0]);
+  }
+
+  function openFinder(kind) {
+    only = kind;
+    field.value = '';
+    field.placeholder = kind === 'publishers' ? 'Publisher…' : 'Campaign, offer, placement, id, user…';
+    finder.setAttribute('aria-label', kind === 'publishers' ? 'Switch publisher' : 'Search');
+    found.replaceChildren();
+    finder.showModal();
+    search();
+  }
+
+  field.addEventListener('input', () => {
+    asked++;
+    clearTimeout(timer);
+    timer = setTimeout(search, waitMs);
+  });
+  field.addEventListener('keydown', (event) => {
+    const all = options();
+    const at = all.findIndex((one) => one.getAttribute('aria-selected') === 'true');
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined && all.length > 0) {
+      event.preventDefault();
+      choose(all[(at + step + all.length) % all.length]);
+    }
+    if (event.key === 'Enter') {
+      event.preventDefault();
+      all[at]?.click();
+    }
+  });
+  finder.addEventListener('click', ({ target }) => {
+    if (target === finder) finder.close();
+  });
+
+  for (const opener of document.querySelectorAll('[data-find]')) {
+    opener.hidden = false;
+    opener.addEventListener('click', (event) => {
+      event.preventDefault();
+      openFinder(opener.dataset.find);
+    });
+  }
+
+  /** The link of each row of the lists on the page. */
+  const rowLinks = () =>
+    [...document.querySelectorAll('main .table tbody tr')].flatMap((row) => row.querySelector('a[href]') ?? []);
+
+  function step(by) {
+    const links = rowLinks();
+    if (links.length === 0) return false;
+    const row = document.activeElement.closest?.('tr');
+    const at = links.findIndex((link) => link.closest('tr') === row);
+    const next = at === -1 ? (by > 0 ? 0 : links.length - 1) : Math.min(Math.max(at + by, 0), links.length - 1);
+    links[next].focus();
+    links[next].scrollIntoView({ block: 'nearest' });
+    return true;
+  }
+
+  const isTyping = (target) => target.closest?.('input, textarea, select, dialog') !== null;
+
+  document.addEventListener('keydown', (event) => {
+    const { key, ctrlKey, metaKey, altKey, target } = event;
+    if (key.toLowerCase() === 'k' && (ctrlKey || metaKey) && !altKey) {
+      event.preventDefault();
+      if (!document.querySelector('dialog[open]')) openFinder('');
+      return;
+    }
+    if (ctrlKey || metaKey || altKey || document.querySelector('dialog[open]')) return;
+    if (isTyping(target)) return;
+    const inRow = target.closest?.('main .table tbody tr');
+    const by = { j: 1, k: -1, ...(inRow && { ArrowDown: 1, ArrowUp: -1 }) }[key];
+    if (by !== undefined) {
+      if (step(by)) event.preventDefault();
+    } else if (key === '/') {
+      event.preventDefault();
+      openFinder('');
+    } else if (key === '?') {
+      event.preventDefault();
+      document.getElementById('shortcuts').showModal();
+    }
+  });
+
+  // A list opens again as it was filtered, in this tab.
+  const storageKey = (path) => `filters ${path}`;
+  const filters = document.querySelector('form.filters[role="search"]');
+  if (filters !== null) {
+    const query = new URLSearchParams(
+      [...new URLSearchParams(location.search)].filter(([name, value]) => name !== 'cursor' && value !== ''),
+    );
+    if (query.size > 0) {
+      sessionStorage.setItem(storageKey(location.pathname), String(query));
+      const clear = document.createElement('a');
+      clear.className = 'button quiet';
+      clear.textContent = 'Clear filters';
+      clear.href = location.pathname;
+      clear.addEventListener('click', () => sessionStorage.removeItem(storageKey(location.pathname)));
+      filters.append(clear);
+    } else sessionStorage.removeItem(storageKey(location.pathname));
+  }
+  for (const link of document.querySelectorAll('.sidebar nav a, .trail a')) {
+    const query = sessionStorage.getItem(storageKey(link.pathname));
+    if (query !== null && link.search === '') link.search = query;
+  }
+
+  // Columns of a list can be hidden, in this browser; the first one, and those without a heading, stay.
+  const hiddenColumns = (name) => JSON.parse(localStorage.getItem(`columns ${name}`) ?? '[]');
+  function applyColumns(table, name) {
+    const hidden = hiddenColumns(name);
+    const headings = [...table.querySelectorAll('thead th')];
+    for (const row of table.querySelectorAll('tr'))
+      for (const [at, cell] of [...row.cells].entries())
+        cell.classList.toggle('hidden-column', hidden.includes(headings[at]?.textContent.trim()));
+  }
+
+  function columnBox(table, name, text) {
+    const label = document.createElement('label');
+    label.className = 'check';
+    const box = document.createElement('input');
+    box.type = 'checkbox';
+    box.checked = !hiddenColumns(name).includes(text);
+    box.addEventListener('change', () => {
+      const others = hiddenColumns(name).filter((one) => one !== text);
+      localStorage.setItem(`columns ${name}`, JSON.stringify(box.checked ? others : [...others, text]));
+      applyColumns(table, name);
+    });
+    label.append(box, ` ${text}`);
+    return label;
+  }
+
+  function pageActions() {
+    const head = document.querySelector('.page-head');
+    const known = head.querySelector('.actions');
+    if (known !== null) return known;
+    const made = document.createElement('div');
+    made.className = 'actions';
+    head.append(made);
+    return made;
+  }
+
+  const minColumns = 4;
+  for (const holder of filters === null ? [] : document.querySelectorAll('main .table')) {
+    const table = holder.querySelector('table');
+    const name = table.caption.textContent.trim();
+    const [, ...texts] = [...table.querySelectorAll('thead th:not(:has(.sr))')].map((heading) =>
+      heading.textContent.trim(),
+    );
+    if (texts.length + 1 < minColumns) continue;
+    const menu = document.createElement('details');
+    menu.className = 'dropdown columns-menu';
+    const summary = document.createElement('summary');
+    summary.className = 'button';
+    summary.textContent = 'Columns';
+    const body = document.createElement('div');
+    body.className = 'dropdown-body';
+    body.append(...texts.map((text) => columnBox(table, name, text)));
+    menu.append(summary, body);
+    pageActions().prepend(menu);
+    applyColumns(table, name);
+  }
+})();

@@ -1,0 +1,182 @@
+import { advertisers } from '../../../catalog/management/advertisers.ts';
+import { campaigns } from '../../../catalog/management/campaigns.ts';
+import { offers } from '../../../catalog/management/offers.ts';
+import { placements } from '../../../catalog/management/placements.ts';
+import type { Resource, View } from '../../../catalog/management/resource.ts';
+import { themes } from '../../../catalog/management/themes.ts';
+import { findDecision } from '../../../offers/decision-log/re-decide.ts';
+import { createFailFast } from '../../../platform/db/fail-fast.ts';
+import { AppError } from '../../../platform/errors.ts';
+import { dayMs } from '../../../platform/lib/time.ts';
+import { isUuid7, timeOfUuid7 } from '../../../platform/lib/uuid7.ts';
+import type { App } from '../../../platform/ports.ts';
+import { readDeliveryId } from '../../../webhooks/deliveries/request.ts';
+import { findDelivery } from '../../../webhooks/deliveries/store.ts';
+import { readEndpointLabels } from '../../../webhooks/endpoints/store.ts';
+import { type PageContext, type PublisherContext, publisherPath, queryText } from '../../shell/context.ts';
+import { isSection, pagesFor } from '../../shell/navigation.ts';
+import { commonPages, type PageServices, publisherPages } from '../../shell/pages.ts';
+import { type FoundGroup, foundList } from './results.ts';
+
+/** Rows of one kind (count). */
+const maxOfKind = 5;
+const maxPublishers = 20;
+const maxLength = 200;
+
+/** What is named, with the page of a row below the publisher's. */
+const kinds: readonly { title: string; resource: Resource; path: string; nameOf: (row: View) => unknown }[] = [
+  { title: 'Campaigns', resource: campaigns, path: '/campaigns', nameOf: ({ name }) => name },
+  { title: 'Offers', resource: offers, path: '/offers', nameOf: ({ title, id }) => title || `Offer ${id}` },
+  {
+    title: 'Placements',
+    resource: placements,
+    path: '/settings/placements',
+    nameOf: ({ display_name, name }) => display_name || name,
+  },
+  { title: 'Advertisers', resource: advertisers, path: '/advertisers', nameOf: ({ name }) => name },
+  { title: 'Themes', resource: themes, path: '/settings/themes', nameOf: ({ name }) => name },
+];
+
+type Scope = PageServices & { failFast: ReturnType<typeof createFailFast> };
+
+/** The search over everything that a viewer may open, as a list for the dialog of every page (finder.js). */
+export function findPages(app: App, services: PageServices): void {
+  const scope: Scope = { ...services, failFast: createFailFast(services.deps.dbHealth) };
+  publisherPages(app, services).get('/find', 'analyst', async (context) => {
+    const text = textIn(context);
+    if (queryText(context, 'only') === 'publishers')
+      return { fragment: foundList([publisherGroup(scope, context, text)]) };
+    return { fragment: foundList(await everything(scope, context, text)) };
+  });
+  commonPages(app, services).get('/find', 'operator', async (context) => {
+    const text = textIn(context);
+    return { fragment: foundList([pageGroup(context, null, text), publisherGroup(scope, context, text)]) };
+  });
+}
+
+const textIn = (context: PageContext): string => {
+  const text = queryText(context, 'q').trim();
+  return text.length > maxLength || text.includes('\0') || !text.isWellFormed() ? '' : text;
+};
+
+async function everything(scope: Scope, context: PublisherContext, text: string): Promise<FoundGroup[]> {
+  const pages = pageGroup(context, context.publisher.id, text);
+  if (text === '') return [pages];
+  const [rows, endpoints, ids] = await Promise.all([
+    Promise.all(kinds.map((kind) => rowGroup(scope, context, kind, text))),
+    endpointGroup(scope, context, text),
+    idGroup(scope, context, text),
+  ]);
+  return [ids, ...rows, endpoints, pages, publisherGroup(scope, context, text), userGroup(context, text)];
+}
+
+const contains = (text: string, part: string): boolean => text.toLowerCase().includes(part.toLowerCase());
+
+const pageGroup = ({ viewer }: PageContext, publisherId: number | null, text: string): FoundGroup => ({
+  title: 'Pages',
+  entries: pagesFor(publisherId, viewer)
+    .filter((page) => contains(page.text, text))
+    .map((page) => ({ ...page, detail: '' })),
+});
+
+/** For operators: other publishers, at the page that is open now. */
+function publisherGroup({ deps }: Scope, context: PageContext, text: string): FoundGroup {
+  const section = queryText(context, 'section');
+  const page = isSection(section) ? section : '/overview';
+  const all = context.viewer.user.role === 'operator' ? [...deps.catalog.current().publishers.values()] : [];
+  const found = all.filter(({ id, name, sdkId }) => contains(name, text) || sdkId === text || String(id) === text);
+  found.sort((a, b) => a.name.localeCompare(b.name, 'en'));
+  return {
+    title: 'Publishers',
+    entries: found
+      .slice(0, maxPublishers)
+      .map(({ id, name }) => ({ text: name, detail: `Publisher ${id}`, href: publisherPath(id, page) })),
+  };
+}
+
+async function rowGroup(
+  { management }: Scope,
+  context: PublisherContext,
+  { title, resource, path, nameOf }: (typeof kinds)[number],
+  text: string,
+): Promise<FoundGroup> {
+  const { rows } = await management.list(context, resource, { q: text, limit: String(maxOfKind) });
+  const byId = /^[1-9]\d{0,8}$/.test(text) && resource.key === 'id' ? await rowOf(text) : [];
+  const others = rows.filter(({ id }) => byId[0] === undefined || id !== byId[0].id);
+  return {
+    title,
+    entries: [...byId, ...others].map((row) => ({
+      text: String(nameOf(row)),
+      detail: String(row[resource.key]),
+      href: context.path(`${path}/${encodeURIComponent(String(row[resource.key]))}`),
+    })),
+  };
+
+  async function rowOf(id: string): Promise<View[]> {
+    try {
+      return [await management.get(context, resource, id)];
+    } catch (err) {
+      if (err instanceof AppError && err.status === 404) return [];
+      throw err;
+    }
+  }
+}
+
+async function endpointGroup({ deps, failFast }: Scope, { publisher, path }: PublisherContext, text: string) {
+  const labels = await failFast(() => readEndpointLabels(deps.pool, publisher.id));
+  const found = [...labels].filter(
+    ([id, { name, status }]) => status !== 'removed' && (contains(name, text) || String(id) === text),
+  );
+  const entries = found.slice(0, maxOfKind).map(([id, { name, status }]) => ({
+    text: name,
+    detail: status === 'active' ? `Endpoint ${id}` : `Endpoint ${id}, ${status}`,
+    href: path(`/deliveries?endpoint=${id}`),
+  }));
+  return { title: 'Webhook endpoints', entries };
+}
+
+/** A delivery or a session, by its id or by the `webhook-id` of a delivery. */
+async function idGroup({ deps, failFast }: Scope, { publisher, path }: PublisherContext, text: string) {
+  const { pool, now } = deps;
+  const found: FoundGroup = { title: 'By id', entries: [] };
+  const id = readDeliveryId(text, now());
+  const delivery = id === null ? null : await failFast(() => findDelivery(pool, publisher.id, id));
+  if (delivery !== null)
+    found.entries.push({
+      text: `Delivery of ${delivery.event}`,
+      detail: text,
+      href: path(`/deliveries/${delivery.id}`),
+    });
+  const session = text.toLowerCase();
+  if (!isUuid7(session) || timeOfUuid7(session) > now() + dayMs) return found;
+  const isKnown = await failFast(() => findDecision(pool, publisher.id, session)).then(
+    () => true,
+    (err: unknown) => {
+      if (err instanceof AppError && err.status === 404) return err.code !== 'session_not_found';
+      throw err;
+    },
+  );
+  if (isKnown)
+    found.entries.push({
+      text: 'Why its offers were shown',
+      detail: `Session ${session}`,
+      href: path(`/why?session=${session}`),
+    });
+  return found;
+}
+
+/** Ids of users are known to their publisher alone, so they are looked up by the pages that take one. */
+function userGroup({ path }: PublisherContext, text: string): FoundGroup {
+  const user = encodeURIComponent(text);
+  return {
+    title: 'User',
+    entries: [
+      { text: `Deliveries of user “${text}”`, detail: 'pub_user_id', href: path(`/deliveries?pub_user_id=${user}`) },
+      {
+        text: `Why user “${text}” gets an offer or not`,
+        detail: 'pub_user_id or ad_fp',
+        href: path(`/why?user=${user}`),
+      },
+    ],
+  };
+}
