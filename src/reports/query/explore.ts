@@ -71,9 +71,31 @@ export async function explore(executor: Executor, query: ExploreQuery): Promise<
   };
 }
 
+/** The values with most of a metric, of one range. */
+export type TopQuery = Omit<ExploreQuery, 'before' | 'beforeUntilMs' | 'aggregatedBy'> & {
+  by: DimensionName;
+  metric: MetricName;
+  limit: number;
+};
+
+/** Most first. The database adds up and cuts, so thousands of offers cost no more than the rows of their sums. */
+export async function exploreTop(
+  executor: Executor,
+  { metric, limit, ...query }: TopQuery,
+): Promise<{ value: string | number; metrics: Metrics }[]> {
+  const order = `order by ${metric} desc, value limit ${limit}`;
+  const one: ExploreQuery = { ...query, aggregatedBy: 'day', before: null, beforeUntilMs: null };
+  const groups = await readGroups(executor, one, order);
+  return groups.map(({ value, now: metrics }) => ({ value, metrics }));
+}
+
 type GroupRow = Partial<Metrics> & { value: string | number; is_before: number };
 
-async function readGroups(executor: Executor, query: ExploreQuery): Promise<Explored['groups']> {
+async function readGroups(
+  executor: Executor,
+  query: ExploreQuery,
+  order = `limit ${maxGroups + 1}`,
+): Promise<Explored['groups']> {
   const values: unknown[] = [query.publisherId];
   const parts = await partsOf(executor, query);
   const sources = parts.map(({ isBefore, activity, start, end }) => {
@@ -85,7 +107,7 @@ async function readGroups(executor: Executor, query: ExploreQuery): Promise<Expl
   const columns = [`${value} as value`, 'is_before', ...query.metrics.map((name) => `${sumSql(name)} as ${name}`)];
   const { rows } = await executor.query<GroupRow>({
     text: `select ${columns.join(', ')} from (${sources.join(' union all ')}) as source
-      group by 1, 2 limit ${maxGroups + 1}`,
+      group by 1, 2 ${order}`,
     values,
     types: { getTypeParser: (type: number) => (type === textType ? String : Number) as never },
   });

@@ -8,7 +8,7 @@ import { dayMs } from '../../platform/lib/time.ts';
 import type { PlatformDeps } from '../../platform/ports.ts';
 import { type Metrics, sumOf } from '../metrics.ts';
 import { type Reconciliation, reconcile } from '../reconcile/reconcile.ts';
-import { type Explored, type ExploreQuery, explore } from './explore.ts';
+import { type Explored, type ExploreQuery, explore, exploreTop, type TopQuery } from './explore.ts';
 import { queryActivity } from './query.ts';
 import { type ReadOptions, readConsistently, tooLarge } from './read-only.ts';
 import { type ActivityParameters, dateIn, maxDays, readActivity } from './request.ts';
@@ -29,6 +29,8 @@ export type ReportService = {
   activity: (publisher: Publisher, given: ActivityParameters, signal?: AbortSignal) => Promise<ActivityReport>;
   /** Of sums alone. Errors: report_too_large, unavailable. */
   explore: (query: ExploreQuery, signal?: AbortSignal) => Promise<Explored>;
+  /** The values with most of a metric. Errors: report_too_large, unavailable. */
+  top: (query: TopQuery, signal?: AbortSignal) => ReturnType<typeof exploreTop>;
   /** Reads raw rows for a report, in turns with the others. Errors: report_too_large, unavailable. */
   readRaw: <T>(publisherId: number, work: (executor: Executor) => Promise<T>, signal?: AbortSignal) => Promise<T>;
   /** Of UTC days. Errors: invalid_request, report_too_large, unavailable. */
@@ -108,6 +110,10 @@ export function createReportService({
     activity: (publisher, given, signal) => failFast(() => activity(publisher, given, signal)),
     explore: (query, signal) =>
       failFast(() => limited(query.publisherId, { fromRollups: true, signal }, (executor) => explore(executor, query))),
+    top: (query, signal) =>
+      failFast(() =>
+        limited(query.publisherId, { fromRollups: true, signal }, (executor) => exploreTop(executor, query)),
+      ),
     readRaw: (publisherId, work, signal) => failFast(() => limited(publisherId, { fromRollups: false, signal }, work)),
     reconciliation: (publisher, given, signal) => failFast(() => reconciliation(publisher, given, signal)),
   };

@@ -20,7 +20,7 @@ beforeAll(async () => {
   await t.deps.catalog.refresh();
   analyst = await signInAs(t, 'analyst');
   await t.pool.query("select create_report_partitions('2026-10-01', '2026-11-30')");
-  await addSums(t, twoWeeks());
+  await addSums(t, [...twoWeeks(), ...manyOffers()]);
   base = await t.app.listen({ port: 0, host: '127.0.0.1' });
   browser = await openBrowser(inject('templateUrl'));
 });
@@ -51,6 +51,13 @@ function twoWeeks() {
     });
   });
 }
+
+/** 25 offers with a few impressions each, in one hour thirteen days ago. */
+const manyOffers = () =>
+  Array.from({ length: 25 }, (_, index) => {
+    const offerId = 100 + index;
+    return { at: new Date(Date.UTC(2026, 10, 9, 10)), placement: 'checkout', offerId, impressions: offerId };
+  });
 
 /** Opens a page in a browser as a user. */
 async function openAs(user: TestUser, path: string, options: BrowserContextOptions = {}): Promise<Page> {
@@ -185,4 +192,14 @@ test('lists and pages show the last 7 days of each row', async () => {
     expect((await analyst.get(own(list))).body, list).toMatch(/<\/svg> US\$52\.00/);
     expect(textOf((await analyst.get(own(page))).body), page).toMatch(/Last 7 days .*Revenue US\$52\.00/);
   }
+});
+
+test('the overview lists the 20 offers with most impressions of the range, however many there are', async () => {
+  const { body } = await analyst.get(own('/overview'));
+  const rows = body.slice(body.indexOf('By offer')).split('<tr>').slice(2).map(textOf);
+  expect(rows).toHaveLength(20);
+  // 14 days with two hours each, but for one that has not come yet.
+  expect(rows[0]).toContain(' 2,160 ');
+  expect(rows[1]).toContain(' 1,080 ');
+  expect(rows[2]).toMatch(/^ Offer 124 .* 124 /);
 });

@@ -1,7 +1,6 @@
 import { type Html, html } from '../../../platform/http/html.ts';
-import { getOrInsert } from '../../../platform/lib/get-or-insert.ts';
 import { dayMs } from '../../../platform/lib/time.ts';
-import { sumOf } from '../../../reports/metrics.ts';
+import { type Metrics, sumOf } from '../../../reports/metrics.ts';
 import type { ActivityRow } from '../../../reports/query/types.ts';
 import { type MetricsView, metricsView } from '../../../reports/query/view.ts';
 import { chart } from '../../shell/chart.ts';
@@ -89,23 +88,21 @@ function withEmptyDays(
   });
 }
 
-const maxGroups = 20;
+/** Rows of a breakdown (count). */
+export const maxGroups = 20;
 
 /** A table of the groups with most impressions. */
 export function breakdown(
   title: string,
   groupTitle: string,
-  rows: readonly ActivityRow[],
+  groups: readonly { value: string | number; metrics: Metrics }[],
   nameOf: (id: string | number) => Html | string,
   money: FormatMoney,
 ): Html {
-  const groups = new Map<string | number, ActivityRow[]>();
-  for (const row of rows) getOrInsert(groups, row.group[0] ?? '', () => []).push(row);
-  const totals = [...groups].map(([id, list]) => ({ id, total: metricsView(sumOf(list)) }));
-  totals.sort((a, b) => (b.total.impressions ?? 0) - (a.total.impressions ?? 0));
-  const cells = totals
-    .slice(0, maxGroups)
-    .map(({ id, total }) => [nameOf(id), ...metrics(money).map(({ name, format }) => format(total[name] ?? 0))]);
+  const cells = groups.map(({ value, metrics: sums }) => {
+    const total = metricsView(sums);
+    return [nameOf(value), ...metrics(money).map(({ name, format }) => format(total[name] ?? 0))];
+  });
   const columns = [{ text: groupTitle }, ...metrics(money).map(({ text }) => ({ text, numeric: true }))];
   return html`<h2 class="section">${title}</h2>${table(title, columns, cells)}`;
 }

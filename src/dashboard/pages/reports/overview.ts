@@ -7,7 +7,7 @@ import { type Html, html } from '../../../platform/http/html.ts';
 import { dayMs } from '../../../platform/lib/time.ts';
 import { offsetMs } from '../../../platform/lib/time-zone.ts';
 import type { App } from '../../../platform/ports.ts';
-import { sumOf } from '../../../reports/metrics.ts';
+import { metricNames, sumOf } from '../../../reports/metrics.ts';
 import { queryLiveMinutes } from '../../../reports/query/live.ts';
 import { createReportService, currencyOf } from '../../../reports/query/service.ts';
 import { type MetricsView, metricsView } from '../../../reports/query/view.ts';
@@ -17,7 +17,7 @@ import { count, plural } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
 import { type PageServices, publisherPages } from '../../shell/pages.ts';
 import { checklistPages, setupChecklist } from '../setup/checklist.ts';
-import { breakdown, charts, metricTiles, todayTiles } from './metrics.ts';
+import { breakdown, charts, maxGroups, metricTiles, todayTiles } from './metrics.ts';
 import { moneyFormat } from './money.ts';
 
 const ranges = ['7', '14', '30'] as const;
@@ -44,10 +44,15 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
   const nowMs = scope.deps.now();
   const from = dayOf(publisher, nowMs - (days - 1) * dayMs);
   const range = { from, to: dayOf(publisher, nowMs) };
+  const top = (by: 'placement' | 'offer') =>
+    scope.reports.top({
+      ...{ publisherId: publisher.id, timeZone: publisher.timeZone, by, days: range, metrics: metricNames },
+      ...{ metric: 'impressions', limit: maxGroups, filters: {}, customKey: null, customValues: null },
+    });
   const [overTime, byPlacement, byOffer, live, checklist, newAlerts] = await Promise.all([
     scope.reports.activity(publisher, range),
-    scope.reports.activity(publisher, { ...range, group_by: 'placement' }),
-    scope.reports.activity(publisher, { ...range, group_by: 'offer' }),
+    top('placement'),
+    top('offer'),
     liveCounters(scope, context),
     setupChecklist({ services: scope, failFast: scope.failFast }, context),
     scope.failFast(() =>
@@ -61,8 +66,8 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
     ${rangeTabs(context, days)}
     ${metricTiles(total, money)}
     ${charts(overTime.rows, from, days)}
-    ${breakdown('By placement', 'Placement', byPlacement.rows, (id) => String(id), money)}
-    ${breakdown('By offer', 'Offer', byOffer.rows, (id) => offerName(scope.deps, context, Number(id)), money)}`;
+    ${breakdown('By placement', 'Placement', byPlacement, (id) => String(id), money)}
+    ${breakdown('By offer', 'Offer', byOffer, (id) => offerName(scope.deps, context, Number(id)), money)}`;
   return {
     title: 'Overview',
     lead: `${publisher.name}. Times in ${publisher.timeZone}.`,
