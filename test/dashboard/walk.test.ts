@@ -342,6 +342,19 @@ describe('for all users', () => {
     '/settings/users',
     '/settings/activity',
   ].map((path) => `/dashboard/p/1${path}`);
+  /** Of the publisher whose receiver was down: with charts, attempts, and a redelivery. */
+  const pathsOfDeliveries = async (): Promise<string[]> => {
+    const { rows } = await demo.t.pool.query<{ publisher: number; job: string; delivery: string }>(
+      `select publisher_id as publisher, id as job,
+        (select id from deliveries d where d.publisher_id = j.publisher_id order by id limit 1) as delivery
+      from redelivery_jobs j order by id limit 1`,
+    );
+    return rows.flatMap(({ publisher, job, delivery }) =>
+      ['/settings/webhooks/usp.selection', `/deliveries/${delivery}`, `/deliveries/replays/${job}`].map(
+        (path) => `/dashboard/p/${publisher}${path}`,
+      ),
+    );
+  };
   const others = [
     '/dashboard/sign-in',
     '/dashboard/account',
@@ -358,9 +371,10 @@ describe('for all users', () => {
     const signedIn = await open({ ...options, storageState: await context.storageState() });
     const anonymous = await open(options);
     const found: string[] = [];
-    for (const path of [...paths, ...others]) {
+    for (const path of [...paths, ...(await pathsOfDeliveries()), ...others]) {
       const tab = await (path.endsWith('sign-in') ? anonymous : signedIn).newPage();
-      await tab.goto(demo.url + path);
+      const answer = await tab.goto(demo.url + path);
+      if (![200, 422].includes(answer?.status() ?? 0) && !path.endsWith('nowhere')) found.push(`${path}: not found`);
       await tab.evaluate(axe);
       const violations = (await tab.evaluate(
         listViolations(rules === null ? '{}' : JSON.stringify({ runOnly: rules })),
@@ -481,19 +495,20 @@ describe('for all users', () => {
     const signedIn = await open({ viewport: { width: 1280, height: 860 }, storageState: await context.storageState() });
     const tab = await signedIn.newPage();
     const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+    const chosen = tab.locator('#found').getByRole('option', { selected: true });
     const search = async (key: string, text: string, result: string) => {
       await tab.keyboard.press(key);
       await tab.getByRole('combobox', { name: 'Search' }).fill(text);
       await tab.getByRole('option', { name: result }).first().waitFor();
-      await expect.poll(() => tab.getByRole('option', { selected: true }).count()).toBe(1);
+      await expect.poll(() => chosen.count()).toBe(1);
     };
     await tab.goto(`${demo.url}/dashboard/p/1/overview`);
     await search('/', 'basil', 'Basilwick');
     await tab.evaluate(axe);
     expect(await tab.evaluate(listViolations('{}'))).toEqual([]);
-    const first = (await tab.getByRole('option', { selected: true }).getAttribute('href')) ?? '';
+    const first = (await chosen.getAttribute('href')) ?? '';
     await tab.keyboard.press('ArrowDown');
-    await expect.poll(() => tab.getByRole('option', { selected: true }).getAttribute('href')).not.toBe(first);
+    await expect.poll(() => chosen.getAttribute('href')).not.toBe(first);
     await tab.keyboard.press('ArrowUp');
     await tab.keyboard.press('Enter');
     await tab.waitForURL(demo.url + first);

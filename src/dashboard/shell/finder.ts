@@ -21,7 +21,8 @@ export const finderDialogs = (publisherId: number | null): Html => html`
   <dialog class="finder" id="finder" aria-label="Search"
     data-url="${publisherId === null ? '/dashboard/find' : publisherPath(publisherId, '/find')}">
     <input type="search" role="combobox" aria-label="Search" aria-controls="found" aria-expanded="true"
-      aria-autocomplete="list" autocomplete="off" spellcheck="false" placeholder="Campaign, offer, placement, id, user…">
+      aria-autocomplete="list" autocomplete="off" spellcheck="false"
+      placeholder="Campaign, offer, placement, id, user…">
     <div class="found" id="found" role="listbox" aria-label="Results"></div>
     <p class="hint" aria-live="polite" data-found-state></p>
   </dialog>

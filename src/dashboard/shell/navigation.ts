@@ -113,7 +113,7 @@ const maxUnread = 99;
 
 function unreadBadge(unread: number): Html {
   const text = unread > maxUnread ? `${maxUnread}+` : String(unread);
-  return unread === 0 ? nothing : html`<span class="count">${text}<span class="sr"> unread</span></span>`;
+  return unread === 0 ? nothing : html`<span class="unread">${text}<span class="sr"> unread</span></span>`;
 }
 
 function group(
