@@ -2,7 +2,8 @@ import { findTheme } from '../../catalog/snapshot/theme-key.ts';
 import type { Publisher, Snapshot, Theme } from '../../catalog/snapshot/types.ts';
 import type { DecisionContext } from '../../decision/types.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
-import { type ClientContext, createClientContextReader } from '../context/client-context.ts';
+import { type Geo, nowhere, type Place } from '../context/geo.ts';
+import { createUserAgentReader, type UserAgent } from '../context/user-agent.ts';
 import type { OfferDeps } from '../ports.ts';
 import type { FetchOffersRequest } from './request.ts';
 
@@ -16,6 +17,9 @@ export type WallLink = {
 
 /** Where the offers are shown: a unit, or an offerwall, which may have been opened by the link of an offer. */
 type Surface = { kind: 'unit' } | { kind: 'offerwall'; link: WallLink | null };
+
+/** Place and device of an end user: what a request says about a client without identifying the user. */
+export type ClientContext = Place & UserAgent;
 
 /** A fetch between its request and its answer. */
 export type PendingFetch = {
@@ -71,6 +75,23 @@ export function createFetchOpener(
       expired: false,
       decision: null,
     };
+  };
+}
+
+/**
+ * Reads the context of a request's client. A given country takes precedence over the country of the address; region,
+ * city and time zone of the address then apply only if they lie in the given country.
+ */
+function createClientContextReader(
+  geo: Geo,
+): (fields: Pick<FetchOffersRequest, 'ip' | 'country' | 'userAgent'>) => ClientContext {
+  const readUserAgent = createUserAgentReader();
+  return ({ ip, country, userAgent }) => {
+    const found = geo(ip);
+    const place = country === null || found.country === country ? found : { ...nowhere, country };
+    const { device, os, browser, platform } = readUserAgent(userAgent);
+    const { region, city, postalCode, timeZone } = place;
+    return { country: place.country, region, city, postalCode, timeZone, device, os, browser, platform };
   };
 }
 

@@ -1,10 +1,12 @@
 import type { FastifyRequest } from 'fastify';
+import { callerOf } from '../../catalog/caller.ts';
 import { countryOf } from '../../catalog/rules/countries.ts';
 import { maxPlacementLength, normaliseName } from '../../catalog/snapshot/names.ts';
-import { AppError } from '../../platform/errors.ts';
+import { findTheme } from '../../catalog/snapshot/theme-key.ts';
+import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { textOrNull } from '../../platform/lib/text-or-null.ts';
+import type { Notices } from '../notices/notices.ts';
 import { oldRequestNames, withNewRequestNames } from '../render/legacy-names.ts';
-import { type Note, readCustomAttributes } from './custom-attributes.ts';
 import { type FetchOffersBody, type FetchOffersQuery, fetchOffersBody } from './request-schema.ts';
 
 /** A validated fetch-offers request. */
@@ -33,7 +35,18 @@ export type FetchOffersRequest = {
 
 const knownKeys = new Set([...Object.keys(fetchOffersBody.properties), ...oldRequestNames]);
 
+/** Of custom attributes. */
+const attributeNamePattern = /^[A-Za-z0-9_.-]{1,64}$/;
+const refusedAttributeNames = new Set(['__proto__', 'constructor', 'prototype']);
+const maxAttributes = 50;
+const maxAttributeLength = 512;
+/** Errors reported at most (count). */
+const maxDetails = 20;
+
 const isSet = (value: unknown): boolean => value === '1' || value === 1 || value === true;
+
+/** Says that a field of a request was ignored or dropped, and why; `path` as in the details of an error. */
+export type Note = (path: string, message: string) => void;
 
 /** What the connection says about the client. */
 export type Client = { ip: string; userAgent: string; gpc: boolean };
@@ -47,6 +60,27 @@ export const clientOf = ({ ip, headers }: Pick<FastifyRequest, 'ip' | 'headers'>
 /** `false` may be sent as text. */
 const isConsentRefused = (consent: unknown): boolean =>
   consent === '0' || consent === 0 || consent === false || consent === 'false';
+
+/**
+ * Reads a fetch-offers request of an identified caller. What is ignored or dropped of it becomes a notice.
+ * @throws AppError as `readFetchOffers`
+ */
+export function readNoted(
+  request: FastifyRequest,
+  query: FetchOffersQuery,
+  body: FetchOffersBody,
+  notices: Notices,
+): FetchOffersRequest {
+  const { publisher } = callerOf(request);
+  const note = (path: string, message: string): void => {
+    notices.add(publisher.id, { path, message }, false);
+    request.notes = [...(request.notes ?? []), { path, message }];
+  };
+  const read = readFetchOffers(query, body, clientOf(request), note);
+  if (read.themeId !== null && findTheme(publisher, read.themeId) === null)
+    note('/themeId', 'ignored: there is no theme with this id or key');
+  return read;
+}
 
 /**
  * Reads query and body, both already checked against their schemas.
@@ -90,7 +124,7 @@ export function readFetchOffers(
     campaignId: query.campaignId === undefined ? null : Number(query.campaignId),
     themeId: readThemeName(body.themeId, note),
     timeoutMs: timeoutMs === undefined ? null : Number(timeoutMs),
-    custom: readCustomAttributes(given, knownKeys, note),
+    custom: readCustomAttributes(given, note),
   };
 }
 
@@ -117,4 +151,33 @@ export function isPii(id: string): boolean {
   if (/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(id)) return true;
   const digits = id.replace(/\D/g, '').length;
   return /^[+\d\s()[\]-]+$/.test(id) && /\D/.test(id) && digits >= 7 && digits <= 15;
+}
+
+/**
+ * The publisher's own attributes as text; lists and objects as JSON. What is too much is dropped and noted: attributes
+ * beyond the fiftieth, and lists and objects beyond 512 characters (docs/interface.md#request-body).
+ * @throws AppError invalid_request for names and texts that are not allowed
+ */
+function readCustomAttributes(body: Readonly<Record<string, unknown>>, note: Note): Map<string, string> {
+  const custom = new Map<string, string>();
+  const details: ErrorDetail[] = [];
+  for (const [name, value] of Object.entries(body)) {
+    if (knownKeys.has(name) || value === null || value === undefined) continue;
+    const isStructured = typeof value === 'object';
+    const text = (isStructured ? JSON.stringify(value) : String(value)).toWellFormed();
+    const path = `/${name.slice(0, 64)}`;
+    const isTooLong = text.length > maxAttributeLength && [...text].length > maxAttributeLength;
+    if (refusedAttributeNames.has(name)) details.push({ path, message: 'is a refused name' });
+    else if (!attributeNamePattern.test(name))
+      details.push({ path, message: 'must have 1 to 64 characters of A–Z a–z 0–9 _ . -' });
+    else if (isTooLong && isStructured)
+      note(path, `dropped: as JSON it has more than ${maxAttributeLength} characters`);
+    else if (isTooLong) details.push({ path, message: `must have at most ${maxAttributeLength} characters` });
+    else if (text.includes('\0')) details.push({ path, message: 'must not hold a NUL character' });
+    else if (custom.size >= maxAttributes)
+      note(path, `dropped: there are more than ${maxAttributes} custom attributes`);
+    else custom.set(name, text);
+  }
+  if (details.length > 0) throw new AppError('invalid_request', { details: details.slice(0, maxDetails) });
+  return custom;
 }

@@ -2,8 +2,9 @@ import { callerOf } from '../../catalog/caller.ts';
 import { emptyBodyByDefault, nullFieldsAsAbsent } from '../../platform/http/body-parsing.ts';
 import { errorAnswers, fetchOffersAnswer } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
+import { noteRefusals } from '../notices/note-refusals.ts';
 import type { OfferDeps } from '../ports.ts';
-import { noteRefusals, readNoted } from './read-request.ts';
+import { readNoted } from './request.ts';
 import { fetchOffersBody, fetchOffersQuery } from './request-schema.ts';
 import type { OfferService } from './service.ts';
 

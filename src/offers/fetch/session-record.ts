@@ -1,8 +1,8 @@
 import type { Offer } from '../../catalog/snapshot/types.ts';
 import type { DecidedOffer } from '../../decision/types.ts';
-import type { ClientContext } from '../context/client-context.ts';
 import type { DecisionRecord } from '../decision-log/decision-record.ts';
 import type { MacroValues } from '../render/macros.ts';
+import type { ClientContext } from './pending-fetch.ts';
 
 /** A fetch that was answered. */
 export type SessionRecord = {
