@@ -29,6 +29,7 @@ import { closeGracefully } from './platform/http/graceful-close.ts';
 import { shedIdleConnections } from './platform/http/idle-connections.ts';
 import { registerOpenApi } from './platform/http/openapi/register.ts';
 import { registerRequestLog } from './platform/http/request-log.ts';
+import { traceRequests } from './platform/http/request-trace.ts';
 import { sharedSchemas } from './platform/http/schemas.ts';
 import { createServer } from './platform/http/server.ts';
 import { countRequests, metricsRoutes } from './platform/metrics/routes.ts';
@@ -73,6 +74,7 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
   for (const schema of sharedSchemas) app.addSchema(schema);
   registerErrorHandling(app, deps.failures);
   registerRequestLog(app, deps.logger);
+  traceRequests(app, deps.tracing);
   closeGracefully(app);
   shedIdleConnections(app);
   const catalogue = { events: eventTypes, publicUrl: deps.config.publicUrl };

@@ -17,9 +17,10 @@ import {
   type TokenKey,
 } from './config/parse.ts';
 import { readVariables } from './config/schema.ts';
+import { parseTracing, type TracingSetting } from './config/tracing.ts';
 
 export { configSchema } from './config/schema.ts';
-export type { EventLogSetting, HttpProxy, ImageStoreSetting, Role, TokenKey };
+export type { EventLogSetting, HttpProxy, ImageStoreSetting, Role, TokenKey, TracingSetting };
 
 export type Config = {
   roles: readonly Role[];
@@ -61,6 +62,8 @@ export type Config = {
   eventLog: EventLogSetting | null;
   /** null: no metrics are shown. */
   metricsToken: string | null;
+  /** null: nothing is traced. */
+  tracing: TracingSetting | null;
   workerConcurrency: number;
   imageCacheMb: number;
   imageCacheDir: string;
@@ -135,6 +138,7 @@ export function loadConfig(
     webhookProxy: parseHttpProxy(raw.WEBHOOK_PROXY, problems),
     eventLog: parseEventLog(raw, problems),
     metricsToken: raw.METRICS_TOKEN === '' ? null : raw.METRICS_TOKEN,
+    tracing: parseTracing(raw, problems),
     workerConcurrency: raw.WORKER_CONCURRENCY,
     imageCacheMb: raw.IMAGE_CACHE_MB,
     imageCacheDir: join(raw.DATA_DIR, 'image-cache'),

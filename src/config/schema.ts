@@ -160,6 +160,23 @@ export const configSchema = Type.Object({
     default: '',
     description: 'Bearer token (32 or more characters) for GET /metrics. Empty: no such route.',
   }),
+  OTEL_EXPORTER_OTLP_ENDPOINT: Type.String({
+    default: '',
+    description: 'Collector (OTLP over HTTP, such as http://localhost:4318) that traces are sent to. Empty: no traces.',
+  }),
+  OTEL_EXPORTER_OTLP_HEADERS: Type.String({
+    default: '',
+    description: 'Headers for the collector: name=value,name=value.',
+  }),
+  OTEL_SERVICE_NAME: Type.String({ default: 'perkwire', description: 'Name of this service in traces.' }),
+  OTEL_TRACES_SAMPLER: Type.String({
+    default: 'parentbased_always_on',
+    description: 'Which requests are traced, by the standard names, such as parentbased_traceidratio.',
+  }),
+  OTEL_TRACES_SAMPLER_ARG: Type.String({
+    default: '1',
+    description: 'Share of the requests that a traceidratio sampler takes, 0 to 1.',
+  }),
   WORKER_CONCURRENCY: Type.Integer({
     default: 512,
     minimum: 1,

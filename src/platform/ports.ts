@@ -16,6 +16,7 @@ import type { Mailer } from './mailer.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import type { SecretBox } from './security/secret-box.ts';
 import type { TokenCodec } from './security/tracking-token.ts';
+import type { Tracing } from './tracing/tracing.ts';
 
 /** What every room may take. A room adds its own ports in its `ports.ts`; `runtime/create-deps.ts` opens them all. */
 export type PlatformDeps = {
@@ -33,6 +34,7 @@ export type PlatformDeps = {
   /** Metrics of this process; shown where METRICS_TOKEN is set. */
   metrics: Metrics;
   batchMeters: BatchMeters;
+  tracing: Tracing;
   /** Clock, epoch milliseconds. */
   now: () => number;
 };

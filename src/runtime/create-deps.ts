@@ -22,6 +22,7 @@ import type { MetricsPage } from '../platform/metrics/metrics.ts';
 import { createSigner } from '../platform/security/keyring.ts';
 import { createSecretBox } from '../platform/security/secret-box.ts';
 import { createTokenCodec } from '../platform/security/tracking-token.ts';
+import { createTracing } from '../platform/tracing/create-tracing.ts';
 import { userAgent } from '../platform/version.ts';
 import { openEventLog } from '../tracking/log/event-log.ts';
 import type { TrackingDeps } from '../tracking/ports.ts';
@@ -85,6 +86,7 @@ export async function createDeps({
     userAgent,
     now: () => performance.now(),
   });
+  const tracing = await createTracing(config.tracing, (err) => logger.warn({ err }, 'traces could not be sent'));
   const eventLog = config.eventLog === null ? null : await openEventLog(config.eventLog, logger);
   const deps: Deps = {
     config,
@@ -113,11 +115,13 @@ export async function createDeps({
       ...{ metricsPage, pool, flushPool, dbHealth, catalog, eventLog, now },
     }),
     sender,
+    tracing,
     now,
   };
   const close = async (): Promise<void> => {
     await sender.close();
     await eventLog?.close();
+    await tracing.close();
     await deps.mailer?.close();
     await catalog.stop();
     await dbHealth.stop();

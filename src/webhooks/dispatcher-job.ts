@@ -56,6 +56,7 @@ export async function startDispatcherJob(
     drainLimitMs: Math.min(longestCallMs, config.shutdownTimeoutMs / 2),
     now,
     random: Math.random,
+    tracing: deps.tracing,
     meter: dispatcherMetrics.meter,
     onWritten: deps.activity.settled,
   });

@@ -23,6 +23,8 @@ export type OutboxEvent = {
   nowMs: number;
   /** Id of the delivery (UUIDv7), where a repetition must not create a second one; default: a new one. */
   id?: string;
+  /** The operation that causes it, in the form of W3C Trace Context; its attempts belong to the same trace. */
+  traceparent?: string | null;
   /** An endpoint that does not get it, because it is about that endpoint. */
   exceptEndpointId?: number;
   /** The only endpoints that may get it: of an event that is made up for them. */
@@ -124,7 +126,7 @@ const distinct = <Value>(values: readonly Value[]): Value[] => [...new Set(value
 export const deliverySql = (first: number, causes?: string): string => {
   const types = [
     ...['date[]', 'uuid[]', 'integer[]', 'integer[]', 'text[]', 'uuid[]', 'text[]', 'boolean[]', 'integer[]'],
-    ...['timestamptz[]', 'uuid[]', 'bytea[]'],
+    ...['timestamptz[]', 'uuid[]', 'text[]', 'bytea[]'],
   ];
   const parameters = types.map((type, index) => `$${first + index}::${type}`);
   // Counting makes the rows of `causes` come before the lock, whatever the planner thinks of.
@@ -135,13 +137,16 @@ export const deliverySql = (first: number, causes?: string): string => {
   order by id for share
 ), created as (
   insert into deliveries (
-    day, id, publisher_id, endpoint_id, event, session_id, pub_user_id, dev, payload, status, created_at
+    day, id, publisher_id, endpoint_id, event, session_id, pub_user_id, dev, traceparent, payload, status,
+    created_at
   )
-  select d.day, d.id, d.publisher_id, d.endpoint_id, d.event, d.session_id, d.pub_user_id, d.dev, p.payload,
+  select d.day, d.id, d.publisher_id, d.endpoint_id, d.event, d.session_id, d.pub_user_id, d.dev,
+    d.traceparent, p.payload,
     case when locked.enabled then 'pending' else 'held' end, d.created_at
-  from unnest(${parameters.slice(0, 11).join(', ')})
-    as d (day, id, publisher_id, endpoint_id, event, session_id, pub_user_id, dev, position, created_at, cause_id)
-  join unnest(${parameters[11]}) with ordinality as p (payload, position) using (position)
+  from unnest(${parameters.slice(0, 12).join(', ')})
+    as d (day, id, publisher_id, endpoint_id, event, session_id, pub_user_id, dev, position, created_at, cause_id,
+      traceparent)
+  join unnest(${parameters[12]}) with ordinality as p (payload, position) using (position)
   join locked on locked.id = d.endpoint_id
   ${causes === undefined ? '' : `where d.cause_id in (select id from ${causes})`}
   on conflict (day, id) do nothing
@@ -172,6 +177,7 @@ export function deliveryValues(deliveries: readonly Delivery[]): unknown[] {
     column(({ payload }) => positions.get(payload)),
     column(({ source }) => new Date(source.nowMs)),
     column(({ source }) => source.causeId ?? null),
+    column(({ source }) => source.traceparent ?? null),
     payloads,
   ];
 }

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { configSchema } from '../../src/config.ts';
+import { version } from '../../src/platform/version.ts';
 import { listFiles, readText } from './source.ts';
 
 type Panel = { title: string; targets?: { expr: string }[] };
@@ -39,4 +41,34 @@ test('operations.md says of every alert what it means and what to do, and of no 
   expect(alerts.length).toBeGreaterThan(20);
   expect([...chapter.matchAll(/^\| `(Perkwire\w+)` \| .+ \| .+ \|$/gm)].map(([, name]) => name)).toEqual(alerts);
   expect(rules.match(/runbook: docs\/operations\.md#alerts-and-what-to-do$/gm)).toHaveLength(alerts.length);
+});
+
+type Schema = { properties?: Record<string, Schema> };
+
+/** The paths of all values, such as `api.autoscaling.enabled`. */
+const pathsOf = ({ properties = {} }: Schema): string[] =>
+  Object.entries(properties).flatMap(([name, schema]) =>
+    schema.properties === undefined ? [name] : pathsOf(schema).map((path) => `${name}.${path}`),
+  );
+
+test('the chart uses the values that its schema and values.yaml have, and variables that exist', () => {
+  const chart = (path: string) => readText(`ops/helm/perkwire/${path}`);
+  const templates = listFiles('ops/helm/perkwire/templates/', /\.(yaml|tpl)$/)
+    .map(readText)
+    .join('\n');
+  const paths = pathsOf(JSON.parse(chart('values.schema.json')) as Schema).filter((path) => path !== 'global');
+  const known = new Set(paths.flatMap((path) => path.split('.').map((_, at, all) => all.slice(0, at + 1).join('.'))));
+  const used = [...templates.matchAll(/\.Values\.([\w.]+)/g)].map(([, path = '']) => path);
+  expect(used.length).toBeGreaterThan(10);
+  expect(used.filter((path) => !known.has(path))).toEqual([]);
+  const leaf = (path: string): string => path.split('.').at(-1) as string;
+  expect(paths.filter((path) => !new RegExp(`^ *${leaf(path)}:`, 'm').test(chart('values.yaml')))).toEqual([]);
+  expect(paths.filter((path) => !templates.includes(leaf(path)))).toEqual([]);
+  const variables = [...templates.matchAll(/name: ([A-Z_]{3,})/g)].map(([, name = '']) => name);
+  expect(variables.length).toBeGreaterThan(5);
+  expect(variables.filter((name) => !(name in configSchema.properties))).toEqual([]);
+  expect(chart('Chart.yaml')).toContain(`appVersion: ${version}\n`);
+  // Blocks are closed.
+  const opened = templates.match(/\{\{-? *(if|range|with|define)\b/g) ?? [];
+  expect(templates.match(/\{\{-? *end\b/g)).toHaveLength(opened.length);
 });

@@ -119,11 +119,20 @@ describe('at level trace no log line holds a key, a token, a user, an address or
   });
 
   test('of refused requests', async () => {
-    expect((await fetchOffers('api_key=wrong-key-55', { authorization: 'Bearer wrong-key-66' })).statusCode).toBe(401);
-    expect((await fetchOffers(`api_key=${secrets.key}&loyaltyboost=7`)).statusCode).toBe(400);
-    expect((await app.inject(`/nowhere?api_key=${secrets.key}`)).statusCode).toBe(404);
-    expect((await app.inject(`/sdk/offer-click?t=${secrets.key}`)).statusCode).toBe(400);
-    expect(sink.lines().filter((line) => line.msg === 'request')).toHaveLength(4);
+    const answers = [
+      await fetchOffers('api_key=wrong-key-55', { authorization: 'Bearer wrong-key-66' }),
+      await fetchOffers(`api_key=${secrets.key}&loyaltyboost=7`),
+      await app.inject(`/nowhere?api_key=${secrets.key}`),
+      await app.inject('/images/%'),
+    ];
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual([401, 400, 404, 400]);
+    expect((await app.inject(`/sdk/offer-click?t=${secrets.key}`)).statusCode).toBe(400); // an image for browsers
+    // At the default level, info, the id that the client was told finds the request.
+    const found = sink.lines().filter(({ level, msg }) => level === 30 && msg === 'request refused');
+    expect(found.map(({ requestId, status }) => [requestId, status])).toEqual(
+      answers.map((answer) => [answer.json().request_id, answer.statusCode]),
+    );
+    expect(sink.lines().filter((line) => line.msg === 'request').length).toBeGreaterThanOrEqual(4);
     expectNoSecrets('wrong-key-55', 'wrong-key-66');
   });
 

@@ -17,8 +17,13 @@ type CappedFetchDeps = FetchPathDeps & Pick<CappedBatchDeps, 'slices' | 'eventsS
  */
 export function createCappedFetch(deps: CappedFetchDeps): FetchPath {
   const { dbHealth, batchMeters, renderer, late } = deps;
-  const meter = batchMeters('capped_fetches');
-  const batcher = createBatcher<PendingFetch, FetchResult>({ write, dbHealth, maxItems: maxSessions, meter });
+  const batcher = createBatcher<PendingFetch, FetchResult>({
+    write,
+    dbHealth,
+    maxItems: maxSessions,
+    meter: batchMeters('capped_fetches'),
+    traceOf: ({ trace }) => trace,
+  });
 
   async function write(batch: readonly PendingFetch[]): Promise<RenderedFetch[]> {
     const sessions = await decideCapped(deps, batch);

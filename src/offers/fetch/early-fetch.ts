@@ -54,6 +54,7 @@ export function createEarlyFetch(deps: EarlyFetchDeps): FetchPath {
     dbHealth,
     maxItems: maxSessions,
     meter: batchMeters('fetches'),
+    traceOf: ({ pending }) => pending.trace,
   });
   const informed = createBatcher<DecidedFetch, FetchResult>({
     write: writeInformed,

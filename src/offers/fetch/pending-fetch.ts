@@ -2,6 +2,7 @@ import { findTheme } from '../../catalog/snapshot/theme-key.ts';
 import type { Publisher, Snapshot, Theme } from '../../catalog/snapshot/types.ts';
 import type { DecisionContext } from '../../decision/types.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
+import type { Trace } from '../../platform/tracing/tracing.ts';
 import { type Geo, nowhere, type Place } from '../context/geo.ts';
 import { createUserAgentReader, type UserAgent } from '../context/user-agent.ts';
 import type { OfferDeps } from '../ports.ts';
@@ -42,6 +43,7 @@ export type PendingFetch = {
   expired: boolean;
   /** When the last decision for it was made, by `performance.now()`, and how long it took; null: none yet. */
   decision: { startMs: number; tookMs: number } | null;
+  trace: Trace | null;
 };
 
 /** Most offers of one offerwall (count). */
@@ -74,6 +76,7 @@ export function createFetchOpener(
       sessionId: null,
       expired: false,
       decision: null,
+      trace: null,
     };
   };
 }

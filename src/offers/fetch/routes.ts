@@ -28,7 +28,7 @@ export async function offerRoutes(app: App, { auth, offers, ...deps }: OfferRout
   for (const url of paths) {
     app.post(url, { schema, preValidation }, async (request, reply) => {
       const fetchRequest = readNoted(request, request.query, request.body, notices);
-      const answer = await offers.fetch(callerOf(request).publisher, fetchRequest);
+      const answer = await offers.fetch(callerOf(request).publisher, fetchRequest, request.trace);
       reply.raw.once('finish', () => offers.release(answer));
       reply.type('application/json; charset=utf-8').header('cache-control', 'no-store');
       return reply.send(answer as never);

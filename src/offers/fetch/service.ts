@@ -3,6 +3,7 @@ import type { Publisher, Theme } from '../../catalog/snapshot/types.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { databaseUnavailable } from '../../platform/errors.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
+import type { Trace } from '../../platform/tracing/tracing.ts';
 import { activeCapsOf } from '../caps/active-caps.ts';
 import { createStateWriter } from '../decision-log/state-writer.ts';
 import type { FetchMeter } from '../metrics.ts';
@@ -24,7 +25,7 @@ import type { SessionRecord } from './session-record.ts';
 /** Decides which offers are shown, commits the session, and renders the answer. */
 export type OfferService = {
   /** The answer's JSON, after the session is committed. Errors: unavailable. */
-  fetch: (publisher: Publisher, request: FetchOffersRequest) => Promise<Buffer>;
+  fetch: (publisher: Publisher, request: FetchOffersRequest, trace: Trace | null) => Promise<Buffer>;
   /** To be called when an answer of `fetch` is sent: its memory is used again. */
   release: (answer: Buffer) => void;
   /** All offers of an offerwall, in a session that is committed when this resolves. Errors: unavailable. */
@@ -62,13 +63,14 @@ export function createOfferService(deps: OfferDeps): OfferService {
     if (moved !== null) await moved;
     const result = await (hasUserCaps(pending) ? capped : early).add(pending);
     measure(deps.fetchMeter, pending, result.session);
+    traceDecision(pending, result.session);
     return result;
   }
 
   return {
-    fetch: (publisher, request) => {
+    fetch: (publisher, request, trace) => {
       if (!dbHealth.isUp()) return Promise.reject(databaseUnavailable());
-      const pending = open(publisher, request, { kind: 'unit' });
+      const pending = { ...open(publisher, request, { kind: 'unit' }), trace };
       const answer = commit(pending).then((result) => result.answer as Buffer);
       return request.timeoutMs === null
         ? answer
@@ -91,6 +93,16 @@ export function createOfferService(deps: OfferDeps): OfferService {
       await states.drain();
     },
   };
+}
+
+function traceDecision({ trace, decision }: PendingFetch, { id, emptyReason, offers }: SessionRecord): void {
+  if (trace === null || decision === null) return;
+  const { startMs, tookMs } = decision;
+  trace.child('decide', startMs, startMs + tookMs, {
+    'perkwire.session_id': id,
+    'perkwire.result': emptyReason ?? 'filled',
+    'perkwire.offers': offers.length,
+  });
 }
 
 /** Counts a fetch that was committed. */

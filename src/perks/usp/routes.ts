@@ -73,7 +73,7 @@ function callOf(request: FastifyRequest, sessionId: string): UspCall {
   const query = request.query as { pub_user_id?: string };
   // Normalised as in fetch-offers, so that the same text is the same user.
   const pubUserId = textOrNull(body.pub_user_id) ?? textOrNull(query.pub_user_id);
-  return { caller: callerOf(request), sessionId, pubUserId };
+  return { caller: callerOf(request), sessionId, pubUserId, trace: request.trace };
 }
 
 /** @throws AppError invalid_request when an id is in both lists */

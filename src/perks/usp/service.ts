@@ -4,12 +4,13 @@ import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { isUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
+import type { Trace } from '../../platform/tracing/tracing.ts';
 import type { TrackingDeps } from '../../tracking/ports.ts';
 import { changeSelection, findUspSession, type SelectionChange, type UspSession } from './sessions.ts';
 import { type Wrap, wrapBatch } from './wrap.ts';
 
 /** The session of a call and its caller. `pubUserId` null: not given. */
-export type UspCall = { caller: Caller; sessionId: string; pubUserId: string | null };
+export type UspCall = { caller: Caller; sessionId: string; pubUserId: string | null; trace: Trace | null };
 
 /** The change that a call requests; gets the session, so that it can refuse campaigns that are not in it. */
 type ChangeOf = (session: UspSession) => SelectionChange;
@@ -45,6 +46,7 @@ export function createUspService({
     write: (items: readonly Wrap[]) => wrapBatch({ pool, tokens, config, eventMeter }, items),
     dbHealth,
     meter: batchMeters('wraps'),
+    traceOf: ({ trace }: Wrap) => trace,
   });
 
   async function find({ caller, sessionId, pubUserId }: UspCall): Promise<UspSession> {
@@ -82,7 +84,7 @@ export function createUspService({
     const session = await find(call);
     if (session.wrappedAt !== null) return viewOf(session, now());
     if (isExpired(session, now())) throw new AppError('session_expired');
-    const wrapped = await wraps.add({ session, caller: call.caller, nowMs: now() });
+    const wrapped = await wraps.add({ session, caller: call.caller, nowMs: now(), trace: call.trace });
     return wrapped === null ? get(call) : viewOf(wrapped, now());
   }
 

@@ -1,5 +1,6 @@
 import type { Caller } from '../../catalog/caller.ts';
 import { transaction } from '../../platform/db/pool.ts';
+import type { Trace } from '../../platform/tracing/tracing.ts';
 import { insertEvents } from '../../tracking/beacons/insert-events.ts';
 import type { TrackingDeps } from '../../tracking/ports.ts';
 import { type PerkEvent, perkEvent } from '../../tracking/tracked-event.ts';
@@ -8,7 +9,7 @@ import { uspSelection } from './event-type.ts';
 import { buildUspPayload } from './payload.ts';
 import { markWrapped, type UspSession } from './sessions.ts';
 
-export type Wrap = { session: UspSession; caller: Caller; nowMs: number };
+export type Wrap = { session: UspSession; caller: Caller; nowMs: number; trace: Trace | null };
 
 /**
  * Wraps sessions, stores their selections for the reports and enqueues their webhooks, all in one transaction.
@@ -44,12 +45,13 @@ type Wrapped = Wrap & { selected: readonly number[] };
 
 function toWebhook(
   { tokens, config }: Pick<TrackingDeps, 'tokens' | 'config'>,
-  { session, caller: { publisher, snapshot }, selected, nowMs }: Wrapped,
+  { session, caller: { publisher, snapshot }, selected, nowMs, trace }: Wrapped,
 ): OutboxEvent {
   const { id: sessionId, publisherId, pubUserId, dev } = session;
   const context = { publisher, offers: snapshot.offers, tokens, publicUrl: config.publicUrl };
   const payload = (): Buffer => buildUspPayload(session, selected, context);
-  return { publisherId, event: uspSelection.name, sessionId, pubUserId, dev, payload, nowMs };
+  const traceparent = trace?.traceparent ?? null;
+  return { publisherId, event: uspSelection.name, sessionId, pubUserId, dev, payload, nowMs, traceparent };
 }
 
 /** The events of the selected perks, for the reports. */

@@ -1,4 +1,5 @@
 import { databaseUnavailable } from '../errors.ts';
+import type { Trace } from '../tracing/tracing.ts';
 import { type BatchMeter, noBatchMeter } from './batch-meter.ts';
 import type { DatabaseHealth } from './health.ts';
 import { isDatabaseUnavailable } from './pool.ts';
@@ -22,11 +23,13 @@ export type BatchWriter<Item, Result> = {
   write: (items: readonly Item[]) => Promise<readonly (Result | Promise<Result>)[]>;
   dbHealth: Pick<DatabaseHealth, 'isUp' | 'onDown' | 'sawCommit' | 'sawFailure'>;
   meter: BatchMeter;
+  /** The trace that an item is part of. */
+  traceOf?: (item: Item) => Trace | null;
 };
 
 /** Writes a batch and settles its entries; `onCommit` is called before that. Never rejects. */
 export async function writeBatch<Item, Result>(
-  { write, dbHealth, meter }: BatchWriter<Item, Result>,
+  { write, dbHealth, meter, traceOf }: BatchWriter<Item, Result>,
   batch: Batch<Item, Result>,
   onCommit: () => void,
 ): Promise<void> {
@@ -36,6 +39,7 @@ export async function writeBatch<Item, Result>(
   try {
     const results = await write(entries.map((entry) => entry.item));
     meter.ended(performance.now() - startMs, false);
+    if (traceOf !== undefined) traceCommit(entries, startMs, traceOf);
     dbHealth.sawCommit();
     onCommit();
     entries.forEach((entry, index) => {
@@ -50,6 +54,19 @@ export async function writeBatch<Item, Result>(
       dbHealth.sawFailure(err);
     }
     rejectAll(entries, err);
+  }
+}
+
+/** The commit is part of the trace of every item: from when it was added, with the time that it waited. */
+function traceCommit<Item, Result>(
+  entries: readonly Entry<Item, Result>[],
+  startMs: number,
+  traceOf: (item: Item) => Trace | null,
+): void {
+  const endMs = performance.now();
+  for (const { item, sinceMs } of entries) {
+    const attributes = { 'perkwire.batch.items': entries.length, 'perkwire.batch.wait_ms': startMs - sinceMs };
+    traceOf(item)?.child('commit', sinceMs, endMs, attributes);
   }
 }
 

@@ -3,10 +3,12 @@ import { type ParsedUrlQuery, parse } from 'node:querystring';
 import { AppError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import type { Tracing } from '../tracing/tracing.ts';
 import { corsOptions } from './cors.ts';
 import { errorHeaders, errorText, handleFailure } from './error-handler.ts';
 import type { FailureLimit } from './failure-limit.ts';
 import { logRequest } from './request-log.ts';
+import { endRequest, startRequest } from './request-trace.ts';
 
 /** An answer as Node writes it in one piece. `head`: names and values in turn; `body`: a character for each byte. */
 export type DirectAnswer = { status: number; head: readonly string[]; body: string };
@@ -29,6 +31,7 @@ type DirectRouteDeps = {
   failures: FailureLimit;
   metrics: Pick<Metrics, 'requestEnded'>;
   clientAddress: (request: IncomingMessage) => string;
+  tracing: Tracing;
   nextRequestId: () => string;
 };
 
@@ -50,13 +53,14 @@ const preflight = directAnswer(
 );
 
 export function createDirectRoutes(deps: DirectRouteDeps): DirectRoutes {
-  const { logger, metrics, clientAddress, nextRequestId } = deps;
+  const { logger, metrics, tracing, clientAddress, nextRequestId } = deps;
   const handlers = new Map<string, DirectHandler>();
 
   async function answerRequest(server: Server, request: IncomingMessage, response: ServerResponse, target: Target) {
     const startMs = performance.now();
     const { path, query, handler } = target;
     const [method, url, id] = [request.method as string, request.url as string, nextRequestId()];
+    const span = tracing.isOn ? startRequest(tracing, request, path) : null;
     let answer: DirectAnswer;
     try {
       answer = await answerOf(handler, request, query);
@@ -64,6 +68,7 @@ export function createDirectRoutes(deps: DirectRouteDeps): DirectRoutes {
       answer = errorAnswer(handleFailure(err, { method, url, id, ip: clientAddress(request) }, deps), id);
     }
     send(response, answer, !server.listening);
+    if (span !== null) endRequest(span, { method, route: path, status: answer.status, id });
     const ms = performance.now() - startMs;
     metrics.requestEnded(path, answer.status, ms);
     logRequest(logger, { method, url, id, status: answer.status, ms });

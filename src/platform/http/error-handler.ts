@@ -83,20 +83,33 @@ export function sendError(request: FastifyRequest, reply: FastifyReply, error: A
 /** A request that failed. `ip`: the client's address. */
 export type FailedRequest = { method: string; url: string; id: string; ip: string };
 
-export type FailureDeps = { failures: FailureLimit; logger: Pick<FastifyBaseLogger, 'debug' | 'warn' | 'error'> };
+export type FailureDeps = {
+  failures: FailureLimit;
+  logger: Pick<FastifyBaseLogger, 'debug' | 'info' | 'warn' | 'error'>;
+};
 
 /** The error that a failed request is answered with. Limits failing clients, and logs failures of the server. */
 export function handleFailure(err: unknown, request: FailedRequest, { failures, logger }: FailureDeps): AppError {
   const error = toAppError(err);
-  if (limitedCodes.has(error.code)) return failures.charge(request.ip) ?? error;
-  if (error.status >= 500) logFailure(request, error, logger);
-  return error;
+  const answered = limitedCodes.has(error.code) ? (failures.charge(request.ip) ?? error) : error;
+  logAnswer(request, answered, { failures, logger });
+  return answered;
 }
 
-/** The database's outage is logged once, by its health check; requests refused during it are logged at `debug`. */
-function logFailure({ method, url, id }: FailedRequest, error: AppError, logger: FailureDeps['logger']): void {
-  const level = error.status !== 503 ? 'error' : error.cause === undefined ? 'debug' : 'warn';
-  logger[level]({ err: error.cause ?? error, method, url: loggedUrl(url), requestId: id }, 'request failed');
+/**
+ * Every error answer has a line with its request id, at the default level, up to the limit of such lines. The outage of
+ * the database is logged once, by its health check: a request refused during it is one of many.
+ */
+export function logAnswer(
+  { method, url, id }: Omit<FailedRequest, 'ip'>,
+  error: AppError,
+  { failures, logger }: FailureDeps,
+): void {
+  const { status, code, cause } = error;
+  const about = { method, url: loggedUrl(url), requestId: id };
+  if (status >= 500 && (status !== 503 || cause !== undefined))
+    logger[status === 503 ? 'warn' : 'error']({ err: cause ?? error, ...about }, 'request failed');
+  else logger[failures.mayLog() ? 'info' : 'debug']({ ...about, status, code }, 'request refused');
 }
 
 /** Maps every failure to the one error form. */

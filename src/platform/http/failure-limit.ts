@@ -20,13 +20,20 @@ export function createRateLimit(now: () => number, maxKeys = 50_000): (key: stri
 export type FailureLimit = {
   /** Counts a failure of this address; answers `too_many_requests` when there were too many. */
   charge: (address: string) => AppError | null;
+  /** Whether a refused request may have a log line: clients that send nonsense must not fill the disk. */
+  mayLog: () => boolean;
 };
 
 const failureRate: TokenRate = { perS: 20, burst: 100 };
+const logRate: TokenRate = { perS: 50, burst: 500 };
 
 export function createFailureLimit(now: () => number): FailureLimit {
   const take = createRateLimit(now);
-  return { charge: (address) => (take(clientSubnet(address), failureRate) ? null : tooManyRequests()) };
+  const lines: TokenBucket = { tokens: logRate.burst, atMs: now() };
+  return {
+    charge: (address) => (take(clientSubnet(address), failureRate) ? null : tooManyRequests()),
+    mayLog: () => takeToken(lines, logRate, now()),
+  };
 }
 
 export const tooManyRequests = (): AppError => new AppError('too_many_requests', { retryAfterS: 1 });

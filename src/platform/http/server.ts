@@ -6,7 +6,7 @@ import type { App, PlatformDeps } from '../ports.ts';
 import { maxBodyBytes } from './body-parsing.ts';
 import { createClientAddress, trustOf } from './client-address.ts';
 import { createDirectRoutes, type DirectRoutes } from './direct-routes.ts';
-import { errorText, sendError, toAppError } from './error-handler.ts';
+import { errorText, handleFailure, logAnswer, sendError } from './error-handler.ts';
 import { serverTimeouts } from './idle-connections.ts';
 import { lazySerializers, lazyValidators } from './lazy-compilers.ts';
 
@@ -17,13 +17,16 @@ function createRequestIds(): () => string {
   return () => `${prefix}-${(++requests).toString(36)}`;
 }
 
-type ServerDeps = Pick<PlatformDeps, 'config' | 'logger' | 'failures' | 'metrics'>;
+type ServerDeps = Pick<PlatformDeps, 'config' | 'logger' | 'failures' | 'metrics' | 'tracing'>;
 
 /** The HTTP server without routes: the framework, and before it the few paths that are served directly. */
-export function createServer({ config, logger, failures, metrics }: ServerDeps): { app: App; direct: DirectRoutes } {
+export function createServer({ config, logger, failures, metrics, tracing }: ServerDeps): {
+  app: App;
+  direct: DirectRoutes;
+} {
   const nextRequestId = createRequestIds();
   const clientAddress = createClientAddress(config.trustProxy);
-  const direct = createDirectRoutes({ logger, failures, metrics, clientAddress, nextRequestId });
+  const direct = createDirectRoutes({ logger, failures, metrics, tracing, clientAddress, nextRequestId });
   const app = Fastify({
     serverFactory: (handler) => listenFirst(direct, handler),
     loggerInstance: logger,
@@ -35,8 +38,13 @@ export function createServer({ config, logger, failures, metrics }: ServerDeps):
     return503OnClosing: false, // requests on open connections are still served while closing, with connection: close
     forceCloseConnections: 'idle',
     genReqId: nextRequestId,
-    frameworkErrors: (err, request, reply) => void sendError(request, reply, toAppError(err)),
-    clientErrorHandler: (err, socket) => answerUnparsable(err, socket, nextRequestId()),
+    frameworkErrors: (err, request, reply) =>
+      void sendError(request, reply, handleFailure(err, request, { failures, logger })),
+    clientErrorHandler: (err, socket) => {
+      const id = nextRequestId();
+      const error = answerUnparsable(err, socket, id);
+      if (error !== null) logAnswer({ method: '', url: '', id }, error, { failures, logger });
+    },
     schemaController: { compilersFactory: { buildSerializer: lazySerializers, buildValidator: lazyValidators } },
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: true, allErrors: false } },
   }) as unknown as App;
@@ -56,9 +64,12 @@ const connectionErrors: Record<string, ErrorCode> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
 };
 
-/** Answers a request that Node's parser gave up, and closes its connection. */
-function answerUnparsable(err: NodeJS.ErrnoException, socket: Socket, requestId: string): void {
-  if (!socket.writable) return void socket.destroy(err);
+/** Answers a request that Node's parser gave up, and closes its connection. @returns null: there was none to answer */
+function answerUnparsable(err: NodeJS.ErrnoException, socket: Socket, requestId: string): AppError | null {
+  if (!socket.writable) {
+    socket.destroy(err);
+    return null;
+  }
   const error = new AppError(connectionErrors[err.code ?? ''] ?? 'malformed_request');
   const body = errorText(error, requestId);
   const head = [
@@ -68,4 +79,5 @@ function answerUnparsable(err: NodeJS.ErrnoException, socket: Socket, requestId:
     'connection: close',
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  return error;
 }

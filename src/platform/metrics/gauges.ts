@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Gauge, type Registry } from 'prom-client';
 
 type Sample = { label?: string; value: number };
@@ -35,6 +36,9 @@ export function registerGauge(registry: Registry, { name, help, labelName, read,
   });
 }
 
+/** A database that hangs must not keep a scrape waiting, which tells of just that (milliseconds). */
+const readLimitMs = 1000;
+
 /** Reads again when the value is too old; concurrent callers share one read. null: it failed. */
 function remember<Value>(read: () => Promise<Value>, maxAgeMs: number, now: () => number): () => Promise<Value | null> {
   let value: Promise<Value | null> | null = null;
@@ -42,7 +46,12 @@ function remember<Value>(read: () => Promise<Value>, maxAgeMs: number, now: () =
   return () => {
     if (value === null || now() - atMs > maxAgeMs) {
       atMs = now();
-      value = read().catch(() => null);
+      const limit = new AbortController();
+      const late = sleep(readLimitMs, null, { signal: limit.signal, ref: false });
+      late.catch(() => {}); // ended by the abort
+      value = Promise.race([read(), late])
+        .catch(() => null)
+        .finally(() => limit.abort());
     }
     return value;
   };

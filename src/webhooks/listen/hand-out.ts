@@ -42,14 +42,16 @@ const handOutStatement = `
     insert into delivery_attempts (day, delivery_id, generation, publisher_id, endpoint_id)
     select k.day, k.delivery_id, k.generation, l.publisher_id, l.id from claimed k cross join listener l
   )
-  select ${claimedColumns}, e.id as endpoint_id, false as trusted, now() as started_at, d.event, d.dev, d.payload
+  select ${claimedColumns}, e.id as endpoint_id, false as trusted, now() as started_at, d.event, d.dev, d.payload,
+    d.traceparent
   from listener l join webhook_endpoints e on e.id = l.id join endpoint_health h on h.endpoint_id = e.id
   left join claimed k on true
   left join lateral (select * from deliveries d where d.day = k.day and d.id = k.delivery_id limit 1) d on true`;
 
 /* $1 listener · $2 publisher · $3 delivery · $4 day · $5 attempt */
 const findStatement = `
-  select ${claimedColumns}, e.id as endpoint_id, false as trusted, a.started_at, d.event, d.dev, d.payload
+  select ${claimedColumns}, e.id as endpoint_id, false as trusted, a.started_at, d.event, d.dev, d.payload,
+    d.traceparent
   from delivery_queue k join webhook_endpoints e on e.id = k.endpoint_id
   join endpoint_health h on h.endpoint_id = e.id
   join delivery_attempts a on a.day = k.day and a.delivery_id = k.delivery_id and a.generation = k.generation

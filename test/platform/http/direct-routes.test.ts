@@ -10,6 +10,7 @@ import { createFailureLimit } from '../../../src/platform/http/failure-limit.ts'
 import { createServer } from '../../../src/platform/http/server.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
 import { createMetrics } from '../../../src/platform/metrics/metrics.ts';
+import { noTracing } from '../../../src/platform/tracing/tracing.ts';
 import { portOf, requestOver } from '../../support/request.ts';
 import { testConfig } from '../../support/test-app.ts';
 
@@ -30,7 +31,7 @@ const sink = new Writable({
 const metrics = createMetrics({ isShown: true });
 const failures = createFailureLimit(() => 0);
 const logger = createLogger('debug', sink);
-const { app, direct } = createServer({ config: testConfig(), logger, failures, metrics });
+const { app, direct } = createServer({ config: testConfig(), logger, failures, metrics, tracing: noTracing });
 registerErrorHandling(app, failures);
 
 beforeAll(async () => {
@@ -130,7 +131,7 @@ test.each([
     expect(answer.body).not.toContain('secret of the inside');
     const id = answer.json().request_id;
     expect(lines.filter(({ requestId }) => requestId === id).map(({ msg, url }) => [msg, url])).toEqual([
-      ...(answer.statusCode < 500 ? [] : [['request failed', `${path}?fail=…`]]),
+      [answer.statusCode === 500 ? 'request failed' : 'request refused', `${path}?fail=…`],
       ['request', `${path}?fail=…`],
     ]);
   },

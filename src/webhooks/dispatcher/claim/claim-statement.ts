@@ -106,17 +106,18 @@ export const claimStatement = `
   )
   select c.id as endpoint_id, c.trusted, c.room, found.*
   from candidate c left join lateral (
-    select ${claimedColumns}, d.event, d.dev, d.payload
+    select ${claimedColumns}, d.event, d.dev, d.payload, d.traceparent
     from claimed k join webhook_endpoints e on e.id = k.endpoint_id join endpoint_health h on h.endpoint_id = e.id
     left join lateral (
-      select event, dev, payload from deliveries d where ${isRecent} and d.day = k.day and d.id = k.delivery_id limit 1
+      select event, dev, payload, traceparent from deliveries d
+      where ${isRecent} and d.day = k.day and d.id = k.delivery_id limit 1
     ) d on true
     where k.endpoint_id = c.id
   ) found on true`;
 
 /** $1, $2: days and ids of deliveries, in pairs. */
 export const contentStatement = `
-  select d.id as delivery_id, d.event, d.dev, d.payload
+  select d.id as delivery_id, d.event, d.dev, d.payload, d.traceparent
   from unnest($1::date[], $2::uuid[]) as k (day, id)
   cross join lateral (select * from deliveries d where d.day = k.day and d.id = k.id limit 1) d`;
 

@@ -20,6 +20,8 @@ export type Claimed = {
   event: string;
   dev: boolean;
   payload: Buffer;
+  /** Of the operation that caused it; null: it is part of no trace. */
+  traceparent: string | null;
   /** Attempts made before this one. */
   attempts: number;
   /** How long it has been due, milliseconds. */
@@ -76,7 +78,7 @@ type Found = {
 };
 
 /** What is sent. */
-type Content = { event: string; dev: boolean; payload: Buffer };
+type Content = { event: string; dev: boolean; payload: Buffer; traceparent: string | null };
 
 /** One row for each delivery, or one without for an endpoint that had none. */
 type Row = { endpoint_id: number; trusted: boolean; room: number } & (
@@ -168,6 +170,7 @@ export const claimedOf = (row: WholeRow): Claimed => ({
   event: row.event,
   dev: row.dev,
   payload: row.payload,
+  traceparent: row.traceparent,
   attempts: row.attempts,
   lagMs: row.lag_ms,
   url: row.url,

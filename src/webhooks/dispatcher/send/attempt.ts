@@ -1,9 +1,11 @@
 import type { SecretBox } from '../../../platform/security/secret-box.ts';
+import type { Tracing } from '../../../platform/tracing/tracing.ts';
 import { openHeaders, openSecrets, openV1aKeys } from '../../endpoints/secrets.ts';
 import type { PayloadLinks } from '../../message/payload-link.ts';
 import type { Claimed } from '../claim/claim.ts';
 import { classify, defaultSteps, nextAttempt } from '../settle/schedule.ts';
 import type { Outcome, RequestHead, Settlement } from '../settle/settle.ts';
+import { endAttempt, startAttempt } from './attempt-trace.ts';
 import { buildRequest, type HttpCall } from './request.ts';
 import type { SendResult } from './result.ts';
 import type { Sender } from './sender.ts';
@@ -16,6 +18,8 @@ export type AttemptTools = {
   now: () => number;
   /** A number in [0, 1). */
   random: () => number;
+  /** Absent: attempts are not traced, and the context is passed on as it came. */
+  tracing?: Tracing;
 };
 
 /**
@@ -26,7 +30,17 @@ const localDelayMs = 1000;
 const maxLocalDelayMs = 60_000;
 
 /** Makes one attempt of a delivery. Never rejects. `signal` ends it early; the delivery is then due again at once. */
-export async function attempt(claimed: Claimed, tools: AttemptTools, signal: AbortSignal): Promise<Settlement> {
+export async function attempt(given: Claimed, tools: AttemptTools, signal: AbortSignal): Promise<Settlement> {
+  const span = startAttempt(tools.tracing, given);
+  if (span === null) return makeAttempt(given, tools, signal);
+  const traced = { ...given, traceparent: span.traceparent };
+  // The lease is that of the given object.
+  const settlement = { ...(await makeAttempt(traced, tools, signal)), claimed: given };
+  endAttempt(span, settlement);
+  return settlement;
+}
+
+async function makeAttempt(claimed: Claimed, tools: AttemptTools, signal: AbortSignal): Promise<Settlement> {
   const call = prepare(claimed, tools);
   const result: SendResult =
     'kind' in call ? call : await tools.sender.send({ ...call, deadlineMs: claimed.deadlineMs, signal });

@@ -21,6 +21,8 @@ export type Message = {
   nowMs: number;
   dev: boolean;
   test: boolean;
+  /** Sent on, so that the receiver's work is part of the trace; null: there is none. */
+  traceparent?: string | null;
   /**
    * Makes a link from which the payload can be fetched, for GET calls whose URL would be too long; null: there is none.
    */
@@ -47,6 +49,7 @@ function headersOf({
   nowMs,
   dev,
   test,
+  traceparent = null,
 }: Message): Record<string, string> {
   const id = `msg_${deliveryId.replaceAll('-', '')}`;
   const timestampS = Math.floor(nowMs / 1000);
@@ -57,6 +60,7 @@ function headersOf({
     'perkwire-event': event,
     ...(test && { 'perkwire-test': '1' }),
     ...(dev && { 'perkwire-dev': '1' }),
+    ...(traceparent !== null && { traceparent }),
   };
 }
 

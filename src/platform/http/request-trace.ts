@@ -1,0 +1,53 @@
+import type { IncomingMessage } from 'node:http';
+import type { App } from '../ports.ts';
+import type { Span, Trace, Tracing } from '../tracing/tracing.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** null: not traced. */
+    trace: Trace | null;
+  }
+}
+
+/** Begins the trace of a request, or continues its caller's. */
+export const startRequest = (
+  tracing: Tracing,
+  { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
+  route: string,
+): Span | null => tracing.start(`${method} ${route}`, 'server', singleHeader(headers.traceparent));
+
+const singleHeader = (value: string | string[] | undefined): string | null =>
+  typeof value === 'string' ? value : null;
+
+type AnsweredRequest = { method: string; route: string; status: number; id: string };
+
+/** Attributes by the semantic conventions of HTTP; paths and queries, which name users, stay out. */
+export function endRequest(span: Span, { method, route, status, id }: AnsweredRequest): void {
+  span.end(
+    {
+      'http.request.method': method,
+      'http.route': route,
+      'http.response.status_code': status,
+      'perkwire.request_id': id,
+    },
+    status >= 500 ? `status ${status}` : null,
+  );
+}
+
+/** Traces the requests that the framework serves. */
+export function traceRequests(app: App, tracing: Tracing): void {
+  app.decorateRequest('trace', null);
+  if (!tracing.isOn) return;
+  const spans = new WeakMap<object, Span>();
+  app.addHook('onRequest', async (request) => {
+    const span = startRequest(tracing, request, request.routeOptions.url ?? 'unknown');
+    if (span === null) return;
+    request.trace = span;
+    spans.set(request, span);
+  });
+  app.addHook('onResponse', async (request, { statusCode: status }) => {
+    const span = spans.get(request);
+    const { method, id } = request;
+    if (span !== undefined) endRequest(span, { method, route: request.routeOptions.url ?? 'unknown', status, id });
+  });
+}

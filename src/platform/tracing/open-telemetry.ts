@@ -1,0 +1,105 @@
+import {
+  ROOT_CONTEXT,
+  type SpanContext,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BasicTracerProvider,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type Sampler,
+  type SpanExporter,
+  TraceIdRatioBasedSampler,
+} from '@opentelemetry/sdk-trace-base';
+import type { TracingSetting } from '../../config.ts';
+import { version } from '../version.ts';
+import type { Span, Tracing } from './tracing.ts';
+
+const kinds = { server: SpanKind.SERVER, client: SpanKind.CLIENT };
+
+/** How long a collector is waited for, also at the end of the process (milliseconds). */
+const exportTimeoutMs = 5000;
+
+/** Spans are sent in the background; while the collector is down, at most 2,048 wait and the rest is dropped. */
+export function startOpenTelemetry(setting: TracingSetting, onError: (err: Error) => void): Tracing {
+  const { endpoint, headers, serviceName } = setting;
+  const exporter = new OTLPTraceExporter({
+    url: `${endpoint}/v1/traces`,
+    headers: { ...headers },
+    timeoutMillis: exportTimeoutMs,
+  });
+  const provider = new BasicTracerProvider({
+    sampler: samplerOf(setting),
+    resource: resourceFromAttributes({ 'service.name': serviceName, 'service.version': version }),
+    spanProcessors: [new BatchSpanProcessor(reporting(exporter, onError), { exportTimeoutMillis: exportTimeoutMs })],
+  });
+  const tracer = provider.getTracer('perkwire', version);
+  return {
+    isOn: true,
+    start: (name, kind, traceparent) => startSpan(tracer, name, kinds[kind], traceparent),
+    close: () => provider.shutdown().catch(onError),
+  };
+}
+
+function startSpan(tracer: Tracer, name: string, kind: SpanKind, traceparent: string | null): Span | null {
+  const remote = traceparent === null ? null : parse(traceparent);
+  const parent = remote === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, remote);
+  const span = tracer.startSpan(name, { kind }, parent);
+  if (!span.isRecording()) return remote === null ? null : passedOn(remote);
+  const own = trace.setSpan(ROOT_CONTEXT, span);
+  return {
+    traceparent: format(span.spanContext()),
+    child: (part, startMs, endMs, attributes = {}) =>
+      tracer.startSpan(part, { startTime: startMs, attributes }, own).end(endMs),
+    end: (attributes, failure = null) => {
+      span.setAttributes(attributes);
+      if (failure !== null) span.setStatus({ code: SpanStatusCode.ERROR, message: failure });
+      span.end();
+    },
+  };
+}
+
+/** The context of a caller whose trace is not sampled: it reaches receivers as it came. */
+const passedOn = (remote: SpanContext): Span => ({ traceparent: format(remote), child: () => {}, end: () => {} });
+
+/** A header that is not valid counts as none, as W3C Trace Context demands. Later versions may add fields. */
+function parse(traceparent: string): SpanContext | null {
+  const [, id, traceId = '', spanId = '', flags = '', more] =
+    /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/.exec(traceparent) ?? [];
+  if (id === undefined || id === 'ff' || (id === '00' && more !== undefined)) return null;
+  if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return null;
+  return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & TraceFlags.SAMPLED, isRemote: true };
+}
+
+const format = ({ traceId, spanId, traceFlags }: SpanContext): string =>
+  `00-${traceId}-${spanId}-${traceFlags & TraceFlags.SAMPLED ? '01' : '00'}`;
+
+function samplerOf({ sampler, ratio }: TracingSetting): Sampler {
+  const name = sampler.replace('parentbased_', '');
+  const root =
+    name === 'always_on'
+      ? new AlwaysOnSampler()
+      : name === 'always_off'
+        ? new AlwaysOffSampler()
+        : new TraceIdRatioBasedSampler(ratio);
+  return name === sampler ? root : new ParentBasedSampler({ root });
+}
+
+/** The exporter, with its failures told: without that they are lost. */
+const reporting = (exporter: SpanExporter, onError: (err: Error) => void): SpanExporter => ({
+  export: (spans, done) =>
+    exporter.export(spans, (result) => {
+      if (result.error !== undefined) onError(result.error);
+      done(result);
+    }),
+  forceFlush: async () => exporter.forceFlush?.(),
+  shutdown: () => exporter.shutdown(),
+});

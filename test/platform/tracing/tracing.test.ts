@@ -1,0 +1,115 @@
+import { expect, test } from 'vitest';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { type Hook, startHook, startTestDispatcher } from '../../webhooks/dispatcher/support.ts';
+import { type ReceivedSpan, startCollector } from './collector.ts';
+
+const callersTrace = '0af7651916cd43dd8448eb211c80319c';
+const callersSpan = 'b7ad6b7169203331';
+
+const send = async (t: TestApp, method: 'POST' | 'PUT', path: string, payload: object, traceparent?: string) => {
+  const headers = traceparent === undefined ? {} : { traceparent };
+  const url = `${path}${path.includes('?') ? '&' : '?'}api_key=${t.publisher.key}`;
+  const answer = await t.app.inject({ method, url, payload, headers });
+  expect(answer.statusCode, answer.body).toBeLessThan(300);
+  return answer.json().data;
+};
+
+/** Fetches for a user, and wraps the session. */
+async function fetchAndWrap(t: TestApp, user: string, wrapTraceparent: string): Promise<string> {
+  const request = { placement: 'checkout', theme_id: 'mou', pub_user_id: user };
+  const { session_id } = await send(t, 'POST', '/native/v4/offers.json', request);
+  const path = `/sdk/v4/usp/session/${session_id}.json`;
+  await send(t, 'POST', path, { action: 'wrap', pub_user_id: user }, wrapTraceparent);
+  return session_id;
+}
+
+const setEndpoint = (t: TestApp, { url }: Hook) =>
+  send(t, 'PUT', '/manage/v1/webhook-endpoints/usp.selection', { url, method: 'POST', retry_steps_s: [0, 0] });
+
+const named = (spans: readonly ReceivedSpan[], name: string) => spans.filter((span) => span.name === name);
+
+test('a trace leads from the caller over fetch or wrap to the last webhook attempt', async () => {
+  const collector = await startCollector();
+  const tracing = { endpoint: collector.endpoint, headers: { 'x-tenant': 'a b' }, serviceName: 'perks' };
+  const t = await createTestApp({ config: { tracing: { ...tracing, sampler: 'parentbased_always_on', ratio: 1 } } });
+  const hook = await startHook((response, _taken, count) => void response.writeHead(count === 1 ? 500 : 200).end());
+  const dispatcher = await startTestDispatcher(t, { tracing: t.deps.tracing });
+  await setEndpoint(t, hook);
+  const sessionId = await fetchAndWrap(t, 'user-1', `00-${callersTrace}-${callersSpan}-01`);
+  await expect.poll(() => hook.taken.length).toBe(2);
+  const unsampled = `00-${callersTrace.replaceAll('0', '1')}-${callersSpan}-00`;
+  await fetchAndWrap(t, 'user-2', unsampled);
+  await fetchAndWrap(t, 'user-3', `00-${'0'.repeat(32)}-${callersSpan}-01`);
+  await expect.poll(() => hook.taken.length).toBe(4);
+  await dispatcher.stop();
+  await t.close();
+  await Promise.all([hook.close(), collector.close()]);
+
+  expect(collector.headers[0]).toMatchObject({ 'x-tenant': 'a b' });
+  const spans = collector.spans.filter(({ traceId }) => traceId === callersTrace);
+  const [wrap] = named(spans, 'POST /sdk/v4/usp/session/:session_id.json');
+  expect(wrap).toMatchObject({ parentId: callersSpan, attributes: { 'http.response.status_code': 200 } });
+  expect(named(spans, 'commit')).toMatchObject([{ parentId: wrap?.id, attributes: { 'perkwire.batch.items': 1 } }]);
+  const attempts = named(spans, 'webhook usp.selection').sort((a, b) => (a.startNs < b.startNs ? -1 : 1));
+  expect(attempts).toMatchObject([
+    {
+      parentId: wrap?.id,
+      failed: true,
+      attributes: { 'http.response.status_code': 500, 'server.address': '127.0.0.1' },
+    },
+    { parentId: wrap?.id, failed: false, attributes: { 'perkwire.outcome': 'delivered' } },
+  ]);
+  expect(
+    named(spans, 'claim')
+      .map(({ parentId }) => parentId)
+      .sort(),
+  ).toEqual(attempts.map(({ id }) => id).sort());
+  expect(spans).toHaveLength(6);
+  expect(spans.every(({ startNs, endNs }) => startNs > 0n && endNs >= startNs)).toBe(true);
+  // The receiver is told of the attempt; a caller's decision not to sample holds, and is passed on.
+  const sent = hook.taken.map(({ headers }) => headers.traceparent);
+  expect(sent.slice(0, 2)).toEqual(attempts.map(({ id }) => `00-${callersTrace}-${id}-01`));
+  expect(sent).toContain(unsampled);
+  expect(collector.spans.filter(({ traceId }) => unsampled.includes(traceId))).toEqual([]);
+  // A header that is not valid counts as none: the wrap begins a trace of its own.
+  expect(named(collector.spans, 'POST /sdk/v4/usp/session/:session_id.json').map(({ parentId }) => parentId)).toContain(
+    '',
+  );
+
+  const fetches = named(collector.spans, 'POST /native/v4/offers.json');
+  expect(fetches).toHaveLength(3);
+  const decided = collector.spans.find((span) => span.attributes['perkwire.session_id'] === sessionId);
+  const fetch = fetches.find(({ id }) => id === decided?.parentId);
+  expect(decided).toMatchObject({
+    name: 'decide',
+    traceId: fetch?.traceId,
+    attributes: { 'perkwire.result': 'filled' },
+  });
+  expect(
+    collector.spans
+      .filter(({ parentId }) => parentId === fetch?.id)
+      .map(({ name }) => name)
+      .sort(),
+  ).toEqual(['commit', 'decide']);
+});
+
+test('without a collector requests and webhooks go on, and without traces no context is stored or sent', async () => {
+  const collector = await startCollector();
+  await collector.close();
+  const tracing = { endpoint: collector.endpoint, headers: {}, serviceName: 'perks', ratio: 1 };
+  const t = await createTestApp({ config: { tracing: { ...tracing, sampler: 'always_on' } } });
+  const off = await createTestApp({ databaseUrl: t.databaseUrl });
+  const hook = await startHook();
+  const dispatcher = await startTestDispatcher(t, { tracing: t.deps.tracing });
+  await setEndpoint(t, hook);
+  await fetchAndWrap(t, 'user-1', `00-${callersTrace}-${callersSpan}-01`);
+  await expect.poll(() => hook.taken.length).toBe(1);
+  expect(hook.taken[0]?.headers.traceparent).toContain(callersTrace);
+  await fetchAndWrap(off, 'user-2', `00-${callersTrace}-${callersSpan}-01`);
+  await expect.poll(() => hook.taken.length).toBe(2);
+  expect(hook.taken[1]?.headers).not.toHaveProperty('traceparent');
+  await dispatcher.stop();
+  await off.close();
+  await t.close();
+  await hook.close();
+});
