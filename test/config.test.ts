@@ -64,6 +64,8 @@ describe('defaults', () => {
       webhookAllowHttp: false,
       webhookProxy: null,
       metricsToken: null,
+      tracing: null,
+      allowNewerSchema: false,
       workerConcurrency: 512,
       imageCacheMb: 64,
       geoipDb: null,
@@ -265,6 +267,34 @@ describe('secrets', () => {
   test('are not needed to migrate, a database is', () => {
     expect(loadConfig({ ROLES: 'migrate', DATABASE_URL: databaseUrl }, noSecrets).roles).toEqual(['migrate']);
     expect(() => loadConfig({ ROLES: 'migrate' }, noSecrets)).toThrow('DATABASE_URL is required for the role migrate');
+  });
+});
+
+describe('traces', () => {
+  const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318/' };
+
+  test('are switched on by the endpoint of a collector, with headers and sampler by the standard names', () => {
+    const given = {
+      OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20x, x-tenant=a',
+      OTEL_TRACES_SAMPLER_ARG: '0.01',
+    };
+    expect(load({ ...endpoint, ...given, OTEL_TRACES_SAMPLER: 'parentbased_traceidratio' }).tracing).toEqual({
+      endpoint: 'http://collector:4318',
+      headers: { authorization: 'Bearer x', 'x-tenant': 'a' },
+      serviceName: 'perkwire',
+      sampler: 'parentbased_traceidratio',
+      ratio: 0.01,
+    });
+  });
+
+  test.each([
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'no pair'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'x=%'],
+    ['OTEL_TRACES_SAMPLER', 'sometimes'],
+    ['OTEL_TRACES_SAMPLER_ARG', '1 %'],
+  ])('%s=%s is refused', (name, value) => {
+    expect(namesOf(problemsOf({ ...endpoint, [name]: value }))).toEqual([name]);
   });
 });
 
