@@ -65,6 +65,7 @@ describe('defaults', () => {
       webhookProxy: null,
       metricsToken: null,
       tracing: null,
+      eventLog: null,
       allowNewerSchema: false,
       workerConcurrency: 512,
       imageCacheMb: 64,
