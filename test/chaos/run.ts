@@ -1,9 +1,11 @@
 import { parseArgs } from 'node:util';
 import { failoverRun } from './failover.ts';
+import { leaseRun } from './leases.ts';
 import { killRun, outageRun, rollingRun } from './scenarios.ts';
 
 /*
- * npm run chaos -- [--scenario kills|rolling|outage|failover] [--runs 20] [--seed N] [--wraps 2000] [--endpoints 50]
+ * npm run chaos -- [--scenario kills|rolling|outage|failover|leases] [--runs 20] [--seed N] [--wraps 2000]
+ *   [--endpoints 50] [--kills 20]
  *
  * A run can be had again by its seed, which is printed; only the timing differs. Exits with 1 when a run broke a
  * promise.
@@ -15,6 +17,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: String(Math.floor(Math.random() * 1e6)) },
     wraps: { type: 'string', default: '2000' },
     endpoints: { type: 'string', default: '50' },
+    kills: { type: 'string', default: '20' },
     seconds: { type: 'string' },
   },
 });
@@ -24,6 +27,7 @@ const scenarios: Record<string, (seed: number) => Promise<{ ok: boolean }>> = {
   kills: (seed) => killRun(seed, size),
   rolling: (seed) => rollingRun(seed, { ...size, everyMs: 10_000, durationMs: msOr(120) }),
   failover: (seed) => failoverRun(seed, size),
+  leases: (seed) => leaseRun(seed, { kills: Number(values.kills) }),
   outage: (seed) => outageRun(seed, { ...size, downMs: msOr(30) }),
 };
 const scenario = scenarios[values.scenario];

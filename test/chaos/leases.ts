@@ -1,0 +1,163 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { createPublisher } from '../../bench/catalogue.ts';
+import { releaseExpiredSlices } from '../../src/offers/caps/slice-rows.ts';
+import { createRandom } from '../../src/platform/lib/random.ts';
+import { freePort, type ServerProcess, startServerProcess } from '../support/server-process.ts';
+import { startChaosPostgres } from './postgres.ts';
+
+/** What came of a run; `limit` is the last one, `shown` all committed sessions that show the campaign. */
+export type LeaseVerdict = {
+  ok: boolean;
+  kills: number;
+  fetches: number;
+  /** Rounds in which a killed process left slices. */
+  leftSlices: number;
+  limit: number;
+  shown: number;
+  /** Checks after which more was shown than the limit, or usage less slices was not what was shown: must be 0. */
+  exceeded: number;
+  unequal: number;
+  /** Answered sessions that are not in the database: must be 0. */
+  forgotten: number;
+};
+
+type Stage = { pool: pg.Pool; servers: ServerProcess[]; campaignId: number };
+
+/** Fetches at once for each process (count). */
+const connections = 12;
+
+/**
+ * Two api processes grant a campaign's total cap from slices under load, and are killed with SIGKILL at random moments.
+ * The cap is raised whenever it is used up. No worker runs: what is reserved stays reserved, so that every session that
+ * shows the campaign counts, and leases end when the run says so.
+ */
+export async function leaseRun(seed: number, size: { kills: number }): Promise<LeaseVerdict> {
+  const draw = createRandom(seed);
+  const postgres = await startChaosPostgres();
+  const pool = new pg.Pool({ connectionString: postgres.url, max: 2 });
+  pool.on('error', () => {});
+  const servers: ServerProcess[] = [];
+  try {
+    const publisherId = await createPublisher(pool, { key: 'leases', campaigns: 3 });
+    const { rows } = await pool.query<{ id: number }>(
+      `update campaigns set priority = 0, rules = $2
+      where id = (select min(id) from campaigns where publisher_id = $1) returning id`,
+      [publisherId, rulesWith(1)], // before the first fetch: without a cap nothing is counted
+    );
+    servers.push(...(await Promise.all([start(postgres.url), start(postgres.url)])));
+    return await killAll({ pool, servers, campaignId: rows[0]?.id as number }, postgres.url, size.kills, draw);
+  } finally {
+    await Promise.all(servers.map((server) => server.kill()));
+    await pool.end();
+    await postgres.close();
+  }
+}
+
+const rulesWith = (limit: number): object => ({ total_caps: [{ metric: 'impressions', per: 'lifetime', limit }] });
+
+const start = async (databaseUrl: string, port?: number): Promise<ServerProcess> =>
+  startServerProcess({
+    databaseUrl,
+    port: port ?? (await freePort()),
+    env: { ROLES: 'api', LOG_LEVEL: process.env.CHAOS_LOG_LEVEL ?? 'fatal' },
+  });
+
+async function killAll(stage: Stage, databaseUrl: string, kills: number, draw: () => number): Promise<LeaseVerdict> {
+  const verdict = { kills: 0, fetches: 0, leftSlices: 0, limit: 0, shown: 0, exceeded: 0, unequal: 0, forgotten: 0 };
+  const answered: string[] = [];
+  const check = async (): Promise<number> => {
+    const { shown, used } = await countShown(stage);
+    if (shown > verdict.limit) verdict.exceeded += 1;
+    if (used !== shown) verdict.unequal += 1;
+    verdict.shown = shown;
+    return shown;
+  };
+  const raise = async (by: number): Promise<void> => {
+    verdict.limit = (await countShown(stage)).shown + by;
+    const rules = rulesWith(verdict.limit);
+    await stage.pool.query('update campaigns set rules = $2 where id = $1', [stage.campaignId, rules]);
+  };
+  while (verdict.kills < kills) {
+    await raise(500 + Math.floor(draw() * 2000));
+    const load = startLoad(stage, answered);
+    await sleep(200 + draw() * 1500);
+    const both = draw() < 0.3;
+    const index = draw() < 0.5 ? 0 : 1;
+    for (const at of both ? [0, 1] : [index]) {
+      await stage.servers[at]?.kill();
+      verdict.kills += 1;
+    }
+    if ((await stage.pool.query('select from cap_slices')).rowCount !== 0) verdict.leftSlices += 1;
+    await check();
+    for (const [at, server] of stage.servers.entries())
+      if (server.child.signalCode !== null) stage.servers[at] = await start(databaseUrl, server.port);
+    // Leases of the killed, and with them those of the living, end as they may at any time.
+    if (draw() < 0.5) await endLeases(stage.pool);
+    verdict.fetches += await load.stop();
+    await check();
+  }
+  await endLeases(stage.pool);
+  await raise(100);
+  for (let left = 20; left > 0 && (await check()) < verdict.limit; left -= 1) {
+    const load = startLoad(stage, answered);
+    await sleep(1000);
+    verdict.fetches += await load.stop();
+    await endLeases(stage.pool);
+  }
+  const known = await stage.pool.query<{ count: number }>(
+    'select count(*)::int as count from sessions where id = any($1::uuid[])',
+    [answered],
+  );
+  verdict.forgotten = answered.length - (known.rows[0]?.count ?? 0);
+  const broken = verdict.exceeded + verdict.unequal + verdict.forgotten;
+  return { ok: broken === 0 && verdict.shown === verdict.limit, ...verdict };
+}
+
+/** Sessions that show the campaign, and its usage without slices, of one moment. */
+async function countShown({ pool, campaignId }: Stage): Promise<{ shown: number; used: number }> {
+  const { rows } = await pool.query<{ shown: number; used: number }>(
+    `select (select count(*)::int from sessions where campaign_ids @> array[$1::integer]) as shown,
+      coalesce((select impressions from campaign_usage where campaign_id = $1 and period = 'lifetime'), 0)::int
+        - coalesce((select sum(impressions) from cap_slices where campaign_id = $1), 0)::int as used`,
+    [campaignId],
+  );
+  return rows[0] as { shown: number; used: number };
+}
+
+async function endLeases(pool: pg.Pool): Promise<void> {
+  await pool.query("update cap_slices set expires_at = now() - interval '1 s'");
+  await releaseExpiredSlices(pool);
+}
+
+/** Fetches at both processes, one after another at each connection. @returns how many were answered, by `stop` */
+function startLoad(stage: Stage, answered: string[]): { stop: () => Promise<number> } {
+  let isRunning = true;
+  let count = 0;
+  const user = async (at: number): Promise<void> => {
+    while (isRunning) {
+      try {
+        const answer = await fetch(`${stage.servers[at]?.url}/native/v4/offers.json?api_key=leases`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ placement: 'checkout', pub_user_id: `user-${count}` }),
+          signal: AbortSignal.timeout(10_000),
+        });
+        const body = (await answer.json()) as { data: { session_id: string } };
+        if (!answer.ok) continue;
+        count += 1;
+        answered.push(body.data.session_id);
+      } catch {
+        await sleep(50); // the server is away
+      }
+    }
+  };
+  const done = Promise.all([0, 1].flatMap((at) => Array.from({ length: connections }, () => user(at))));
+  return {
+    stop: async () => {
+      isRunning = false;
+      await done;
+      return count;
+    },
+  };
+}
