@@ -25,7 +25,7 @@ export type LeaseVerdict = {
 type Stage = { pool: pg.Pool; servers: ServerProcess[]; campaignId: number };
 
 /** Fetches at once for each process (count). */
-const connections = 12;
+const connections = 6;
 
 /**
  * Two api processes grant a campaign's total cap from slices under load, and are killed with SIGKILL at random moments.
@@ -56,12 +56,20 @@ export async function leaseRun(seed: number, size: { kills: number }): Promise<L
 
 const rulesWith = (limit: number): object => ({ total_caps: [{ metric: 'impressions', per: 'lifetime', limit }] });
 
-const start = async (databaseUrl: string, port?: number): Promise<ServerProcess> =>
-  startServerProcess({
-    databaseUrl,
-    port: port ?? (await freePort()),
-    env: { ROLES: 'api', LOG_LEVEL: process.env.CHAOS_LOG_LEVEL ?? 'fatal' },
-  });
+/** Starts (count) before a run gives up: on an overloaded machine one may take longer than the server allows. */
+const maxStarts = 5;
+
+async function start(databaseUrl: string, given?: number): Promise<ServerProcess> {
+  const port = given ?? (await freePort());
+  const env = { ROLES: 'api', LOG_LEVEL: process.env.CHAOS_LOG_LEVEL ?? 'fatal' };
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await startServerProcess({ databaseUrl, port, env });
+    } catch (err) {
+      if (attempt === maxStarts) throw err;
+    }
+  }
+}
 
 async function killAll(stage: Stage, databaseUrl: string, kills: number, draw: () => number): Promise<LeaseVerdict> {
   const verdict = { kills: 0, fetches: 0, leftSlices: 0, limit: 0, shown: 0, exceeded: 0, unequal: 0, forgotten: 0 };
