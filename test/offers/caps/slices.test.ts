@@ -124,8 +124,8 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
     }
   };
 
-  /** As a fetch decides: of a slice, else row by row, else not at all. */
-  async function show(process: Process): Promise<void> {
+  /** As a fetch decides: of a slice, else row by row if it may, else not at all. */
+  async function show(process: Process, mayRowByRow: boolean): Promise<void> {
     const known = process.slices.without(await process.usage.known(caps()));
     const periods = periodNames('UTC', nowMs);
     const isReached = total().caps.some(({ per, limit }) => {
@@ -137,6 +137,7 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
     const reservation = { ...shown, impressions: 1, micros: 700, expiresAtMs: nowMs + minuteMs, sliceId: null };
     const sliceId = process.slices.grant(total(), reservation);
     if (sliceId !== null) return void process.batch.push({ ...reservation, sliceId });
+    if (!mayRowByRow) return;
     const isCommitted = await transaction(pool, async (executor) => {
       const used = await addUsage(executor, reservationDeltas(reservation, 1));
       await insertReservations(executor, [reservation]);
@@ -173,21 +174,15 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
   async function settle(): Promise<void> {
     const settled = live.splice(0, 1 + below(20));
     const { campaign } = [...snapshot.offers.values()][0] as { campaign: Campaign };
-    const events = settled.map(({ sessionId }) => ({
+    const events = settled.map(({ sessionId, expiresAtMs }) => ({
       kind: 'impression' as const,
       sessionId,
       publisherId: 1,
       offerId: 1,
       campaign,
-      atMs: nowMs,
+      atMs: expiresAtMs - minuteMs, // counted where it was reserved
     }));
     await transaction(pool, (executor) => countEvents(executor, caps(), events));
-    // An event counts in the periods of its own time.
-    addTruth(settled, -1);
-    addTruth(
-      settled.map((each) => ({ ...each, periods: periodNames('UTC', nowMs) })),
-      1,
-    );
     counts.settled += settled.length;
   }
 
@@ -214,7 +209,7 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
     const index = below(processes.length);
     const process = processes[index] as Process;
     const kind = below(20);
-    if (kind < 9) for (let fetch = below(40); fetch >= 0; fetch -= 1) await show(process);
+    if (kind < 9) for (let fetch = below(40); fetch >= 0; fetch -= 1) await show(process, fetch < 2);
     else if (kind < 13) await commit(process);
     else if (kind === 13) await settle();
     else if (kind === 14) await release(below(2 * minuteMs));
@@ -224,8 +219,9 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
       processes[index] = start();
     } else if (kind === 17) await release(hourMs / 2);
     else if (kind === 18) {
+      // A lowered cap stops grants, it undoes none: neither those under way nor those committed.
+      for (const each of processes) await commit(each);
       snapshot = snapshotWith(campaignId, { hour: 100 + below(600), day: 500 + below(2000) });
-      // Lowered caps stop grants, they undo none.
       for (const { per, limit } of total().caps) {
         const period = periodNames('UTC', nowMs).find((name) => name.startsWith(per)) as string;
         if ((truth.get(period) ?? 0) > limit) await release(25 * hourMs);
