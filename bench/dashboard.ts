@@ -18,6 +18,8 @@ const batch = 50_000;
 
 const pages = [
   '/overview?days=30',
+  '/find?q=half',
+  '/live',
   '/offers',
   '/offers?q=half',
   '/offers/1',

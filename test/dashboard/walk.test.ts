@@ -462,6 +462,38 @@ describe('for all users', () => {
     await own.close();
   });
 
+  test('a session that ends while a form is filled in loses nothing of it, and saves nothing by itself', async () => {
+    const own = await open({ viewport: { width: 1280, height: 860 } });
+    const tab = await own.newPage();
+    const signIn = async () => {
+      await tab.getByLabel('E-mail address').fill('ada@example.com');
+      await tab.getByLabel('Password').fill('six calm badgers');
+      await tab.getByRole('button', { name: 'Sign in' }).click();
+    };
+    await tab.goto(`${demo.url}/dashboard/p/1/campaigns/1`);
+    await signIn();
+    const before = await tab.getByLabel('Name', { exact: true }).inputValue();
+    await tab.getByLabel('Name', { exact: true }).fill('Typed “for long” & kept');
+    await tab.getByRole('button', { name: 'Add budget or total cap', exact: true }).click();
+    const cap = tab.getByRole('group', { name: /^Budget or total cap \d$/ }).last();
+    await cap.getByLabel('At most').fill('321');
+    await demo.t.pool.query('delete from user_sessions where id = (select max(id) from user_sessions)');
+    await tab.getByRole('button', { name: 'Save', exact: true }).first().click();
+    await tab.waitForURL(/sign-in/);
+    await signIn();
+    await tab.getByText('Your edits are back').waitFor();
+    expect(await tab.getByLabel('Name', { exact: true }).inputValue()).toBe('Typed “for long” & kept');
+    expect(await cap.getByLabel('At most').inputValue()).toBe('321');
+    const stored = () => demo.t.pool.query('select name from campaigns where id = 1');
+    expect((await stored()).rows).toEqual([{ name: before }]);
+    await tab.getByLabel('Name', { exact: true }).fill(before);
+    await cap.getByRole('button', { name: /^Remove/ }).click();
+    await cap.waitFor({ state: 'detached' });
+    await tab.getByRole('button', { name: 'Save', exact: true }).first().click();
+    await tab.getByRole('status').filter({ hasText: 'saved' }).waitFor();
+    await own.close();
+  });
+
   test('a manager removes the wrong campaign and has it back', async () => {
     const manager = await signInAs(demo.t, 'manager', 1);
     const own = await open({ viewport: { width: 1280, height: 860 } });

@@ -10,6 +10,7 @@ const own = (name: string): URL => new URL(`../../../assets/dashboard/${name}`, 
 const files = {
   'dashboard.css': own('dashboard.css'),
   'dashboard.js': own('dashboard.js'),
+  'drafts.js': own('drafts.js'),
   'finder.js': own('finder.js'),
   'charts.js': own('charts.js'),
   'language.js': own('language.js'),
