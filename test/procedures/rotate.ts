@@ -11,7 +11,7 @@ const secrets = [
 ] as const;
 
 /** Wraps between two steps, so that users are seen in each. */
-const wrapsPerStep = 40;
+const wrapsPerStep = 20;
 
 /** Every secret is replaced while users fetch offers, see them and wrap: nothing is refused or becomes unreadable. */
 export async function rotate(): Promise<string> {
