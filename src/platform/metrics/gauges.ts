@@ -37,7 +37,7 @@ export function registerGauge(registry: Registry, { name, help, labelName, read,
 }
 
 /** A database that hangs must not keep a scrape waiting, which tells of just that (milliseconds). */
-const readLimitMs = 1000;
+const readLimitMs = 3000;
 
 /** Reads again when the value is too old; concurrent callers share one read. null: it failed. */
 function remember<Value>(read: () => Promise<Value>, maxAgeMs: number, now: () => number): () => Promise<Value | null> {
@@ -46,13 +46,15 @@ function remember<Value>(read: () => Promise<Value>, maxAgeMs: number, now: () =
   return () => {
     if (value === null || now() - atMs > maxAgeMs) {
       atMs = now();
-      const limit = new AbortController();
-      const late = sleep(readLimitMs, null, { signal: limit.signal, ref: false });
-      late.catch(() => {}); // ended by the abort
-      value = Promise.race([read(), late])
-        .catch(() => null)
-        .finally(() => limit.abort());
+      value = read().catch(() => null);
     }
-    return value;
+    return withinLimit(value);
   };
+}
+
+/** null: it is not there in time; a later scrape may show it. */
+async function withinLimit<Value>(value: Promise<Value | null>): Promise<Value | null> {
+  const limit = new AbortController();
+  const late = sleep(readLimitMs, null, { signal: limit.signal, ref: false }).catch(() => null);
+  return Promise.race([value, late]).finally(() => limit.abort());
 }
