@@ -5,6 +5,7 @@ import { imageRoutes } from './catalog/images/routes.ts';
 import { conversionSecretRoutes } from './catalog/management/conversion-secret-routes.ts';
 import { managementRoutes } from './catalog/management/routes.ts';
 import { dashboardRoutes } from './dashboard/routes.ts';
+import { demoExamples } from './embedded/demo/api-examples.ts';
 import type { Received } from './embedded/demo/received.ts';
 import { demoReceiverRoutes } from './embedded/demo/receiver.ts';
 import { demoShopRoutes } from './embedded/demo/shop/routes.ts';
@@ -79,7 +80,7 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
   shedIdleConnections(app);
   const catalogue = { events: eventTypes, publicUrl: deps.config.publicUrl };
   const described = serveApi ? { paths: beaconPaths(), webhooks: webhooksOf(catalogue) } : { paths: {}, webhooks: {} };
-  await registerOpenApi(app, deps.config.publicUrl, described);
+  await registerOpenApi(app, deps.config.publicUrl, described, demoReceiver ? demoExamples(deps) : null);
   await registerBodyParsing(app);
   app.decorateRequest('caller', null);
 

@@ -5,8 +5,8 @@ import type { TokenUse } from '../platform/security/check-tracking-token.ts';
 type EventKindRules = {
   /** The report metric that counts it. */
   metric: string;
-  /** Path of the image beacon that records it, with its summary for the API reference. */
-  beacon?: { path: string; summary: string };
+  /** Path of the image beacon that records it, with id and summary for the API reference. */
+  beacon?: { path: string; operationId: string; summary: string };
   /** Which tracking tokens record it; absent: it is recorded by calls that need no token of their own. */
   token?: TokenUse;
   /** Frequency caps can count it. */
@@ -26,7 +26,7 @@ const clickToken: TokenUse = { maxAgeMs: 30 * dayMs, acceptsQrCode: true };
 export const eventKinds = {
   impression: {
     metric: 'impressions',
-    beacon: { path: '/sdk/v2/impression/p.png', summary: 'Record an impression' },
+    beacon: { path: '/sdk/v2/impression/p.png', operationId: 'recordImpression', summary: 'Record an impression' },
     token: beaconToken,
     frequencyCap: true,
     totalCap: true,
@@ -43,6 +43,7 @@ export const eventKinds = {
     metric: 'no_thanks',
     beacon: {
       path: '/event/record/no_thanks_click',
+      operationId: 'recordNoThanks',
       summary: 'Record a "no thanks", and opt the user out of the campaign',
     },
     token: beaconToken,
@@ -51,7 +52,7 @@ export const eventKinds = {
   },
   close: {
     metric: 'closes',
-    beacon: { path: '/event/record/close', summary: 'Record a close' },
+    beacon: { path: '/event/record/close', operationId: 'recordClose', summary: 'Record a close' },
     token: beaconToken,
   },
   save: { metric: 'saves' },

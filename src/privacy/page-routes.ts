@@ -9,8 +9,10 @@ import type { App } from '../platform/ports.ts';
 import { renderPrivacyPage, rules } from './page.ts';
 
 const schema = {
+  operationId: 'openPrivacyPage',
   summary: 'Privacy page',
   tags: ['Offers'],
+  security: [],
   params: Type.Object({ sdkId: Type.String() }),
   response: {
     200: { description: 'The page.', content: { 'text/html': { schema: Type.String() } } },

@@ -57,6 +57,7 @@ const exportAnswer = Type.Object({
 });
 
 const eraseSchema = {
+  operationId: 'eraseUser',
   summary: 'Erase a user',
   description:
     'Takes at most a minute; the answer names the job. Sessions that begin after the request are not erased.',
@@ -67,6 +68,7 @@ const eraseSchema = {
 };
 
 const statusSchema = {
+  operationId: 'getErasure',
   summary: 'Progress of an erasure',
   tags,
   params: Type.Object({ id: Type.String() }),
@@ -75,6 +77,7 @@ const statusSchema = {
 };
 
 const exportSchema = {
+  operationId: 'exportUser',
   summary: 'Export personal data of a user',
   tags,
   querystring: publisherQuery,

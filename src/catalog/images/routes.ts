@@ -37,8 +37,10 @@ export async function imageRoutes(app: App, deps: PlatformDeps): Promise<void> {
   const images = await createImages(deps);
   const params = Type.Object({ file: Type.String({ description: 'Id of the creative, a dot, its file type.' }) });
   const schema = {
+    operationId: 'getPicture',
     summary: 'Picture of a creative',
     tags: ['Images'],
+    security: [],
     params,
     querystring: imageQuery,
     response: answers,

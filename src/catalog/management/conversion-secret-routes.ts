@@ -47,6 +47,7 @@ export async function conversionSecretRoutes(
   }
 
   const postSchema = {
+    operationId: 'createConversionSecret',
     summary: 'Create a conversion secret',
     description:
       'From then on every report of this advertiser must be signed with it. An earlier secret is invalid at once.',
@@ -63,7 +64,14 @@ export async function conversionSecretRoutes(
   });
 
   const response = { 200: removed, ...errorAnswers(400, 401, 403, 404) };
-  const deleteSchema = { summary: 'Remove a conversion secret', tags, params, querystring: publisherQuery, response };
+  const deleteSchema = {
+    operationId: 'removeConversionSecret',
+    summary: 'Remove a conversion secret',
+    tags,
+    params,
+    querystring: publisherQuery,
+    response,
+  };
   app.delete(path, { schema: deleteSchema, preValidation }, async (request) => {
     const id = await save(request, null);
     return { message: 'Secret removed.', data: { advertiser_id: id } };

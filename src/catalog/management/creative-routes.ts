@@ -25,6 +25,7 @@ export async function creativeRoutes(app: App, door: Door): Promise<void> {
     throwFileSizeLimit: false,
   });
   const schema = {
+    operationId: 'createCreative',
     summary: 'Create a creative',
     description:
       'JSON names the `url` of a picture with its size. `multipart/form-data` uploads one: fields `offer_id`, ' +

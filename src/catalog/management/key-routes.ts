@@ -4,7 +4,7 @@ import type { App } from '../../platform/ports.ts';
 import { admit, type Door, fieldsOf, post, publisherQuery } from './http.ts';
 import { createKey, keys } from './keys.ts';
 import { createBody, viewSchema } from './resource.ts';
-import { idempotencyKey, rowAnswer } from './resource-routes.ts';
+import { idempotencyKey, rowAnswer, warningSchema } from './resource-routes.ts';
 
 /** `POST /manage/v1/keys`: the one answer that holds the key itself. */
 export function keyRoutes(app: App, door: Door): void {
@@ -16,12 +16,16 @@ export function keyRoutes(app: App, door: Door): void {
     { title: 'NewKey' },
   );
   const schema = {
+    operationId: 'createKey',
     summary: 'Create a key',
     tags: ['Keys'],
     querystring: publisherQuery,
     headers: idempotencyKey,
     body: createBody(keys),
-    response: { 201: Type.Object({ message: Type.String(), data }), ...errorAnswers(400, 401, 403, 404, 409, 422) },
+    response: {
+      201: Type.Object({ message: Type.String(), data, warnings: warningSchema }),
+      ...errorAnswers(400, 401, 403, 404, 409, 422),
+    },
   };
   app.post('/manage/v1/keys', { schema, ...admit(door, keys.permission) }, (request, reply) =>
     post(door, request, reply, async (work) => {

@@ -4,7 +4,7 @@ import type { App } from '../../platform/ports.ts';
 import { admit, callOf, type Door, fieldsOf, publisherQuery, send } from './http.ts';
 import { listProvisions, provisionInput, setProvision } from './provisions.ts';
 import type { Values } from './resource.ts';
-import { ifMatch } from './resource-routes.ts';
+import { ifMatch, operatorOnly } from './resource-routes.ts';
 import { etagOf } from './rows.ts';
 
 const path = '/manage/v1/campaigns/:id/publishers';
@@ -19,6 +19,7 @@ export function provisionRoutes(app: App, door: Door): void {
   const hooks = admit(door, 'offers/management');
 
   const listSchema = {
+    operationId: 'listProvisions',
     summary: 'List whom a campaign is served to',
     tags,
     params: Type.Object({ id: Type.String() }),
@@ -33,6 +34,8 @@ export function provisionRoutes(app: App, door: Door): void {
   });
 
   const putSchema = {
+    operationId: 'setProvision',
+    security: operatorOnly,
     summary: 'Serve a campaign to a publisher, or no more',
     description: '`publisher_id` of the query is the owner of the campaign, that of the path whom it is served to.',
     tags,

@@ -14,6 +14,7 @@ export const publishers: Resource = {
   table: 'publishers',
   key: 'id',
   permission: 'configurations',
+  madeByOperators: true,
   input: Type.Object(
     {
       name: nameField(),

@@ -9,6 +9,7 @@ import { defaultLimit, type ListQuery, listRows, maxLimit } from './list.ts';
 import {
   capital,
   createBody,
+  pascal,
   patchBody,
   type Resource,
   schemaNameOf,
@@ -25,7 +26,7 @@ export type RowsDoor = Door & { cursors: Signer };
 
 type Operation = 'list' | 'create' | 'get' | 'update' | 'remove' | 'restore';
 
-const warningSchema = Type.Array(Type.Object({ path: Type.String(), message: Type.String() }), {
+export const warningSchema = Type.Array(Type.Object({ path: Type.String(), message: Type.String() }), {
   title: 'Warnings',
   description: 'What was saved but may be better otherwise, such as a text longer than is ideal.',
 });
@@ -36,6 +37,9 @@ export const answerOf = (resource: Resource): TObject =>
     { message: Type.String(), data: viewSchema(resource), warnings: warningSchema },
     { title: `${schemaNameOf(resource)}Answer` },
   );
+
+/** In the API reference, of calls that only an operator's key may make. */
+export const operatorOnly = [{ operator: [] }];
 
 export const ifMatch = Type.Object({
   'if-match': Type.Optional(
@@ -101,6 +105,7 @@ const addRoutes: Record<Operation, (routes: Routes) => void> = {
 
 function listRoute({ app, door, resource, path, hooks, tags }: Routes): void {
   const schema = {
+    operationId: `list${pascal(resource.name)}`,
     summary: `List ${resource.name.replace('-', ' ')}`,
     tags,
     querystring: listQuerySchema(resource),
@@ -118,8 +123,10 @@ function listRoute({ app, door, resource, path, hooks, tags }: Routes): void {
 
 function createRoute({ app, door, resource, path, hooks, tags, noun }: Routes): void {
   const schema = {
+    operationId: `create${pascal(resource.noun)}`,
     summary: `Create ${noun}`,
     tags,
+    ...(resource.madeByOperators && { security: operatorOnly }),
     querystring: publisherQuery,
     headers: idempotencyKey,
     body: createBody(resource),
@@ -135,6 +142,7 @@ function createRoute({ app, door, resource, path, hooks, tags, noun }: Routes): 
 
 function getRoute({ app, door, resource, one, hooks, tags, params, noun, keyOf }: Routes): void {
   const schema = {
+    operationId: `get${pascal(resource.noun)}`,
     summary: `Show ${noun}`,
     tags,
     params,
@@ -169,14 +177,25 @@ function updateRoutes({ app, door, resource, one, hooks, tags, params, noun, key
     headers: ifMatch,
     response: { 200: answerOf(resource), ...errorAnswers(400, 401, 403, 404, 409, 412) },
   };
-  const patchSchema = { ...schema, summary: `Change some fields of ${noun}`, body: patchBody(resource) };
+  const patchSchema = {
+    ...schema,
+    operationId: `update${pascal(resource.noun)}`,
+    summary: `Change some fields of ${noun}`,
+    body: patchBody(resource),
+  };
   app.patch(one, { schema: patchSchema, ...hooks }, (request, reply) => change(request, reply, false));
-  const putSchema = { ...schema, summary: `Replace ${noun}`, body: createBody(resource) };
+  const putSchema = {
+    ...schema,
+    operationId: `replace${pascal(resource.noun)}`,
+    summary: `Replace ${noun}`,
+    body: createBody(resource),
+  };
   app.put(one, { schema: putSchema, ...hooks }, (request, reply) => change(request, reply, true));
 }
 
 function removeRoute({ app, door, resource, one, hooks, tags, params, noun, keyOf }: Routes): void {
   const schema = {
+    operationId: `remove${pascal(resource.noun)}`,
     summary: `${resource.removedAt === 'revoked_at' ? 'Revoke' : 'Remove'} ${noun}`,
     tags,
     params,
@@ -194,6 +213,7 @@ function removeRoute({ app, door, resource, one, hooks, tags, params, noun, keyO
 
 function restoreRoute({ app, door, resource, one, hooks, tags, params, noun, keyOf }: Routes): void {
   const schema = {
+    operationId: `restore${pascal(resource.noun)}`,
     summary: `Restore ${noun}`,
     description: `Brings back what was removed in the last ${restorableDays} days, as it was.`,
     tags,

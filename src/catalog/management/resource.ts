@@ -44,6 +44,8 @@ export type Resource = {
   ownerOf?: (row: View) => number;
   /** Column that says when a row was removed; without one, removing deletes it. */
   removedAt?: 'deleted_at' | 'revoked_at';
+  /** Only operators make one. */
+  madeByOperators?: true;
   /** Columns written once. */
   fixed?: readonly string[];
   /** Columns only an operator changes. */
@@ -96,9 +98,7 @@ export const stamps = { created_at: timestamp(), updated_at: timestamp() };
 
 export const removal = { deleted_at: orNull(timestamp(), { description: 'When it was removed; null: it was not.' }) };
 
-/** `sequence rule` → `SequenceRule`. */
-export const schemaNameOf = ({ schemaName, noun }: Resource): string =>
-  schemaName ?? noun.split(' ').map(capital).join('');
+export const schemaNameOf = ({ schemaName, noun }: Resource): string => schemaName ?? pascal(noun);
 
 const hasDefault = (schema: TSchema): boolean => Object.hasOwn(schema, 'default');
 
@@ -139,5 +139,8 @@ export const defaultsOf = ({ input }: Resource): Values =>
       .filter(([, schema]) => hasDefault(schema))
       .map(([name, schema]) => [name, structuredClone(schema.default as unknown)]),
   );
+
+/** `sequence rule` → `SequenceRule`. */
+export const pascal = (text: string): string => text.split(/[ -]/).map(capital).join('');
 
 export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

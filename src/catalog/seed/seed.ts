@@ -3,7 +3,7 @@ import type { Executor } from '../../platform/db/pool.ts';
 import { hashKey } from '../../platform/http/auth.ts';
 import { saveOriginal } from '../images/store.ts';
 import { sanitiseTerms } from '../snapshot/sanitise.ts';
-import { permissions } from '../snapshot/types.ts';
+import { type Permission, permissions } from '../snapshot/types.ts';
 import type { SeedCampaign, SeedCatalogue, SeedCreative } from './types.ts';
 
 /** `key`: the publisher's API key, with every permission but `accounts`. */
@@ -23,10 +23,8 @@ export async function seedCatalogue(
   readPicture: ReadPicture,
 ): Promise<number> {
   const publisherId = await insert(executor, 'publishers', { ...catalogue.publisher, sdk_id: sdkId });
-  await executor.query(
-    `insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'Demo key', decode($2, 'hex'), $3)`,
-    [publisherId, hashKey(key), permissions.filter((permission) => permission !== 'accounts')],
-  );
+  const granted = permissions.filter((permission) => permission !== 'accounts');
+  await seedKey(executor, { publisherId, name: 'Demo key', key, permissions: granted });
   const themes = new Map<string, number>();
   for (const theme of catalogue.themes)
     themes.set(theme.key, await insert(executor, 'themes', { publisher_id: publisherId, ...theme }));
@@ -44,6 +42,17 @@ export async function seedCatalogue(
     await insertCampaign(executor, { publisherId, advertiserId, readPicture }, campaign);
   }
   return publisherId;
+}
+
+/** An API key whose text is known, for demos and tests. */
+export async function seedKey(
+  executor: Executor,
+  given: { publisherId: number; name: string; key: string; permissions: readonly Permission[] },
+): Promise<void> {
+  await executor.query(
+    "insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, $2, decode($3, 'hex'), $4)",
+    [given.publisherId, given.name, hashKey(given.key), given.permissions],
+  );
 }
 
 /** @returns the id of the row */

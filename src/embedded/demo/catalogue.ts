@@ -9,6 +9,9 @@ const demoFolder = new URL('../../../demo/', import.meta.url);
 /** The fixed key and SDK id of the embedded demo; neither exists anywhere else. */
 export const embeddedDemoIds: SeedIds = { key: 'demo-key', sdkId: '0123456789abcdef' };
 
+/** The fixed operator's key of the embedded demo, for the calls of the API reference that need one. */
+export const demoOperatorKey = 'demo-operator-key';
+
 export const randomDemoIds = (): SeedIds => ({
   key: `pk_${randomBytes(24).toString('base64url')}`,
   sdkId: randomBytes(8).toString('hex'),

@@ -1,7 +1,10 @@
 import type { CatalogDeps } from '../../catalog/ports.ts';
+import { seedKey } from '../../catalog/seed/seed.ts';
+import type { Executor } from '../../platform/db/pool.ts';
 import { transaction } from '../../platform/db/pool.ts';
+import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { redirectEndpoints, saveEndpoint } from '../../webhooks/endpoints/changes.ts';
-import { embeddedDemoIds, loadDemoCatalogue } from './catalogue.ts';
+import { demoOperatorKey, embeddedDemoIds, loadDemoCatalogue } from './catalogue.ts';
 import { createHistoryPartitions } from './history/write-history.ts';
 
 /**
@@ -21,14 +24,7 @@ export async function startDemo({ pool, catalog, config, secretBox, now }: Catal
       return false;
     }
     const publisherId = await loadDemoCatalogue(executor, embeddedDemoIds);
-    await saveEndpoint(executor, secretBox, {
-      publisherId,
-      event: 'usp.selection',
-      url,
-      method: 'POST',
-      enabled: true,
-      nowMs: now(),
-    });
+    await openDemo(executor, secretBox, { publisherId, receiverUrl: url, nowMs: now() });
     return true;
   });
   if (loaded) {
@@ -37,4 +33,15 @@ export async function startDemo({ pool, catalog, config, secretBox, now }: Catal
     await createHistoryPartitions(pool, now()).catch(() => {});
   }
   return loaded;
+}
+
+/** What the embedded demo has beside the catalogue: the webhook to its own receiver, and the operator's key. */
+export async function openDemo(
+  executor: Executor,
+  secretBox: SecretBox,
+  { publisherId, receiverUrl, nowMs }: { publisherId: number; receiverUrl: string; nowMs: number },
+): Promise<void> {
+  const endpoint = { publisherId, event: 'usp.selection', url: receiverUrl, method: 'POST', enabled: true } as const;
+  await saveEndpoint(executor, secretBox, { ...endpoint, nowMs });
+  await seedKey(executor, { publisherId, name: 'Demo operator', key: demoOperatorKey, permissions: ['accounts'] });
 }

@@ -43,6 +43,7 @@ const answer = Type.Object({
 /** `GET /native/v3/catalog.json`: all offers a publisher may show (docs/interface.md#catalogue), without a session. */
 export async function catalogueRoutes(app: App, { auth, tokens, config, now }: CatalogDeps): Promise<void> {
   const schema = {
+    operationId: 'listCatalogue',
     summary: 'List the catalogue',
     tags: ['Offers'],
     querystring,

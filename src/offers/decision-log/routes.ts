@@ -21,6 +21,7 @@ const maxAttempts = 40;
 const params = Type.Object({ id: Type.String({ description: 'Session id.' }) });
 
 const schema = {
+  operationId: 'redecideSession',
   summary: 'Re-decide the decision of a session',
   description: 'For a week after the session: what was shown, and what deciding again from the same inputs gives.',
   tags: ['Decisions'],

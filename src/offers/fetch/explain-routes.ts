@@ -60,6 +60,7 @@ export async function explainRoutes(
   { auth, offers }: Pick<OfferDeps, 'auth'> & { offers: Pick<OfferService, 'explain'> },
 ): Promise<void> {
   const schema = {
+    operationId: 'explainOffers',
     summary: 'Explain what a request would be shown',
     description:
       'Takes a fetch-offers request and says of each offer provisioned to the publisher why it would be shown, ' +

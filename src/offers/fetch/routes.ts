@@ -9,7 +9,11 @@ import { fetchOffersBody, fetchOffersQuery } from './request-schema.ts';
 import type { OfferService } from './service.ts';
 
 /** Every version answers the same; v4 clients pass the SDK id as `api_key` (docs/interface.md#fetch-offers). */
-const paths = ['/native/v2/offers.json', '/native/v4/offers.json', '/native/v1/offers.json'];
+const paths = {
+  '/native/v4/offers.json': 'fetchOffers',
+  '/native/v2/offers.json': 'fetchOffersV2',
+  '/native/v1/offers.json': 'fetchOffersV1',
+};
 
 type OfferRoutes = Pick<OfferDeps, 'auth' | 'catalog' | 'notices' | 'now'> & { offers: OfferService };
 
@@ -25,8 +29,8 @@ export async function offerRoutes(app: App, { auth, offers, ...deps }: OfferRout
     response: { 200: fetchOffersAnswer, ...errorAnswers(400, 401, 403, 413, 415) },
   };
   const preValidation = [emptyBodyByDefault, nullFieldsAsAbsent, auth.requireKey('ads/offers')];
-  for (const url of paths) {
-    app.post(url, { schema, preValidation }, async (request, reply) => {
+  for (const [url, operationId] of Object.entries(paths)) {
+    app.post(url, { schema: { ...schema, operationId }, preValidation }, async (request, reply) => {
       const fetchRequest = readNoted(request, request.query, request.body, notices);
       const answer = await offers.fetch(callerOf(request).publisher, fetchRequest, request.trace);
       reply.raw.once('finish', () => offers.release(answer));

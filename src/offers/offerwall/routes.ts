@@ -61,6 +61,12 @@ const wallAnswer = Type.Object(
   { title: 'Offerwall' },
 );
 
+const paths = {
+  '/native/v4/offerwall.json': 'browseOfferwall',
+  '/native/v4/perkswall.json': 'browsePerkswall',
+  '/native/v2/perkswall.json': 'browsePerkswallV2',
+};
+
 const answers = { 200: wallAnswer, ...errorAnswers(400, 401, 403, 413, 415) };
 
 /** The offerwall: all offers a user may see, page by page (docs/interface.md#offerwall). */
@@ -76,11 +82,12 @@ export async function offerwallRoutes(
     return reply.send(answer as never);
   }
 
-  for (const url of ['/native/v4/offerwall.json', '/native/v4/perkswall.json', '/native/v2/perkswall.json'])
+  for (const [url, operationId] of Object.entries(paths))
     app.post(
       url,
       {
         schema: {
+          operationId,
           summary: 'Offerwall',
           tags: ['Offers'],
           querystring: browseQuery,

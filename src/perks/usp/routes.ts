@@ -11,8 +11,8 @@ import { createUspService, type UspCall } from './service.ts';
 import type { SelectionChange, UspSession } from './sessions.ts';
 
 const toggles = [
-  { action: 'select', summary: 'Select an offer', message: 'Offer selected' },
-  { action: 'unselect', summary: 'Unselect an offer', message: 'Offer unselected' },
+  { action: 'select', operationId: 'selectOffer', summary: 'Select an offer', message: 'Offer selected' },
+  { action: 'unselect', operationId: 'unselectOffer', summary: 'Unselect an offer', message: 'Offer unselected' },
 ] as const;
 
 const sessionPath = '/sdk/v4/usp/session/:session_id.json';
@@ -27,9 +27,9 @@ export async function uspRoutes(app: App, deps: TrackingDeps): Promise<void> {
   app.addHook('onRequest', noStore);
   app.addHook('preValidation', emptyBodyByDefault);
 
-  for (const { action, summary, message } of toggles) {
+  for (const { action, operationId, summary, message } of toggles) {
     const url = `/sdk/v4/usp/:session_id/:campaign_id/${action}.json`;
-    const schema = { ...shared, summary, params: campaignParams, body: userBody };
+    const schema = { ...shared, operationId, summary, params: campaignParams, body: userBody };
     app.post(url, { preValidation, schema }, async (request) => {
       const { session_id, campaign_id } = request.params;
       const data = await usp.change(callOf(request, session_id), (session) => toggleOf(action, campaign_id, session));
@@ -37,7 +37,13 @@ export async function uspRoutes(app: App, deps: TrackingDeps): Promise<void> {
     });
   }
 
-  const changeSchema = { ...shared, summary: 'Change the selection', params: sessionParams, body: changesBody };
+  const changeSchema = {
+    ...shared,
+    operationId: 'changeSelection',
+    summary: 'Change the selection',
+    params: sessionParams,
+    body: changesBody,
+  };
   app.put(sessionPath, { preValidation, schema: changeSchema }, async (request) => {
     const { selected = [], unselected = [] } = request.body;
     refuseContradiction(selected, unselected);
@@ -46,7 +52,7 @@ export async function uspRoutes(app: App, deps: TrackingDeps): Promise<void> {
     return { message: 'Selection changed', data };
   });
 
-  const getSchema = { ...shared, summary: 'Show the session', params: sessionParams };
+  const getSchema = { ...shared, operationId: 'getPerksSession', summary: 'Show the session', params: sessionParams };
   app.get(sessionPath, { preValidation, schema: getSchema }, async (request) => {
     const data = await usp.get(callOf(request, request.params.session_id));
     return { message: 'Session found', data };
@@ -54,6 +60,7 @@ export async function uspRoutes(app: App, deps: TrackingDeps): Promise<void> {
 
   const wrapSchema = {
     ...shared,
+    operationId: 'wrapSession',
     summary: 'Wrap the session and send the webhook',
     params: sessionParams,
     body: actionBody,

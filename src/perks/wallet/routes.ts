@@ -76,6 +76,8 @@ async function saveRoutes(app: App, { wallet }: { wallet: WalletService }): Prom
   const tokenOf = (query: unknown): unknown => (query as { t?: unknown }).t;
 
   const postSchema = {
+    operationId: 'saveOffer',
+    security: [],
     summary: 'Save an offer',
     tags,
     querystring,
@@ -90,6 +92,8 @@ async function saveRoutes(app: App, { wallet }: { wallet: WalletService }): Prom
     description: 'To the page with the saved offers, where this one can be saved, too. Nothing is saved by this call.',
   };
   const getSchema = {
+    operationId: 'openWallet',
+    security: [],
     summary: 'Open the wallet page',
     tags,
     querystring,
@@ -115,6 +119,7 @@ async function listRoutes(
 
   const listSchema = {
     ...shared,
+    operationId: 'listSavedOffers',
     summary: "List a user's saved offers",
     response: { 200: listAnswer, ...errorAnswers(400, 401, 403) },
   };
@@ -138,6 +143,7 @@ async function listRoutes(
 
   const removeSchema = {
     ...shared,
+    operationId: 'removeSavedOffer',
     summary: 'Remove a saved offer',
     params: Type.Object({ offer_id: Type.String() }),
     response: { 200: removeAnswer, ...errorAnswers(400, 401, 403, 404) },

@@ -27,12 +27,32 @@ type HealthDeps = Pick<PlatformDeps, 'dbHealth'> & {
 
 /** Live: the process runs. Ready: the database can commit, and agrees on the time (docs/interface.md#health). */
 export async function healthRoutes(app: App, { dbHealth, catalogVersion, eventLog }: HealthDeps): Promise<void> {
-  app.get('/health/live', { schema: { summary: 'Liveness', tags: ['Health'], response: { 200: live } } }, async () => ({
-    status: 'ok' as const,
-  }));
+  app.get(
+    '/health/live',
+    {
+      schema: {
+        operationId: 'getLiveness',
+        summary: 'Liveness',
+        tags: ['Health'],
+        security: [],
+        response: { 200: live },
+      },
+    },
+    async () => ({
+      status: 'ok' as const,
+    }),
+  );
   app.get(
     '/health/ready',
-    { schema: { summary: 'Readiness', tags: ['Health'], response: { 200: ready, 503: ready } } },
+    {
+      schema: {
+        operationId: 'getReadiness',
+        summary: 'Readiness',
+        tags: ['Health'],
+        security: [],
+        response: { 200: ready, 503: ready },
+      },
+    },
     async (_request, reply) => {
       const database = dbHealth.isUp();
       const clock = dbHealth.clockSkewMs() <= clockLimitMs;
@@ -50,9 +70,11 @@ export async function healthRoutes(app: App, { dbHealth, catalogVersion, eventLo
     '/health/tracking',
     {
       schema: {
+        operationId: 'getTrackingReadiness',
         summary: 'Readiness for beacons and clicks',
         description: 'With an event log they are taken while the database is unavailable.',
         tags: ['Health'],
+        security: [],
         response: { 200: tracking, 503: tracking },
       },
     },

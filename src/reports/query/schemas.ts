@@ -54,6 +54,7 @@ const reconciliationAnswer = Type.Object({
 });
 
 export const activitySchema = {
+  operationId: 'reportActivity',
   summary: 'Report activity',
   description:
     'JSON, or CSV with `format=csv` or `Accept: text/csv`. Rows are ordered by time; times without activity have none.',
@@ -63,6 +64,7 @@ export const activitySchema = {
 };
 
 export const reconciliationSchema = {
+  operationId: 'reconcileActivity',
   summary: 'Reconcile sessions, offers and events',
   description:
     'Of the sessions of UTC days (default: yesterday, at most 400), as of two seconds ago. ' +

@@ -35,7 +35,7 @@ const parameters = [
 export const beaconPaths = (): ApiPaths =>
   Object.fromEntries(
     kindsWith('beacon').map((kind) => {
-      const { path, summary } = eventKinds[kind].beacon;
-      return [path, { get: { summary, tags: ['Tracking'], parameters: [...parameters], responses } }];
+      const { path, ...about } = eventKinds[kind].beacon;
+      return [path, { get: { ...about, tags: ['Tracking'], security: [], parameters: [...parameters], responses } }];
     }),
   );

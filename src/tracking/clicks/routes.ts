@@ -28,8 +28,10 @@ const noDestination = { description: 'To HEAD and prefetches: nothing was follow
 const unvalidated = { validatorCompiler: () => () => true };
 
 const schema = {
+  operationId: 'followOffer',
   summary: 'Follow an offer',
   tags: ['Tracking'],
+  security: [],
   querystring: clickQuery,
   response: { 204: noDestination, 302: redirect, 400: badTokenAnswer, ...errorAnswers() },
 };

@@ -46,21 +46,27 @@ export async function conversionRoutes(app: App, deps: TrackingDeps): Promise<vo
     reply.header('cache-control', 'no-store').header('cross-origin-resource-policy', 'cross-origin');
   });
   await app.register(formbody);
-  const shared = { tags, querystring: conversionQuery };
+  const shared = { tags, security: [], querystring: conversionQuery };
   const exposeHeadRoute = false; // HEAD must not count
 
-  const get = { ...shared, summary: 'Report a conversion', response };
+  const get = { ...shared, operationId: 'reportConversionByLink', summary: 'Report a conversion', response };
   app.get(trackPath, { schema: get, exposeHeadRoute }, async (request) =>
     toAnswer(await conversions.record(readConversion(request.query, {}))),
   );
 
-  const post = { ...get, body: conversionBody, consumes: ['application/json', 'application/x-www-form-urlencoded'] };
+  const post = {
+    ...get,
+    operationId: 'reportConversion',
+    body: conversionBody,
+    consumes: ['application/json', 'application/x-www-form-urlencoded'],
+  };
   app.post(trackPath, { schema: post, preValidation: emptyBodyByDefault }, async (request) =>
     toAnswer(await conversions.record(readConversion(request.query, request.body))),
   );
 
   const pixel = {
     ...shared,
+    operationId: 'reportConversionByImage',
     summary: 'Report a conversion by an image',
     response: { ...imageAnswers, ...errorAnswers() },
   };

@@ -20,6 +20,7 @@ export function reconciliationRoute(app: App, { pool, dbHealth, config, now }: P
     '/manage/v1/deliveries/balance',
     {
       schema: {
+        operationId: 'balanceDeliveries',
         summary: 'Check that every delivery is delivered, failed, held or pending',
         tags: ['Deliveries'],
         querystring: reconciliationQuery,

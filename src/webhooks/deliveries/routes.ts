@@ -36,6 +36,7 @@ export async function deliveryRoutes(
     deliveriesPath,
     {
       schema: {
+        operationId: 'listDeliveries',
         summary: 'List deliveries, newest first',
         tags,
         querystring: listQuery(events),
@@ -66,6 +67,7 @@ export async function deliveryRoutes(
     `${deliveriesPath}/:id`,
     {
       schema: {
+        operationId: 'getDelivery',
         summary: 'Show a delivery with its payload and all its attempts',
         tags,
         params: deliveryParams,

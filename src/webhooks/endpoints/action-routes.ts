@@ -10,6 +10,7 @@ import type { Change, EndpointService } from './service.ts';
 import type { Endpoint } from './store.ts';
 
 type Action<Body extends TSchema> = {
+  operationId: string;
   summary: string;
   body?: Body;
   run: (...args: [...Parameters<Change<unknown>>, Static<Body>]) => Promise<ActionResult>;
@@ -24,8 +25,9 @@ export function endpointActionRoutes(
   { events, secretBox }: Pick<EndpointDeps, 'events' | 'secretBox'>,
   service: EndpointService,
 ): void {
-  const action = <Body extends TSchema>(name: string, { summary, body, run }: Action<Body>): void => {
+  const action = <Body extends TSchema>(name: string, { operationId, summary, body, run }: Action<Body>): void => {
     const schema = {
+      operationId,
       summary,
       tags: ['Webhook endpoints'],
       params: endpointParams,
@@ -43,10 +45,12 @@ export function endpointActionRoutes(
   };
 
   action('pause', {
+    operationId: 'pauseWebhookEndpoint',
     summary: 'Pause: deliveries stay queued',
     run: async (executor, key) => ({ message: 'Endpoint paused.', endpoint: await pauseEndpoint(executor, key) }),
   });
   action('resume', {
+    operationId: 'resumeWebhookEndpoint',
     summary: 'Resume after a pause',
     body: resumeBody,
     run: async (executor, key, _stored, { rate_per_s: ratePerS = null }) => ({
@@ -55,6 +59,7 @@ export function endpointActionRoutes(
     }),
   });
   action('enable', {
+    operationId: 'enableWebhookEndpoint',
     summary: 'Enable; held deliveries stay held until they are redelivered',
     run: async (executor, key) => ({
       message: 'Endpoint enabled.',
@@ -62,6 +67,7 @@ export function endpointActionRoutes(
     }),
   });
   action('disable', {
+    operationId: 'disableWebhookEndpoint',
     summary: 'Disable: deliveries are held',
     run: async (executor, key) => ({
       message: 'Endpoint disabled.',
@@ -69,6 +75,7 @@ export function endpointActionRoutes(
     }),
   });
   action('rotate-secret', {
+    operationId: 'rotateWebhookSecret',
     summary: 'Give it a new secret, shown this once; the previous one signs too until the overlap ends',
     body: rotateBody,
     run: async (executor, key, _stored, { overlap_s: overlapS }) => ({

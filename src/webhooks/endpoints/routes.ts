@@ -45,6 +45,7 @@ function readRoutes(app: App, { events }: Pick<EndpointDeps, 'events'>, service:
     endpointsPath,
     {
       schema: {
+        operationId: 'listWebhookEndpoints',
         summary: 'List the webhook endpoints and their state',
         tags,
         querystring: publisherQuery,
@@ -58,6 +59,7 @@ function readRoutes(app: App, { events }: Pick<EndpointDeps, 'events'>, service:
     endpointPath,
     {
       schema: {
+        operationId: 'getWebhookEndpoint',
         summary: 'Show a webhook endpoint and its state',
         tags,
         params: endpointParams,
@@ -77,6 +79,7 @@ function removeRoute(app: App, { events }: Pick<EndpointDeps, 'events'>, service
     endpointPath,
     {
       schema: {
+        operationId: 'removeWebhookEndpoint',
         summary: 'Remove a webhook endpoint',
         description:
           'It gets no new deliveries. Pending ones are held; those of a default endpoint can be redelivered once it ' +

@@ -28,6 +28,7 @@ export async function endpointTestRoutes(
     `${endpointPath}/test`,
     {
       schema: {
+        operationId: 'testWebhookEndpoint',
         summary: 'Test Endpoint: send a sample payload',
         description:
           'Uses the saved settings, or those of the body before they are saved. Nothing is stored or retried.',

@@ -41,6 +41,7 @@ function createRoute(app: App, { events, secretBox: box }: Deps, service: Endpoi
     endpointsPath,
     {
       schema: {
+        operationId: 'createWebhookEndpoint',
         summary: 'Create a webhook endpoint for a list of event types',
         tags,
         querystring,
@@ -67,6 +68,7 @@ function putRoute(app: App, { events, secretBox: box }: Deps, service: EndpointS
     endpointPath,
     {
       schema: {
+        operationId: 'saveWebhookEndpoint',
         summary: 'Set a webhook endpoint: the default one of an event type, or change one by its id',
         tags,
         params: endpointParams,
@@ -103,6 +105,7 @@ function patchRoute(app: App, { events, secretBox: box }: Deps, service: Endpoin
     endpointPath,
     {
       schema: {
+        operationId: 'updateWebhookEndpoint',
         summary: 'Change settings of a webhook endpoint',
         tags,
         params: endpointParams,

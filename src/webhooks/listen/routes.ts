@@ -56,6 +56,7 @@ function createRoute(app: App, deps: EndpointDeps): void {
     path,
     {
       schema: {
+        operationId: 'createWebhookListener',
         summary: 'Create a listener: an endpoint whose deliveries a command line takes over a stream',
         description: 'Counts as one of the endpoints, and is removed like one; by itself once nobody listens.',
         tags,
@@ -100,6 +101,7 @@ function streamRoutes(app: App, deps: EndpointDeps): void {
     `${path}/:listener/stream`,
     {
       schema: {
+        operationId: 'streamDeliveries',
         summary: 'Deliveries of a listener, as server-sent events',
         description:
           'Events `delivery` with the request as a server would get it, signature included. Reconnect when it ends.',
@@ -132,6 +134,7 @@ function streamRoutes(app: App, deps: EndpointDeps): void {
     `${path}/:listener/answers`,
     {
       schema: {
+        operationId: 'answerDelivery',
         summary: 'Report how a delivery of a listener was answered: it is recorded as the attempt',
         tags,
         params: listenerParams,
@@ -161,6 +164,7 @@ function triggerRoute(app: App, { pool, dbHealth, now, events, config }: Endpoin
     '/manage/v1/webhook-triggers',
     {
       schema: {
+        operationId: 'triggerWebhook',
         summary: 'Send a made-up event to the listeners, or to one endpoint',
         description:
           'Its sample payload, as a delivery that is attempted, retried and logged like all; with `perkwire-dev: 1`.',

@@ -15,7 +15,14 @@ export async function payloadRoutes(app: App, { config, pool, dbHealth, now }: P
   const failFast = createFailFast(dbHealth);
   const links = createPayloadLinks(createSigner(config.tokenKeys, payloadLinkPurpose), config.publicUrl);
   const response = { 200: Type.Unknown({ description: 'The payload, byte for byte.' }), ...errorAnswers(400, 404) };
-  const schema = { summary: 'Fetch a webhook payload by its signed link', tags: ['Webhooks'], querystring, response };
+  const schema = {
+    operationId: 'getWebhookPayload',
+    summary: 'Fetch a webhook payload by its signed link',
+    tags: ['Webhooks'],
+    security: [],
+    querystring,
+    response,
+  };
 
   app.get(payloadPath, { schema }, async (request, reply) => {
     const link = links.read(request.query.t ?? '', now());

@@ -19,6 +19,7 @@ export function redeliveryJobRoutes(app: App, { pool, dbHealth, now }: PlatformD
     path,
     {
       schema: {
+        operationId: 'listRedeliveries',
         summary: 'List the newest redeliveries',
         tags,
         querystring: publisherQuery,
@@ -35,6 +36,7 @@ export function redeliveryJobRoutes(app: App, { pool, dbHealth, now }: PlatformD
     `${path}/:id`,
     {
       schema: {
+        operationId: 'getRedelivery',
         summary: 'Show the progress of a redelivery',
         tags,
         params: jobParams,
@@ -52,6 +54,7 @@ export function redeliveryJobRoutes(app: App, { pool, dbHealth, now }: PlatformD
     `${path}/:id/cancel`,
     {
       schema: {
+        operationId: 'cancelRedelivery',
         summary: 'Cancel a redelivery; what is queued already is sent',
         tags,
         params: jobParams,

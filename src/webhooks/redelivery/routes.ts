@@ -43,6 +43,7 @@ function createRoutes(app: App, { pool, dbHealth, now, events }: RedeliveryDeps)
     `${deliveriesPath}/:id/replay`,
     {
       schema: {
+        operationId: 'redeliver',
         summary: 'Redeliver a delivery',
         description:
           'The same `webhook-id` and bytes with a new signature and the whole retry schedule. The next attempt of a ' +
@@ -67,6 +68,7 @@ function createRoutes(app: App, { pool, dbHealth, now, events }: RedeliveryDeps)
     `${deliveriesPath}/replay`,
     {
       schema: {
+        operationId: 'createRedelivery',
         summary: 'Redeliver all deliveries that match',
         tags,
         querystring: publisherQuery,

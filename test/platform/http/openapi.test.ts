@@ -6,6 +6,7 @@ type Reference = { $ref?: string };
 type Answer = Reference & { description?: string; content?: Record<string, { schema: Reference }> };
 type Parameter = Reference & { name: string; in: string; required?: boolean; schema: unknown };
 type Operation = {
+  operationId?: string;
   summary?: string;
   tags?: string[];
   parameters?: Parameter[];
@@ -63,6 +64,12 @@ describe('the OpenAPI description', () => {
       'put /sdk/v4/usp/session/{session_id}.json',
     ])
       expect(names).toContain(name);
+  });
+
+  test('gives every operation an id of its own', () => {
+    expect(without(({ operation }) => operation.operationId !== undefined)).toEqual([]);
+    const ids = operations.map(({ operation }) => operation.operationId);
+    expect(ids.filter((id, at) => ids.indexOf(id) !== at)).toEqual([]);
   });
 
   test('gives every operation a summary, a tag and an answer that is no error', () => {
@@ -133,7 +140,7 @@ describe('the OpenAPI description', () => {
   test('tells the fields of fetch-offers', () => {
     const fetch = description.paths['/native/v4/offers.json']?.post;
     expect(fetch?.parameters?.map((parameter) => resolve(parameter).name)).toEqual(
-      expect.arrayContaining(['api_key', 'loyaltyboost', 'creative', 'campaignId', 'country', 'pub_user_id']),
+      expect.arrayContaining(['loyaltyboost', 'creative', 'campaignId', 'country', 'pub_user_id']),
     );
     const body = resolve(fetch?.requestBody?.content['application/json']?.schema as Reference) as {
       properties: Record<string, unknown>;

@@ -5,7 +5,7 @@ import { errorAnswers } from '../../../platform/http/schemas.ts';
 import type { App } from '../../../platform/ports.ts';
 import { createImageStore } from '../../images/store.ts';
 import { admit, callOf, type Door, fieldsOf, post, publisherIdParameter, publisherQuery } from '../http.ts';
-import { idempotencyKey } from '../resource-routes.ts';
+import { idempotencyKey, operatorOnly } from '../resource-routes.ts';
 import { isOperator } from '../unit-of-work.ts';
 import { exportCatalogue } from './export.ts';
 import { checkPictures, importCatalogue, requireEmpty } from './import.ts';
@@ -26,6 +26,7 @@ export function catalogueRoutes(app: App, door: Door): void {
   const hooks = admit(door, 'configurations');
 
   const exportSchema = {
+    operationId: 'exportCatalogue',
     summary: 'Export the catalogue',
     tags,
     querystring: publisherQuery,
@@ -54,6 +55,8 @@ export function catalogueRoutes(app: App, door: Door): void {
   });
 
   const importSchema = {
+    security: [...operatorOnly, { bearer: [] }],
+    operationId: 'importCatalogue',
     summary: 'Import a catalogue',
     description: 'Into a publisher without themes, advertisers and sequence rules; all or nothing. Rows get new ids.',
     tags,

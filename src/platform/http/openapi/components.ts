@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Node, nameErrorAnswers, nameParameters } from './operation-components.ts';
+import { type Node, nameErrorAnswers, nameParameters, tagsOf } from './operation-components.ts';
 
 type Components = Record<'schemas' | 'responses' | 'parameters', Node>;
 
@@ -31,7 +31,8 @@ export function nameComponents<Document extends object>(document: Document): Doc
     responses: sorted(nameErrorAnswers(paths)),
     parameters: sorted(nameParameters(paths)),
   };
-  return { ...rewritten, components } as unknown as Document;
+  const tags = tagsOf(paths).map((name) => ({ name }));
+  return { ...rewritten, tags, components } as unknown as Document;
 }
 
 const sorted = (node: Node): Node => Object.fromEntries(Object.entries(node).sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -46,12 +47,21 @@ function rewrite(value: unknown, nameSchema: (schema: Node) => Node, isMap = fal
   });
   const node = Object.fromEntries(entries.filter(([key]) => isMap || !isInternal(key))) as Node;
   if (isMap) return node;
-  const schema = simplify(node);
+  const schema = simplify(withoutDefaulted(node));
   return typeof schema.title === 'string' ? nameSchema(schema) : schema;
 }
 
-/** Annotations of our own validation, such as the sentence for a pattern. */
-const isInternal = (key: unknown): boolean => String(key).startsWith('x-');
+/** The sentence of our own validation for a pattern. */
+const isInternal = (key: unknown): boolean => key === 'x-problem';
+
+/** A field with a default may be left out. */
+function withoutDefaulted(schema: Node): Node {
+  const { required, properties } = schema as { required?: string[]; properties?: Record<string, Node> };
+  if (!Array.isArray(required) || properties === undefined) return schema;
+  const needed = required.filter((name) => !('default' in (properties[name] ?? {})));
+  const { required: _required, ...rest } = schema;
+  return needed.length === 0 ? rest : { ...rest, required: needed };
+}
 
 /** A choice of literals as one `enum`, a plain value or null as one `type`. */
 function simplify({ anyOf, ...rest }: Node): Node {

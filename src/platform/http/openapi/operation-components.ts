@@ -3,7 +3,7 @@ import { errorCatalogue } from '../../errors.ts';
 
 export type Node = Record<string, unknown>;
 type Answer = Node & { description?: string; content?: Record<string, { schema: Node }> };
-type Operation = { parameters?: Node[]; responses: Record<string, Answer> };
+type Operation = { tags?: string[]; parameters?: Node[]; responses: Record<string, Answer> };
 
 const errorSchemaRef = '#/components/schemas/Error';
 
@@ -14,12 +14,19 @@ const generalErrors = ['429', '500', '503'];
 const operationsOf = (paths: Record<string, Node>): Operation[] =>
   Object.values(paths).flatMap((methods) => Object.values(methods) as Operation[]);
 
-/** Replaces the error answers of the operations by references. @returns the answers, by status or `default` */
+/** The tags of all operations, in the order in which they come first. */
+export const tagsOf = (paths: Record<string, Node>): string[] => [
+  ...new Set(operationsOf(paths).flatMap(({ tags }) => tags ?? [])),
+];
+
+/** Replaces the error answers of the operations by references. @returns those answers, by status or `default` */
 export function nameErrorAnswers(paths: Record<string, Node>): Node {
   const components: Node = {};
   for (const { responses } of operationsOf(paths)) {
     for (const [status, answer] of Object.entries(responses)) {
       if (answer.description === 'Default Response') answer.description = STATUS_CODES[status] ?? status;
+      // The generator gives every answer a JSON body.
+      if (/^(204|3..)$/.test(status)) delete answer.content;
       if (answer.content?.['application/json']?.schema.$ref !== errorSchemaRef) continue;
       const name = generalErrors.includes(status) ? 'default' : status;
       const statuses = name === 'default' ? generalErrors : [status];

@@ -1,0 +1,84 @@
+import type { Node } from './operation-components.ts';
+
+type Parameter = { $ref?: string; in: string; name: string; required?: boolean; example?: string };
+type Media = { schema: { $ref?: string }; example?: unknown; examples?: { demo: { $ref: string } } };
+export type Operation = {
+  operationId: string;
+  security?: Record<string, string[]>[];
+  parameters?: Parameter[];
+  requestBody?: { content: Record<string, { example?: unknown }> };
+  responses: Record<string, { $ref?: string; content?: Record<string, Media> }>;
+};
+export type ApiDocument = {
+  paths: Record<string, Record<string, Operation>>;
+  components: {
+    parameters: Record<string, Parameter>;
+    securitySchemes: Record<string, Node>;
+    examples: Record<string, { value: unknown }>;
+  };
+};
+
+/** Every operation of a document, by its id. */
+export const operationsById = ({ paths }: ApiDocument) =>
+  new Map(
+    Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(
+        ([method, operation]) => [operation.operationId, { path, method, operation }] as const,
+      ),
+    ),
+  );
+
+/** The parameters of an operation, each without reference. */
+export const parametersOf = ({ components }: ApiDocument, { parameters = [] }: Operation): Parameter[] =>
+  parameters.map(({ $ref, ...parameter }) =>
+    $ref === undefined
+      ? parameter
+      : (components.parameters[$ref.slice('#/components/parameters/'.length)] as Parameter),
+  );
+
+/** The body of an operation's example. */
+export const bodyExampleOf = ({ requestBody }: Operation): unknown => requestBody?.content['application/json']?.example;
+
+export type ExampleRequest = {
+  method: string;
+  /** Path and query. */
+  url: string;
+  headers: Record<string, string>;
+  payload?: string;
+};
+
+/**
+ * The call that an operation's example describes.
+ * @param keys the API key for each security scheme; the first scheme of an operation that has one counts
+ * @param values, body instead of the examples of the parameters that have these names
+ */
+export function exampleRequestOf(
+  document: ApiDocument,
+  { path, method, operation }: { path: string; method: string; operation: Operation },
+  keys: Record<string, string>,
+  values: Record<string, string> = {},
+  body: unknown = bodyExampleOf(operation),
+): ExampleRequest {
+  const given = parametersOf(document, operation).flatMap(({ in: place, name, example }) => {
+    const value = values[name] ?? example;
+    return value === undefined ? [] : [{ place, name, value }];
+  });
+  const inPlace = (place: string) => given.filter((one) => one.place === place);
+  const url = inPlace('path').reduce(
+    (text, { name, value }) => text.replace(`{${name}}`, encodeURIComponent(value)),
+    path,
+  );
+  const query = new URLSearchParams(inPlace('query').map(({ name, value }): [string, string] => [name, value]));
+  const schemes = (operation.security ?? [{ bearer: [] }]).flatMap((one) => Object.keys(one));
+  const key = schemes.map((scheme) => keys[scheme]).find((one) => one !== undefined);
+  return {
+    method: method.toUpperCase(),
+    url: query.size === 0 ? url : `${url}?${query}`,
+    headers: {
+      ...Object.fromEntries(inPlace('header').map(({ name, value }) => [name, value])),
+      ...(key !== undefined && { authorization: `Bearer ${key}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    },
+    ...(body !== undefined && { payload: JSON.stringify(body) }),
+  };
+}
