@@ -14,13 +14,12 @@ test('docs/openapi.json describes the routes as they are (npm run openapi writes
   await expect(`${linesOf(description)}\n`).toMatchFileSnapshot('../../docs/openapi.json');
 });
 
-test('docs/openapi.json breaks none of the rules that Redocly recommends', async () => {
+test('docs/openapi.json has no error by the rules that Redocly recommends', async () => {
   const source = readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8');
   const config = await createConfig({ extends: ['recommended'] });
   const problems = await lintFromString({ source, absoluteRef: 'openapi.json', config });
-  const errors = problems.map(({ ruleId, message, location }) => `${ruleId} ${location[0]?.pointer}: ${message}`);
-  // Of an example host and of health checks, which refuse nobody.
-  expect(errors.filter((error) => !/^(no-server-example.com|operation-4xx-response .*health)/.test(error))).toEqual([]);
+  const errors = problems.filter(({ severity }) => severity === 'error');
+  expect(errors.map(({ ruleId, message, location }) => `${ruleId} ${location[0]?.pointer}: ${message}`)).toEqual([]);
 });
 
 /** JSON with a line for each part of an operation or a schema: short, and readable as a difference. */

@@ -63,6 +63,13 @@ async function call(one: Parameters<typeof exampleRequestOf>[1]): Promise<Called
   return { status: answer.status, type, body: '' };
 }
 
+// First: the examples below change the endpoint.
+test('a client generated from the description compiles, and does the main job up to the delivery', async () => {
+  const shop = (await buildGeneratedClient(document))(demo.url, demo.t.publisher.key);
+  const sessionId = await shop.confirmFirstOffer('generated-client');
+  await expect.poll(() => shop.deliveryStatusesOf(sessionId)).toContain('delivered');
+});
+
 test('every operation, called with its own example by the keys of the demo, answers as documented', async () => {
   const found: Record<string, unknown> = {};
   const wrong: string[] = [];
@@ -111,10 +118,4 @@ test.skipIf(isRecording)('every operation has an example of its request and answ
     }
   }
   expect(wrong).toEqual([]);
-});
-
-test('a client generated from the description compiles, and does the main job up to the delivery', async () => {
-  const shop = (await buildGeneratedClient(document))(demo.url, demo.t.publisher.key);
-  const sessionId = await shop.confirmFirstOffer('generated-client');
-  await expect.poll(() => shop.deliveryStatusOf(sessionId)).toBe('delivered');
 });

@@ -45,11 +45,11 @@ export function shop(baseUrl: string, key: string) {
     return session_id;
   }
 
-  async function deliveryStatusOf(session_id: string): Promise<string | undefined> {
+  async function deliveryStatusesOf(session_id: string): Promise<string[]> {
     const found = await client.GET('/manage/v1/deliveries', { params: { query: { session_id } } });
-    return found.data?.data.deliveries[0]?.status;
+    return (found.data?.data.deliveries ?? []).map(({ status }) => status);
   }
-  return { confirmFirstOffer, deliveryStatusOf };
+  return { confirmFirstOffer, deliveryStatusesOf };
 }
 
 // @ts-expect-error No operation has this path.
@@ -59,7 +59,8 @@ void (() => createClient<paths>().GET('/native/v4/nothing.json'));
 export type Shop = {
   /** Fetches offers, records an impression, selects the first offer and confirms. @returns the session */
   confirmFirstOffer: (user: string) => Promise<string>;
-  deliveryStatusOf: (sessionId: string) => Promise<string | undefined>;
+  /** Of the deliveries to all endpoints. */
+  deliveryStatusesOf: (sessionId: string) => Promise<string[]>;
 };
 
 const run = promisify(execFile);
@@ -76,11 +77,15 @@ export async function buildGeneratedClient(description: object): Promise<(baseUr
     await writeFile(join(folder, 'api.ts'), await openapiTS(structuredClone(description) as never));
     await writeFile(join(folder, 'shop.ts'), source);
     await writeFile(join(folder, 'package.json'), '{"type":"module"}');
-    const tsc = createRequire(import.meta.url).resolve('typescript/package.json').replace('package.json', 'bin/tsc');
-    const flags = '--noEmit --strict --module nodenext --target es2023 --allowImportingTsExtensions --types node';
-    await run(process.execPath, [tsc, ...flags.split(' '), 'shop.ts'], { cwd: folder }).catch((err) => {
-      throw new Error(String((err as { stdout?: string }).stdout ?? err));
-    });
+    const tsc = createRequire(import.meta.url)
+      .resolve('typescript/package.json')
+      .replace('package.json', 'bin/tsc');
+    const flags = '--ignoreConfig --noEmit --strict --module nodenext --target es2023 --allowImportingTsExtensions';
+    await run(process.execPath, [tsc, ...flags.split(' '), '--types', 'node', 'shop.ts'], { cwd: folder }).catch(
+      (err) => {
+        throw new Error(String((err as { stdout?: string }).stdout ?? err));
+      },
+    );
     const outfile = join(folder, 'shop.mjs');
     await build({ entryPoints: [join(folder, 'shop.ts')], outfile, bundle: true, format: 'esm', platform: 'node' });
     return ((await import(pathToFileURL(outfile).href)) as { shop: (baseUrl: string, key: string) => Shop }).shop;
