@@ -1,10 +1,11 @@
 import { parseArgs } from 'node:util';
+import { eventLogRun } from './event-log.ts';
 import { failoverRun } from './failover.ts';
 import { leaseRun } from './leases.ts';
 import { killRun, outageRun, rollingRun } from './scenarios.ts';
 
 /*
- * npm run chaos -- [--scenario kills|rolling|outage|failover|leases] [--runs 20] [--seed N] [--wraps 2000]
+ * npm run chaos -- [--scenario kills|rolling|outage|failover|leases|event-log] [--runs 20] [--seed N] [--wraps 2000]
  *   [--endpoints 50] [--kills 20]
  *
  * A run can be had again by its seed, which is printed; only the timing differs. Exits with 1 when a run broke a
@@ -28,6 +29,7 @@ const scenarios: Record<string, (seed: number) => Promise<{ ok: boolean }>> = {
   rolling: (seed) => rollingRun(seed, { ...size, everyMs: 10_000, durationMs: msOr(120) }),
   failover: (seed) => failoverRun(seed, size),
   leases: (seed) => leaseRun(seed, { kills: Number(values.kills) }),
+  'event-log': (seed) => eventLogRun(seed, { downMs: msOr(60) }),
   outage: (seed) => outageRun(seed, { ...size, downMs: msOr(30) }),
 };
 const scenario = scenarios[values.scenario];

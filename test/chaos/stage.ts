@@ -31,11 +31,15 @@ const retryStepsS = [0, ...Array.from({ length: 19 }, () => 1)];
 export const openStage = async (endpoints: number, draw: () => number): Promise<Stage> =>
   openStageOn(await startChaosPostgres(), endpoints, draw);
 
-/** @param postgres with the schema */
+/**
+ * @param postgres with the schema
+ * @param variables of the processes, beside those that every stage sets
+ */
 export async function openStageOn<Postgres extends Database>(
   postgres: Postgres,
   endpoints: number,
   draw: () => number,
+  variables: Record<string, string> = {},
 ): Promise<Stage<Postgres>> {
   const pool = new pg.Pool({ connectionString: await findWritableUrl(postgres.url), max: 2 });
   pool.on('error', () => {}); // the database is killed on purpose
@@ -44,7 +48,8 @@ export async function openStageOn<Postgres extends Database>(
   for (const key of keys) await createPublisher(pool, { key, campaigns: 2 });
   const ports = { api: await freePort(), 'worker-1': await freePort(), 'worker-2': await freePort() };
   const start = (name: ProcessName): Promise<ServerProcess> => {
-    const env = { ROLES: name === 'api' ? 'api' : 'worker', LOG_LEVEL: process.env.CHAOS_LOG_LEVEL ?? 'fatal' };
+    const roles = { ROLES: name === 'api' ? 'api' : 'worker', LOG_LEVEL: process.env.CHAOS_LOG_LEVEL ?? 'fatal' };
+    const env = { ...variables, ...roles };
     return startServerProcess({ databaseUrl: postgres.url, port: ports[name], env });
   };
   const processes = {

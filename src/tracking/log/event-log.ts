@@ -16,7 +16,7 @@ export type EventLog = {
   /** null while there is no connection. */
   connection: () => LogConnection | null;
   /** Appends events of one partition. Rejects where that took too long: they may be in the log, or not. */
-  append: (partition: number, events: readonly LoggedEvent[]) => Promise<void>;
+  append: (partition: number, events: readonly LoggedEvent[], limitMs: number) => Promise<void>;
   /** Epoch milliseconds: all events that were in the log at this time are stored. */
   storedUntil: () => number;
   /** Reads `storedUntil` from the database. */
@@ -30,8 +30,6 @@ export const partitions = 4;
 /** The random end of a UUIDv7 spreads sessions evenly. */
 export const partitionOf = (sessionId: string): number => Number.parseInt(sessionId.slice(-2), 16) % partitions;
 
-/** The loss of a server costs its log so long to elect another; the append is tried again meanwhile (milliseconds). */
-const appendLimitMs = 5_000;
 const attemptMs = 1_500;
 const retryMs = 50;
 /** Between attempts to reach a log that is unavailable (milliseconds). */
@@ -57,9 +55,9 @@ export async function openEventLog(
     becomeStarted = resolve;
   });
 
-  const send = (partition: number, data: Uint8Array): Promise<void> => {
+  const send = (partition: number, data: Uint8Array, limitMs: number): Promise<void> => {
     appended += 1;
-    return appendWithin(connection, { partition, data, id: `${writer}-${appended}` });
+    return appendWithin(connection, { partition, data, id: `${writer}-${appended}`, limitMs });
   };
 
   function becameUnavailable(err: Error): void {
@@ -79,7 +77,7 @@ export async function openEventLog(
         if (connection === opened) connection = null;
       });
     }
-    await send(0, encodeMessage([]));
+    await send(0, encodeMessage([]), attemptMs);
     if (reported !== null) logger.info({}, 'the event log is available');
     reported = null;
     up = true;
@@ -104,9 +102,9 @@ export async function openEventLog(
   return {
     isUp: () => up && connection !== null,
     connection: () => connection,
-    append: async (partition, events) => {
+    append: async (partition, events, limitMs) => {
       try {
-        await send(partition, encodeMessage(events));
+        await send(partition, encodeMessage(events), limitMs);
       } catch (err) {
         becameUnavailable(err as Error);
         throw err;
@@ -120,12 +118,12 @@ export async function openEventLog(
   };
 }
 
-type Appended = { partition: number; data: Uint8Array; id: string };
+type Appended = { partition: number; data: Uint8Array; id: string; limitMs: number };
 
 /** Tries again with the same id, which the log keeps once. */
-async function appendWithin(log: LogConnection | null, { partition, data, id }: Appended): Promise<void> {
+async function appendWithin(log: LogConnection | null, { partition, data, id, limitMs }: Appended): Promise<void> {
   if (log === null) throw new Error('there is no connection to the event log');
-  const endMs = performance.now() + appendLimitMs;
+  const endMs = performance.now() + limitMs;
   for (;;) {
     try {
       return await log.append(partition, data, id, attemptMs);

@@ -10,6 +10,10 @@ import type { LoggedEvent } from './message.ts';
 /** An event, and how it is stored where the log cannot take it. */
 type Item = { event: LoggedEvent; storeDirectly: () => Promise<void> };
 
+/** An append that takes longer is stored directly (milliseconds). */
+const limitMs = 2_000;
+/** While PostgreSQL is unavailable too: so long the log may take to elect another server in place of a lost one. */
+const lastLimitMs = 15_000;
 /** Messages of a partition on their way at once (count): they hide how long the servers take to agree. */
 const maxConcurrentBatches = 4;
 
@@ -30,13 +34,10 @@ export function createLogRecorder(
       meter: batchMeters(`event_log_${partition}`),
       write: async (items) => {
         const storeDirectly = (): Promise<void>[] => items.map((item) => item.storeDirectly());
-        if (!log.isUp()) return storeDirectly();
-        return log
-          .append(
-            partition,
-            items.map(({ event }) => event),
-          )
-          .then(() => [], storeDirectly);
+        const otherwise = dbHealth.isUp();
+        if (!log.isUp() && otherwise) return storeDirectly();
+        const events = items.map(({ event }) => event);
+        return log.append(partition, events, otherwise ? limitMs : lastLimitMs).then(() => [], storeDirectly);
       },
     }),
   );
