@@ -37,6 +37,7 @@ export function createServer({ config, logger, failures, metrics, tracing }: Ser
     bodyLimit: maxBodyBytes,
     return503OnClosing: false, // requests on open connections are still served while closing, with connection: close
     forceCloseConnections: 'idle',
+    pluginTimeout: 0, // on a starved machine a plugin takes long to register; that is no reason not to start
     genReqId: nextRequestId,
     frameworkErrors: (err, request, reply) =>
       void sendError(request, reply, handleFailure(err, request, { failures, logger })),
