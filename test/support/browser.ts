@@ -32,6 +32,7 @@ const browserName = process.env.BROWSER || 'chromium';
 
 /** What the drivers of other browsers cannot do, and why. Tests that need it are skipped there. */
 const missing: Record<string, Record<string, string>> = {
+  firefox: { 'dark mode': 'its driver answers the command, and nothing changes' },
   webkit: {
     clock: 'WebDriver has no command for the clock of a page',
     'dark mode': 'WebKitGTK takes it from the desktop when it starts',
