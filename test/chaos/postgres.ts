@@ -36,7 +36,7 @@ export async function startChaosPostgres(): Promise<ChaosPostgres> {
     },
     close: async () => {
       await server.stop();
-      await rm(dataDir, { recursive: true, force: true });
+      await rm(dataDir, { recursive: true, force: true, maxRetries: 50, retryDelay: 200 });
     },
   };
 }

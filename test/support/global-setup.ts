@@ -46,6 +46,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('templateUrl', url);
   return async () => {
     await server?.stop();
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 50, retryDelay: 200 });
   };
 }

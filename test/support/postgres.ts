@@ -57,7 +57,7 @@ export async function startOwnPostgres({ flags = [] as string[] } = {}): Promise
     close: async () => {
       await admin.end();
       await server.stop();
-      await rm(dataDir, { recursive: true, force: true });
+      await rm(dataDir, { recursive: true, force: true, maxRetries: 50, retryDelay: 200 });
     },
   };
 }

@@ -1,7 +1,8 @@
 import type { Static } from '@sinclair/typebox';
 import { AppError } from '../../platform/errors.ts';
 import type { StreamEvent } from '../../platform/http/event-streams.ts';
-import { dayOfUuid7, isUuid7 } from '../../platform/lib/uuid7.ts';
+import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
+import { isDeliveryId } from '../deliveries/filter.ts';
 import { webhookIdOf } from '../deliveries/view.ts';
 import { type AttemptTools, attempt, prepare } from '../dispatcher/send/attempt.ts';
 import { fail, maxKeptBytes, type SendResult } from '../dispatcher/send/result.ts';
@@ -12,13 +13,13 @@ import type { WebhookDeps } from '../ports.ts';
 import { findHandedOut, type HandedOut, type HandedOutKey } from './hand-out.ts';
 import { type answerBody, maxHeaderLength, maxHeaders } from './schemas.ts';
 
-type AnswerDeps = Pick<WebhookDeps, 'pool' | 'secretBox' | 'logger' | 'dispatcherMetrics' | 'activity'> &
+type AnswerDeps = Pick<WebhookDeps, 'pool' | 'secretBox' | 'logger' | 'dispatcherMetrics' | 'activity' | 'now'> &
   Pick<AttemptTools, 'payloadLinks'>;
 
 /** Where the log says that the request went. */
 const remoteAddress = 'perkwire listen';
 
-export function createAnswers({ pool, secretBox, logger, payloadLinks, dispatcherMetrics, activity }: AnswerDeps) {
+export function createAnswers({ pool, secretBox, logger, payloadLinks, dispatcherMetrics, activity, now }: AnswerDeps) {
   const watch = createHealthWatch(() => performance.now());
   const { meter } = dispatcherMetrics;
   /** Signed at the start of the attempt, so that the request can be made anew. */
@@ -46,7 +47,7 @@ export function createAnswers({ pool, secretBox, logger, payloadLinks, dispatche
       body: Static<typeof answerBody>,
     ): Promise<Settlement> => {
       const { delivery_id: id, attempt: number } = body;
-      if (!isUuid7(id)) throw new AppError('attempt_ended');
+      if (!isDeliveryId(id, now())) throw new AppError('attempt_ended');
       const key = { publisherId, listenerId, id, day: dayOfUuid7(id), attempt: number };
       const found = await findHandedOut(pool, key);
       if (found === null) throw new AppError('attempt_ended');

@@ -95,7 +95,7 @@ afterAll(async () => {
   for (const folder of folders) {
     const moved = await readFile(join(folder, 'postgres.location'), 'utf8').catch(() => undefined);
     if (moved !== undefined) await rm(dirname(moved.trim()), { recursive: true, force: true });
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 50, retryDelay: 200 });
   }
 });
 
