@@ -43,25 +43,21 @@ export function createWriters(
     for (const { kind, suspicious } of events) meter.recorded(kind, suspicious);
   };
   const countClick = (suspicion: string | null): void => meter.recorded('click', suspicion);
+  const withoutResults = <Event extends TrackedEvent>(
+    write: (executor: Executor, events: readonly Event[]) => Promise<void>,
+    writeNew: Writers<Event, void>['writeNew'],
+  ): Writers<Event, void> => ({
+    write: async (executor, events) => {
+      await write(executor, events);
+      return [];
+    },
+    writeNew,
+    resultsOf: async () => [],
+    count,
+  });
   return {
-    beacons: {
-      write: async (executor, events) => {
-        await writeBeacons(executor, events);
-        return [];
-      },
-      writeNew: insertNewEvents,
-      resultsOf: async () => [],
-      count,
-    },
-    noThanks: {
-      write: async (executor, events) => {
-        await insertNoThanks(executor, events);
-        return [];
-      },
-      writeNew: insertNewNoThanks,
-      resultsOf: async () => [],
-      count,
-    },
+    beacons: withoutResults(writeBeacons, insertNewEvents),
+    noThanks: withoutResults(insertNoThanks, insertNewNoThanks),
     clicks: {
       write: (executor, events) => insertClicks(executor, events, countClick),
       writeNew: (executor, events) => insertNewClicks(executor, events, countClick),

@@ -6,8 +6,7 @@ import type { DecisionInput } from '../../decision/types.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import { dayMs } from '../../platform/lib/time.ts';
-import { isUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
+import { isPossibleUuid7 } from '../../platform/lib/uuid7.ts';
 import type { App } from '../../platform/ports.ts';
 import type { OfferDeps } from '../ports.ts';
 import { findDecision, inputOf, propensitiesOf, reDecide, type StoredDecision } from './re-decide.ts';
@@ -50,7 +49,7 @@ export async function decisionLogRoutes(app: App, { pool, dbHealth, auth, now }:
     const { publisherId } = callOf(request);
     const id = request.params.id.toLowerCase();
     // A made-up id can carry a time that PostgreSQL's dates do not reach.
-    if (!isUuid7(id) || timeOfUuid7(id) > now() + dayMs) throw new AppError('session_not_found');
+    if (!isPossibleUuid7(id, now())) throw new AppError('session_not_found');
     const stored = await failFast(() => findDecision(pool, publisherId, id));
     const input = await inputWhenStored(stored);
     return toView(stored, input, await propensitiesOf(stored, input));

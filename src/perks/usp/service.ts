@@ -3,7 +3,7 @@ import { createBatcher } from '../../platform/db/batcher.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import { dayMs } from '../../platform/lib/time.ts';
-import { isUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
+import { isPossibleUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
 import type { TrackingDeps } from '../../tracking/ports.ts';
 import { changeSelection, findUspSession, type SelectionChange, type UspSession } from './sessions.ts';
@@ -54,7 +54,7 @@ export function createUspService({
     if (caller.key === null && pubUserId === null) throw new AppError('pub_user_id_required');
     const id = sessionId.toLowerCase();
     // A forged id can have a time beyond PostgreSQL's dates.
-    if (!isUuid7(id) || timeOfUuid7(id) > now() + dayMs) throw new AppError('session_not_found');
+    if (!isPossibleUuid7(id, now())) throw new AppError('session_not_found');
     const session = await findUspSession(pool, caller.publisher.id, id);
     if (session === null) throw new AppError('session_not_found');
     // Before any other error, so that another user learns nothing about the session.

@@ -1,6 +1,6 @@
 import { randomFillSync } from 'node:crypto';
 import { v7 } from 'uuid';
-import { dayOf } from './time.ts';
+import { dayMs, dayOf } from './time.ts';
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -34,6 +34,13 @@ export const isUuid7 = (text: string): boolean => uuidPattern.test(text);
 
 /** The time inside a UUIDv7, epoch milliseconds. */
 export const timeOfUuid7 = (id: string): number => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+
+/**
+ * Whether a text is an id that can have been given: an invented one can carry a time that no calendar has, nor the
+ * database's dates. A day ahead is allowed, for clocks that differ.
+ */
+export const isPossibleUuid7 = (text: string, nowMs: number): boolean =>
+  isUuid7(text) && timeOfUuid7(text) <= nowMs + dayMs;
 
 /** The UTC day of a session; all its rows carry it, so that one partition holds and dedupes them. */
 export const dayOfUuid7 = (id: string): string => dayOf(timeOfUuid7(id));

@@ -34,10 +34,10 @@ export function createLogRecorder(
       meter: batchMeters(`event_log_${partition}`),
       write: async (items) => {
         const storeDirectly = (): Promise<void>[] => items.map((item) => item.storeDirectly());
-        const otherwise = dbHealth.isUp();
-        if (!log.isUp() && otherwise) return storeDirectly();
+        const hasDatabase = dbHealth.isUp();
+        if (!log.isUp() && hasDatabase) return storeDirectly();
         const events = items.map(({ event }) => event);
-        return log.append(partition, events, otherwise ? limitMs : lastLimitMs).then(() => [], storeDirectly);
+        return log.append(partition, events, hasDatabase ? limitMs : lastLimitMs).then(() => [], storeDirectly);
       },
     }),
   );

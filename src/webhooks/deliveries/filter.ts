@@ -1,6 +1,3 @@
-import { dayMs } from '../../platform/lib/time.ts';
-import { isUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
-
 export const deliveryStatuses = ['pending', 'delivered', 'failed', 'held'] as const;
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
@@ -15,10 +12,6 @@ export type DeliveryFilter = {
   sessionId: string | null;
   pubUserId: string | null;
 };
-
-/** Whether a text is the id of a delivery that can exist: an invented id can carry a time that no calendar has. */
-export const isDeliveryId = (text: string, nowMs: number): boolean =>
-  isUuid7(text) && timeOfUuid7(text) <= nowMs + dayMs;
 
 /** Whether the filter names a session or a user. */
 export const isOfOneUser = ({ sessionId, pubUserId }: DeliveryFilter): boolean =>

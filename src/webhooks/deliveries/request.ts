@@ -1,7 +1,7 @@
 import { AppError } from '../../platform/errors.ts';
 import { dayMs } from '../../platform/lib/time.ts';
-import { isUuid7, readUuid, writeUuid } from '../../platform/lib/uuid7.ts';
-import { type DeliveryFilter, type DeliveryStatus, isDeliveryId } from './filter.ts';
+import { isPossibleUuid7, isUuid7, readUuid, writeUuid } from '../../platform/lib/uuid7.ts';
+import type { DeliveryFilter, DeliveryStatus } from './filter.ts';
 
 type FilterFields = { event?: string; from?: string; to?: string; session_id?: string; pub_user_id?: string };
 
@@ -51,7 +51,7 @@ export function readDeliveryId(text: string, nowMs: number): string | null {
   const lower = text.toLowerCase();
   const hex = /^msg_([0-9a-f]{32})$/.exec(lower)?.[1];
   const id = hex === undefined ? lower : readUuid(Buffer.from(hex, 'hex'), 0);
-  return isDeliveryId(id, nowMs) ? id : null;
+  return isPossibleUuid7(id, nowMs) ? id : null;
 }
 
 /** A position in the list: the id of the last delivery read. */
@@ -65,6 +65,6 @@ export function writeCursor(id: string): string {
 export function readCursor(text: string, nowMs: number): string {
   const bytes = Buffer.from(text, 'base64url');
   const id = bytes.length === 16 && bytes.toString('base64url') === text ? readUuid(bytes, 0) : '';
-  if (!isDeliveryId(id, nowMs)) throw invalid('/querystring/cursor', 'must be the next_cursor of a page');
+  if (!isPossibleUuid7(id, nowMs)) throw invalid('/querystring/cursor', 'must be the next_cursor of a page');
   return id;
 }

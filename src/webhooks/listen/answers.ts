@@ -1,8 +1,7 @@
 import type { Static } from '@sinclair/typebox';
 import { AppError } from '../../platform/errors.ts';
 import type { StreamEvent } from '../../platform/http/event-streams.ts';
-import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
-import { isDeliveryId } from '../deliveries/filter.ts';
+import { dayOfUuid7, isPossibleUuid7 } from '../../platform/lib/uuid7.ts';
 import { webhookIdOf } from '../deliveries/view.ts';
 import { type AttemptTools, attempt, prepare } from '../dispatcher/send/attempt.ts';
 import { fail, maxKeptBytes, type SendResult } from '../dispatcher/send/result.ts';
@@ -47,7 +46,7 @@ export function createAnswers({ pool, secretBox, logger, payloadLinks, dispatche
       body: Static<typeof answerBody>,
     ): Promise<Settlement> => {
       const { delivery_id: id, attempt: number } = body;
-      if (!isDeliveryId(id, now())) throw new AppError('attempt_ended');
+      if (!isPossibleUuid7(id, now())) throw new AppError('attempt_ended');
       const key = { publisherId, listenerId, id, day: dayOfUuid7(id), attempt: number };
       const found = await findHandedOut(pool, key);
       if (found === null) throw new AppError('attempt_ended');

@@ -7,8 +7,7 @@ import { themes } from '../../../catalog/management/themes.ts';
 import { findDecision } from '../../../offers/decision-log/re-decide.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { AppError } from '../../../platform/errors.ts';
-import { dayMs } from '../../../platform/lib/time.ts';
-import { isUuid7, timeOfUuid7 } from '../../../platform/lib/uuid7.ts';
+import { isPossibleUuid7 } from '../../../platform/lib/uuid7.ts';
 import type { App } from '../../../platform/ports.ts';
 import { readDeliveryId } from '../../../webhooks/deliveries/request.ts';
 import { findDelivery } from '../../../webhooks/deliveries/store.ts';
@@ -148,7 +147,7 @@ async function idGroup({ deps, failFast }: Scope, { publisher, path }: Publisher
       href: path(`/deliveries/${delivery.id}`),
     });
   const session = text.toLowerCase();
-  if (!isUuid7(session) || timeOfUuid7(session) > now() + dayMs) return found;
+  if (!isPossibleUuid7(session, now())) return found;
   const isKnown = await failFast(() => findDecision(pool, publisher.id, session)).then(
     () => true,
     (err: unknown) => {

@@ -5,8 +5,7 @@ import { findUserDecisions, type UserDecision } from '../../../offers/decision-l
 import { createInputNow } from '../../../offers/fetch/input-now.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { AppError } from '../../../platform/errors.ts';
-import { dayMs } from '../../../platform/lib/time.ts';
-import { timeOfUuid7 } from '../../../platform/lib/uuid7.ts';
+import { isPossibleUuid7, timeOfUuid7 } from '../../../platform/lib/uuid7.ts';
 import { createUserKeys } from '../../../platform/security/user-key.ts';
 import type { DashboardDeps } from '../../ports.ts';
 import { type Question, sessionIdIn, visitorOf } from './question.ts';
@@ -39,8 +38,7 @@ export function createFindDecision(deps: DashboardDeps): FindDecision {
 
   async function ofSession(publisher: Publisher, id: string | null): Promise<FoundDecision> {
     const missing = { input: null, kind: 'session', at: null, sessions: [] } as const;
-    // A made-up id can carry a time that PostgreSQL's dates do not reach.
-    if (id === null || timeOfUuid7(id) > now() + dayMs) return { ...missing, problem: 'There is no such session.' };
+    if (id === null || !isPossibleUuid7(id, now())) return { ...missing, problem: 'There is no such session.' };
     try {
       const stored = await failFast(() => findDecision(pool, publisher.id, id));
       const input = await failFast(() => inputOf(pool, stored));
