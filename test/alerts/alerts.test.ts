@@ -6,9 +6,9 @@ import { sendAlertMessages } from '../../src/alerts/send.ts';
 import { periodName } from '../../src/offers/caps/usage.ts';
 import { dayMs, hourMs } from '../../src/platform/lib/time.ts';
 import { sendOperationalEvents } from '../../src/webhooks/operational/send.ts';
-import { signInAs, type TestUser } from '../dashboard/support.ts';
+import { openAs, signInAs, type TestUser } from '../dashboard/support.ts';
 import { addSums } from '../reports/support.ts';
-import { closeContexts, newContext, openBrowser } from '../support/browser.ts';
+import { closeContexts, openBrowser } from '../support/browser.ts';
 import { startTestJobs } from '../support/jobs.ts';
 import { type MailServer, startMailServer } from '../support/mail-server.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
@@ -47,11 +47,8 @@ test('an endpoint fails and the right person is told, once', async () => {
   const [admin, other] = [await signInAs(t, 'admin', me.id), await signInAs(t, 'manager', me.id)];
   const [shop, channel] = [await hook((response) => void response.writeHead(500).end()), await hook()];
   const pages = `/dashboard/p/${me.id}`;
-  const context = await newContext(browser, { locale: 'en-GB', viewport: { width: 1280, height: 860 } });
-  const [name = '', value = ''] = admin.cookie.split('=');
-  await context.addCookies([{ name, value, url: base }]);
-  const page = await context.newPage();
-  await page.goto(`${base}${pages}/alerts`);
+  const page = await openAs(browser, admin, base, `${pages}/alerts`);
+  const inbox = page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: /^Alerts/ });
   await page.getByText('No alerts').waitFor();
   const mails = page.locator('section').filter({ hasText: 'Mail me when' });
   await mails.getByLabel('A webhook endpoint fails').check();
@@ -99,6 +96,7 @@ test('an endpoint fails and the right person is told, once', async () => {
   expect([server.mails.length, channel.taken.length]).toEqual([1, 2]);
 
   await page.goto(`${base}${pages}/overview`);
+  expect(await inbox.innerText()).toMatch(/^Alerts\s*1\s*unread$/);
   await page.getByRole('link', { name: 'Look at them' }).click();
   const alert = page.locator('li.alert').filter({ hasText: 'Webhook endpoint failing' });
   await alert.filter({ hasText: 'New' }).waitFor();
@@ -107,6 +105,7 @@ test('an endpoint fails and the right person is told, once', async () => {
   await page.getByText('Muted for 7 days.').waitFor();
   await page.getByRole('button', { name: 'Mark all as read' }).click();
   await page.getByText('All read.').waitFor();
+  expect(await inbox.innerText()).toBe('Alerts');
   const again = { publisherId: me.id, kind: 'endpoint.failing', subject: String(endpointId), cause: 'again' } as const;
   const data = { endpoint_id: endpointId, url: shop.url, failures: 3, failing_since: new Date().toISOString() };
   await recordAlerts(t.pool, [{ ...again, data }], Date.now());

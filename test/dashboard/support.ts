@@ -1,7 +1,9 @@
 import type { LightMyRequestResponse as Response } from 'fastify';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { csrfTokenOf } from '../../src/dashboard/auth/csrf.ts';
 import { startSession } from '../../src/dashboard/auth/sessions.ts';
 import { createUser, type Role } from '../../src/dashboard/auth/users.ts';
+import { newContext } from '../support/browser.ts';
 import type { TestApp } from '../support/test-app.ts';
 
 export const origin = 'http://perks.test';
@@ -41,6 +43,22 @@ export async function signInAs(
     get: (path, headers = {}) => t.app.inject({ url: path, headers: { cookie, ...headers } }),
     post: (path, fields = {}) => postForm(t, path, { _csrf: csrfTokenOf(token), ...fields }, { cookie }),
   };
+}
+
+/** A page of the server at `base`, in a browser context of its own, which is signed in as the user. */
+export async function openAs(
+  browser: Browser,
+  { cookie }: TestUser,
+  base: string,
+  path: string,
+  options: BrowserContextOptions = {},
+): Promise<Page> {
+  const context = await newContext(browser, { locale: 'en-GB', viewport: { width: 1280, height: 860 }, ...options });
+  const [name = '', value = ''] = cookie.split('=');
+  await context.addCookies([{ name, value, url: base }]);
+  const page = await context.newPage();
+  await page.goto(base + path);
+  return page;
 }
 
 /** A form as a browser submits it, with our own origin by default. */

@@ -9,7 +9,7 @@ import { enqueue } from '../../src/webhooks/outbox.ts';
 import { type DemoServer, startDemoServer } from '../embedded/demo/support.ts';
 import { closeContexts, newContext, openBrowser, userAgent } from '../support/browser.ts';
 import { type Hook, startHook } from '../webhooks/dispatcher/support.ts';
-import { signInAs } from './support.ts';
+import { openAs, signInAs } from './support.ts';
 
 let demo: DemoServer;
 let hook: Hook;
@@ -411,13 +411,9 @@ describe('for all users', () => {
 
   test('a manager builds a campaign: a day-part, two caps, a condition and an exclusion, without JSON', async () => {
     const manager = await signInAs(demo.t, 'manager', 1);
-    const own = await open({ viewport: { width: 1280, height: 860 } });
-    const [name = '', value = ''] = manager.cookie.split('=');
-    await own.addCookies([{ name, value, url: demo.url }]);
-    const tab = await own.newPage();
+    const tab = await openAs(browser, manager, demo.url, '/dashboard/p/1/campaigns/new');
     const button = (text: string) => tab.getByRole('button', { name: text, exact: true });
     const field = (label: string) => tab.getByLabel(label, { exact: true });
-    await tab.goto(`${demo.url}/dashboard/p/1/campaigns/new`);
     await field('Name').fill('Lunch break');
     await field('Landing page').fill('https://basilwick.example/lunch');
     await field('Countries').fill('germ');
@@ -459,7 +455,7 @@ describe('for all users', () => {
       total_caps: [{ metric: 'budget', per: 'hour', limit: 500 }],
       exclusion_groups: ['lunch'],
     });
-    await own.close();
+    await tab.context().close();
   });
 
   test('a session that ends while a form is filled in loses nothing of it, and saves nothing by itself', async () => {
@@ -496,10 +492,6 @@ describe('for all users', () => {
 
   test('a manager removes the wrong campaign and has it back', async () => {
     const manager = await signInAs(demo.t, 'manager', 1);
-    const own = await open({ viewport: { width: 1280, height: 860 } });
-    const [name = '', value = ''] = manager.cookie.split('=');
-    await own.addCookies([{ name, value, url: demo.url }]);
-    const tab = await own.newPage();
     const shown = async () => {
       const fetched = await fetch(`${demo.url}/native/v4/offers.json?api_key=demo-key&campaignId=1`, {
         method: 'POST',
@@ -509,7 +501,7 @@ describe('for all users', () => {
       return ((await fetched.json()) as { data: { offers: unknown[] } }).data.offers.length;
     };
     expect(await shown()).toBe(1);
-    await tab.goto(`${demo.url}/dashboard/p/1/campaigns/1`);
+    const tab = await openAs(browser, manager, demo.url, '/dashboard/p/1/campaigns/1');
     const title = await tab.getByRole('heading', { level: 1 }).innerText();
     await tab.getByRole('button', { name: 'Remove', exact: true }).click();
     await tab.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
@@ -520,7 +512,7 @@ describe('for all users', () => {
     await tab.getByRole('status').filter({ hasText: 'restored' }).waitFor();
     expect(await tab.getByRole('heading', { level: 1 }).innerText()).toBe(title);
     expect(await shown()).toBe(1);
-    await own.close();
+    await tab.context().close();
   });
 
   test('everything is found by keyboard: search, lists, shortcuts; filters and columns are remembered', async () => {

@@ -1,10 +1,10 @@
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { dayMs } from '../../../src/platform/lib/time.ts';
 import { addSums } from '../../reports/support.ts';
-import { closeContexts, newContext, openBrowser } from '../../support/browser.ts';
+import { closeContexts, openBrowser } from '../../support/browser.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
-import { signInAs, type TestUser } from '../support.ts';
+import { openAs, signInAs, type TestUser } from '../support.ts';
 
 /** A Sunday, 14:30 UTC; the database's own clock plays no part. */
 const nowMs = Date.UTC(2026, 10, 22, 14, 30);
@@ -59,22 +59,19 @@ const manyOffers = () =>
     return { at: new Date(Date.UTC(2026, 10, 9, 10)), placement: 'checkout', offerId, impressions: offerId };
   });
 
+const pageErrors: string[] = [];
+
 /** Opens a page in a browser as a user. */
-async function openAs(user: TestUser, path: string, options: BrowserContextOptions = {}): Promise<Page> {
-  const context = await newContext(browser, { locale: 'en-GB', viewport: { width: 1280, height: 860 }, ...options });
-  const [name = '', value = ''] = user.cookie.split('=');
-  await context.addCookies([{ name, value, url: base }]);
-  const page = await context.newPage();
+async function open(user: TestUser, path: string): Promise<Page> {
+  const page = await openAs(browser, user, base, path);
   page.on('pageerror', (err) => pageErrors.push(String(err)));
   page.on('console', (message) => message.type() === 'error' && pageErrors.push(message.text()));
-  await page.goto(base + path);
   return page;
 }
-const pageErrors: string[] = [];
 
 test('publisher finds out which placement lost revenue, and shares the report’s link', async () => {
   const manager = await signInAs(t, 'manager');
-  const page = await openAs(manager, own('/overview'));
+  const page = await open(manager, own('/overview'));
   await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Reports' }).click();
   // 7 days until 15:00, before that as many: 4 × 8 less of 0.50 each at most, all of it on the confirmation page.
   await page.getByText('Revenue down by').waitFor();
@@ -90,7 +87,7 @@ test('publisher finds out which placement lost revenue, and shares the report’
   const link = await page.getByLabel('Link to this report', { exact: true }).innerText();
   expect(link).toContain('placement=confirmation');
 
-  const colleague = await openAs(analyst, new URL(link).pathname + new URL(link).search);
+  const colleague = await open(analyst, new URL(link).pathname + new URL(link).search);
   await colleague.getByLabel('Remove filter Placement: confirmation').waitFor();
   await colleague.getByRole('link', { name: 'Germany' }).waitFor();
   expect(await colleague.locator('#metric-revenue strong').innerText()).toBe(revenue);

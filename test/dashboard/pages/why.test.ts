@@ -1,17 +1,26 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { periodName } from '../../../src/offers/caps/usage.ts';
 import { dayMs } from '../../../src/platform/lib/time.ts';
+import { closeContexts, openBrowser } from '../../support/browser.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { call, fetchOffers, type ShownOffer } from '../../tracking/journey.ts';
-import { signInAs, type TestUser } from '../support.ts';
+import { openAs, signInAs, type TestUser } from '../support.ts';
 
 let t: TestApp;
 let support: TestUser;
+let browser: Browser;
+let base: string;
 beforeAll(async () => {
   t = await createTestApp();
   support = await signInAs(t, 'analyst');
+  base = await t.app.listen({ port: 0, host: '127.0.0.1' });
+  browser = await openBrowser(inject('templateUrl'));
 });
-afterAll(() => t.close());
+afterAll(async () => {
+  await closeContexts(browser);
+  await t.close();
+});
 
 async function setRules(campaignId: number, rules: object): Promise<void> {
   const { version } = t.deps.catalog.current();
@@ -39,34 +48,59 @@ async function ask(query: Record<string, string>): Promise<{ verdict: string; ru
   };
 }
 
-test('support answers why a user does not get an offer, now and in the session in which they did', async () => {
+test('support answers why user X did not get offer Y', async () => {
   const { sessionId, offers } = await fetchOffers(t, { pub_user_id: 'mia', country: 'DE', plan: 'plus' });
   const [offer] = offers as [ShownOffer];
   await setRules(offer.campaign_id, {
     frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 1, window_minutes: 1440 }],
     targeting: { countries: { include: ['DE', 'FR'] } },
   });
-  const asked = { offer: String(offer.id), user: 'mia' };
-  expect((await ask(asked)).verdict).toMatch(/^Shown at position \d/);
-
   const again = await fetchOffers(t, { pub_user_id: 'mia', country: 'DE' });
   const shown = again.offers.find(({ id }) => id === offer.id) as ShownOffer;
   await call(t, shown.pixel);
-  const capped = await ask(asked);
-  expect(capped.verdict).toBe('Not shown: The user saw the campaign once within 1 day; the cap is 1.');
-  expect(capped.rules).toHaveLength(1);
+
+  // A shopper writes: "Where did the offer go?" Support has their id alone.
+  const page = await openAs(browser, support, base, `/dashboard/p/${t.publisher.id}/overview`);
+  const verdict = page.locator('.verdict');
+  const explain = async (): Promise<void> => {
+    const answered = page.waitForResponse((response) => response.url().includes('/why?'));
+    await page.getByRole('button', { name: 'Explain' }).click();
+    await answered;
+    await page.waitForLoadState();
+  };
+  await page.keyboard.press('/');
+  await page.getByRole('combobox', { name: 'Search' }).fill('mia');
+  await page.getByRole('option', { name: 'Why user “mia” gets an offer or not' }).click();
+  await page.getByRole('heading', { name: 'Why (not) shown' }).waitFor();
+  await page.getByLabel('Offer', { exact: true }).selectOption(String(offer.id));
+  await explain();
+  expect(await verdict.innerText()).toBe('Not shown: The user saw the campaign once within 1 day; the cap is 1.');
+  const reasons = page.locator('ol.reasons li');
+  expect(await reasons.count()).toBe(1);
 
   await call(t, shown.beacons.no_thanks_click);
-  expect((await ask(asked)).rules).toEqual([
+  await explain();
+  expect((await reasons.allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' '))).toEqual([
     'opted out The user declined the campaign.',
     'frequency cap The user saw the campaign once within 1 day; the cap is 1.',
   ]);
-  expect((await ask({ ...asked, user: 'noah' })).body).toContain('No session of this user is known');
 
-  const link = `/why?session=${sessionId}&amp;offer=${offer.id}`;
-  expect(capped.body).toContain(link);
-  // What a decision was made with is stored beside the requests.
-  await expect.poll(async () => (await ask({ session: sessionId, offer: asked.offer })).verdict).toMatch(/^Shown at/);
+  await page.getByLabel('User', { exact: true }).fill('noah');
+  await explain();
+  await page.getByText('No session of this user is known').waitFor();
+
+  // The session in which they did get it; what its decision was made with is stored beside the request.
+  await page.getByLabel('User', { exact: true }).fill('mia');
+  const first = page.locator(`a[href*="session=${sessionId}"]`);
+  await expect
+    .poll(async () => {
+      await explain();
+      return first.count();
+    })
+    .toBe(1);
+  await first.click();
+  await page.getByText('Stored decision,').waitFor();
+  expect(await verdict.innerText()).toMatch(/^Shown at position \d/);
 });
 
 test('a made-up visitor gets every reason at once, with the use of real caps', async () => {
