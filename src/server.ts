@@ -9,6 +9,7 @@ import { printWelcome } from './embedded/demo/welcome.ts';
 import { superviseEmbedded } from './embedded/postgres/supervise.ts';
 import { GeoError } from './offers/context/geo.ts';
 import { migrate } from './platform/db/migrate.ts';
+import { databaseWaitMs, retryStart } from './platform/db/retry-start.ts';
 import { openCheckedDatabase } from './platform/db/startup-checks.ts';
 import { createLogger, type Logger } from './platform/logger.ts';
 import { checkSecrets } from './platform/security/canary.ts';
@@ -31,9 +32,6 @@ import { handledSignals, onStopSignal } from './runtime/signals.ts';
  * and memory grew by half.
  */
 setFlagsFromString('--no-allocation-site-pretenuring');
-
-/** How long a database that does not answer yet is waited for (milliseconds). */
-const databaseWaitMs = 30_000;
 
 /** A primary waits longer for its processes than these do for what is in flight (milliseconds). */
 const primaryMarginMs = 3000;
@@ -82,22 +80,16 @@ async function start(config: Config, logger: Logger, parts: Parts, link: Primary
   const embedded = config.databaseUrl === null;
   const database = embedded && embeddedUrl === null ? await startEmbedded(config, logger, parts) : null;
   const databaseUrl = (config.databaseUrl ?? embeddedUrl ?? database?.url) as string;
-  const writableUrl = await openCheckedDatabase(databaseUrl, databaseWaitMs, {
-    allowNewer: config.allowNewerSchema,
-    ...(embedded ? { beginAnew: `Remove the folder ${config.dataDir}, with all that it holds.` } : {}),
-  });
-  const applied = await migrate(writableUrl);
-  if (applied.length > 0) logger.info({ applied }, 'migrations applied');
-  if (await continueRestoredRollups(writableUrl)) logger.info({}, 'rollups continue after a restore');
+  await retryStart(() => prepareDatabase(databaseUrl, config, logger));
   if (roles.includes('migrate')) return;
 
   const metricsPage = link?.metricsPage;
   const { deps, close } = await createDeps({ config, databaseUrl, logger, now: Date.now, metricsPage });
   parts.add('database', close);
-  await checkSecrets(deps.pool, deps.secretBox, config.userPepper, config.earlierPeppers);
+  await retryStart(() => checkSecrets(deps.pool, deps.secretBox, config.userPepper, config.earlierPeppers));
   if (database !== null) parts.add('supervision of the embedded database', superviseEmbedded(database, deps));
-  if (first && link !== null) await warnOfConnectionLimit(deps, link.assignment.processes);
-  const firstStart = embedded && first && (await startDemo(deps));
+  if (first && link !== null) await retryStart(() => warnOfConnectionLimit(deps, link.assignment.processes));
+  const firstStart = embedded && first && (await retryStart(() => startDemo(deps)));
 
   const serveApi = roles.includes('api');
   // Of several processes on one port, those without the role api serve nothing: they would get requests of the others.
@@ -113,9 +105,22 @@ async function start(config: Config, logger: Logger, parts: Parts, link: Primary
   if (embedded && serveApi && first) {
     // After readiness: a first start need not wait for it.
     await writeHistory(deps).catch((err) => logger.warn({ err }, 'the history of the demo was not made up'));
-    const dashboardLink = await firstOperatorLink(deps.pool, config.publicUrl, deps.now());
+    const dashboardLink = await retryStart(() => firstOperatorLink(deps.pool, config.publicUrl, deps.now()));
     printWelcome(config, dashboardLink, (text) => process.stdout.write(text));
   }
+}
+
+/** The schema of this program in the server that is writable now: after a failover all of it is looked at again. */
+async function prepareDatabase(databaseUrl: string, config: Config, logger: Logger): Promise<void> {
+  const url = await openCheckedDatabase(databaseUrl, databaseWaitMs, {
+    allowNewer: config.allowNewerSchema,
+    ...(config.databaseUrl === null
+      ? { beginAnew: `Remove the folder ${config.dataDir}, with all that it holds.` }
+      : {}),
+  });
+  const applied = await migrate(url);
+  if (applied.length > 0) logger.info({ applied }, 'migrations applied');
+  if (await continueRestoredRollups(url)) logger.info({}, 'rollups continue after a restore');
 }
 
 /** Before any work begins: a process whose port is taken claims nothing. */

@@ -13,6 +13,7 @@ import { createOutcomeSampler } from '../offers/outcomes/sampler.ts';
 import { startDatabaseHealth } from '../platform/db/health.ts';
 import { ensurePartitions } from '../platform/db/partitions.ts';
 import { breakConnections, createPool, type PoolOptions } from '../platform/db/pool.ts';
+import { retryStart } from '../platform/db/retry-start.ts';
 import { createServers, type ServerUrl } from '../platform/db/servers.ts';
 import { createAuthenticator } from '../platform/http/auth.ts';
 import { createFailureLimit } from '../platform/http/failure-limit.ts';
@@ -77,8 +78,10 @@ export async function createDeps({
     now,
     ...poolOptions,
   });
-  await ensurePartitions(pool, now());
-  const catalog = await startCatalogStore({ pool, databaseUrl: servers.current, logger, buildIndex, now });
+  await retryStart(() => ensurePartitions(pool, now()));
+  const catalog = await retryStart(() =>
+    startCatalogStore({ pool, databaseUrl: servers.current, logger, buildIndex, now }),
+  );
   const sender = createSender({
     allowNets: parseNets(config.webhookAllowNets),
     allowHttp: config.webhookAllowHttp,

@@ -7,7 +7,8 @@ import { openCheckedDatabase } from '../../src/platform/db/startup-checks.ts';
 import { checkSecrets } from '../../src/platform/security/canary.ts';
 import { createSecretBox } from '../../src/platform/security/secret-box.ts';
 import { cloneDatabase, clonePool } from '../support/database.ts';
-import { freePort, processSecrets } from '../support/server-process.ts';
+import { startProxy } from '../support/proxy.ts';
+import { freePort, processSecrets, startServerProcess } from '../support/server-process.ts';
 import { createTestApp } from '../support/test-app.ts';
 
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
@@ -144,4 +145,31 @@ test('a process whose port is taken ends with code 1, and no worker was register
   taken.close();
   await pool.end();
   await clone.drop();
+});
+
+test('a database whose connections break at any statement of a start is waited for', async () => {
+  const clone = await cloneDatabase();
+  /** Connections that broke, by their application. */
+  const broken: Record<string, number> = {};
+  const proxy = await startProxy(clone.url, () => {
+    let [application, chunks] = ['', 0];
+    return (bytes) => {
+      chunks += 1;
+      application ||= /application_name\0([^\0]+)/.exec(bytes.toString('latin1'))?.[1] ?? '';
+      // The first of an application breaks while it signs in, those after it with one statement more each.
+      const breaks = broken[application] ?? 0;
+      if (application === '' || breaks === 5 || chunks !== breaks + 3) return false;
+      broken[application] = breaks + 1;
+      return true;
+    };
+  });
+  try {
+    const { stop } = await startServerProcess({ databaseUrl: proxy.url, env: { LOG_LEVEL: 'fatal' } });
+    expect(await stop()).toBe(0);
+  } finally {
+    proxy.close();
+    await clone.drop();
+  }
+  for (const application of ['perkwire-start', 'perkwire-migrate', 'perkwire-restored', 'perkwire'])
+    expect(broken[application], application).toBeGreaterThan(2);
 });

@@ -16,8 +16,14 @@ export type DatabaseProxy = {
   close: () => void;
 };
 
-/** Stands between the application and the database. */
-export async function startProxy(databaseUrl: string): Promise<DatabaseProxy> {
+/**
+ * Stands between the application and the database.
+ * @param watch called for each connection; what it returns tells whether these bytes of the client break it
+ */
+export async function startProxy(
+  databaseUrl: string,
+  watch: () => (bytes: Buffer) => boolean = () => () => false,
+): Promise<DatabaseProxy> {
   const target = new URL(databaseUrl);
   let links: { sockets: Socket[]; held: [Socket, Buffer][]; frozen: boolean }[] = [];
   let refusing = false;
@@ -26,8 +32,10 @@ export async function startProxy(databaseUrl: string): Promise<DatabaseProxy> {
   const server = createServer({ allowHalfOpen: true }, (client) => {
     if (refusing) return void client.resetAndDestroy();
     const upstream = connect(Number(target.port), target.hostname);
+    const breaks = watch();
     const link = { sockets: [client, upstream], held: [] as [Socket, Buffer][], frozen: freezing };
     links.push(link);
+    client.on('data', (bytes) => breaks(bytes) && client.resetAndDestroy());
     for (const [from, to] of [
       [client, upstream],
       [upstream, client],

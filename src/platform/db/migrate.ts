@@ -114,7 +114,8 @@ async function applyOne(client: pg.Client, { name, sql, checksum }: Migration): 
     await client.query(sql);
     await client.query('commit');
   } catch (err) {
-    await client.query('rollback');
+    // A connection that broke has rolled back.
+    await client.query('rollback').catch(() => {});
     throw new Error(`migration ${name} failed: ${(err as Error).message}`, { cause: err });
   }
 }

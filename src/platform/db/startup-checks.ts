@@ -1,12 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { StartupError } from '../startup-error.ts';
 import { Connection } from './connection.ts';
 import { type Found, findWritable, ReadOnlyError } from './find-writable.ts';
 import { checkAppliedMigrations, type SchemaOptions } from './migrate.ts';
-import { isDatabaseUnavailable } from './pool.ts';
+import { retryStart } from './retry-start.ts';
 import { createServers } from './servers.ts';
 
-const retryMs = 250;
 const oldestVersion = 14;
 
 /**
@@ -33,16 +31,12 @@ export async function openCheckedDatabase(
 
 async function waitForWritable(databaseUrl: string, limitMs: number): Promise<Found> {
   const servers = createServers(databaseUrl);
-  const endMs = performance.now() + limitMs;
-  for (;;) {
-    try {
-      return await findWritable(servers, 'perkwire-start');
-    } catch (err) {
-      // A wrong password or database name does not correct itself; a failover, or a start, does.
-      if (!isDatabaseUnavailable(err)) throw new StartupError(`DATABASE_URL: ${(err as Error).message}. Correct it.`);
-      if (performance.now() >= endMs) throw unreachable(err as Error, servers.all, limitMs);
-      await sleep(retryMs);
-    }
+  const gaveUp = (err: Error): StartupError => unreachable(err, servers.all, limitMs);
+  try {
+    return await retryStart(() => findWritable(servers, 'perkwire-start'), { limitMs, gaveUp });
+  } catch (err) {
+    // A wrong password or database name does not correct itself; a failover, or a start, does.
+    throw err instanceof StartupError ? err : new StartupError(`DATABASE_URL: ${(err as Error).message}. Correct it.`);
   }
 }
 

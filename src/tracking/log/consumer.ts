@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDatabaseUnavailable } from '../../platform/db/pool.ts';
+import { retryStart } from '../../platform/db/retry-start.ts';
 import type { TrackingDeps } from '../ports.ts';
 import { type EventLog, partitions } from './event-log.ts';
 import type { LogConnection } from './jetstream.ts';
@@ -21,7 +22,7 @@ const idleMs = 1_000;
 export async function startLogConsumer(deps: ConsumerDeps, log: EventLog): Promise<{ stop: () => Promise<void> }> {
   const holder = randomUUID();
   const stopping = new AbortController();
-  await ensurePositions(deps.pool, partitions);
+  await retryStart(() => ensurePositions(deps.pool, partitions));
   const running = Array.from({ length: partitions }, (_, partition) => run(partition));
 
   async function run(partition: number): Promise<void> {
