@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { v7 } from 'uuid';
 import type { Transaction } from '../../platform/db/pool.ts';
 import { timeOfUuid7 } from '../../platform/lib/uuid7.ts';
+import type { Trace } from '../../platform/tracing/tracing.ts';
 import { enqueue } from '../../webhooks/outbox.ts';
 import type { WalletItem } from './items.ts';
 import { buildWalletPayload, type WalletEvent } from './payload.ts';
@@ -14,6 +15,8 @@ type WalletChange = {
   atMs: number;
   /** Of a developer's session, of which nothing is stored: the webhook is sent once for each offer of the session. */
   dev: boolean;
+  /** The request that makes it. */
+  trace: Trace | null;
 };
 
 /** Enqueues the webhook of a change, in the transaction that makes the change: both are committed, or neither. */
@@ -21,11 +24,13 @@ export type NotifyChange = (executor: Transaction, change: WalletChange) => Prom
 
 export const createChangeNotifier =
   (savedOffersOf: (items: readonly WalletItem[]) => SavedOffer[]): NotifyChange =>
-  async (executor, { event, item, atMs, dev }) => {
+  async (executor, { event, item, atMs, dev, trace }) => {
     const { publisherId, pubUserId, sessionId } = item;
     const payload = (): Buffer => buildWalletPayload({ event, item, atMs }, savedOffersOf([item])[0]?.view ?? null);
     const once = dev ? { id: devDeliveryId(event, item) } : {};
-    await enqueue(executor, [{ publisherId, event, sessionId, pubUserId, dev, payload, nowMs: atMs, ...once }]);
+    const traceparent = trace?.traceparent ?? null;
+    const change = { publisherId, event, sessionId, pubUserId, dev, payload, nowMs: atMs, traceparent, ...once };
+    await enqueue(executor, [change]);
   };
 
 /** A developer's session has no row that would show a repeat. The delivery does, as its id is derived from the save. */

@@ -33,12 +33,12 @@ export async function walletPageRoutes(app: App, deps: OfferDeps & TrackingDeps)
   });
   app.post(removePath, options, async (request, reply) => {
     const form = fieldsOf(request.body);
-    const link = await pages.remove(form);
+    const link = await pages.remove(form, request.trace);
     return reply.code(303).headers(headersOf('')).header('location', pathOf(link, form)).send();
   });
   app.post(savePath, options, async (request, reply) => {
     const form = fieldsOf(request.body);
-    const link = await pages.save(form);
+    const link = await pages.save(form, request.trace);
     return reply.code(303).headers(headersOf('')).header('location', pathOf(link, form)).send();
   });
 }

@@ -3,6 +3,7 @@ import { fillCopy } from '../../offers/render/macros.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { Language } from '../../platform/messages/languages.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
+import type { Trace } from '../../platform/tracing/tracing.ts';
 import type { TrackingDeps } from '../../tracking/ports.ts';
 import { createWalletLinks, openPurpose, removePurpose, type WalletClaims } from './links.ts';
 import { renderWallet, type WalletPage } from './page.ts';
@@ -18,9 +19,9 @@ export type Pages = {
   /** The page of the link `t`; with a tracking token `save`, it offers to save that one. @returns HTML, its style */
   show: (query: Fields, language: Language) => Promise<{ page: string; style: string }>;
   /** Removes the offer that the signed `t` names; repeated, it changes nothing. @returns the link to the page */
-  remove: (form: Fields) => Promise<string>;
+  remove: (form: Fields, trace: Trace | null) => Promise<string>;
   /** Saves the offer of the tracking token `t`. @returns the link to the page */
-  save: (form: Fields) => Promise<string>;
+  save: (form: Fields, trace: Trace | null) => Promise<string>;
 };
 
 export function createPages(deps: TrackingDeps): Pages {
@@ -62,14 +63,14 @@ export function createPages(deps: TrackingDeps): Pages {
       const page = renderWallet({ publisherName: publisher.name, publicUrl, language, style, offers, saveable });
       return { page, style };
     },
-    remove: async ({ t }) => {
+    remove: async ({ t }, trace) => {
       const link = removeLinks.read(t, now());
       if (link === null) throw new AppError('invalid_token');
       const claims = await wallet.ownerByLink(link);
-      await wallet.remove(claims, claims.offerId);
+      await wallet.remove(claims, claims.offerId, trace);
       return openLinks.mint({ ...claims, offerId: 0 });
     },
-    save: async ({ t }) => new URL(await wallet.save(t)).searchParams.get('t') ?? '',
+    save: async ({ t }, trace) => new URL(await wallet.save(t, trace)).searchParams.get('t') ?? '',
   };
 }
 

@@ -84,7 +84,7 @@ async function saveRoutes(app: App, { wallet }: { wallet: WalletService }): Prom
     response: { 200: saveAnswer, ...errorAnswers(400, 403, 413) },
   };
   app.post(savePath, { schema: postSchema, ...unvalidated }, async (request) => {
-    const walletUrl = await wallet.save(tokenOf(request.query));
+    const walletUrl = await wallet.save(tokenOf(request.query), request.trace);
     return { message: 'Offer saved successfully', data: { saved: true, wallet_url: walletUrl } };
   });
 
@@ -156,7 +156,8 @@ async function listRoutes(
   app.delete('/wallet/v1/offers/:offer_id.json', { preValidation, schema: removeSchema }, async (request) => {
     const owner = await ownerOf(wallet, callerOf(request).publisher.id, request.query.pub_user_id);
     const offerId = /^[1-9]\d{0,8}$/.test(request.params.offer_id) ? Number(request.params.offer_id) : 0;
-    if (offerId === 0 || !(await wallet.remove(owner, offerId))) throw new AppError('saved_offer_not_found');
+    if (offerId === 0 || !(await wallet.remove(owner, offerId, request.trace)))
+      throw new AppError('saved_offer_not_found');
     return { message: 'Offer removed', data: { removed: true, offer_id: offerId } };
   });
 }

@@ -4,6 +4,7 @@ import { dayMs } from '../../platform/lib/time.ts';
 import { timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
+import type { Trace } from '../../platform/tracing/tracing.ts';
 import { insertEvents } from '../../tracking/beacons/insert-events.ts';
 import type { TrackingDeps } from '../../tracking/ports.ts';
 import { perkEvent } from '../../tracking/tracked-event.ts';
@@ -22,7 +23,7 @@ export type WalletService = {
    * Saves the offer of a tracking token. @returns the URL of the wallet page. Errors: invalid_token,
    * wallet_not_enabled
    */
-  save: (token: unknown) => Promise<string>;
+  save: (token: unknown, trace: Trace | null) => Promise<string>;
   /** The URL of the wallet page of the token's user; nothing is saved. Errors as `save`. */
   pageOf: (token: unknown) => Promise<string>;
   /** Verifies a token; nothing is saved. Errors as `save`. */
@@ -31,7 +32,7 @@ export type WalletService = {
   /** The URL of the owner's wallet page, the same all day; valid for 59 to 60 days. */
   pageFor: (owner: WalletOwner) => string;
   /** @returns false when it was not there */
-  remove: (owner: WalletOwner, offerId: number) => Promise<boolean>;
+  remove: (owner: WalletOwner, offerId: number, trace: Trace | null) => Promise<boolean>;
   ownerOf: (publisherId: number, pubUserId: string) => Promise<WalletOwner>;
   /** The owner that a link was made for, also where the key has changed since. */
   ownerByLink: <Owner extends WalletOwner>(owner: Owner) => Promise<Owner>;
@@ -67,13 +68,13 @@ export function createWalletService(deps: TrackingDeps): WalletService {
     return `${config.publicUrl}${walletPagePath}?t=${links.mint({ publisherId, userKey, offerId: 0, expiresS })}`;
   }
 
-  async function save(token: unknown): Promise<string> {
+  async function save(token: unknown, trace: Trace | null): Promise<string> {
     const { item, recorded } = await verify(token, 'save');
     await transaction(pool, async (executor) => {
       const isNew = !recorded || (await insertItem(executor, item));
       if (!isNew) return;
       const atMs = item.savedAt.getTime();
-      await notify(executor, { event: 'offer_saved', item, atMs, dev: !recorded });
+      await notify(executor, { event: 'offer_saved', item, atMs, dev: !recorded, trace });
       if (!recorded) return;
       await insertEvents(executor, [perkEvent('save', { ...item, dev: false }, atMs)]);
       executor.onCommit(() => eventMeter.recorded('save', null));
@@ -86,21 +87,21 @@ export function createWalletService(deps: TrackingDeps): WalletService {
     return pageUrl(item, timeOfUuid7(item.sessionId));
   }
 
-  const remove = ({ publisherId, userKey }: WalletOwner, offerId: number): Promise<boolean> =>
+  const remove: WalletService['remove'] = ({ publisherId, userKey }, offerId, trace) =>
     transaction(pool, async (executor) => {
       const item = await deleteItem(executor, publisherId, userKey, offerId);
-      if (item !== null) await notify(executor, { event: 'offer_removed', item, atMs: now(), dev: false });
+      if (item !== null) await notify(executor, { event: 'offer_removed', item, atMs: now(), dev: false, trace });
       return item !== null;
     });
 
   return {
-    save: (token) => failFast(() => save(token)),
+    save: (token, trace) => failFast(() => save(token, trace)),
     pageOf: (token) => failFast(() => pageOf(token)),
     verify: (token, use) => failFast(() => verify(token, use)),
     list: ({ publisherId, userKey }) =>
       failFast(async () => savedOffersOf(await listItems(pool, publisherId, userKey))),
     pageFor: (owner) => pageUrl(owner, Math.floor(now() / dayMs) * dayMs),
-    remove: (owner, offerId) => failFast(() => remove(owner, offerId)),
+    remove: (owner, offerId, trace) => failFast(() => remove(owner, offerId, trace)),
     ownerOf: (publisherId, pubUserId) =>
       failFast(async () => ({ publisherId, userKey: await userKeyOf(publisherId, pubUserId) })),
     ownerByLink: (owner) =>

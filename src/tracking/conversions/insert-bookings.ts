@@ -1,5 +1,6 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
+import type { Trace } from '../../platform/tracing/tracing.ts';
 import { bookSql } from '../../reports/rollup/bookings.ts';
 import { type Delivery, deliverySql, deliveryValues } from '../../webhooks/outbox.ts';
 import type { Booking } from './booking.ts';
@@ -11,7 +12,8 @@ type LedgerClick = Pick<ConvertedClick, 'sessionId' | 'offerId' | 'publisherId' 
 /** A row to add to the ledger, with its click. `txnId` '': none. */
 export type LedgerEntry = { click: LedgerClick; booking: Booking; txnId: string };
 
-export type NewBooking = LedgerEntry & { click: ConvertedClick };
+/** `trace`: of the request that reports it. */
+export type NewBooking = LedgerEntry & { click: ConvertedClick; trace: Trace | null };
 
 /*
  * Consistent lock order: every batch inserts in the order of the primary key, so that batches cannot deadlock. A row

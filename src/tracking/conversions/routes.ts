@@ -51,7 +51,7 @@ export async function conversionRoutes(app: App, deps: TrackingDeps): Promise<vo
 
   const get = { ...shared, operationId: 'reportConversionByLink', summary: 'Report a conversion', response };
   app.get(trackPath, { schema: get, exposeHeadRoute }, async (request) =>
-    toAnswer(await conversions.record(readConversion(request.query, {}))),
+    toAnswer(await conversions.record(readConversion(request.query, {}), request.trace)),
   );
 
   const post = {
@@ -61,7 +61,7 @@ export async function conversionRoutes(app: App, deps: TrackingDeps): Promise<vo
     consumes: ['application/json', 'application/x-www-form-urlencoded'],
   };
   app.post(trackPath, { schema: post, preValidation: emptyBodyByDefault }, async (request) =>
-    toAnswer(await conversions.record(readConversion(request.query, request.body))),
+    toAnswer(await conversions.record(readConversion(request.query, request.body), request.trace)),
   );
 
   const pixel = {
@@ -74,7 +74,7 @@ export async function conversionRoutes(app: App, deps: TrackingDeps): Promise<vo
     if (isPrefetch(request.headers)) return sendImage(reply);
     try {
       if (request.validationError) throw request.validationError;
-      await conversions.record(readConversion(request.query, {}));
+      await conversions.record(readConversion(request.query, {}), request.trace);
     } catch (err) {
       const error = toAppError(err);
       if (error.status >= 500) throw err;

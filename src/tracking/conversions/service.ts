@@ -6,6 +6,7 @@ import { dayMs } from '../../platform/lib/time.ts';
 import { newUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
+import type { Trace } from '../../platform/tracing/tracing.ts';
 import { deliveriesOf, type OutboxEvent } from '../../webhooks/outbox.ts';
 import { tellWorkers } from '../../webhooks/outbox-channel.ts';
 import { type ClickRef, createClickIdCodec } from '../clicks/click-id.ts';
@@ -27,7 +28,7 @@ export type ConversionService = {
    * Books a conversion or its void and creates its postback, all or nothing; resolves after the commit.
    * Errors: click_not_found, invalid_signature, those of `evaluate`, unavailable.
    */
-  record: (report: ConversionReport) => Promise<ReportResult>;
+  record: (report: ConversionReport, trace: Trace | null) => Promise<ReportResult>;
   drain: () => Promise<void>;
 };
 
@@ -51,14 +52,15 @@ export function createConversionService(deps: ServiceDeps): ConversionService {
     dbHealth,
     maxItems,
     meter: deps.batchMeters('conversions'),
+    traceOf: ({ trace }) => trace,
   });
   return {
-    record: async (report) => {
+    record: async (report, trace) => {
       const click = clickIds.read(report.clickId);
       // A click id can only be of the future by a wrong clock, and PostgreSQL's dates have an end.
       if (click === null || timeOfUuid7(click.sessionId) > now() + dayMs) throw new AppError('click_not_found');
       const [txnKey = '', ...earlierKeys] = hashes.allOf(0, `transaction ${click.sessionId} ${report.txnId}`);
-      const evaluation = await batcher.add({ report, click, txnKey, earlierKeys });
+      const evaluation = await batcher.add({ report, click, txnKey, earlierKeys, trace });
       if (evaluation.outcome === 'refused') {
         const mayBeInLog = evaluation.error.code === 'click_not_found' && now() - eventsStoredUntil() > lateMs;
         throw mayBeInLog ? new AppError('unavailable') : evaluation.error;
@@ -71,7 +73,13 @@ export function createConversionService(deps: ServiceDeps): ConversionService {
 }
 
 /** `earlierKeys`: of the same transaction under earlier peppers; mostly none. */
-type Item = { report: ConversionReport; click: ClickRef; txnKey: string; earlierKeys: readonly string[] };
+type Item = {
+  report: ConversionReport;
+  click: ClickRef;
+  txnKey: string;
+  earlierKeys: readonly string[];
+  trace: Trace | null;
+};
 type Evaluated = { item: Item; click: ConvertedClick | null; evaluation: Evaluation };
 
 /** Evaluates a batch and books what is new. What another transaction booked meanwhile is evaluated again. */
@@ -141,7 +149,7 @@ const isAuthentic = (
 
 const toNewBooking = ({ item, click, evaluation }: Evaluated): NewBooking[] =>
   click !== null && evaluation.outcome === 'book'
-    ? [{ click, booking: evaluation.booking, txnId: click.erased ? '' : item.report.txnId }]
+    ? [{ click, booking: evaluation.booking, txnId: click.erased ? '' : item.report.txnId, trace: item.trace }]
     : [];
 
 /**
@@ -178,4 +186,5 @@ const toPostback = (one: NewBooking): OutboxEvent => ({
   payload: () => buildPostback(one),
   nowMs: one.booking.bookedAtMs,
   causeId: one.booking.id,
+  traceparent: one.trace?.traceparent ?? null,
 });

@@ -186,7 +186,8 @@ function triggerRoute(app: App, { pool, dbHealth, now, events, config }: Endpoin
         transaction(pool, async (executor) => {
           const onlyEndpointIds = endpoint === undefined ? await listenerIds(executor, publisherId) : [endpoint];
           const base = { publisherId, event: type.name, sessionId: null, pubUserId: null, dev: true };
-          return enqueue(executor, [{ ...base, payload, nowMs, onlyEndpointIds }]);
+          const traceparent = request.trace?.traceparent ?? null;
+          return enqueue(executor, [{ ...base, payload, nowMs, onlyEndpointIds, traceparent }]);
         }),
       );
       const deliveries = ids.map((id) => ({ id, webhook_id: webhookIdOf(id) }));

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
+import { saveUrlOf, showOneTo } from '../../perks/wallet/support.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { clickIdOf } from '../../tracking/conversions/support.ts';
 import { type Hook, startHook, startTestDispatcher } from '../../webhooks/dispatcher/support.ts';
 import { type ReceivedSpan, startCollector } from './collector.ts';
 
@@ -91,6 +93,47 @@ test('a trace leads from the caller over fetch or wrap to the last webhook attem
       .map(({ name }) => name)
       .sort(),
   ).toEqual(['commit', 'decide']);
+});
+
+test('webhooks of wallet, conversion and trigger belong to the trace of their call', async () => {
+  const collector = await startCollector();
+  const tracing = { endpoint: collector.endpoint, headers: {}, serviceName: 'perks', ratio: 1 };
+  const t = await createTestApp({ config: { tracing: { ...tracing, sampler: 'parentbased_always_on' } } });
+  await t.pool.query('update publishers set wallet_enabled = true');
+  await t.deps.catalog.refresh();
+  const hook = await startHook();
+  const dispatcher = await startTestDispatcher(t, { tracing: t.deps.tracing });
+  const events = ['offer_saved', 'offer_removed', 'conversion', 'usp.selection'];
+  const { id } = await send(t, 'POST', '/manage/v1/webhook-endpoints', { url: hook.url, events });
+  const offer = await showOneTo(t, 'saver');
+  const clickId = await clickIdOf(t, offer.click_url);
+  const key = `api_key=${t.publisher.key}`;
+  const callers = new Map<string, string>();
+  const call = async (event: string, method: 'POST' | 'DELETE', url: string, payload?: object): Promise<void> => {
+    const traceId = String(callers.size + 1).repeat(32);
+    callers.set(event, traceId);
+    const headers = { traceparent: `00-${traceId}-${callersSpan}-01` };
+    const answer = await t.app.inject({ method, url, headers, ...(payload === undefined ? {} : { payload }) });
+    expect(answer.statusCode, answer.body).toBeLessThan(300);
+  };
+  await call('offer_saved', 'POST', saveUrlOf(offer));
+  await call('offer_removed', 'DELETE', `/wallet/v1/offers/${offer.id}.json?${key}&pub_user_id=saver`);
+  await call('conversion', 'POST', '/track', { click_id: clickId, payout: '2' });
+  await call('usp.selection', 'POST', `/manage/v1/webhook-triggers?${key}`, { event: 'usp.selection', endpoint: id });
+  await expect.poll(() => hook.taken.length).toBe(events.length);
+  await dispatcher.stop();
+  await t.close();
+  await Promise.all([hook.close(), collector.close()]);
+  for (const [event, traceId] of callers) {
+    const spans = collector.spans.filter((span) => span.traceId === traceId);
+    const request = spans.find(({ parentId }) => parentId === callersSpan);
+    const [attempt] = named(spans, `webhook ${event}`);
+    expect([event, attempt?.parentId]).toEqual([event, request?.id]);
+    const received = hook.taken.find(({ headers }) => headers['perkwire-event'] === event);
+    expect(received?.headers.traceparent).toBe(`00-${traceId}-${attempt?.id}-01`);
+  }
+  const booked = collector.spans.filter((span) => span.traceId === callers.get('conversion'));
+  expect(named(booked, 'commit')).toHaveLength(1);
 });
 
 test('without a collector requests and webhooks go on, and without traces no context is stored or sent', async () => {
