@@ -1,10 +1,10 @@
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { startEmbeddedPostgres } from '../../src/embedded/postgres/index.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
+import { databaseFolder } from '../support/database-folder.ts';
 
 /** A PostgreSQL of one run, fsync on, that can be killed. Its port stays the same. */
 export type ChaosPostgres = {
@@ -15,8 +15,7 @@ export type ChaosPostgres = {
 };
 
 export async function startChaosPostgres(): Promise<ChaosPostgres> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'perkwire-chaos-'));
-  await chmod(dataDir, 0o755); // as root, the database runs as another user, who must get in
+  const dataDir = await databaseFolder('perkwire-chaos-');
   let server = await startEmbeddedPostgres({ dataDir });
   const { url } = server;
   await migrate(url);

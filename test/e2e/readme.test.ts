@@ -1,10 +1,10 @@
 import { execFile, spawn } from 'node:child_process';
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
+import { databaseFolder } from '../support/database-folder.ts';
 import { endChild, freePort, untilReady } from '../support/server-process.ts';
 
 const run = promisify(execFile);
@@ -14,8 +14,7 @@ type ReceiverList = { count: number; secret: string; webhooks: { headers: Record
 test('the README starts a server; its curl commands end with a signed webhook, after a kill too', async () => {
   const readme = await readFile('README.md', 'utf8');
   expect(readme).toContain('npm ci && npm start');
-  const folder = await mkdtemp(join(tmpdir(), 'perkwire-start-'));
-  await chmod(folder, 0o755); // as root, the database runs as another user, who must get in
+  const folder = await databaseFolder('perkwire-start-');
   const port = String(await freePort());
   const start = async () => {
     const child = spawn('npm', ['start'], {

@@ -1,8 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { TestProject } from 'vitest/node';
 import { startEmbeddedPostgres } from '../../src/embedded/postgres/index.ts';
@@ -10,6 +8,7 @@ import { migrate } from '../../src/platform/db/migrate.ts';
 import { ensurePartitions } from '../../src/platform/db/partitions.ts';
 import { createPool, transaction } from '../../src/platform/db/pool.ts';
 import { loadTestCatalogue } from './catalogue.ts';
+import { databaseFolder } from './database-folder.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -17,6 +16,9 @@ declare module 'vitest' {
     templateUrl: string;
   }
 }
+
+/** For a database that may be lost. */
+const settings = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=400'];
 
 /** Pages load the scripts for browsers as they are now; processes of their own run the server as it was built last. */
 async function build(): Promise<void> {
@@ -30,13 +32,9 @@ async function build(): Promise<void> {
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   await build();
-  const dataDir = await mkdtemp(join(tmpdir(), 'perkwire-test-'));
-  await chmod(dataDir, 0o755); // as root, the database runs as another user, who must get in
+  const dataDir = await databaseFolder('perkwire-test-');
   const given = process.env.TEST_DATABASE_URL;
-  const server =
-    given === undefined
-      ? await startEmbeddedPostgres({ dataDir, flags: ['fsync=off', 'synchronous_commit=off', 'max_connections=400'] })
-      : null;
+  const server = given === undefined ? await startEmbeddedPostgres({ dataDir, flags: settings }) : null;
   const url = server?.url ?? (given as string);
   await migrate(url);
   const pool = createPool({ url, size: 1, applicationName: 'perkwire-test', onError: () => {} });

@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { startEmbeddedPostgres } from '../../src/embedded/postgres/index.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { createPool, transaction } from '../../src/platform/db/pool.ts';
 import { loadTestCatalogue } from './catalogue.ts';
+import { databaseFolder } from './database-folder.ts';
 
 /** A PostgreSQL of one test file, which may harm it. */
 export type OwnPostgres = {
@@ -26,8 +26,7 @@ export type OwnPostgres = {
 
 /** Starts one with the schema and the demo catalogue. */
 export async function startOwnPostgres({ flags = [] as string[] } = {}): Promise<OwnPostgres> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'perkwire-own-'));
-  await chmod(dataDir, 0o755); // as root, the database runs as another user, who must get in
+  const dataDir = await databaseFolder('perkwire-own-');
   const server = await startEmbeddedPostgres({ dataDir, flags: ['fsync=off', ...flags] });
   await migrate(server.url);
   const pool = createPool({ url: server.url, size: 1, applicationName: 'perkwire-test', onError: () => {} });

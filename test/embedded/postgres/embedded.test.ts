@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, chmod, mkdir, mkdtemp, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
+import { access, chmod, mkdir, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,6 +9,7 @@ import pg from 'pg';
 import { afterAll, describe, expect, test } from 'vitest';
 import { type BinaryPackage, prepareBinaries } from '../../../src/embedded/postgres/binaries.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/embedded/postgres/index.ts';
+import { databaseFolder } from '../../support/database-folder.ts';
 
 const embedded = fileURLToPath(new URL('../../../src/embedded/postgres/index.ts', import.meta.url));
 const isRoot = process.getuid?.() === 0;
@@ -19,8 +20,7 @@ const folders: string[] = [];
 
 /** A folder the server's user can reach, so that clusters stay inside it. */
 async function newFolder(): Promise<string> {
-  const folder = await realpath(await mkdtemp(join(tmpdir(), 'perkwire-embedded-')));
-  await chmod(folder, 0o755);
+  const folder = await realpath(await databaseFolder('perkwire-embedded-'));
   folders.push(folder);
   return folder;
 }
