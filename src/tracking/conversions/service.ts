@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { openConversionSecret } from '../../catalog/management/conversion-secret.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
 import { transaction } from '../../platform/db/pool.ts';
@@ -37,7 +38,9 @@ type ServiceDeps = Pick<
   'pool' | 'dbHealth' | 'catalog' | 'config' | 'secretBox' | 'batchMeters' | 'eventMeter' | 'eventsStoredUntil' | 'now'
 >;
 
-/** With an event log that lags behind by more, a click that is not found may be waiting there (milliseconds). */
+/** A click that is not found may still be in the event log: it is waited for, up to twice the last of these pauses. */
+const [firstPauseMs, lastPauseMs] = [50, 3_200];
+/** A log that is behind by more is not waited for (milliseconds). */
 const lateMs = 5_000;
 
 /** Reports in one transaction (count). */
@@ -54,17 +57,28 @@ export function createConversionService(deps: ServiceDeps): ConversionService {
     meter: deps.batchMeters('conversions'),
     traceOf: ({ trace }) => trace,
   });
+
+  /** Waits for clicks that were in the event log when the report came. Without a log, everything is stored by now. */
+  async function evaluateWhenStored(item: Item): Promise<Evaluation> {
+    const arrivedMs = now();
+    for (let pauseMs = firstPauseMs; ; pauseMs *= 2) {
+      const lagMs = arrivedMs - eventsStoredUntil();
+      const evaluation = await batcher.add(item);
+      const isMissing = evaluation.outcome === 'refused' && evaluation.error.code === 'click_not_found';
+      if (!isMissing || lagMs <= 0) return evaluation;
+      if (lagMs > lateMs || pauseMs > lastPauseMs) throw new AppError('unavailable');
+      await sleep(pauseMs);
+    }
+  }
+
   return {
     record: async (report, trace) => {
       const click = clickIds.read(report.clickId);
       // A click id can only be of the future by a wrong clock, and PostgreSQL's dates have an end.
       if (click === null || timeOfUuid7(click.sessionId) > now() + dayMs) throw new AppError('click_not_found');
       const [txnKey = '', ...earlierKeys] = hashes.allOf(0, `transaction ${click.sessionId} ${report.txnId}`);
-      const evaluation = await batcher.add({ report, click, txnKey, earlierKeys, trace });
-      if (evaluation.outcome === 'refused') {
-        const mayBeInLog = evaluation.error.code === 'click_not_found' && now() - eventsStoredUntil() > lateMs;
-        throw mayBeInLog ? new AppError('unavailable') : evaluation.error;
-      }
+      const evaluation = await evaluateWhenStored({ report, click, txnKey, earlierKeys, trace });
+      if (evaluation.outcome === 'refused') throw evaluation.error;
       const message = evaluation.outcome === 'duplicate' ? 'duplicate' : 'recorded';
       return { message, booking: evaluation.booking };
     },
