@@ -2,7 +2,7 @@
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const palette = ['--accent', '--info', '--warn'];
-const language = 'en-GB';
+const language = document.documentElement.dataset.locale;
 
 /** How values are written: on the axis, and in the legend. */
 function formatsOf(style) {
@@ -71,7 +71,10 @@ function draw(holder) {
         { ...axis, size: 60, values: (_plot, values) => values.map((value) => onAxis.format(value)) },
       ],
       series: [
-        { label: zone === null ? 'Day' : 'Time', value: (_plot, at) => (at === null ? '–' : timeInLegend(at)) },
+        {
+          label: message(zone === null ? 'day' : 'time'),
+          value: (_plot, at) => (at === null ? '–' : timeInLegend(at)),
+        },
         ...seriesOf(given, (value) => inLegend.format(value)),
       ],
     },

@@ -1,5 +1,15 @@
 // Behaviour of every dashboard page: character counters, confirmations, copy buttons, menu and messages.
 
+const root = document.documentElement;
+const messages = JSON.parse(root.dataset.messages);
+
+/** A text of the section `browser` of the message files; by `count`, its form for this number. */
+function message(key, values = {}) {
+  const form = values.count === undefined ? '' : `_${new Intl.PluralRules(root.lang).select(values.count)}`;
+  const text = messages[key + form] ?? messages[`${key}_other`] ?? messages[key];
+  return text.replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
+}
+
 /** Characters as the server counts them: code points, not UTF-16 units. */
 const lengthOf = (text) => [...text].length;
 
@@ -21,7 +31,7 @@ document.addEventListener(
   'submit',
   (event) => {
     const form = event.target;
-    const { confirm: question, confirmButton = 'Continue' } = event.submitter?.dataset.confirm
+    const { confirm: question, confirmButton = message('continue') } = event.submitter?.dataset.confirm
       ? event.submitter.dataset
       : form.dataset;
     if (question === undefined || form.dataset.confirmed !== undefined) return;
@@ -30,13 +40,13 @@ document.addEventListener(
     const dialog = document.createElement('dialog');
     const title = document.createElement('h2');
     title.id = 'confirm-title';
-    title.textContent = `${confirmButton}?`;
+    title.textContent = message('confirmTitle', { action: confirmButton });
     const text = document.createElement('p');
     text.textContent = question;
     const actions = document.createElement('div');
     actions.className = 'actions';
     actions.append(
-      button('Cancel', 'button quiet', () => dialog.close()),
+      button(message('cancel'), 'button quiet', () => dialog.close()),
       button(confirmButton, 'button main', confirmed),
     );
     dialog.setAttribute('aria-labelledby', title.id);
@@ -107,14 +117,14 @@ document.addEventListener('click', async (event) => {
     const text = copy.parentElement.querySelector('code').textContent;
     await navigator.clipboard.writeText(text).then(
       () => {
-        copy.textContent = 'Copied';
+        copy.textContent = message('copied');
       },
       () => {
         getSelection().selectAllChildren(copy.parentElement.querySelector('code'));
       },
     );
     setTimeout(() => {
-      copy.textContent = 'Copy';
+      copy.textContent = message('copy');
     }, 2000);
   }
   event.target.closest?.('[data-dismiss]')?.closest('[data-toast]')?.remove();
@@ -152,10 +162,8 @@ function toast(text, kind) {
 const toastMs = 6000;
 const removeLater = (shown) => setTimeout(() => shown.remove(), toastMs);
 
-document.addEventListener('htmx:responseError', () =>
-  toast('Request failed. Reload the page and try again.', 'failed'),
-);
-document.addEventListener('htmx:sendError', () => toast('Network error. Check your connection.', 'failed'));
+document.addEventListener('htmx:responseError', () => toast(message('requestFailed'), 'failed'));
+document.addEventListener('htmx:sendError', () => toast(message('networkError'), 'failed'));
 
 for (const control of document.querySelectorAll('[data-max]')) count(control);
 for (const shown of document.querySelectorAll('.toast.done')) removeLater(shown);
@@ -192,18 +200,18 @@ for (const list of document.querySelectorAll('[data-stream]')) {
     if (pause.getAttribute('aria-pressed') === 'false') return show(item);
     held.set(item.id, item);
     if (held.size > maxItems) held.delete(held.keys().next().value);
-    pause.textContent = `Continue (${held.size})`;
+    pause.textContent = message('continueCount', { count: held.size });
   });
   source.addEventListener('watching', () => {
     const waiting = list.parentElement.querySelector('[data-waiting-text]');
-    if (waiting !== null) waiting.textContent = 'Waiting for the first call…';
+    if (waiting !== null) waiting.textContent = message('waitingForCall');
   });
   filter.addEventListener('input', applyFilters);
   kind.addEventListener('change', applyFilters);
   pause.addEventListener('click', () => {
     const isPaused = pause.getAttribute('aria-pressed') === 'false';
     pause.setAttribute('aria-pressed', String(isPaused));
-    pause.textContent = isPaused ? 'Continue' : 'Pause';
+    pause.textContent = message(isPaused ? 'continue' : 'pause');
     if (!isPaused) for (const item of held.values()) show(item);
     held.clear();
   });

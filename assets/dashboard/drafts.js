@@ -54,6 +54,6 @@
     sessionStorage.removeItem('restored');
     const form = document.querySelector('form[data-keep]');
     if (form !== null) edited.add(form);
-    toast('Your session had ended. Your edits are back; they are not saved yet.', 'failed');
+    toast(message('draftRestored'), 'failed');
   } else if (draft?.hasEnded && draft.user === user()) restore(draft);
 })();

@@ -35,20 +35,20 @@
     if (answer?.status !== 200) {
       const to = answer?.headers.get('hx-redirect');
       if (to) location.assign(to);
-      state.textContent = 'Search failed. Try again.';
+      state.textContent = message('searchFailed');
       return;
     }
     found.innerHTML = await answer.text();
     const count = options().length;
-    state.textContent = count === 1 ? '1 result' : `${count} results`;
+    state.textContent = message('results', { count });
     choose(options()[0]);
   }
 
   function openFinder(kind) {
     only = kind;
     field.value = '';
-    field.placeholder = kind === 'publishers' ? 'Publisher…' : 'Campaign, offer, placement, id, user…';
-    finder.setAttribute('aria-label', kind === 'publishers' ? 'Switch publisher' : 'Search');
+    field.placeholder = message(kind === 'publishers' ? 'publisherPlaceholder' : 'finderPlaceholder');
+    finder.setAttribute('aria-label', message(kind === 'publishers' ? 'switchPublisher' : 'search'));
     found.replaceChildren();
     finder.showModal();
     search();
@@ -134,7 +134,7 @@
       sessionStorage.setItem(storageKey(location.pathname), String(query));
       const clear = document.createElement('a');
       clear.className = 'button quiet';
-      clear.textContent = 'Clear filters';
+      clear.textContent = message('clearFilters');
       clear.href = location.pathname;
       clear.addEventListener('click', () => sessionStorage.removeItem(storageKey(location.pathname)));
       filters.append(clear);
@@ -192,7 +192,7 @@
     menu.className = 'dropdown columns-menu';
     const summary = document.createElement('summary');
     summary.className = 'button';
-    summary.textContent = 'Columns';
+    summary.textContent = message('columns');
     const body = document.createElement('div');
     body.className = 'dropdown-body';
     body.append(...texts.map((text) => columnBox(table, name, text)));

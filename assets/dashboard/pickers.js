@@ -45,7 +45,7 @@ function enhance(input) {
     if (input.hasAttribute(name)) search.setAttribute(name, input.getAttribute(name));
   const chips = make('div', { class: 'chips' });
   const box = make('div', { class: 'picker' }, chips, options);
-  const label = document.querySelector(`label[for="${id}"]`)?.textContent ?? 'List';
+  const label = document.querySelector(`label[for="${id}"]`)?.textContent ?? message('list');
   options.setAttribute('aria-label', `${label}: choices`);
   input.removeAttribute('id');
   input.hidden = true;
@@ -61,7 +61,7 @@ function enhance(input) {
     const text = labels.get(value) ?? value;
     const made = make('span', { class: unseen !== '' && text.endsWith(unseen) ? 'chip unseen' : 'chip' }, text);
     if (!isDisabled) {
-      const remove = make('button', { type: 'button', 'aria-label': `Remove ${text}` }, '×');
+      const remove = make('button', { type: 'button', 'aria-label': message('removeItem', { text }) }, '×');
       remove.addEventListener('click', () => {
         change(values.filter((one) => one !== value));
         search.focus();

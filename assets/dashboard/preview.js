@@ -25,7 +25,7 @@ function layOut() {
 function withTyped(offers, fields) {
   const typed = Object.fromEntries(fields.map((name) => [name, form.elements[name]?.value ?? '']));
   const [first, ...others] = offers;
-  return [{ ...first, ...typed, title: typed.title || typed.short_headline || 'Your headline' }, ...others];
+  return [{ ...first, ...typed, title: typed.title || typed.short_headline || message('yourHeadline') }, ...others];
 }
 
 function answer() {

@@ -38,6 +38,7 @@ import { publisherPath, viewerOf } from './shell/context.ts';
 import { registerCookies } from './shell/cookies.ts';
 import { registerErrorPages } from './shell/error-page.ts';
 import { pageHeaders } from './shell/headers.ts';
+import { registerLanguage } from './shell/language.ts';
 import { createManagementClient } from './shell/management.ts';
 import type { PageServices } from './shell/pages.ts';
 import { registerFormParsing } from './shell/uploads.ts';
@@ -79,6 +80,7 @@ export async function dashboardRoutes(app: App, deps: DashboardDeps): Promise<vo
     const { mailer, config, now } = deps;
     const provider = config.oidc === null ? null : openProvider(config.oidc, config.publicUrl, now);
     const services: PageServices = { deps, asset, cookies, management, provider };
+    registerLanguage(open);
     await registerFormParsing(open);
     registerSession(open, services);
     registerErrorPages(open, services);

@@ -1,4 +1,5 @@
 import type { Executor } from '../../platform/db/pool.ts';
+import { isReaderLanguage, type ReaderLanguage } from '../../platform/i18n/reader.ts';
 
 /**
  * operator  belongs to no publisher and has access to all of them
@@ -26,6 +27,8 @@ export type User = {
   /** Signs in at the OpenID provider, and has no password. */
   isLinked: boolean;
   disabled: boolean;
+  /** null: by the browser's. */
+  language: ReaderLanguage | null;
   createdAt: Date;
 };
 
@@ -38,12 +41,14 @@ export type UserRow = {
   has_two_factor: boolean;
   is_linked: boolean;
   disabled: boolean;
+  language: string | null;
   created_at: Date;
 };
 
 /** Columns of `users u` for `userOf`. */
 export const userColumns = `u.id, u.email, u.role, u.publisher_id, u.password_hash is not null as has_password,
-  u.totp_sealed is not null as has_two_factor, u.oidc_subject is not null as is_linked, u.disabled, u.created_at`;
+  u.totp_sealed is not null as has_two_factor, u.oidc_subject is not null as is_linked, u.disabled, u.language,
+  u.created_at`;
 
 export const userOf = (row: UserRow): User => ({
   id: row.id,
@@ -54,6 +59,7 @@ export const userOf = (row: UserRow): User => ({
   hasTwoFactor: row.has_two_factor,
   isLinked: row.is_linked,
   disabled: row.disabled,
+  language: isReaderLanguage(row.language) ? row.language : null,
   createdAt: row.created_at,
 });
 
@@ -123,6 +129,11 @@ export async function changeUser(
 
 export async function setPassword(executor: Executor, userId: number, passwordHash: string): Promise<void> {
   await executor.query('update users set password_hash = $2 where id = $1', [userId, passwordHash]);
+}
+
+/** null: by the browser's. */
+export async function setLanguage(executor: Executor, userId: number, language: ReaderLanguage | null): Promise<void> {
+  await executor.query('update users set language = $2 where id = $1', [userId, language]);
 }
 
 type Identity = { issuer: string; subject: string };

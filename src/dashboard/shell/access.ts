@@ -2,12 +2,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '../../config.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
+import { t } from '../../platform/i18n/messages.ts';
 import type { App } from '../../platform/ports.ts';
 import { csrfTokenOf, isCsrfToken, isSameOrigin } from '../auth/csrf.ts';
 import { findSession } from '../auth/sessions.ts';
 import { isTwoFactorRequired } from '../auth/two-factor.ts';
 import { csrfFieldName, csrfHeader } from './actions.ts';
 import { formOf, type Viewer } from './context.ts';
+import { useLanguageOf } from './language.ts';
 import { isFragmentRequest, type PageServices, redirect } from './pages.ts';
 
 export const signInPath = '/dashboard/sign-in';
@@ -27,6 +29,7 @@ export function registerSession(app: App, { deps, cookies }: PageServices): void
     const session = await failFast(() => findSession(pool, token, now()));
     if (session === null || !(config.passwordSignIn || session.byProvider)) return;
     const { user, id: sessionId, byProvider } = session;
+    useLanguageOf(request, user);
     request.viewer = { user, sessionId, byProvider, sessionToken: token, csrf: csrfTokenOf(token) };
   });
 }
@@ -71,7 +74,7 @@ function submittedCsrfToken(request: FastifyRequest): string {
 
 const csrfError = (): AppError =>
   new AppError('permission_denied', {
-    message: 'This form has expired or was sent from another site. Reload the page and try again.',
+    message: t('errors.expiredForm'),
   });
 
 /** Redirects to the sign-in page, which leads back to the requested page. */

@@ -1,4 +1,5 @@
 import { type Html, html, nothing } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
 import { type PageContext, type Viewer, viewerOf } from './context.ts';
 
 /** Name of the form field with the CSRF token of the session; requests of scripts send `csrfHeader` instead. */
@@ -44,7 +45,7 @@ type SaveForm = {
 
 /** A form that saves, with its buttons in a row at the end. */
 export function saveForm({ request }: PageContext, to: string, body: Html, options: SaveForm = {}): Html {
-  const { button = 'Save', cancel, multipart = false, attributes = nothing, extra = nothing } = options;
+  const { button = t('common.save'), cancel, multipart = false, attributes = nothing, extra = nothing } = options;
   const encoding = multipart && html` enctype="multipart/form-data"`;
   return html`
     <form method="post" action="${to}" class="form"${encoding} novalidate ${attributes}>
@@ -53,7 +54,7 @@ export function saveForm({ request }: PageContext, to: string, body: Html, optio
       <div class="form-end">
         <button class="button main">${button}</button>
         ${extra}
-        ${cancel !== undefined && html`<a class="button quiet" href="${cancel}">Cancel</a>`}
+        ${cancel !== undefined && html`<a class="button quiet" href="${cancel}">${t('common.cancel')}</a>`}
       </div>
     </form>`;
 }

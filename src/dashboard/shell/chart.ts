@@ -1,4 +1,5 @@
 import { type Html, html } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
 import type { MetricsView } from '../../reports/query/view.ts';
 import { table } from './components.ts';
 
@@ -30,10 +31,10 @@ export function drawnChart({ caption, heading, times, series, format = String, .
     ...{ kind, zone, style },
   };
   return html`
-    <div class="chart" role="img" aria-label="${caption}; figures in the table below"
+    <div class="chart" role="img" aria-label="${t('layout.chartLabel', { caption })}"
       data-chart="${JSON.stringify(drawn)}"></div>
     <details class="more">
-      <summary>Show as table</summary>
+      <summary>${t('layout.showAsTable')}</summary>
       ${table(
         caption,
         [{ text: heading }, ...series.map(({ label }) => ({ text: label, numeric: true }))],
@@ -60,7 +61,7 @@ export type ChartInput = {
 export const chart = ({ caption, rows, series }: ChartInput): Html =>
   drawnChart({
     caption,
-    heading: 'Day',
+    heading: t('layout.day'),
     times: rows.map(({ time }) => ({ text: time, atMs: Date.parse(`${time}T00:00:00Z`) })),
     series: series.map(({ label, of }) => ({ label, values: rows.map(({ metrics }) => of(metrics) ?? 0) })),
   });

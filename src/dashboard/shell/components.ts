@@ -1,4 +1,5 @@
 import { type Html, html, nothing } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
 import { type IconName, icon } from './icons.ts';
 
 export type Column = { text: string; numeric?: boolean; hidden?: boolean };
@@ -31,7 +32,7 @@ export const emptyState = (name: IconName, title: string, text: Html | string, a
     ${action}
   </div>`;
 
-export const noMatches: Html = html`<p class="hint">No matches.</p>`;
+export const noMatches = (): Html => html`<p class="hint">${t('common.noMatches')}</p>`;
 
 export type Tone = 'good' | 'bad' | 'warn' | 'plain' | 'info';
 export const badge = (text: string, tone: Tone = 'plain'): Html => html`<span class="badge ${tone}">${text}</span>`;
@@ -68,9 +69,9 @@ export const card = (title: string, body: Html, { lead, actions }: CardOptions =
 export function pager(previous: string | null, next: string | null): Html {
   if (previous === null && next === null) return nothing;
   return html`
-    <nav class="pager" aria-label="Pages">
-      ${previous !== null && html`<a class="button" rel="prev" href="${previous}">Previous</a>`}
-      ${next !== null && html`<a class="button" rel="next" href="${next}">Next</a>`}
+    <nav class="pager" aria-label="${t('common.pages')}">
+      ${previous !== null && html`<a class="button" rel="prev" href="${previous}">${t('common.previousPage')}</a>`}
+      ${next !== null && html`<a class="button" rel="next" href="${next}">${t('common.nextPage')}</a>`}
     </nav>`;
 }
 
@@ -78,7 +79,9 @@ export function pager(previous: string | null, next: string | null): Html {
 export const copyable = (text: string, label: string): Html => html`
   <div class="copyable">
     <pre tabindex="0" aria-label="${label}"><code>${text}</code></pre>
-    <button type="button" class="button small" data-copy aria-label="Copy: ${label}">Copy</button>
+    <button type="button" class="button small" data-copy aria-label="${t('common.copyLabel', { label })}">
+      ${t('common.copy')}
+    </button>
   </div>`;
 
 /** Preformatted text that scrolls, also by keyboard. */

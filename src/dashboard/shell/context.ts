@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Publisher } from '../../catalog/snapshot/types.ts';
 import { AppError } from '../../platform/errors.ts';
+import { t } from '../../platform/i18n/messages.ts';
 import { hasRole, type Role, type User } from '../auth/users.ts';
 
 /** The signed-in user with their session. */
@@ -35,7 +36,7 @@ export function viewerOf(request: FastifyRequest): Viewer {
 
 /** @throws AppError `permission_denied` */
 export function requireRole({ user }: Viewer, role: Role): void {
-  if (!hasRole(user.role, role)) throw new AppError('permission_denied', { message: 'Your role does not allow this.' });
+  if (!hasRole(user.role, role)) throw new AppError('permission_denied', { message: t('errors.roleDenied') });
 }
 
 export const publisherPath = (publisherId: number, rest = ''): string => `/dashboard/p/${publisherId}${rest}`;

@@ -1,6 +1,8 @@
 import type { AppError } from '../../platform/errors.ts';
 import { toAppError } from '../../platform/http/error-handler.ts';
 import { html } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
+import { asReader } from '../../platform/i18n/reader.ts';
 import { loggedUrl } from '../../platform/logger.ts';
 import type { App } from '../../platform/ports.ts';
 import { linkButton } from './components.ts';
@@ -10,29 +12,31 @@ import type { PageServices } from './pages.ts';
 
 /** Answers errors with pages. */
 export function registerErrorPages(app: App, { deps, asset, cookies }: PageServices): void {
-  app.setErrorHandler((err, request, reply) => {
-    const error = toAppError(err);
-    const { method, url, id, viewer } = request;
-    if (error.status >= 500)
-      request.log.error({ err: error.cause ?? error, method, url: loggedUrl(url), requestId: id }, 'page failed');
-    if (error.retryAfterS !== undefined) reply.header('retry-after', String(error.retryAfterS));
-    reply.code(error.status).headers(pageHeaders(deps.config.publicUrl));
-    const title = titleOf(error);
-    const text = error.status === 404 ? 'This page does not exist, or it was removed.' : error.message;
-    const body = html`
+  app.setErrorHandler((err, request, reply) =>
+    asReader(request.reader, () => {
+      const error = toAppError(err);
+      const { method, url, id, viewer } = request;
+      if (error.status >= 500)
+        request.log.error({ err: error.cause ?? error, method, url: loggedUrl(url), requestId: id }, 'page failed');
+      if (error.retryAfterS !== undefined) reply.header('retry-after', String(error.retryAfterS));
+      reply.code(error.status).headers(pageHeaders(deps.config.publicUrl));
+      const title = titleOf(error);
+      const text = error.status === 404 ? t('errors.notFoundText') : error.message;
+      const body = html`
       <div class="empty">
         <p>${text}</p>
-        <p class="hint">Request ${id}</p>
-        ${linkButton('/dashboard', 'Go to dashboard')}
+        <p class="hint">${t('errors.request', { id })}</p>
+        ${linkButton('/dashboard', t('errors.goToDashboard'))}
       </div>`;
-    if (viewer === null) return reply.send(renderCard(title, asset, body));
-    const flash = cookies.takeFlash(request, reply);
-    return reply.send(renderPage({ title, body }, { viewer, publisher: request.viewedPublisher, flash, asset }));
-  });
+      if (viewer === null) return reply.send(renderCard(title, asset, body));
+      const flash = cookies.takeFlash(request, reply);
+      return reply.send(renderPage({ title, body }, { viewer, publisher: request.viewedPublisher, flash, asset }));
+    }),
+  );
 }
 
 function titleOf({ status }: AppError): string {
-  if (status === 404) return 'Page not found';
-  if (status === 403) return 'Access denied';
-  return status >= 500 ? 'Something went wrong' : 'Request refused';
+  if (status === 404) return t('errors.notFound');
+  if (status === 403) return t('errors.denied');
+  return status >= 500 ? t('errors.failed') : t('errors.refused');
 }

@@ -1,28 +1,34 @@
 import type { Publisher } from '../../catalog/snapshot/types.ts';
 import { type Html, html } from '../../platform/http/html.ts';
+import { reader } from '../../platform/i18n/reader.ts';
 import { isTimeZone } from '../../platform/lib/time-zone.ts';
 
 const maxFormats = 2000;
-const formats = new Map<string, Intl.DateTimeFormat>();
+
+/** Creating a format is expensive, so each kind of it is created once for each locale of readers. */
+export function perLocale<T>(create: (locale: string, kind: string) => T): (kind: string) => T {
+  const formats = new Map<string, T>();
+  return (kind) => {
+    const { locale } = reader();
+    const key = `${locale} ${kind}`;
+    let format = formats.get(key);
+    if (format === undefined) {
+      format = create(locale, kind);
+      if (formats.size > maxFormats) formats.clear();
+      formats.set(key, format);
+    }
+    return format;
+  };
+}
 
 type Precision = 'minute' | 'second' | 'day';
 
-/** Creating a format is expensive, so formats are cached. */
-function formatFor(timeZone: string, precision: Precision): Intl.DateTimeFormat {
-  const key = `${timeZone} ${precision}`;
-  let format = formats.get(key);
-  if (format === undefined) {
-    const time = precision === 'day' ? {} : ({ timeStyle: precision === 'second' ? 'medium' : 'short' } as const);
-    format = new Intl.DateTimeFormat('en-GB', {
-      dateStyle: 'medium',
-      ...time,
-      timeZone: isTimeZone(timeZone) ? timeZone : 'UTC',
-    });
-    if (formats.size > maxFormats) formats.clear();
-    formats.set(key, format);
-  }
-  return format;
-}
+const dateFormat = perLocale((locale, kind) => {
+  const [precision = '', timeZone = ''] = kind.split(' ');
+  const time = precision === 'day' ? {} : ({ timeStyle: precision === 'second' ? 'medium' : 'short' } as const);
+  const zone = isTimeZone(timeZone) ? timeZone : 'UTC';
+  return new Intl.DateTimeFormat(locale, { dateStyle: 'medium', ...time, timeZone: zone });
+});
 
 /** A time in the publisher's time zone. */
 export function moment(
@@ -32,7 +38,7 @@ export function moment(
 ): Html {
   const date = new Date(at);
   const iso = date.toISOString();
-  return html`<time datetime="${iso}" title="${iso}">${formatFor(timeZone, precision).format(date)}</time>`;
+  return html`<time datetime="${iso}" title="${iso}">${dateFormat(`${precision} ${timeZone}`).format(date)}</time>`;
 }
 
 /** A time that may be absent, such as the end of what is still running. */
@@ -42,14 +48,24 @@ export const momentOr = (zone: Pick<Publisher, 'timeZone'>, at: Date | string | 
 /** For pages without a publisher. */
 export const utc = { timeZone: 'UTC' };
 
-const whole = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 0 });
-const compact = new Intl.NumberFormat('en-GB', { notation: 'compact', maximumFractionDigits: 1 });
-const share = new Intl.NumberFormat('en-GB', { style: 'percent', maximumFractionDigits: 2 });
+const numberKinds: Record<string, Intl.NumberFormatOptions> = {
+  whole: { maximumFractionDigits: 0 },
+  compact: { notation: 'compact', maximumFractionDigits: 1 },
+  share: { style: 'percent', maximumFractionDigits: 2 },
+};
+
+const numberFormat = perLocale((locale, kind) => new Intl.NumberFormat(locale, numberKinds[kind]));
+const regionNames = perLocale((locale) => new Intl.DisplayNames([locale], { type: 'region', fallback: 'code' }));
 
 export const count = (value: number): string =>
-  Math.abs(value) >= 100_000 ? compact.format(value) : whole.format(value);
+  numberFormat(Math.abs(value) >= 100_000 ? 'compact' : 'whole').format(value);
 /** `value` 0–1. */
-export const percent = (value: number): string => share.format(value);
+export const percent = (value: number): string => numberFormat('share').format(value);
 
+/** Name of a country, such as "Germany" of DE; the code itself where it is none. */
+export const countryName = (code: string): string =>
+  /^[A-Z]{2}$/.test(code) ? (regionNames('').of(code) ?? code) : code;
+
+/** English only: until every text comes from the message files. */
 export const plural = (value: number, one: string, many = `${one}s`): string =>
-  `${whole.format(value)} ${value === 1 ? one : many}`;
+  `${numberFormat('whole').format(value)} ${value === 1 ? one : many}`;

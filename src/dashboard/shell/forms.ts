@@ -1,4 +1,6 @@
 import { type Html, html, nothing } from '../../platform/http/html.ts';
+import { t, tHtml } from '../../platform/i18n/messages.ts';
+import { reader } from '../../platform/i18n/reader.ts';
 import type { FieldErrors } from './fields.ts';
 
 type FieldOptions = {
@@ -102,7 +104,7 @@ function textOf({ values }: FormState, name: string): string {
 function field(state: FormState, name: string, options: FieldOptions, control: Html): Html {
   const id = idOf(name);
   const error = errorOf(state, name);
-  state.labels.set(name, options.of === undefined ? options.label : `${options.of}, ${lowerFirst(options.label)}`);
+  state.labels.set(name, labelOf(options));
   return html`
     <div class="field${error !== undefined && ' invalid'}">
       <div class="label">
@@ -204,7 +206,7 @@ export function chosenOf(values: FormValues, name: string): readonly string[] {
 function checkboxes(state: FormState, name: string, { label, of, hint, choices }: CheckboxGroup): Html {
   const error = errorOf(state, name);
   const chosen = chosenOf(state.values, name);
-  state.labels.set(name, of === undefined ? label : `${of}, ${lowerFirst(label)}`);
+  state.labels.set(name, labelOf({ label, of }));
   const box = (choice: Choice) => html`
     <label>
       <input type="checkbox" name="${name}" value="${choice.value}"${chosen.includes(choice.value) && html` checked`}>
@@ -235,7 +237,8 @@ const counterAttributes = ({ maxLength, idealLength }: FieldOptions): Html | fal
   html` data-max="${maxLength}"${idealLength !== undefined && html` data-ideal="${idealLength}"`}`;
 
 function counter(id: string, text: string, { maxLength = 0, idealLength }: FieldOptions): Html {
-  const ideal = idealLength !== undefined && html` <span class="ideal">ideal ${idealLength}</span>`;
+  const ideal =
+    idealLength !== undefined && html` <span class="ideal">${t('forms.ideal', { length: idealLength })}</span>`;
   const length = html`<span data-count>${[...text].length}</span>`;
   return html`<span class="count" id="${id}-count">${length} / ${maxLength}${ideal}</span>`;
 }
@@ -243,7 +246,13 @@ function counter(id: string, text: string, { maxLength = 0, idealLength }: Field
 const sentence = (text: string): string =>
   text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.');
 
-const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
+/** English nouns are lower case inside a sentence. */
+const lowerFirst = (text: string): string =>
+  reader().language === 'en' ? text.charAt(0).toLowerCase() + text.slice(1) : text;
+
+/** Name of a field in the summary of errors. */
+const labelOf = ({ label, of }: { label: string; of?: string | undefined }): string =>
+  of === undefined ? label : t('forms.of', { of, label: lowerFirst(label) });
 
 /** Every error with the label of its field; of fields that are not rendered yet, with its name. */
 function errorSummary({ errors, labels }: FormState): Html {
@@ -260,7 +269,7 @@ function errorSummary({ errors, labels }: FormState): Html {
   });
   return html`
     <div class="notice failed" role="alert" tabindex="-1" data-focus>
-      <p><strong>Not saved.</strong> Fix ${entries.length === 1 ? '1 error' : `${entries.length} errors`}:</p>
+      <p>${tHtml('forms.notSaved', { count: entries.length })}</p>
       <ul>${entries}</ul>
     </div>`;
 }
@@ -284,4 +293,4 @@ export const moreFields = (summary: string, body: Html, { isOpen = false }: { is
 
 /** A select of a list's filters; the first choice is no filter. */
 export const filterSelect = (name: string, label: string, choices: readonly Choice[], chosen: string): Html =>
-  createForm({ [name]: chosen }).select(name, { label, choices: [{ value: '', text: 'All' }, ...choices] });
+  createForm({ [name]: chosen }).select(name, { label, choices: [{ value: '', text: t('common.all') }, ...choices] });

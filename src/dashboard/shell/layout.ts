@@ -1,5 +1,7 @@
 import type { Publisher } from '../../catalog/snapshot/types.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
+import { reader } from '../../platform/i18n/reader.ts';
 import { csrfField, csrfHeader } from './actions.ts';
 import type { AssetName, AssetUrl } from './assets.ts';
 import { link } from './components.ts';
@@ -7,6 +9,7 @@ import type { Viewer } from './context.ts';
 import type { Flash } from './cookies.ts';
 import { finderButton, finderDialogs } from './finder.ts';
 import { icon, logo } from './icons.ts';
+import { browserMessages, roleName } from './language.ts';
 import { type NavKey, navigation } from './navigation.ts';
 
 export type { NavKey };
@@ -40,13 +43,13 @@ type Layout = {
 export function renderPage(page: Page, { viewer, publisher, unread = 0, flash, asset }: Layout): string {
   const canFind = publisher !== null || viewer.user.role === 'operator';
   const content = html`
-    <a class="skip" href="#content">Skip to content</a>
-    ${topBar}
+    <a class="skip" href="#content">${t('layout.skip')}</a>
+    ${topBar()}
     <div class="layout">
       <aside class="sidebar" id="sidebar">
         ${brandLink}
         ${publisher !== null && publisherBadge(publisher, viewer)}
-        ${canFind && finderButton}
+        ${canFind && finderButton()}
         ${navigation(publisher?.id ?? null, page.nav, viewer, unread)}
         ${accountMenu(viewer, page.nav)}
       </aside>
@@ -98,9 +101,10 @@ function renderDocument({ title, asset, assets, content, csrf }: DocumentParts):
     name.endsWith('.css')
       ? html`<link rel="stylesheet" href="${asset(name)}">`
       : html`<script defer src="${asset(name)}"></script>`;
+  const { language, locale } = reader();
   const headers = csrf !== null && html` hx-headers="${JSON.stringify({ [csrfHeader]: csrf })}"`;
   return html`<!doctype html>
-<html lang="en">
+<html lang="${language}" data-locale="${locale}" data-messages="${browserMessages()}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -120,19 +124,20 @@ ${content}
 const brandLink = html`<a class="brand" href="/dashboard">${logo}<span>Perkwire</span></a>`;
 
 /** On small screens only. */
-const topBar = html`
+const topBar = (): Html => html`
   <header class="topbar">
     <button class="menu-button" type="button" aria-controls="sidebar" aria-expanded="false" data-menu>
-      ${icon('menu')}<span class="sr">Menu</span>
+      ${icon('menu')}<span class="sr">${t('layout.menu')}</span>
     </button>
     ${brandLink}
   </header>`;
 
 function publisherBadge(publisher: Publisher, viewer: Viewer): Html {
-  const name = html`<span><small>Publisher</small><strong>${publisher.name}</strong></span>`;
+  const name = html`<span><small>${t('layout.publisher')}</small><strong>${publisher.name}</strong></span>`;
   return viewer.user.role === 'operator'
     ? html`
-      <a class="publisher" href="/dashboard/operator/publishers" title="Switch publisher" data-find="publishers">
+      <a class="publisher" href="/dashboard/operator/publishers" title="${t('layout.switchPublisher')}"
+        data-find="publishers">
         ${name}${icon('chevron')}
       </a>`
     : html`<p class="publisher">${name}</p>`;
@@ -141,17 +146,17 @@ function publisherBadge(publisher: Publisher, viewer: Viewer): Html {
 const accountMenu = (viewer: Viewer, nav: NavKey | undefined): Html => html`
   <div class="account">
     <a href="/dashboard/account"${nav === 'account' && html` aria-current="page"`}>
-      ${icon('account')}<span><strong>${viewer.user.email}</strong><small>${viewer.user.role}</small></span>
+      ${icon('account')}<span><strong>${viewer.user.email}</strong><small>${roleName(viewer.user.role)}</small></span>
     </a>
     <form method="post" action="/dashboard/sign-out">
-      ${csrfField(viewer)}<button class="button quiet small">Sign out</button>
+      ${csrfField(viewer)}<button class="button quiet small">${t('layout.signOut')}</button>
     </form>
   </div>`;
 
 function breadcrumbs({ trail, title }: Page): Html {
   if (trail === undefined) return nothing;
   return html`
-    <nav class="trail" aria-label="Breadcrumb">
+    <nav class="trail" aria-label="${t('layout.breadcrumb')}">
       <ol>
         ${trail.map(({ text, href }) => html`<li>${link(href, text)}</li>`)}
         <li aria-current="page">${title}</li>
@@ -172,5 +177,5 @@ const toast = ({ kind, text }: Flash): Html => html`
   <div class="toast ${kind}" data-toast>
     ${icon(kind === 'done' ? 'check' : 'alert')}
     <p>${text}</p>
-    <button type="button" class="close" aria-label="Dismiss" data-dismiss>×</button>
+    <button type="button" class="close" aria-label="${t('layout.dismiss')}" data-dismiss>×</button>
   </div>`;

@@ -1,71 +1,72 @@
 import { type Html, html, nothing } from '../../platform/http/html.ts';
+import { type MessageKey, t } from '../../platform/i18n/messages.ts';
 import { hasRole, type Role } from '../auth/users.ts';
 import { publisherPath, type Viewer } from './context.ts';
 import { type IconName, icon } from './icons.ts';
 
-type NavEntry = { key: string; text: string; path: string; icon: IconName; role: Role };
-type NavGroup = { title: string | null; entries: readonly NavEntry[] };
+type NavEntry = { key: string; text: MessageKey; path: string; icon: IconName; role: Role };
+type NavGroup = { title: MessageKey | null; entries: readonly NavEntry[] };
 
 const publisherNav = [
   {
     title: null,
     entries: [
-      { key: 'overview', text: 'Overview', path: '/overview', icon: 'overview', role: 'analyst' },
-      { key: 'reports', text: 'Reports', path: '/reports', icon: 'reports', role: 'analyst' },
-      { key: 'alerts', text: 'Alerts', path: '/alerts', icon: 'alerts', role: 'analyst' },
-      { key: 'why', text: 'Why (not) shown', path: '/why', icon: 'search', role: 'analyst' },
+      { key: 'overview', text: 'nav.overview', path: '/overview', icon: 'overview', role: 'analyst' },
+      { key: 'reports', text: 'nav.reports', path: '/reports', icon: 'reports', role: 'analyst' },
+      { key: 'alerts', text: 'nav.alerts', path: '/alerts', icon: 'alerts', role: 'analyst' },
+      { key: 'why', text: 'nav.why', path: '/why', icon: 'search', role: 'analyst' },
     ],
   },
   {
-    title: 'Catalogue',
+    title: 'nav.catalogue',
     entries: [
-      { key: 'offers', text: 'Offers', path: '/offers', icon: 'offers', role: 'analyst' },
-      { key: 'campaigns', text: 'Campaigns', path: '/campaigns', icon: 'campaigns', role: 'analyst' },
-      { key: 'advertisers', text: 'Advertisers', path: '/advertisers', icon: 'advertisers', role: 'analyst' },
+      { key: 'offers', text: 'nav.offers', path: '/offers', icon: 'offers', role: 'analyst' },
+      { key: 'campaigns', text: 'nav.campaigns', path: '/campaigns', icon: 'campaigns', role: 'analyst' },
+      { key: 'advertisers', text: 'nav.advertisers', path: '/advertisers', icon: 'advertisers', role: 'analyst' },
     ],
   },
   {
-    title: 'Developers',
+    title: 'nav.developers',
     entries: [
-      { key: 'integration', text: 'Integration', path: '/integration', icon: 'integration', role: 'analyst' },
-      { key: 'live', text: 'Live', path: '/live', icon: 'system', role: 'analyst' },
-      { key: 'webhooks', text: 'Webhooks', path: '/settings/webhooks', icon: 'webhooks', role: 'analyst' },
-      { key: 'deliveries', text: 'Deliveries', path: '/deliveries', icon: 'deliveries', role: 'analyst' },
-      { key: 'keys', text: 'API keys', path: '/settings/keys', icon: 'keys', role: 'admin' },
+      { key: 'integration', text: 'nav.integration', path: '/integration', icon: 'integration', role: 'analyst' },
+      { key: 'live', text: 'nav.live', path: '/live', icon: 'system', role: 'analyst' },
+      { key: 'webhooks', text: 'nav.webhooks', path: '/settings/webhooks', icon: 'webhooks', role: 'analyst' },
+      { key: 'deliveries', text: 'nav.deliveries', path: '/deliveries', icon: 'deliveries', role: 'analyst' },
+      { key: 'keys', text: 'nav.keys', path: '/settings/keys', icon: 'keys', role: 'admin' },
     ],
   },
   {
-    title: 'Settings',
+    title: 'nav.settings',
     entries: [
-      { key: 'settings', text: 'General', path: '/settings', icon: 'settings', role: 'analyst' },
-      { key: 'themes', text: 'Themes', path: '/settings/themes', icon: 'themes', role: 'analyst' },
-      { key: 'placements', text: 'Placements', path: '/settings/placements', icon: 'placements', role: 'analyst' },
+      { key: 'settings', text: 'nav.general', path: '/settings', icon: 'settings', role: 'analyst' },
+      { key: 'themes', text: 'nav.themes', path: '/settings/themes', icon: 'themes', role: 'analyst' },
+      { key: 'placements', text: 'nav.placements', path: '/settings/placements', icon: 'placements', role: 'analyst' },
       {
         key: 'sequence-rules',
-        text: 'Sequence rules',
+        text: 'nav.sequenceRules',
         path: '/settings/sequence-rules',
         icon: 'sequence',
         role: 'analyst',
       },
-      { key: 'users', text: 'Users', path: '/settings/users', icon: 'users', role: 'admin' },
-      { key: 'activity', text: 'Activity log', path: '/settings/activity', icon: 'activity', role: 'admin' },
+      { key: 'users', text: 'nav.users', path: '/settings/users', icon: 'users', role: 'admin' },
+      { key: 'activity', text: 'nav.activity', path: '/settings/activity', icon: 'activity', role: 'admin' },
     ],
   },
 ] as const satisfies readonly NavGroup[];
 
 const operatorNav = {
-  title: 'Operator',
+  title: 'nav.operator',
   entries: [
-    { key: 'publishers', text: 'Publishers', path: '/operator/publishers', icon: 'publishers', role: 'operator' },
-    { key: 'operators', text: 'Operators', path: '/operator/users', icon: 'users', role: 'operator' },
+    { key: 'publishers', text: 'nav.publishers', path: '/operator/publishers', icon: 'publishers', role: 'operator' },
+    { key: 'operators', text: 'nav.operators', path: '/operator/users', icon: 'users', role: 'operator' },
     {
       key: 'operator-activity',
-      text: 'Operator activity',
+      text: 'nav.operatorActivity',
       path: '/operator/activity',
       icon: 'activity',
       role: 'operator',
     },
-    { key: 'system', text: 'System', path: '/operator/system', icon: 'system', role: 'operator' },
+    { key: 'system', text: 'nav.system', path: '/operator/system', icon: 'system', role: 'operator' },
   ],
 } as const satisfies NavGroup;
 
@@ -84,11 +85,11 @@ export function pagesFor(publisherId: number | null, viewer: Viewer): { text: st
   const of = (entries: readonly NavEntry[], base: string) =>
     entries
       .filter(({ role }) => hasRole(viewer.user.role, role))
-      .map(({ text, path }) => ({ text, href: `${base}${path}` }));
+      .map(({ text, path }) => ({ text: t(text), href: `${base}${path}` }));
   return [
     ...(publisherId === null ? [] : publisherNav.flatMap(({ entries }) => of(entries, publisherPath(publisherId)))),
     ...of(operatorNav.entries, '/dashboard'),
-    { text: 'Account', href: '/dashboard/account' },
+    { text: t('common.account'), href: '/dashboard/account' },
   ];
 }
 
@@ -102,7 +103,7 @@ export function navigation(
   const ofPublisher = (id: number) =>
     publisherNav.map((entries) => group(entries, publisherPath(id), current, viewer, unread));
   return html`
-    <nav aria-label="Main">
+    <nav aria-label="${t('layout.main')}">
       ${publisherId !== null && ofPublisher(publisherId)}
       ${group(operatorNav, '/dashboard', current, viewer, 0)}
     </nav>`;
@@ -113,7 +114,9 @@ const maxUnread = 99;
 
 function unreadBadge(unread: number): Html {
   const text = unread > maxUnread ? `${maxUnread}+` : String(unread);
-  return unread === 0 ? nothing : html`<span class="unread">${text}<span class="sr"> unread</span></span>`;
+  return unread === 0
+    ? nothing
+    : html`<span class="unread">${text}<span class="sr"> ${t('layout.unread')}</span></span>`;
 }
 
 function group(
@@ -128,10 +131,10 @@ function group(
   const entry = ({ key, text, path, icon: name }: NavEntry) => html`
     <li>
       <a href="${base}${path}"${key === current && html` aria-current="page"`}>
-        ${icon(name)}${text}${key === 'alerts' && unreadBadge(unread)}
+        ${icon(name)}${t(text)}${key === 'alerts' && unreadBadge(unread)}
       </a>
     </li>`;
   return html`
-    ${title !== null && html`<p class="nav-title">${title}</p>`}
+    ${title !== null && html`<p class="nav-title">${t(title)}</p>`}
     <ul>${allowed.map(entry)}</ul>`;
 }

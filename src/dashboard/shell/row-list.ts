@@ -1,4 +1,5 @@
 import { type Html, html } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
 import { rowCountOf } from './fields.ts';
 import { type FormBuilder, type FormValues, focusField } from './forms.ts';
 
@@ -35,12 +36,12 @@ export function rowList(form: FormBuilder, { name, noun, add, first, row, within
       ? { name: within.list, action: `remove ${within.list}.${within.row}` }
       : { name, action: `remove ${name}.${index}` };
   const rowAt = (_: unknown, index: number): Html => {
-    const of = `${noun} ${index + 1}`;
+    const of = t('forms.row', { noun, number: index + 1 });
     return html`
       <fieldset class="row">
         <legend class="sr">${of}</legend>
         <div class="row-fields">${row(`${name}.${index}`, of)}</div>
-        ${rowButton(form, { ...removal(index), text: 'Remove', label: `Remove: ${of}` })}
+        ${rowButton(form, { ...removal(index), text: t('common.remove'), label: t('common.removeLabel', { label: of }) })}
       </fieldset>`;
   };
   return html`
@@ -102,4 +103,5 @@ function withoutRow(values: FormValues, list: string, removed: number): FormValu
 }
 
 /** Enter in a field presses the first button of a form, which must not be one that removes a row. */
-export const defaultButton = html`<button class="sr" tabindex="-1" aria-hidden="true">Save</button>`;
+export const defaultButton = (): Html =>
+  html`<button class="sr" tabindex="-1" aria-hidden="true">${t('common.save')}</button>`;

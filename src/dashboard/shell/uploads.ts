@@ -2,6 +2,7 @@ import multipart from '@fastify/multipart';
 import type { FastifyRequest } from 'fastify';
 import { maxUploadBytes } from '../../catalog/images/upload.ts';
 import { AppError } from '../../platform/errors.ts';
+import { t } from '../../platform/i18n/messages.ts';
 import type { App } from '../../platform/ports.ts';
 
 /** An uploaded image. Its type is the client's claim. */
@@ -39,7 +40,7 @@ export async function registerFormParsing(app: App): Promise<void> {
   app.addHook('preValidation', async (request) => {
     if (!request.isMultipart()) return;
     // Without a session nothing is read into memory.
-    if (request.viewer === null) throw new AppError('unsupported_media_type', { message: 'Sign in first.' });
+    if (request.viewer === null) throw new AppError('unsupported_media_type', { message: t('errors.signInFirst') });
     await readParts(request);
   });
 }
@@ -50,7 +51,7 @@ async function readParts(request: FastifyRequest): Promise<void> {
     if (part.type === 'field') params.append(part.fieldname, String(part.value));
     else {
       const bytes = await part.toBuffer().catch((err: Error) => {
-        throw new AppError('body_too_large', { message: 'The file is larger than 5 MB.', cause: err });
+        throw new AppError('body_too_large', { message: t('errors.uploadTooLarge'), cause: err });
       });
       if (bytes.length > 0) request.upload = { bytes, declaredType: part.mimetype };
     }

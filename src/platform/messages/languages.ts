@@ -21,10 +21,9 @@ export function languageOf(tag: unknown): Language | null {
   return name !== undefined && Object.hasOwn(languages, name) ? (name as Language) : null;
 }
 
-/** The language of a hosted page: as its URL says (`language` or `lang`), else by `Accept-Language`, else English. */
-export function requestLanguage(query: unknown, acceptLanguage: string | undefined): Language {
-  const { language, lang } = (query ?? {}) as Record<string, unknown>;
-  const accepted = (acceptLanguage ?? '')
+/** The tags of an `Accept-Language` header, the preferred one first. */
+export const acceptedTags = (acceptLanguage: string | undefined): string[] =>
+  (acceptLanguage ?? '')
     .split(',', 20)
     .map((part) => {
       const [tag = '', ...parameters] = part.split(';');
@@ -33,8 +32,12 @@ export function requestLanguage(query: unknown, acceptLanguage: string | undefin
     })
     .filter(({ quality }) => quality > 0)
     .sort((a, b) => b.quality - a.quality)
-    .map(({ tag }) => tag);
-  const found = [language, lang, ...accepted].map(languageOf).find((one) => one !== null);
+    .map(({ tag }) => tag.trim());
+
+/** The language of a hosted page: as its URL says (`language` or `lang`), else by `Accept-Language`, else English. */
+export function requestLanguage(query: unknown, acceptLanguage: string | undefined): Language {
+  const { language, lang } = (query ?? {}) as Record<string, unknown>;
+  const found = [language, lang, ...acceptedTags(acceptLanguage)].map(languageOf).find((one) => one !== null);
   return found ?? 'en';
 }
 

@@ -1,16 +1,19 @@
 import { transaction } from '../../../platform/db/pool.ts';
-import { html } from '../../../platform/http/html.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import { defaultLocales, isReaderLanguage } from '../../../platform/i18n/reader.ts';
 import type { App } from '../../../platform/ports.ts';
 import { auditAccount } from '../../auth/account-audit.ts';
 import { hashPassword, passwordProblem } from '../../auth/passwords.ts';
 import { endSessionsOf } from '../../auth/sessions.ts';
 import { createSignIn, type SignIn } from '../../auth/sign-in.ts';
-import { setPassword, type User } from '../../auth/users.ts';
+import { setLanguage, setPassword, type User } from '../../auth/users.ts';
 import { saveForm } from '../../shell/actions.ts';
 import { card, descriptionList } from '../../shell/components.ts';
 import { formOf, type PageContext } from '../../shell/context.ts';
-import type { FieldErrors } from '../../shell/fields.ts';
+import type { FieldErrors, Fields } from '../../shell/fields.ts';
 import { createForm } from '../../shell/forms.ts';
+import { roleName, useLanguageOf } from '../../shell/language.ts';
 import type { Page } from '../../shell/layout.ts';
 import { actorOf } from '../../shell/management.ts';
 import { commonPages, type PageResult, type PageServices } from '../../shell/pages.ts';
@@ -26,8 +29,34 @@ export function accountPages(app: App, services: PageServices): void {
   const pages = commonPages(app, services);
   pages.get('/account', 'analyst', (context) => accountPage(services, context, []));
   pages.post('/account/password', 'analyst', (context) => changePassword(services, signIn, context));
+  pages.post('/account/language', 'analyst', (context, fields) => changeLanguage(services, context, fields));
   ownSessionPages(app, services);
   twoFactorPages(app, services);
+}
+
+async function changeLanguage({ deps }: PageServices, context: PageContext, fields: Fields): Promise<PageResult> {
+  const { user } = context.viewer;
+  const language = fields.text('language');
+  const set = isReaderLanguage(language) ? language : null;
+  await setLanguage(deps.pool, user.id, set);
+  useLanguageOf(context.request, { language: set });
+  return { to: context.path('/account'), done: t('account.languageSaved') };
+}
+
+/** Each language in its own words. */
+const languageNames = Object.keys(defaultLocales).map((language) => ({
+  value: language,
+  text: new Intl.DisplayNames([language], { type: 'language' }).of(language) ?? language,
+}));
+
+function languageCard(context: PageContext): Html {
+  const field = createForm({ language: context.viewer.user.language ?? '' }).select('language', {
+    label: t('account.language'),
+    choices: [{ value: '', text: t('account.languageOfBrowser') }, ...languageNames],
+  });
+  return card(t('account.language'), saveForm(context, context.path('/account/language'), field), {
+    lead: t('account.languageLead'),
+  });
 }
 
 async function changePassword(services: PageServices, signIn: SignIn, context: PageContext): Promise<PageResult> {
@@ -46,13 +75,13 @@ async function changePassword(services: PageServices, signIn: SignIn, context: P
     return startBrowserSession(services, executor, context.request, { userId: user.id });
   });
   services.cookies.setSession(context.reply, session);
-  return { to: context.path('/account'), done: 'Password changed. All other sessions were signed out.' };
+  return { to: context.path('/account'), done: t('account.passwordChanged') };
 }
 
 function newPasswordError(user: User, password: string, again: string): FieldErrors[number] | null {
   const problem = passwordProblem(password, user.email);
   if (problem !== null) return { path: '/password', message: problem };
-  return password === again ? null : { path: '/again', message: 'Passwords do not match.' };
+  return password === again ? null : { path: '/again', message: t('account.passwordsDiffer') };
 }
 
 async function accountPage(services: PageServices, context: PageContext, errors: FieldErrors): Promise<Page> {
@@ -64,24 +93,29 @@ async function accountPage(services: PageServices, context: PageContext, errors:
     ${currentPasswordField(form)}
     ${newPasswordFields(form)}`;
   return {
-    title: 'Account',
+    title: t('common.account'),
     nav: 'account',
     status: errors.length > 0 ? 422 : 200,
     body: html`
       ${card(
-        'Profile',
+        t('account.profile'),
         descriptionList([
-          ['E-mail address', email],
-          ['Role', role],
-          ['Sign-in', context.viewer.byProvider ? 'Single sign-on' : 'Password'],
+          [t('common.email'), email],
+          [t('account.role'), roleName(role)],
+          [t('account.signIn'), t(context.viewer.byProvider ? 'account.singleSignOn' : 'account.password')],
         ]),
       )}
       ${
         changesPassword &&
-        card('Password', saveForm(context, context.path('/account/password'), fields, { button: 'Change password' }), {
-          lead: 'Changing it signs you out of all other sessions.',
-        })
+        card(
+          t('account.password'),
+          saveForm(context, context.path('/account/password'), fields, { button: t('account.changePassword') }),
+          {
+            lead: t('account.changePasswordLead'),
+          },
+        )
       }
+      ${languageCard(context)}
       ${await twoFactorCard(services, context)}
       ${await sessionsCard(services, context)}`,
   };

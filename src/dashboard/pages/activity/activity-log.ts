@@ -120,7 +120,7 @@ async function logPage<C extends PageContext>(
       ? emptyLog
       : html`
         ${filterForm(context.path(path), resources, filter.resource ?? '')}
-        ${rows.length === 0 ? noMatches : entries}
+        ${rows.length === 0 ? noMatches() : entries}
         ${pager(cursor === '' ? null : url(filter), next)}`,
   };
 }

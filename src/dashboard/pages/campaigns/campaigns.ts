@@ -100,9 +100,9 @@ export function campaignPages(app: App, services: PageServices): void {
 
 const tagAction: BulkAction = {
   name: 'tag',
-  text: 'Add tag',
-  field: 'Tag',
-  done: 'tagged',
+  text: 'campaigns.addTag',
+  field: 'campaigns.tag',
+  done: 'campaigns.tagged',
   change: ({ tags }, typed) => ({ tags: [...new Set([...(tags as string[]), typed])] }),
 };
 

@@ -92,7 +92,7 @@ export function provisionCard(context: PublisherContext, editor: Editor): Html {
   const fields = provisionFields(form, String(campaign.payout_currency));
   const version = refused?.typed[versionField] ?? (stored === undefined ? '' : etagOf(stored));
   const body = html`
-    ${defaultButton}
+    ${defaultButton()}
     ${hiddenField('publisher_id', to)}${hiddenField(versionField, String(version))}
     ${hiddenField(storedField, String(values[storedField]))}
     ${form.summary()}

@@ -122,7 +122,7 @@ function deliveryTable(
       columns,
       rows.map((row) => deliveryCells(context, row, labelOf(endpoints, row.endpoint_id))),
     );
-  return hasNext ? html`<p class="hint">No matches on this page. Continue with the next one.</p>` : noMatches;
+  return hasNext ? html`<p class="hint">No matches on this page. Continue with the next one.</p>` : noMatches();
 }
 
 /** Endpoints go with the last of their deliveries. */

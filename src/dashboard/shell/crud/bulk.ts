@@ -2,35 +2,36 @@ import type { View } from '../../../catalog/management/resource.ts';
 import { getRow, removeRow, updateRow } from '../../../catalog/management/rows.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import { csrfField } from '../actions.ts';
 import type { Cell } from '../components.ts';
 import { type PageContext, viewerOf } from '../context.ts';
 import { type Fields, fieldErrorsOf } from '../fields.ts';
-import { plural } from '../format.ts';
 import { createForm } from '../forms.ts';
 import type { PageResult } from '../pages.ts';
-import { type BulkAction, type Crud, type CrudPages, listPath } from './definition.ts';
+import { type BulkAction, type Crud, type CrudPages, listPath, nounOf } from './definition.ts';
 
 const formId = 'bulk';
 const removeAction = 'remove';
 
 /** The box that selects a row of the list; it belongs to the form of {@link bulkForm}. */
 export const selectBox = (key: unknown, name: string): Cell => html`
-  <input type="checkbox" name="key" value="${String(key)}" form="${formId}" aria-label="Select: ${name}">`;
+  <input type="checkbox" name="key" value="${String(key)}" form="${formId}" aria-label="${t('common.selectLabel', { name })}">`;
 
 /** Buttons for the selected rows of a list. */
 export function bulkForm<C extends PageContext>(crud: Crud<C>, context: C): Html {
   const button = ({ name, text, field }: BulkAction): Html => {
-    const press = html`<button class="button small" name="action" value="${name}">${text}</button>`;
-    return field === undefined ? press : html`<span>${createForm({}).input(name, { label: field })}${press}</span>`;
+    const press = html`<button class="button small" name="action" value="${name}">${t(text)}</button>`;
+    return field === undefined ? press : html`<span>${createForm({}).input(name, { label: t(field) })}${press}</span>`;
   };
   return html`
     <form class="bulk" id="${formId}" method="post" action="${listPath(crud, context)}/bulk">
       ${csrfField(viewerOf(context.request))}
-      <label><input type="checkbox" data-select-all="key"> Select all</label>
+      <label><input type="checkbox" data-select-all="key"> ${t('crud.selectAll')}</label>
       ${(crud.bulk ?? []).map(button)}
       <button class="button small danger" name="action" value="${removeAction}"
-        data-confirm="The selected ${crud.resource.name} will be removed." data-confirm-button="Remove">Remove</button>
+        data-confirm="${t('crud.removeSelected', { nouns: nounOf(crud.resource, 2) })}"
+        data-confirm-button="${t('common.remove')}">${t('common.remove')}</button>
     </form>`;
 }
 
@@ -46,7 +47,7 @@ export async function changeSelected<C extends PageContext>(
   const action = crud.bulk?.find((one) => one.name === name);
   const to = listPath(crud, context);
   if (action === undefined && name !== removeAction) throw new AppError('not_found');
-  if (keys.length === 0) return { to, failed: `Select ${resource.name} first.` };
+  if (keys.length === 0) return { to, failed: t('crud.selectFirst', { nouns: nounOf(resource, 2) }) };
   let failing: View | null = null;
   try {
     await management.write(context, async (work) => {
@@ -61,8 +62,10 @@ export async function changeSelected<C extends PageContext>(
     });
   } catch (err) {
     const [error] = fieldErrorsOf(err);
-    const of = failing === null ? '' : `${crud.nameOf(failing)}: `;
-    return { to, failed: `Nothing was changed. ${of}${error?.message ?? 'cannot be changed'}.` };
+    const why = error?.message ?? t('crud.cannotBeChanged');
+    const reason = failing === null ? why : t('crud.rowReason', { name: crud.nameOf(failing), reason: why });
+    return { to, failed: t('crud.notChanged', { reason }) };
   }
-  return { to, done: `${plural(keys.length, resource.noun)} ${action?.done ?? 'removed'}.` };
+  const things = t('crud.things', { count: keys.length, nouns: nounOf(resource, keys.length) });
+  return { to, done: t(action?.done ?? 'crud.removedThings', { things }) };
 }

@@ -1,6 +1,7 @@
 import type { Resource, Values, View } from '../../../catalog/management/resource.ts';
 import type { Work } from '../../../catalog/management/unit-of-work.ts';
 import type { Html } from '../../../platform/http/html.ts';
+import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import { hasRole, type Role } from '../../auth/users.ts';
 import type { AssetName } from '../assets.ts';
 import type { Cell, Column } from '../components.ts';
@@ -22,7 +23,11 @@ export type Figures<C extends PageContext> = {
   card: (context: C, view: View) => Promise<Html>;
 };
 
-/** The pages of one resource: a list, and a form that creates, changes and removes a row. */
+/**
+ * The pages of one resource. Its texts are getters, such as `get title() { return t('campaigns.title'); }`: each request
+ * reads them in its own language. A list,
+ * and a form that creates, changes and removes a row.
+ */
 export type Crud<C extends PageContext> = {
   resource: Resource;
   /** Below the prefix of the pages. */
@@ -76,19 +81,19 @@ export type Crud<C extends PageContext> = {
 export type BulkAction = {
   name: string;
   /** Of the button. */
-  text: string;
+  text: MessageKey;
   /** Label of the text field beside the button, which is named like the action; absent: it needs none. */
-  field?: string;
-  /** What is done, such as "paused". */
-  done: string;
+  field?: MessageKey;
+  /** What is said of the `{things}` it was done to, such as "3 campaigns paused." */
+  done: MessageKey;
   /** The fields that change. `typed`: the text field. */
   change: (row: View, typed: string) => Values;
 };
 
 /** For kinds with a field `active`. */
 export const pauseActions: readonly BulkAction[] = [
-  { name: 'pause', text: 'Pause', done: 'paused', change: () => ({ active: false }) },
-  { name: 'activate', text: 'Activate', done: 'activated', change: () => ({ active: true }) },
+  { name: 'pause', text: 'crud.pause', done: 'crud.paused', change: () => ({ active: false }) },
+  { name: 'activate', text: 'crud.activate', done: 'crud.activated', change: () => ({ active: true }) },
 ];
 
 /** What the functions behind the routes of one resource share. */
@@ -110,3 +115,7 @@ export const isRestorableKind = <C extends PageContext>({ resource, removable }:
 export const trailOf = <C extends PageContext>(crud: Crud<C>, context: C): { text: string; href: string }[] => [
   { text: crud.title, href: listPath(crud, context) },
 ];
+
+/** What a row is called, such as "campaign"; for more than one, "campaigns". */
+export const nounOf = ({ noun }: Resource, count = 1): string =>
+  t(`nouns.${noun.replaceAll(' ', '_')}` as MessageKey, { count });

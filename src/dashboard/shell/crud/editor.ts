@@ -3,6 +3,7 @@ import { defaultsOf, type Values, type View } from '../../../catalog/management/
 import { restorableDays } from '../../../catalog/management/restore.ts';
 import { etagOf } from '../../../catalog/management/rows.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { actionButton, hiddenField, readOnlyFields, saveForm } from '../actions.ts';
 import { table } from '../components.ts';
 import type { PageContext } from '../context.ts';
@@ -10,7 +11,16 @@ import type { FieldErrors } from '../fields.ts';
 import { createForm, type FormValues } from '../forms.ts';
 import type { Page } from '../layout.ts';
 import { defaultButton } from '../row-list.ts';
-import { type Crud, canWrite, type Editing, isRestorableKind, listPath, rowPath, trailOf } from './definition.ts';
+import {
+  type Crud,
+  canWrite,
+  type Editing,
+  isRestorableKind,
+  listPath,
+  nounOf,
+  rowPath,
+  trailOf,
+} from './definition.ts';
 
 /** Name of the field with the ETag of the row a form was made from. */
 export const versionField = '_version';
@@ -54,7 +64,7 @@ export async function editorPage<C extends PageContext>(
       ? main
       : html`<div class="split"><div>${main}</div>${crud.beside(context, editing)}</div>`;
   return {
-    title: view === null ? `New ${crud.resource.noun}` : crud.nameOf(view),
+    title: view === null ? t('crud.new', { noun: nounOf(crud.resource) }) : crud.nameOf(view),
     nav: crud.nav,
     trail: trailOf(crud, context),
     status: errors.length > 0 ? 422 : conflict === undefined ? 200 : 409,
@@ -81,25 +91,32 @@ async function formCard<C extends PageContext>(
     cancel: listPath(crud, context),
     attributes: html`data-keep${crud.previewed === true && html` data-previewed`}`,
     ...(crud.previewed === true && {
-      extra: html`<a class="button to-preview" href="#preview">Preview</a>`,
+      extra: html`<a class="button to-preview" href="#preview">${t('common.preview')}</a>`,
     }),
   };
-  const body = html`${defaultButton}${conflict}${form.summary()}${hidden}${fields}`;
+  const body = html`${defaultButton()}${conflict}${form.summary()}${hidden}${fields}`;
   return html`<section class="card">${saveForm(context, to, body, options)}</section>`;
 }
 
 function rowActions<C extends PageContext>(crud: Crud<C>, context: C, view: View): Html {
   const canRemove = crud.removable !== false && canWrite(crud, context);
-  const restorable = isRestorableKind(crud) ? ` It can be restored for ${restorableDays} days.` : '';
+  const name = crud.nameOf(view);
+  const question = isRestorableKind(crud)
+    ? t('crud.removeRestorable', { name, days: restorableDays })
+    : t('crud.remove', { name });
   const remove = () =>
     actionButton(context, {
       to: `${rowPath(crud, context, view)}/remove`,
-      text: 'Remove',
+      text: t('common.remove'),
       kind: 'danger',
-      confirm: `${crud.nameOf(view)} will be removed. Links already served keep working.${restorable}`,
+      confirm: question,
     });
   const copy = () =>
-    actionButton(context, { to: `${rowPath(crud, context, view)}/duplicate`, text: 'Duplicate', kind: 'quiet' });
+    actionButton(context, {
+      to: `${rowPath(crud, context, view)}/duplicate`,
+      text: t('common.duplicate'),
+      kind: 'quiet',
+    });
   const canCopy = crud.duplicate !== undefined && canWrite(crud, context);
   return html`${crud.actions?.(context, view)}${canCopy && copy()}${canRemove && remove()}`;
 }
@@ -110,14 +127,11 @@ export function conflictNotice(stored: View, typed: Values): Html {
   const shown = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
   return html`
     <div class="notice warn" role="alert" tabindex="-1" data-focus>
-      <p>
-        <strong>Someone else changed this while you were editing.</strong>
-        Your values are below. Save again to overwrite theirs, or reload the page to discard yours.
-      </p>
+      <p>${tHtml('crud.conflict')}</p>
     </div>
     ${table(
-      'Differences',
-      [{ text: 'Field' }, { text: 'Stored' }, { text: 'Yours' }],
+      t('crud.differences'),
+      [{ text: t('crud.field') }, { text: t('crud.stored') }, { text: t('crud.yours') }],
       differing.map(([name, value]) => [name.replaceAll('_', ' '), shown(stored[name]), shown(value)]),
     )}`;
 }

@@ -1,11 +1,12 @@
 import type { View } from '../../../catalog/management/resource.ts';
 import { html, nothing } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import { type Cell, type Column, emptyState, linkButton, noMatches, pager, table } from '../components.ts';
 import { type PageContext, queryText } from '../context.ts';
 import { createForm } from '../forms.ts';
 import type { Page } from '../layout.ts';
 import { bulkForm, selectBox } from './bulk.ts';
-import { type Crud, type CrudPages, canWrite, isRestorableKind, listPath } from './definition.ts';
+import { type Crud, type CrudPages, canWrite, isRestorableKind, listPath, nounOf } from './definition.ts';
 
 const rowsPerPage = 50;
 
@@ -24,8 +25,8 @@ export async function listPage<C extends PageContext>({ crud, management }: Crud
     ...(cursor !== '' && { cursor }),
   });
   const writable = canWrite(crud, context);
-  const add = writable ? linkButton(`${path}/new`, `Add ${resource.noun}`, 'main') : nothing;
-  const removed = isRestorableKind(crud) ? linkButton(`${path}/removed`, 'Removed', 'quiet') : nothing;
+  const add = writable ? linkButton(`${path}/new`, t('crud.add', { noun: nounOf(resource) }), 'main') : nothing;
+  const removed = isRestorableKind(crud) ? linkButton(`${path}/removed`, t('crud.removedList'), 'quiet') : nothing;
   const next = nextCursor === null ? null : `${path}?${new URLSearchParams({ ...filter, cursor: nextCursor })}`;
   const isEmpty = rows.length === 0 && Object.keys(filter).length === 0 && cursor === '';
   const list = async () => {
@@ -39,7 +40,7 @@ export async function listPage<C extends PageContext>({ crud, management }: Crud
       ${bulkForm(crud, context)}
       ${table(
         title,
-        [{ text: 'Select', hidden: true }, ...columns],
+        [{ text: t('common.select'), hidden: true }, ...columns],
         cells.map((one, index) => [box(index), ...one]),
       )}`;
   };
@@ -52,11 +53,11 @@ export async function listPage<C extends PageContext>({ crud, management }: Crud
       ? emptyState(crud.icon, crud.empty.title, crud.empty.text, add)
       : html`
         <form class="filters" method="get" action="${path}" role="search">
-          ${resource.searched.length > 0 && createForm({ q: filter.q ?? '' }).input('q', { label: 'Search' })}
+          ${resource.searched.length > 0 && createForm({ q: filter.q ?? '' }).input('q', { label: t('common.search') })}
           ${await crud.filters?.(context)}
-          <button class="button">Apply</button>
+          <button class="button">${t('common.apply')}</button>
         </form>
-        ${rows.length === 0 ? noMatches : await list()}
+        ${rows.length === 0 ? noMatches() : await list()}
         ${pager(cursor === '' ? null : path, next)}`,
   };
 }

@@ -1,6 +1,7 @@
 import type { View } from '../../../catalog/management/resource.ts';
 import { isRestorable, restorableDays } from '../../../catalog/management/restore.ts';
 import { html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import { actionButton } from '../actions.ts';
 import { noMatches, pager, table } from '../components.ts';
 import { keyIn, type PageContext, queryText } from '../context.ts';
@@ -8,7 +9,7 @@ import { fieldErrorsOf } from '../fields.ts';
 import { moment, utc } from '../format.ts';
 import type { Page } from '../layout.ts';
 import type { PageResult } from '../pages.ts';
-import { type CrudPages, canWrite, listPath, rowPath, trailOf } from './definition.ts';
+import { type CrudPages, canWrite, listPath, nounOf, rowPath, trailOf } from './definition.ts';
 
 const rowsPerPage = 50;
 
@@ -26,21 +27,25 @@ export async function removedPage<C extends PageContext>(
     ...(cursor !== '' && { cursor }),
   });
   const restore = (row: View) =>
-    actionButton(context, { to: `${rowPath(crud, context, row)}/restore`, text: 'Restore', small: true });
+    actionButton(context, { to: `${rowPath(crud, context, row)}/restore`, text: t('crud.restore'), small: true });
   const cells = rows.map((row) => [
-    html`<strong>${crud.nameOf(row)}</strong><br><span class="hint">ID ${String(row[crud.resource.key])}</span>`,
+    html`<strong>${crud.nameOf(row)}</strong><br><span class="hint">${t('crud.id', { id: String(row[crud.resource.key]) })}</span>`,
     moment(context.request.viewedPublisher ?? utc, String(row.deleted_at)),
     canWrite(crud, context) && isRestorable(row, management.now()) ? restore(row) : '',
   ]);
   const next = nextCursor === null ? null : `${path}?${new URLSearchParams({ cursor: nextCursor })}`;
-  const columns = [{ text: 'Name' }, { text: 'Removed' }, { text: 'Actions', hidden: true }];
+  const columns = [
+    { text: t('common.name') },
+    { text: t('crud.removedList') },
+    { text: t('common.actions'), hidden: true },
+  ];
   return {
-    title: `Removed ${crud.title.toLowerCase()}`,
-    lead: `What was removed can be restored for ${restorableDays} days, as it was.`,
+    title: t('crud.removedTitle', { nouns: nounOf(crud.resource, 2) }),
+    lead: t('crud.removedLead', { days: restorableDays }),
     nav: crud.nav,
     trail: trailOf(crud, context),
     body: html`
-      ${rows.length === 0 ? noMatches : table('Removed', columns, cells)}
+      ${rows.length === 0 ? noMatches() : table(t('crud.removedList'), columns, cells)}
       ${pager(cursor === '' ? null : path, next)}`,
   };
 }
@@ -51,9 +56,12 @@ export async function restore<C extends PageContext>(
 ): Promise<PageResult> {
   try {
     const view = await management.restore(context, crud.resource, keyIn(context));
-    return { to: rowPath(crud, context, view), done: `${crud.nameOf(view)} restored.` };
+    return { to: rowPath(crud, context, view), done: t('crud.restored', { name: crud.nameOf(view) }) };
   } catch (err) {
     const [error] = fieldErrorsOf(err);
-    return { to: `${listPath(crud, context)}/removed`, failed: `Not restored: ${error?.message ?? 'in use'}.` };
+    return {
+      to: `${listPath(crud, context)}/removed`,
+      failed: t('crud.notRestored', { reason: error?.message ?? t('crud.inUse') }),
+    };
   }
 }

@@ -1,12 +1,13 @@
 import { PreconditionFailed } from '../../../catalog/management/rows.ts';
 import { AppError } from '../../../platform/errors.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import { formOf, keyIn, type PageContext } from '../context.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf } from '../fields.ts';
 import type { ManagementClient } from '../management.ts';
 import type { PageResult, Pages } from '../pages.ts';
 import { rowsField, typedValues, withRowChange } from '../row-list.ts';
 import { changeSelected } from './bulk.ts';
-import { type Crud, type CrudPages, isRestorableKind, listPath, rowPath, trailOf } from './definition.ts';
+import { type Crud, type CrudPages, isRestorableKind, listPath, nounOf, rowPath, trailOf } from './definition.ts';
 import { conflictNotice, editorPage, newRowPage, versionField } from './editor.ts';
 import { listPage } from './list.ts';
 import { removedPage, restore } from './removed.ts';
@@ -19,7 +20,12 @@ export function crudPages<C extends PageContext>(pages: Pages<C>, management: Ma
   pages.get(`${path}/new`, writes, async (context) => {
     const blocked = (await crud.blocked?.(context)) ?? null;
     if (blocked === null) return newRowPage(crud, context, crud.initial?.(context));
-    return { title: `New ${resource.noun}`, nav: crud.nav, trail: trailOf(crud, context), body: blocked };
+    return {
+      title: t('crud.new', { noun: nounOf(resource) }),
+      nav: crud.nav,
+      trail: trailOf(crud, context),
+      body: blocked,
+    };
   });
   pages.post(path, writes, (context, fields) => create(all, context, fields));
   if (isRestorableKind(crud)) {
@@ -47,7 +53,7 @@ async function create<C extends PageContext>(
   if (form.has(rowsField)) return newRowPage(crud, context, values, { typed: withRowChange(form) });
   try {
     const view = await management.create(context, crud.resource, values);
-    const saved = { to: rowPath(crud, context, view), done: `${crud.nameOf(view)} saved.` };
+    const saved = { to: rowPath(crud, context, view), done: t('crud.saved', { name: crud.nameOf(view) }) };
     return crud.afterCreate?.(context, view) ?? saved;
   } catch (err) {
     const refused = { errors: errorsIn(crud, err, fields), typed: typedValues(form) };
@@ -69,7 +75,7 @@ async function update<C extends PageContext>(
   }
   try {
     const view = await management.update(context, crud.resource, keyIn(context), values, version || null);
-    return { to: rowPath(crud, context, view), done: `${crud.nameOf(view)} saved.` };
+    return { to: rowPath(crud, context, view), done: t('crud.saved', { name: crud.nameOf(view) }) };
   } catch (err) {
     if (err instanceof PreconditionFailed) {
       const view = err.current;
@@ -92,7 +98,7 @@ async function duplicate<C extends PageContext>({ crud, management }: CrudPages<
   const key = keyIn(context);
   const view = await management.write(context, async (work) => crud.duplicate?.(work, key));
   if (view === undefined) throw new AppError('not_found');
-  return { to: rowPath(crud, context, view), done: `This is the copy. It is paused until you activate it.` };
+  return { to: rowPath(crud, context, view), done: t('crud.copied') };
 }
 
 /** The errors of a refused change; rethrows every other error. */
@@ -104,12 +110,12 @@ function errorsIn<C extends PageContext>(crud: Crud<C>, err: unknown, fields: Fi
 async function remove<C extends PageContext>({ crud, management }: CrudPages<C>, context: C): Promise<PageResult> {
   try {
     const view = await management.remove(context, crud.resource, keyIn(context));
-    return { to: listPath(crud, context), done: `${crud.nameOf(view)} removed.` };
+    return { to: listPath(crud, context), done: t('crud.removed', { name: crud.nameOf(view) }) };
   } catch (err) {
     const [error] = fieldErrorsOf(err);
     return {
       to: context.path(`${crud.path}/${encodeURIComponent(keyIn(context))}`),
-      failed: `Not removed: ${crud.resource.noun} ${error?.message ?? 'is in use'}.`,
+      failed: t('crud.notRemoved', { noun: nounOf(crud.resource), reason: error?.message ?? t('crud.isInUse') }),
     };
   }
 }

@@ -34,7 +34,7 @@ function orderLinks(state: ExplorerState, { periods }: Answer, { href }: Writing
 /** The rows with all metrics; a click on one opens it. */
 export function rowsTable(state: ExplorerState, answer: Answer, writing: Writing): Html {
   const { rows } = answer;
-  if (rows.length === 0) return noMatches;
+  if (rows.length === 0) return noMatches();
   const shown = state.all ? rows : rows.slice(0, fewRows);
   const metrics = state.metrics.map(metricOf);
   const { money, href } = writing;
