@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { type MessageKey, messages, t } from '../../platform/i18n/messages.ts';
+import { sectionOf, t } from '../../platform/i18n/messages.ts';
 import { asReader, type Reader, readerOf } from '../../platform/i18n/reader.ts';
 import type { App } from '../../platform/ports.ts';
 import type { Role, User } from '../auth/users.ts';
@@ -36,7 +36,4 @@ export function useLanguageOf(request: FastifyRequest, user: Pick<User, 'languag
 export const roleName = (role: Role): string => t(`roles.${role}`);
 
 /** The texts of our own scripts (`message` in dashboard.js), as JSON. */
-export const browserMessages = (): string =>
-  JSON.stringify(
-    Object.fromEntries(Object.keys(messages.en.browser ?? {}).map((key) => [key, t(`browser.${key}` as MessageKey)])),
-  );
+export const browserMessages = (): string => JSON.stringify(sectionOf('browser'));

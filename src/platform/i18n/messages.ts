@@ -56,6 +56,15 @@ export function t(key: MessageKey, values?: Arguments): string {
   return isPseudo() ? `⟦${text}⟧` : text;
 }
 
+/** The messages of a section for the reader, with their placeholders unfilled. */
+export const sectionOf = (section: keyof Sections): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(messages[reader().language][section] ?? {}).map(([name, text]) => [
+      name,
+      isPseudo() ? `⟦${text}⟧` : text,
+    ]),
+  );
+
 const tags = {
   b: (text: Html): Html => html`<strong>${text}</strong>`,
   code: (text: Html): Html => html`<code>${text}</code>`,

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { transaction } from '../../../platform/db/pool.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { inLanguage } from '../../../platform/i18n/reader.ts';
 import type { App } from '../../../platform/ports.ts';
 import { auditAccount } from '../../auth/account-audit.ts';
 import type { SessionClient } from '../../auth/session-client.ts';
@@ -17,7 +18,7 @@ import { signInPath } from '../../shell/access.ts';
 import { actionButton } from '../../shell/actions.ts';
 import { badge, card, linkButton, table } from '../../shell/components.ts';
 import { type PageContext, pathText, viewerOf } from '../../shell/context.ts';
-import { moment, plural, utc } from '../../shell/format.ts';
+import { countryName, moment, plural, utc } from '../../shell/format.ts';
 import { pageHeaders } from '../../shell/headers.ts';
 import { renderCard } from '../../shell/layout.ts';
 import { actorOf } from '../../shell/management.ts';
@@ -78,7 +79,7 @@ async function signOutOne({ deps, cookies }: PageServices, context: PageContext)
     const ended = await endSessionOf(executor, user.id, id);
     if (ended === null) throw new AppError('not_found');
     const change = { actor: actorOf(context), user, action: 'update', nowMs: deps.now() } as const;
-    const session = `${ended.device}, ${placeOf(ended)}`;
+    const session = inLanguage('en', () => `${ended.device}, ${placeOf(ended)}`);
     await auditAccount(executor, change, { session }, { session: 'signed out' });
   });
   if (id === sessionId) {
@@ -130,10 +131,8 @@ const row = (context: PageContext, session: ListedSession, isCurrent: boolean): 
     </div>`,
 ];
 
-const countries = new Intl.DisplayNames(['en'], { type: 'region', fallback: 'code' });
-
 /** Country and network, such as "Germany, 203.0.113.0/24". */
 function placeOf({ country, network }: SessionClient): string {
-  const places = [country !== null && /^[A-Z]{2}$/.test(country) ? (countries.of(country) ?? country) : '', network];
+  const places = [country === null ? '' : countryName(country), network];
   return places.filter((place) => place !== '').join(', ') || 'Unknown network';
 }

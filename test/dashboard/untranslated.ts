@@ -1,0 +1,85 @@
+import type { Pool } from 'pg';
+import type { Page } from 'playwright-core';
+import { pseudoLocale } from '../../src/platform/i18n/reader.ts';
+
+/**
+ * Runs in the browser: texts, labels, placeholders and titles of a document outside ⟦ ⟧, each with the element it
+ * stands in. Code, times and what is marked `translate="no"` are left out, as are choices named like their value.
+ */
+const listOutside = `(markup) => {
+  const parsed = new DOMParser().parseFromString(markup, 'text/html');
+  const names = ['aria-label', 'title', 'placeholder', 'alt', 'data-confirm', 'data-confirm-button'];
+  const skipped = 'script, style, code, pre, time, textarea, svg, [translate="no"]';
+  const found = [];
+  let depth = 0;
+  const read = (text, where) => {
+    let outside = '';
+    for (const character of text) {
+      if (character === '⟦') { depth++; outside += '|'; }
+      else if (character === '⟧') depth--;
+      else if (depth === 0) outside += character;
+    }
+    for (const part of outside.split('|')) if (part.trim() !== '') found.push([part.trim(), where]);
+  };
+  const describe = (element) => element.localName + (element.className ? '.' + element.className : '');
+  const isNamedByValue = (element) =>
+    element.localName === 'option' && element.value.replaceAll('_', ' ') === element.textContent;
+  const visit = (element) => {
+    if (element.matches(skipped) || isNamedByValue(element)) return;
+    for (const name of names) {
+      const value = element.getAttribute(name);
+      if (value === null) continue;
+      const before = depth;
+      depth = 0;
+      read(value, describe(element) + ' ' + name);
+      depth = before;
+    }
+    for (const child of element.childNodes)
+      if (child.nodeType === Node.TEXT_NODE) read(child.data, describe(element));
+      else if (child.nodeType === Node.ELEMENT_NODE) visit(child);
+  };
+  read(parsed.title, 'title');
+  visit(parsed.body);
+  return found;
+}`;
+
+function stringsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) => [name, ...stringsIn(inner)]);
+}
+
+/** Every text that is stored; what a page shows of it needs no translation. */
+export async function storedTexts(pool: Pool): Promise<string> {
+  const { rows: tables } = await pool.query<{ name: string }>(
+    `select quote_ident(table_name) as name from information_schema.tables
+    where table_schema = 'public' and table_type = 'BASE TABLE' order by 1`,
+  );
+  const texts = new Set<string>();
+  for (const { name } of tables) {
+    const { rows } = await pool.query<{ row: object }>(`select to_jsonb(t) as row from ${name} t limit 300`);
+    for (const { row } of rows)
+      for (const value of Object.values(row)) for (const one of stringsIn(value)) texts.add(one);
+  }
+  const countries = new Intl.DisplayNames(['en'], { type: 'region' });
+  for (const code of ['US', 'DE', 'GB', 'FR']) texts.add(countries.of(code) ?? code);
+  return [...texts].join('\n');
+}
+
+const dates = /\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b|\b[AP]M\b/g;
+const separators = /\s*[,·:;()/|→–+=…&]+\s*|\s+(?=\d)|(?<=\d)\s+/;
+
+/** Texts of a page that are neither in the message files nor stored. */
+export async function untranslatedTexts(tab: Page, url: string, cookie: string, stored: string): Promise<string[]> {
+  const answer = await fetch(url, { headers: { cookie, 'accept-language': pseudoLocale }, redirect: 'manual' });
+  if (answer.status >= 300 && answer.status !== 404) return [`${url}: answered ${answer.status}`];
+  const found = (await tab.evaluate(`(${listOutside})(${JSON.stringify(await answer.text())})`)) as [string, string][];
+  return found
+    .filter(([text]) =>
+      text
+        .replace(dates, '')
+        .split(separators)
+        .some((part) => /\p{L}{2}/u.test(part) && !stored.includes(part.trim())),
+    )
+    .map(([text, where]) => `${where}: ${text}`);
+}
