@@ -37,11 +37,12 @@ export function rowList(form: FormBuilder, { name, noun, add, first, row, within
       : { name, action: `remove ${name}.${index}` };
   const rowAt = (_: unknown, index: number): Html => {
     const of = t('forms.row', { noun, number: index + 1 });
+    const label = t('common.removeLabel', { label: of });
     return html`
       <fieldset class="row">
         <legend class="sr">${of}</legend>
         <div class="row-fields">${row(`${name}.${index}`, of)}</div>
-        ${rowButton(form, { ...removal(index), text: t('common.remove'), label: t('common.removeLabel', { label: of }) })}
+        ${rowButton(form, { ...removal(index), text: t('common.remove'), label })}
       </fieldset>`;
   };
   return html`

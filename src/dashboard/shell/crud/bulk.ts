@@ -16,7 +16,8 @@ const removeAction = 'remove';
 
 /** The box that selects a row of the list; it belongs to the form of {@link bulkForm}. */
 export const selectBox = (key: unknown, name: string): Cell => html`
-  <input type="checkbox" name="key" value="${String(key)}" form="${formId}" aria-label="${t('common.selectLabel', { name })}">`;
+  <input type="checkbox" name="key" value="${String(key)}" form="${formId}"
+    aria-label="${t('common.selectLabel', { name })}">`;
 
 /** Buttons for the selected rows of a list. */
 export function bulkForm<C extends PageContext>(crud: Crud<C>, context: C): Html {

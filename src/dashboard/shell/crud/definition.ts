@@ -24,9 +24,8 @@ export type Figures<C extends PageContext> = {
 };
 
 /**
- * The pages of one resource. Its texts are getters, such as `get title() { return t('campaigns.title'); }`: each request
- * reads them in its own language. A list,
- * and a form that creates, changes and removes a row.
+ * The pages of one resource: a list, and a form that creates, changes and removes a row. Its texts are getters, such as
+ * `get title() { return t('campaigns.title'); }`: each request reads them in its own language.
  */
 export type Crud<C extends PageContext> = {
   resource: Resource;

@@ -29,7 +29,9 @@ export async function removedPage<C extends PageContext>(
   const restore = (row: View) =>
     actionButton(context, { to: `${rowPath(crud, context, row)}/restore`, text: t('crud.restore'), small: true });
   const cells = rows.map((row) => [
-    html`<strong>${crud.nameOf(row)}</strong><br><span class="hint">${t('crud.id', { id: String(row[crud.resource.key]) })}</span>`,
+    html`
+      <strong>${crud.nameOf(row)}</strong><br>
+      <span class="hint">${t('crud.id', { id: String(row[crud.resource.key]) })}</span>`,
     moment(context.request.viewedPublisher ?? utc, String(row.deleted_at)),
     canWrite(crud, context) && isRestorable(row, management.now()) ? restore(row) : '',
   ]);
