@@ -110,6 +110,14 @@ const catalogueCommands: readonly Command[] = [
   },
 ];
 
+const start: Command = {
+  name: 'start',
+  about: 'Starts the service; without DATABASE_URL with a database of its own in DATA_DIR, and the demo catalogue',
+  options: {},
+  examples: ['start'],
+  load: async () => (await import('./run/start.ts')).start,
+};
+
 const serverCommands: readonly Command[] = [
   {
     name: 'doctor',
@@ -170,4 +178,10 @@ const completion: Command = {
 };
 
 /** Every command, in the order of the help. */
-export const commands: readonly Command[] = [...webhookCommands, ...catalogueCommands, ...serverCommands, completion];
+export const commands: readonly Command[] = [
+  start,
+  ...webhookCommands,
+  ...catalogueCommands,
+  ...serverCommands,
+  completion,
+];

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { Registry } from 'prom-client';
 import { registerGauge } from '../platform/metrics/gauges.ts';
-import { reconcileDeliveries } from './deliveries/reconciliation.ts';
+import { openStatesSql, reconcileDeliveries } from './deliveries/reconciliation.ts';
 import { mayBeCalled } from './dispatcher/claim/claim-statement.ts';
 
 const maxAgeMs = 15_000;
@@ -17,6 +17,18 @@ const endpointStates = `
   from webhook_endpoints e join endpoint_health h on h.endpoint_id = e.id
   where e.deleted_at is null`;
 
+/** What is pending is in the queue. Redeliveries, mostly few, are counted in the index of the queue's lanes. */
+const waitingSql = `
+  select state, count::float8 from (${openStatesSql}) counts
+  cross join lateral (select count(*) as redeliveries from delivery_queue where lane = 'redelivery') queue
+  cross join lateral (
+    values ('live', greatest(0, pending - redeliveries)), ('replay', redeliveries)
+  ) as by (state, count)`;
+
+const inTroubleSql = `
+  select state, count::float8 from (${openStatesSql}) counts
+  cross join lateral (values ('failed', failed), ('held', held)) as by (state, count)`;
+
 /** One index probe for each endpoint, however long its queue is. */
 const overdueSql = `
   select coalesce(max(extract(epoch from now() - oldest.due_at)), 0)::float8 as overdue_s
@@ -30,28 +42,32 @@ const overdueSql = `
 
 /** Gauges of the database, the same in every process: queue, failed and held deliveries, breakers, endpoints. */
 export function registerWebhookGauges(registry: Registry, pool: pg.Pool, now: () => number): void {
+  const byState =
+    (text: string, values: unknown[] = []) =>
+    async () => {
+      const { rows } = await pool.query<{ state: string; count: number }>(text, values);
+      return rows.map(({ state, count }) => ({ label: state, value: count }));
+    };
   /** Counts rows of `from` by state; states without any are 0, not absent. */
-  const counted = (states: readonly string[], from: string) => async () => {
-    const { rows } = await pool.query<{ state: string; count: number }>(
+  const counted = (states: readonly string[], from: string) =>
+    byState(
       `select state, count(found)::int as count
       from unnest($1::text[]) as state left join (${from}) found using (state) group by 1`,
       [states],
     );
-    return rows.map(({ state, count }) => ({ label: state, value: count }));
-  };
   const gauges = [
     {
       name: 'perkwire_webhook_queue',
       help: 'Deliveries waiting, by lane.',
       labelName: 'lane',
       // The label keeps the name that the routes of redeliveries have.
-      read: counted(['live', 'replay'], "select replace(lane, 'redelivery', 'replay') as state from delivery_queue"),
+      read: byState(waitingSql),
     },
     {
       name: 'perkwire_webhook_deliveries_in_trouble',
       help: 'Deliveries that failed or are held for disabled endpoints.',
       labelName: 'status',
-      read: counted(['failed', 'held'], 'select status as state from deliveries where undelivered'),
+      read: byState(inTroubleSql),
     },
     {
       name: 'perkwire_webhook_breakers',

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
-import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { embeddedDemoIds } from '../../src/embedded/demo/catalogue.ts';
 import { cloneDatabase } from '../support/database.ts';
@@ -14,10 +14,15 @@ import {
   startServerProcess,
 } from '../support/server-process.ts';
 import { type Hook, startHook } from '../webhooks/dispatcher/support.ts';
+import { type Installed, installPackages } from './packages.ts';
 
 type Line = Record<string, unknown>;
 type Listening = { child: ChildProcess; lines: Line[]; id: number; secret: string };
 
+/** `npm run procedures -- hour`: packages with the dependencies of npm's registry, and the embedded database. */
+const fromRegistry = process.env.INSTALL_FROM_REGISTRY === '1';
+
+let installed: Installed;
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
 let server: ServerProcess;
 let hook: Hook;
@@ -25,8 +30,8 @@ let hookStatus = 200;
 const children: ChildProcess[] = [];
 
 beforeAll(async () => {
-  database = await cloneDatabase();
-  server = await startServerProcess({ databaseUrl: database.url });
+  [installed, database] = await Promise.all([installPackages(fromRegistry), cloneDatabase()]);
+  server = await startServer();
   hook = await startHook((response) => {
     response.statusCode = hookStatus;
     response.setHeader('x-shop', 'open');
@@ -38,10 +43,21 @@ afterAll(async () => {
   await hook?.close();
   await server?.stop();
   await database?.drop();
+  await rm(installed.folder, { recursive: true, force: true, maxRetries: 50, retryDelay: 200 });
 });
 
+const startServer = (port?: number): Promise<ServerProcess> =>
+  startServerProcess({
+    databaseUrl: fromRegistry ? '' : database.url,
+    env: fromRegistry ? { TOKEN_KEYS: '', USER_PEPPER: '', SECRETS_KEY: '', PUBLIC_URL: '' } : {},
+    folder: installed.folder,
+    program: [installed.program, 'start'],
+    ...(port === undefined ? {} : { port }),
+  });
+
 function start(args: readonly string[], env: Record<string, string> = {}): ChildProcess {
-  const child = spawn(process.execPath, ['dist/command-line/main.js', ...args], {
+  const child = spawn(process.execPath, [installed.program, ...args], {
+    cwd: installed.folder,
     env: { ...process.env, PERKWIRE_URL: server.url, PERKWIRE_KEY: embeddedDemoIds.key, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -83,14 +99,18 @@ const trigger = async (): Promise<string> => {
 
 const received = () => hook.taken.map(({ headers }) => headers['webhook-id']);
 
-test('listens, verifies, breaks the server, is told, repairs it, retries, and survives a cut', async () => {
+test('from two tarballs: listens, verifies, breaks the server, is told, repairs it, retries', async () => {
+  const { verifyWebhook } = await installed.importClient();
   const listening = await listen(hook.url);
   const alerts = await listen(`${hook.url}/alerts`, '--events', 'endpoint.failing');
   const first = await trigger();
   await expect.poll(received).toEqual([first]);
   const [webhook] = hook.taken;
-  const payload = new Webhook(listening.secret).verify(webhook?.body ?? '', webhook?.headers ?? {});
-  expect(payload).toMatchObject({ body: { selected: 1 } });
+  const { headers = {}, body = '' } = webhook ?? {};
+  expect(await verifyWebhook({ headers, body, secret: listening.secret })).toMatchObject({
+    type: 'usp.selection',
+    payload: { body: { selected: 1 } },
+  });
   expect(webhook?.headers).toMatchObject({ 'perkwire-event': 'usp.selection', 'perkwire-dev': '1' });
   await expect
     .poll(() => listening.lines.at(-1))
@@ -122,7 +142,7 @@ test('listens, verifies, breaks the server, is told, repairs it, retries, and su
   ]);
 
   await server.kill();
-  server = await startServerProcess({ databaseUrl: database.url, port: server.port });
+  server = await startServer(server.port);
   const afterCut = await trigger();
   await expect.poll(received).toContain(afterCut);
 

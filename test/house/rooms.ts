@@ -37,12 +37,13 @@ export const rooms: Record<string, readonly string[]> = {
     ],
     ...['catalog', 'client', 'platform', 'config'],
   ],
-  'command-line': [
-    ...['dashboard', 'runtime', 'embedded', 'perks', 'offers', 'reports', 'webhooks', 'catalog', 'platform', 'config'],
-  ],
   root: [
     ...['dashboard', 'runtime', 'alerts', 'perks', 'embedded', 'privacy', 'tracking', 'offers', 'browser', 'reports'],
     ...['webhooks', 'decision', 'catalog', 'client', 'platform', 'config'],
+  ],
+  'command-line': [
+    ...['root', 'dashboard', 'runtime', 'embedded', 'perks', 'offers', 'reports', 'webhooks', 'catalog', 'platform'],
+    'config',
   ],
 };
 

@@ -28,6 +28,8 @@ export type ServerProcessOptions = {
   folder?: string;
   /** Options of Node itself. */
   execArgv?: string[];
+  /** What Node runs, from the folder, with its arguments. */
+  program?: readonly string[];
 };
 
 /**
@@ -39,9 +41,10 @@ export async function startServerProcess({
   env = {},
   folder = '.',
   execArgv = [],
+  program = ['dist/server.js'],
 }: ServerProcessOptions): Promise<ServerProcess> {
   const usedPort = port ?? (await freePort());
-  const child = spawn(process.execPath, [...execArgv, 'dist/server.js'], {
+  const child = spawn(process.execPath, [...execArgv, ...program], {
     cwd: folder,
     env: {
       ...process.env,

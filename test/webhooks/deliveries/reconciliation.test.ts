@@ -1,7 +1,9 @@
+import { Registry } from 'prom-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { dayMs, dayOf } from '../../../src/platform/lib/time.ts';
 import { mergeCounts } from '../../../src/webhooks/deliveries/counts.ts';
 import { isConsistent, reconcileDeliveries } from '../../../src/webhooks/deliveries/reconciliation.ts';
+import { registerWebhookGauges } from '../../../src/webhooks/gauges.ts';
 import { eraseNext } from '../../privacy/support.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { startHook, startTestDispatcher, until } from '../dispatcher/support.ts';
@@ -28,6 +30,14 @@ async function balance(
   expect(answer.statusCode, answer.body).toBe(200);
   return answer.json().data;
 }
+/** What a scrape shows of the deliveries that are not delivered, of all publishers. */
+async function gauges(): Promise<Record<string, number>> {
+  const registry = new Registry();
+  registerWebhookGauges(registry, t.pool, Date.now);
+  const page = await registry.metrics();
+  const lines = page.matchAll(/^perkwire_webhook_(?:queue|deliveries_in_trouble)\{\w+="(\w+)"\} (\d+)$/gm);
+  return Object.fromEntries([...lines].map(([, state, count]) => [state, Number(count)]));
+}
 const nothing = { created: 0, delivered: 0, failed: 0, held: 0, pending: 0, balanced: true };
 
 describe('GET /manage/v1/deliveries/balance', () => {
@@ -46,6 +56,7 @@ describe('GET /manage/v1/deliveries/balance', () => {
     await manager.call('POST', `/deliveries/${good}/replay`);
     await manager.enqueueDelivery({ pubUserId: 'user-1' });
     expect(await balance()).toMatchObject({ created: 3, delivered: 0, failed: 0, pending: 3, balanced: true });
+    await expect.poll(gauges).toEqual({ live: 1, replay: 2, failed: 0, held: 0 });
     await manager.call('POST', '/webhook-endpoints/usp.selection/disable');
     await until(async () => (await balance()).held, 3);
     await manager.enqueueDelivery({ pubUserId: 'user-1' });
@@ -53,6 +64,7 @@ describe('GET /manage/v1/deliveries/balance', () => {
     expect((await manager.call('POST', '/privacy/erasure', { pub_user_id: 'user-1' })).statusCode).toBe(202);
     while (await eraseNext(t.deps));
     expect(await balance()).toMatchObject({ created: 4, held: 2, failed: 2, balanced: true });
+    await expect.poll(gauges).toEqual({ live: 0, replay: 0, failed: 2, held: 2 });
     expect(isConsistent(await reconcileDeliveries(t.pool))).toBe(true);
     await dispatcher.stop();
     await hook.close();
