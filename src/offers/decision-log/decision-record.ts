@@ -70,9 +70,6 @@ export function storedInputsOf(
   return inputs;
 }
 
-/** The seed of a session's decision: the last 32 of the random bits of its id. */
-export const seedOf = (sessionId: string): number => Number.parseInt(sessionId.slice(28), 16);
-
 /** The decided offers with the one first whose link led to the offerwall, if it is among them. */
 export function withLinkedFirst<Shown extends { offer: Offer }>(
   shown: readonly Shown[],

@@ -10,15 +10,9 @@ import {
 import type { Executor } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { runInSlices } from '../../platform/lib/slices.ts';
-import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
+import { dayOfUuid7, seedOf } from '../../platform/lib/uuid7.ts';
 import { platformOf } from '../context/user-agent.ts';
-import {
-  type DecisionRecord,
-  readDecisionRecord,
-  type StoredInputs,
-  seedOf,
-  withLinkedFirst,
-} from './decision-record.ts';
+import { type DecisionRecord, readDecisionRecord, type StoredInputs, withLinkedFirst } from './decision-record.ts';
 import { catalogueId, findState, unpackCatalogue, unpackModel } from './states.ts';
 
 /** A decision as its session stores it. */

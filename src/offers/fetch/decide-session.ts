@@ -1,7 +1,7 @@
 import { decide } from '../../decision/decide.ts';
 import type { DecidedOffer, DecisionInput, Totals, UserHistory } from '../../decision/types.ts';
-import { newUuid7 } from '../../platform/lib/uuid7.ts';
-import { seedOf, storedInputsOf, withLinkedFirst } from '../decision-log/decision-record.ts';
+import { newUuid7, seedOf } from '../../platform/lib/uuid7.ts';
+import { storedInputsOf, withLinkedFirst } from '../decision-log/decision-record.ts';
 import type { Model } from '../model/posteriors.ts';
 import type { OutcomeSampler } from '../outcomes/sampler.ts';
 import { type MacroValues, macroNames, macroValuesOf } from '../render/macros.ts';

@@ -2,13 +2,12 @@ import type pg from 'pg';
 import type { Publisher, Theme } from '../../catalog/snapshot/types.ts';
 import { type DecisionContext, type DecisionInput, noHistory } from '../../decision/types.ts';
 import type { FailFast } from '../../platform/db/fail-fast.ts';
-import { newUuid7 } from '../../platform/lib/uuid7.ts';
+import { newUuid7, seedOf } from '../../platform/lib/uuid7.ts';
 import { type ActiveCaps, activeCapsOf } from '../caps/active-caps.ts';
 import { readHistory } from '../caps/history.ts';
 import { loadTrueUsage } from '../caps/slice-rows.ts';
 import { totalsAt } from '../caps/totals.ts';
 import { createUsageTable, periodNames, type UsageTable } from '../caps/usage.ts';
-import { seedOf } from '../decision-log/decision-record.ts';
 import type { OfferDeps } from '../ports.ts';
 
 /** What is truly used of the totals, without what processes have leased. */

@@ -59,7 +59,7 @@ export function createOfferService(deps: OfferDeps): OfferService {
     const { publisher, request, dev } = pending;
     const placement = dev ? request.placement : placements.resolve(publisher, request.placement);
     pending.placement = typeof placement === 'string' ? placement : await placement;
-    const moved = movingUsers.settle(pending);
+    const moved = userKeys.isRotating ? movingUsers.settle(pending) : null;
     if (moved !== null) await moved;
     const result = await (hasUserCaps(pending) ? capped : early).add(pending);
     measure(deps.fetchMeter, pending, result.session);

@@ -42,6 +42,9 @@ export const timeOfUuid7 = (id: string): number => Number.parseInt(id.slice(0, 8
 export const isPossibleUuid7 = (text: string, nowMs: number): boolean =>
   isUuid7(text) && timeOfUuid7(text) <= nowMs + dayMs;
 
+/** The last 32 of the random bits of a UUIDv7: the seed of a session's decision. */
+export const seedOf = (id: string): number => Number.parseInt(id.slice(28), 16);
+
 /** The UTC day of a session; all its rows carry it, so that one partition holds and dedupes them. */
 export const dayOfUuid7 = (id: string): string => dayOf(timeOfUuid7(id));
 

@@ -1,0 +1,61 @@
+import { Session } from 'node:inspector';
+import { offerRoutes } from '../../../src/offers/fetch/routes.ts';
+import { createOfferService } from '../../../src/offers/fetch/service.ts';
+import type { Model } from '../../../src/offers/model/posteriors.ts';
+import { registerBodyParsing } from '../../../src/platform/http/body-parsing.ts';
+import { traceRequests } from '../../../src/platform/http/request-trace.ts';
+import { sharedSchemas } from '../../../src/platform/http/schemas.ts';
+import { createServer } from '../../../src/platform/http/server.ts';
+import type { App } from '../../../src/platform/ports.ts';
+import type { TestApp } from '../../support/test-app.ts';
+
+/** Files under src of which a function has run, or a constant was read, since the last call. */
+function takeFiles(session: Session): string[] {
+  const files = new Set<string>();
+  session.post('Profiler.takePreciseCoverage', (_err, { result }) => {
+    for (const { url, functions } of result) {
+      const path = /\/(src\/.*\.ts)/.exec(url)?.[1];
+      const ran = functions.some(({ ranges }) => (ranges[0]?.count ?? 0) > 0);
+      if (path !== undefined && ran) files.add(path);
+    }
+  });
+  return [...files].sort();
+}
+
+/**
+ * Files that a fetch enters between the route's handler and the decision, which begins when its last
+ * input, the model, is read. For a user without caps that is one piece of work: nothing else can run in between.
+ */
+export async function enteredFiles(t: TestApp, fetchOffers: (app: App) => Promise<unknown>): Promise<string[]> {
+  const session = new Session();
+  session.connect();
+  let entered: string[] | null = null;
+  const { app } = createServer(t.deps);
+  for (const schema of sharedSchemas) app.addSchema(schema);
+  traceRequests(app, t.deps.tracing);
+  await registerBodyParsing(app);
+  app.decorateRequest('caller', null);
+  app.addHook('preHandler', (_request, _reply, done) => {
+    takeFiles(session);
+    done();
+  });
+  const watch = ({ id, posteriors }: Model): Model => ({
+    id,
+    get posteriors() {
+      entered ??= takeFiles(session);
+      return posteriors;
+    },
+  });
+  const model = { ...t.deps.model, current: () => watch(t.deps.model.current()) };
+  await app.register(offerRoutes, { ...t.deps, offers: createOfferService({ ...t.deps, model }) });
+  session.post('Profiler.enable');
+  session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
+  try {
+    await fetchOffers(app);
+  } finally {
+    session.post('Profiler.stopPreciseCoverage');
+    session.disconnect();
+    await app.close();
+  }
+  return entered ?? [];
+}
