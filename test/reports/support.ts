@@ -38,10 +38,10 @@ export function activity(
   });
 }
 
-/** Differences between the sums of today and the raw rows. */
-export async function differences({ pool }: Pick<TestApp, 'pool'>): Promise<Difference[]> {
+/** Differences between the sums of a day, today by default, and the raw rows. */
+export async function differences({ pool }: Pick<TestApp, 'pool'>, nowMs = Date.now()): Promise<Difference[]> {
   const client = await pool.connect();
-  const today = dayOf(Date.now());
+  const today = dayOf(nowMs);
   try {
     return (await verifyRollups(client, today, today)).differences;
   } finally {

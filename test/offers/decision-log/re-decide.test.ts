@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { rollUpAll } from '../../reports/support.ts';
 import { requestOver } from '../../support/request.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
@@ -53,8 +54,12 @@ describe('a stored decision', () => {
     await t.deps.catalog.refresh();
     const ids: string[] = [];
     for (let round = 0; round < 10; round += 1) {
-      // Half-way the catalogue changes; what was decided before must not change with it.
+      // Half-way the catalogue and the model change; what was decided before must not change with them.
       if (round === 5) {
+        expect(t.deps.model.current().id).toBeNull();
+        await rollUpAll(t);
+        await t.deps.model.refresh();
+        expect(t.deps.model.current().id).not.toBeNull();
         await t.pool.query('update campaigns set weight = weight + 1, payout_amount = payout_amount * 2');
         await t.deps.catalog.refresh();
       }

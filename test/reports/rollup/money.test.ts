@@ -5,7 +5,7 @@ import { list, remove, save, showOneTo } from '../../perks/wallet/support.ts';
 import type { TestApp } from '../../support/test-app.ts';
 import { clickIdOf, createTimedApp, track } from '../../tracking/conversions/support.ts';
 import { call, fetchOffers, googlebot, type ShownOffer } from '../../tracking/journey.ts';
-import { activity, byGroup, nonZero, rollUpAll } from '../support.ts';
+import { activity, byGroup, differences, nonZero, rollUpAll } from '../support.ts';
 
 let testApp: Awaited<ReturnType<typeof createTimedApp>>;
 beforeEach(async () => {
@@ -88,6 +88,8 @@ test('conversions count with what they pay, repeats once; a void takes both back
     [day, 2, 12_500_001],
     [nextDay, -1, -12_500_000],
   ]);
+  for (const dayMs of [testApp.clock.ms - 86_400_000, testApp.clock.ms])
+    expect(await differences(testApp, dayMs)).toEqual([]);
 });
 
 test('an offer kept in the wallet counts once for its session, also when it was removed and kept again', async () => {
@@ -98,6 +100,7 @@ test('an offer kept in the wallet counts once for its session, also when it was 
   expect((await list(testApp, 'keeper')).json().data.count).toBe(1);
   await rollUpAll(testApp, testApp.clock.ms);
   expect(await total()).toMatchObject({ saves: 1 });
+  expect(await differences(testApp, testApp.clock.ms)).toEqual([]);
 });
 
 test('perks count when their session is wrapped, as they are chosen then; those of developers do not', async () => {
@@ -116,4 +119,5 @@ test('perks count when their session is wrapped, as they are chosen then; those 
   expect(chosen.map(({ group, metrics }) => [group[0], metrics.selections])).toEqual(
     [ids[0], ids[2]].sort((a, b) => a - b).map((campaign) => [campaign, 1]),
   );
+  expect(await differences(testApp, testApp.clock.ms)).toEqual([]);
 });
