@@ -235,6 +235,7 @@ const listAnswer = (view: TObject) =>
   Type.Object({
     data: Type.Array(view),
     next_cursor: Type.Union([Type.String(), Type.Null()], {
+      title: 'NextCursor',
       description: '`cursor` of the next page; null: this was the last.',
     }),
   });

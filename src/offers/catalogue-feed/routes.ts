@@ -24,14 +24,17 @@ const querystring = Type.Object({
 
 const { pixel, beacons, save_for_later_url, offerwall_url, qr_code_img, ...fields } = offerSchema.properties;
 const codes = Type.Array(Type.String());
-const entry = Type.Object({
-  ...(fields as Record<string, TSchema>),
-  category: Type.String(),
-  countries: Type.Object(
-    { include: codes, exclude: codes },
-    { description: 'Where it may be shown; nothing included: everywhere.' },
-  ),
-});
+const entry = Type.Object(
+  {
+    ...(fields as Record<string, TSchema>),
+    category: Type.String(),
+    countries: Type.Object(
+      { include: codes, exclude: codes },
+      { description: 'Where it may be shown; nothing included: everywhere.' },
+    ),
+  },
+  { title: 'ListedOffer' },
+);
 const answer = Type.Object({
   data: Type.Object({
     offers: Type.Array(entry),

@@ -35,7 +35,19 @@ function problemsOf(value: unknown, ...place: string[]): string {
   return validate(value) ? '' : ajv.errorsText(validate.errors);
 }
 
+type Operation = Parameters<typeof exampleRequestOf>[1];
+
 const json = 'application/json';
+type Answer = ApiDocument['components']['responses'][string];
+/** An answer of an operation, also where it is a component, and where its schema stands. */
+function answerOf({ path, method, operation }: Operation, status: string): { answer?: Answer; schemaAt: string[] } {
+  const given = operation.responses[status];
+  const name = given?.$ref?.split('/').at(-1);
+  const answer = name === undefined ? given : document.components.responses[name];
+  const at = name === undefined ? ['paths', path, method, 'responses', status] : ['components', 'responses', name];
+  return { ...(answer && { answer }), schemaAt: [...at, 'content', json, 'schema'] };
+}
+
 /** `npm run openapi` records the answers that have no example yet. */
 const isRecording = process.env.RECORD_EXAMPLES === '1';
 const recordedFile = new URL('../../../assets/openapi/answers.json', import.meta.url);
@@ -48,7 +60,7 @@ function record(found: Record<string, unknown>): void {
 
 type Called = { status: number; type: string; body: string };
 
-async function call(one: Parameters<typeof exampleRequestOf>[1]): Promise<Called> {
+async function call(one: Operation): Promise<Called> {
   const keys = { bearer: demo.t.publisher.key, operator: demoOperatorKey };
   const { url, payload, ...init } = exampleRequestOf(document, one, keys);
   const answer = await fetch(demo.url + url, {
@@ -71,17 +83,21 @@ test('a client generated from the description compiles, and does the main job up
 });
 
 test('every operation, called with its own example by the keys of the demo, answers as documented', async () => {
+  // On a slow machine the lease of the listener's delivery ends before the examples come to its answer.
+  await demo.t.pool.query(
+    `update delivery_queue set lease_until = now() + interval '1 hour'
+    where lease_until is not null and endpoint_id in (select id from webhook_endpoints where is_listener)`,
+  );
   const found: Record<string, unknown> = {};
   const wrong: string[] = [];
   for (const one of operationsById(document).values()) {
-    const { operationId, responses } = one.operation;
+    const { operationId } = one.operation;
     const { status, type, body } = await call(one);
-    const answer = responses[status];
+    const { answer, schemaAt } = answerOf(one, String(status));
     const documented = status < 400 && answer !== undefined;
-    const place = ['paths', one.path, one.method, 'responses', String(status), 'content', json, 'schema'];
     const types = Object.keys(answer?.content ?? { '': {} });
     const isJson = documented && type === json;
-    const problem = isJson ? problemsOf(JSON.parse(body), ...place) : '';
+    const problem = isJson ? problemsOf(JSON.parse(body), ...schemaAt) : '';
     const fits = types.some((one) => one === type || type.startsWith(one.replace('*', '')));
     if (!documented || !fits || problem !== '')
       wrong.push(`${operationId}: ${status} ${type} ${problem} ${body.slice(0, 500)}`);
@@ -111,9 +127,11 @@ test.skipIf(isRecording)('every operation has an example of its request and answ
       const problem = problemsOf(bodyExampleOf(operation), ...at, 'requestBody', 'content', json, 'schema');
       if (problem !== '') wrong.push(`${operation.operationId} request: ${problem}`);
     }
-    for (const [status, { content }] of Object.entries(operation.responses)) {
-      if (!status.startsWith('2') || content?.[json] === undefined) continue;
-      const problem = problemsOf(exampleOf(content[json]), ...at, 'responses', status, 'content', json, 'schema');
+    for (const status of Object.keys(operation.responses)) {
+      const { answer, schemaAt } = answerOf({ path, method, operation }, status);
+      const content = answer?.content?.[json];
+      if (!status.startsWith('2') || content === undefined) continue;
+      const problem = problemsOf(exampleOf(content), ...schemaAt);
       if (problem !== '') wrong.push(`${operation.operationId} ${status}: ${problem}`);
     }
   }

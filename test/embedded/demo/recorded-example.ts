@@ -1,5 +1,5 @@
 /** Texts of a recorded answer are cut here (characters), and maps that hold whatever a theme says. */
-const maxText = 160;
+const maxText = 60;
 const maxSettings = 2;
 
 /** An answer as an example: one row of each list, short texts, no secrets. */

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Node, nameErrorAnswers, nameParameters, tagsOf } from './operation-components.ts';
+import { type Node, nameAnswers, nameErrorAnswers, nameParameters, tagsOf } from './operation-components.ts';
+import { shareProperties } from './share-properties.ts';
 
 type Components = Record<'schemas' | 'responses' | 'parameters', Node>;
 
@@ -25,10 +26,12 @@ export function nameComponents<Document extends object>(document: Document): Doc
   );
   const shared = rewrite(given.schemas, nameSchema, true) as Node;
   const paths = rewritten.paths as Record<string, Node>;
+  const schemas = { ...shared, ...Object.fromEntries(named) } as Record<string, Node>;
+  shareProperties(schemas, paths, rewritten.webhooks);
   const components = {
     ...given,
-    schemas: sorted({ ...shared, ...Object.fromEntries(named) }),
-    responses: sorted(nameErrorAnswers(paths)),
+    schemas: sorted(schemas),
+    responses: sorted({ ...nameErrorAnswers(paths), ...nameAnswers(paths) }),
     parameters: sorted(nameParameters(paths)),
   };
   const tags = tagsOf(paths).map((name) => ({ name }));

@@ -2,17 +2,19 @@ import type { Node } from './operation-components.ts';
 
 type Parameter = { $ref?: string; in: string; name: string; required?: boolean; example?: string };
 type Media = { schema: { $ref?: string }; example?: unknown; examples?: { demo: { $ref: string } } };
+type Answer = { $ref?: string; content?: Record<string, Media> };
 export type Operation = {
   operationId: string;
   security?: Record<string, string[]>[];
   parameters?: Parameter[];
   requestBody?: { content: Record<string, { example?: unknown }> };
-  responses: Record<string, { $ref?: string; content?: Record<string, Media> }>;
+  responses: Record<string, Answer>;
 };
 export type ApiDocument = {
   paths: Record<string, Record<string, Operation>>;
   components: {
     parameters: Record<string, Parameter>;
+    responses: Record<string, Answer>;
     securitySchemes: Record<string, Node>;
     examples: Record<string, { value: unknown }>;
   };

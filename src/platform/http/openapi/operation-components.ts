@@ -7,9 +7,6 @@ type Operation = { tags?: string[]; parameters?: Node[]; responses: Record<strin
 
 const errorSchemaRef = '#/components/schemas/Error';
 
-/** Errors that every operation may answer: said once, as `default`. */
-const generalErrors = ['429', '500', '503'];
-
 /** The operations of all paths. */
 const operationsOf = (paths: Record<string, Node>): Operation[] =>
   Object.values(paths).flatMap((methods) => Object.values(methods) as Operation[]);
@@ -19,29 +16,50 @@ export const tagsOf = (paths: Record<string, Node>): string[] => [
   ...new Set(operationsOf(paths).flatMap(({ tags }) => tags ?? [])),
 ];
 
-/** Replaces the error answers of the operations by references. @returns those answers, by status or `default` */
+/**
+ * Replaces the error answers of the operations, which all have one form, by one reference: `default`.
+ * @returns that answer, which names every status and its error codes
+ */
 export function nameErrorAnswers(paths: Record<string, Node>): Node {
-  const components: Node = {};
+  const statuses = new Set<string>();
+  let content: Answer['content'];
   for (const { responses } of operationsOf(paths)) {
     for (const [status, answer] of Object.entries(responses)) {
       if (answer.description === 'Default Response') answer.description = STATUS_CODES[status] ?? status;
       // The generator gives every answer a JSON body.
       if (/^(204|3..)$/.test(status)) delete answer.content;
       if (answer.content?.['application/json']?.schema.$ref !== errorSchemaRef) continue;
-      const name = generalErrors.includes(status) ? 'default' : status;
-      const statuses = name === 'default' ? generalErrors : [status];
-      components[name] ??= { ...answer, description: statuses.map(describeError).join(' ') };
+      statuses.add(status);
+      content = answer.content;
       delete responses[status];
-      responses[name] = { $ref: `#/components/responses/${name}` };
+      responses.default = { $ref: '#/components/responses/default' };
     }
   }
+  const description = [...statuses].sort().map(describeError).join('\n');
+  return content === undefined ? {} : { default: { description, content } };
+}
+
+/** Replaces answers that repeat by references. @returns those answers, by the schema of what they hold */
+export function nameAnswers(paths: Record<string, Node>): Node {
+  const operations = operationsOf(paths);
+  const nameOf = (status: string, { content }: Answer): string | undefined => {
+    const schema = content?.['application/json']?.schema.$ref;
+    return typeof schema === 'string' ? schema.replace(/.*\//, '') + (status === '200' ? '' : status) : undefined;
+  };
+  const all = operations.flatMap(({ responses }) =>
+    Object.entries(responses).map(([status, value]) => ({ name: nameOf(status, value), value })),
+  );
+  const { components, references } = nameRepeated('responses', all);
+  for (const { responses } of operations)
+    for (const [status, answer] of Object.entries(responses))
+      responses[status] = references.get(JSON.stringify(answer)) ?? answer;
   return components;
 }
 
-/** `404 Not Found: not_found, …` */
+/** `- 404 Not Found: not_found, …` */
 function describeError(status: string): string {
   const codes = Object.entries(errorCatalogue).filter(([, error]) => error.status === Number(status));
-  return `${status} ${STATUS_CODES[status]}: ${codes.map(([code]) => `\`${code}\``).join(', ')}.`;
+  return `- ${status} ${STATUS_CODES[status]}: ${codes.map(([code]) => `\`${code}\``).join(', ')}.`;
 }
 
 /**
@@ -50,27 +68,31 @@ function describeError(status: string): string {
  */
 export function nameParameters(paths: Record<string, Node>): Node {
   const operations = operationsOf(paths).filter(({ parameters }) => parameters !== undefined) as Required<Operation>[];
-  const forms = new Map<string, { parameter: Node; uses: number }>();
-  for (const operation of operations) {
+  for (const operation of operations)
     operation.parameters = operation.parameters.map(({ required, ...rest }) => ({
       ...rest,
       ...(required === true && { required }),
     }));
-    for (const parameter of operation.parameters) {
-      const text = JSON.stringify(parameter);
-      forms.set(text, { parameter, uses: (forms.get(text)?.uses ?? 0) + 1 });
-    }
-  }
-  const components: Node = {};
-  const references = new Map<string, Node>();
-  const repeated = [...forms].filter(([, { uses }]) => uses > 1).sort(([, a], [, b]) => b.uses - a.uses);
-  for (const [text, { parameter }] of repeated) {
-    const name = String(parameter.name);
-    if (name in components) continue;
-    components[name] = parameter;
-    references.set(text, { $ref: `#/components/parameters/${name}` });
-  }
+  const all = operations.flatMap(({ parameters }) => parameters.map((value) => ({ name: String(value.name), value })));
+  const { components, references } = nameRepeated('parameters', all);
   for (const operation of operations)
     operation.parameters = operation.parameters.map((one) => references.get(JSON.stringify(one)) ?? one);
   return components;
+}
+
+/** @returns the most frequent form of each name that comes more than once, and references to it by its JSON */
+function nameRepeated(section: string, all: { name: string | undefined; value: Node }[]) {
+  const forms = new Map<string, { name: string | undefined; value: Node; uses: number }>();
+  for (const { name, value } of all) {
+    const text = JSON.stringify(value);
+    forms.set(text, { name, value, uses: (forms.get(text)?.uses ?? 0) + 1 });
+  }
+  const components: Node = {};
+  const references = new Map<string, Node>();
+  for (const [text, { name, value, uses }] of [...forms].sort(([, a], [, b]) => b.uses - a.uses)) {
+    if (uses === 1 || name === undefined || name in components) continue;
+    components[name] = value;
+    references.set(text, { $ref: `#/components/${section}/${name}` });
+  }
+  return { components, references };
 }
