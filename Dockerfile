@@ -29,6 +29,9 @@ COPY --from=build /app/packages/client ./packages/client
 COPY --from=build /app/dist ./dist
 COPY --from=build /app/assets ./assets
 COPY migrations ./migrations
+# The guides, served at /docs/guides.
+COPY README.md ./
+COPY docs ./docs
 COPY demo ./demo
 RUN chmod +x dist/command-line/main.js && ln -s /app/dist/command-line/main.js /usr/local/bin/perkwire
 # Resized pictures are kept in .data, uploaded ones in /images where IMAGE_STORE says so.

@@ -22,6 +22,7 @@ import { uspRoutes } from './perks/usp/routes.ts';
 import { offerRemoved, offerSaved } from './perks/wallet/event-types.ts';
 import { walletPageRoutes } from './perks/wallet/page-routes.ts';
 import { walletRoutes } from './perks/wallet/routes.ts';
+import { guideRoutes } from './platform/docs/routes.ts';
 import { healthRoutes } from './platform/health/routes.ts';
 import { registerBodyParsing } from './platform/http/body-parsing.ts';
 import { corsOptions } from './platform/http/cors.ts';
@@ -110,6 +111,7 @@ export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOption
   await app.register(walletPageRoutes, deps);
   await app.register(payloadRoutes, deps);
   await app.register(eventCatalogueRoutes, catalogue);
+  await app.register(guideRoutes, { publicUrl: deps.config.publicUrl, isDemo: demoReceiver });
   await app.register(endpointRoutes, { ...deps, events: eventTypes });
   await app.register(listenRoutes, { ...deps, events: eventTypes });
   await app.register(deliveryRoutes, { ...deps, events: eventTypes });

@@ -365,6 +365,8 @@ describe('for all users', () => {
     '/dashboard/operator/activity',
     '/dashboard/operator/system',
     '/dashboard/nowhere',
+    '/docs/guides/start',
+    '/docs/guides/interface',
   ];
 
   /** By folder of `src/dashboard/pages`. */

@@ -1,5 +1,6 @@
 import type { Publisher } from '../../catalog/snapshot/types.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
+import { logo } from '../../platform/http/logo.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { reader } from '../../platform/i18n/reader.ts';
 import { csrfField, csrfHeader } from './actions.ts';
@@ -8,7 +9,7 @@ import { link } from './components.ts';
 import type { Viewer } from './context.ts';
 import type { Flash } from './cookies.ts';
 import { finderButton, finderDialogs } from './finder.ts';
-import { icon, logo } from './icons.ts';
+import { icon } from './icons.ts';
 import { browserMessages, roleName } from './language.ts';
 import { type NavKey, navigation } from './navigation.ts';
 
@@ -145,6 +146,7 @@ function publisherBadge(publisher: Publisher, viewer: Viewer): Html {
 
 const accountMenu = (viewer: Viewer, nav: NavKey | undefined): Html => html`
   <div class="account">
+    <a href="/docs/guides">${icon('integration')}<span>${t('layout.guides')}</span></a>
     <a href="/dashboard/account"${nav === 'account' && html` aria-current="page"`}>
       ${icon('account')}<span><strong>${viewer.user.email}</strong><small>${roleName(viewer.user.role)}</small></span>
     </a>

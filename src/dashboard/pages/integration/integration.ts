@@ -38,7 +38,7 @@ function integrationPage(context: PublisherContext, publicUrl: string, checklist
       ${credentialsCard(context, publicUrl)}
       ${tabs('Snippets', snippetTabs)}
       ${copyable(current.text, `${current.title} snippet`)}
-      ${guide !== null && html`<p class="hint below">Guide: <code>docs/guides/${guide}.md</code></p>`}
+      ${guide !== null && html`<p class="hint below">${link(`/docs/guides/${guide}`, 'Guide')}</p>`}
       ${liveCard(context)}`,
   };
 }
