@@ -28,7 +28,7 @@ export type Own = {
 };
 
 /** A heading with the text below it, for the search. */
-export type Section = { id: string; title: string; depth: number; text: string };
+type Section = { id: string; title: string; depth: number; text: string };
 
 export type Rendered = { title: string; markup: string; sections: Section[] };
 
