@@ -81,22 +81,40 @@ async function consume(
 
 /** Takes together what is here already, up to `maxEvents`. */
 async function storeAll(reader: Awaited<ReturnType<LogConnection['read']>>, store: MessageStore): Promise<void> {
+  const messages = reader.messages[Symbol.asyncIterator]();
+  const readNext = (): ReturnType<typeof messages.next> => {
+    const coming = messages.next();
+    coming.catch(() => {}); // nobody waits for it where storing fails first
+    return coming;
+  };
+  let next = readNext();
   let batch: Decoded[] = [];
   let events = 0;
-  for await (const message of reader.messages) {
-    const content = read(message.data);
-    if (content instanceof LaterVersionError) {
-      await store.add(batch);
-      throw content;
+  for (;;) {
+    const result = batch.length === 0 ? await next : await Promise.race([next, notHereYet()]);
+    if (result?.done === true) return;
+    if (result !== null) {
+      const content = read(result.value.data);
+      if (content instanceof LaterVersionError) {
+        await store.add(batch);
+        throw content;
+      }
+      batch.push({ ...result.value, content });
+      events += Array.isArray(content) ? content.length : 0;
+      next = readNext();
+      if (events < maxEvents) continue;
     }
-    batch.push({ ...message, content });
-    events += Array.isArray(content) ? content.length : 0;
-    if (events < maxEvents && reader.waiting() > 0) continue;
     if (!(await store.add(batch))) return;
     batch = [];
     events = 0;
   }
 }
+
+/**
+ * Resolves after all messages that are here already. The client's own count of them includes its notices: a batch that
+ * waited for one as for a message was stored with the next event of the partition only, whenever that came.
+ */
+const notHereYet = (): Promise<null> => new Promise((resolve) => setImmediate(resolve, null));
 
 function read(data: Uint8Array): LoggedEvent[] | UnreadableMessageError | LaterVersionError {
   try {

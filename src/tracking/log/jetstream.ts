@@ -27,8 +27,6 @@ export type LogConnection = {
 
 type LogReader = {
   messages: AsyncIterable<LogMessage>;
-  /** Messages that are here already, beside the last one read (count). */
-  waiting: () => number;
   stop: () => Promise<void>;
 };
 
@@ -127,7 +125,6 @@ function open(
       const found = await consumer.consume({ max_messages: readAhead });
       return {
         messages: mapMessages(found),
-        waiting: () => found.getPending(),
         stop: async () => {
           await found.close();
           await consumer.delete().catch(() => {}); // the server removes what nobody reads

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { hourMs } from '../../../src/platform/lib/time.ts';
+import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
 import { StartupError } from '../../../src/platform/startup-error.ts';
 import { createJobs } from '../../../src/runtime/jobs.ts';
@@ -10,7 +12,7 @@ import { cloneDatabase } from '../../support/database.ts';
 import { hasNats, type NatsServers, startNats } from '../../support/nats.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { clickIdOf, track } from '../conversions/support.ts';
-import { call, googlebot, type ShownOffer, showOffer, startRelay, trackedEvent } from '../journey.ts';
+import { call, googlebot, type ShownOffer, showOffer, startRelay, storedEvents, trackedEvent } from '../journey.ts';
 
 const settingOf = (url: string, stream = 'TEST_EVENTS') => ({
   servers: url.replace('nats://', '').split(','),
@@ -18,6 +20,16 @@ const settingOf = (url: string, stream = 'TEST_EVENTS') => ({
   stream,
   replicas: 1,
 });
+
+const metricsToken = 'metrics-token-'.repeat(3);
+const metricsOf = async ({ app }: TestApp): Promise<string> =>
+  (await app.inject({ url: '/metrics', headers: { authorization: `Bearer ${metricsToken}` } })).body;
+
+/** Seconds that each partition is behind. */
+const lagOf = async (t: TestApp): Promise<number[]> =>
+  [...(await metricsOf(t)).matchAll(/^perkwire_event_log_lag_seconds\{[^}]*\} (\S+)$/gm)].map(([, value]) =>
+    Number(value),
+  );
 
 describe.skipIf(!hasNats)('the event log', () => {
   let nats: NatsServers;
@@ -35,7 +47,7 @@ describe.skipIf(!hasNats)('the event log', () => {
     nats = await startNats();
     database = await cloneDatabase();
     relay = await startRelay(database.url);
-    t = await createTestApp({ databaseUrl: relay.url, config: { eventLog: settingOf(nats.url) } });
+    t = await createTestApp({ databaseUrl: relay.url, config: { metricsToken, eventLog: settingOf(nats.url) } });
     await startConsumer();
   });
   afterAll(async () => {
@@ -172,6 +184,45 @@ describe.skipIf(!hasNats)('the event log', () => {
     expect(await storedOf(offer)).toEqual(expect.arrayContaining(['impression']));
   });
 
+  test('a consumer that is an hour behind changes nothing for clients, and stores each event at its time', async () => {
+    await jobs.stop();
+    const hourAgoMs = Date.now() - hourMs;
+    const log = t.deps.eventLog?.connection() as LogConnection;
+    const sessions = Array.from({ length: 200 }, () => newUuid7(hourAgoMs));
+    for (const id of sessions) {
+      const events = [
+        { ...trackedEvent(id), atMs: hourAgoMs },
+        { ...trackedEvent(id, 'click'), atMs: hourAgoMs + (id === sessions[0] ? 99 : 100) },
+      ];
+      for (const event of events)
+        await log.append(partitionOf(id), encodeMessage([event]), `${id} ${event.kind}`, 1000);
+    }
+    await t.pool.query("update event_log_positions set stored_until = now() - interval '1 hour'");
+    await t.deps.eventLog?.refresh(t.pool);
+    const lagS = async (): Promise<number> => (await lagOf(t)).reduce((most, seconds) => Math.max(most, seconds), 0);
+    await expect.poll(lagS).toBeGreaterThanOrEqual(3600);
+    expect((await t.app.inject('/health/ready')).json()).toMatchObject({ status: 'ok', event_log: true });
+    const offer = await showOffer(t);
+    expect(await statusesOf([offer.pixel, offer.click_url])).toEqual([200, 302]);
+
+    await startConsumer();
+    const stored = async () =>
+      (
+        await t.pool.query(
+          `select kind, suspicious, count(*)::int as count from events
+          where session_id = any($1::uuid[]) and at between $2 and $2 + interval '100 ms' group by 1, 2 order by 1, 2`,
+          [sessions, new Date(hourAgoMs)],
+        )
+      ).rows;
+    await expect.poll(stored).toEqual([
+      { kind: 'click', suspicious: 'too_fast', count: 1 },
+      { kind: 'click', suspicious: null, count: sessions.length - 1 },
+      { kind: 'impression', suspicious: null, count: sessions.length },
+    ]);
+    await expect.poll(() => storedOf(offer)).toContain('impression');
+    await expect.poll(lagS).toBeLessThan(60);
+  });
+
   test('a stream with other settings is refused with a sentence', async () => {
     const logger = createLogger('silent');
     const made = await connectToLog(settingOf(nats.url, 'FOREIGN'));
@@ -180,10 +231,14 @@ describe.skipIf(!hasNats)('the event log', () => {
     await expect(opening).rejects.toThrow(StartupError);
     await expect(opening).rejects.toThrow('num_replicas is 1, not 3');
   });
+});
 
-  test('a log that cannot be reached does not keep the service from starting', async () => {
-    const log = await openEventLog(settingOf('nats://127.0.0.1:1'), createLogger('silent'));
-    expect(log.isUp()).toBe(false);
-    await log.close();
-  });
+test('a log that cannot be reached at the start: events go straight to PostgreSQL, and readiness and metrics say so', async () => {
+  const t = await createTestApp({ config: { metricsToken, eventLog: settingOf('nats://127.0.0.1:1') } });
+  expect((await t.app.inject('/health/ready')).json()).toMatchObject({ status: 'ok', event_log: false });
+  expect(await metricsOf(t)).toMatch(/^perkwire_event_log_available 0$/m);
+  const offer = await showOffer(t);
+  expect((await call(t, offer.pixel)).statusCode).toBe(200);
+  expect((await storedEvents(t)).map(({ kind }) => kind)).toEqual(['impression']);
+  await t.close();
 });
