@@ -1,14 +1,19 @@
 import { newUuid7 } from '../src/platform/lib/uuid7.ts';
 import { createSigner } from '../src/platform/security/keyring.ts';
 import { createTokenCodec } from '../src/platform/security/tracking-token.ts';
-import { processSecrets, startServerProcess } from '../test/support/server-process.ts';
+import { processSecrets, type ServerProcess, startServerProcess } from '../test/support/server-process.ts';
 import { getRequest, type LoadResult } from './load.ts';
 import type { Row } from './report.ts';
 import type { Stage } from './stage.ts';
 
 type Measure = (what: string, connections: number, port: number, next: () => string | Buffer) => Promise<LoadResult>;
 
-type Bench = { measure: Measure; seconds: number };
+export type Bench = {
+  measure: Measure;
+  seconds: number;
+  /** From now on `measure` adds what the requests of this server cost. */
+  trackCosts: (server: ServerProcess) => void;
+};
 
 /** Most beacons made ready for each second of load (count). */
 const maxPerS = 45_000;
@@ -48,20 +53,27 @@ export async function benchRollupCost(stage: Stage, bench: Bench): Promise<Row[]
   return rows;
 }
 
+/** Only ends a measurement in which something was lost (milliseconds). */
+const settleLimitMs = 30_000;
+
 type Case = { what: string; connections: number; port: number };
 
-async function measureBeacons(
+/** Rows are counted once each answer has its own: those of an event log come later. @returns `sent`: answers */
+export async function measureBeacons(
   { pool }: Stage,
   { measure, seconds }: Bench,
   { what, connections, port }: Case,
-): Promise<Row> {
+): Promise<Row & { sent: number }> {
   const count = async (): Promise<number> =>
     Number((await pool.query("select count(*) from events where kind = 'impression'")).rows[0].count);
   const before = await count();
-  const next = await signAhead(pool, maxPerS * (seconds + Math.min(5, seconds)));
+  const next = await signAhead(pool, Math.ceil(maxPerS * (seconds + Math.min(5, seconds))));
   let sent = 0;
   const measured = await measure(what, connections, port, () => next(sent++));
-  return { what, measured, bare: null, note: `${(await count()) - before} rows for ${sent} answers` };
+  const endMs = performance.now() + settleLimitMs;
+  let stored = (await count()) - before;
+  while (stored < sent && performance.now() < endMs) stored = (await count()) - before;
+  return { what, measured, bare: null, note: `${stored} rows for ${sent} answers`, sent };
 }
 
 /**

@@ -24,7 +24,7 @@ export async function benchConversions(
 ): Promise<Row[]> {
   const result: Row[] = [];
   for (const connections of [1, 16, 64]) {
-    const clicks = await makeClicks(stage, maxPerS * (seconds + Math.min(5, seconds)));
+    const clicks = await makeClicks(stage, Math.ceil(maxPerS * (seconds + Math.min(5, seconds))));
     const count = async (): Promise<number> =>
       Number((await stage.pool.query('select count(*) from conversions')).rows[0].count);
     const before = await count();

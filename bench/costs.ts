@@ -23,7 +23,7 @@ export function createCosts({ folder, pool }: Stage, serverPid: number): () => P
 }
 
 /** Of all threads of a process (µs); 0: it has ended. */
-async function processorUs(pid: number | string): Promise<number> {
+export async function processorUs(pid: number | string): Promise<number> {
   const threads = await readdir(`/proc/${pid}/task`).catch(() => []);
   const times = await Promise.all(
     threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').catch(() => '0')),

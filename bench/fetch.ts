@@ -10,7 +10,8 @@ import type { Stage } from './stage.ts';
 
 type Measure = (what: string, connections: number, port: number, next: () => string) => Promise<LoadResult>;
 
-const knownUsers = 1_000_000;
+/** Users with a history (count). */
+let knownUsers = 0;
 
 const newUser = (index: number): string => `user-${index}`;
 
@@ -22,7 +23,7 @@ const cases: readonly Case[] = [
   { key: 'bench-10000', what: '1,000 eligible of 10,000 campaigns', user: newUser },
   {
     key: 'bench-capped',
-    what: '100 eligible with frequency caps, 1 million histories, every other user has one',
+    what: '100 eligible with frequency caps, every other user has a history',
     user: (index) => (index % 2 === 0 ? `user-${index}` : knownUser((index * 7919) % knownUsers)),
   },
 ];
@@ -35,12 +36,15 @@ const cappedCases: readonly Case[] = [
 ];
 
 /** The publisher of all measurements, and those that only fetch-offers is measured with. */
-export async function prepareFetch({ pool }: Stage, isFetchMeasured: boolean): Promise<void> {
+export async function prepareFetch(
+  { pool }: Stage,
+  { isMeasured, histories }: { isMeasured: boolean; histories: number },
+): Promise<void> {
   await createPublisher(pool, { key: 'bench-100', campaigns: 100 });
-  if (!isFetchMeasured) return;
+  if (!isMeasured) return;
   await createPublisher(pool, { key: 'bench-1000', campaigns: 1000 });
   await createPublisher(pool, { key: 'bench-10000', campaigns: 10_000, eligible: 1000 });
-  await prepareUserCaps(pool);
+  await prepareUserCaps(pool, histories);
 }
 
 const totalCaps = [
@@ -48,24 +52,28 @@ const totalCaps = [
   { metric: 'budget', per: 'day', limit: 100_000_000 },
 ];
 
-/** The publishers that caps are measured with, beside one without. */
-export async function prepareCaps({ pool }: Stage): Promise<void> {
+/** The publishers that caps are measured with, beside one without; fetch-offers has that with caps of users too. */
+export async function prepareCaps(
+  { pool }: Stage,
+  { histories, haveUsers }: { histories: number; haveUsers: boolean },
+): Promise<void> {
   const publisherId = await createPublisher(pool, { key: 'bench-total', campaigns: 100 });
   await pool.query(
     'update campaigns set priority = 0, rules = $2 where id = (select min(id) from campaigns where publisher_id = $1)',
     [publisherId, { total_caps: totalCaps }],
   );
   await createPublisher(pool, { key: 'bench-totals', campaigns: 100, rules: { total_caps: totalCaps } });
-  await prepareUserCaps(pool);
+  if (!haveUsers) await prepareUserCaps(pool, histories);
 }
 
-async function prepareUserCaps(pool: pg.Pool): Promise<void> {
+async function prepareUserCaps(pool: pg.Pool, histories: number): Promise<void> {
+  knownUsers = histories;
   const rules = { frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 3, window_minutes: 1440 }] };
   const publisherId = await createPublisher(pool, { key: 'bench-capped', campaigns: 100, rules });
   const startMs = performance.now();
-  await createHistories(pool, { publisherId, users: knownUsers, pepper: processSecrets.USER_PEPPER });
+  await createHistories(pool, { publisherId, users: histories, pepper: processSecrets.USER_PEPPER });
   await pool.query('vacuum analyze user_history');
-  process.stderr.write(`${knownUsers} histories made in ${((performance.now() - startMs) / 1000).toFixed(1)} s\n`);
+  process.stderr.write(`${histories} histories made in ${((performance.now() - startMs) / 1000).toFixed(1)} s\n`);
 }
 
 export function fetchBody(user: string): string {
@@ -111,7 +119,7 @@ export async function benchFetch({ pool }: Stage, measure: Measure, port: number
 }
 
 /** Capped beside uncapped, in turns, so that a busy machine is as busy for both. */
-export async function benchCaps(measure: Measure, port: number, rounds = 3): Promise<Row[]> {
+export async function benchCaps(measure: Measure, port: number, rounds: number): Promise<Row[]> {
   const rows: Row[] = [];
   for (const connections of [16, 64]) {
     for (let round = 1; round <= rounds; round += 1) {

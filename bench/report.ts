@@ -6,8 +6,8 @@ export type Row = { what: string; measured: LoadResult; bare: LoadResult | null;
 
 const folder = new URL('./results/', import.meta.url);
 
-/** Prints the table with the machine's facts and keeps it in bench/results/. */
-export async function writeReport(name: string, rows: readonly Row[], appendix = ''): Promise<void> {
+/** Prints the table with the machine's facts and keeps it in bench/results/; without a name only prints it. */
+export async function writeReport(name: string | null, rows: readonly Row[], appendix = ''): Promise<void> {
   const head = [
     'What',
     'per second',
@@ -39,12 +39,12 @@ export async function writeReport(name: string, rows: readonly Row[], appendix =
   await writeTable(name, head, body, appendix);
 }
 
-/** A table of any columns, with the machine's facts. */
-export async function writeTable(name: string, head: string[], body: string[][], appendix = ''): Promise<void> {
+/** The same of any columns. */
+export async function writeTable(name: string | null, head: string[], body: string[][], appendix = ''): Promise<void> {
   const [cpu] = cpus();
   const line = (cells: string[]): string => `| ${cells.join(' | ')} |`;
   const text = [
-    `# ${name}`,
+    `# ${name ?? 'quick'}`,
     '',
     [
       `${new Date().toISOString().slice(0, 16)}Z`,
@@ -61,6 +61,7 @@ export async function writeTable(name: string, head: string[], body: string[][],
     appendix,
   ].join('\n');
   process.stdout.write(`${text}\n`);
+  if (name === null) return;
   await mkdir(folder, { recursive: true });
   await writeFile(new URL(`${name}.md`, folder), text);
 }

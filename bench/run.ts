@@ -1,42 +1,56 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startServerProcess } from '../test/support/server-process.ts';
-import { benchBeacons, benchRollupCost } from './beacons.ts';
+import { parseArgs } from 'node:util';
+import { type ServerProcess, startServerProcess } from '../test/support/server-process.ts';
+import { type Bench, benchBeacons, benchRollupCost } from './beacons.ts';
 import { benchConversions } from './conversions.ts';
 import { type Costs, costOfEach, createCosts } from './costs.ts';
+import { benchEventLog } from './event-log.ts';
 import { benchCaps, benchFetch, fetchBody, prepareCaps, prepareFetch, profileFetch } from './fetch.ts';
 import { benchImages } from './images.ts';
 import { type LoadResult, runLoad } from './load.ts';
 import { benchRefresh } from './refresh.ts';
 import { type Row, writeReport } from './report.ts';
 import { openStage, startBare } from './stage.ts';
+import { benchStart } from './start.ts';
 import { benchWrapLatency, benchWraps } from './wrap.ts';
 
-/** Seconds of each measurement; `npm run bench -- 3` for a short look. */
-const seconds = Number(process.argv[2] ?? 8);
-/** The only part that is measured, such as `wraps`; all but `caps` when none is given. */
-const only = process.argv[3];
-const isMeasured = (part: string): boolean => only === undefined || only === part;
+/*
+ * npm run bench -- [seconds] [part] [--quick]
+ *
+ * seconds: of each measurement. part: the only one that is measured, such as `wraps`; all but those of `inTurns` when
+ * none is given. --quick: every row of every part once, in about a minute on a quiet machine; nothing is kept.
+ */
+const { values, positionals } = parseArgs({ options: { quick: { type: 'boolean' } }, allowPositionals: true });
+const isQuick = values.quick === true;
+const seconds = Number(positionals[0] ?? (isQuick ? 0.5 : 8));
+const only = positionals[1];
 const durationMs = seconds * 1000;
+/** Rounds of what is measured beside something else in turns. */
+const rounds = isQuick ? 1 : 3;
+/** Parts that are measured beside something else, in turns. */
+const inTurns = ['caps', 'event-log'];
+const isMeasured = (part: string): boolean => (only === undefined ? isQuick || !inTurns.includes(part) : only === part);
 
 /** By the port of the server. */
 const costsOf = new Map<number, () => Promise<Costs>>();
 
 const stage = await openStage();
+const bench: Bench = { measure, seconds, trackCosts };
 const rows: Row[] = [];
 let profile = '';
 try {
-  await prepareFetch(stage, isMeasured('fetch'));
-  if (only === 'caps') await prepareCaps(stage);
+  const histories = isQuick ? 20_000 : 1_000_000;
+  await prepareFetch(stage, { isMeasured: isMeasured('fetch'), histories });
+  if (isMeasured('caps')) await prepareCaps(stage, { histories, haveUsers: isMeasured('fetch') });
   const perkwire = await startServerProcess({ databaseUrl: stage.databaseUrl });
-  costsOf.set(perkwire.port, createCosts(stage, perkwire.child.pid as number));
+  trackCosts(perkwire);
   const files = await sampleBytes(perkwire.port);
   const bare = await startBare(files.offers, files.image);
   try {
     if (isMeasured('fetch')) rows.push(...(await benchFetch(stage, measure, perkwire.port, bare.port)));
-    if (only === 'caps') rows.push(...(await benchCaps(measure, perkwire.port)));
-    if (isMeasured('beacons'))
-      rows.push(...(await benchBeacons(stage, { measure, seconds }, perkwire.port, bare.port)));
+    if (isMeasured('caps')) rows.push(...(await benchCaps(measure, perkwire.port, rounds)));
+    if (isMeasured('beacons')) rows.push(...(await benchBeacons(stage, bench, perkwire.port, bare.port)));
     if (isMeasured('wraps')) {
       rows.push(...(await benchWrapLatency(stage, perkwire.port, bare.port)));
       rows.push(...(await benchWraps(stage, measure, { port: perkwire.port, seconds })));
@@ -48,19 +62,25 @@ try {
     await bare.stop();
     await perkwire.stop();
   }
-  if (isMeasured('fetch')) profile = await profileFetch(stage, durationMs);
-  if (isMeasured('rollups')) rows.push(...(await benchRollupCost(stage, { measure, seconds })));
+  if (isMeasured('event-log')) rows.push(...(await benchEventLog(stage, bench, rounds)));
+  if (isMeasured('fetch') && !isQuick) profile = await profileFetch(stage, durationMs);
+  if (isMeasured('rollups')) rows.push(...(await benchRollupCost(stage, bench)));
 } finally {
   await stage.close();
 }
-await writeReport(only === undefined ? 'bench' : `bench-${only}`, rows, profile);
+if (isMeasured('start')) profile += await benchStart();
+await writeReport(isQuick ? null : only === undefined ? 'bench' : `bench-${only}`, rows, profile);
 if (!isMeasured('refresh')) process.exit();
 
 const fresh = await openStage();
 try {
-  await benchRefresh(fresh, { campaigns: 10_000, times: seconds });
+  await benchRefresh(fresh, { campaigns: 10_000, times: Math.ceil(seconds), isKept: !isQuick });
 } finally {
   await fresh.close();
+}
+
+function trackCosts({ port, child }: ServerProcess): void {
+  costsOf.set(port, createCosts(stage, child.pid as number));
 }
 
 /** The bytes the bare server answers with: those of Perkwire. */

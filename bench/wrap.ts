@@ -102,7 +102,7 @@ export async function benchWraps(
     await stage.pool.query(`alter system set commit_delay = ${delayMs * 1000}`);
     await stage.pool.query('alter system set commit_siblings = 0');
     await stage.pool.query('select pg_reload_conf()');
-    const ids = await openSessions(stage, port, maxPerS * (seconds + Math.min(5, seconds)));
+    const ids = await openSessions(stage, port, Math.ceil(maxPerS * (seconds + Math.min(5, seconds))));
     const count = async (): Promise<number> =>
       Number((await stage.pool.query('select count(*) from deliveries')).rows[0].count);
     const before = await count();

@@ -13,6 +13,7 @@ export type NatsServers = {
   kill: (index: number) => Promise<void>;
   /** Starts a killed server on its files. */
   start: (index: number) => Promise<void>;
+  pids: () => number[];
   close: () => Promise<void>;
 };
 
@@ -50,6 +51,7 @@ export async function startNats(size = 1): Promise<NatsServers> {
     url: `nats://${ports.map((port) => `127.0.0.1:${port}`).join(',')}`,
     kill: async (index) => void (await endChild(children[index] as ChildProcess, 'SIGKILL')),
     start,
+    pids: () => children.flatMap(({ pid = [] }) => pid),
     close: async () => {
       await Promise.all(children.map((child) => endChild(child, 'SIGKILL')));
       await rm(folder, { recursive: true, force: true, maxRetries: 5 });

@@ -233,7 +233,7 @@ describe.skipIf(!hasNats)('the event log', () => {
   });
 });
 
-test('a log that cannot be reached at the start: events go straight to PostgreSQL, and readiness and metrics say so', async () => {
+test('without a log at the start, events go straight to PostgreSQL, and readiness and metrics say so', async () => {
   const t = await createTestApp({ config: { metricsToken, eventLog: settingOf('nats://127.0.0.1:1') } });
   expect((await t.app.inject('/health/ready')).json()).toMatchObject({ status: 'ok', event_log: false });
   expect(await metricsOf(t)).toMatch(/^perkwire_event_log_available 0$/m);

@@ -36,7 +36,8 @@ test('a message as the first version wrote it is read', () => {
   const claims = { publisherId: 1, sessionId, offerId: 2, campaignId: 3, position: 1, dev: false };
   const first = { kind: 'no_thanks', claims, sessionId, atMs: 1_763_800_000_000, suspicious: null, revenueMicros: 0 };
   const written =
-    '{"version":1,"events":[{"kind":"no_thanks","claims":{"publisherId":1,"sessionId":"019aa8f4-5b00-7000-8000-000000000001",' +
+    '{"version":1,"events":[{"kind":"no_thanks",' +
+    '"claims":{"publisherId":1,"sessionId":"019aa8f4-5b00-7000-8000-000000000001",' +
     '"offerId":2,"campaignId":3,"position":1,"dev":false},"sessionId":"019aa8f4-5b00-7000-8000-000000000001",' +
     '"atMs":1763800000000,"suspicious":null,"revenueMicros":0,"optOutDays":30}]}';
   expect(decodeMessage(Buffer.from(written))).toEqual([{ ...first, optOutDays: 30 }]);
