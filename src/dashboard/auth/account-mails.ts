@@ -1,3 +1,5 @@
+import { t } from '../../platform/i18n/messages.ts';
+import { inLanguage, type ReaderLanguage, reader } from '../../platform/i18n/reader.ts';
 import { dayMs, minuteMs } from '../../platform/lib/time.ts';
 import type { Mail, Mailer } from '../../platform/mailer.ts';
 import type { PlatformDeps } from '../../platform/ports.ts';
@@ -5,32 +7,25 @@ import { invitationLifetimeMs, linkPath, resetLifetimeMs } from './one-time-link
 
 type Link = { email: string; token: string; publicUrl: string };
 
-/** The mail with which an invited user sets a password. */
-export const invitationMail = ({ email, token, publicUrl }: Link): Mail => ({
-  to: email,
-  subject: 'Your invitation to Perkwire',
-  text: `You are invited to the Perkwire dashboard at ${publicUrl}/dashboard
-
-Set your password here:
-${publicUrl}${linkPath}${token}
-
-The link works once, within ${invitationLifetimeMs / dayMs} days. If you did not expect it, ignore this mail.
-`,
+const linkIn = ({ token, publicUrl }: Link) => ({
+  dashboard: `${publicUrl}/dashboard`,
+  link: `${publicUrl}${linkPath}${token}`,
 });
 
-/** The mail with which a user sets a new password. */
-export const resetMail = ({ email, token, publicUrl }: Link): Mail => ({
-  to: email,
-  subject: 'Set a new password for Perkwire',
-  text: `Someone asked for a new password of your account at ${publicUrl}/dashboard
-
-Set it here:
-${publicUrl}${linkPath}${token}
-
-The link works once, within ${resetLifetimeMs / minuteMs} minutes. If it was not you, ignore this mail:
-your password stays as it is.
-`,
+/** The mail with which an invited user sets a password, in the language of who invites. */
+export const invitationMail = (link: Link): Mail => ({
+  to: link.email,
+  subject: t('mails.invitation'),
+  text: t('mails.invitationText', { ...linkIn(link), days: invitationLifetimeMs / dayMs }),
 });
+
+/** The mail with which a user sets a new password, in the user's language; null: in that of who asks. */
+export const resetMail = (link: Link, language: ReaderLanguage | null): Mail =>
+  inLanguage(language ?? reader().language, () => ({
+    to: link.email,
+    subject: t('mails.reset'),
+    text: t('mails.resetText', { ...linkIn(link), minutes: resetLifetimeMs / minuteMs }),
+  }));
 
 /** Sends a mail and logs a failure, without the address. @returns whether the server took it */
 export async function sendMail({ logger }: Pick<PlatformDeps, 'logger'>, mailer: Mailer, mail: Mail): Promise<boolean> {

@@ -41,5 +41,6 @@ async function mailReset(deps: ResetDeps, mailer: Mailer, email: string): Promis
     await auditAccount(executor, change, null, { password_link: 'mailed' });
     return createPasswordReset(executor, user.id, now());
   });
-  await sendMail(deps, mailer, resetMail({ email: user.email, token, publicUrl: config.publicUrl }));
+  const mail = resetMail({ email: user.email, token, publicUrl: config.publicUrl }, user.language);
+  await sendMail(deps, mailer, mail);
 }

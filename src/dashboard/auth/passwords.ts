@@ -1,5 +1,6 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
+import { t } from '../../platform/i18n/messages.ts';
 import { createLimiter } from '../../platform/lib/fair-limiter.ts';
 
 type Cost = { logN: number; r: number; p: number };
@@ -51,9 +52,8 @@ const common = /^(?:password|passwort|qwerty|letmein|welcome|perkwire|admin|oper
 
 /** Why a new password is refused; null: it is accepted. */
 export function passwordProblem(password: string, email: string): string | null {
-  if (password.length < minPasswordLength) return `Use at least ${minPasswordLength} characters.`;
-  if (password.length > maxPasswordLength) return `Use at most ${maxPasswordLength} characters.`;
-  if (password.toLowerCase() === email || common.test(password))
-    return 'This password is too common. Use a few unrelated words.';
+  if (password.length < minPasswordLength) return t('account.passwordShort', { length: minPasswordLength });
+  if (password.length > maxPasswordLength) return t('account.passwordLong', { length: maxPasswordLength });
+  if (password.toLowerCase() === email || common.test(password)) return t('account.passwordCommon');
   return null;
 }

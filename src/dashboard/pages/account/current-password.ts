@@ -1,4 +1,5 @@
 import type { Html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import type { SignIn } from '../../auth/sign-in.ts';
 import { formOf, type PageContext } from '../../shell/context.ts';
 import type { FieldErrors } from '../../shell/fields.ts';
@@ -7,7 +8,7 @@ import { lockedMessage } from './sign-in.ts';
 
 export const currentPasswordField = (form: FormBuilder): Html =>
   form.input('current', {
-    label: 'Current password',
+    label: t('account.currentPassword'),
     type: 'password',
     autocomplete: 'current-password',
     required: true,
@@ -21,6 +22,6 @@ export async function currentPasswordError(
   const password = formOf(request).get('current') ?? '';
   const result = await signIn({ email: viewer.user.email, password, address: request.ip });
   if (result.ok) return null;
-  const message = result.reason === 'locked' ? lockedMessage(result.minutes) : 'Wrong password.';
+  const message = result.reason === 'locked' ? lockedMessage(result.minutes) : t('account.wrongPassword');
   return { path: '/current', message };
 }

@@ -1,4 +1,5 @@
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import type { Mailer } from '../../../platform/mailer.ts';
 import type { App } from '../../../platform/ports.ts';
 import { createPasswordResets } from '../../auth/password-reset.ts';
@@ -20,7 +21,7 @@ export function forgotPasswordPages(app: App, services: PageServices, mailer: Ma
   const { deps, asset } = services;
   const headers = pageHeaders(deps.config.publicUrl);
   const requestReset = createPasswordResets(deps, mailer);
-  const page = (body: Html): string => renderCard('Forgot your password?', asset, body);
+  const page = (body: Html): string => renderCard(t('account.forgotPassword'), asset, body);
 
   app.get(forgotPath, { schema }, async (_request, reply) => reply.headers(headers).send(page(emailForm(''))));
 
@@ -28,36 +29,36 @@ export function forgotPasswordPages(app: App, services: PageServices, mailer: Ma
     reply.headers(headers);
     const email = fieldsOf(formOf(request)).text('email');
     if (parseEmail(email) === null) {
-      const errors = [{ path: '/email', message: 'Enter a valid e-mail address.' }];
+      const errors = [{ path: '/email', message: t('common.invalidEmail') }];
       return reply.code(422).send(page(emailForm(email, errors)));
     }
     const refused = await requestReset(email, request.ip);
-    if (refused === null) return reply.send(page(sent));
+    if (refused === null) return reply.send(page(sent()));
     reply.code(429).header('retry-after', String(refused.lockedMinutes * 60));
     return reply.send(page(notice('failed', html`<p>${lockedMessage(refused.lockedMinutes)}</p>`)));
   });
 }
 
-const backLink = html`<p class="hint"><a href="${signInPath}">Back to sign-in</a></p>`;
+const backLink = (): Html => html`<p class="hint"><a href="${signInPath}">${t('common.backToSignIn')}</a></p>`;
 
-const sent = html`
-  ${notice('done', html`<p>If there is an account with this address, a mail with a link is on its way.</p>`)}
-  <p class="hint">The link works once, within one hour. Look into the spam folder too.</p>
-  ${backLink}`;
+const sent = (): Html => html`
+  ${notice('done', html`<p>${t('account.resetSent')}</p>`)}
+  <p class="hint">${t('account.resetSentHint')}</p>
+  ${backLink()}`;
 
 function emailForm(email: string, errors: FieldErrors = []): Html {
   const form = createForm({ email }, errors);
   return html`
-    <p class="lead">We mail you a link to set a new one.</p>
+    <p class="lead">${t('account.resetLead')}</p>
     <form method="post" action="${forgotPath}" class="form" novalidate>
       ${form.input('email', {
-        label: 'E-mail address',
+        label: t('common.email'),
         type: 'email',
         autocomplete: 'username',
         required: true,
         autofocus: true,
       })}
-      <div class="form-end"><button class="button main wide">Send link</button></div>
+      <div class="form-end"><button class="button main wide">${t('account.sendLink')}</button></div>
     </form>
-    ${backLink}`;
+    ${backLink()}`;
 }

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Executor, transaction } from '../../../platform/db/pool.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { accountView, auditAccount, passwordState } from '../../auth/account-audit.ts';
 import { consumeLink, findLink, linkPath } from '../../auth/one-time-links.ts';
@@ -29,7 +30,11 @@ export function oneTimeLinkPages(app: App, services: PageServices): void {
   const { deps, asset } = services;
   const headers = pageHeaders(deps.config.publicUrl);
   const page = (link: Link, email = '', errors: FieldErrors = []): string =>
-    renderCard(link.user === null ? 'Set up Perkwire' : 'Set a password', asset, passwordForm(link, email, errors));
+    renderCard(
+      t(link.user === null ? 'account.setUpPerkwire' : 'account.setPassword'),
+      asset,
+      passwordForm(link, email, errors),
+    );
 
   app.get<LinkRoute>(`${linkPath}:token`, { schema }, async (request, reply) => {
     const link = await linkOf(services, request.params.token, request.ip);
@@ -49,13 +54,9 @@ export function oneTimeLinkPages(app: App, services: PageServices): void {
 async function linkOf({ deps }: PageServices, token: string, address: string): Promise<Link> {
   const link = isToken(token) ? await findLink(deps.pool, token, deps.now()) : null;
   if (link !== null) return { token, user: link.user };
-  const message = 'This link has expired or was already used. Ask for a new one.';
+  const message = t('account.linkExpired');
   throw deps.failures.charge(address) ?? new AppError('invalid_token', { message });
 }
-
-const taken =
-  'This address has an account already, and can have only one. Sign in with it, or ask for an invitation to another ' +
-  'address.';
 
 /** Sets the password and signs in; users with two-factor authentication are asked for the code. */
 async function submit(
@@ -71,9 +72,9 @@ async function submit(
   const email = link.user?.email ?? parseEmail(fieldsOf(form).text('email'));
   const weakness = passwordProblem(password, email ?? '');
   const errors = [
-    ...(email === null ? [{ path: '/email', message: 'Enter a valid e-mail address.' }] : []),
+    ...(email === null ? [{ path: '/email', message: t('common.invalidEmail') }] : []),
     ...(weakness === null ? [] : [{ path: '/password', message: weakness }]),
-    ...(password === form.get('again') ? [] : [{ path: '/again', message: 'Passwords do not match.' }]),
+    ...(password === form.get('again') ? [] : [{ path: '/again', message: t('account.passwordsDiffer') }]),
   ];
   if (email === null || errors.length > 0) return { errors };
   const passwordHash = await hashPassword(password);
@@ -82,10 +83,11 @@ async function submit(
     const user = await useLink(executor, link, { email, passwordHash }, now());
     return user && startBrowserSession(services, executor, request, { userId: user.id, awaitsCode });
   });
-  if (session === null) return { errors: [{ path: link.user === null ? '/email' : '/password', message: taken }] };
+  if (session === null)
+    return { errors: [{ path: link.user === null ? '/email' : '/password', message: t('account.addressTaken') }] };
   cookies.setSession(reply, session);
   if (awaitsCode) return { to: codePath };
-  cookies.setFlash(reply, { kind: 'done', text: 'Welcome. You are signed in.' });
+  cookies.setFlash(reply, { kind: 'done', text: t('account.welcome') });
   return { to: '/dashboard' };
 }
 
@@ -100,7 +102,7 @@ async function useLink(
   const user = link.user ?? (await createUser(executor, created));
   if (user === null || (await isTaken(executor, user))) return null;
   if (!(await consumeLink(executor, link.token, nowMs)))
-    throw new AppError('invalid_token', { message: 'This link was already used.' });
+    throw new AppError('invalid_token', { message: t('account.linkUsed') });
   await setPassword(executor, user.id, passwordHash);
   const change = { actor: actorFor(user), user, nowMs };
   if (link.user === null) await auditAccount(executor, { ...change, action: 'create' }, null, accountView(user));
@@ -114,17 +116,14 @@ async function useLink(
 
 function passwordForm({ token, user }: Link, email: string, errors: FieldErrors): Html {
   const form = createForm({ email }, errors);
-  const lead =
-    user === null
-      ? 'Create the first operator account. Operators create publishers and invite users.'
-      : html`For <strong>${user.email}</strong>. You will be signed in.`;
+  const lead = user === null ? t('account.firstOperatorLead') : tHtml('account.setPasswordLead', { email: user.email });
   return html`
     <p class="lead">${lead}</p>
     <form method="post" action="${linkPath}${token}" class="form">
       ${
         user === null
           ? form.input('email', {
-              label: 'E-mail address',
+              label: t('common.email'),
               type: 'email',
               autocomplete: 'username',
               required: true,
@@ -134,7 +133,7 @@ function passwordForm({ token, user }: Link, email: string, errors: FieldErrors)
       }
       ${newPasswordFields(form)}
       <div class="form-end">
-        <button class="button main wide">${user === null ? 'Create account' : 'Save and sign in'}</button>
+        <button class="button main wide">${t(user === null ? 'account.createAccount' : 'account.saveAndSignIn')}</button>
       </div>
     </form>`;
 }
@@ -142,14 +141,14 @@ function passwordForm({ token, user }: Link, email: string, errors: FieldErrors)
 /** A new password, typed twice. */
 export const newPasswordFields = (form: ReturnType<typeof createForm>): Html => html`
   ${form.input('password', {
-    label: 'New password',
+    label: t('account.newPassword'),
     type: 'password',
     autocomplete: 'new-password',
     required: true,
-    hint: `At least ${minPasswordLength} characters. A few unrelated words work well.`,
+    hint: t('account.newPasswordHint', { length: minPasswordLength }),
   })}
   ${form.input('again', {
-    label: 'Repeat new password',
+    label: t('account.repeatPassword'),
     type: 'password',
     autocomplete: 'new-password',
     required: true,

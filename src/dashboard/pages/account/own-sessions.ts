@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { transaction } from '../../../platform/db/pool.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import { inLanguage } from '../../../platform/i18n/reader.ts';
 import type { App } from '../../../platform/ports.ts';
 import { auditAccount } from '../../auth/account-audit.ts';
@@ -18,7 +19,7 @@ import { signInPath } from '../../shell/access.ts';
 import { actionButton } from '../../shell/actions.ts';
 import { badge, card, linkButton, table } from '../../shell/components.ts';
 import { type PageContext, pathText, viewerOf } from '../../shell/context.ts';
-import { countryName, moment, plural, utc } from '../../shell/format.ts';
+import { countryName, moment, utc } from '../../shell/format.ts';
 import { pageHeaders } from '../../shell/headers.ts';
 import { renderCard } from '../../shell/layout.ts';
 import { actorOf } from '../../shell/management.ts';
@@ -52,19 +53,24 @@ async function signOut(
   if (elsewhere === null) return redirect(request, reply, signInPath);
   // By header, because the content security policy lets no form lead to the provider.
   reply.header('refresh', `0; url=${elsewhere}`);
-  return reply.send(renderCard('Signed out', asset, signedOut(elsewhere)));
+  return reply.send(renderCard(t('account.signedOut'), asset, signedOut(elsewhere)));
 }
 
 const signedOut = (elsewhere: string): Html => html`
-  <p class="lead">You are signed out of Perkwire, and are now signed out of the sign-in service.</p>
-  ${linkButton(elsewhere, 'Continue', 'main')}`;
+  <p class="lead">${t('account.signedOutLead')}</p>
+  ${linkButton(elsewhere, t('account.continue'), 'main')}`;
 
 async function signOutEverywhere({ deps, cookies }: PageServices, context: PageContext): Promise<PageResult> {
   const { user } = context.viewer;
   await transaction(deps.pool, async (executor) => {
     const ended = await endSessionsOf(executor, user.id);
     const change = { actor: actorOf(context), user, action: 'update', nowMs: deps.now() } as const;
-    await auditAccount(executor, change, { sessions: plural(ended, 'session') }, { sessions: 'signed out everywhere' });
+    await auditAccount(
+      executor,
+      change,
+      { sessions: inLanguage('en', () => t('account.sessionCount', { count: ended })) },
+      { sessions: 'signed out everywhere' },
+    );
   });
   cookies.endSession(context.reply);
   return { to: signInPath };
@@ -86,15 +92,15 @@ async function signOutOne({ deps, cookies }: PageServices, context: PageContext)
     cookies.endSession(context.reply);
     return { to: signInPath };
   }
-  return { to: context.path('/account'), done: 'Session signed out.' };
+  return { to: context.path('/account'), done: t('account.sessionEnded') };
 }
 
-const columns = [
-  { text: 'Device' },
-  { text: 'Signed in from' },
-  { text: 'Signed in' },
-  { text: 'Last used' },
-  { text: 'Actions', hidden: true },
+const columns = () => [
+  { text: t('account.device') },
+  { text: t('account.signedInFrom') },
+  { text: t('account.signedIn') },
+  { text: t('account.lastUsed') },
+  { text: t('common.actions'), hidden: true },
 ];
 
 /** The viewer's sessions, with their ends in the viewer's hands. */
@@ -103,20 +109,20 @@ export async function sessionsCard({ deps }: PageServices, context: PageContext)
   const sessions = await listSessions(deps.pool, user.id, deps.now());
   const everywhere = actionButton(context, {
     to: context.path(`${path}/all/end`),
-    text: 'Sign out everywhere',
+    text: t('account.signOutEverywhere'),
     kind: 'danger',
     small: true,
-    confirm: 'All your sessions end, also this one. You can then sign in again.',
+    confirm: t('account.signOutEverywhereQuestion'),
   });
   const rows = sessions.map((session) => row(context, session, session.id === sessionId));
-  return card('Sessions', table('Sessions', columns, rows), {
-    lead: 'Where you are signed in. Sign out of sessions you do not recognise, and change your password.',
+  return card(t('account.sessions'), table(t('account.sessions'), columns(), rows), {
+    lead: t('account.sessionsLead'),
     actions: everywhere,
   });
 }
 
 const row = (context: PageContext, session: ListedSession, isCurrent: boolean): Html[] => [
-  html`<strong>${session.device}</strong>${isCurrent && html` ${badge('This session', 'good')}`}`,
+  html`<strong>${session.device}</strong>${isCurrent && html` ${badge(t('account.thisSession'), 'good')}`}`,
   html`${placeOf(session)}`,
   moment(utc, session.createdAt),
   moment(utc, session.lastSeenAt),
@@ -124,7 +130,7 @@ const row = (context: PageContext, session: ListedSession, isCurrent: boolean): 
     <div class="row-actions">
       ${actionButton(context, {
         to: context.path(`${path}/${session.id}/end`),
-        text: 'Sign out',
+        text: t('layout.signOut'),
         small: true,
         kind: 'quiet',
       })}
@@ -134,5 +140,5 @@ const row = (context: PageContext, session: ListedSession, isCurrent: boolean): 
 /** Country and network, such as "Germany, 203.0.113.0/24". */
 function placeOf({ country, network }: SessionClient): string {
   const places = [country === null ? '' : countryName(country), network];
-  return places.filter((place) => place !== '').join(', ') || 'Unknown network';
+  return places.filter((place) => place !== '').join(', ') || t('account.unknownNetwork');
 }

@@ -1,4 +1,5 @@
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { createAttempts } from '../../auth/attempts.ts';
 import { findAwaitingSession } from '../../auth/sessions.ts';
@@ -23,7 +24,7 @@ export function secondFactorPages(app: App, services: PageServices): void {
   const headers = pageHeaders(deps.config.publicUrl);
   const attempts = createAttempts(deps, 'code');
   const page = (next: string, error: string | null = null): string =>
-    renderCard('Two-factor authentication', asset, codeForm(next, error));
+    renderCard(t('account.twoFactor'), asset, codeForm(next, error));
   const findSession = async (token: string | null) =>
     token === null ? null : findAwaitingSession(deps.pool, token, deps.now());
 
@@ -47,7 +48,7 @@ export function secondFactorPages(app: App, services: PageServices): void {
     }
     const given = { userId: user.id, code: fields.text('code'), nowMs: deps.now() };
     const accepted = await acceptCode(deps.pool, deps.secretBox, given);
-    if (accepted === null) return reply.code(401).send(page(next, 'This code is wrong or was already used.'));
+    if (accepted === null) return reply.code(401).send(page(next, t('account.wrongCode')));
     await attempts.succeed(user.email, request.ip);
     await openSession(services, request, reply, { ...session, by: accepted === 'app' ? null : accepted });
     return redirect(request, reply, next);
@@ -61,14 +62,14 @@ function codeForm(next: string, error: string | null): Html {
     <form method="post" action="${codePath}" class="form">
       ${hiddenField('next', next)}
       ${form.input('code', {
-        label: 'Code',
+        label: t('account.code'),
         autocomplete: 'one-time-code',
-        hint: 'The six digits of your authenticator app, or a recovery code.',
+        hint: t('account.codeOrRecoveryHint'),
         required: true,
         autofocus: true,
         code: true,
       })}
-      <div class="form-end"><button class="button main wide">Sign in</button></div>
+      <div class="form-end"><button class="button main wide">${t('account.signInButton')}</button></div>
     </form>
-    <p class="hint"><a href="${signInPath}">Start again</a></p>`;
+    <p class="hint"><a href="${signInPath}">${t('account.startAgain')}</a></p>`;
 }

@@ -1,4 +1,5 @@
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { createSignIn } from '../../auth/sign-in.ts';
 import { hasOperator } from '../../auth/users.ts';
@@ -7,7 +8,6 @@ import { hiddenField } from '../../shell/actions.ts';
 import { notice } from '../../shell/components.ts';
 import { formOf } from '../../shell/context.ts';
 import { fieldsOf } from '../../shell/fields.ts';
-import { plural } from '../../shell/format.ts';
 import { createForm } from '../../shell/forms.ts';
 import { pageHeaders } from '../../shell/headers.ts';
 import { renderCard } from '../../shell/layout.ts';
@@ -21,20 +21,20 @@ export function signInPages(app: App, services: PageServices): void {
   const { pool, config } = services.deps;
   const headers = pageHeaders(config.publicUrl);
   const signIn = createSignIn(services.deps);
-  const forgotHint = forgotPassword(services.deps.mailer !== null);
+  const sendsMails = services.deps.mailer !== null;
   const entries = (email: string, next: string, error: string | null): Html => html`
     ${error !== null && notice('failed', html`<p>${error}</p>`)}
     ${config.oidc !== null && singleSignOnButton(next, config.passwordSignIn ? '' : 'main')}
-    ${config.passwordSignIn && html`${signInForm(email, next)}${forgotHint}`}`;
+    ${config.passwordSignIn && html`${signInForm(email, next)}${forgotPassword(sendsMails)}`}`;
   const page = (email: string, next: string, error: string | null = null, above: Html = nothing): string =>
-    renderCard('Sign in', services.asset, html`${above}${entries(email, next, error)}`);
+    renderCard(t('account.signInButton'), services.asset, html`${above}${entries(email, next, error)}`);
 
   app.get<{ Querystring: { next?: string } }>(signInPath, { schema }, async (request, reply) => {
     const next = nextPath(String(request.query.next ?? ''));
     reply.headers(headers);
     if (request.viewer !== null) return redirect(request, reply, next);
     return reply.send(
-      page('', next, null, config.passwordSignIn && !(await hasOperator(pool)) ? noOperatorNotice : nothing),
+      page('', next, null, config.passwordSignIn && !(await hasOperator(pool)) ? noOperatorNotice() : nothing),
     );
   });
 
@@ -46,7 +46,7 @@ export function signInPages(app: App, services: PageServices): void {
     const result = await signIn({ email, password, address: request.ip });
     reply.headers(headers);
     if (result.ok) return passFirstFactor(services, request, reply, { user: result.user, idTokenSealed: null, next });
-    if (result.reason === 'wrong') return reply.code(401).send(page(email, next, 'Wrong e-mail address or password.'));
+    if (result.reason === 'wrong') return reply.code(401).send(page(email, next, t('account.wrongCredentials')));
     reply.code(429).header('retry-after', String(result.minutes * 60));
     return reply.send(page(email, next, lockedMessage(result.minutes)));
   });
@@ -57,13 +57,12 @@ export const singleSignOnPath = `${signInPath}/oidc`;
 
 export const forgotPath = `${signInPath}/forgot`;
 
-export const lockedMessage = (minutes: number): string =>
-  `Too many attempts. Try again in ${plural(minutes, 'minute')}.`;
+export const lockedMessage = (minutes: number): string => t('account.locked', { minutes });
 
 /** A link: the content security policy lets no form lead to the provider. */
 function singleSignOnButton(next: string, kind: 'main' | ''): Html {
   const href = `${singleSignOnPath}?next=${encodeURIComponent(next)}`;
-  return html`<a class="button ${kind} wide" href="${href}">Sign in with single sign-on</a>`;
+  return html`<a class="button ${kind} wide" href="${href}">${t('account.signInWithSso')}</a>`;
 }
 
 function signInForm(email: string, next: string): Html {
@@ -72,31 +71,32 @@ function signInForm(email: string, next: string): Html {
     <form method="post" action="${signInPath}" class="form">
       ${hiddenField('next', next)}
       ${form.input('email', {
-        label: 'E-mail address',
+        label: t('common.email'),
         type: 'email',
         autocomplete: 'username',
         required: true,
         autofocus: email === '',
       })}
       ${form.input('password', {
-        label: 'Password',
+        label: t('account.password'),
         type: 'password',
         autocomplete: 'current-password',
         required: true,
         autofocus: email !== '',
       })}
-      <div class="form-end"><button class="button main wide">Sign in</button></div>
+      <div class="form-end"><button class="button main wide">${t('account.signInButton')}</button></div>
     </form>`;
 }
 
 const forgotPassword = (sendsMails: boolean): Html =>
   sendsMails
-    ? html`<p class="hint"><a href="${forgotPath}">Forgot your password?</a></p>`
-    : html`<p class="hint">Forgot your password? Ask an administrator for a link.</p>`;
+    ? html`<p class="hint"><a href="${forgotPath}">${t('account.forgotPassword')}</a></p>`
+    : html`<p class="hint">${t('account.forgotPasswordAsk')}</p>`;
 
-const noOperatorNotice = notice(
-  'info',
-  html`
-    <p><strong>No operator account yet.</strong> Create one on the server:</p>
-    <p><code>npm run operator:create -- --email you@example.com</code></p>`,
-);
+const noOperatorNotice = (): Html =>
+  notice(
+    'info',
+    html`
+      <p>${tHtml('account.noOperator')}</p>
+      <p><code>npm run operator:create -- --email you@example.com</code></p>`,
+  );

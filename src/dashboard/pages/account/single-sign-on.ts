@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { OidcSetting } from '../../../config/oidc.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { accountOf, type Refusal } from '../../auth/oidc/account.ts';
 import type { Identity, OidcProvider, PendingSignIn } from '../../auth/oidc/provider.ts';
@@ -38,7 +39,7 @@ export function singleSignOnPages(
     return reply
       .headers(headers)
       .code(status)
-      .send(renderCard('Sign-in failed', asset, failure(reason)));
+      .send(renderCard(t('account.ssoFailed'), asset, failure(reason)));
   };
 
   app.get<{ Querystring: { next?: string } }>(singleSignOnPath, { schema }, async (request, reply) => {
@@ -51,21 +52,20 @@ export function singleSignOnPages(
       return redirect(request, reply, url);
     } catch (err) {
       request.log.error({ err }, 'the OpenID provider cannot be reached');
-      return fail(request, reply, 503, 'The sign-in service does not answer. Try again in a minute.');
+      return fail(request, reply, 503, t('account.ssoDown'));
     }
   });
 
   app.get(callbackPath, { schema }, async (request, reply) => {
     const pending = openPending(services, cookies.takePending(request, reply));
-    if (pending === null)
-      return fail(request, reply, 400, 'This sign-in has expired, or was started in another browser.');
+    if (pending === null) return fail(request, reply, 400, t('account.ssoExpired'));
     const identity = await finish(provider, request, pending);
     if ('reason' in identity) return fail(request, reply, identity.status, identity.reason);
     const hasPublisher = (id: number): boolean => deps.catalog.current().publishers.has(id);
     const found = await accountOf({ pool: deps.pool, now, setting, hasPublisher }, identity);
     if ('refused' in found) {
       request.log.warn({ reason: found.refused }, 'a single sign-on was refused');
-      return fail(request, reply, 403, refusals[found.refused]);
+      return fail(request, reply, 403, t(refusals[found.refused]));
     }
     const idTokenSealed = secretBox.seal(identity.idToken, idTokenContext);
     reply.headers(headers);
@@ -96,21 +96,20 @@ async function finish(
   } catch (err) {
     const { code, error } = err as { code?: string; error?: string };
     log.warn({ code, error }, 'a single sign-on could not be verified');
-    const reason =
-      error === 'access_denied' ? 'The sign-in was cancelled.' : 'The sign-in could not be verified. Start again.';
+    const reason = t(error === 'access_denied' ? 'account.ssoCancelled' : 'account.ssoUnverified');
     return { status: 401, reason };
   }
 }
 
-const refusals: Record<Refusal, string> = {
-  'unverified email': 'Your e-mail address is not verified at the sign-in service.',
-  'foreign domain': 'E-mail addresses of this domain may not sign in here.',
-  'no account': 'There is no account for you here. Ask an administrator for an invitation.',
-  'no role': 'You have no role here. Ask an administrator for one.',
-  disabled: 'Your account is disabled.',
-  'other identity': 'The account with your e-mail address belongs to another user of the sign-in service.',
+const refusals: Record<Refusal, MessageKey> = {
+  'unverified email': 'account.ssoUnverifiedEmail',
+  'foreign domain': 'account.ssoForeignDomain',
+  'no account': 'account.ssoNoAccount',
+  'no role': 'account.ssoNoRole',
+  disabled: 'account.ssoDisabled',
+  'other identity': 'account.ssoOtherIdentity',
 };
 
 const failure = (reason: string): Html => html`
   ${notice('failed', html`<p>${reason}</p>`)}
-  ${linkButton(signInPath, 'Back to sign-in')}`;
+  ${linkButton(signInPath, t('common.backToSignIn'))}`;

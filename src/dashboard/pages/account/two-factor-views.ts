@@ -1,5 +1,6 @@
 import encodeQR from 'qr';
-import { html, trusted } from '../../../platform/http/html.ts';
+import { type Html, html, trusted } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import { keyUri } from '../../auth/two-factor.ts';
 import { twoFactorPath } from '../../shell/access.ts';
 import { hiddenField, saveForm } from '../../shell/actions.ts';
@@ -13,16 +14,16 @@ import { currentPasswordField } from './current-password.ts';
 type Shown = { errors: FieldErrors; required: boolean };
 
 const base = (errors: FieldErrors): Pick<Page, 'title' | 'nav' | 'trail' | 'status'> => ({
-  title: 'Two-factor authentication',
+  title: t('account.twoFactor'),
   nav: 'account',
-  trail: [{ text: 'Account', href: '/dashboard/account' }],
+  trail: [{ text: t('common.account'), href: '/dashboard/account' }],
   status: errors.length > 0 ? 422 : 200,
 });
 
-const requiredNotice = notice('info', html`<p>Your organisation requires two-factor authentication.</p>`);
+const requiredNotice = (): Html => notice('info', html`<p>${t('account.twoFactorRequiredNotice')}</p>`);
 
 const codeField = (form: FormBuilder, hint: string) =>
-  form.input('code', { label: 'Code', autocomplete: 'one-time-code', code: true, required: true, hint });
+  form.input('code', { label: t('account.code'), autocomplete: 'one-time-code', code: true, required: true, hint });
 
 /** Asks for the password where the user has one. */
 const passwordField = (form: FormBuilder, { viewer }: PageContext) =>
@@ -37,24 +38,24 @@ export function setUpPage(context: PageContext, { errors, required, secret, seal
   const fields = html`
     ${form.summary()}
     ${hiddenField('setup', sealed)}
-    ${codeField(form, 'The six digits that the app shows now.')}
+    ${codeField(form, t('account.codeHint'))}
     ${passwordField(form, context)}`;
   return {
     ...base(errors),
     body: html`
-      ${required && requiredNotice}
+      ${required && requiredNotice()}
       ${card(
-        '1. Add Perkwire to your authenticator app',
+        t('account.addToApp'),
         html`
-          <div class="qr" role="img" aria-label="QR code for the authenticator app">${code}</div>
-          <p class="hint">If you cannot scan it, type this key into the app:</p>
-          ${copyable((secret.match(/.{1,4}/g) ?? []).join(' '), 'key for the authenticator app')}`,
+          <div class="qr" role="img" aria-label="${t('account.qrCode')}">${code}</div>
+          <p class="hint">${t('account.typeKey')}</p>
+          ${copyable((secret.match(/.{1,4}/g) ?? []).join(' '), t('account.appKey'))}`,
         {
-          lead: 'Scan the QR code with an app such as Aegis, Google Authenticator or 1Password.',
+          lead: t('account.addToAppLead'),
         },
       )}
-      ${card('2. Confirm', saveForm(context, twoFactorPath, fields, { button: 'Turn on' }), {
-        lead: 'Turning it on signs you out of all other sessions.',
+      ${card(t('account.confirmStep'), saveForm(context, twoFactorPath, fields, { button: t('account.turnOn') }), {
+        lead: t('account.turnOnLead'),
       })}`,
   };
 }
@@ -63,22 +64,22 @@ export function managePage(context: PageContext, { errors, required }: Shown): P
   const form = createForm({}, errors);
   const fields = html`
     ${form.summary()}
-    ${codeField(form, 'The six digits of your authenticator app, or a recovery code.')}
+    ${codeField(form, t('account.codeOrRecoveryHint'))}
     ${passwordField(form, context)}`;
-  const off = html`<button class="button danger" formaction="${twoFactorPath}/off">Turn off</button>`;
+  const off = html`<button class="button danger" formaction="${twoFactorPath}/off">${t('account.turnOff')}</button>`;
   return {
     ...base(errors),
     body: html`
-      ${required && requiredNotice}
+      ${required && requiredNotice()}
       ${card(
-        'Manage',
+        t('account.manage'),
         html`
-          <p>${badge('On', 'good')} Each sign-in asks for a code.</p>
+          <p>${badge(t('common.on'), 'good')} ${t('account.asksForCode')}</p>
           ${saveForm(context, `${twoFactorPath}/codes`, fields, {
-            button: 'New recovery codes',
+            button: t('account.newRecoveryCodes'),
             ...(!required && { extra: off }),
           })}`,
-        { lead: 'New recovery codes replace the earlier ones. For another phone, turn it off and set it up again.' },
+        { lead: t('account.manageLead') },
       )}`,
   };
 }
@@ -87,14 +88,12 @@ export function managePage(context: PageContext, { errors, required }: Shown): P
 export const recoveryCodesPage = (codes: readonly string[]): Page => ({
   ...base([]),
   body: card(
-    'Recovery codes',
+    t('account.recoveryCodes'),
     html`
-      ${copyable(codes.join('\n'), 'recovery codes')}
-      ${linkButton('/dashboard', 'I have saved them', 'main')}`,
+      ${copyable(codes.join('\n'), t('account.recoveryCodesLabel'))}
+      ${linkButton('/dashboard', t('account.codesSaved'), 'main')}`,
     {
-      lead:
-        'Two-factor authentication is on. Keep these codes in a safe place: each signs you in once without the app. ' +
-        'They are shown only now.',
+      lead: t('account.recoveryCodesLead'),
     },
   ),
 });

@@ -1,5 +1,6 @@
 import { transaction } from '../../../platform/db/pool.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { auditAccount } from '../../auth/account-audit.ts';
 import { type Attempts, createAttempts } from '../../auth/attempts.ts';
@@ -19,7 +20,6 @@ import { twoFactorPath } from '../../shell/access.ts';
 import { badge, card, linkButton } from '../../shell/components.ts';
 import type { PageContext } from '../../shell/context.ts';
 import type { FieldErrors, Fields } from '../../shell/fields.ts';
-import { plural } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
 import { actorOf } from '../../shell/management.ts';
 import { commonPages, type PageResult, type PageServices } from '../../shell/pages.ts';
@@ -48,11 +48,11 @@ export async function twoFactorCard({ deps }: PageServices, context: PageContext
   const { user } = context.viewer;
   const left = user.hasTwoFactor ? await countRecoveryCodes(deps.pool, user.id) : 0;
   const state = user.hasTwoFactor
-    ? html`<p>${badge('On', 'good')} ${plural(left, 'recovery code')} left.</p>`
-    : html`<p>${badge('Off', 'warn')} A password alone signs in.</p>`;
-  return card('Two-factor authentication', state, {
-    lead: 'A code from an authenticator app, in addition to the password.',
-    actions: linkButton(twoFactorPath, user.hasTwoFactor ? 'Manage' : 'Set up'),
+    ? html`<p>${badge(t('common.on'), 'good')} ${t('account.codesLeft', { count: left })}</p>`
+    : html`<p>${badge(t('common.off'), 'warn')} ${t('account.passwordAlone')}</p>`;
+  return card(t('account.twoFactor'), state, {
+    lead: t('account.twoFactorLead'),
+    actions: linkButton(twoFactorPath, t(user.hasTwoFactor ? 'account.manage' : 'account.setUp')),
   });
 }
 
@@ -89,8 +89,8 @@ async function turnOn(
   if (user.hasTwoFactor) return { to: twoFactorPath };
   const secret = openSetUp(services, user.id, fields.text('setup'));
   const step = stepOf(secret, fields.text('code'), now());
-  const error = (await passwordError(guards, context)) ?? (step === null ? wrongCode : null);
-  if (error !== null || step === null) return show(services, context, [error ?? wrongCode], fields.text('setup'));
+  const error = (await passwordError(guards, context)) ?? (step === null ? wrongCode() : null);
+  if (error !== null || step === null) return show(services, context, [error ?? wrongCode()], fields.text('setup'));
   const codes = await transaction(pool, async (executor) => {
     await saveTwoFactor(executor, secretBox, { userId: user.id, secret, step });
     await auditTwoFactor(services, context, executor, 'off', 'on');
@@ -125,17 +125,17 @@ async function turnOff(
 ): Promise<PageResult> {
   const { user } = context.viewer;
   if (!user.hasTwoFactor) return { to: twoFactorPath };
-  if (isRequired(services, context)) return { to: twoFactorPath, failed: 'Two-factor authentication is required.' };
+  if (isRequired(services, context)) return { to: twoFactorPath, failed: t('account.twoFactorRequired') };
   const error = (await passwordError(guards, context)) ?? (await codeError(services, guards, context, fields));
   if (error !== null) return show(services, context, [error]);
   await transaction(services.deps.pool, async (executor) => {
     await removeTwoFactor(executor, user.id);
     await auditTwoFactor(services, context, executor, 'on', 'off');
   });
-  return { to: context.path('/account'), done: 'Two-factor authentication is off.' };
+  return { to: context.path('/account'), done: t('account.twoFactorOff') };
 }
 
-const wrongCode = { path: '/code', message: 'This code is wrong or was already used.' };
+const wrongCode = (): FieldErrors[number] => ({ path: '/code', message: t('account.wrongCode') });
 
 /** Users without a password, who sign in at a provider, are asked for none. */
 const passwordError = ({ signIn }: Guards, context: PageContext): Promise<FieldErrors[number] | null> | null =>
@@ -150,7 +150,7 @@ async function codeError(
   const locked = await attempts.begin(user.email, request.ip);
   if (locked !== null) return { path: '/code', message: lockedMessage(locked.minutes) };
   const given = { userId: user.id, code: fields.text('code'), nowMs: now() };
-  if ((await acceptCode(pool, secretBox, given)) === null) return wrongCode;
+  if ((await acceptCode(pool, secretBox, given)) === null) return wrongCode();
   await attempts.succeed(user.email, request.ip);
   return null;
 }

@@ -1,5 +1,6 @@
 import type { Config } from '../../../config.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { type MessageKey, t, tHtml } from '../../../platform/i18n/messages.ts';
 import { linkPath } from '../../auth/one-time-links.ts';
 import type { Role, User } from '../../auth/users.ts';
 import { actionButton, csrfField, hiddenField, saveForm } from '../../shell/actions.ts';
@@ -8,6 +9,7 @@ import type { PageContext } from '../../shell/context.ts';
 import type { FieldErrors } from '../../shell/fields.ts';
 import { moment, utc } from '../../shell/format.ts';
 import { columns, createForm, optionsOf } from '../../shell/forms.ts';
+import { roleName } from '../../shell/language.ts';
 import type { NavKey, Page } from '../../shell/layout.ts';
 import type { Pages } from '../../shell/pages.ts';
 
@@ -17,9 +19,9 @@ export type UserScope<C extends PageContext> = {
   path: string;
   nav: NavKey;
   requires: Role;
-  title: string;
+  title: MessageKey;
   /** Roles users of the scope can have, lowest first. */
-  roles: readonly { value: Role; text: string }[];
+  roles: readonly { value: Role; text: MessageKey }[];
   publisherIdOf: (context: C) => number | null;
 };
 
@@ -43,19 +45,17 @@ export function usersPage<C extends PageContext>(
 ): Page {
   const { link, mailedTo, addedEmail, errors = [], publicUrl, passwordSignIn } = state;
   return {
-    title: scope.title,
-    lead: passwordSignIn
-      ? 'Each user has their own account. Users are invited by a one-time link.'
-      : 'Each user has their own account, and signs in with single sign-on.',
+    title: t(scope.title),
+    lead: t(passwordSignIn ? 'account.usersLead' : 'account.usersLeadSso'),
     nav: scope.nav,
     status: errors.length > 0 ? 422 : 200,
     body: html`
-      ${link?.isUnsent && notice('failed', html`<p>The mail could not be sent. The log has the reason.</p>`)}
+      ${link?.isUnsent && notice('failed', html`<p>${t('account.mailFailed')}</p>`)}
       ${link !== undefined && linkNotice(link, `${publicUrl}${linkPath}${link.token}`)}
-      ${mailedTo !== undefined && notice('done', html`<p>A mail with a one-time link was sent to ${mailedTo}.</p>`)}
-      ${addedEmail !== undefined && notice('done', html`<p>${addedEmail} can now sign in with single sign-on.</p>`)}
+      ${mailedTo !== undefined && notice('done', html`<p>${t('account.mailSent', { email: mailedTo })}</p>`)}
+      ${addedEmail !== undefined && notice('done', html`<p>${t('account.addedSso', { email: addedEmail })}</p>`)}
       ${userTable(context, scope, users, passwordSignIn)}
-      ${card('Invite user', inviteForm(context, scope, state))}`,
+      ${card(t('account.inviteUser'), inviteForm(context, scope, state))}`,
   };
 }
 
@@ -63,11 +63,9 @@ const linkNotice = ({ email, isNew }: { email: string; isNew: boolean }, link: s
   notice(
     'done',
     html`
-      <p><strong>Send this link to ${email}.</strong> It works once, for ${lifetime(isNew)}, and is shown only now.</p>
-      ${copyable(link, 'one-time link')}`,
+      <p>${tHtml(isNew ? 'account.sendInviteLink' : 'account.sendResetLink', { email })}</p>
+      ${copyable(link, t('account.oneTimeLink'))}`,
   );
-
-const lifetime = (isNew: boolean): string => (isNew ? '7 days' : 'one hour');
 
 function inviteForm<C extends PageContext>(
   context: C,
@@ -76,18 +74,21 @@ function inviteForm<C extends PageContext>(
 ): Html {
   const form = createForm({ email, role }, errors);
   const fields = columns([
-    form.input('email', { label: 'E-mail address', type: 'email', required: true, autocomplete: 'off' }),
-    form.select('role', { label: 'Role', choices: roles }),
+    form.input('email', { label: t('common.email'), type: 'email', required: true, autocomplete: 'off' }),
+    form.select('role', {
+      label: t('account.role'),
+      choices: roles.map(({ value, text }) => ({ value, text: t(text) })),
+    }),
   ]);
-  return saveForm(context, context.path(path), fields, { button: 'Invite' });
+  return saveForm(context, context.path(path), fields, { button: t('account.invite') });
 }
 
-const tableColumns = [
-  { text: 'E-mail address' },
-  { text: 'Role' },
-  { text: 'Status' },
-  { text: 'Created' },
-  { text: 'Actions', hidden: true },
+const tableColumns = () => [
+  { text: t('common.email') },
+  { text: t('account.role') },
+  { text: t('common.status') },
+  { text: t('account.created') },
+  { text: t('common.actions'), hidden: true },
 ];
 
 function userTable<C extends PageContext>(
@@ -99,30 +100,31 @@ function userTable<C extends PageContext>(
   const rows = users.map((user) => {
     const isSelf = user.id === context.viewer.user.id;
     return [
-      html`<strong>${user.email}</strong>${isSelf && html` <span class="hint">you</span>`}`,
-      isSelf || scope.roles.length === 1 ? user.role : roleForm(context, scope, user),
+      html`<strong>${user.email}</strong>${isSelf && html` <span class="hint">${t('account.you')}</span>`}`,
+      isSelf || scope.roles.length === 1 ? roleName(user.role) : roleForm(context, scope, user),
       statusBadge(user),
       moment(utc, user.createdAt, 'day'),
       isSelf ? nothing : html`<div class="row-actions">${buttons(context, scope.path, user, passwordSignIn)}</div>`,
     ];
   });
-  return table(scope.title, tableColumns, rows);
+  return table(t(scope.title), tableColumns(), rows);
 }
 
 function statusBadge({ disabled, hasPassword, hasTwoFactor, isLinked }: User): Html {
-  if (disabled) return badge('Disabled', 'bad');
-  if (!hasPassword && !isLinked) return badge('Invited', 'warn');
+  if (disabled) return badge(t('common.disabled'), 'bad');
+  if (!hasPassword && !isLinked) return badge(t('account.invited'), 'warn');
   return html`
-    ${badge('Active', 'good')}
-    ${isLinked && badge('Single sign-on')}
-    ${hasTwoFactor && badge('Two-factor')}`;
+    ${badge(t('account.active'), 'good')}
+    ${isLinked && badge(t('account.singleSignOn'))}
+    ${hasTwoFactor && badge(t('account.twoFactorBadge'))}`;
 }
 
 function buttons(context: PageContext, path: string, user: User, passwordSignIn: boolean): Html {
   const to = context.path(`${path}/${user.id}`);
   const small = true;
-  if (user.disabled) return actionButton(context, { to, text: 'Enable', small, values: { role: user.role } });
-  const linkText = user.hasPassword ? 'Reset password' : 'New invite link';
+  if (user.disabled)
+    return actionButton(context, { to, text: t('account.enable'), small, values: { role: user.role } });
+  const linkText = t(user.hasPassword ? 'account.resetPassword' : 'account.newInviteLink');
   return html`
     ${
       passwordSignIn &&
@@ -133,28 +135,28 @@ function buttons(context: PageContext, path: string, user: User, passwordSignIn:
       user.hasTwoFactor &&
       actionButton(context, {
         to: `${to}/two-factor/remove`,
-        text: 'Remove two-factor',
+        text: t('account.removeTwoFactor'),
         small,
         kind: 'quiet',
-        confirm: `${user.email} will be signed out everywhere, and can then sign in without a code.`,
+        confirm: t('account.removeTwoFactorQuestion', { email: user.email }),
       })
     }
     ${actionButton(context, {
       to,
-      text: 'Disable',
+      text: t('account.disable'),
       small,
       kind: 'quiet',
       values: { role: user.role, disabled: 'yes' },
-      confirm: `${user.email} will be signed out everywhere and cannot sign in until enabled again.`,
+      confirm: t('account.disableQuestion', { email: user.email }),
     })}`;
 }
 
 function roleForm<C extends PageContext>(context: C, { path, roles }: UserScope<C>, user: User): Html {
-  const choices = roles.map(({ value }) => ({ value, text: value }));
+  const choices = roles.map(({ value }) => ({ value, text: roleName(value) }));
   return html`
     <form method="post" action="${context.path(`${path}/${user.id}`)}" class="inline">
       ${csrfField(context.viewer)}${user.disabled && hiddenField('disabled', 'yes')}
-      <select name="role" aria-label="Role of ${user.email}">${optionsOf(choices, user.role)}</select>
-      <button class="button small quiet">Change</button>
+      <select name="role" aria-label="${t('account.roleOf', { email: user.email })}">${optionsOf(choices, user.role)}</select>
+      <button class="button small quiet">${t('account.change')}</button>
     </form>`;
 }

@@ -1,5 +1,7 @@
 import { transaction } from '../../../platform/db/pool.ts';
 import { AppError } from '../../../platform/errors.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import type { ReaderLanguage } from '../../../platform/i18n/reader.ts';
 import type { App } from '../../../platform/ports.ts';
 import { accountView, auditAccount } from '../../auth/account-audit.ts';
 import { invitationMail, resetMail, sendMail } from '../../auth/account-mails.ts';
@@ -30,11 +32,11 @@ export function userPages(app: App, services: PageServices): void {
     path: '/settings/users',
     nav: 'users',
     requires: 'admin',
-    title: 'Users',
+    title: 'nav.users',
     roles: [
-      { value: 'analyst', text: 'Analyst: read only' },
-      { value: 'manager', text: 'Manager: edit offers and campaigns' },
-      { value: 'admin', text: 'Admin: also settings, keys, webhooks and users' },
+      { value: 'analyst', text: 'account.roleAnalyst' },
+      { value: 'manager', text: 'account.roleManager' },
+      { value: 'admin', text: 'account.roleAdmin' },
     ],
     publisherIdOf: ({ publisher }) => publisher.id,
   });
@@ -43,8 +45,8 @@ export function userPages(app: App, services: PageServices): void {
     path: '/operator/users',
     nav: 'operators',
     requires: 'operator',
-    title: 'Operators',
-    roles: [{ value: 'operator', text: 'Operator: full access to all publishers' }],
+    title: 'nav.operators',
+    roles: [{ value: 'operator', text: 'account.roleOperator' }],
     publisherIdOf: () => null,
   });
 }
@@ -81,7 +83,7 @@ async function invite<C extends PageContext>(
     const typed = { email: fields.text('email'), role: fields.text('role') };
     return show(services, scope, context, { ...typed, errors: [{ path: '/email', message }] });
   };
-  if (email === null) return refuse('Enter a valid e-mail address.');
+  if (email === null) return refuse(t('common.invalidEmail'));
   const token = await transaction(pool, async (executor) => {
     const created = { email, role, publisherId: scope.publisherIdOf(context), passwordHash: null, nowMs: now() };
     const user = await createUser(executor, created);
@@ -92,23 +94,25 @@ async function invite<C extends PageContext>(
   });
   // The users of other publishers are confidential: an address that has an account there is invited like any other, and
   // only the user of the link learns of it.
-  if (token === null) return refuse('This address is in the list already.');
-  return deliver(services, scope, context, { email, token, isNew: true });
+  if (token === null) return refuse(t('account.inList'));
+  return deliver(services, scope, context, { email, token, isNew: true, language: null });
 }
 
-type Link = { email: string; token: string; isNew: boolean };
+type Link = { email: string; token: string; isNew: boolean; language: ReaderLanguage | null };
 
 /** Mails a link; without SMTP, or when the server refuses, shows it to be handed on. */
 async function deliver<C extends PageContext>(
   services: PageServices,
   scope: UserScope<C>,
   context: C,
-  { isNew, ...link }: Link,
+  { isNew, language, ...link }: Link,
 ): Promise<Page> {
   const { mailer, config } = services.deps;
   if (!config.passwordSignIn) return show(services, scope, context, { addedEmail: link.email });
   if (mailer === null) return show(services, scope, context, { link: { ...link, isNew } });
-  const mail = (isNew ? invitationMail : resetMail)({ ...link, publicUrl: config.publicUrl });
+  const mail = isNew
+    ? invitationMail({ ...link, publicUrl: config.publicUrl })
+    : resetMail({ ...link, publicUrl: config.publicUrl }, language);
   const isSent = await sendMail(services.deps, mailer, mail);
   return show(
     services,
@@ -133,7 +137,12 @@ async function createLink<C extends PageContext>(
       ? createPasswordReset(executor, user.id, now())
       : createInvitation(executor, user.id, now());
   });
-  return deliver(services, scope, context, { email: user.email, token, isNew: !user.hasPassword });
+  return deliver(services, scope, context, {
+    email: user.email,
+    token,
+    isNew: !user.hasPassword,
+    language: user.language,
+  });
 }
 
 /** For a user who lost phone and recovery codes. */
@@ -145,7 +154,7 @@ async function removeSecondFactor<C extends PageContext>(
   const { pool, now } = services.deps;
   const user = await userOf(services, scope, context);
   const to = context.path(scope.path);
-  if (user.id === context.viewer.user.id) return { to, failed: 'Turn your own off on the account page.' };
+  if (user.id === context.viewer.user.id) return { to, failed: t('account.ownTwoFactor') };
   await transaction(pool, async (executor) => {
     await removeTwoFactor(executor, user.id);
     await endSessionsOf(executor, user.id);
@@ -153,7 +162,7 @@ async function removeSecondFactor<C extends PageContext>(
     const change = { actor: actorOf(context), user, action: 'update', nowMs: now() } as const;
     await auditAccount(executor, change, { two_factor: 'on' }, { two_factor: 'removed' });
   });
-  return { to, done: `Two-factor authentication of ${user.email} removed.` };
+  return { to, done: t('account.twoFactorRemoved', { email: user.email }) };
 }
 
 async function change<C extends PageContext>(
@@ -165,7 +174,7 @@ async function change<C extends PageContext>(
   const { pool, now } = services.deps;
   const user = await userOf(services, scope, context);
   const to = context.path(scope.path);
-  if (user.id === context.viewer.user.id) return { to, failed: 'You cannot change your own role or disable yourself.' };
+  if (user.id === context.viewer.user.id) return { to, failed: t('account.notYourself') };
   const disabled = fields.text('disabled') === 'yes';
   const role = roleOf(fields, scope, user.role);
   await transaction(pool, async (executor) => {
@@ -174,7 +183,7 @@ async function change<C extends PageContext>(
     const change = { actor: actorOf(context), user, action: 'update', nowMs: now() } as const;
     await auditAccount(executor, change, { role: user.role, disabled: user.disabled }, { role, disabled });
   });
-  return { to, done: disabled ? `${user.email} disabled and signed out.` : `${user.email} updated.` };
+  return { to, done: t(disabled ? 'account.userDisabled' : 'account.userUpdated', { email: user.email }) };
 }
 
 /** @throws AppError `not_found`, also for users of other publishers */
