@@ -381,7 +381,6 @@ describe('for all users', () => {
     /\/offers/, // offers
     /\/operator\/(publishers|system)/, // operator
     /\/overview|\/reports/, // reports, setup
-    /\/settings$|\/settings\/(keys|placements|sequence-rules)/, // settings
     /\/settings\/themes/, // themes
     /\/settings\/webhooks/, // webhooks
     /\/why/, // why

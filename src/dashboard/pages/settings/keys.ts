@@ -2,6 +2,7 @@ import { createKey, keys } from '../../../catalog/management/keys.ts';
 import type { View } from '../../../catalog/management/resource.ts';
 import { type Permission, permissions } from '../../../catalog/snapshot/types.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { type MessageKey, t, tHtml } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { actionButton, saveForm } from '../../shell/actions.ts';
 import { badge, card, copyable, emptyState, notice, table } from '../../shell/components.ts';
@@ -13,13 +14,13 @@ import type { Page } from '../../shell/layout.ts';
 import { localToInstant } from '../../shell/local-time.ts';
 import { type PageServices, publisherPages } from '../../shell/pages.ts';
 
-const permissionTexts: Record<Permission, string> = {
-  'ads/offers': 'fetch offers',
-  reports: 'read reports',
-  configurations: 'change settings',
-  'offers/management': 'manage offers',
-  wallet: 'read and change wallets',
-  accounts: 'full access to all publishers',
+const permissionTexts: Record<Permission, MessageKey> = {
+  'ads/offers': 'settings.permissionOffers',
+  reports: 'settings.permissionReports',
+  configurations: 'settings.permissionSettings',
+  'offers/management': 'settings.permissionManagement',
+  wallet: 'settings.permissionWallet',
+  accounts: 'settings.permissionAccounts',
 };
 
 type TypedKey = { name: string; permissions: string[]; expires_at: string };
@@ -36,7 +37,7 @@ export function keyPages(app: App, services: PageServices): void {
     const view = await services.management.remove(context, keys, keyIn(context));
     return {
       to: context.path('/settings/keys'),
-      done: `${String(view.name)} revoked. Requests with it are refused within one second.`,
+      done: t('settings.keyRevoked', { name: String(view.name) }),
     };
   });
 }
@@ -63,33 +64,33 @@ async function show({ management }: PageServices, context: PublisherContext, sta
   const { rows } = await management.list(context, keys, { limit: String(maxKeys), sort: '-id' });
   const { publisher } = context;
   return {
-    title: 'API keys',
-    lead: html`For server-side requests. Apps and web pages use the SDK id <code>${publisher.sdkId}</code> instead.`,
+    title: t('nav.keys'),
+    lead: tHtml('settings.keysLead', { id: publisher.sdkId }),
     nav: 'keys',
     status: (state.errors ?? []).length > 0 ? 422 : 200,
     body: html`
       ${state.secret !== undefined && secretNotice(state.secret)}
-      ${rows.length === 0 ? noKeys : keyTable(context, rows)}
-      ${card('Create API key', keyForm(context, state))}`,
+      ${rows.length === 0 ? noKeys() : keyTable(context, rows)}
+      ${card(t('settings.createApiKey'), keyForm(context, state))}`,
   };
 }
 
-const noKeys = emptyState('keys', 'No API keys yet', 'Create the first one below.');
+const noKeys = (): Html => emptyState('keys', t('settings.noKeys'), t('settings.noKeysText'));
 
 const secretNotice = (secret: string): Html =>
   notice(
     'done',
     html`
-      <p><strong>API key created.</strong> Copy it now: it is not shown again.</p>
-      ${copyable(secret, 'API key')}`,
+      <p>${tHtml('settings.keyCreated')}</p>
+      ${copyable(secret, t('settings.apiKey'))}`,
   );
 
-const keyColumns = [
-  { text: 'Name' },
-  { text: 'Permissions' },
-  { text: 'Expires' },
-  { text: 'Created' },
-  { text: 'Actions', hidden: true },
+const keyColumns = () => [
+  { text: t('common.name') },
+  { text: t('settings.permissions') },
+  { text: t('settings.expires') },
+  { text: t('settings.created') },
+  { text: t('common.actions'), hidden: true },
 ];
 
 function keyTable(context: PublisherContext, rows: readonly View[]): Html {
@@ -97,19 +98,19 @@ function keyTable(context: PublisherContext, rows: readonly View[]): Html {
   const revoke = (row: View) =>
     actionButton(context, {
       to: path(`/settings/keys/${row.id}/revoke`),
-      text: 'Revoke',
+      text: t('settings.revoke'),
       small: true,
       kind: 'quiet',
-      confirm: `Requests with “${String(row.name)}” will be refused. This cannot be undone.`,
+      confirm: t('settings.revokeQuestion', { name: String(row.name) }),
     });
   const cells = rows.map((row) => [
     html`<strong>${String(row.name)}</strong><br><code class="hint">${String(row.hint)}…</code>`,
-    html`${(row.permissions as string[]).map((one) => html`${badge(one)} `)}`,
-    row.expires_at === null ? 'never' : moment(publisher, String(row.expires_at)),
+    html`${(row.permissions as string[]).map((one) => html`<span translate="no">${badge(one)}</span> `)}`,
+    row.expires_at === null ? t('settings.never') : moment(publisher, String(row.expires_at)),
     moment(publisher, String(row.created_at), 'day'),
     html`<div class="row-actions">${revoke(row)}</div>`,
   ]);
-  return table('API keys', keyColumns, cells);
+  return table(t('nav.keys'), keyColumns(), cells);
 }
 
 function keyForm(context: PublisherContext, { typed, errors }: State): Html {
@@ -119,16 +120,19 @@ function keyForm(context: PublisherContext, { typed, errors }: State): Html {
   const fields = html`
     ${form.summary()}
     ${columns([
-      form.input('name', { label: 'Name', required: true, hint: 'Where it is used, such as “checkout server”.' }),
+      form.input('name', { label: t('common.name'), required: true, hint: t('settings.keyNameHint') }),
       form.input('expires_at', {
-        label: 'Expires',
+        label: t('settings.expires'),
         type: 'datetime-local',
-        hint: `${publisher.timeZone} time. Empty: never.`,
+        hint: t('settings.expiresHint', { zone: publisher.timeZone }),
       }),
     ])}
     ${form.checkboxes('permissions', {
-      label: 'Permissions',
-      choices: grantable.map((one) => ({ value: one, text: `${one} – ${permissionTexts[one]}` })),
+      label: t('settings.permissions'),
+      choices: grantable.map((one) => ({
+        value: one,
+        text: t('settings.permission', { permission: one, text: t(permissionTexts[one]) }),
+      })),
     })}`;
-  return saveForm(context, path('/settings/keys'), fields, { button: 'Create key' });
+  return saveForm(context, path('/settings/keys'), fields, { button: t('settings.createKey') });
 }

@@ -2,8 +2,9 @@ import { placements } from '../../../catalog/management/placements.ts';
 import type { Values, View } from '../../../catalog/management/resource.ts';
 import type { Publisher } from '../../../catalog/snapshot/types.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
-import { badge, type Cell, strongLink } from '../../shell/components.ts';
+import { badge, type Cell, type Column, strongLink } from '../../shell/components.ts';
 import type { PublisherContext } from '../../shell/context.ts';
 import { crudPages } from '../../shell/crud/routes.ts';
 import type { Fields } from '../../shell/fields.ts';
@@ -21,19 +22,21 @@ export function placementPages(app: App, services: PageServices): void {
     path: '/settings/placements',
     nav: 'placements',
     icon: 'placements',
-    title: 'Placements',
-    lead: 'Where units are shown. A new name in a request creates a placement automatically.',
+    get title() {
+      return t('nav.placements');
+    },
+    get lead() {
+      return t('settings.placementsLead');
+    },
     writes: 'admin',
-    columns: [
-      { text: 'Name' },
-      { text: 'Theme' },
-      { text: 'Offers', numeric: true },
-      { text: 'Status' },
-      { text: 'Created' },
-    ],
+    get columns() {
+      return placementColumns();
+    },
     cells: placementCells,
     figures: weekFigures(services.deps, { dimension: 'placement', key: (row) => String(row.name) }),
-    empty: { title: 'No placements yet', text: 'Add one, or name it in a request: it is created automatically.' },
+    get empty() {
+      return { title: t('settings.noPlacements'), text: t('settings.noPlacementsText') };
+    },
     nameOf,
     toForm: (values) =>
       ({ ...values, unit_enabled: values.unit_enabled === null ? '' : String(values.unit_enabled) }) as FormValues,
@@ -43,17 +46,25 @@ export function placementPages(app: App, services: PageServices): void {
   });
 }
 
+const placementColumns = (): Column[] => [
+  { text: t('common.name') },
+  { text: t('settings.theme') },
+  { text: t('nav.offers'), numeric: true },
+  { text: t('common.status') },
+  { text: t('settings.created') },
+];
+
 const nameOf = (row: View): string => String(row.display_name || row.name);
 
 const placementCells = ({ path, publisher }: PublisherContext, row: View): Cell[] => [
   html`
     ${strongLink(path(`/settings/placements/${encodeURIComponent(String(row.name))}`), nameOf(row))}<br>
     <code class="hint">${String(row.name)}</code>`,
-  row.theme_id === null ? 'default' : (publisher.themes.get(Number(row.theme_id))?.name ?? '–'),
-  row.offers_per_response === null ? 'inherited' : Number(row.offers_per_response),
+  row.theme_id === null ? t('settings.default') : (publisher.themes.get(Number(row.theme_id))?.name ?? '–'),
+  row.offers_per_response === null ? t('settings.inherited') : Number(row.offers_per_response),
   html`
-    ${row.unit_enabled === false ? badge('Disabled', 'bad') : badge('Enabled', 'good')}
-    ${row.auto_created === true && badge('auto-created')}`,
+    ${row.unit_enabled === false ? badge(t('common.disabled'), 'bad') : badge(t('common.enabled'), 'good')}
+    ${row.auto_created === true && badge(t('settings.autoCreated'))}`,
   moment(publisher, String(row.created_at), 'day'),
 ];
 
@@ -66,30 +77,39 @@ const readPlacement = (fields: Fields): Values => ({
   unit_enabled: fields.text('unit_enabled') === '' ? null : fields.text('unit_enabled') === 'true',
 });
 
-const unitChoices = [
-  { value: '', text: 'Inherited from theme' },
-  { value: 'true', text: 'Enabled' },
-  { value: 'false', text: 'Disabled' },
+const unitChoices = () => [
+  { value: '', text: t('settings.inheritedFromTheme') },
+  { value: 'true', text: t('common.enabled') },
+  { value: 'false', text: t('common.disabled') },
 ];
 
 function placementFields(form: FormBuilder, { themes }: Publisher, isNew: boolean): Html {
   const themeChoices = [...themes.values()].map(({ id, name }) => ({ value: String(id), text: name }));
-  const hint = 'Empty: inherited from theme.';
+  const hint = t('settings.inheritedHint');
   return html`
     ${columns([
       isNew &&
         form.input('name', {
-          label: 'Name in requests',
+          label: t('settings.nameInRequests'),
           required: true,
           code: true,
-          hint: 'Such as order-confirmation. Cannot be changed later.',
+          hint: t('settings.nameInRequestsHint'),
         }),
-      form.input('display_name', { label: 'Display name' }),
+      form.input('display_name', { label: t('settings.displayName') }),
     ])}
     ${columns([
-      form.select('theme_id', { label: 'Theme', choices: [{ value: '', text: 'Default theme' }, ...themeChoices] }),
-      form.input('offers_per_response', { label: 'Number of offers', type: 'number', min: 1, max: 10, hint }),
-      form.input('delivery_percentage', { label: 'Delivery percentage', type: 'number', min: 0, max: 100, hint }),
-      form.select('unit_enabled', { label: 'Unit', choices: unitChoices }),
+      form.select('theme_id', {
+        label: t('settings.theme'),
+        choices: [{ value: '', text: t('settings.defaultTheme') }, ...themeChoices],
+      }),
+      form.input('offers_per_response', { label: t('settings.offerCount'), type: 'number', min: 1, max: 10, hint }),
+      form.input('delivery_percentage', {
+        label: t('settings.deliveryPercentage'),
+        type: 'number',
+        min: 0,
+        max: 100,
+        hint,
+      }),
+      form.select('unit_enabled', { label: t('settings.unit'), choices: unitChoices() }),
     ])}`;
 }

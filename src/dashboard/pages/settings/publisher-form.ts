@@ -1,5 +1,6 @@
 import type { Values } from '../../../catalog/management/resource.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import type { Fields } from '../../shell/fields.ts';
 import { type Choice, columns, type FormBuilder, fieldGroup } from '../../shell/forms.ts';
 import { timeZoneChoices } from '../../shell/time-zones.ts';
@@ -13,73 +14,73 @@ const offerCountChoices: Choice[] = Array.from({ length: 10 }, (_, index) => {
 export const features = [
   {
     name: 'usp_enabled',
-    label: 'User Selected Perks',
-    hint: 'Users select perks in a multi offer unit; the selection is sent as a webhook.',
+    label: 'settings.usp',
+    hint: 'settings.uspHint',
   },
-  { name: 'wallet_enabled', label: 'Wallet', hint: 'Users save offers for later.' },
-  { name: 'offerwall_enabled', label: 'Offerwall', hint: 'A hosted page with all offers.' },
-] as const;
+  { name: 'wallet_enabled', label: 'settings.wallet', hint: 'settings.walletHint' },
+  { name: 'offerwall_enabled', label: 'settings.offerwall', hint: 'settings.offerwallHint' },
+] as const satisfies readonly { name: string; label: MessageKey; hint: MessageKey }[];
 
 /** The settings of a publisher. `asOperator`: with the features. */
 export const publisherFields = (form: FormBuilder, asOperator: boolean): Html => html`
-  ${form.input('name', { label: 'Name', required: true })}
+  ${form.input('name', { label: t('common.name'), required: true })}
   ${offerFields(form)}
   ${localeFields(form)}
   ${fieldGroup(
-    'Privacy',
+    t('settings.privacy'),
     form.input('privacy_url', {
-      label: 'Privacy policy URL',
+      label: t('settings.privacyUrl'),
       type: 'url',
-      hint: 'Included in every response. Empty: the hosted page.',
+      hint: t('settings.privacyUrlHint'),
       placeholder: 'https://',
     }),
     form.textarea('privacy_text', {
-      label: 'Text of the hosted privacy page',
+      label: t('settings.privacyText'),
       rows: 4,
-      hint: 'Plain text. Empty: the default text.',
+      hint: t('settings.privacyTextHint'),
     }),
   )}
   ${
     asOperator &&
     fieldGroup(
-      'Features',
-      features.map(({ name, label, hint }) => form.checkbox(name, { label, hint })),
+      t('settings.features'),
+      features.map(({ name, label, hint }) => form.checkbox(name, { label: t(label), hint: t(hint) })),
     )
   }`;
 
 const offerFields = (form: FormBuilder): Html =>
   fieldGroup(
-    'Offers',
+    t('nav.offers'),
     columns([
       form.select('offers_per_response', {
-        label: 'Number of offers',
+        label: t('settings.offerCount'),
         choices: offerCountChoices,
-        hint: 'Per response. Themes and placements can override it.',
+        hint: t('settings.offerCountHint'),
       }),
       form.input('delivery_percentage', {
-        label: 'Delivery percentage',
+        label: t('settings.deliveryPercentage'),
         type: 'number',
         min: 0,
         max: 100,
-        hint: 'Share of users who get offers.',
+        hint: t('settings.deliveryPercentageHint'),
       }),
     ]),
-    form.checkbox('unit_enabled', { label: 'Units enabled', hint: 'Disabled: every response is empty.' }),
-    form.checkbox('test_mode', { label: 'Test mode', hint: 'Responses contain test offers and are not tracked.' }),
+    form.checkbox('unit_enabled', { label: t('settings.unitsEnabled'), hint: t('settings.unitsEnabledHint') }),
+    form.checkbox('test_mode', { label: t('settings.testMode'), hint: t('settings.testModeHint') }),
   );
 
 const localeFields = (form: FormBuilder): Html =>
   fieldGroup(
-    'Time zone and currency',
+    t('settings.zoneAndCurrency'),
     columns([
       form.select('time_zone', {
-        label: 'Time zone',
+        label: t('settings.timeZone'),
         choices: timeZoneChoices,
-        hint: 'Of reports and of all times in the dashboard.',
+        hint: t('settings.timeZoneHint'),
       }),
-      form.input('currency_name', { label: 'Loyalty currency', hint: 'What users earn, such as points.' }),
+      form.input('currency_name', { label: t('settings.loyaltyCurrency'), hint: t('settings.loyaltyCurrencyHint') }),
       form.input('currency_multiplier', {
-        label: 'Loyalty units per payout unit',
+        label: t('settings.loyaltyRate'),
         type: 'number',
         min: 0,
         step: '0.0001',

@@ -3,8 +3,9 @@ import { sequenceRules } from '../../../catalog/management/sequence-rules.ts';
 import type { SequenceMatch } from '../../../catalog/rules/rules.ts';
 import type { Publisher } from '../../../catalog/snapshot/types.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
-import { badge, type Cell, strongLink } from '../../shell/components.ts';
+import { badge, type Cell, type Column, strongLink } from '../../shell/components.ts';
 import type { PublisherContext } from '../../shell/context.ts';
 import { crudPages } from '../../shell/crud/routes.ts';
 import type { Fields } from '../../shell/fields.ts';
@@ -21,18 +22,18 @@ const positionChoices = Array.from({ length: maxPosition }, (_, index) => {
   return { value: position, text: position };
 });
 
-const effectChoices = [
-  { value: 'allow', text: 'Allow only these offers' },
-  { value: 'deny', text: 'Exclude these offers' },
+const effectChoices = () => [
+  { value: 'allow', text: t('settings.allowOnly') },
+  { value: 'deny', text: t('settings.excludeThese') },
 ];
 
 /** What a rule matches offers by; an offer matches if any of the lists contains it. */
-const matchers: readonly { name: keyof SequenceMatch; singular: string; label: string }[] = [
-  { name: 'offers', singular: 'offer', label: 'Offers' },
-  { name: 'campaigns', singular: 'campaign', label: 'Campaigns' },
-  { name: 'advertisers', singular: 'advertiser', label: 'Advertisers' },
-  { name: 'categories', singular: 'category', label: 'Categories' },
-  { name: 'tags', singular: 'tag', label: 'Tags' },
+const matchers: readonly { name: keyof SequenceMatch; items: MessageKey; label: MessageKey }[] = [
+  { name: 'offers', items: 'settings.matchOffers', label: 'nav.offers' },
+  { name: 'campaigns', items: 'settings.matchCampaigns', label: 'nav.campaigns' },
+  { name: 'advertisers', items: 'settings.matchAdvertisers', label: 'nav.advertisers' },
+  { name: 'categories', items: 'settings.matchCategories', label: 'settings.categories' },
+  { name: 'tags', items: 'settings.matchTags', label: 'settings.tags' },
 ];
 
 /** Which offers may be shown at which position. */
@@ -42,21 +43,19 @@ export function sequenceRulePages(app: App, services: PageServices): void {
     path,
     nav: 'sequence-rules',
     icon: 'sequence',
-    title: 'Sequence rules',
-    lead: 'Which offers may be shown at which position. Without a rule, offers are ordered by rank.',
+    get title() {
+      return t('nav.sequenceRules');
+    },
+    get lead() {
+      return t('settings.sequenceLead');
+    },
     writes: 'admin',
-    columns: [
-      { text: 'Rule' },
-      { text: 'Offers' },
-      { text: 'Placement' },
-      { text: 'Positions' },
-      { text: 'Weight', numeric: true },
-      { text: 'Status' },
-    ],
+    get columns() {
+      return ruleColumns();
+    },
     cells: ruleCells,
-    empty: {
-      title: 'No sequence rules yet',
-      text: 'A rule reserves positions for certain offers, or excludes offers from them.',
+    get empty() {
+      return { title: t('settings.noRules'), text: t('settings.noRulesText') };
     },
     nameOf,
     toForm: ruleToForm,
@@ -66,26 +65,35 @@ export function sequenceRulePages(app: App, services: PageServices): void {
   });
 }
 
-const nameOf = ({ id }: Values): string => `Rule ${Number(id)}`;
+const ruleColumns = (): Column[] => [
+  { text: t('settings.rule') },
+  { text: t('nav.offers') },
+  { text: t('settings.placement') },
+  { text: t('settings.positions') },
+  { text: t('settings.weight'), numeric: true },
+  { text: t('common.status') },
+];
+
+const nameOf = ({ id }: Values): string => t('settings.ruleName', { id: Number(id) });
 
 const ruleCells = ({ path: pathOf }: PublisherContext, row: View): Cell[] => [
   strongLink(pathOf(`${path}/${row.id}`), nameOf(row)),
   html`${effectBadge(row)} ${matchText(row.match as SequenceMatch)}`,
-  row.placement === null ? 'all' : html`<code>${String(row.placement)}</code>`,
-  (row.positions as number[] | null)?.join(', ') ?? 'all',
+  row.placement === null ? t('settings.every') : html`<code>${String(row.placement)}</code>`,
+  (row.positions as number[] | null)?.join(', ') ?? t('settings.every'),
   Number(row.weight),
-  row.active === true ? badge('Active', 'good') : badge('Inactive', 'warn'),
+  row.active === true ? badge(t('settings.active'), 'good') : badge(t('settings.inactive'), 'warn'),
 ];
 
 const effectBadge = ({ effect }: View): Html =>
-  effect === 'deny' ? badge('Exclude', 'bad') : badge('Allow only', 'info');
+  effect === 'deny' ? badge(t('settings.exclude'), 'bad') : badge(t('settings.allow'), 'info');
 
 /** Such as "offers 3, 4; tag wine". */
 const matchText = (match: SequenceMatch): string =>
   matchers
-    .flatMap(({ name, singular, label }) => {
+    .flatMap(({ name, items: text }) => {
       const items = match[name] ?? [];
-      return items.length === 0 ? [] : [`${items.length === 1 ? singular : label.toLowerCase()} ${items.join(', ')}`];
+      return items.length === 0 ? [] : [t(text, { count: items.length, items: items.join(', ') })];
     })
     .join('; ');
 
@@ -122,29 +130,33 @@ function readMatch(fields: Fields): Values {
 function ruleFields(form: FormBuilder, { placements }: Publisher, picker: Picker): Html {
   const placementChoices = [...placements.keys()].sort().map((name) => ({ value: name, text: name }));
   return html`
-    ${form.select('effect', { label: 'Effect', choices: effectChoices })}
+    ${form.select('effect', { label: t('settings.effect'), choices: effectChoices() })}
     ${fieldGroup(
-      'Offers',
-      html`<p class="hint">Offers that match any of these.</p>`,
+      t('nav.offers'),
+      html`<p class="hint">${t('settings.matchHint')}</p>`,
       columns(
         matchers.map(({ name, label }) =>
-          form.input(`match.${name}`, { label, picker: picker(name, form.values[`match.${name}`]) }),
+          form.input(`match.${name}`, { label: t(label), picker: picker(name, form.values[`match.${name}`]) }),
         ),
       ),
     )}
     ${fieldGroup(
-      'Positions',
+      t('settings.positions'),
       form.select('placement', {
-        label: 'Placement',
-        choices: [{ value: '', text: 'All placements' }, ...placementChoices],
+        label: t('settings.placement'),
+        choices: [{ value: '', text: t('settings.allPlacements') }, ...placementChoices],
       }),
-      form.checkboxes('positions', { label: 'Positions', hint: 'None selected: all.', choices: positionChoices }),
+      form.checkboxes('positions', {
+        label: t('settings.positions'),
+        hint: t('settings.positionsHint'),
+        choices: positionChoices,
+      }),
     )}
     ${form.input('weight', {
-      label: 'Weight',
+      label: t('settings.weight'),
       type: 'number',
       min: 0,
-      hint: 'Among “allow only” rules, higher wins.',
+      hint: t('settings.weightHint'),
     })}
-    ${form.checkbox('active', { label: 'Active' })}`;
+    ${form.checkbox('active', { label: t('settings.active') })}`;
 }

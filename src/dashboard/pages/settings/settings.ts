@@ -2,6 +2,7 @@ import { publishers } from '../../../catalog/management/publishers.ts';
 import type { Values, View } from '../../../catalog/management/resource.ts';
 import { etagOf, PreconditionFailed } from '../../../catalog/management/rows.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { hasRole } from '../../auth/users.ts';
 import { hiddenField, readOnlyFields, saveForm } from '../../shell/actions.ts';
@@ -32,11 +33,11 @@ async function save({ management }: PageServices, context: PublisherContext, fie
   const { id } = context.publisher;
   try {
     await management.update(context, publishers, id, given, fields.text(versionField) || null);
-    return { to: context.path('/settings'), done: 'Settings saved.' };
+    return { to: context.path('/settings'), done: t('settings.saved') };
   } catch (err) {
     const view = await management.get(context, publishers, id);
     if (!(err instanceof PreconditionFailed)) return settingsPage(context, view, given, fieldErrorsOf(err));
-    const message = 'Someone else changed these settings. Your values are below; save again to overwrite theirs';
+    const message = t('settings.conflict');
     return settingsPage(context, view, given, [{ path: '/', message }, ...(err.details ?? [])]);
   }
 }
@@ -47,8 +48,8 @@ function settingsPage(context: PublisherContext, view: View, values: Values, err
   const body = html`${hiddenField(versionField, etagOf(view))}${form.summary()}${fields}`;
   const canEdit = hasRole(context.viewer.user.role, 'admin');
   return {
-    title: 'General settings',
-    lead: 'Defaults for all placements and themes.',
+    title: t('settings.title'),
+    lead: t('settings.lead'),
     nav: 'settings',
     status: errors.length > 0 ? 422 : 200,
     body: html`
@@ -60,10 +61,12 @@ function settingsPage(context: PublisherContext, view: View, values: Values, err
 }
 
 function featureCard(view: View): Html {
-  const states = features.map(({ name, label }) => [label, view[name] === true ? 'Enabled' : 'Disabled'] as const);
+  const states = features.map(
+    ({ name, label }) => [t(label), t(view[name] === true ? 'common.enabled' : 'common.disabled')] as const,
+  );
   return html`
     <section class="card">
       ${descriptionList(states)}
-      <p class="hint below">Features are enabled by your account manager.</p>
+      <p class="hint below">${t('settings.featuresHint')}</p>
     </section>`;
 }
