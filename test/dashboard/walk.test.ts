@@ -371,7 +371,6 @@ describe('for all users', () => {
 
   /** By folder of `src/dashboard/pages`. */
   const notYetTranslated = [
-    /\/dashboard\/account|sign-in|\/users/, // account
     /\/activity/, // activity
     /\/alerts/, // alerts
     /\/advertisers|\/campaigns/, // campaigns
@@ -380,7 +379,7 @@ describe('for all users', () => {
     /\/live/, // live
     /\/offers/, // offers
     /\/operator\/(publishers|system)/, // operator
-    /\/overview|\/reports/, // reports, setup
+    /\/overview|\/reports|\/placements/, // reports (with figures of the week), setup
     /\/settings\/themes/, // themes
     /\/settings\/webhooks/, // webhooks
     /\/why/, // why
